@@ -3,11 +3,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "app/record/git.h"
 #include "app/secrets.h"
 
 namespace stepladder {
@@ -15,24 +14,16 @@ namespace {
 
 std::string command_line;
 
-// The output of a command, without its last line end; empty if it fails.
-std::string output_of(const char* command) {
-  FILE* pipe = popen(command, "r");
-  if (!pipe) return {};
-  std::string text;
-  std::array<char, 256> part{};
-  while (std::fgets(part.data(), part.size(), pipe)) text += part.data();
-  if (pclose(pipe) != 0) return {};
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
-}
-
 nlohmann::json git_state() {
-  const std::string commit = output_of("git rev-parse HEAD 2>/dev/null");
-  if (commit.empty()) return nullptr;
-  return {{"commit", commit},
-          {"branch", output_of("git rev-parse --abbrev-ref HEAD 2>/dev/null")},
-          {"dirty", !output_of("git status --porcelain --untracked-files=no 2>/dev/null").empty()}};
+  try {
+    const GitCheckout here(std::filesystem::current_path());
+    return {
+        {"commit", first_line(here.git({"rev-parse", "HEAD"}))},
+        {"branch", first_line(here.git({"rev-parse", "--abbrev-ref", "HEAD"}))},
+        {"dirty", !here.git({"status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty"}).empty()}};
+  } catch (const std::exception&) {
+    return nullptr;
+  }
 }
 
 std::string describe_environment() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "storage/importers/journal/journal_line.h"
 
@@ -41,20 +42,51 @@ void JournalFile::append(const Json& event) {
 void JournalFile::append_output(std::string_view bytes) {
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), longest_output))) {
     const std::string_view piece = bytes.substr(0, longest_output);
-    if (bytes_.size() > most_in_memory) {
-      ++lost_lines_;
-      lost_bytes_ += piece.size();
-      lost_unsaid_ = true;
-      continue;
+    if (!has_room(held_back_.size() + piece.size())) {
+      hold_back(piece);
+    } else {
+      append_held_back();
+      append_piece(piece);
     }
-    say_lost();
-    char begin[64];
-    std::snprintf(begin, sizeof begin, R"({"e":"out","t":%.6f,"b":")", now());
-    std::string line = begin;
-    append_escaped(line, piece);
-    bytes_ += journal_line(std::move(line) + "\"}");
-    last_line_ = std::chrono::steady_clock::now();
   }
+}
+
+bool JournalFile::has_room(std::size_t bytes) {
+  const auto now = std::chrono::steady_clock::now();
+  allowed_ += output_per_second * std::chrono::duration<double>(now - std::exchange(allowed_at_, now)).count();
+  allowed_ = std::min(allowed_, whole_output);
+  const auto size = static_cast<double>(bytes);
+  return bytes_.size() <= most_in_memory && size <= allowed_ && appended_output_ + size <= most_output;
+}
+
+// Whole lines of it, as far as it has any.
+void JournalFile::hold_back(std::string_view piece) {
+  held_back_ += piece;
+  if (held_back_.size() <= longest_output) return;
+  const std::size_t line_end = held_back_.find('\n', held_back_.size() - longest_output - 1);
+  const std::size_t lost = line_end == std::string::npos ? held_back_.size() - longest_output : line_end + 1;
+  lost_lines_ += std::max<std::uint64_t>(1, std::count(held_back_.begin(), held_back_.begin() + lost, '\n'));
+  lost_bytes_ += lost;
+  lost_unsaid_ = true;
+  held_back_.erase(0, lost);
+}
+
+void JournalFile::append_held_back() {
+  if (held_back_.empty()) return;
+  say_lost();
+  append_piece(std::exchange(held_back_, {}));
+}
+
+void JournalFile::append_piece(std::string_view piece) {
+  char begin[64];
+  std::snprintf(begin, sizeof begin, R"({"e":"out","t":%.6f,"b":")", now());
+  std::string line = begin;
+  append_escaped(line, piece);
+  line = journal_line(std::move(line) + "\"}");
+  allowed_ -= static_cast<double>(line.size());
+  appended_output_ += static_cast<double>(line.size());
+  bytes_ += line;
+  last_line_ = std::chrono::steady_clock::now();
 }
 
 void JournalFile::say_lost() {
@@ -64,6 +96,7 @@ void JournalFile::say_lost() {
 }
 
 void JournalFile::write() {
+  if (has_room(held_back_.size())) append_held_back();
   if (lost_unsaid_ && bytes_.size() <= most_in_memory) say_lost();
   while (written_ < bytes_.size()) {
     const ssize_t count = ::pwrite(file_.get(), bytes_.data() + written_, bytes_.size() - written_,

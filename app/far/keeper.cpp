@@ -317,6 +317,7 @@ int Keeper::run_child(const Launch& wanted, bool is_program) {
   output_.reset();
   if (!waiting_.empty()) journal_->append_output(waiting_);
   waiting_.clear();
+  journal_->append_held_back();
   child_ = 0;
   return *child_status_;
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 
+#include "storage/checked_text.h"
 #include "storage/importers/journal/journal_line.h"
 
 namespace stepladder::far {
@@ -57,12 +58,28 @@ std::map<std::string, std::string> environment_in(const Json& json) {
   return environment;
 }
 
-// A word of an option of sbatch.
+// The value of an option of sbatch.
 std::string slurm_word(const Json& json, const char* name) {
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:,=/@+";
   std::string word = text_field(json, name, "");
-  if (word.size() > 200 || word.find_first_not_of(allowed) != std::string::npos)
-    throw Refusal(std::string("'") + name + "' has characters that Slurm's options don't have.");
+  if (const std::string why = SlurmWord::refused(word); !why.empty())
+    throw Refusal(std::string("'") + name + "' can't be given to sbatch: " + why + ".");
+  return word;
+}
+
+std::string slurm_time(const Json& json) {
+  std::string time = slurm_word(json, "time");
+  const bool is_span = time.size() <= 32 && time.find_first_not_of("0123456789:-") == std::string::npos;
+  if (!is_span && time != "infinite" && time != "unlimited")
+    throw Refusal("'time' must be a time limit as sbatch takes it, such as 30, 02:00:00 or 1-12:00:00.");
+  return time;
+}
+
+// "4", or "a100:4". A comma would ask for something else, too.
+std::string slurm_gpus(const Json& json) {
+  const Json& gpus = field(json, "gpus");
+  std::string word = gpus.is_number_integer() ? gpus.dump() : slurm_word(json, "gpus");
+  if (word.starts_with('-') || word.find(',') != std::string::npos)
+    throw Refusal("'gpus' must be a number, or a type and a number, such as a100:4.");
   return word;
 }
 
@@ -71,23 +88,22 @@ SlurmWish slurm_in(const Json& json) {
   SlurmWish wish;
   wish.partition = slurm_word(json, "partition");
   wish.account = slurm_word(json, "account");
-  wish.time = slurm_word(json, "time");
-  const Json& gpus = field(json, "gpus");
-  wish.gpus = gpus.is_number_integer() ? gpus.dump() : slurm_word(json, "gpus");
+  wish.time = slurm_time(json);
+  wish.gpus = slurm_gpus(json);
   wish.nodes = integer_field(json, "nodes", 1, 100'000, 1);
   wish.tasks_per_node = integer_field(json, "tasks_per_node", 1, 10'000, 1);
   wish.signal_s = integer_field(json, "signal_s", 0, 65'535, 120);
   wish.at_once = integer_field(json, "at_once", 0, 100'000, 0);
-  if (!field(json, "options").is_null()) wish.options = texts(json, "options");
-  for (const std::string& option : wish.options)
-    if (!option.starts_with("-")) throw Refusal("'" + option + "' isn't an option of sbatch: it must begin with '-'.");
+  // sbatch has options that run a command or write a file.
+  if (const Json& options = field(json, "options"); !options.empty())
+    throw Refusal("'options' of sbatch aren't taken; only what 'slurm' has fields for.");
   return wish;
 }
 
 Json slurm_json(const SlurmWish& wish) {
   return {{"partition", wish.partition}, {"account", wish.account}, {"time", wish.time},
           {"gpus", wish.gpus},           {"nodes", wish.nodes},     {"tasks_per_node", wish.tasks_per_node},
-          {"signal_s", wish.signal_s},   {"at_once", wish.at_once}, {"options", wish.options}};
+          {"signal_s", wish.signal_s},   {"at_once", wish.at_once}};
 }
 
 std::vector<std::string> repeats_in(const Json& json, const Request& request) {

@@ -18,7 +18,6 @@ struct SlurmWish {
   std::int64_t tasks_per_node = 1;
   std::int64_t signal_s = 120;  // before the time limit
   std::int64_t at_once = 0;     // of an array's tasks; 0: as many as the cluster has room for
-  std::vector<std::string> options;
 
   bool has_several_tasks() const { return nodes > 1 || tasks_per_node > 1; }
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "app/far/machine.h"
@@ -162,8 +163,10 @@ bool is_here(const Json& first_line) {
 }
 
 bool lives(const Json& first_line, const Json& process) {
-  const std::int64_t pid = integer(process, "pid");
-  return pid > 0 && is_alive({.pid = pid, .start = integer(process, "pid_start"), .boot = text(first_line, "boot")});
+  // A number without its start may be any process of this user's by now.
+  const std::int64_t pid = integer(process, "pid"), start = integer(process, "pid_start");
+  return pid > 1 && pid <= std::numeric_limits<pid_t>::max() && start > 0 &&
+         is_alive({.pid = pid, .start = start, .boot = text(first_line, "boot")});
 }
 
 Json state_of(const std::string& run, int run_folder, Attempt& attempt, const Job* job) {

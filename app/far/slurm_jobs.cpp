@@ -75,7 +75,6 @@ std::vector<std::string> sbatch_command(const std::string& path, const Request& 
   if (!request.repeats.empty())
     command.push_back("--array=1-" + std::to_string(request.repeats.size()) +
                       (wish.at_once > 0 ? "%" + std::to_string(wish.at_once) : ""));
-  command.insert(command.end(), wish.options.begin(), wish.options.end());
   command.push_back(path + "/" + numbered("job", request.number, ".sh"));
   return command;
 }

@@ -11,6 +11,7 @@
 
 #include "app/far/keeper.h"
 #include "app/far/machine.h"
+#include "storage/checked_text.h"
 
 namespace stepladder::far {
 namespace {
@@ -218,6 +219,8 @@ void Talker::ask_about_logout(const Json& id, Json found) {
 // The Stepladder that trains here: what a login shell would find, and what `machines setup` has installed.
 void Talker::installed(const Json& id, const Json& request) {
   const std::string program = text_field(request, "program", "stepladder");
+  if (const std::string why = MachineProgram::refused(program); !why.empty())
+    throw Refusal("'program' can't be started: " + why + ".");
   const std::string script = "PATH=\"$HOME/.local/bin:$1/venv/bin:$PATH\"; exec \"$0\" --version";
   children_.start({"/bin/sh", "-c", script, program, folder_}, gpu_patience, [this, id](const Outcome& outcome) {
     const std::string said = outcome.succeeded() ? outcome.output.substr(0, outcome.output.find('\n')) : "";

@@ -15,6 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "app/format.h"
+
 extern char** environ;
 
 namespace stepladder {
@@ -44,17 +46,19 @@ Pipe pipe_to_write() {
   return opened(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), ends);
 }
 
-// Ours, without what `more` sets anew ("NAME=VALUE").
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+// Ours, without what `more` sets anew ("NAME=VALUE") or removes ("NAME").
 std::vector<char*> environment_with(const std::vector<std::string>& more) {
   std::vector<char*> variables;
   for (char** variable = environ; *variable; ++variable) {
-    const std::string_view text = *variable;
-    const auto replaces = [&](const std::string& other) {
-      return text.starts_with(std::string_view(other).substr(0, other.find('=') + 1));
-    };
+    const auto replaces = [&](const std::string& other) { return name_of(*variable) == name_of(other); };
     if (std::none_of(more.begin(), more.end(), replaces)) variables.push_back(*variable);
   }
-  for (const std::string& variable : more) variables.push_back(const_cast<char*>(variable.c_str()));
+  for (const std::string& variable : more)
+    if (variable.find('=') != std::string::npos) variables.push_back(const_cast<char*>(variable.c_str()));
   variables.push_back(nullptr);
   return variables;
 }
@@ -160,6 +164,27 @@ void ChildProcess::add_to(std::vector<pollfd>& waiting) const {
   if (in_ >= 0 && unwritten() > 0) waiting.push_back({.fd = in_, .events = POLLOUT, .revents = 0});
   if (out_ >= 0) waiting.push_back({.fd = out_, .events = POLLIN, .revents = 0});
   if (err_ >= 0) waiting.push_back({.fd = err_, .events = POLLIN, .revents = 0});
+}
+
+std::string output_of(const std::vector<std::string>& command, const std::string& input,
+                      const std::vector<std::string>& more_environment, bool has_terminal) {
+  ChildProcess child(command, has_terminal, more_environment);
+  child.write(input);
+  child.close_input();
+  std::string output, piece;
+  while (!child.has_ended()) {
+    piece.clear();
+    child.turn(piece);
+    output += piece;
+    std::vector<pollfd> waiting;
+    child.add_to(waiting);
+    if (piece.empty()) ::poll(waiting.data(), waiting.size(), 20);
+  }
+  if (child.exit_status() == 0) return output;
+  std::string errors = child.errors();
+  while (errors.ends_with('\n')) errors.pop_back();
+  if (errors.empty()) errors = "ended with status " + std::to_string(child.exit_status());
+  throw std::runtime_error(command.front() + ": " + harmless(errors));
 }
 
 }  // namespace stepladder

@@ -14,7 +14,8 @@ namespace stepladder {
 class ChildProcess {
  public:
   // Throws std::runtime_error if it can't be started. It is a session of its own, which Ctrl-C here doesn't reach; only
-  // with `has_terminal` it may ask on ours, and Ctrl-C reaches it too.
+  // with `has_terminal` it may ask on ours, and Ctrl-C reaches it too. Of `more_environment`, "NAME=VALUE" sets a
+  // variable and "NAME" removes it.
   ChildProcess(const std::vector<std::string>& command, bool has_terminal,
                const std::vector<std::string>& more_environment = {});
   ~ChildProcess();  // ends it: SIGTERM, and SIGKILL after half a second
@@ -46,5 +47,9 @@ class ChildProcess {
   int status_ = 0;
   std::string errors_;
 };
+
+// What it prints. Blocks until it has ended. Throws std::runtime_error with its last words if it fails.
+std::string output_of(const std::vector<std::string>& command, const std::string& input = {},
+                      const std::vector<std::string>& more_environment = {}, bool has_terminal = false);
 
 }  // namespace stepladder

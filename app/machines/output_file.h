@@ -15,6 +15,7 @@ namespace stepladder {
 // One thread. Reading the same journals again writes the same bytes, so two processes may do it.
 class OutputFile {
  public:
+  // `file` is DATABASE.machines/UID/output.log, and the journals are below UID.
   explicit OutputFile(std::filesystem::path file) : file_(std::move(file)) {}
 
   // Adds what this journal has more, of its first `size` bytes; `show` gets it too. Journals in the order of attempts.

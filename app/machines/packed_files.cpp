@@ -1,45 +1,23 @@
 #include "app/machines/packed_files.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "app/format.h"
 #include "app/machines/child_process.h"
+#include "app/record/git.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t longest_patch = 1 << 20;  // recorded; the archive has all
-
-// What it prints. Throws std::runtime_error with its last words if it fails.
-std::string output_of(const std::vector<std::string>& command, const std::string& input = {}) {
-  ChildProcess child(command, false);
-  child.write(input);
-  child.close_input();
-  std::string output, piece;
-  while (!child.has_ended()) {
-    piece.clear();
-    child.turn(piece);
-    output += piece;
-    std::vector<pollfd> waiting;
-    child.add_to(waiting);
-    if (piece.empty()) ::poll(waiting.data(), waiting.size(), 20);
-  }
-  if (child.exit_status() != 0) throw std::runtime_error(command.front() + ": " + harmless(child.errors()));
-  return output;
-}
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
 
 }  // namespace
 
@@ -57,18 +35,21 @@ PackedFiles PackedFiles::of(const fs::path& folder, const std::string& names) {
 }
 
 PackedFiles PackedFiles::working_tree(std::uintmax_t most_bytes) {
+  std::optional<GitCheckout> checkout;
   std::string commit;
   try {
-    commit = first_line(output_of({"git", "rev-parse", "HEAD"}));
-  } catch (const std::exception&) {
+    checkout.emplace(fs::current_path());
+    commit = first_line(checkout->git({"rev-parse", "HEAD"}));
+  } catch (const std::exception& error) {
     throw std::runtime_error(
         "this folder isn't in a git checkout with a commit, so its files can't be sent; run it in a "
-        "folder of that machine (--there)");
+        "folder of that machine (--there). " +
+        std::string(error.what()));
   }
   // From the checkout's top, since a script may import what lies beside its folder.
-  const fs::path top = first_line(output_of({"git", "rev-parse", "--show-toplevel"}));
-  const std::string names = output_of(
-      {"git", "-C", top.string(), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"});
+  const fs::path top = checkout->top();
+  const std::string names =
+      checkout->git({"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"});
   std::string kept;
   std::vector<std::pair<std::uintmax_t, std::string>> sizes;
   std::uintmax_t bytes = 0;
@@ -92,13 +73,16 @@ PackedFiles PackedFiles::working_tree(std::uintmax_t most_bytes) {
                              "machine yourself");
   }
   PackedFiles tree = of(top, kept);
-  std::string patch = output_of({"git", "-C", top.string(), "diff", "--binary", "HEAD"});
+  // Without what would start other programs: drivers of differences, and git in each submodule.
+  std::string patch = checkout->git({"diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv",
+                                     "--submodule=short", "--ignore-submodules=dirty", "HEAD"});
   const bool is_cut = patch.size() > longest_patch;
   if (is_cut) patch.resize(longest_patch);
-  const std::string prefix = first_line(output_of({"git", "rev-parse", "--show-prefix"}));
+  const fs::path below = fs::canonical(fs::current_path()).lexically_relative(top);
+  const std::string prefix = below == "." ? "" : below.string() + "/";
   tree.description_ =
       nlohmann::ordered_json{
-          {"commit", commit},      {"branch", first_line(output_of({"git", "rev-parse", "--abbrev-ref", "HEAD"}))},
+          {"commit", commit},      {"branch", first_line(checkout->git({"rev-parse", "--abbrev-ref", "HEAD"}))},
           {"folder", prefix},      {"files", sizes.size()},
           {"bytes", bytes},        {"patch", patch},
           {"patch_is_cut", is_cut}}

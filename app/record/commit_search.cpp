@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "app/exit_status.h"
-#include "app/record/git.h"
+#include "app/record/experiment_plan.h"
 #include "app/record/machine.h"
 #include "app/record/measured_command.h"
+#include "app/secrets.h"
 #include "storage/errors.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace {
@@ -21,23 +22,24 @@ namespace fs = std::filesystem;
 constexpr int search_version = 1;
 constexpr std::size_t most_commits = 1'000'000;
 
-std::string commit_named(const fs::path& repository, const std::string& name) {
+std::string commit_named(const GitCheckout& repository, const std::string& name) {
   try {
-    return git(repository, {"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"});
+    return first_line(repository.git({"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"}));
   } catch (const StorageError&) {
-    throw UsageError("'" + name + "' is not a commit of " + repository.string());
+    throw UsageError("'" + name + "' is not a commit of " + repository.top().string());
   }
 }
 
 // The good one, and those after it along first parents up to the bad one.
-std::vector<std::string> commits_between(const fs::path& repository, const std::string& good, const std::string& bad) {
+std::vector<std::string> commits_between(const GitCheckout& repository, const std::string& good,
+                                         const std::string& bad) {
   std::vector<std::string> commits{good};
-  std::istringstream lines(git(repository, {"rev-list", "--reverse", "--first-parent", good + ".." + bad}));
+  std::istringstream lines(repository.git({"rev-list", "--reverse", "--first-parent", good + ".." + bad}));
   for (std::string line; std::getline(lines, line);) commits.push_back(line);
   if (commits.size() < 2) throw UsageError("there is no commit after " + good + " on the way to " + bad);
   if (commits.size() > most_commits) throw UsageError("there are more than a million commits between the two");
   try {
-    git(repository, {"merge-base", "--is-ancestor", good, bad});
+    repository.git({"merge-base", "--is-ancestor", good, bad});
   } catch (const StorageError&) {
     throw UsageError(good.substr(0, 12) + " isn't an ancestor of " + bad.substr(0, 12));
   }
@@ -50,88 +52,117 @@ std::string run_name(std::size_t run, const std::string& commit) {
   return std::string(number) + "-" + commit.substr(0, 12);
 }
 
+std::string would_run(const Json& plan) {
+  try {
+    return ", in checkouts of " + plan.at("repository").get<std::string>() + ":\n  " +
+           without_secrets(plan.at("command").get<std::vector<std::string>>());
+  } catch (const Json::exception&) {
+    return " a command that its plan doesn't name";
+  }
+}
+
+void require_same_plan(const Json& there, const Json& asked, const fs::path& folder) {
+  for (const char* key : {"commits", "command", "by", "first_runs", "machine"})
+    if (!there.contains(key) || there[key] != asked[key])
+      throw UsageError(folder.string() + " holds a bisection that was begun with another \"" + key +
+                       "\" in its plan.json; name another folder");
+}
+
 }  // namespace
 
-CommitSearch::CommitSearch(const CommitSearchRequest& request)
-    : folder_(fs::absolute(request.folder).lexically_normal()) {
-  const fs::path file = folder_ / ".state" / "plan.json";
+CommitSearch::CommitSearch(const CommitSearchRequest& request) : folder_(experiment_folder(request.folder)) {
+  const auto found = read_plan(folder_, "record bisect", search_version);
   std::error_code error;
-  const bool is_new = !fs::exists(file, error);
-  if (is_new && (request.good.empty() || request.command.empty()))
+  if (!found && (request.good.empty() || request.command.empty()))
     throw UsageError(folder_.string() +
                      " holds no bisection yet, so record bisect needs GOOD, BAD and a command after --");
-  if (is_new && fs::exists(folder_, error) && !fs::is_empty(folder_, error) && !fs::exists(folder_ / ".state", error))
+  if (!found && fs::exists(folder_, error) && !fs::is_empty(folder_, error) && !fs::exists(folder_ / ".state", error))
     throw UsageError(folder_.string() + " isn't empty and holds no bisection");
+  const bool is_ordered = found && found->ordered;
+  if (found && !is_ordered && (request.good.empty() || request.command.empty()))
+    throw UsageError(not_ordered(folder_, would_run(found->shown), "give GOOD, BAD and the command"));
+  const Json plan = is_ordered ? *found->ordered : asked_plan(request);
+  use(plan);
+  if (is_ordered)
+    require_same(request, plan);
+  else if (found)
+    require_same_plan(found->shown, shown_plan(plan), folder_);
   for (const fs::path& made : {folder_ / ".state", folder_ / "runs"}) make_folder(made);
   held_.emplace(folder_ / ".state");
+  if (!is_ordered) {
+    remove_checkout();  // files that somebody else has left there would be part of what is measured
+    order_plan(folder_, plan);
+  }
   BisectionLimits limits = request.limits;
-  if (is_new)
-    make_plan(request, file);
-  else
-    limits.first_runs = read_plan(request, file);
+  limits.first_runs = plan["first_runs"].get<std::size_t>();
   limits.most_per_commit = std::max(limits.most_per_commit, 8 * limits.first_runs);
   bisection_.emplace(commits_.size(), limits);
 }
 
-void CommitSearch::make_plan(const CommitSearchRequest& request, const fs::path& file) {
+Json CommitSearch::asked_plan(const CommitSearchRequest& request) {
   try {
-    repository_ = git(request.repository, {"rev-parse", "--show-toplevel"});
-  } catch (const StorageError&) {
-    throw UsageError(request.repository.string() + " isn't in a git checkout");
+    repository_.emplace(request.repository);
+  } catch (const StorageError& error) {
+    throw UsageError(request.repository.string() + " isn't in a git checkout that can be read: " + error.what());
   }
-  commits_ =
-      commits_between(repository_, commit_named(repository_, request.good), commit_named(repository_, request.bad));
-  command_ = request.command;
-  by_ = request.by;
-  write_whole(file, Json{{"version", search_version},
-                         {"repository", repository_.string()},
-                         {"command", command_},
-                         {"by", to_string(by_)},
-                         {"first_runs", request.limits.first_runs},
-                         {"machine", machine_fingerprint()},
-                         {"commits", commits_}}
-                            .dump(2) +
-                        "\n");
+  const auto commits =
+      commits_between(*repository_, commit_named(*repository_, request.good), commit_named(*repository_, request.bad));
+  return {
+      {"version", search_version},   {"repository", repository_->top().string()}, {"command", request.command},
+      {"by", to_string(request.by)}, {"first_runs", request.limits.first_runs},   {"machine", machine_fingerprint()},
+      {"commits", commits}};
 }
 
-std::size_t CommitSearch::read_plan(const CommitSearchRequest& request, const fs::path& file) {
-  std::size_t first_runs = 0;
-  Json machine;
+void CommitSearch::use(const Json& plan) {
+  const StorageError isnt_one(folder_.string() + "/.state/plan.json isn't a plan of record bisect");
   try {
-    std::ifstream in(file);
-    const Json json = Json::parse(in);
-    if (json.at("version") != search_version) throw StorageError(file.string() + " was written by a newer version");
-    repository_ = json.at("repository").get<std::string>();
-    command_ = json.at("command").get<std::vector<std::string>>();
-    commits_ = json.at("commits").get<std::vector<std::string>>();
-    first_runs = json.at("first_runs").get<std::size_t>();
-    machine = json.at("machine");
-    const auto by = figure_by(json.at("by").get<std::string>());
-    if (!by || commits_.size() < 2 || command_.empty())
-      throw StorageError(file.string() + " isn't a plan of record bisect");
+    if (!repository_) repository_.emplace(plan.at("repository").get<std::string>());
+    command_ = plan.at("command").get<std::vector<std::string>>();
+    commits_ = plan.at("commits").get<std::vector<std::string>>();
+    const auto by = figure_by(plan.at("by").get<std::string>());
+    if (!by || commits_.size() < 2 || command_.empty() || plan.at("first_runs").get<std::size_t>() == 0 ||
+        !plan.contains("machine") || !std::all_of(commits_.begin(), commits_.end(), is_commit_hash))
+      throw isnt_one;
     by_ = *by;
   } catch (const Json::exception&) {
-    throw StorageError(file.string() + " isn't a plan of record bisect");
+    throw isnt_one;
   }
+}
+
+void CommitSearch::require_same(const CommitSearchRequest& request, const Json& plan) const {
   const std::string begun = folder_.string() + " holds a bisection that was begun ";
-  if (!request.good.empty() && (commit_named(repository_, request.good) != commits_.front() ||
-                                commit_named(repository_, request.bad) != commits_.back()))
+  const auto first_runs = plan["first_runs"].get<std::size_t>();
+  if (!request.good.empty() && (commit_named(*repository_, request.good) != commits_.front() ||
+                                commit_named(*repository_, request.bad) != commits_.back()))
     throw UsageError(begun + "between other commits; name another folder");
   if (!request.command.empty() && request.command != command_) throw UsageError(begun + "with another command");
   if (!request.good.empty() && (request.by != by_ || request.limits.first_runs != first_runs))
     throw UsageError(begun + "with --by " + to_string(by_) + " --runs " + std::to_string(first_runs));
-  if (const std::string other = machine_difference(machine_fingerprint(), machine); !other.empty())
+  if (const std::string other = machine_difference(machine_fingerprint(), plan["machine"]); !other.empty())
     throw StorageError(begun + "on another machine: " + other);
-  return first_runs;
 }
 
-// A clone that borrows the repository's objects: neither its checkout nor its list of worktrees changes.
-void CommitSearch::make_tree() {
-  const fs::path tree = folder_ / "tree";
+void CommitSearch::remove_checkout() const {
+  const Descriptor folder = open_folder(folder_.string());
+  for (const char* name : {"tree", "tree.part"})
+    if (!remove_tree(folder.get(), name)) throw StorageError((folder_ / name).string() + " cannot be removed");
+}
+
+// In a checkout of its own that borrows the repository's objects: neither the user's checkout nor its list of worktrees
+// changes. What a build has left there stays.
+void CommitSearch::check_out(const std::string& commit) {
+  const fs::path tree = folder_ / "tree", part = folder_ / "tree.part";
   std::error_code error;
-  if (fs::exists(tree / ".git" / "HEAD", error)) return;
-  fs::remove_all(tree, error);
-  git(folder_, {"clone", "--quiet", "--shared", "--no-checkout", repository_.string(), tree.string()});
+  if (!fs::exists(tree / ".git" / "HEAD", error)) {
+    remove_checkout();
+    repository_->share_objects_with(part);
+    fs::rename(part, tree);
+  }
+  const GitCheckout checkout(tree);
+  if (checkout.top() != tree || checkout.repository() != tree / ".git")
+    throw StorageError(tree.string() + " isn't the checkout that record bisect has made; remove it, and call it again");
+  checkout.git({"read-tree", "--reset", "-u", commit});
+  write_private(checkout.repository() / "HEAD", commit + "\n");
 }
 
 void CommitSearch::take(std::size_t commit, const fs::path& log, int exit_status, double wall_s) {
@@ -163,8 +194,7 @@ bool CommitSearch::go_on(const std::function<void(const std::string&)>& begins, 
       if (stop()) return false;
       begins(hash);
       if (!is_under_way(run)) {
-        make_tree();
-        git(folder_ / "tree", {"checkout", "--quiet", "--force", "--detach", hash});
+        check_out(hash);
       }
       end = run_measured(run, stop);
     }
@@ -175,7 +205,9 @@ bool CommitSearch::go_on(const std::function<void(const std::string&)>& begins, 
 }
 
 std::string CommitSearch::subject(std::size_t commit) const {
-  return git(repository_, {"log", "-1", "--format=%s", commits_[commit]});
+  // Unlike log, rev-list doesn't check signatures, whatever the configuration says. Its first line is the hash.
+  const std::string lines = repository_->git({"rev-list", "--max-count=1", "--format=%s", commits_[commit], "--"});
+  return first_line(lines.substr(std::min(lines.size(), lines.find('\n') + 1)));
 }
 
 double CommitSearch::figure(std::size_t commit) const {

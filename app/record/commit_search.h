@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/record/bisection.h"
+#include "app/record/git.h"
 #include "app/record/held_folder.h"
 #include "app/record/log_figure.h"
 #include "app/run_json.h"
@@ -27,7 +28,8 @@ struct CommitSearchRequest {
 
 class CommitSearch {
  public:
-  // Makes the folder and its plan, or takes up those that are there. Throws UsageError and StorageError.
+  // Makes the folder and its plan, or takes up those that are there, as Experiment does. Throws UsageError and
+  // StorageError.
   explicit CommitSearch(const CommitSearchRequest& request);
 
   // Measures until there is an answer or `stop`; false if it was stopped. `begins` is called before each new run.
@@ -44,15 +46,16 @@ class CommitSearch {
   double figure(std::size_t commit) const;  // its mean; geometric unless it is a loss
 
  private:
-  void make_plan(const CommitSearchRequest& request, const std::filesystem::path& file);
-  // Returns the runs of a commit before it is judged.
-  std::size_t read_plan(const CommitSearchRequest& request, const std::filesystem::path& file);
-  void make_tree();
+  Json asked_plan(const CommitSearchRequest& request);
+  void use(const Json& plan);
+  void require_same(const CommitSearchRequest& request, const Json& plan) const;
+  void remove_checkout() const;
+  void check_out(const std::string& commit);
   void take(std::size_t commit, const std::filesystem::path& log, int exit_status, double wall_s);
 
   const std::filesystem::path folder_;
   std::optional<HeldFolder> held_;
-  std::filesystem::path repository_;
+  std::optional<GitCheckout> repository_;
   std::vector<std::string> command_;
   std::vector<std::string> commits_;
   FigureBy by_ = FigureBy::throughput;

@@ -1,12 +1,13 @@
 #include "app/record/experiment.h"
 
 #include <algorithm>
-#include <fstream>
 #include <random>
 #include <utility>
 
 #include "app/exit_status.h"
+#include "app/record/experiment_plan.h"
 #include "app/record/machine.h"
+#include "app/secrets.h"
 #include "storage/errors.h"
 
 namespace stepladder {
@@ -25,20 +26,16 @@ ExperimentSide side_from(const Json& json) {
   return {json.at("command").get<std::vector<std::string>>(), json.at("folder").get<std::string>()};
 }
 
-std::string plan_text(const ExperimentPlan& plan) {
+Json json_of(const ExperimentPlan& plan) {
   std::vector<std::string> order;
   for (const bool candidate : plan.order) order.push_back(candidate ? "candidate" : "baseline");
-  return Json{{"version", experiment_version},          {"runs", plan.runs}, {"baseline", side_json(plan.baseline)},
-              {"candidate", side_json(plan.candidate)}, {"order", order},    {"machine", plan.machine}}
-             .dump(2) +
-         "\n";
+  return {{"version", experiment_version},          {"runs", plan.runs}, {"baseline", side_json(plan.baseline)},
+          {"candidate", side_json(plan.candidate)}, {"order", order},    {"machine", plan.machine}};
 }
 
-ExperimentPlan plan_from(const fs::path& file) {
-  std::ifstream in(file);
+ExperimentPlan plan_from(const Json& json, const fs::path& folder) {
+  const std::string isnt_one = (folder / ".state" / "plan.json").string() + " isn't a plan of record run";
   try {
-    const Json json = Json::parse(in);
-    if (json.at("version") != experiment_version) throw StorageError(file.string() + " was written by a newer version");
     ExperimentPlan plan{.baseline = side_from(json.at("baseline")),
                         .candidate = side_from(json.at("candidate")),
                         .runs = json.at("runs").get<int>(),
@@ -49,10 +46,10 @@ ExperimentPlan plan_from(const fs::path& file) {
     const auto candidates = std::count(plan.order.begin(), plan.order.end(), true);
     if (plan.runs < 1 || plan.runs > most_runs || std::ssize(plan.order) != 2 * plan.runs || candidates != plan.runs ||
         plan.baseline.command.empty() || plan.candidate.command.empty())
-      throw StorageError(file.string() + " isn't a plan of record run");
+      throw StorageError(isnt_one);
     return plan;
   } catch (const Json::exception&) {
-    throw StorageError(file.string() + " isn't a plan of record run");
+    throw StorageError(isnt_one);
   }
 }
 
@@ -78,6 +75,24 @@ void require_same(const ExperimentPlan& there, const ExperimentPlan& asked, cons
       throw UsageError(begun + "another command or folder of the " + name + "; name another folder");
   if (const std::string other = machine_difference(machine_fingerprint(), there.machine); !other.empty())
     throw StorageError(begun + "another machine: " + other);
+}
+
+// What nobody has ordered here is only run if this call asks for the same.
+ExperimentPlan adopted(ExperimentPlan there, const ExperimentPlan& asked, const fs::path& folder) {
+  const auto words = [](const char* name, const ExperimentSide& side) {
+    return std::string("\n  ") + name + ", in " + side.folder.string() + ": " + without_secrets(side.command);
+  };
+  if (asked.baseline.command.empty() || asked.candidate.command.empty())
+    throw UsageError(not_ordered(folder,
+                                 ", " + std::to_string(there.runs) + " times each:" +
+                                     words("baseline", there.baseline) + words("candidate", there.candidate),
+                                 "give its commands and folders"));
+  ExperimentPlan shown = asked;
+  for (ExperimentSide* side : {&shown.baseline, &shown.candidate}) side->command = each_without_secrets(side->command);
+  require_same(there, shown, folder);
+  there.baseline = asked.baseline;
+  there.candidate = asked.candidate;
+  return there;
 }
 
 std::string padded(int number, int of) {
@@ -106,27 +121,28 @@ std::vector<ExperimentRun> runs_of(const ExperimentPlan& plan, const fs::path& f
 
 }  // namespace
 
-Experiment::Experiment(fs::path folder, ExperimentPlan asked, std::uint64_t seed)
-    : folder_(fs::absolute(folder).lexically_normal()) {
-  const fs::path file = folder_ / ".state" / "plan.json";
+Experiment::Experiment(const fs::path& folder, ExperimentPlan asked, std::uint64_t seed)
+    : folder_(experiment_folder(folder)) {
+  const auto found = read_plan(folder_, "record run", experiment_version);
   std::error_code error;
-  const bool is_new = !fs::exists(file, error);
-  if (is_new && (asked.runs == 0 || asked.baseline.command.empty() || asked.candidate.command.empty()))
+  if (!found && (asked.runs == 0 || asked.baseline.command.empty() || asked.candidate.command.empty()))
     throw UsageError(folder_.string() + " holds no experiment yet, so record run needs --runs and both commands");
-  if (is_new && asked.runs > most_runs) throw UsageError("--runs is at most " + std::to_string(most_runs));
-  if (is_new && fs::exists(folder_, error) && !fs::is_empty(folder_, error) && !fs::exists(folder_ / ".state", error))
+  if (!found && asked.runs > most_runs) throw UsageError("--runs is at most " + std::to_string(most_runs));
+  if (!found && fs::exists(folder_, error) && !fs::is_empty(folder_, error) && !fs::exists(folder_ / ".state", error))
     throw UsageError(folder_.string() + " isn't empty and holds no experiment");
-  for (const fs::path& made : {folder_ / ".state", baseline_folder(), candidate_folder()}) make_folder(made);
-  held_.emplace(folder_ / ".state");
-  if (is_new) {
+  if (!found) {
     plan_ = std::move(asked);
     plan_.order = random_order(plan_.runs, seed);
     plan_.machine = machine_fingerprint();
-    write_whole(file, plan_text(plan_));
-  } else {
-    plan_ = plan_from(file);
+  } else if (found->ordered) {
+    plan_ = plan_from(*found->ordered, folder_);
     require_same(plan_, asked, folder_);
+  } else {
+    plan_ = adopted(plan_from(found->shown, folder_), asked, folder_);
   }
+  for (const fs::path& made : {folder_ / ".state", baseline_folder(), candidate_folder()}) make_folder(made);
+  held_.emplace(folder_ / ".state");
+  if (!found || !found->ordered) order_plan(folder_, json_of(plan_));
   runs_ = runs_of(plan_, folder_);
 }
 

@@ -1,6 +1,6 @@
 // `stepladder record run`: runs a baseline and a candidate in turns, the number fixed beforehand, each pair in random
 // order. Everything is in one folder:
-//   .state/plan.json          commands, folders, order and machine, written before the first run
+//   .state/plan.json          commands without secrets, folders, order and machine, written before the first run
 //   baseline/01.log ...       the output of each run; each of the two folders is a pool
 //   candidate/01.log ...
 //   .state/baseline-01.json   how the run ended
@@ -53,8 +53,9 @@ struct WallTimes {
 class Experiment {
  public:
   // Makes the folder and its plan, or takes up the one that is there: then `asked` must be the same, or have no
-  // commands and no runs. Holds the folder for this process. Throws UsageError and StorageError.
-  Experiment(std::filesystem::path folder, ExperimentPlan asked, std::uint64_t seed);
+  // commands and no runs. A plan that this user hasn't ordered for this folder needs the commands once more. Holds the
+  // folder for this process. Throws UsageError and StorageError.
+  Experiment(const std::filesystem::path& folder, ExperimentPlan asked, std::uint64_t seed);
 
   const ExperimentPlan& plan() const { return plan_; }
   const std::vector<ExperimentRun>& runs() const { return runs_; }

@@ -1,54 +1,162 @@
 #include "app/record/git.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdlib>
+#include <string_view>
+#include <utility>
 
-#include "storage/errors.h"
+#include "app/machines/child_process.h"
+#include "app/record/held_folder.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace {
 
-// Runs in git's process. Variables of a hook or an alias that called us would name another repository.
-[[noreturn]] void execute_git(const std::filesystem::path& folder, const std::vector<std::string>& words, int out) {
-  for (const char* name : {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}) ::unsetenv(name);
-  ::setenv("LC_ALL", "C", 1);
-  ::dup2(out, STDOUT_FILENO);
-  ::dup2(out, STDERR_FILENO);
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  if (::chdir(folder.c_str()) == 0) ::execvp("git", arguments.data());
-  ::dprintf(STDOUT_FILENO, "git in %s cannot be started\n", folder.c_str());
-  ::_exit(127);
+namespace fs = std::filesystem;
+
+// What the view links to, in the checkout's own folder and in the one that its linked worktrees share.
+constexpr std::array own_files = {"index", "logs/HEAD"};
+constexpr std::array shared_files = {"objects", "refs",    "packed-refs", "reftable",
+                                     "info",    "shallow", "logs/refs",   "lfs"};
+
+// Names of settings that say how files and names are read. None of them runs a program.
+constexpr std::array<std::string_view, 11> read_settings_of = {
+    "core.autocrlf",          "core.eol",        "core.filemode",          "core.symlinks",  "core.ignorecase",
+    "core.checkstat",         "core.trustctime", "core.precomposeunicode", "core.quotepath", "core.sparsecheckout",
+    "core.sparsecheckoutcone"};
+
+// Variables of a hook or an alias that called us would name another repository. Nothing is fetched.
+std::vector<std::string> environment_for_git() {
+  return {"GIT_DIR",
+          "GIT_WORK_TREE",
+          "GIT_COMMON_DIR",
+          "GIT_INDEX_FILE",
+          "GIT_OBJECT_DIRECTORY",
+          "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+          "GIT_NAMESPACE",
+          "GIT_PREFIX",
+          "GIT_EXTERNAL_DIFF",
+          "GIT_ALLOW_PROTOCOL=none",
+          "GIT_NO_LAZY_FETCH=1",
+          "GIT_OPTIONAL_LOCKS=0",
+          "GIT_TERMINAL_PROMPT=0",
+          "GIT_DEFAULT_REF_FORMAT=files",
+          "LC_ALL=C"};
+}
+
+std::string run(const std::vector<std::string>& command, const std::vector<std::string>& more_environment = {}) {
+  std::vector<std::string> environment = environment_for_git();
+  for (const std::string& variable : more_environment) {
+    std::erase(environment, variable.substr(0, variable.find('=')));
+    environment.push_back(variable);
+  }
+  try {
+    return output_of(command, {}, environment, true);
+  } catch (const std::runtime_error& error) {
+    throw StorageError(error.what());
+  }
+}
+
+// A `.git` that is a file or a link names a folder elsewhere, which has to name this checkout, too: a file that
+// somebody else wrote could name any repository of the user.
+bool names_back(const fs::path& repository, const fs::path& top) {
+  std::error_code error;
+  if (const auto checkout = text_of(repository / "gitdir"))
+    return fs::equivalent(repository / first_line(*checkout), top / ".git", error);
+  try {
+    const std::string tree =
+        run({"git", "-C", "/", "config", "--file", (repository / "config").string(), "core.worktree"});
+    return fs::equivalent(repository / first_line(tree), top, error);
+  } catch (const StorageError&) {
+    return false;
+  }
+}
+
+// The checkout's top: its configuration may name any other folder.
+fs::path top_of(const fs::path& folder, const fs::path& repository) {
+  std::error_code error;
+  const fs::path begin = fs::canonical(folder, error);
+  for (fs::path top = begin, below; top != below; below = std::exchange(top, top.parent_path())) {
+    const fs::path entry = top / ".git";
+    const fs::file_type type = fs::symlink_status(entry, error).type();
+    if (type == fs::file_type::directory && fs::equivalent(entry, repository, error)) return top;
+    if (type != fs::file_type::regular && type != fs::file_type::symlink) continue;
+    if (names_back(repository, top)) return top;
+    throw StorageError(entry.string() + " names " + repository.string() + ", which doesn't name this checkout");
+  }
+  throw StorageError(folder.string() + " isn't in a git checkout");
+}
+
+bool is_read(const std::string& name) {
+  const auto is_of = [&](std::string_view begin, std::string_view end) {
+    return name.starts_with(begin) && name.ends_with(end) && name.find('=') == std::string::npos;
+  };
+  return std::find(read_settings_of.begin(), read_settings_of.end(), name) != read_settings_of.end() ||
+         is_of("branch.", ".merge") || is_of("branch.", ".remote") || is_of("remote.", ".fetch");  // main@{upstream}
 }
 
 }  // namespace
 
-std::string git(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
-  std::vector<std::string> words{"git"};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw StorageError("git cannot be started: no pipe");
-  const pid_t child = ::fork();
-  if (child == 0) execute_git(folder, words, ends[1]);
-  ::close(ends[1]);
-  std::string text;
-  std::array<char, 4096> piece;
-  for (ssize_t count = 0; child > 0 && ((count = ::read(ends[0], piece.data(), piece.size())) > 0 || errno == EINTR);)
-    if (count > 0) text.append(piece.data(), static_cast<std::size_t>(count));
-  ::close(ends[0]);
-  int status = -1;
-  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+bool is_commit_hash(const std::string& text) {
+  return (text.size() == 40 || text.size() == 64) && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+GitCheckout::GitCheckout(const fs::path& folder) {
+  // Git refuses a folder of another user here, unless the user's own configuration allows it.
+  const std::string folders = run({"git", "-c", "safe.bareRepository=explicit", "-C", folder.string(), "rev-parse",
+                                   "--path-format=absolute", "--git-dir", "--git-common-dir"});
+  repository_ = first_line(folders);
+  common_ = first_line(folders.substr(std::min(folders.size(), repository_.string().size() + 1)));
+  top_ = top_of(folder, repository_);
+  make_folder(view_.path() / "logs");
+  for (const char* name : own_files) fs::create_symlink(repository_ / name, view_.path() / name);
+  for (const char* name : shared_files)
+    if (fs::exists(common_ / name)) fs::create_symlink(common_ / name, view_.path() / name);
+  for (const std::string& name : names_in(open_folder(repository_.string()).get(), 1000))
+    if (name.starts_with("sharedindex.")) fs::create_symlink(repository_ / name, view_.path() / name);
+  write_private(view_.path() / "HEAD", text_of(repository_ / "HEAD").value_or(""));
+  for (const fs::path& file : {common_ / "config", repository_ / "config.worktree"})
+    if (fs::exists(file)) read_settings(file);
+  if (!formats_.empty() && repository_ != common_)
+    throw StorageError(repository_.string() + " is a linked worktree with reftables, which Stepladder can't read");
+  write_private(view_.path() / "config",
+                "[core]\nrepositoryformatversion = 1\nbare = false\n[extensions]\nobjectFormat = " + object_format_ +
+                    "\n" + formats_);
+}
+
+void GitCheckout::read_settings(const fs::path& file) {
+  const std::string list = run({"git", "-C", "/", "config", "--file", file.string(), "--null", "--list"});
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find('\0', begin), list.size());
+    const std::string entry = list.substr(begin, end - begin);
+    const std::size_t line = std::min(entry.find('\n'), entry.size());
+    const std::string name = entry.substr(0, line), value = line < entry.size() ? entry.substr(line + 1) : "true";
+    if (name == "extensions.objectformat" && value == "sha256") object_format_ = value;
+    if (name == "extensions.refstorage" && value == "reftable") formats_ = "refStorage = reftable\n";
+    if (is_read(name)) settings_.push_back(name + "=" + value);
+    begin = end + 1;
   }
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (status == 0) return text;
-  throw StorageError("git " + (arguments.empty() ? "" : arguments.front()) + ": " +
-                     (text.empty() ? "failed" : text.substr(text.rfind('\n') + 1)));
+}
+
+std::string GitCheckout::git(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> command = {"git", "-C", top_.string()};
+  for (const std::string& setting : settings_) command.insert(command.end(), {"-c", setting});
+  command.insert(command.end(),
+                 {"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false"});
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return run(command, {"GIT_DIR=" + view_.path().string(), "GIT_WORK_TREE=" + top_.string()});
+}
+
+void GitCheckout::share_objects_with(const fs::path& folder) const {
+  run({"git", "-C", "/", "init", "--quiet", "--template=", "--object-format=" + object_format_, "--", folder.string()});
+  make_folder(folder / ".git" / "objects" / "info");
+  write_private(folder / ".git" / "objects" / "info" / "alternates", (common_ / "objects").string() + "\n");
+  write_private(folder / ".git" / "packed-refs",
+                git({"for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"}));
 }
 
 }  // namespace stepladder

@@ -1,14 +1,46 @@
-// The few things that a bisection asks of git.
+// What this program asks of git. The checkout may be a stranger's, and a repository's own configuration, hooks and
+// `.git` can name programs to run, hosts to connect to and files elsewhere. So git gets a view of the repository: a
+// temporary folder with links to its objects, references and index, and of its configuration only settings that say how
+// files are read. The user's own configuration counts, so git-lfs works.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "app/scratch_folder.h"
+
 namespace stepladder {
 
-// Runs git in a folder and returns what it prints, without the last line end. Blocks. Throws StorageError with git's
-// own words if it fails.
-std::string git(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
+class GitCheckout {
+ public:
+  // The one that the folder is in. Blocks, as git() does. Both throw StorageError, with git's own words.
+  explicit GitCheckout(const std::filesystem::path& folder);
+
+  // Runs git at the checkout's top and returns what it prints. Only `read-tree` writes.
+  std::string git(const std::vector<std::string>& arguments) const;
+
+  const std::filesystem::path& top() const { return top_; }
+  // The folder called .git, if the checkout has it.
+  const std::filesystem::path& repository() const { return repository_; }
+
+  // Makes a checkout without files that borrows this one's objects and has its tags. The folder must not exist.
+  void share_objects_with(const std::filesystem::path& folder) const;
+
+ private:
+  std::filesystem::path folder(const char* name) const;
+  void read_settings(const std::filesystem::path& file);
+
+  ScratchFolder view_{"stepladder-git"};
+  std::filesystem::path repository_, common_;  // not the same in a linked worktree
+  std::filesystem::path top_;
+  std::vector<std::string> settings_;  // "name=value"
+  std::string formats_;                // of the view's own configuration
+  std::string object_format_ = "sha1";
+};
+
+bool is_commit_hash(const std::string& text);
+
+std::string first_line(const std::string& text);
 
 }  // namespace stepladder

@@ -1,8 +1,11 @@
 #include "app/record/held_folder.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <span>
 
 #include "app/exit_status.h"
@@ -10,33 +13,86 @@
 #include "storage/errors.h"
 
 namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
 
-HeldFolder::HeldFolder(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "held";
-  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) throw StorageError(file.string() + " cannot be made");
+constexpr std::int64_t longest_text = 64 << 20;
+
+[[noreturn]] void refuse(const fs::path& path, const char* what) {
+  const bool is_link = errno == ELOOP || errno == ENOTDIR;
+  throw StorageError(path.string() + " " + what + ": " + (is_link ? "it is a link" : std::strerror(errno)));
+}
+
+Descriptor folder_of(const fs::path& file) {
+  Descriptor folder = open_own_folder(file.parent_path());
+  if (!folder) refuse(file.parent_path(), "cannot be used");
+  return folder;
+}
+
+}  // namespace
+
+HeldFolder::HeldFolder(const fs::path& folder) : file_(open_private(folder / "held")) {
   struct flock whole = {};
   whole.l_type = F_WRLCK;
-  if (::fcntl(descriptor_, F_SETLK, &whole) == 0) return;
-  ::close(descriptor_);
-  throw UsageError(folder.parent_path().string() + " is being worked on by another stepladder");
+  if (::fcntl(file_.get(), F_SETLK, &whole) != 0)
+    throw UsageError(folder.parent_path().string() + " is being worked on by another stepladder");
 }
 
-HeldFolder::~HeldFolder() {
-  ::close(descriptor_);
+fs::path experiment_folder(const fs::path& folder) {
+  const fs::path path = fs::weakly_canonical(fs::absolute(folder));
+  return path.has_filename() ? path : path.parent_path();
 }
 
-void make_folder(const std::filesystem::path& folder) {
+void make_folder(const fs::path& folder) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw StorageError(folder.string() + " cannot be made: " + error.message());
+  if (!fs::exists(folder.parent_path(), error)) make_folder(folder.parent_path());
+  if (!make_own_folder(folder)) refuse(folder, "cannot be made");
 }
 
-void write_whole(const std::filesystem::path& file, const std::string& text) {
+Descriptor open_private(const fs::path& file) {
+  const Descriptor folder = folder_of(file);
+  Descriptor opened = open_below(folder.get(), {file.filename().string()}, O_RDWR | O_CREAT);
+  if (!opened) refuse(file, "cannot be opened");
+  struct stat status = {};
+  if (::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1)
+    throw StorageError(file.string() + " isn't a file of an experiment");
+  return opened;
+}
+
+void write_private(const fs::path& file, const std::string& text) {
+  const Descriptor folder = folder_of(file);
+  const std::string name = file.filename().string(), part = name + ".part";
+  ::unlinkat(folder.get(), part.c_str(), 0);
+  const Descriptor out = open_below(folder.get(), {part}, O_WRONLY | O_CREAT | O_EXCL);
+  bool is_written = static_cast<bool>(out);
+  for (std::size_t done = 0; is_written && done < text.size();) {
+    const ssize_t count = ::write(out.get(), text.data() + done, text.size() - done);
+    is_written = count > 0 || (count < 0 && errno == EINTR);
+    if (count > 0) done += static_cast<std::size_t>(count);
+  }
+  if (!is_written || ::fsync(out.get()) != 0 || ::renameat(folder.get(), part.c_str(), folder.get(), name.c_str()) != 0)
+    refuse(file, "cannot be written");
+  sync_folder(file.parent_path());
+}
+
+void write_whole(const fs::path& file, const std::string& text) {
   OutputFile out(file);
   out.write(std::as_bytes(std::span(text)));
   out.commit();
-  sync_folder(file.parent_path());
+}
+
+std::optional<std::string> text_of(const fs::path& file) {
+  std::error_code error;
+  if (!fs::exists(file, error)) return std::nullopt;
+  try {
+    const InputFile in(file);
+    if (in.size_bytes() > longest_text) throw StorageError(file.string() + " is too long to be a file of Stepladder");
+    std::string text(static_cast<std::size_t>(in.size_bytes()), '\0');
+    in.read(0, text.data(), in.size_bytes());
+    return text;
+  } catch (const DataError& failure) {
+    throw StorageError(failure.what());
+  }
 }
 
 }  // namespace stepladder

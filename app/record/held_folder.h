@@ -1,8 +1,12 @@
-// A folder that one process works on at a time, with files that are written whole.
+// A folder of an experiment, which one process works on at a time. It may have been made by somebody else, so nothing
+// in it is reached through a link, and what is made there is for this user alone.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+
+#include "storage/own_folder.h"
 
 namespace stepladder {
 
@@ -11,18 +15,27 @@ namespace stepladder {
 class HeldFolder {
  public:
   explicit HeldFolder(const std::filesystem::path& folder);
-  ~HeldFolder();
-  HeldFolder(const HeldFolder&) = delete;
-  HeldFolder& operator=(const HeldFolder&) = delete;
 
  private:
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
-// Throws StorageError.
+// All of these throw StorageError.
+
+// The folder that a user means: absolute, links followed.
+std::filesystem::path experiment_folder(const std::filesystem::path& folder);
+
+// A folder of ours, and what is missing above it.
 void make_folder(const std::filesystem::path& folder);
 
-// The file appears under its name only when it is complete and on the disk. Throws DataError.
-void write_whole(const std::filesystem::path& file, const std::string& text);
+// Opens a file to read and write, or makes it; neither a link nor a file with another name.
+Descriptor open_private(const std::filesystem::path& file);
+
+// The file appears under its name only when it is complete and on the disk.
+void write_private(const std::filesystem::path& file, const std::string& text);
+void write_whole(const std::filesystem::path& file, const std::string& text);  // for others, too; throws DataError
+
+// A file's text, of at most 64 MiB; nothing if there is no file.
+std::optional<std::string> text_of(const std::filesystem::path& file);
 
 }  // namespace stepladder

@@ -10,12 +10,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
-#include <span>
+#include <sstream>
 #include <thread>
 
-#include "engine/files/files.h"
+#include "app/record/held_folder.h"
 #include "storage/database/process.h"
 #include "storage/errors.h"
 
@@ -32,39 +32,40 @@ constexpr auto patience_with_stop = std::chrono::seconds(10);  // before SIGKILL
   throw StorageError(file.string() + " " + what + ": " + std::strerror(errno));
 }
 
-// Held while the command runs, by its keeper. Holds the command's process number.
+// Held while the command runs, by its keeper. Holds the command's process: its number, start and boot.
 fs::path lock_file(const MeasuredCommand& run) {
   return run.state.string() + ".lock";
 }
 
 class Lock {
  public:
-  explicit Lock(const fs::path& file) : descriptor_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-    if (descriptor_ < 0) fail(file, "cannot be opened");
-  }
-  ~Lock() { ::close(descriptor_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
+  explicit Lock(const fs::path& file) : file_(open_private(file)) {}
 
-  bool take() { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0; }
-  int descriptor() const { return descriptor_; }
-  pid_t program() const {
-    char text[24] = {};
-    return ::pread(descriptor_, text, sizeof text - 1, 0) > 0 ? static_cast<pid_t>(std::atol(text)) : 0;
+  bool take() { return ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0; }
+  int descriptor() const { return file_.get(); }
+  ProcessIdentity program() const {
+    char text[200] = {};
+    [[maybe_unused]] const ssize_t count = ::pread(file_.get(), text, sizeof text - 1, 0);
+    ProcessIdentity program;
+    std::istringstream(text) >> program.pid >> program.start >> program.boot;
+    return program;
   }
 
  private:
-  int descriptor_;
+  Descriptor file_;
 };
 
+// Whether it is the process that a keeper here has started: a file from elsewhere can't know its start and boot.
+bool is_ours(const ProcessIdentity& program) {
+  return program.pid > 1 && program.pid <= std::numeric_limits<pid_t>::max() && program.start > 0 &&
+         !program.boot.empty() && is_alive(program);
+}
+
 void write_state(const fs::path& state, const CommandEnd& end) {
-  const std::string text =
+  write_private(
+      state,
       nlohmann::json{{"exit_status", end.exit_status}, {"started_at", end.started_at}, {"wall_s", end.wall_s}}.dump() +
-      "\n";
-  OutputFile file(state);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
-  sync_folder(state.parent_path());
+          "\n");
 }
 
 // Runs in the command's process.
@@ -95,8 +96,9 @@ void write_state(const fs::path& state, const CommandEnd& end) {
   const pid_t program = ::fork();
   if (program == 0) execute(run, log);
   if (program > 0) {
-    const std::string number = std::to_string(program) + "\n";
-    [[maybe_unused]] const ssize_t written = ::pwrite(lock, number.data(), number.size(), 0);
+    const ProcessIdentity it = process_identity(program);
+    const std::string text = std::to_string(it.pid) + " " + std::to_string(it.start) + " " + it.boot + "\n";
+    [[maybe_unused]] const ssize_t written = ::pwrite(lock, text.data(), text.size(), 0);
     int status = 0;
     while (::waitpid(program, &status, 0) < 0 && errno == EINTR) {
     }
@@ -117,7 +119,7 @@ void write_state(const fs::path& state, const CommandEnd& end) {
 }
 
 void start(const MeasuredCommand& run, const Lock& lock) {
-  const int log = ::open(run.log.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0644);
+  const int log = ::open(run.log.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0600);
   if (log < 0) fail(run.log, "cannot be made");
   if (::ftruncate(lock.descriptor(), 0) != 0) fail(lock_file(run), "cannot be written");
   const pid_t keeper = ::fork();
@@ -135,10 +137,10 @@ void end_command(const MeasuredCommand& run) {
   const Lock lock(lock_file(run));
   const auto begin = Clock::now();
   for (bool asked = false; is_under_way(run); std::this_thread::sleep_for(look_again)) {
-    const pid_t program = lock.program();
-    if (program <= 1) continue;
+    const ProcessIdentity program = lock.program();
+    if (!is_ours(program)) continue;
     const bool patience_is_over = Clock::now() - begin > patience_with_stop;
-    if (!asked || patience_is_over) ::kill(-program, patience_is_over ? SIGKILL : SIGTERM);
+    if (!asked || patience_is_over) ::kill(-static_cast<pid_t>(program.pid), patience_is_over ? SIGKILL : SIGTERM);
     asked = true;
   }
 }
@@ -146,9 +148,9 @@ void end_command(const MeasuredCommand& run) {
 }  // namespace
 
 std::optional<CommandEnd> end_of_command(const fs::path& state) {
-  std::ifstream in(state);
-  if (!in) return {};
-  const auto json = nlohmann::json::parse(in, nullptr, false);
+  const auto text = text_of(state);
+  if (!text) return {};
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
   const auto is_number = [&](const char* key) { return json.contains(key) && json[key].is_number(); };
   if (!json.is_object() || !is_number("exit_status") || !is_number("started_at") || !is_number("wall_s"))
     throw StorageError(state.string() + " isn't the state of a run");

@@ -1,7 +1,6 @@
 #include "app/record/speed_gate.h"
 
-#include <cmath>
-#include <fstream>
+#include <cstdio>
 
 #include "app/format.h"
 #include "app/record/held_folder.h"
@@ -24,6 +23,17 @@ std::string interval_words(const GateJudgement& judged) {
   if (!judged.ci95.known()) return words + ", and its interval needs two runs of each that differ";
   std::snprintf(text, sizeof text, " (95 %% interval %.4f to %.4f)", judged.ci95.low, judged.ci95.high);
   return words + text;
+}
+
+// Far beyond every time and loss, so that sums of squares are finite.
+constexpr double least_figure = 1e-15, most_figure = 1e15;
+
+// A ratio of others says nothing.
+void require_figure(double value, const fs::path& file) {
+  if (value >= least_figure && value <= most_figure) return;
+  char text[64];
+  std::snprintf(text, sizeof text, "%g", value);
+  throw StorageError(file.string() + " gives " + text + ", and record gate compares positive figures up to 1e15");
 }
 
 }  // namespace
@@ -82,6 +92,7 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
 void add_figure(GateSample& sample, const LogFigure& figure, const fs::path& log) {
   if (!sample.unit.empty() && sample.unit != figure.unit)
     throw StorageError(log.string() + " gives " + figure.unit + ", and the others " + sample.unit);
+  require_figure(figure.value, log);
   sample.unit = figure.unit;
   sample.values.push_back(figure.value);
 }
@@ -113,12 +124,12 @@ void write_gate_baseline(const fs::path& file, const GateSample& sample, const s
 }
 
 GateSample read_gate_baseline(const fs::path& file) {
-  std::ifstream in(file);
-  if (!in)
+  const auto text = text_of(file);
+  if (!text)
     throw StorageError(file.string() + " cannot be read; `stepladder record gate --write " + file.string() +
                        "` makes it");
   try {
-    const Json json = Json::parse(in);
+    const Json json = Json::parse(*text);
     if (json.at("version") != baseline_version) throw StorageError(file.string() + " was written by a newer version");
     const auto by = figure_by(json.at("by").get<std::string>());
     GateSample sample{.by = by.value_or(FigureBy::throughput),
@@ -127,6 +138,7 @@ GateSample read_gate_baseline(const fs::path& file) {
                       .machine = json.at("machine")};
     if (!by || sample.values.empty() || sample.values.size() > most_values)
       throw StorageError(file.string() + " isn't a baseline of record gate");
+    for (const double value : sample.values) require_figure(value, file);
     return sample;
   } catch (const Json::exception&) {
     throw StorageError(file.string() + " isn't a baseline of record gate");

@@ -329,7 +329,8 @@ void write_submission(const fs::path& folder, const Submission& it) {
   if (it.baseline) theirs = logs_of(*it.baseline, "baseline");
   const fs::path whole = fs::absolute(folder).lexically_normal();
   const fs::path part = (whole.has_filename() ? whole : whole.parent_path()).string() + ".part";
-  fs::remove_all(part, error);
+  if (fs::exists(fs::symlink_status(part, error)))
+    throw UsageError(part.string() + " is there, perhaps of an export that was cut off; remove it, and call it again");
   for (const char* inside : {"logs", "figures"}) make_folder(part / inside);
   if (it.baseline) make_folder(part / "baseline");
   Json files = Json::array();

@@ -3,8 +3,10 @@ import fcntl
 import json
 import os
 import pathlib
+import shutil
 import signal
 import struct
+import subprocess
 import time
 import unittest
 
@@ -161,6 +163,131 @@ class RecordRun(unittest.TestCase):
         self.assertEqual(process.returncode, 130)
         self.assertIn("0 of 2 runs", err)
         self.assertEqual([it.name for it in folder.rglob("*.log")], ["01.interrupted-1.log"])
+
+    def begun_by_somebody_else(self):
+        """A folder as it is mailed: finished runs of each side, some left, made under another user's order book."""
+        begin = ("record", "run", self.folder, "--runs", 2, "--baseline", self.command(103, self.gate), "--candidate",
+                 self.command(100, self.gate))
+        tracker = self.place.start(*begin)
+        self.wait_until(lambda: any(call.endswith(" 2") for call in self.read_calls()), "the second pair")
+        tracker.send_signal(signal.SIGINT)
+        tracker.communicate(timeout=PATIENCE_S)
+        self.gate.touch()
+        return begin
+
+    def test_a_folder_from_elsewhere_orders_nothing(self):
+        begin = self.begun_by_somebody_else()
+        calls = self.read_calls()
+        copy = self.place.path / "copy"
+        shutil.copytree(self.folder, copy, symlinks=True)
+        for folder, state in ((copy, "state"), (self.folder, "another-user")):
+            self.place.environment["XDG_STATE_HOME"] = str(self.place.path / state)
+            for more in ((), ("--runs", 2), ("--rule", "modded-nanogpt-1"), ("--baseline", begin[6])):
+                status, out, err = self.place.run("record", "run", folder, *more)
+                self.assertEqual((status, out), (2, ""), err)
+                self.assertIn("begun elsewhere", err)
+                for words in (begin[6], begin[8], "2 times each", "once more"):
+                    self.assertIn(words, err)
+            self.assertEqual(self.read_calls(), calls)
+            status, _, err = self.place.run("record", "run", folder, "--baseline", begin[6], "--candidate", "true")
+            self.assertEqual(status, 2)
+            self.assertIn("another command or folder of the candidate", err)
+        # The commands, given here, are this user's own order; then the folder alone is enough.
+        status, _, err = self.place.run("record", "run", copy, "--no-import", *begin[5:])
+        self.assertEqual(status, 0, err)
+        self.assertGreater(len(self.read_calls()), len(calls))
+        status, _, err = self.place.run("record", "run", copy, "--no-import")
+        self.assertEqual(status, 0, err)
+
+    def test_a_changed_plan_orders_nothing(self):
+        begin = self.begun_by_somebody_else()
+        file = self.folder / ".state" / "plan.json"
+        plan = json.loads(file.read_text())
+        mark = self.place.path / "MARK"
+        for side in ("baseline", "candidate"):
+            plan[side]["command"] = ["touch", str(mark)]
+        file.write_text(json.dumps(plan))
+        status, _, err = self.place.run("record", "run", self.folder, "--no-import")  # what was ordered goes on
+        self.assertEqual(status, 0, err)
+        plan["id"] = "0" * 32
+        for text in (json.dumps(plan), "{}", "[1]", "x", json.dumps({"version": 1, "id": 7}), json.dumps(plan | {"order": 1}),
+                     json.dumps(plan | {"version": "1"}), json.dumps(plan | {"baseline": {"command": [1], "folder": 2}})):
+            file.write_text(text)
+            status, _, err = self.place.run("record", "run", self.folder)
+            self.assertIn(status, (1, 2), err)
+            self.assertIn(str(self.folder), err)
+        file.unlink()
+        os.mkfifo(file)
+        status, _, err = self.place.run("record", "run", self.folder)
+        self.assertEqual(status, 1)
+        self.assertIn("not a regular file", err)
+        self.assertFalse(mark.exists())
+
+    def test_secrets_and_modes(self):
+        command = f"{self.command(100)} --api-key=hunter2 WANDB_API_KEY=hunter2"
+        asked = ("record", "run", self.folder, "--runs", 1, "--baseline", command, "--candidate", self.command(103), "--no-import")
+        status, _, err = self.place.run(*asked)
+        self.assertEqual(status, 11, err)
+        self.assertEqual(self.place.run("record", "run", self.folder, "--no-import")[0], 11)
+        self.assertEqual(self.place.run(*asked)[0], 11)
+        for path in [self.folder, *self.folder.rglob("*")]:
+            self.assertEqual(path.stat().st_mode & 0o777, 0o700 if path.is_dir() else 0o600, path)
+            if path.is_file():
+                self.assertNotIn("hunter2", path.read_text(), path)
+        self.assertIn("--api-key=***", (self.folder / ".state" / "plan.json").read_text())
+
+    def test_links_in_the_folder(self):
+        begin = self.begun_by_somebody_else()
+        state = self.folder / ".state"
+        for name in ("held", "baseline-01.json.lock", "candidate-02.json.lock", "baseline-02.json.lock"):
+            victim = self.place.path / f"victim-{name}"
+            victim.write_text("mine")
+            for put in (lambda path: path.symlink_to(victim), lambda path: os.link(victim, path)):
+                (state / name).unlink(missing_ok=True)
+                put(state / name)
+                for end in state.glob("*-0[12].json"):
+                    end.unlink()
+                status, _, err = self.place.run("record", "run", self.folder, "--no-import")
+                self.assertEqual(status, 1, (name, err))
+                self.assertIn(name, err)
+                self.assertEqual(victim.read_text(), "mine")
+            (state / name).unlink()
+        elsewhere = self.place.path / "elsewhere"
+        for name in ("baseline", "candidate", ".state"):
+            elsewhere.mkdir(exist_ok=True)
+            os.rename(self.folder / name, self.place.path / "aside")
+            (self.folder / name).symlink_to(elsewhere)
+            status, _, err = self.place.run("record", "run", self.folder, "--no-import", *begin[3:])
+            self.assertNotEqual(status, 0, name)
+            self.assertEqual(list(elsewhere.iterdir()), [], name)
+            (self.folder / name).unlink()
+            os.rename(self.place.path / "aside", self.folder / name)
+
+    def test_a_process_that_a_file_names_gets_no_signal(self):
+        self.begun_by_somebody_else()
+        other = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        for name in ("baseline", "candidate"):
+            (self.folder / ".state" / f"{name}-02.json").unlink(missing_ok=True)
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        for text in (f"{other.pid}", f"{other.pid} 0 {boot}", f"{other.pid} 77 {boot}", f"{other.pid} 77", "-1 7 x", "1 1 1",
+                     f"{2**32 + other.pid} 1 {boot}"):
+            locks = []
+            for name in ("baseline-01", "candidate-01", "baseline-02", "candidate-02"):
+                lock = open(self.folder / ".state" / f"{name}.json.lock", "w")
+                lock.write(text)
+                lock.flush()
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                locks.append(lock)
+            process = self.place.start("record", "run", self.folder, "--no-import")
+            self.wait_until(lambda: "run " in process.stderr.readline(), "the run that seems to be under way")
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+            for lock in locks:
+                lock.close()
+            process.communicate(timeout=PATIENCE_S)
+            self.assertIsNone(other.poll(), text)
 
 
 if __name__ == "__main__":

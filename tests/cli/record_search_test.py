@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -92,6 +93,39 @@ class Search(unittest.TestCase):
         self.assertEqual(sorted(it.name for it in (folder / "runs").iterdir()), runs)
         self.bisect_that_cannot_tell(commits, folder)
 
+    def test_a_folder_from_elsewhere_orders_nothing(self):
+        commits = self.make_commits()
+        folder, copy, mark = (self.place.path / name for name in ("search", "copy", "MARK"))
+        asked = ("--repository", self.repository, "--budget", 8, commits[0], commits[5], "--", "sh", "-c",
+                 f"echo >> {mark}; ls; python3 train.py; : --token=hunter2")
+        status, _, err = self.place.run("record", "bisect", "--folder", folder, *asked)
+        self.assertEqual(status, 11, err)
+        self.assertNotIn("hunter2", (folder / ".state" / "plan.json").read_text())
+        shutil.copytree(folder, copy)
+        (copy / "tree" / "random.py").write_text(f"open({str(mark) + '2'!r}, 'w')")  # Python would import it
+        mark.unlink()
+        for more in ((), ("--budget", 100), (commits[0], commits[5])):
+            status, _, err = self.place.run("record", "bisect", "--folder", copy, *more)
+            self.assertEqual(status, 2, err)
+            for words in ("begun elsewhere", f"checkouts of {self.repository}", f"echo >> {mark}"):
+                self.assertIn(words, err)
+        status, _, err = self.place.run("record", "bisect", "--folder", copy, "--repository", self.repository, commits[1], commits[5],
+                                        *asked[6:])
+        self.assertEqual(status, 2, err)
+        self.assertIn("commits", err)
+        self.assertFalse(mark.exists())
+        for end in (copy / ".state").glob("0*.json"):
+            end.unlink()
+        status, _, err = self.place.run("record", "bisect", "--folder", copy, *asked)
+        self.assertEqual(status, 11, err)
+        self.assertEqual((mark.exists(), pathlib.Path(str(mark) + "2").exists()), (True, False))
+        plan = json.loads((copy / ".state" / "plan.json").read_text())
+        for change in ({"repository": "--upload-pack=touch " + str(mark)}, {"commits": ["--orphan", "-b"]}, {"commits": "x"}, {"by": 5}):
+            (copy / ".state" / "plan.json").write_text(json.dumps(plan | {"id": "0" * 32} | change))
+            for more in ((), asked):
+                status, _, err = self.place.run("record", "bisect", "--folder", copy, *more)
+                self.assertIn(status, (1, 2) if more == () or "repository" not in change else (11,), err)
+
     def bisect_that_cannot_tell(self, commits, folder):
         status, out, err = self.place.run("record", "bisect", "--folder", self.place.path / "same", "--repository",
                                           self.repository, "--budget", 8, "--json", commits[0], commits[5], "--",
@@ -149,6 +183,27 @@ class Search(unittest.TestCase):
         self.assertEqual(judge("--command", "exit 7")[0], 1)
         self.assertIn("exit status 7", judge("--command", "exit 7")[2])
         self.assertIn("--by wall", judge("--command", "echo")[2])
+
+        for values, said in (([0.0], "gives 0"), ([-1.0, 0.1], "gives -1"), ([0.1, 1e308], "gives 1e+308"), ([1e-300], "gives 1e-300"),
+                             ([], "isn't a baseline"), (["1"], "isn't a baseline")):
+            baseline.write_text(json.dumps(written | {"values": values}))
+            status, _, err = self.place.run("record", "gate", "--baseline", baseline, "--command", "exit 7")
+            self.assertEqual(status, 1, err)
+            self.assertIn(str(baseline), err)
+            self.assertIn(said, err)
+        for value in ("NaN", "Infinity", "-Infinity", "1e999", "null"):
+            baseline.write_text(json.dumps(written | {"values": [1]}).replace('"values": [1]', f'"values": [{value}]'))
+            status, _, err = self.place.run("record", "gate", "--baseline", baseline, "--command", "exit 7")
+            self.assertEqual(status, 1, err)
+            self.assertIn("isn't a baseline", err)
+        never = self.place.path / "never.json"
+        status, _, err = self.place.run("record", "gate", "--write", never, "--by", "loss", "--runs", 1, "--command",
+                                        "echo 'step:1/1 val_loss:0.0 train_time:1ms step_avg:1.0ms'")
+        self.assertEqual((status, never.exists()), (1, False), err)
+        self.assertIn("gives 0", err)
+        for option, value in (("--tolerance", "nan"), ("--tolerance", "-1"), ("--tolerance", "1e308"), ("--runs", "0"), ("--runs", "-1"),
+                              ("--max-runs", "nan")):
+            self.assertEqual(self.place.run("record", "gate", "--baseline", never, self.place.path, option, value)[0], 2)
 
         written["machine"]["cpu"] = "Another CPU"
         baseline.write_text(json.dumps(written))

@@ -36,6 +36,14 @@ while len(sys.argv) > 2 and not os.path.exists(sys.argv[2]):
     time.sleep(0.02)
 """
 
+# What Slurm is asked for must be one value of one option each.
+HOSTILE_WORDS = ("--wrap=id", "-x", "-", "a b", "a\nb", "a\0b", "a%b", "a;b", "$(id)", "`id`", "a/b", "a=b", "'", "\u00e9", "a" * 201, 5, ["a"])
+HOSTILE_WISHES = [{name: word} for name in ("partition", "account") for word in HOSTILE_WORDS] + [
+    {"time": word} for word in (*HOSTILE_WORDS, "tomorrow", "1,2", "1" * 33)] + [
+    {"gpus": word} for word in (*(word for word in HOSTILE_WORDS if word != 5), "1,license:9", -1)] + [
+    {name: number} for name in ("nodes", "tasks_per_node", "signal_s", "at_once") for number in (-1, 2**40, 1.5, "1", "--wrap=id")] + [
+    {"options": options} for options in (["--wrap=id"], ["--output=/tmp/x"], ["--export=ALL,A=b"], ["x"], "--wrap=id", {"a": 1}, 7)]
+
 
 def line(**event):
     text = json.dumps(event).encode()
@@ -570,8 +578,11 @@ class FarTest(unittest.TestCase):
                              ("start", {"run": new_run(), "command": ["a"], "tree": "../x"}),
                              ("start", {"run": new_run(), "command": ["a"], "number": 2}),
                              ("start", {"run": new_run(), "command": ["a"], "slurm": 1}),
-                             ("start", {"run": new_run(), "command": ["a"], "slurm": {"options": ["x"]}}),
-                             ("start", {"run": new_run(), "command": ["a"], "slurm": {"partition": "a b"}})):
+                             ("stepladder", {"program": "-c"}), ("stepladder", {"program": "a\nb"}),
+                             ("stepladder", {"program": "a\0b"}),
+                             *(("start", {"run": new_run(), "command": ["a"], "env": {name: "x"}})
+                               for name in ("", "1A", "A B", "A\nB", "A\0", "-x", "\u00c4")),
+                             *(("start", {"run": new_run(), "command": ["a"], "slurm": wish}) for wish in HOSTILE_WISHES)):
             with self.assertRaises(Refused, msg=(what, fields)):
                 talk.do(what, **fields)
         self.assertEqual(talk.do("ping", unknown={"fields": ["are", "ignored"]}), {})
@@ -586,7 +597,7 @@ class FarTest(unittest.TestCase):
             {"id": 1, "do": "hello", "version": 1}, {"id": 2, "do": "runs", "after": run, "most": 3}, {"id": 3, "do": "ping"},
             {"id": 4, "do": "put", "run": run, "name": "a/b", "at": 0, "data": "QUJD"}, {"id": 5, "do": "state", "run": run},
             {"id": 6, "do": "follow", "runs": {run: {"keeper/rank-0.1.jsonl": 7}}},
-            {"id": 7, "do": "start", "run": run, "command": [], "env": {"A": "b"}, "folder": "/", "slurm": {"nodes": 2, "options": ["-x"]}},
+            {"id": 7, "do": "start", "run": run, "command": [], "env": {"A": "b"}, "folder": "/", "slurm": {"nodes": 2, "time": "1-2:00"}},
             {"id": 8, "do": "start", "run": run, "command": [], "slurm": {"at_once": 3}, "repeats": [run, new_run()]},
             {"id": 8, "do": "signal", "run": run, "signal": "stop"}, {"id": 9, "do": "forget", "run": run})]
         pieces = [b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"\\ud800", b"\0", b"\xff", b"null", b"1e999", b"-1", b"../", run.encode(),
@@ -610,6 +621,48 @@ class FarTest(unittest.TestCase):
         self.assertEqual(talk.do("ping"), {})
         self.assertEqual(talk.close(), 0)
         self.assertFalse((self.path / "b").exists())
+
+    def test_a_process_that_a_journal_names_gets_no_signal(self):
+        """A number without the start and the machine's boot may be any process."""
+        talk = self.talk()
+        run = talk.start(["sleep", "1000"])
+        wait_for(lambda: talk.state(run)["phase"] == "running")
+        events = events_of(self.journal(run).read_bytes())[0]
+        for kind in ("run", "program"):
+            os.kill(of_kind(events, kind)[0]["pid"], signal.SIGKILL)
+        wait_for(lambda: talk.state(run)["phase"] == "gone")
+        talk.close()
+        other = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        for start in ({}, {"pid_start": 0}, {"pid_start": -1}, {"pid_start": 7}, {"pid_start": "x"}):
+            forged = [{name: value for name, value in event.items() if name != "pid_start"} | {"pid": other.pid} | start
+                      if event["e"] in ("run", "program") else event for event in events]
+            self.journal(run).write_bytes(b"".join(line(**event) for event in forged if event["e"] != "end"))
+            talk = self.talk()
+            for name in ("stop", "terminate", "kill"):
+                talk.do("signal", run=run, signal=name)
+            self.assertEqual(talk.state(run)["phase"], "gone", start)
+            talk.close()
+            self.assertIsNone(other.poll(), start)
+
+    def test_a_flood_is_bounded(self):
+        """A program that prints without end fills no disk: the beginning and the end are there, the rest is counted."""
+        talk = self.talk()
+        run = talk.start([sys.executable, "-c", "import sys\nfor i in range(3_000_000): print('%07d' % i + 'x' * 72)\nprint('the end')"])
+        talk.ended(run)
+        talk.close()
+        journal = (self.folder / "runs" / run / "keeper" / "rank-0.1.jsonl").read_bytes()
+        self.assertLess(len(journal), 80 << 20)
+        output = output_of(journal)
+        lines = output.splitlines()
+        self.assertEqual(lines[0], b"0000000" + b"x" * 72)
+        self.assertEqual(lines[700_000][:7], b"0700000", "the first 64 MiB are whole")
+        self.assertEqual(lines[-2:], [b"2999999" + b"x" * 72, b"the end"])
+        self.assertEqual({len(line) for line in lines[:-1]}, {79}, "lines are cut at their ends")
+        lost = of_kind(events_of(journal)[0], "lost")[-1]
+        self.assertEqual(lost["bytes"] + len(output), 3_000_000 * 80 + 8)
+        self.assertEqual(lost["n"] + len(lines), 3_000_001)
 
     def test_slow_reader_bounds_what_waits(self):
         talk = self.talk()

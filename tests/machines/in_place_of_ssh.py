@@ -7,15 +7,18 @@ import sys
 
 # Notes its words in `words`, prints what a login prints (`noise`), and runs the command as a login shell (`shell`) would,
 # with the home folder `home`. There is no link while the file `down` exists. With the file `asks`, a question and the right answer,
-# it asks as ssh does: three times, through SSH_ASKPASS, unless BatchMode forbids it; `answers` notes what it was given.
+# it asks as ssh does: three times, through SSH_ASKPASS, unless BatchMode forbids it; `answers` notes what it was given. A login at the
+# machine that the file `hangs` names doesn't answer.
 SSH = r"""#!PYTHON
-import os, subprocess, sys
+import os, subprocess, sys, time
 place = os.path.dirname(os.path.abspath(__file__))
 words = sys.argv[1:]
 open(place + "/words", "a").write(repr(words) + "\n")
 if os.path.exists(place + "/down"):
     sys.stderr.write("ssh: connect to host box port 22: Connection timed out\n")
     sys.exit(255)
+while os.path.exists(place + "/hangs") and open(place + "/hangs").read() in words:
+    time.sleep(0.05)
 if os.path.exists(place + "/asks"):
     open(place + "/askers", "a").write(f"{os.getpid()}\n")
     question, right = open(place + "/asks").read().splitlines()

@@ -268,6 +268,32 @@ def check_requests(box):
     assert box.rows("SELECT status FROM runs WHERE id = ?", run) == [("stopped",)]
 
 
+def check_a_login_that_hangs(box):
+    """What is waited for is said soon; what has answered is shown, also after Ctrl-C."""
+    hangs = box.ssh / "hangs"
+    box.succeeds("machines", "add", "slow")
+    hangs.write_text("slow")
+    try:
+        for ends_by in ("Ctrl-C", "an answer"):
+            process = box.start("machines", "--json")
+            said = process.stderr.readline()
+            while "Ctrl-C" not in said:
+                said += process.stderr.readline()
+            assert "waiting for slow: ssh has not answered for" in said, said
+            assert ("box answered already" in said) != ("waiting for box" in said), said
+            if ends_by == "Ctrl-C":
+                process.send_signal(signal.SIGINT)
+            else:
+                hangs.unlink()
+            out, err = process.communicate(timeout=PATIENCE_S)
+            found = {each["alias"]: each["reachable"] for each in json.loads(out)}
+            assert found["slow"] == (ends_by != "Ctrl-C"), (found, err)
+            assert found["box"] or "box answered already" not in said, (found, err)
+    finally:
+        hangs.unlink(missing_ok=True)
+        box.succeeds("machines", "remove", "slow")
+
+
 def check_a_sent_tree(box):
     tree = box.path / "checkout"
     (tree / "src").mkdir(parents=True)
@@ -529,7 +555,7 @@ def main():
         wanted = sys.argv[1:]
         for check in (check_the_list, check_a_printed_run, check_the_list_follows_nothing, check_repeats_need_slurm,
                       check_a_logout_that_kills, check_killed_trackers, check_a_lost_link, check_noisy_logins, check_requests,
-                      check_a_sent_tree, check_the_setup, check_a_ladder, check_a_sweep, check_an_experiment,
+                      check_a_login_that_hangs, check_a_sent_tree, check_the_setup, check_a_ladder, check_a_sweep, check_an_experiment,
                       check_hostile_machines):
             if wanted and check.__name__ not in wanted and check is not check_the_list:
                 continue

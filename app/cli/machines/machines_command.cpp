@@ -26,6 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds between_turns(100);
 constexpr std::chrono::seconds patience_of_questions(150);  // ssh may ask for a password first
+constexpr std::chrono::seconds silent_patience(3);
 
 struct MachinesFlags {
   Machine machine;
@@ -34,18 +35,42 @@ struct MachinesFlags {
   MachineSetup setup;
 };
 
+using Reports = std::map<std::string, MachineReport>;
+
+bool is_done(const Reports& reports, const Machine& machine) {
+  const auto report = reports.find(machine.alias.text());
+  return report != reports.end() && (!report->second.is_reachable || report->second.is_complete);
+}
+
+// Who is waited for, on stderr.
+void say_who_is_waited_for(FarRuns& runs, const std::vector<Machine>& machines, const Reports& reports) {
+  std::string answered;
+  for (const Machine& machine : machines) {
+    const std::string& name = machine.alias.text();
+    if (is_done(reports, machine))
+      answered += (answered.empty() ? "" : ", ") + name;
+    else
+      std::cerr << "stepladder: waiting for " << name << ": "
+                << (runs.link(machine).is_up() ? "it is connected, and has not reported" : "ssh has not answered")
+                << " for " << silent_patience.count() << " s\n";
+  }
+  std::cerr << "stepladder: " << (answered.empty() ? "" : answered + " answered already; ")
+            << "Ctrl-C ends the wait and shows what is known" << std::endl;
+}
+
 // Asks all of them at once.
-std::map<std::string, MachineReport> reports_of(RunStore& store, const std::vector<Machine>& machines) {
+Reports reports_of(RunStore& store, const std::vector<Machine>& machines) {
   if (machines.empty()) return {};
   FarRuns runs(store, {.tell = [](const std::string&) {}}, asks_on_terminal());
-  std::map<std::string, MachineReport> reports;
+  Reports reports;
   const auto give_up = Clock::now() + patience_of_questions;
+  auto speaks = Clock::now() + silent_patience;
   for (const Machine& machine : machines) runs.link(machine);
-  const auto is_done = [&](const Machine& machine) {
-    const auto report = reports.find(machine.alias.text());
-    return report != reports.end() && (!report->second.is_reachable || report->second.is_complete);
+  const auto all_done = [&] {
+    return std::all_of(machines.begin(), machines.end(),
+                       [&](const Machine& machine) { return is_done(reports, machine); });
   };
-  while (!interrupted() && !std::all_of(machines.begin(), machines.end(), is_done) && Clock::now() < give_up) {
+  while (!interrupted() && !all_done() && Clock::now() < give_up) {
     runs.turn_links(between_turns);
     for (const Machine& machine : machines) {
       Link& link = runs.link(machine);
@@ -55,9 +80,12 @@ std::map<std::string, MachineReport> reports_of(RunStore& store, const std::vect
       else if (!is_missing(link.lost_at()))
         reports[machine.alias.text()] = unreachable(link);
     }
+    if (Clock::now() < speaks || all_done()) continue;
+    say_who_is_waited_for(runs, machines, reports);
+    speaks = Clock::time_point::max();
   }
   for (const Machine& machine : machines)
-    if (!is_done(machine) && !reports[machine.alias.text()].is_reachable)
+    if (!is_done(reports, machine) && !reports[machine.alias.text()].is_reachable)
       reports[machine.alias.text()] = unreachable(runs.link(machine));
   return reports;
 }
@@ -139,7 +167,7 @@ std::string in_file_text(const std::vector<MachineInFile>& machines) {
 int list(const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
   const std::vector<Machine> machines = store.machines().machines();
-  const auto reports = reports_of(store, machines);
+  const Reports reports = reports_of(store, machines);
   if (common.json) {
     Json json = Json::array();
     for (const Machine& machine : machines) json.push_back(machine_json(machine, reports.at(machine.alias.text())));

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "app/cli/find_run.h"
@@ -16,6 +15,7 @@
 #include "app/machine_load.h"
 #include "app/open_store.h"
 #include "app/profile/traced_run.h"
+#include "app/scratch_folder.h"
 #include "app/session.h"
 #include "engine/metrics_sampler.h"
 #include "engine/preparation.h"
@@ -31,26 +31,6 @@ struct TraceRunOptions {
   std::vector<std::string> stages;
   std::string run, name;
   StepTracing asked;
-};
-
-// A folder of its own that is removed with its content.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "stepladder-trace-XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) throw StorageError(pattern + " can't be made");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
 };
 
 // What is traced, and of which run; checks that it can be trained here.
@@ -102,7 +82,7 @@ ReadTrace traced(const StepTracing& asked, const Subject& subject, const DeviceR
 int trace_run(TraceRunOptions options, const CommonOptions& common) {
   const DeviceReport report = probe_to_trace();
   const Subject subject = subject_of(options, common, report);
-  const TemporaryFolder folder;
+  const ScratchFolder folder("stepladder-trace");
   options.asked.recipe = subject.recipe;
   options.asked.file = folder.path() / "trace.json";
   const std::string device = report.resolve(subject.recipe.device);

@@ -1,6 +1,4 @@
 // `stepladder record gate`: fails a build that is slower than its baseline.
-#include <unistd.h>
-
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "app/record/machine.h"
 #include "app/record/measured_command.h"
 #include "app/record/speed_gate.h"
+#include "app/scratch_folder.h"
 #include "storage/errors.h"
 
 namespace stepladder {
@@ -27,26 +26,6 @@ struct GateOptions {
   std::string by;
   std::int64_t runs = 5, most_runs = 20;
   double tolerance_percent = 100 * default_noise_floor;
-};
-
-// Removed with all logs at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "stepladder-gate-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw StorageError(name + " cannot be made");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
 };
 
 struct Stopped {};
@@ -165,7 +144,7 @@ int run_gate(GateOptions options, const CommonOptions& common) {
     by = asked;
   }
   if (by == FigureBy::wall && !options.logs.empty()) throw UsageError("--by wall needs --command");
-  const TemporaryFolder folder;
+  const ScratchFolder folder("stepladder-gate");
   try {
     GateSample sample = sample_of_logs(options.logs, by);
     return options.write.empty() ? judge(options, std::move(sample), folder.path(), common)

@@ -1,0 +1,32 @@
+// The plan of an experiment in a folder: .state/plan.json. Such a folder may have been made by somebody else, so the
+// file only shows the plan, without secrets, and names it. What is run is in this user's order book
+// (storage/database/orders), for this very folder.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "app/run_json.h"
+
+namespace stepladder {
+
+struct ExperimentPlanFile {
+  Json shown;
+  std::optional<Json> ordered;  // nothing if this user hasn't ordered it here
+};
+
+// Nothing if there is no plan. Throws StorageError if it can't be read; `command` is the one that writes such plans.
+std::optional<ExperimentPlanFile> read_plan(const std::filesystem::path& folder, const std::string& command,
+                                            int version);
+
+// Makes the plan this user's order, and writes what the folder shows of it. Throws StorageError.
+void order_plan(const std::filesystem::path& folder, Json plan);
+
+// Each list called "command" without its secrets.
+Json shown_plan(Json plan);
+
+// "begun elsewhere": why nothing is run and what the plan, as it is shown, would run.
+std::string not_ordered(const std::filesystem::path& folder, const std::string& would_run, const std::string& again);
+
+}  // namespace stepladder
