@@ -143,6 +143,9 @@ struct LaunchPlan {
 };
 std::string text_of(const LadderRequest& request);  // equal texts give equal ladders
 
+// Names of metrics that are read of a run, or of the project: the first, by name.
+inline constexpr std::size_t most_listed_metrics = 50'000;
+
 class Workspace {
  public:
   // Loads everything but the steps, which are read when a panel asks for them. Another call adds other programs'

@@ -1,8 +1,10 @@
 """Any number that a run logs: kept from logs, tables and running programs, shown, compared and exported."""
+import contextlib
 import csv
 import io
 import json
 import math
+import sqlite3
 import sys
 import unittest
 
@@ -38,6 +40,35 @@ class Metrics(unittest.TestCase):
         self.assertEqual(metrics["eval/f1"], [[3, 0.25]])
         self.assertEqual(metrics["loss"][3], [4, 3.81])
         self.assertEqual(self.place.json("show", 1)["steps"], 4)
+
+    def test_a_run_of_very_many_metrics_is_shown_in_part(self):
+        self.place.json("import", self.file("a.log", LOG))
+        many = 20_000
+        with contextlib.closing(sqlite3.connect(self.place.database)) as database, database:
+            database.executemany("insert into metrics (id, run_id, name) values (?, 1, ?)",
+                                 [(100 + i, f"layer/{i:05}") for i in range(many)])
+            database.executemany("insert into metric_values (metric_id, step, value) values (?, ?, ?)",
+                                 [(100 + i, step, i + step) for i in range(many - 1) for step in (1, 2)])
+        status, out, error = self.place.run("show", 1, "--metrics")
+        self.assertEqual(status, 0, error)
+        self.assertIn("layer/00990", out)
+        self.assertNotIn("layer/01000", out)
+        self.assertIn(f"and {many + 4 - 1000:,} more metrics; --json lists all", out)
+        metrics = self.metrics(1)
+        self.assertEqual(len(metrics), many + 6)
+        self.assertEqual(metrics["layer/00007"], [[1, 8], [2, 9]])
+        self.assertEqual(metrics[f"layer/{many - 1:05}"], [])
+        table = self.place.path / "all.csv"
+        self.assertEqual(self.place.run("export", 1, "--format", "csv", "--metrics", "long", "--out", table)[0], 0)
+        with open(table) as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), sum(map(len, metrics.values())))
+        self.assertIn({"run_id": "1", "name": "a", "metric": "layer/00007", "step": "2", "value": "9", "at_unix_s": ""}, rows)
+        status, _, error = self.place.run("export", 1, "--format", "csv", "--metrics", "wide", "--out", table)
+        self.assertEqual(status, 2)
+        self.assertIn("run 1 has 20,004 metrics, and a table may have 16,384 columns; `--metrics long`", error)
+        status, _, error = self.place.run("compare", 1, 1, "--metric", "nothing")
+        self.assertEqual(status, 2)
 
     def test_runs_are_filtered_by_metrics_and_listed_with_them(self):
         self.place.json("import", self.file("a.log", LOG))

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "app/cli/table.h"
 #include "app/exit_status.h"
@@ -64,22 +65,23 @@ std::string run_fields(const Run& run) {
 
 void write_tall(RunStore& store, std::span<const Run> runs, const Sink& sink) {
   sink("run_id,name,metric,step,value,at_unix_s\n");
+  constexpr std::size_t bytes_at_once = 1 << 16;
+  std::string text;
   for (const Run& run : runs) {
-    for (const MetricAndFigures& each : store.metrics().all_of_run(run.id)) {
-      const std::string start = run_fields(run) + csv_field(each.metric.name) + ",";
-      store.metrics().for_points(run.id, each.metric.name, [&](std::span<const MetricPoint> points) {
-        std::string text;
-        for (const MetricPoint& point : points)
-          text += start + std::to_string(point.step) + "," + exact(point.value) + "," + exact(point.at) + "\n";
-        sink(text);
-      });
-    }
+    store.metrics().for_all_points(run.id, [&](const Metric& metric, std::span<const MetricPoint> points) {
+      const std::string start = run_fields(run) + csv_field(metric.name) + ",";
+      for (const MetricPoint& point : points)
+        text += start + std::to_string(point.step) + "," + exact(point.value) + "," + exact(point.at) + "\n";
+      if (text.size() >= bytes_at_once) sink(std::exchange(text, {}));
+    });
   }
+  if (!text.empty()) sink(text);
 }
 
 // The rows of some thousand steps at a time, so that runs of any length take little memory.
 void write_wide_rows(RunStore& store, const Run& run, const std::vector<std::string>& names, const Sink& sink) {
-  constexpr std::int64_t steps_at_once = 8192;
+  constexpr std::int64_t values_at_once = 1 << 22;
+  const std::int64_t steps_at_once = std::clamp<std::int64_t>(values_at_once / std::ssize(names), 1, 8192);
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = std::numeric_limits<std::int64_t>::min();
   for (const std::string& name : names) {
@@ -109,39 +111,47 @@ void write_wide_rows(RunStore& store, const Run& run, const std::vector<std::str
 }
 
 void write_wide(RunStore& store, std::span<const Run> runs, const Sink& sink) {
+  constexpr std::int64_t most_columns = 16'384;  // of a spreadsheet
   std::set<std::string> all;
-  for (const Run& run : runs)
+  for (const Run& run : runs) {
+    if (const std::int64_t count = store.metrics().count(run.id); count > most_columns)
+      throw UsageError("--metrics: run " + std::to_string(run.id) + " has " + grouped(count) +
+                       " metrics, and a table may have " + grouped(most_columns) +
+                       " columns; `--metrics long` writes a row for each value instead");
     for (const MetricAndFigures& each : store.metrics().all_of_run(run.id)) all.insert(each.metric.name);
+  }
   const std::vector<std::string> names(all.begin(), all.end());
   std::string head = "run_id,name,step";
   for (const std::string& name : names) head += "," + csv_field(name);
   sink(head + "\n");
+  if (names.empty()) return;
   for (const Run& run : runs) write_wide_rows(store, run, names, sink);
 }
 
 }  // namespace
 
 Json metrics_json(RunStore& store, RunId run) {
-  Json all = Json::object();
-  for (const MetricAndFigures& each : store.metrics().all_of_run(run)) {
-    Json values = Json::array();
-    store.metrics().for_points(run, each.metric.name, [&](std::span<const MetricPoint> points) {
-      for (const MetricPoint& point : points) values.push_back(Json::array({point.step, value_json(point.value)}));
-    });
-    all[each.metric.name] = std::move(values);
-  }
+  Json::object_t all;  // a list: looking up each name would take forever for a million
+  store.metrics().for_all_points(run, [&](const Metric& metric, std::span<const MetricPoint> points) {
+    if (all.empty() || all.back().first != metric.name) all.emplace_back(metric.name, Json::array());
+    for (const MetricPoint& point : points)
+      all.back().second.push_back(Json::array({point.step, value_json(point.value)}));
+  });
   return all;
 }
 
 std::string metrics_text(RunStore& store, RunId run) {
+  constexpr std::size_t most = 1000;
   std::vector<std::vector<std::string>> rows = {
       {"metric", "unit", "values", "last", "at step", "min", "max", "median"}};
-  for (const auto& [metric, figures] : store.metrics().all_of_run(run))
+  for (const auto& [metric, figures] : store.metrics().all_of_run(run, most))
     rows.push_back({metric.name, metric.unit.empty() ? "-" : metric.unit, grouped(figures.count),
                     value_text(figures.last), grouped(figures.last_step), value_text(figures.lowest),
                     value_text(figures.highest), value_text(figures.median)});
   if (rows.size() == 1) return "This run has no metrics.\n";
-  return table(rows, {false, false, true, true, true, true, true, true});
+  const std::int64_t more = store.metrics().count(run) - static_cast<std::int64_t>(most);
+  return table(rows, {false, false, true, true, true, true, true, true}) +
+         (more > 0 ? "and " + grouped(more) + " more metrics; --json lists all, with their values\n" : "");
 }
 
 std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name) {
@@ -150,8 +160,10 @@ std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> 
   if (std::any_of(compared.begin(), compared.end(), [](const MetricOfRun& each) { return each.metric.has_value(); }))
     return compared;
   std::set<std::string> known;
-  for (const Run& run : runs)
-    for (const MetricAndFigures& each : store.metrics().all_of_run(run.id)) known.insert(each.metric.name);
+  for (const Run& run : runs) {
+    for (const MetricAndFigures& each : store.metrics().all_of_run(run.id, 1)) known.insert(each.metric.name);
+    for (const Metric& metric : store.metrics().names(run.id)) known.insert(metric.name);
+  }
   std::string names;
   std::size_t left = most_names_in_error;
   for (const std::string& each : known) {

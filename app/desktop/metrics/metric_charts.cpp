@@ -62,6 +62,11 @@ void draw_metric(Quantity metric, const MetricList& list, const MetricGrid& grid
 
 void draw_metric_charts(const std::vector<Quantity>& metrics, const MetricList& list, const MetricGrid& grid,
                         FoldedGroups& folded, SharedX& shared, const Workspace& workspace, Commands& commands) {
+  if (metrics.size() > most_shown_metrics) {
+    const std::vector<Quantity> first(metrics.begin(), metrics.begin() + most_shown_metrics);
+    draw_metric_charts(first, list, grid, folded, shared, workspace, commands);
+    return text_quiet_wrapped(more_metrics_text(metrics.size() - most_shown_metrics));
+  }
   std::vector<std::string> groups;
   for (const Quantity metric : metrics) groups.push_back(list.group_of(metric));
   const float gap = px(grid.in_cards ? 16 : 12);

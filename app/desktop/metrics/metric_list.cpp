@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <set>
+#include <span>
 
 #include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
@@ -36,6 +37,10 @@ std::string metric_value_text(double value) {
   return text.data();
 }
 
+std::string more_metrics_text(std::size_t more) {
+  return "and " + grouped(static_cast<std::int64_t>(more)) + " more; a search narrows them";
+}
+
 std::string group_by_prefix(Quantity quantity) {
   const std::string_view prefix = is_field(quantity) ? "" : prefix_of(to_string(quantity));
   return prefix.empty() ? "" : std::string(prefix) + "/";
@@ -57,6 +62,7 @@ void MetricList::update(const Workspace& workspace, const std::vector<const RunE
   if (known == known_to_runs_ && sizes == sizes_) return;
   known_to_runs_ = std::move(known);
   sizes_ = std::move(sizes);
+  is_cut_ = std::any_of(sizes_.begin(), sizes_.end(), [](std::size_t size) { return size >= most_listed_metrics; });
   std::set<std::string_view> names;
   known_.clear();
   for (const std::vector<Metric>* of_run : known_to_runs_) {
@@ -126,7 +132,7 @@ void MetricList::draw_names(const std::string& view, const std::vector<Quantity>
   const float height = std::min(260.0F, 30.0F * static_cast<float>(found.size()) + 8);
   ImGui::BeginChild("##names", ImVec2(px(list_width), px(height)));
   std::string_view prefix;
-  for (const Quantity metric : found) {
+  for (const Quantity metric : std::span(found).first(std::min(found.size(), most_shown_metrics))) {
     const std::string name(to_string(metric));
     ImGui::PushID(name.c_str());
     if (prefix_of(name) != prefix) {
@@ -143,6 +149,7 @@ void MetricList::draw_names(const std::string& view, const std::vector<Quantity>
     mark(view + ".add." + name);
     ImGui::PopID();
   }
+  if (found.size() > most_shown_metrics) text_quiet_wrapped(more_metrics_text(found.size() - most_shown_metrics));
   ImGui::EndChild();
 }
 

@@ -25,6 +25,7 @@ class MetricList {
   void update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, Commands& commands);
 
   bool is_complete() const { return is_complete_; }          // all runs' names are loaded
+  bool is_cut() const { return is_cut_; }                    // a run has more than the window lists
   const std::vector<Quantity>& all() const { return all_; }  // by name, without the steps' fields
   std::string unit_of(Quantity quantity) const;              // empty: not known
   Direction direction_of(Quantity quantity) const;           // which values are better
@@ -51,8 +52,13 @@ class MetricList {
   std::vector<Quantity> all_;
   std::map<Quantity, Known> known_;
   bool is_complete_ = false;
+  bool is_cut_ = false;
   std::array<char, 128> search_{};
 };
+
+// "and 99,000 more; a search narrows them": behind the first `most_shown_metrics`.
+inline constexpr std::size_t most_shown_metrics = 1000;
+std::string more_metrics_text(std::size_t more);
 
 // "0.9125": in four digits; "-" if it is missing.
 std::string metric_value_text(double value);

@@ -65,7 +65,7 @@ void Workspace::load_detail(RunStore& store, RunId id) {
 }
 
 void Workspace::load_metrics(RunStore& store, RunId id) {
-  if (find(id)) metrics_[id] = store.metrics().names(id);
+  if (find(id)) metrics_[id] = store.metrics().names(id, most_listed_metrics);
 }
 
 const RunDetail* Workspace::detail(RunId id) const {

@@ -138,9 +138,10 @@ void insert_metric_values(Database& database, std::span<const MetricValues> even
   }
 }
 
-std::vector<MetricRow> read_metrics(Database& database, RunId run) {
-  Statement rows(database, "SELECT " + std::string(metric_columns) + " FROM metrics WHERE run_id = ? ORDER BY name");
-  rows.bind(run);
+std::vector<MetricRow> read_metrics(Database& database, RunId run, std::size_t most, std::string_view after) {
+  Statement rows(database, "SELECT " + std::string(metric_columns) + " FROM metrics WHERE run_id = ? AND name " +
+                               (after.empty() ? ">= ?" : "> ?") + " ORDER BY name LIMIT ?");
+  rows.bind(run).bind(after).bind(static_cast<std::int64_t>(most));
   std::vector<MetricRow> metrics;
   while (rows.step()) metrics.push_back(read_row(rows));
   return metrics;

@@ -1,6 +1,7 @@
 // Rows of `metrics` and `metric_values`, written and read. Inside storage/ only.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <span>
@@ -31,7 +32,8 @@ struct MetricRow {
   MetricId id = 0;
   Metric metric;
 };
-std::vector<MetricRow> read_metrics(Database& database, RunId run);  // by name
+// By name, the first `most` of those that come after this name; an empty one: from the first.
+std::vector<MetricRow> read_metrics(Database& database, RunId run, std::size_t most, std::string_view after = {});
 std::optional<MetricRow> read_metric(Database& database, RunId run, std::string_view name);
 
 // A metric's own values within these steps, in order, some thousands at a time; no read lock is held while `use` runs.

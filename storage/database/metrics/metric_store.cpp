@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "storage/analysis/metrics/metric_verdict.h"
@@ -164,8 +165,20 @@ std::optional<MetricFigures> MetricStore::kept_figures(MetricId metric) {
   return row.step() ? std::optional(figures_in(row, 0)) : std::nullopt;
 }
 
-// Reads all values. Keeps figures and chunks if the run is over; a locked or full file does not prevent the answer.
+struct MadeFigures {
+  MetricRow row;
+  MetricFigures figures;
+  std::vector<Chunk> chunks;
+};
+
+// Reads all values. Keeps what is made if the run is over.
 MetricFigures MetricStore::make(RunId run, const MetricRow& row) {
+  const MadeFigures made = compute(run, row);
+  keep(run, {&made, 1});
+  return made.figures;
+}
+
+MadeFigures MetricStore::compute(RunId run, const MetricRow& row) {
   std::vector<Chunk> chunks;
   MetricFiguresBuilder figures;
   OverviewBuilder builder([&](int level, std::span<const Bucket> buckets) {
@@ -180,21 +193,52 @@ MetricFigures MetricStore::make(RunId run, const MetricRow& row) {
                }
              });
   builder.finish();
-  const MetricFigures made = figures.finish();
-  const bool is_field = quantity_of(row.metric).has_value();  // the run's own overviews have it
-  if (is_field || database_.read_only() || !is_run_over(database_, run)) return made;
-  if (made.count < fewest_for_chunks) chunks.clear();
+  MadeFigures made{.row = row, .figures = figures.finish(), .chunks = std::move(chunks)};
+  if (made.figures.count < fewest_for_chunks) made.chunks.clear();
+  return made;
+}
+
+// A locked or full file does not prevent the answer.
+void MetricStore::keep(RunId run, std::span<const MadeFigures> made) {
+  if (made.empty() || database_.read_only() || !is_run_over(database_, run)) return;
   try {
     Transaction transaction(database_);
-    // Only if nobody has resumed the run since, or appended to it.
-    if (is_run_over(database_, run) && count_of_values(database_, row.id) == made.count) {
-      keep_chunks(database_, row.id, chunks);
-      keep_figures(database_, row.id, made);
+    const bool is_over = is_run_over(database_, run);
+    for (const MadeFigures& each : made) {
+      if (quantity_of(each.row.metric)) continue;  // the run's own overviews have it
+      // Only if nobody has resumed the run since, or appended to it.
+      if (!is_over || count_of_values(database_, each.row.id) != each.figures.count) continue;
+      keep_chunks(database_, each.row.id, each.chunks);
+      stepladder::keep_figures(database_, each.row.id, each.figures);
     }
     transaction.commit();
   } catch (const StorageError&) {  // made again next time
   }
-  return made;
+}
+
+// Many metrics in one transaction, which is short all the same.
+void MetricStore::keep_figures(RunId run, std::size_t most) {
+  constexpr std::size_t metrics_at_once = 2000;
+  constexpr std::int64_t values_at_once = 100'000;
+  if (database_.read_only() || !is_run_over(database_, run)) return;
+  std::string after;
+  for (std::size_t seen = 0; seen < most;) {
+    const std::vector<MetricRow> rows = read_metrics(database_, run, std::min(metrics_at_once, most - seen), after);
+    if (rows.empty()) return;
+    std::vector<MadeFigures> made;
+    std::int64_t values = 0;
+    for (const MetricRow& row : rows) {
+      if (quantity_of(row.metric) || kept_figures(row.id)) continue;
+      made.push_back(compute(run, row));
+      values += made.back().figures.count;
+      if (values < values_at_once) continue;
+      keep(run, std::exchange(made, {}));
+      values = 0;
+    }
+    keep(run, made);
+    seen += rows.size();
+    after = rows.back().metric.name;
+  }
 }
 
 struct MetricOfRunRow {
@@ -204,13 +248,14 @@ struct MetricOfRunRow {
   std::optional<MetricFigures> kept;
 };
 
-std::vector<Metric> MetricStore::all_names() {
+std::vector<Metric> MetricStore::all_names(std::size_t most) {
   std::vector<Metric> names;
   {
     Statement rows(database_,
                    "SELECT metrics.name, max(unit), max(direction), max(section) FROM runs JOIN metrics ON "
                    "metrics.run_id = runs.id WHERE " +
-                       is_listed + " GROUP BY metrics.name ORDER BY metrics.name");
+                       is_listed + " GROUP BY metrics.name ORDER BY metrics.name LIMIT ?");
+    rows.bind(static_cast<std::int64_t>(most));
     while (rows.step()) {
       Metric metric{.name = bounded(rows.text(0), longest_name),
                     .unit = bounded(rows.text(1), longest_name),
@@ -299,34 +344,68 @@ MetricAndFigures MetricStore::with_figures(RunId run, const MetricRow& row, bool
   return {row.metric, kept ? *kept : make(run, row)};
 }
 
-std::vector<Metric> MetricStore::names(RunId run) {
+std::vector<Metric> MetricStore::names(RunId run, std::size_t most) {
   std::vector<Metric> names;
-  for (MetricRow& row : read_metrics(database_, run)) names.push_back(std::move(row.metric));
+  for (MetricRow& row : read_metrics(database_, run, most)) names.push_back(std::move(row.metric));
   return names;
 }
 
-std::vector<MetricAndFigures> MetricStore::of_run(RunId run) {
+std::int64_t MetricStore::count(RunId run) {
+  Statement row(database_, "SELECT count(*) FROM metrics WHERE run_id = ?");
+  return row.bind(run).step() ? row.integer(0) : 0;
+}
+
+std::vector<MetricAndFigures> MetricStore::of_run(RunId run, std::size_t most) {
+  keep_figures(run, most);
   const bool is_over = is_run_over(database_, run);
   std::vector<MetricAndFigures> metrics;
-  for (const MetricRow& row : read_metrics(database_, run)) metrics.push_back(with_figures(run, row, is_over));
+  for (const MetricRow& row : read_metrics(database_, run, most)) metrics.push_back(with_figures(run, row, is_over));
   return metrics;
 }
 
-std::vector<MetricAndFigures> MetricStore::all_of_run(RunId run) {
-  std::vector<MetricAndFigures> logged = of_run(run);
-  std::vector<MetricAndFigures> all;
+// The fields of the steps that no logged metric stands for.
+std::vector<Metric> MetricStore::fields_of(RunId run) {
+  std::set<std::string> logged;
+  Statement rows(database_, "SELECT DISTINCT field FROM metrics WHERE run_id = ? AND field IS NOT NULL");
+  for (rows.bind(run); rows.step();) logged.insert(rows.text(0));
+  std::vector<Metric> fields;
   for (const Quantity quantity : step_quantities) {
-    const std::string_view name = to_string(quantity);
-    const auto stands_for = [&](const MetricAndFigures& each) {
-      return each.metric.name == name || each.metric.field == name;
-    };
-    if (std::any_of(logged.begin(), logged.end(), stands_for)) continue;
-    MetricAndFigures field{.metric = field_metric(name)};
-    field.figures = make(run, {.metric = field.metric});
-    if (field.figures.count > 0) all.push_back(std::move(field));
+    const std::string name(to_string(quantity));
+    if (!logged.contains(name) && !read_metric(database_, run, name)) fields.push_back(field_metric(name));
   }
+  return fields;
+}
+
+std::vector<MetricAndFigures> MetricStore::all_of_run(RunId run, std::size_t most) {
+  std::vector<MetricAndFigures> all;
+  for (Metric& metric : fields_of(run)) {
+    const MetricFigures figures = make(run, {.metric = metric});
+    if (figures.count > 0) all.push_back({std::move(metric), figures});
+  }
+  std::vector<MetricAndFigures> logged = of_run(run, most);
   std::move(logged.begin(), logged.end(), std::back_inserter(all));
   return all;
+}
+
+void MetricStore::for_all_points(RunId run, const UseOfMetric& use) {
+  constexpr std::size_t metrics_at_once = 2000;
+  const auto use_row = [&](const MetricRow& row, bool also_empty) {
+    bool is_empty = true;
+    for_points(run, row, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(),
+               [&](std::span<const MetricPoint> points) {
+                 is_empty = false;
+                 use(row.metric, points);
+               });
+    if (is_empty && also_empty) use(row.metric, {});
+  };
+  for (const Metric& field : fields_of(run)) use_row({.metric = field}, false);
+  std::string after;
+  for (bool more = true; more;) {
+    const std::vector<MetricRow> rows = read_metrics(database_, run, metrics_at_once, after);
+    for (const MetricRow& row : rows) use_row(row, true);
+    more = rows.size() == metrics_at_once;
+    if (more) after = rows.back().metric.name;
+  }
 }
 
 std::optional<MetricAndFigures> MetricStore::find(RunId run, std::string_view name) {

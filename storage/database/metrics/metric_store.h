@@ -1,7 +1,10 @@
 // The metrics of runs: numbers that they log beside their steps' own fields (docs/database.md, `metrics`).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,8 +18,11 @@
 
 namespace stepladder {
 
+inline constexpr std::size_t all_metrics = std::numeric_limits<std::int32_t>::max();
+
 class Database;
 class Derived;
+struct MadeFigures;
 struct MetricOfRunRow;
 struct MetricRow;
 struct OverviewSource;
@@ -40,21 +46,23 @@ class MetricStore {
   // value again changes nothing.
   void append(RunId run, std::string_view name, std::span<const MetricPoint> points);
 
-  // What the run logged, by name. Reads no values.
-  std::vector<Metric> names(RunId run);
+  // What the run logged, by name: the first `most`, of `count`. Reads no values.
+  std::vector<Metric> names(RunId run, std::size_t most = all_metrics);
+  std::int64_t count(RunId run);
 
-  // The same with figures. The figures of runs that are over come from a cache.
-  std::vector<MetricAndFigures> of_run(RunId run);
+  // The same with figures. The figures of runs that are over come from a cache; keep_figures makes what it lacks.
+  std::vector<MetricAndFigures> of_run(RunId run, std::size_t most = all_metrics);
+  void keep_figures(RunId run, std::size_t most = all_metrics);
 
   // The fields that the run's steps have and no logged metric stands for, then of_run. Reads all steps.
-  std::vector<MetricAndFigures> all_of_run(RunId run);
+  std::vector<MetricAndFigures> all_of_run(RunId run, std::size_t most = all_metrics);
 
   // Nullopt if the run has no such metric, or no value of it.
   std::optional<MetricAndFigures> find(RunId run, std::string_view name);
 
   // Every name that a listed run has logged, once, with what is known of it, by name; then the fields of the steps that
   // no run has logged under their own names. Reads no values.
-  std::vector<Metric> all_names();
+  std::vector<Metric> all_names(std::size_t most = all_metrics);
 
   // These figures of all listed runs, in one query for each name where the cache has them; values are read for the
   // others: those of runs under way, and of fields of the steps but for what summaries have. `interrupted` is asked
@@ -67,6 +75,11 @@ class MetricStore {
   void for_points(RunId run, std::string_view name, std::int64_t first_step, std::int64_t last_step, const Use& use);
   std::vector<MetricPoint> points(RunId run, std::string_view name);
 
+  // The points of each metric that all_of_run lists, one metric after the other, as for_points; once without a point if
+  // it has none. Needs no figures, so that it is quick for a million metrics.
+  using UseOfMetric = std::function<void(const Metric& metric, std::span<const MetricPoint> points)>;
+  void for_all_points(RunId run, const UseOfMetric& use);
+
   // As RunStore::overview, for a metric.
   Overview overview(RunId run, std::string_view name);
   Overview overview(RunId run, std::string_view name, std::int64_t first_step, std::int64_t last_step,
@@ -77,7 +90,10 @@ class MetricStore {
   std::optional<MetricRow> row_of(RunId run, std::string_view name);
   MetricAndFigures with_figures(RunId run, const MetricRow& row, bool is_over);
   std::optional<MetricFigures> kept_figures(std::int64_t metric);
+  std::vector<Metric> fields_of(RunId run);
   MetricFigures make(RunId run, const MetricRow& row);
+  MadeFigures compute(RunId run, const MetricRow& row);
+  void keep(RunId run, std::span<const MadeFigures> made);
   std::vector<MetricOfRunRow> rows_named(const std::string& name);
   double value_at(RunId run, const MetricRow& row, std::int64_t step);
   std::optional<MetricFigures> figures_of_summary(RunId run, Quantity quantity);

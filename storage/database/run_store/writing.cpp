@@ -23,7 +23,7 @@ std::vector<RunId> RunStore::apply(std::span<const RunEvent> events) {
 void RunStore::refresh(RunId id) {
   try {
     if (const auto ended = run(id)) impl_->derived.refresh(*ended);
-    impl_->metrics.of_run(id);
+    impl_->metrics.keep_figures(id);
   } catch (const StorageError&) {  // only a cache: computed when somebody asks for it
   }
 }

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "../not_finite.h"
@@ -50,6 +51,31 @@ TEST(Metrics, any_value_comes_back_to_the_bit) {
   }
   EXPECT_TRUE(store.metrics().points(run, "val").empty());
   EXPECT_TRUE(store.metrics().points(run + 1, "val/acc").empty());
+}
+
+TEST(Metrics, the_first_of_many_are_read_alone_and_all_of_them_in_pages) {
+  const TemporaryFolder folder;
+  RunStore store = RunStore::open(folder / "runs.db");
+  const RunId run = run_of_steps(store, 3);
+  constexpr int many = 4100;  // more than two pages
+  store.in_one_transaction([&] {
+    for (int i = 0; i < many; ++i) store.metrics().append(run, "m" + std::to_string(10'000 + i), line(1, 1 + i % 3));
+    store.metrics().describe(run, {.name = "without a value"});
+  });
+  EXPECT_EQ(store.metrics().count(run), many + 1);
+  EXPECT_EQ(store.metrics().names(run, 2).back().name, "m10001");
+  const std::vector<MetricAndFigures> few = store.metrics().all_of_run(run, 3);
+  ASSERT_EQ(few.size(), 4u) << "the loss, too";
+  EXPECT_EQ(few[0].metric.name, "loss");
+  EXPECT_EQ(few[3].figures.count, 3);
+  EXPECT_EQ(number(store, "SELECT count(*) FROM metric_figures"), 3) << "no more are made";
+  std::map<std::string, std::int64_t> points;
+  store.metrics().for_all_points(
+      run, [&](const Metric& metric, std::span<const MetricPoint> some) { points[metric.name] += std::ssize(some); });
+  const std::vector<MetricAndFigures> all = store.metrics().all_of_run(run);
+  ASSERT_EQ(points.size(), all.size());
+  for (const auto& [metric, figures] : all) EXPECT_EQ(points[metric.name], figures.count) << metric.name;
+  EXPECT_EQ(number(store, "SELECT count(*) FROM metric_figures"), many + 1);
 }
 
 TEST(Metrics, a_time_is_that_of_its_step_or_its_own) {
