@@ -90,6 +90,18 @@ class FollowedRun : public testing::Test {
   std::optional<DesktopApp> app_;
 };
 
+TEST_F(FollowedRun, OfVeryManyMetricsTheFirstAreShown) {
+  store_.in_one_transaction([&] {
+    for (int i = 0; i < 1100; ++i) log(("m" + std::to_string(10'000 + i)).c_str(), 1, 2, i);
+  });
+  follow();
+  const MetricList known = list();
+  EXPECT_EQ(known.all().size(), 1100u);
+  EXPECT_FALSE(known.is_cut());
+  EXPECT_TRUE(waits_for("chart.metric.m10000"));
+  EXPECT_EQ(more_metrics_text(100), "and 100 more; a search narrows them");
+}
+
 TEST_F(FollowedRun, HasAChartOfEachMetricInLiveAlsoOfOneThatComesLater) {
   EXPECT_FALSE(shows("live.choose")) << "it has logged none";
   log("val/acc", 10, 50, 0.3);
