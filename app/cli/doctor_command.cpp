@@ -15,6 +15,7 @@
 #include "app/format.h"
 #include "app/machine_load.h"
 #include "app/open_store.h"
+#include "app/secrets.h"
 #include "engine/engine.h"
 #include "engine/files/files.h"
 #include "engine/peak_probe.h"
@@ -208,10 +209,17 @@ int back_up_database(const fs::path& out, const CommonOptions& common) {
   return exit_done;
 }
 
+std::string without_secret(const std::string& name, const std::string& text) {
+  if (name.empty()) return each_without_secrets({text}).front();
+  const std::string hidden = each_without_secrets({name + "=" + text}).front();
+  return hidden.starts_with(name + "=") ? hidden.substr(name.size() + 1) : hidden;
+}
+
 int share_database(const fs::path& out, bool with_output, const CommonOptions& common) {
   if (out.empty()) throw UsageError("--share: the file name is empty");
   keep_off_database(out, common.database, "--share");
-  const SharedCopy copy = open_existing(common.database).share(out, with_output);
+  const SharedCopy copy =
+      open_existing(common.database).share(out, {.with_output = with_output, .without_secrets = without_secret});
   if (common.json) {
     print({{"database", common.database.string()},
            {"out", out.string()},

@@ -232,8 +232,8 @@ class RunStore {
   // is on the disk when this returns. Returns what the copy holds.
   FileContents back_up(const std::filesystem::path& out);
 
-  // A copy for others, without what share.h names; the output of watched programs only `with_output`. Else as back_up.
-  SharedCopy share(const std::filesystem::path& out, bool with_output);
+  // A copy for others, without what share.h names; else as back_up.
+  SharedCopy share(const std::filesystem::path& out, const ShareOptions& options);
 
   const std::filesystem::path& file() const;
 

@@ -123,16 +123,24 @@ std::string without_hosts(std::string text, const Hosts& hosts) {
   return text;
 }
 
-// Each text in a JSON value, by `change`.
-void change_texts(Json& json, const std::function<std::string(std::string)>& change) {
-  if (json.is_string()) json = change(json.get<std::string>());
-  if (json.is_structured())
-    for (Json& each : json) change_texts(each, change);
+// Each text in a JSON value, by `change`, with its name: that of the member, or in a list the text before it, since
+// that may be an option.
+using ChangeText = std::function<std::string(const std::string& name, const std::string& text)>;
+void change_texts(Json& json, const ChangeText& change, const std::string& name = {}) {
+  if (json.is_string()) json = change(name, json.get<std::string>());
+  std::string before;
+  if (json.is_array())
+    for (Json& each : json) {
+      const std::string own = each.is_string() ? each.get<std::string>() : "";
+      change_texts(each, change, std::exchange(before, own));
+    }
+  if (json.is_object())
+    for (const auto& member : json.items()) change_texts(member.value(), change, member.key());
 }
 
 class Removal {
  public:
-  Removal(Database& database, bool with_output) : database_(database), with_output_(with_output) {}
+  Removal(Database& database, const ShareOptions& options) : database_(database), options_(options) {}
 
   std::map<std::string, std::int64_t> all() {
     Transaction transaction(database_);
@@ -159,7 +167,7 @@ class Removal {
                 without_private_part);
     for (const FreeTexts& texts : free_texts)
       for (const std::string_view column : texts.columns)
-        for_texts(texts.table, texts.key, column, "paths_and_hosts", [&](const std::string& text) {
+        for_texts(texts.table, texts.key, column, "paths_hosts_and_secrets", [&](const std::string& text) {
           return column == "recipe" ? public_json(text) : column == "source_path" ? file_name(text) : public_text(text);
         });
     transaction.commit();
@@ -186,7 +194,8 @@ class Removal {
       Json json = Json::parse(rows.text(0), nullptr, false);
       if (!json.is_object()) continue;
       for (const char* const name : {"host", "hosts", "machine"})
-        if (json.contains(name)) change_texts(json[name], [&](std::string host) { return add(host), host; });
+        if (json.contains(name))
+          change_texts(json[name], [&](const std::string&, const std::string& host) { return add(host), host; });
     }
   }
 
@@ -231,7 +240,7 @@ class Removal {
   }
 
   const KeptTable* listed(const std::string& table) const {
-    if (with_output_ && table == console_table.table) return &console_table;
+    if (options_.with_output && table == console_table.table) return &console_table;
     const auto* const found = std::find_if(std::begin(kept_tables), std::end(kept_tables),
                                            [&](const KeptTable& each) { return each.table == table; });
     return found == std::end(kept_tables) ? nullptr : found;
@@ -281,7 +290,10 @@ class Removal {
     return left;
   }
 
-  std::string public_text(const std::string& text) const { return without_hosts(without_paths(text), hosts_); }
+  std::string public_text(const std::string& text, const std::string& name = {}) const {
+    const std::string open = options_.without_secrets ? options_.without_secrets(name, text) : text;
+    return without_hosts(without_paths(open), hosts_);
+  }
   std::string file_name(const std::string& path) const {
     return without_hosts(path.substr(path.find_last_of("/\\") + 1), hosts_);
   }
@@ -289,8 +301,8 @@ class Removal {
     Json json = Json::parse(text, nullptr, false);
     if (!json.is_structured()) return public_text(text);
     bool is_changed = false;
-    change_texts(json, [&](const std::string& before) {
-      std::string after = before.starts_with('/') ? file_name(before) : public_text(before);
+    change_texts(json, [&](const std::string& name, const std::string& before) {
+      std::string after = before.starts_with('/') ? file_name(before) : public_text(before, name);
       is_changed = is_changed || after != before;
       return after;
     });
@@ -298,7 +310,7 @@ class Removal {
   }
 
   Database& database_;
-  bool with_output_;
+  const ShareOptions& options_;
   Hosts hosts_;
   std::map<std::string, std::int64_t> removed_;
 };
@@ -345,14 +357,14 @@ std::string without_private_part(std::string_view note) {
   return std::string(note);
 }
 
-SharedCopy share(Database& database, const fs::path& out, bool with_output) {
+SharedCopy share(Database& database, const fs::path& out, const ShareOptions& options) {
   refuse_existing(out);
   const WholeCopy whole(database, out);
   SharedCopy shared;
   {
     Database copy(whole.file(), Database::Mode::read_write);
     copy.execute("PRAGMA synchronous = OFF");  // nobody reads it after a crash
-    shared.removed = Removal(copy, with_output).all();
+    shared.removed = Removal(copy, options).all();
     back_up(copy, out);
   }
   shared.contents = contents_of(out);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,10 +20,16 @@ struct SharedCopy {
   std::map<std::string, std::int64_t> removed;  // how many rows or texts of each kind
 };
 
+struct ShareOptions {
+  bool with_output = false;  // of watched programs
+  // A text without secrets; `name` is that of the setting whose value it is, if it has one.
+  std::function<std::string(const std::string& name, const std::string& text)> without_secrets;
+};
+
 // Writes the copy as back_up does: `out` is never replaced. Of each table and text column only those stay that
 // share.cpp lists, so that a new one is left out until somebody decides. Absolute paths become their last part, and
 // names of hosts "***". Texts that are marked as private are left out (docs/database.md, "A copy for others").
-SharedCopy share(Database& database, const std::filesystem::path& out, bool with_output);
+SharedCopy share(Database& database, const std::filesystem::path& out, const ShareOptions& options);
 
 // The two rules for texts. A line that begins with "private:", and what follows it, is private.
 std::string without_paths(std::string_view text);

@@ -32,6 +32,8 @@ class Share(unittest.TestCase):
         self.place.run("watch", "--name", "watched", "--", sys.executable, "-c", printed, f"--api-key={SECRET}")
         self.execute("update runs set reason = ?, changed = ? where id = 1",
                      f"cannot read /home/{SECRET}/a.txt on {SECRET}-host", f"data /x/{SECRET}/b.txt -> c.txt")
+        self.execute("update runs set recipe = json_set(recipe, '$.wandb_api_key', ?, '$.args', json(?)) where id = 1",
+                     SECRET, json.dumps(["--token", SECRET, f"--password={SECRET}", "--lr", "0.1"]))
         self.execute("update runs set environment = json_set(environment, '$.host', ?) where id = 1", f"{SECRET}-host")
         self.execute("insert into curation (run_id, tags, note) values (1, ?, ?)", f"fast,private: {SECRET}",
                      f"a good one\nprivate: {SECRET}\n{SECRET}")
@@ -62,7 +64,7 @@ class Share(unittest.TestCase):
         said = self.place.json("doctor", "--share", self.out)
         self.assertEqual((said["out"], said["runs"]), (str(self.out), 5))
         for kind in ("runs_in_bin", "environments", "machines",
-                     "far_runs", "followed", "console", "settings", "private_notes", "paths_and_hosts", "other_tables"):
+                     "far_runs", "followed", "console", "settings", "private_notes", "paths_hosts_and_secrets", "other_tables"):
             self.assertGreater(said["removed"].get(kind, 0), 0, (kind, said))
         self.assertEqual(stat.S_IMODE(self.out.stat().st_mode), 0o600)
         self.assertEqual([path.name for path in self.place.path.glob("shared.db*")], ["shared.db"])
@@ -81,7 +83,9 @@ class Share(unittest.TestCase):
                          self.place.json("show", 1, "--steps")["data"])
         self.assertEqual(self.shared("select reason, changed, source_path from runs where id = 1"),
                          [("cannot read a.txt on ***", "data b.txt -> c.txt", "book.txt")])
-        self.assertEqual(json.loads(self.shared("select recipe from runs where id = 1")[0][0])["data"], "book.txt")
+        recipe = json.loads(self.shared("select recipe from runs where id = 1")[0][0])
+        self.assertEqual((recipe["data"], recipe["wandb_api_key"]), ("book.txt", "***"))
+        self.assertEqual(recipe["args"], ["--token", "***", "--password=***", "--lr", "0.1"])
         self.assertEqual(self.shared("select run_id, tags, note from curation order by run_id"),
                          [(1, "fast", "a good one"), (2, "", None), (3, None, "for all")])
         self.assertEqual(self.shared("select status, reason from runs where name = 'mine'"),

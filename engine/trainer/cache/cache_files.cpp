@@ -32,6 +32,7 @@ void write_cache_file(const fs::path& file, std::string_view bytes) {
   std::ofstream stream(temporary, std::ios::binary);
   stream << bytes;
   stream.close();
+  fs::permissions(temporary, fs::perms::owner_read | fs::perms::owner_write, error);
   if (stream) fs::rename(temporary, file, error);
   if (!stream || error) fs::remove(temporary, error);
 }

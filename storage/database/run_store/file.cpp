@@ -66,8 +66,8 @@ FileContents RunStore::back_up(const fs::path& out) {
   return contents_of(out);
 }
 
-SharedCopy RunStore::share(const fs::path& out, bool with_output) {
-  return stepladder::share(impl_->database, out, with_output);
+SharedCopy RunStore::share(const fs::path& out, const ShareOptions& options) {
+  return stepladder::share(impl_->database, out, options);
 }
 
 const fs::path& RunStore::file() const {
