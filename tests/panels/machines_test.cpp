@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "app/machines/machine_check.h"
+#include "storage/database/database.h"
 #include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
 namespace {
@@ -55,6 +57,28 @@ TEST(Machines, ManyOfThemAndManyGpusAreDrawn) {
   }
   imgui.frame(app);
   imgui.frame(app);
+}
+
+TEST(Machines, OneThatCameWithTheFileSaysWhatItWouldDoBeforeItIsAdopted) {
+  const TemporaryFolder folder;
+  ::setenv("XDG_STATE_HOME", (folder / "state").c_str(), 1);
+  ::setenv("STEPLADDER_SSH", "/bin/false", 1);
+  Session session(folder / "a.db");
+  Database(folder / "a.db", Database::Mode::read_write)
+      .execute("INSERT INTO machines (alias, folder, added_at) VALUES ('box', '~/x', 1), ('bad', '/$(id)', 1)");
+  Headless imgui;
+  DesktopApp app(session.store(), &session, {.panels = {"machines"}});
+  ASSERT_EQ(app.workspace().machines_in_file.size(), 2u);
+  EXPECT_TRUE(app.workspace().machines.empty());
+  ASSERT_TRUE(imgui.click(app, "machines.adopt.bad"));
+  ASSERT_TRUE(imgui.click(app, "machines.adopt.really"));
+  EXPECT_TRUE(imgui.frames_until(app, [&] { return !app.workspace().messages.empty(); })) << "its folder is refused";
+  ASSERT_TRUE(imgui.click(app, "machines.adopt.box"));
+  ASSERT_TRUE(imgui.click(app, "machines.adopt.really"));
+  EXPECT_TRUE(imgui.frames_until(app, [&] { return app.workspace().machines_in_file.size() == 1; }));
+  EXPECT_TRUE(session.store().machines().machine(*MachineAlias::from("box")));
+  EXPECT_FALSE(session.store().machines().machine(*MachineAlias::from("bad")));
+  ::unsetenv("STEPLADDER_SSH");
 }
 
 TEST(Launch, AnotherMachineNeedsNeitherThisOnesDevicesNorItsFiles) {

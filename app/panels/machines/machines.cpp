@@ -263,9 +263,11 @@ void draw_machine_in_file(State& state, const MachineInFile& machine, Commands& 
   ImGui::PushID(machine.alias.c_str());
   begin_tall_card("##in file");
   const bool is_asking = state.adopting == machine.alias;
-  float buttons = 0;
-  for (const char* label : {is_asking ? "Really adopt" : "Adopt...", is_asking ? "Cancel" : ""})
-    buttons += ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+  const auto width = [](const char* label) {
+    return ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+  };
+  const float buttons =
+      is_asking ? width("Really adopt") + ImGui::GetStyle().ItemSpacing.x + width("Cancel") : width("Adopt...");
   const float right = ImGui::GetContentRegionMax().x;
   const char* const word = "from the file";
   ImGui::AlignTextToFramePadding();
