@@ -16,7 +16,7 @@ std::string command_line;
 
 nlohmann::json git_state() {
   try {
-    const GitCheckout here(std::filesystem::current_path());
+    const GitCheckout here(std::filesystem::current_path(), std::chrono::seconds(10));
     return {
         {"commit", first_line(here.git({"rev-parse", "HEAD"}))},
         {"branch", first_line(here.git({"rev-parse", "--abbrev-ref", "HEAD"}))},

@@ -167,7 +167,9 @@ void ChildProcess::add_to(std::vector<pollfd>& waiting) const {
 }
 
 std::string output_of(const std::vector<std::string>& command, const std::string& input,
-                      const std::vector<std::string>& more_environment, bool has_terminal) {
+                      const std::vector<std::string>& more_environment, bool has_terminal,
+                      std::chrono::seconds patience) {
+  const auto give_up = std::chrono::steady_clock::now() + patience;
   ChildProcess child(command, has_terminal, more_environment);
   child.write(input);
   child.close_input();
@@ -179,6 +181,8 @@ std::string output_of(const std::vector<std::string>& command, const std::string
     std::vector<pollfd> waiting;
     child.add_to(waiting);
     if (piece.empty()) ::poll(waiting.data(), waiting.size(), 20);
+    if (std::chrono::steady_clock::now() > give_up)
+      throw std::runtime_error(command.front() + " has not answered for " + std::to_string(patience.count()) + " s");
   }
   if (child.exit_status() == 0) return output;
   std::string errors = child.errors();

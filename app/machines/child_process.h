@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -48,8 +49,10 @@ class ChildProcess {
   std::string errors_;
 };
 
-// What it prints. Blocks until it has ended. Throws std::runtime_error with its last words if it fails.
+// What it prints. Blocks until it has ended. Throws std::runtime_error with its last words if it fails, or if it takes
+// longer than `patience`; then it is ended.
 std::string output_of(const std::vector<std::string>& command, const std::string& input = {},
-                      const std::vector<std::string>& more_environment = {}, bool has_terminal = false);
+                      const std::vector<std::string>& more_environment = {}, bool has_terminal = false,
+                      std::chrono::seconds patience = std::chrono::hours(24));
 
 }  // namespace stepladder

@@ -11,6 +11,7 @@
 #include "app/record/machine.h"
 #include "app/record/measured_command.h"
 #include "app/secrets.h"
+#include "engine/files/files.h"
 #include "storage/errors.h"
 #include "storage/own_folder.h"
 
@@ -162,7 +163,7 @@ void CommitSearch::check_out(const std::string& commit) {
   if (checkout.top() != tree || checkout.repository() != tree / ".git")
     throw StorageError(tree.string() + " isn't the checkout that record bisect has made; remove it, and call it again");
   checkout.git({"read-tree", "--reset", "-u", commit});
-  write_private(checkout.repository() / "HEAD", commit + "\n");
+  write_whole(checkout.repository() / "HEAD", commit + "\n", private_file);
 }
 
 void CommitSearch::take(std::size_t commit, const fs::path& log, int exit_status, double wall_s) {

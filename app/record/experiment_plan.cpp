@@ -2,9 +2,11 @@
 
 #include "app/record/held_folder.h"
 #include "app/secrets.h"
+#include "engine/files/files.h"
 #include "storage/database/orders/order_book.h"
 #include "storage/database/run_rows.h"
 #include "storage/errors.h"
+#include "storage/nested_json.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -17,7 +19,7 @@ fs::path plan_file(const fs::path& folder) {
 }
 
 Json parsed(const std::string& text, const fs::path& file, const std::string& command, int version) {
-  Json plan = Json::parse(text, nullptr, false);
+  Json plan = nests_deep(text) ? Json() : Json::parse(text, nullptr, false);
   const auto found = plan.is_object() ? plan.find("version") : plan.end();
   if (found == plan.end() || !found->is_number_integer())
     throw StorageError(file.string() + " isn't a plan of " + command);
@@ -42,7 +44,7 @@ std::optional<ExperimentPlanFile> read_plan(const fs::path& folder, const std::s
 void order_plan(const fs::path& folder, Json plan) {
   plan["id"] = random_uid();
   OrderBook().put(kind, fs::canonical(folder).string(), {{plan["id"].get<std::string>(), plan.dump()}});
-  write_private(plan_file(folder), shown_plan(std::move(plan)).dump(2) + "\n");
+  write_whole(plan_file(folder), shown_plan(std::move(plan)).dump(2) + "\n", private_file);
 }
 
 Json shown_plan(Json plan) {

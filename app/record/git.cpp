@@ -7,6 +7,7 @@
 
 #include "app/machines/child_process.h"
 #include "app/record/held_folder.h"
+#include "engine/files/files.h"
 #include "storage/own_folder.h"
 
 namespace stepladder {
@@ -25,67 +26,21 @@ constexpr std::array<std::string_view, 11> read_settings_of = {
     "core.checkstat",         "core.trustctime", "core.precomposeunicode", "core.quotepath", "core.sparsecheckout",
     "core.sparsecheckoutcone"};
 
-// Variables of a hook or an alias that called us would name another repository. Nothing is fetched.
-std::vector<std::string> environment_for_git() {
-  return {"GIT_DIR",
-          "GIT_WORK_TREE",
-          "GIT_COMMON_DIR",
-          "GIT_INDEX_FILE",
-          "GIT_OBJECT_DIRECTORY",
-          "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-          "GIT_NAMESPACE",
-          "GIT_PREFIX",
-          "GIT_EXTERNAL_DIFF",
-          "GIT_ALLOW_PROTOCOL=none",
-          "GIT_NO_LAZY_FETCH=1",
-          "GIT_OPTIONAL_LOCKS=0",
-          "GIT_TERMINAL_PROMPT=0",
-          "GIT_DEFAULT_REF_FORMAT=files",
-          "LC_ALL=C"};
-}
-
-std::string run(const std::vector<std::string>& command, const std::vector<std::string>& more_environment = {}) {
-  std::vector<std::string> environment = environment_for_git();
-  for (const std::string& variable : more_environment) {
-    std::erase(environment, variable.substr(0, variable.find('=')));
-    environment.push_back(variable);
-  }
-  try {
-    return output_of(command, {}, environment, true);
-  } catch (const std::runtime_error& error) {
-    throw StorageError(error.what());
-  }
-}
-
-// A `.git` that is a file or a link names a folder elsewhere, which has to name this checkout, too: a file that
-// somebody else wrote could name any repository of the user.
-bool names_back(const fs::path& repository, const fs::path& top) {
-  std::error_code error;
-  if (const auto checkout = text_of(repository / "gitdir"))
-    return fs::equivalent(repository / first_line(*checkout), top / ".git", error);
-  try {
-    const std::string tree =
-        run({"git", "-C", "/", "config", "--file", (repository / "config").string(), "core.worktree"});
-    return fs::equivalent(repository / first_line(tree), top, error);
-  } catch (const StorageError&) {
-    return false;
-  }
-}
-
-// The checkout's top: its configuration may name any other folder.
-fs::path top_of(const fs::path& folder, const fs::path& repository) {
-  std::error_code error;
-  const fs::path begin = fs::canonical(folder, error);
-  for (fs::path top = begin, below; top != below; below = std::exchange(top, top.parent_path())) {
-    const fs::path entry = top / ".git";
-    const fs::file_type type = fs::symlink_status(entry, error).type();
-    if (type == fs::file_type::directory && fs::equivalent(entry, repository, error)) return top;
-    if (type != fs::file_type::regular && type != fs::file_type::symlink) continue;
-    if (names_back(repository, top)) return top;
-    throw StorageError(entry.string() + " names " + repository.string() + ", which doesn't name this checkout");
-  }
-  throw StorageError(folder.string() + " isn't in a git checkout");
-}
+// Without GIT_DIR and GIT_WORK_TREE, which name the view: variables of a hook or an alias that called us would name
+// another repository. Nothing is fetched.
+constexpr std::array environment_for_git = {"GIT_COMMON_DIR",
+                                            "GIT_INDEX_FILE",
+                                            "GIT_OBJECT_DIRECTORY",
+                                            "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+                                            "GIT_NAMESPACE",
+                                            "GIT_PREFIX",
+                                            "GIT_EXTERNAL_DIFF",
+                                            "GIT_ALLOW_PROTOCOL=none",
+                                            "GIT_NO_LAZY_FETCH=1",
+                                            "GIT_OPTIONAL_LOCKS=0",
+                                            "GIT_TERMINAL_PROMPT=0",
+                                            "GIT_DEFAULT_REF_FORMAT=files",
+                                            "LC_ALL=C"};
 
 bool is_read(const std::string& name) {
   const auto is_of = [&](std::string_view begin, std::string_view end) {
@@ -105,27 +60,68 @@ bool is_commit_hash(const std::string& text) {
   return (text.size() == 40 || text.size() == 64) && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-GitCheckout::GitCheckout(const fs::path& folder) {
+GitCheckout::GitCheckout(const fs::path& folder, std::chrono::seconds patience) : patience_(patience) {
   // Git refuses a folder of another user here, unless the user's own configuration allows it.
   const std::string folders = run({"git", "-c", "safe.bareRepository=explicit", "-C", folder.string(), "rev-parse",
                                    "--path-format=absolute", "--git-dir", "--git-common-dir"});
   repository_ = first_line(folders);
   common_ = first_line(folders.substr(std::min(folders.size(), repository_.string().size() + 1)));
-  top_ = top_of(folder, repository_);
+  top_ = top_of(folder);
   make_folder(view_.path() / "logs");
   for (const char* name : own_files) fs::create_symlink(repository_ / name, view_.path() / name);
   for (const char* name : shared_files)
     if (fs::exists(common_ / name)) fs::create_symlink(common_ / name, view_.path() / name);
   for (const std::string& name : names_in(open_folder(repository_.string()).get(), 1000))
     if (name.starts_with("sharedindex.")) fs::create_symlink(repository_ / name, view_.path() / name);
-  write_private(view_.path() / "HEAD", text_of(repository_ / "HEAD").value_or(""));
+  write_whole(view_.path() / "HEAD", text_of(repository_ / "HEAD").value_or(""), private_file);
   for (const fs::path& file : {common_ / "config", repository_ / "config.worktree"})
     if (fs::exists(file)) read_settings(file);
   if (!formats_.empty() && repository_ != common_)
     throw StorageError(repository_.string() + " is a linked worktree with reftables, which Stepladder can't read");
-  write_private(view_.path() / "config",
-                "[core]\nrepositoryformatversion = 1\nbare = false\n[extensions]\nobjectFormat = " + object_format_ +
-                    "\n" + formats_);
+  write_whole(view_.path() / "config",
+              "[core]\nrepositoryformatversion = 1\nbare = false\n[extensions]\nobjectFormat = " + object_format_ +
+                  "\n" + formats_,
+              private_file);
+}
+
+std::string GitCheckout::run(const std::vector<std::string>& command, std::vector<std::string> more_environment) const {
+  if (more_environment.empty()) more_environment = {"GIT_DIR", "GIT_WORK_TREE"};
+  for (const char* variable : environment_for_git) more_environment.emplace_back(variable);
+  try {
+    return output_of(command, {}, more_environment, true, patience_);
+  } catch (const std::runtime_error& error) {
+    throw StorageError(error.what());
+  }
+}
+
+// A `.git` that is a file or a link names a folder elsewhere, which has to name this checkout, too: a file that
+// somebody else wrote could name any repository of the user.
+bool GitCheckout::names_back(const fs::path& top) const {
+  std::error_code error;
+  if (const auto checkout = text_of(repository_ / "gitdir"))
+    return fs::equivalent(repository_ / first_line(*checkout), top / ".git", error);
+  try {
+    const std::string tree =
+        run({"git", "-C", "/", "config", "--file", (repository_ / "config").string(), "core.worktree"});
+    return fs::equivalent(repository_ / first_line(tree), top, error);
+  } catch (const StorageError&) {
+    return false;
+  }
+}
+
+// The checkout's top: its configuration may name any other folder.
+fs::path GitCheckout::top_of(const fs::path& folder) const {
+  std::error_code error;
+  const fs::path begin = fs::canonical(folder, error);
+  for (fs::path top = begin, below; top != below; below = std::exchange(top, top.parent_path())) {
+    const fs::path entry = top / ".git";
+    const fs::file_type type = fs::symlink_status(entry, error).type();
+    if (type == fs::file_type::directory && fs::equivalent(entry, repository_, error)) return top;
+    if (type != fs::file_type::regular && type != fs::file_type::symlink) continue;
+    if (names_back(top)) return top;
+    throw StorageError(entry.string() + " names " + repository_.string() + ", which doesn't name this checkout");
+  }
+  throw StorageError(folder.string() + " isn't in a git checkout");
 }
 
 void GitCheckout::read_settings(const fs::path& file) {
@@ -154,9 +150,9 @@ std::string GitCheckout::git(const std::vector<std::string>& arguments) const {
 void GitCheckout::share_objects_with(const fs::path& folder) const {
   run({"git", "-C", "/", "init", "--quiet", "--template=", "--object-format=" + object_format_, "--", folder.string()});
   make_folder(folder / ".git" / "objects" / "info");
-  write_private(folder / ".git" / "objects" / "info" / "alternates", (common_ / "objects").string() + "\n");
-  write_private(folder / ".git" / "packed-refs",
-                git({"for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"}));
+  write_whole(folder / ".git" / "objects" / "info" / "alternates", (common_ / "objects").string() + "\n", private_file);
+  write_whole(folder / ".git" / "packed-refs", git({"for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"}),
+              private_file);
 }
 
 }  // namespace stepladder

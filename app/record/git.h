@@ -4,6 +4,7 @@
 // files are read. The user's own configuration counts, so git-lfs works.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,8 +15,9 @@ namespace stepladder {
 
 class GitCheckout {
  public:
-  // The one that the folder is in. Blocks, as git() does. Both throw StorageError, with git's own words.
-  explicit GitCheckout(const std::filesystem::path& folder);
+  // The one that the folder is in. Blocks, as git() does, each time for at most `patience`. Both throw StorageError,
+  // with git's own words, and DataError.
+  explicit GitCheckout(const std::filesystem::path& folder, std::chrono::seconds patience = std::chrono::hours(24));
 
   // Runs git at the checkout's top and returns what it prints. Only `read-tree` writes.
   std::string git(const std::vector<std::string>& arguments) const;
@@ -29,8 +31,12 @@ class GitCheckout {
 
  private:
   std::filesystem::path folder(const char* name) const;
+  std::string run(const std::vector<std::string>& command, std::vector<std::string> more_environment = {}) const;
+  bool names_back(const std::filesystem::path& top) const;
+  std::filesystem::path top_of(const std::filesystem::path& folder) const;
   void read_settings(const std::filesystem::path& file);
 
+  const std::chrono::seconds patience_;
   ScratchFolder view_{"stepladder-git"};
   std::filesystem::path repository_, common_;  // not the same in a linked worktree
   std::filesystem::path top_;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -21,12 +20,6 @@ constexpr std::int64_t longest_text = 64 << 20;
 [[noreturn]] void refuse(const fs::path& path, const char* what) {
   const bool is_link = errno == ELOOP || errno == ENOTDIR;
   throw StorageError(path.string() + " " + what + ": " + (is_link ? "it is a link" : std::strerror(errno)));
-}
-
-Descriptor folder_of(const fs::path& file) {
-  Descriptor folder = open_own_folder(file.parent_path());
-  if (!folder) refuse(file.parent_path(), "cannot be used");
-  return folder;
 }
 
 }  // namespace
@@ -50,7 +43,8 @@ void make_folder(const fs::path& folder) {
 }
 
 Descriptor open_private(const fs::path& file) {
-  const Descriptor folder = folder_of(file);
+  const Descriptor folder = open_own_folder(file.parent_path());
+  if (!folder) refuse(file.parent_path(), "cannot be used");
   Descriptor opened = open_below(folder.get(), {file.filename().string()}, O_RDWR | O_CREAT);
   if (!opened) refuse(file, "cannot be opened");
   struct stat status = {};
@@ -59,24 +53,8 @@ Descriptor open_private(const fs::path& file) {
   return opened;
 }
 
-void write_private(const fs::path& file, const std::string& text) {
-  const Descriptor folder = folder_of(file);
-  const std::string name = file.filename().string(), part = name + ".part";
-  ::unlinkat(folder.get(), part.c_str(), 0);
-  const Descriptor out = open_below(folder.get(), {part}, O_WRONLY | O_CREAT | O_EXCL);
-  bool is_written = static_cast<bool>(out);
-  for (std::size_t done = 0; is_written && done < text.size();) {
-    const ssize_t count = ::write(out.get(), text.data() + done, text.size() - done);
-    is_written = count > 0 || (count < 0 && errno == EINTR);
-    if (count > 0) done += static_cast<std::size_t>(count);
-  }
-  if (!is_written || ::fsync(out.get()) != 0 || ::renameat(folder.get(), part.c_str(), folder.get(), name.c_str()) != 0)
-    refuse(file, "cannot be written");
-  sync_folder(file.parent_path());
-}
-
-void write_whole(const fs::path& file, const std::string& text) {
-  OutputFile out(file);
+void write_whole(const fs::path& file, const std::string& text, unsigned mode) {
+  OutputFile out(file, mode);
   out.write(std::as_bytes(std::span(text)));
   out.commit();
 }

@@ -20,7 +20,7 @@ class HeldFolder {
   Descriptor file_;
 };
 
-// All of these throw StorageError.
+// These throw StorageError.
 
 // The folder that a user means: absolute, links followed.
 std::filesystem::path experiment_folder(const std::filesystem::path& folder);
@@ -31,9 +31,8 @@ void make_folder(const std::filesystem::path& folder);
 // Opens a file to read and write, or makes it; neither a link nor a file with another name.
 Descriptor open_private(const std::filesystem::path& file);
 
-// The file appears under its name only when it is complete and on the disk.
-void write_private(const std::filesystem::path& file, const std::string& text);
-void write_whole(const std::filesystem::path& file, const std::string& text);  // for others, too; throws DataError
+// The file appears under its name only when it is complete and on the disk. `mode` as for open(2). Throws DataError.
+void write_whole(const std::filesystem::path& file, const std::string& text, unsigned mode = 0666);
 
 // A file's text, of at most 64 MiB; nothing if there is no file.
 std::optional<std::string> text_of(const std::filesystem::path& file);

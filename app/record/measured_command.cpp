@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "app/record/held_folder.h"
+#include "engine/files/files.h"
 #include "storage/database/process.h"
 #include "storage/errors.h"
 
@@ -62,10 +63,11 @@ bool is_ours(const ProcessIdentity& program) {
 }
 
 void write_state(const fs::path& state, const CommandEnd& end) {
-  write_private(
+  write_whole(
       state,
       nlohmann::json{{"exit_status", end.exit_status}, {"started_at", end.started_at}, {"wall_s", end.wall_s}}.dump() +
-          "\n");
+          "\n",
+      private_file);
 }
 
 // Runs in the command's process.

@@ -122,8 +122,7 @@ class RecordRun(unittest.TestCase):
         self.assertGreaterEqual(wall["baseline_s"]["mean"], 0.6)
         low, high = wall["ci95"]
         self.assertTrue(low <= wall["speedup"] <= high)
-        self.assertLess(wall["speedup"], 2.0)  # starting a process takes time, too
-        self.assertGreater(wall["speedup"], 1.2)
+        self.assertGreater(wall["speedup"], 1)
         self.assertFalse(self.place.database.exists())
 
     def test_failures_and_bad_input(self):
@@ -211,7 +210,8 @@ class RecordRun(unittest.TestCase):
         self.assertEqual(status, 0, err)
         plan["id"] = "0" * 32
         for text in (json.dumps(plan), "{}", "[1]", "x", json.dumps({"version": 1, "id": 7}), json.dumps(plan | {"order": 1}),
-                     json.dumps(plan | {"version": "1"}), json.dumps(plan | {"baseline": {"command": [1], "folder": 2}})):
+                     json.dumps(plan | {"version": "1"}), "[" * 10**6,
+                     json.dumps(plan).replace('"machine": {', '"machine": {"x": ' + "[" * 10**5 + "]" * 10**5 + ", "), json.dumps(plan | {"baseline": {"command": [1], "folder": 2}})):
             file.write_text(text)
             status, _, err = self.place.run("record", "run", self.folder)
             self.assertIn(status, (1, 2), err)

@@ -196,6 +196,11 @@ class Search(unittest.TestCase):
             status, _, err = self.place.run("record", "gate", "--baseline", baseline, "--command", "exit 7")
             self.assertEqual(status, 1, err)
             self.assertIn("isn't a baseline", err)
+        for deep in ("[" * 10**6, '{"machine":' * 10**6, json.dumps(written).replace('"machine": {', '"machine": {"x": ' + "[" * 10**5 + "]" * 10**5 + ", ")):
+            baseline.write_text(deep)
+            status, _, err = self.place.run("record", "gate", "--baseline", baseline, "--command", "exit 7")
+            self.assertEqual(status, 1, err[-500:])
+            self.assertIn("isn't a baseline", err)
         never = self.place.path / "never.json"
         status, _, err = self.place.run("record", "gate", "--write", never, "--by", "loss", "--runs", 1, "--command",
                                         "echo 'step:1/1 val_loss:0.0 train_time:1ms step_avg:1.0ms'")

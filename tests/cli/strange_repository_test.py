@@ -217,6 +217,11 @@ class StrangeRepository(unittest.TestCase):
         self.git("config", "core.worktree", self.place.path, folder=moved)
         (moved / "secret").write_text("other")
         self.assertEqual(self.commit_of_gate(moved), head + "+changes")
+        # Git waits for a pipe; a training doesn't wait for git.
+        self.git("config", "--unset", "core.worktree", folder=moved)
+        (moved / ".git" / "HEAD").unlink()
+        os.mkfifo(moved / ".git" / "HEAD")
+        self.assertIsNone(self.commit_of_gate(moved))
         # Linked worktrees and submodules name their checkout.
         linked = self.place.path / "linked"
         self.git("worktree", "add", "-q", linked, folder=private)
