@@ -12,8 +12,8 @@
 #include "engine/preparation.h"
 #include "engine/stage.h"
 #include "storage/analysis/hardware.h"
-#include "storage/nested_json.h"
 #include "storage/error_text.h"
+#include "storage/nested_json.h"
 #include "storage/own_folder.h"
 
 namespace stepladder {
