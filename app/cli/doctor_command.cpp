@@ -210,7 +210,9 @@ int back_up_database(const fs::path& out, const CommonOptions& common) {
 }
 
 std::string without_secret(const std::string& name, const std::string& text) {
-  if (name.empty()) return each_without_secrets({text}).front();
+  // In a list the name is the argument before, whose value this is unless it is an option itself.
+  if (name.empty() || name.find('=') != std::string::npos || text.starts_with('-'))
+    return each_without_secrets({text}).front();
   const std::string hidden = each_without_secrets({name + "=" + text}).front();
   return hidden.starts_with(name + "=") ? hidden.substr(name.size() + 1) : hidden;
 }
