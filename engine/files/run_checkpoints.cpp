@@ -114,11 +114,13 @@ std::string temporary_name(const std::string& checkpoint, const CheckpointOwner&
 // above it, which we made, has become a link: then it's somebody else's, and nothing there is ours to remove.
 Descriptor open_to_change(const fs::path& run_folder, bool makes = false) {
   const fs::path root = run_folder.parent_path();
-  if (makes) fs::create_directories(root.parent_path());
+  if (makes) make_private_folders(root.parent_path());
   const Descriptor top = makes ? make_own_folder(root) : open_own_folder(root);
-  if (!top && errno == ENOENT) return Descriptor();
-  if (!top)
+  const int error = top ? 0 : errno;
+  if (error == ENOENT) return Descriptor();
+  if (error != 0 && (error == EPERM || fs::is_symlink(root)))
     throw DataError(root.string() + " is a link, or isn't yours: checkpoints are neither saved nor removed there");
+  if (error != 0) throw DataError(root.string() + " cannot be used: " + std::strerror(error));
   const std::string name = run_folder.filename().string();
   return makes ? make_folder_below(top.get(), name) : folder_below(top.get(), name);
 }
@@ -266,7 +268,7 @@ fs::path save_checkpoint(const CheckpointOwner& owner, std::int64_t step, int ke
   const std::string name = checkpoint_name(step), part_name = temporary_name(name, owner, ".part");
   const fs::path folder = run_folder / name, part = run_folder / part_name;
   const Descriptor opened = open_to_change(run_folder, true);
-  if (!opened) throw DataError(run_folder.string() + " can't be used: " + std::strerror(errno));
+  if (!opened) throw DataError(run_folder.string() + " cannot be used: " + std::strerror(errno));
   try {
     remove_checkpoint_leftovers(owner);
     const Descriptor filled = make_folder_below(opened.get(), part_name);

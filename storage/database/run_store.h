@@ -190,7 +190,7 @@ class RunStore {
                                const KeepDeleting& keep_deleting = {});
 
   // Runs that no list shows, since a process was killed while it deleted or imported them. They only take space;
-  // deleting the rows of long ones takes minutes, so only finish_deletions does it, not the next opening.
+  // deleting the rows of long ones takes minutes, so close_dead_runs only does a moment's part of it.
   std::size_t left_to_delete();
   void finish_deletions(const KeepDeleting& keep_deleting = {});
 

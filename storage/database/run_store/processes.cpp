@@ -14,6 +14,8 @@
 namespace stepladder {
 namespace {
 
+constexpr int pieces_at_opening = 300;  // of a deletion: 600,000 steps, half a second
+
 constexpr std::string_view move_verb = "move";  // the others are those of RunRequest
 
 // A run whose owner has exited.
@@ -167,6 +169,10 @@ int RunStore::close_dead_runs() {
     }
     transaction.commit();
     for (const RunId id : closed) refresh(id);
+  }
+  try {  // what a moment is enough for; a later opening tries again what fails here
+    finish_deletions([pieces = 0](std::size_t) mutable { return ++pieces <= pieces_at_opening; });
+  } catch (const StorageError&) {
   }
   return static_cast<int>(closed.size());
 }
