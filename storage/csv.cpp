@@ -64,7 +64,7 @@ std::string_view unguard_formula(std::string_view field) {
 }
 
 CsvFile::CsvFile(const std::filesystem::path& file, std::string_view columns) : file_(file), input_(file) {
-  if (!input_) throw StorageError(file.string() + " could not be read: " + std::generic_category().message(errno));
+  if (!input_) throw StorageError(file.string() + " " + input_.why());
   if (!next_line()) return;  // an empty table
   if (line_ != columns) refuse("does not name the columns " + std::string(columns));
   columns_ = splitter_.split(line_).size();

@@ -4,11 +4,12 @@
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
+
+#include "storage/regular_file.h"
 
 namespace stepladder {
 
@@ -55,7 +56,7 @@ class CsvFile {
   bool next_line();
 
   std::filesystem::path file_;
-  std::ifstream input_;
+  RegularFile input_;
   std::string line_;
   std::int64_t number_ = 0;
   CsvFields splitter_;

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <iterator>
@@ -22,6 +21,7 @@
 #include "storage/damaged_file.h"
 #include "storage/database/rescue/write_ahead_log.h"
 #include "storage/own_folder.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -40,7 +40,7 @@ inline constexpr double least_cpu_share = 0.9;
 constexpr std::string_view measured_here = "measured here";
 
 std::string contents(const fs::path& file) {
-  std::ifstream input(file, std::ios::binary);
+  RegularFile input(file);
   return {std::istreambuf_iterator<char>(input), {}};
 }
 

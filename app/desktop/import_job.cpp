@@ -2,11 +2,12 @@
 
 #include <array>
 #include <cstddef>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <optional>
 #include <utility>
+
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace {
@@ -23,7 +24,7 @@ std::vector<std::string> lines_of_notes(const std::vector<ImportNote>& notes) {
   }
   constexpr auto all = std::numeric_limits<std::streamsize>::max();
   for (const auto& [file, places] : wanted) {
-    std::ifstream in(file, std::ios::binary);
+    RegularFile in(file);
     std::int64_t next = 1;  // the line at which `in` is
     std::string text;       // the line before it
     for (const auto& [line, note] : places) {

@@ -13,6 +13,7 @@
 #include "engine/files/data_error.h"
 #include "storage/error_text.h"
 #include "storage/own_folder.h"
+#include "storage/regular_file.h"
 #include "storage/user_folders.h"
 
 namespace stepladder {
@@ -28,7 +29,7 @@ fs::path config_folder() {
 
 // The value of `key` in a file of `key = value` lines; empty if it is absent.
 std::string value_in(const fs::path& file, std::string_view key) {
-  std::ifstream lines(file);
+  RegularFile lines(file);
   std::string line;
   while (std::getline(lines, line)) {
     std::erase_if(line, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
@@ -61,7 +62,7 @@ namespace {
 // An empty object if there are none. A broken file, edited by hand, is kept under another name, since closing the
 // window writes the file anew.
 json read_settings() {
-  std::ifstream file(settings_file());
+  RegularFile file(settings_file());
   const std::string text(std::istreambuf_iterator<char>(file), {});
   std::string why = " isn't a JSON object";
   try {

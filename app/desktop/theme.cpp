@@ -3,9 +3,10 @@
 #include <implot.h>
 
 #include <array>
-#include <fstream>
 #include <iterator>
 #include <string>
+
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace {
@@ -61,7 +62,7 @@ const std::string& font_of_other_scripts() {
           "/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc",  // Arch
           "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc", "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",
           "/System/Library/Fonts/PingFang.ttc"}) {
-      std::ifstream stream(file, std::ios::binary);
+      RegularFile stream(file);
       if (stream) return std::string(std::istreambuf_iterator<char>(stream), {});
     }
     return std::string();

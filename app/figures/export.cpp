@@ -10,6 +10,7 @@
 #include "app/figures/raster.h"
 #include "engine/files/files.h"
 #include "storage/importers/trackers/foreign_database.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 
@@ -56,7 +57,7 @@ namespace {
 
 bool is_database(const std::filesystem::path& path) {
   std::string head(16, '\0');
-  std::ifstream file(path, std::ios::binary);
+  RegularFile file(path);
   return file.read(head.data(), static_cast<std::streamsize>(head.size())) && is_sqlite(head);
 }
 

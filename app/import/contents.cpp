@@ -4,11 +4,11 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "storage/database/run_store.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -82,7 +82,7 @@ std::string content_hash(const fs::path& path) {
   const std::vector<fs::path> files = content_files(path);
   for (const fs::path& file : files) {
     if (file.parent_path() != path.parent_path()) hash.take(file.lexically_relative(path).string());
-    std::ifstream in(file, std::ios::binary);
+    RegularFile in(file);
     if (!in) return {};
     while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0)
       hash.take({buffer.data(), static_cast<std::size_t>(in.gcount())});

@@ -1,11 +1,14 @@
 #include "app/import/file_input.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -13,26 +16,44 @@ namespace {
 
 constexpr std::size_t piece_size = 256 * 1024;
 constexpr std::size_t head_size = 64 * 1024;
+constexpr int look_again_ms = 100;  // whether a user has interrupted
 
 }  // namespace
 
-FileInput::FileInput(const fs::path& path) : path_(path), owned_(true), buffer_(piece_size) {
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) throw ImportError(std::string("cannot be opened: ") + std::strerror(errno));
+FileInput::FileInput(const fs::path& path) : path_(path), buffer_(piece_size) {
+  std::string why;
+  owned_ = open_regular(path, why);
+  if (!owned_) throw ImportError(why);
+  descriptor_ = owned_.get();
 }
 
-FileInput::FileInput(int descriptor) : descriptor_(descriptor), owned_(false), buffer_(piece_size) {}
+FileInput::FileInput(const fs::path& path, std::function<bool()> interrupted)
+    : path_(path),
+      owned_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)),
+      descriptor_(owned_.get()),
+      interrupted_(std::move(interrupted)),
+      buffer_(piece_size) {
+  if (!owned_) throw ImportError(std::string("cannot be opened: ") + std::strerror(errno));
+}
 
-FileInput::~FileInput() {
-  if (owned_) ::close(descriptor_);
+FileInput::FileInput(int descriptor, std::function<bool()> interrupted)
+    : descriptor_(descriptor), interrupted_(std::move(interrupted)), buffer_(piece_size) {}
+
+void FileInput::wait_for_more() const {
+  if (!interrupted_) return;
+  pollfd more{.fd = descriptor_, .events = POLLIN, .revents = 0};
+  do
+    if (interrupted_()) throw InputInterrupted();
+  while (::poll(&more, 1, look_again_ms) <= 0);
 }
 
 // Reads at least `least` bytes, or to the end.
 std::string_view FileInput::read_piece(std::size_t least) {
   filled_ = 0;
   while (filled_ < least) {
+    wait_for_more();
     const ssize_t count = ::read(descriptor_, buffer_.data() + filled_, buffer_.size() - filled_);
-    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) throw ImportError(std::string("cannot be read: ") + std::strerror(errno));
     if (count == 0) break;
     filled_ += static_cast<std::size_t>(count);

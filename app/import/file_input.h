@@ -2,22 +2,28 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "storage/importers/importer.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 
-// Reads in pieces of 256 KiB. Blocks if the input is a pipe. One thread.
+// The user doesn't want the rest of an input.
+struct InputInterrupted {};
+
+// Reads in pieces of 256 KiB. One thread.
 class FileInput : public ImportInput {
  public:
-  // Throws ImportError if the file can't be opened. The second form reads `descriptor` and doesn't close it.
+  // A regular file. Throws ImportError if it can't be opened, as the next form does.
   explicit FileInput(const std::filesystem::path& path);
-  explicit FileInput(int descriptor);
-  ~FileInput() override;
-  FileInput(const FileInput&) = delete;
-  FileInput& operator=(const FileInput&) = delete;
+  // Of a user's own words, so that it may also be a pipe or a terminal: then `next` and `head` block until it has more
+  // bytes, and throw InputInterrupted once `interrupted` returns true.
+  FileInput(const std::filesystem::path& path, std::function<bool()> interrupted);
+  // The same of a descriptor, which stays open.
+  FileInput(int descriptor, std::function<bool()> interrupted);
 
   std::string_view head() override;
   std::string_view next() override;
@@ -25,10 +31,12 @@ class FileInput : public ImportInput {
 
  private:
   std::string_view read_piece(std::size_t least);
+  void wait_for_more() const;
 
   std::filesystem::path path_;
-  int descriptor_;
-  bool owned_;
+  Descriptor owned_;
+  int descriptor_ = -1;
+  std::function<bool()> interrupted_;
   std::vector<char> buffer_;
   std::size_t filled_ = 0;
   std::string head_;

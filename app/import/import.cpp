@@ -22,8 +22,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-struct Interrupted {};
-
 // Passes pieces on until the request is interrupted, and hashes them and the source code at the top.
 class WatchedInput : public ImportInput {
  public:
@@ -31,7 +29,7 @@ class WatchedInput : public ImportInput {
       : input_(input), interrupted_(interrupted) {}
   std::string_view head() override { return input_.head(); }
   std::string_view next() override {
-    if (interrupted_()) throw Interrupted();
+    if (interrupted_()) throw InputInterrupted();
     const std::string_view piece = input_.next();
     source_.take(piece);
     content_.take(piece);
@@ -99,7 +97,7 @@ class Import {
         take_named("pasted text", [&] { take(input, "pasted text", {}); });
       }
       for (const std::string& path : request_.paths) take_path(path);
-    } catch (const Interrupted&) {
+    } catch (const InputInterrupted&) {
       outcome_.interrupted = true;
       drop_hidden();
     } catch (...) {
@@ -113,14 +111,14 @@ class Import {
   void take_path(const std::string& path) {
     take_named(path == "-" ? "standard input" : path, [&] {
       if (path == "-") {
-        FileInput input(STDIN_FILENO);
+        FileInput input(STDIN_FILENO, request_.interrupted);
         take(input, "standard input", {});
       } else if (std::error_code error; !named_.insert(fs::weakly_canonical(path, error)).second && !error) {
         outcome_.notes.push_back({path, 0, "named twice, and read once"});
       } else if (fs::is_directory(path)) {
         take_folder(path);
       } else {
-        FileInput input{fs::path(path)};
+        FileInput input(fs::path(path), request_.interrupted);
         take(input, path, path);
       }
     });
@@ -191,7 +189,7 @@ class Import {
   // One file, whole or not at all.
   void take(ImportInput& input, const std::string& shown, const fs::path& path) {
     if (request_.begins) request_.begins(shown);
-    if (request_.interrupted()) throw Interrupted();
+    if (request_.interrupted()) throw InputInterrupted();
     if (!path.empty() && is_path_in_project(path)) return;
     const Importer& importer = importer_for(input, request_.options);
     // Another tracker's log may have gaps after a power failure, but a project's is synced with each transaction.

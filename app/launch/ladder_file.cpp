@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -15,6 +14,7 @@
 #include "storage/error_text.h"
 #include "storage/nested_json.h"
 #include "storage/own_folder.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace {
@@ -146,7 +146,7 @@ std::string ladder_file_text(const LadderDraft& draft) {
 
 LadderDraft read_ladder_file(const fs::path& file) {
   errno = 0;
-  std::ifstream in(file);
+  RegularFile in(file);
   std::stringstream text;
   if (!in || !(text << in.rdbuf()))
     throw RecipeError(file.string(), std::string("cannot be read: ") + std::strerror(errno ? errno : EIO));

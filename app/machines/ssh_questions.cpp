@@ -17,6 +17,7 @@
 
 #include "app/format.h"
 #include "storage/bounded_text.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -74,7 +75,7 @@ std::vector<SshQuestion> SshQuestions::open() const {
     const std::string name = it->path().filename().string();
     if (!name.starts_with(question_begin)) continue;
     SshQuestion question{.id = name.substr(question_begin.size())};
-    std::ifstream file(it->path(), std::ios::binary);
+    RegularFile file(it->path());
     std::string kind;
     std::getline(file, kind);
     const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -93,6 +93,11 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
   if (const std::size_t bytes = fs::absolute(file, error).string().size(); bytes > longest_path)
     throw StorageError("the database's path has " + std::to_string(bytes) + " bytes, of which SQLite takes at most " +
                        std::to_string(longest_path) + "; choose a shorter one: " + file.string());
+  for (const char* ending : {"-wal", "-shm", "-journal"}) {  // SQLite would wait for a named pipe's writer
+    const fs::path beside = file.string() + ending;
+    if (const auto status = fs::status(beside, error); fs::exists(status) && !fs::is_regular_file(status))
+      throw StorageError(beside.string() + " is not a regular file; move it away");
+  }
   const fs::file_status status = fs::status(file, error);
   if (fs::is_directory(status)) throw StorageError(file.string() + " is a folder, not a database file");
   if (fs::exists(status)) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,6 +10,7 @@
 
 #include "storage/analysis/hardware.h"
 #include "storage/error_text.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace {
@@ -88,7 +88,7 @@ class RuleReader {
 Json parse(const fs::path& file) {
   std::error_code error;
   const std::uintmax_t size = fs::file_size(file, error);
-  std::ifstream in(file, std::ios::binary);
+  RegularFile in(file);
   if (error || !in) throw RuleError(file.string() + " cannot be read");
   if (size > largest_rule) throw RuleError(file.string() + " is larger than 64 KiB, so it isn't a rule");
   const std::string text(std::istreambuf_iterator<char>(in), {});

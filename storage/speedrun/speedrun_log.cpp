@@ -5,10 +5,10 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 
 #include "storage/importers/source_code.h"
 #include "storage/importers/text.h"
+#include "storage/regular_file.h"
 #include "storage/speedrun/log_line.h"
 
 namespace stepladder {
@@ -298,13 +298,10 @@ SpeedrunLog read_speedrun_log(std::string_view text, const LogQuestion& question
 
 SpeedrunLog load_speedrun_log(const std::filesystem::path& file, const LogQuestion& question) {
   SpeedrunLog log;
-  std::error_code error;
-  const bool regular = std::filesystem::is_regular_file(file, error);
-  const std::uintmax_t size = regular ? std::filesystem::file_size(file, error) : 0;
-  std::ifstream in;
-  if (regular && !error) in.open(file, std::ios::binary);
-  if (!regular || error || !in) {
-    log.problem = "cannot be read" + (error ? ": " + error.message() : std::string());
+  RegularFile in(file);
+  const auto size = static_cast<std::uintmax_t>(in.size());
+  if (!in) {
+    log.problem = in.why();
   } else if (size > largest_log) {
     log.problem = "is larger than 64 MiB";
   } else {

@@ -1,6 +1,5 @@
 #include "storage/traces/trace_bytes.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/regular_file.h"
 #include "storage/traces/trace.h"
 
 namespace stepladder {
@@ -33,15 +33,14 @@ struct TraceBytes::File {
 
 TraceBytes::TraceBytes(const std::filesystem::path& file, TraceProgress progress) : file_(std::make_unique<File>()) {
   file_->progress = std::move(progress);
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw TraceError(std::string("cannot be opened: ") + std::strerror(errno));
+  std::string why;
+  Descriptor descriptor = open_regular(file, why);
+  if (!descriptor) throw TraceError(why);
   struct stat about {};
-  if (::fstat(descriptor, &about) == 0) file_->size = static_cast<double>(about.st_size);
-  file_->gzip = gzdopen(descriptor, "rb");
-  if (!file_->gzip) {
-    ::close(descriptor);
-    throw TraceError("cannot be opened");
-  }
+  if (::fstat(descriptor.get(), &about) == 0) file_->size = static_cast<double>(about.st_size);
+  file_->gzip = gzdopen(descriptor.get(), "rb");
+  if (!file_->gzip) throw TraceError("cannot be opened");
+  descriptor.release();
   gzbuffer(file_->gzip, 1 << 18);
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "storage/errors.h"
 #include "tests/storage/temporary_folder.h"
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include <chrono>
-#include <fstream>
 #include <system_error>
 
 #include "storage/importers/importer.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -25,7 +25,7 @@ bool has_log(const fs::path& file) {
 
 bool uses_write_ahead_log(const fs::path& file) {
   constexpr std::streamoff at = 18;  // the version that may write it: 1 or, with a log, 2
-  std::ifstream stream(file, std::ios::binary);
+  RegularFile stream(file);
   stream.seekg(at);
   return stream.get() == 2;
 }
@@ -65,6 +65,12 @@ ForeignDatabase::Copy::~Copy() {
 }
 
 ForeignDatabase::ForeignDatabase(const fs::path& file, Writer writer) {
+  for (const char* ending : {"-wal", "-shm", "-journal"}) {
+    std::error_code error;
+    const fs::path beside = file.string() + ending;
+    if (const fs::file_status status = fs::status(beside, error); fs::exists(status) && !fs::is_regular_file(status))
+      throw ImportError("has " + beside.filename().string() + " beside it, which is not a regular file");
+  }
   if (writer == Writer::at_work)
     open_beside_writer(file);
   else if (has_log(file))

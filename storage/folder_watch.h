@@ -1,0 +1,44 @@
+// Finds what is new in a folder and below it, by looking again and again, which costs little: a folder is only read
+// after it has changed, and one without folders in it is looked at ever more rarely while it doesn't change.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace stepladder {
+
+class FolderWatch {
+ public:
+  explicit FolderWatch(int deepest) : deepest_(deepest) {}
+
+  // Calls `read` for each folder that may have got a new entry since the last call. It returns whether what is below
+  // the folder matters. Leaves out hidden folders, __pycache__ and links to folders.
+  void look(const std::filesystem::path& root, const std::function<bool(const std::filesystem::path&)>& read);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Folder {
+    std::filesystem::file_time_type changed{};
+    Clock::time_point since;  // when it was seen to have changed
+    Clock::time_point next{};
+    std::vector<std::filesystem::path> inner;
+  };
+
+  void look(const std::filesystem::path& path, int depth, Clock::time_point now,
+            const std::function<bool(const std::filesystem::path&)>& read);
+
+  const int deepest_;
+  std::map<std::filesystem::path, Folder> folders_;
+};
+
+// After how long to look again at something that hasn't changed for so long.
+std::chrono::steady_clock::duration look_again_after(std::chrono::steady_clock::duration quiet);
+
+// For how long something hasn't changed, by its time.
+std::chrono::steady_clock::duration quiet_since(std::filesystem::file_time_type changed);
+
+}  // namespace stepladder

@@ -1,0 +1,110 @@
+#include "storage/regular_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <streambuf>
+#include <utility>
+
+namespace stepladder {
+namespace {
+
+ssize_t read_some(int descriptor, char* to, std::size_t most, std::int64_t offset) {
+  ssize_t count = 0;
+  do count = ::pread(descriptor, to, most, offset);
+  while (count < 0 && errno == EINTR);
+  return count;
+}
+
+}  // namespace
+
+Descriptor open_regular(const std::filesystem::path& path, std::string& why) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file) {
+    why = std::string("cannot be opened: ") + std::strerror(errno);
+    return file;
+  }
+  struct stat about = {};
+  const bool is_known = ::fstat(file.get(), &about) == 0;
+  if (is_known && S_ISREG(about.st_mode)) return file;
+  why = is_known && S_ISDIR(about.st_mode) ? "is a folder, not a file" : "is not a regular file";
+  return Descriptor();
+}
+
+class RegularFile::Buffer : public std::streambuf {
+ public:
+  explicit Buffer(int descriptor) : descriptor_(descriptor) {}
+
+ protected:
+  int_type underflow() override {
+    const ssize_t count = descriptor_ < 0 ? 0 : read_some(descriptor_, bytes_.data(), bytes_.size(), next_);
+    if (count < 0) throw std::ios_base::failure(std::strerror(errno));  // the stream turns bad
+    if (count == 0) return traits_type::eof();
+    next_ += count;
+    setg(bytes_.data(), bytes_.data(), bytes_.data() + count);
+    return traits_type::to_int_type(bytes_[0]);
+  }
+
+  pos_type seekoff(off_type by, std::ios_base::seekdir from, std::ios_base::openmode) override {
+    struct stat about = {};
+    if (descriptor_ < 0 || ::fstat(descriptor_, &about) != 0) return pos_type(off_type(-1));
+    const off_type here = next_ - (egptr() - gptr());
+    const off_type to = by + (from == std::ios_base::beg ? 0 : from == std::ios_base::cur ? here : about.st_size);
+    if (to < 0) return pos_type(off_type(-1));
+    if (to == here) return to;
+    next_ = to;
+    setg(nullptr, nullptr, nullptr);
+    return to;
+  }
+
+  pos_type seekpos(pos_type to, std::ios_base::openmode which) override {
+    return seekoff(off_type(to), std::ios_base::beg, which);
+  }
+
+ private:
+  const int descriptor_;
+  off_type next_ = 0;  // after the bytes in memory
+  std::array<char, 65536> bytes_;
+};
+
+RegularFile::RegularFile(const std::filesystem::path& path)
+    : std::istream(nullptr),
+      descriptor_(open_regular(path, why_)),
+      buffer_(std::make_unique<Buffer>(descriptor_.get())) {
+  rdbuf(buffer_.get());  // clears the state
+  if (!descriptor_) setstate(failbit);
+}
+
+RegularFile::~RegularFile() = default;
+
+std::int64_t RegularFile::size() const {
+  struct stat about = {};
+  return descriptor_ && ::fstat(descriptor_.get(), &about) == 0 ? about.st_size : 0;
+}
+
+bool RegularFile::is_at(const std::filesystem::path& path) const {
+  struct stat ours = {}, theirs = {};
+  return descriptor_ && ::fstat(descriptor_.get(), &ours) == 0 && ::stat(path.c_str(), &theirs) == 0 &&
+         ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+std::string RegularFile::read_at(std::int64_t offset, std::size_t most) const {
+  const std::int64_t rest = std::max<std::int64_t>(0, size() - offset);
+  std::string bytes(std::min(most, static_cast<std::size_t>(rest)), '\0');
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t count = read_some(descriptor_.get(), bytes.data() + filled, bytes.size() - filled,
+                                    offset + static_cast<std::int64_t>(filled));
+    if (count <= 0) break;
+    filled += static_cast<std::size_t>(count);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+}  // namespace stepladder

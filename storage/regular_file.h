@@ -1,0 +1,38 @@
+// Opens files from outside for reading: regular ones alone, so that neither a named pipe without a writer nor a device
+// without an end keeps the program waiting.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <istream>
+#include <memory>
+#include <string>
+
+#include "storage/own_folder.h"
+
+namespace stepladder {
+
+// Empty if it can't be opened; then `why` is "cannot be opened: Permission denied", "is not a regular file" or the
+// like.
+Descriptor open_regular(const std::filesystem::path& path, std::string& why);
+
+// Such a file as a stream, which has failed if it can't be opened. Stays the same file when another one gets its name.
+class RegularFile : public std::istream {
+ public:
+  explicit RegularFile(const std::filesystem::path& path);
+  ~RegularFile() override;
+
+  const std::string& why() const { return why_; }                    // it can't be opened; else empty
+  std::int64_t size() const;                                         // in bytes, now
+  bool is_at(const std::filesystem::path& path) const;               // whether that is a name of it
+  std::string read_at(std::int64_t offset, std::size_t most) const;  // leaves the stream's position alone
+
+ private:
+  class Buffer;
+  std::string why_;
+  const Descriptor descriptor_;
+  const std::unique_ptr<Buffer> buffer_;
+};
+
+}  // namespace stepladder
