@@ -33,17 +33,6 @@ void for_each_own_process(const Visit& visit) {
   }
 }
 
-// /proc/PID/stat: "pid (name) state parent ..."; the name may hold anything.
-std::int64_t parent_of(std::int64_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  const std::size_t name_end = line.rfind(") ");
-  if (name_end == std::string::npos || name_end + 4 >= line.size()) return -1;
-  const std::string rest = line.substr(name_end + 4);
-  return number_in(std::string_view(rest).substr(0, rest.find(' ')));
-}
-
 bool is_regular(const fs::path& path) {
   struct stat about = {};
   return path.is_absolute() && ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
@@ -73,6 +62,17 @@ void add_maps(std::int64_t pid, std::map<fs::path, std::int64_t>& files) {
 }
 
 }  // namespace
+
+// /proc/PID/stat: "pid (name) state parent ..."; the name may hold anything.
+std::int64_t parent_of(std::int64_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(") ");
+  if (name_end == std::string::npos || name_end + 4 >= line.size()) return -1;
+  const std::string rest = line.substr(name_end + 4);
+  return number_in(std::string_view(rest).substr(0, rest.find(' ')));
+}
 
 std::vector<std::int64_t> with_descendants(std::int64_t pid) {
   std::multimap<std::int64_t, std::int64_t> children;

@@ -11,6 +11,8 @@ namespace stepladder {
 // The process and all that it has started, and they, as far as they live.
 std::vector<std::int64_t> with_descendants(std::int64_t pid);
 
+std::int64_t parent_of(std::int64_t pid);  // -1: not known
+
 // Every process of this user but this one.
 std::vector<std::int64_t> other_own_processes();
 

@@ -16,6 +16,7 @@
 
 #include "app/exit_status.h"
 #include "storage/errors.h"
+#include "storage/importers/journal/journal_reader.h"
 #include "storage/own_folder.h"
 
 namespace stepladder {
@@ -29,16 +30,12 @@ fs::path folder_of(const fs::path& database) {
   return fs::path(database.string() + ".watch");
 }
 
-fs::path file_of(const fs::path& database, std::int64_t run, const char* ending) {
-  return folder_of(database) / ("run-" + std::to_string(run) + ending);
-}
+constexpr const char* output_ending = ".out";
+constexpr const char* state_ending = ".state";
+constexpr std::size_t most_files = 100'000;
 
-[[noreturn]] void fail(const fs::path& file, const char* what) {
-  throw StorageError(file.string() + " cannot be " + what + ": " + std::strerror(errno));
-}
-
-int open_file(const fs::path& file, int flags) {
-  return ::open(file.c_str(), flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+std::string name_of(std::int64_t run) {
+  return "run-" + std::to_string(run);
 }
 
 std::string json_of(const ImportOptions& options) {
@@ -49,34 +46,36 @@ std::string json_of(const ImportOptions& options) {
       .dump();
 }
 
-// The run of "run-12.state".
-std::optional<std::int64_t> run_of(const fs::path& file) {
-  const std::string name = file.filename().string();
-  if (!name.starts_with("run-") || !name.ends_with(".state")) return std::nullopt;
-  std::int64_t run = 0;
-  const auto [end, error] = std::from_chars(name.data() + 4, name.data() + name.size(), run);
-  return error == std::errc() && *end == '.' ? std::optional(run) : std::nullopt;
+// 12 of "run-12.state".
+std::optional<std::int64_t> number_in(const std::string& name, std::string_view begin, std::string_view ending) {
+  if (!name.starts_with(begin) || !name.ends_with(ending)) return std::nullopt;
+  std::int64_t number = 0;
+  const char* const end = name.data() + name.size() - ending.size();
+  const auto [last, error] = std::from_chars(name.data() + begin.size(), end, number);
+  return error == std::errc() && last == end && number > 0 ? std::optional(number) : std::nullopt;
 }
 
-std::vector<std::int64_t> runs_with_files(const fs::path& database) {
-  std::vector<std::int64_t> runs;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder_of(database), error); !error && entry != fs::directory_iterator();
-       entry.increment(error))
-    if (const auto run = run_of(entry->path())) runs.push_back(*run);
-  std::sort(runs.begin(), runs.end());
-  return runs;
+std::vector<std::int64_t> numbers_in(const fs::path& database, std::string_view begin, std::string_view ending) {
+  std::vector<std::int64_t> numbers;
+  const Descriptor folder = open_own_folder(folder_of(database));
+  if (!folder) return numbers;
+  for (const std::string& name : names_in(folder.get(), most_files))
+    if (const auto number = number_in(name, begin, ending)) numbers.push_back(*number);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
 }
 
-// Files of processes that hadn't got a number for their run yet.
-std::vector<std::pair<fs::path, std::int64_t>> unnamed_files(const fs::path& database) {
-  std::vector<std::pair<fs::path, std::int64_t>> files;
+bool has_open(std::int64_t pid, int file) {
+  struct stat ours = {};
+  if (::fstat(file, &ours) != 0) return false;
   std::error_code error;
-  for (auto entry = fs::directory_iterator(folder_of(database), error); !error && entry != fs::directory_iterator();
-       entry.increment(error))
-    if (const std::string name = entry->path().filename().string(); name.starts_with("new-"))
-      files.emplace_back(entry->path(), std::strtoll(name.c_str() + 4, nullptr, 10));
-  return files;
+  const fs::path folder = "/proc/" + std::to_string(pid) + "/fd";
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+    struct stat theirs = {};
+    if (::stat(it->path().c_str(), &theirs) == 0 && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino)
+      return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -87,29 +86,43 @@ void SharedIdentity::set(const ProcessIdentity& process) {
   std::strncpy(boot, process.boot.c_str(), sizeof boot - 1);
 }
 
-Spool::Spool(const fs::path& database, const ImportOptions& options) {
-  const fs::path folder = folder_of(database);
-  if (!make_own_folder(folder) && errno != ELOOP && errno != ENOTDIR && errno != EPERM) fail(folder, "created");
-  if (!open_own_folder(folder))
-    throw StorageError(folder.string() +
+Spool::Spool(const fs::path& database, Name name) : path_(folder_of(database)), name_(std::move(name.text)) {}
+
+void Spool::fail(const char* ending, const char* what) const {
+  throw StorageError((path_ / (name_ + ending)).string() + " cannot be " + what + ": " + std::strerror(errno));
+}
+
+// A file of this user's that has no other name.
+Descriptor Spool::open_part(const char* ending, int flags) const {
+  Descriptor file = open_below(folder_.get(), {name_ + ending}, flags | O_RDWR);
+  struct stat facts = {};
+  if (!file || (::fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == ::geteuid() &&
+                facts.st_nlink == 1))
+    return file;
+  file.reset();
+  errno = EPERM;
+  return file;
+}
+
+Spool::Spool(const fs::path& database, const ImportOptions& options)
+    : Spool(database, Name{"new-" + std::to_string(::getpid())}) {
+  folder_ = make_own_folder(path_);
+  if (!folder_ && (errno == ELOOP || errno == EPERM || errno == ENOTDIR))
+    throw StorageError(path_.string() +
                        " is needed for the program's output, but it isn't a folder of yours; remove it");
-  const std::string name = "new-" + std::to_string(::getpid());
-  out_ = folder / (name + ".out");
-  state_file_ = folder / (name + ".state");
-  for (const fs::path& file : {out_, state_file_}) ::unlink(file.c_str());  // of an earlier process with this number
-  output_ = open_file(out_, O_CREAT | O_EXCL | O_APPEND);
-  if (output_ < 0) fail(out_, "created");
-  const int state = open_file(state_file_, O_CREAT | O_EXCL);
-  if (state < 0) fail(state_file_, "created");
+  if (!folder_) throw StorageError(path_.string() + " cannot be created: " + std::strerror(errno));
+  remove_files();  // of an earlier process with this number
+  output_ = open_part(output_ending, O_CREAT | O_EXCL | O_APPEND);
+  if (!output_) fail(output_ending, "created");
+  const Descriptor state = open_part(state_ending, O_CREAT | O_EXCL);
+  if (!state) fail(state_ending, "created");
   // Allocated now: on a full disk a later write to mapped memory would kill the process.
-  if (const int error = ::posix_fallocate(state, 0, sizeof(SpoolState)); error != 0) {
-    errno = error;
-    ::close(state);
+  if (const int error = ::posix_fallocate(state.get(), 0, sizeof(SpoolState)); error != 0) {
     remove();
-    fail(state_file_, "created");
+    errno = error;
+    fail(state_ending, "created");
   }
-  map_state(state);
-  ::close(state);
+  map_state(state.get());
   new (state_) SpoolState();
   state_->format = SpoolState::current_format;
   const std::string text = json_of(options);
@@ -119,73 +132,76 @@ Spool::Spool(const fs::path& database, const ImportOptions& options) {
 
 Spool::~Spool() {
   if (state_) ::munmap(state_, sizeof(SpoolState));
-  for (const int descriptor : {output_, held_})
-    if (descriptor >= 0) ::close(descriptor);
 }
 
 Spool::Spool(Spool&& other) noexcept
-    : out_(std::move(other.out_)),
-      state_file_(std::move(other.state_file_)),
-      output_(std::exchange(other.output_, -1)),
-      held_(std::exchange(other.held_, -1)),
+    : path_(std::move(other.path_)),
+      name_(std::move(other.name_)),
+      folder_(std::move(other.folder_)),
+      output_(std::move(other.output_)),
+      held_(std::move(other.held_)),
       state_(std::exchange(other.state_, nullptr)) {}
 
 std::optional<Spool> Spool::open(const fs::path& database, std::int64_t run) {
-  Spool spool;
-  spool.out_ = file_of(database, run, ".out");
-  spool.state_file_ = file_of(database, run, ".state");
-  spool.held_ = open_file(spool.state_file_, 0);
-  if (spool.held_ < 0 && errno == ENOENT) return std::nullopt;
-  if (spool.held_ < 0) fail(spool.state_file_, "opened");
-  if (::flock(spool.held_, LOCK_EX | LOCK_NB) != 0)
+  Spool spool(database, Name{name_of(run)});
+  spool.folder_ = open_own_folder(spool.path_);
+  if (!spool.folder_ && errno == ENOENT) return std::nullopt;
+  if (!spool.folder_) throw StorageError(spool.path_.string() + " isn't a folder of yours");
+  spool.held_ = spool.open_part(state_ending, 0);
+  if (!spool.held_ && errno == ENOENT) return std::nullopt;
+  if (!spool.held_) spool.fail(state_ending, "opened");
+  if (::flock(spool.held_.get(), LOCK_EX | LOCK_NB) != 0)
     throw UsageError("the output of run " + std::to_string(run) + " is being recorded by another process");
+  const std::string output = (spool.path_ / (spool.name_ + output_ending)).string();
+  const std::string advice = "; `stepladder import " + output + "` reads the output as a log";
+  const std::string state = (spool.path_ / (spool.name_ + state_ending)).string();
   struct stat facts = {};
-  if (::fstat(spool.held_, &facts) != 0 || facts.st_size < static_cast<off_t>(sizeof(SpoolState)))
-    throw StorageError(spool.state_file_.string() + " is damaged; `stepladder import " + spool.out_.string() +
-                       "` reads the output as a log");
-  spool.map_state(spool.held_);
+  if (::fstat(spool.held_.get(), &facts) != 0 || facts.st_size < static_cast<off_t>(sizeof(SpoolState)))
+    throw StorageError(state + " is damaged" + advice);
+  spool.map_state(spool.held_.get());
   if (spool.state_->format != SpoolState::current_format)
-    throw StorageError(spool.state_file_.string() + " was written by another version of Stepladder; import " +
-                       spool.out_.string() + " as a log");
-  spool.output_ = open_file(spool.out_, O_APPEND);
-  if (spool.output_ < 0) fail(spool.out_, "opened");
+    throw StorageError(state + " was written by another version of Stepladder" + advice);
+  spool.output_ = spool.open_part(output_ending, O_APPEND);
+  if (!spool.output_) spool.fail(output_ending, "opened");
+  const ProcessIdentity keeper = spool.state_->keeper.get();
+  if (is_alive(keeper) && !has_open(keeper.pid, spool.output()))
+    throw StorageError(state + " names process " + std::to_string(keeper.pid) + ", which doesn't write this output" +
+                       advice);
   return spool;
 }
 
 void Spool::map_state(int descriptor) {
   void* memory = ::mmap(nullptr, sizeof(SpoolState), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (memory == MAP_FAILED) fail(state_file_, "mapped");
+  if (memory == MAP_FAILED) fail(state_ending, "mapped");
   state_ = static_cast<SpoolState*>(memory);
 }
 
 void Spool::belongs_to(std::int64_t run) {
-  const fs::path folder = out_.parent_path();
-  const fs::path out = folder / ("run-" + std::to_string(run) + ".out");
-  const fs::path state = folder / ("run-" + std::to_string(run) + ".state");
-  if (::rename(out_.c_str(), out.c_str()) != 0) fail(out, "created");
-  if (::rename(state_file_.c_str(), state.c_str()) != 0) fail(state, "created");
-  out_ = out;
-  state_file_ = state;
+  const std::string name = name_of(run);
+  for (const char* const ending : {output_ending, state_ending})
+    if (::renameat(folder_.get(), (name_ + ending).c_str(), folder_.get(), (name + ending).c_str()) != 0)
+      fail(ending, "named after its run");
+  name_ = name;
   // Not the descriptor that the keeper has inherited, since that would hold the lock as well.
-  held_ = open_file(state_file_, 0);
-  if (held_ < 0 || ::flock(held_, LOCK_EX | LOCK_NB) != 0) fail(state_file_, "locked");
+  held_ = open_part(state_ending, 0);
+  if (!held_ || ::flock(held_.get(), LOCK_EX | LOCK_NB) != 0) fail(state_ending, "locked");
 }
 
 std::int64_t Spool::size() const {
   struct stat facts = {};
-  return ::fstat(output_, &facts) == 0 ? facts.st_size : 0;
+  return ::fstat(output(), &facts) == 0 ? facts.st_size : 0;
 }
 
 ImportOptions Spool::options() const {
-  const nlohmann::json json =
-      nlohmann::json::parse(std::string(state_->options, ::strnlen(state_->options, sizeof state_->options)), nullptr,
-                            /*allow_exceptions=*/false);
+  const auto json =
+      nlohmann::ordered_json::parse(std::string(state_->options, ::strnlen(state_->options, sizeof state_->options)),
+                                    nullptr, /*allow_exceptions=*/false);
   ImportOptions options;
   if (!json.is_object()) return options;
-  options.tokens_per_step = json.value("tokens_per_step", std::int64_t{0});
-  options.params = json.value("params", std::int64_t{0});
-  options.hardware = json.value("hardware", std::string());
-  options.format = json.value("format", std::string());
+  options.tokens_per_step = integer_in(json, "tokens_per_step");
+  options.params = integer_in(json, "params");
+  options.hardware = text_in(json, "hardware");
+  options.format = text_in(json, "format");
   return options;
 }
 
@@ -194,17 +210,21 @@ void Spool::free_until(std::int64_t end) {
   const std::int64_t begin = std::max(head, state_->freed.load());
   if (end < kept_whole || end - begin < freed_at_once) return;
   state_->freed = end;  // first, so that nobody takes a hole for the program's output
-  ::fallocate(output_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, end - begin);  // else the file grows
+  ::fallocate(output(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, end - begin);  // else the file grows
+}
+
+void Spool::remove_files() const {
+  for (const char* const ending : {state_ending, output_ending}) ::unlinkat(folder_.get(), (name_ + ending).c_str(), 0);
 }
 
 void Spool::remove() {
-  for (const fs::path& file : {state_file_, out_}) ::unlink(file.c_str());
-  ::rmdir(out_.parent_path().c_str());  // if it is empty
+  remove_files();
+  ::rmdir(path_.c_str());  // if it is empty
 }
 
 std::vector<UnreadOutput> unread_outputs(const fs::path& database) {
   std::vector<UnreadOutput> unread;
-  for (const std::int64_t run : runs_with_files(database)) {
+  for (const std::int64_t run : numbers_in(database, "run-", state_ending)) {
     try {
       if (const auto spool = Spool::open(database, run))
         unread.push_back({run, !spool->state().ended && is_alive(spool->state().keeper.get())});
@@ -216,8 +236,12 @@ std::vector<UnreadOutput> unread_outputs(const fs::path& database) {
 }
 
 void remove_unread_outputs(const fs::path& database, const std::function<bool(std::int64_t)>& exists) {
-  for (const auto& [file, process] : unnamed_files(database))
-    if (!is_alive({.pid = process})) ::unlink(file.c_str());
+  // Those of processes that hadn't got a number for their run yet.
+  for (const char* const ending : {state_ending, output_ending})
+    for (const std::int64_t process : numbers_in(database, "new-", ending))
+      if (const Descriptor folder = open_own_folder(folder_of(database));
+          folder && !is_alive(process_identity(process)))
+        ::unlinkat(folder.get(), ("new-" + std::to_string(process) + ending).c_str(), 0);
   for (const UnreadOutput& output : unread_outputs(database)) {
     if (output.goes_on || exists(output.run)) continue;
     if (auto spool = Spool::open(database, output.run)) spool->remove();

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -16,6 +17,7 @@
 
 #include "storage/database/process.h"
 #include "storage/importers/importer.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 
@@ -26,7 +28,7 @@ struct SharedIdentity {
   char boot[48] = {};
 
   void set(const ProcessIdentity& process);
-  ProcessIdentity get() const { return {.pid = pid, .start = start, .boot = boot}; }
+  ProcessIdentity get() const { return {.pid = pid, .start = start, .boot = {boot, ::strnlen(boot, sizeof boot)}}; }
 };
 
 struct SpoolState {
@@ -60,14 +62,15 @@ class Spool {
   Spool(Spool&& other) noexcept;
   Spool& operator=(Spool&&) = delete;
 
-  // Another tracker's output; nothing if there is none. Throws UsageError if that tracker is still there.
+  // Another tracker's output; nothing if there is none. Throws UsageError if that tracker is still there. The files may
+  // have come with the project from elsewhere: a process that they name counts only if it has the output open.
   static std::optional<Spool> open(const std::filesystem::path& database, std::int64_t run);
 
   // Names the files, and holds them for this process until it exits. Call after the keeper was started.
   void belongs_to(std::int64_t run);
 
   SpoolState& state() const { return *state_; }
-  int output() const { return output_; }  // the descriptor, for appending and pread
+  int output() const { return output_.get(); }  // the descriptor, for appending and pread
   std::int64_t size() const;
   ImportOptions options() const;
 
@@ -77,12 +80,20 @@ class Spool {
   void remove();
 
  private:
-  Spool() = default;
+  struct Name {
+    std::string text;
+  };
+  Spool(const std::filesystem::path& database, Name name);
+  Descriptor open_part(const char* ending, int flags) const;
   void map_state(int descriptor);
+  void remove_files() const;
+  [[noreturn]] void fail(const char* ending, const char* what) const;
 
-  std::filesystem::path out_, state_file_;
-  int output_ = -1;
-  int held_ = -1;  // holds the lock that shows others that a tracker is there
+  std::filesystem::path path_;  // of the folder
+  std::string name_;            // of the files in it, without their endings
+  Descriptor folder_;
+  Descriptor output_;
+  Descriptor held_;  // holds the lock that shows others that a tracker is there
   SpoolState* state_ = nullptr;
 };
 

@@ -9,6 +9,7 @@
 
 #include "app/import/follow_rules.h"
 #include "app/import/open_files.h"
+#include "storage/database/orders/order_book.h"
 #include "storage/importers/journal/journal.h"
 #include "storage/importers/trackers/tensorboard.h"
 #include "storage/importers/trackers/wandb.h"
@@ -16,6 +17,8 @@
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::milliseconds between_polls(250);
 constexpr std::chrono::seconds often_at_first(20);  // most stores are opened soon; later one look a second is enough
@@ -34,6 +37,18 @@ double made_at(const fs::path& file) {
 #endif
 }
 
+constexpr const char* watch_kind = "watch";  // of orders: which stores have joined a run
+
+// What the order belongs to: this file, whatever it is a copy of.
+std::string place_of(const fs::path& database) {
+  std::error_code error;
+  return fs::weakly_canonical(database, error).string();
+}
+
+std::string joined_folder(const fs::path& journal) {
+  return "journals " + journal.parent_path().string();
+}
+
 bool is_table_name(const fs::path& file) {
   const std::string ending = file.extension().string();
   return ending == ".csv" || ending == ".jsonl" || ending == ".ndjson";
@@ -41,14 +56,15 @@ bool is_table_name(const fs::path& file) {
 
 }  // namespace
 
-StoreWatch::StoreWatch(fs::path database, RunId run, std::string name, Program program, Recorder& recorder,
+StoreWatch::StoreWatch(fs::path database, const Run& run, Program program, Recorder& recorder,
                        std::function<void(const std::string&)> tell)
     : database_(std::move(database)),
-      run_(run),
+      run_(run.id),
+      uid_(run.uid),
       program_(program),
       recorder_(recorder),
       tell_(std::move(tell)),
-      name_(std::move(name)),
+      name_(run.name),
       joined_(program.has_joined),
       thread_([this] { work(); }) {}
 
@@ -131,25 +147,61 @@ void StoreWatch::rejoin() {
   for (const std::string& source : store->following().sources_of(run_)) {
     join();
     sources_.insert(source);
-    if (const auto journal = JournalFollower::joined_journal(*store, source)) {
+    const auto journal = JournalFollower::joined_journal(*store, source);
+    const bool is_text = source.starts_with("text ");
+    const fs::path path = journal ? *journal : is_text ? fs::path(source.substr(5)) : path_of_source(source);
+    if (!may_rejoin(journal ? joined_folder(*journal) : source, path)) {
+      tell_(path.string() +
+            " isn't read on: the program doesn't have it open, and it wasn't noted on this machine that it had");
+      continue;
+    }
+    joined_sources_.insert(journal ? joined_folder(*journal) : source);
+    if (journal) {
       joined_journals_ = journal->parent_path();
       add_journal(*journal);
-      continue;
+    } else if (is_text) {
+      texts_->add(path, run_);
+    } else {
+      std::string unread;
+      for (auto& found : search_.find_new(path, unread))
+        if (found->source() == source) stores_->add(std::move(found), run_);
     }
-    if (source.starts_with("text ")) {
-      texts_->add(source.substr(5), run_);
-      continue;
-    }
-    std::string unread;
-    for (auto& found : search_.find_new(path_of_source(source), unread))
-      if (found->source() == source) stores_->add(std::move(found), run_);
   }
   store_ = std::move(store);
 }
 
+// A project may have come from elsewhere, and its rows name any file of this user's.
+bool StoreWatch::may_rejoin(const std::string& source, const fs::path& path) {
+  for (const auto& [file, pid] : open_files())
+    if (file == path || file.parent_path() == path || file == path.string() + "-wal") return true;
+  try {
+    const auto noted = OrderBook().find(watch_kind, place_of(database_), uid_);
+    const Json sources = Json::parse(noted.value_or(""), nullptr, false);
+    return sources.is_array() && std::find(sources.begin(), sources.end(), Json(source)) != sources.end();
+  } catch (const StorageError& error) {
+    tell_(error.what());
+    return false;
+  }
+}
+
+// So that a later tracker goes on with it, also if the program has ended meanwhile.
+void StoreWatch::note_joined(const std::string& source) {
+  if (!joined_sources_.insert(source).second) return;
+  try {
+    OrderBook().put(watch_kind, place_of(database_), {{uid_, Json(joined_sources_).dump()}});
+  } catch (const StorageError& error) {
+    tell_(std::string(error.what()) + "; another tracker couldn't go on with " + source);
+  }
+}
+
+std::map<fs::path, std::int64_t> StoreWatch::open_files() const {
+  if (program_.process.pid <= 0 || !is_alive(program_.process)) return {};
+  return files_open_for_writing(with_descendants(program_.process.pid));
+}
+
 void StoreWatch::look() {
   std::vector<std::pair<std::int64_t, fs::path>> open;
-  for (const auto& [file, pid] : files_open_for_writing(with_descendants(program_.pid))) open.emplace_back(pid, file);
+  for (const auto& [file, pid] : open_files()) open.emplace_back(pid, file);
   std::sort(open.begin(), open.end());
   for (const auto& [pid, file] : open)
     if (seen_.insert(file).second) look_at(file);
@@ -171,6 +223,7 @@ void StoreWatch::look_at(const fs::path& file) {
     if (!(made_at(file) >= program_.started_at - 1)) return;  // it holds others' rows too
     const bool joins = !has_joined();
     if (joins) join();
+    if (joins) note_joined("text " + file.string());
     texts_->add(file, joins ? std::optional(run_) : std::nullopt);
   } else {
     databases_.insert(name);
@@ -190,6 +243,7 @@ void StoreWatch::add(std::unique_ptr<GrowingStore> store) {
   if (!sources_.insert(store->source()).second) return;
   const bool joins = !has_joined();
   if (joins) join();
+  if (joins) note_joined(store->source());
   stores_->add(std::move(store), joins ? std::optional(run_) : std::nullopt, name_);
 }
 
@@ -201,6 +255,7 @@ void StoreWatch::add_journal(const fs::path& file) {
     join();
     joined_journals_ = folder;
   }
+  if (folder == joined_journals_) note_joined(joined_folder(file));
   journals_->add(file, folder == joined_journals_ ? std::optional(run_) : std::nullopt);
 }
 

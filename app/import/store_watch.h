@@ -30,13 +30,13 @@ namespace stepladder {
 class StoreWatch {
  public:
   struct Program {
-    std::int64_t pid = 0;
+    ProcessIdentity process;
     double started_at = missing;  // older runs in its stores aren't its
     bool has_joined = false;      // a store has joined the run under an earlier tracker
   };
 
   // Starts a thread, which has its own connection to `database`. `tell` is called there.
-  StoreWatch(std::filesystem::path database, RunId run, std::string name, Program program, Recorder& recorder,
+  StoreWatch(std::filesystem::path database, const Run& run, Program program, Recorder& recorder,
              std::function<void(const std::string&)> tell);
   ~StoreWatch();
   StoreWatch(const StoreWatch&) = delete;
@@ -54,6 +54,9 @@ class StoreWatch {
  private:
   void work();
   void rejoin();
+  bool may_rejoin(const std::string& source, const std::filesystem::path& path);
+  void note_joined(const std::string& source);
+  std::map<std::filesystem::path, std::int64_t> open_files() const;
   void look();
   void look_at(const std::filesystem::path& file);
   void look_into_databases();
@@ -66,6 +69,7 @@ class StoreWatch {
 
   const std::filesystem::path database_;
   const RunId run_;
+  const std::string uid_;
   const Program program_;
   Recorder& recorder_;
   const std::function<void(const std::string&)> tell_;
@@ -81,6 +85,7 @@ class StoreWatch {
   std::set<std::filesystem::path> databases_;
   std::filesystem::path joined_journals_;  // the folder of the journals that have joined the run
   std::set<std::string> sources_;
+  std::set<std::string> joined_sources_;  // as they are noted for later trackers
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begun_ = Clock::now();
   Clock::time_point next_look_{};

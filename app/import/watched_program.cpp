@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "app/import/keeper.h"
+#include "app/import/open_files.h"
 #include "storage/errors.h"
 
 namespace stepladder {
@@ -80,11 +81,15 @@ void WatchedProgram::take_signals(bool ours) {
     ::close(keeper_handle_);
     keeper_handle_ = -1;
   }
-  const int handle = handle_of(spool_.state().program.pid);
-  if (handle >= 0 && is_alive(spool_.state().program.get()))
+  // Its parent is the keeper, which has been seen to be one: no signal goes to what a file names.
+  const ProcessIdentity watched = spool_.state().program.get();
+  const int handle = keeper_handle_ >= 0 ? handle_of(watched.pid) : -1;
+  if (handle >= 0 && is_alive(watched) && parent_of(watched.pid) == keeper_.pid) {
     program = handle;
-  else if (handle >= 0)
+    program_ = watched;
+  } else if (handle >= 0) {
     ::close(handle);
+  }
 }
 
 WatchedProgram::~WatchedProgram() {

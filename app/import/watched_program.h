@@ -46,7 +46,8 @@ class WatchedProgram {
   void free_recorded();  // frees output that no tracker needs any more
 
   const ProcessIdentity& keeper() const { return keeper_; }
-  bool has_ended();  // and all its output is in the spool
+  const ProcessIdentity& watched() const { return program_; }  // pid 0: it has exited
+  bool has_ended();                                            // and all its output is in the spool
   bool at_end() { return has_ended() && read_ >= spool_.size(); }
   ProgramEnd end() const;
   int output_error() const { return spool_.state().output_error; }  // an errno; 0: all of it was passed on
@@ -63,6 +64,7 @@ class WatchedProgram {
 
   Spool& spool_;
   ProcessIdentity keeper_;
+  ProcessIdentity program_;
   int keeper_handle_ = -1;
   std::int64_t read_ = 0;
   bool jumped_ = false;

@@ -27,7 +27,9 @@
 #include "app/import/store_watch.h"
 #include "app/import/watched_program.h"
 #include "engine/stage.h"
+#include "storage/database/machines/machine_store.h"
 #include "storage/database/process.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -129,10 +131,10 @@ void drain(const MoreBytes& more) {
 }
 
 int open_followed(const fs::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) throw UsageError(path.string() + " cannot be opened: " + std::strerror(errno));
-  if (fs::is_directory(path)) throw UsageError(path.string() + " is a folder, not a file");
-  return file;
+  std::string why;
+  Descriptor file = open_regular(path, why);
+  if (!file) throw UsageError(path.string() + " " + why);
+  return file.release();
 }
 
 Run new_run(const WatchRequest& request) {
@@ -141,6 +143,7 @@ Run new_run(const WatchRequest& request) {
              : !request.command.empty() ? fs::path(request.command.front()).filename().string()
              : !request.follow.empty()  ? request.follow.stem().string()
                                         : "stdin";
+  run.uid = new_uid().text();
   run.status = RunStatus::running;
   run.source = "import";
   if (!request.follow.empty()) run.source_path = fs::absolute(request.follow).lexically_normal().string();
@@ -250,12 +253,12 @@ void require_steps(End& end, const std::string& what, const std::string& nothing
 }
 
 // The stores that the program opens; none if the user doesn't want them.
-std::unique_ptr<StoreWatch> watch_stores(Watch& watch, const WatchRequest& request, const Spool& spool, const Run& run,
-                                         bool has_joined) {
+std::unique_ptr<StoreWatch> watch_stores(Watch& watch, const WatchRequest& request, const WatchedProgram& program,
+                                         const Run& run, bool has_joined) {
   if (request.no_stores) return nullptr;
   auto stores = std::make_unique<StoreWatch>(
-      request.database, run.id, run.name,
-      StoreWatch::Program{.pid = spool.state().program.pid, .started_at = run.started_at, .has_joined = has_joined},
+      request.database, run,
+      StoreWatch::Program{.process = program.watched(), .started_at = run.started_at, .has_joined = has_joined},
       watch.recorder(), [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
   watch.sink().print_to({.step = [&to = *stores](const StepRecord& step) { to.print(step); },
                          .values = [&to = *stores](const MetricValues& values) { to.print(values); }});
@@ -290,7 +293,7 @@ int watch_program(RunStore& store, const WatchRequest& request) {
   run.id = persist([&] { return store.create_run(run); });
   spool.belongs_to(run.id);
   Watch watch(store, request, run);
-  const auto stores = watch_stores(watch, request, spool, run, false);
+  const auto stores = watch_stores(watch, request, program, run, false);
   return track(watch, program, spool, run.id, std::numeric_limits<std::int64_t>::max(), stores.get());
 }
 
@@ -314,7 +317,7 @@ int attach(RunStore& store, const WatchRequest& request) {
   const std::int64_t shown = spool->state().taken;
   const Run run = store.existing_run(id);
   Watch watch(store, request, run, std::move(recorded), whole);
-  const auto stores = watch_stores(watch, request, *spool, run, store.following().is_followed(id));
+  const auto stores = watch_stores(watch, request, program, run, store.following().is_followed(id));
   return track(watch, program, *spool, id, shown, stores.get());
 }
 

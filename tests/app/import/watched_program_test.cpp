@@ -6,6 +6,7 @@
 
 #include "app/exit_status.h"
 #include "app/import/live_import.h"
+#include "storage/errors.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
@@ -51,6 +52,38 @@ TEST(Spool, FreesTheMiddleOfALongOutputOnly) {
   EXPECT_EQ(spool.size(), 80 << 20);
   spool.remove();
   EXPECT_FALSE(fs::exists(folder.path() / "runs.db.watch"));
+}
+
+TEST(Spool, NamesNoProcessThatDoesNotWriteItsOutput) {
+  const TemporaryFolder folder;
+  const fs::path database = folder.path() / "runs.db";
+  {
+    Spool spool(database, ImportOptions{});
+    spool.belongs_to(1);
+    spool.state().keeper.set(process_identity(::getppid()));
+  }
+  EXPECT_NE(complaint<StorageError>([&] { Spool::open(database, 1); }).find("doesn't write this output"),
+            std::string::npos);
+  EXPECT_TRUE(unread_outputs(database).empty());
+  remove_unread_outputs(database, [](std::int64_t) { return false; });
+  EXPECT_TRUE(fs::exists(folder / "runs.db.watch/run-1.out")) << "nobody knows whose it is";
+}
+
+TEST(Spool, FollowsNoLinks) {
+  const TemporaryFolder folder;
+  const fs::path database = folder.path() / "runs.db";
+  fs::create_directories(folder / "elsewhere");
+  { Spool(folder / "elsewhere/x.db", ImportOptions{}).belongs_to(1); }
+  fs::rename(folder / "elsewhere/x.db.watch", folder / "kept");
+  fs::create_directory_symlink(folder / "kept", folder / "runs.db.watch");
+  EXPECT_FALSE(complaint<StorageError>([&] { Spool(database, ImportOptions{}); }).empty());
+  EXPECT_FALSE(complaint<StorageError>([&] { Spool::open(database, 1); }).empty());
+  remove_unread_outputs(database, [](std::int64_t) { return false; });
+  EXPECT_TRUE(fs::exists(folder / "kept/run-1.state"));
+  fs::remove(folder / "runs.db.watch");
+  fs::rename(folder / "kept", folder / "runs.db.watch");
+  fs::create_hard_link(folder / "runs.db.watch/run-1.out", folder / "another name");
+  EXPECT_FALSE(complaint<StorageError>([&] { Spool::open(database, 1); }).empty());
 }
 
 TEST(Spool, HasOneTrackerAtATime) {

@@ -142,5 +142,12 @@ TEST(Process, this_one_is_alive_and_fully_known) {
   EXPECT_TRUE(is_alive(self));
 }
 
+TEST(Process, one_that_is_named_by_its_pid_alone_is_nobodys) {
+  EXPECT_FALSE(is_alive({.pid = getpid()}));
+  EXPECT_FALSE(is_alive({.pid = 0, .start = this_process().start, .boot = this_process().boot}));
+  EXPECT_FALSE(is_alive({.pid = -1, .start = 1, .boot = this_process().boot}));
+  EXPECT_TRUE(is_alive({.pid = getpid(), .boot = this_process().boot}));
+}
+
 }  // namespace
 }  // namespace stepladder
