@@ -29,6 +29,15 @@ inline void complete_joined(RunStore& store, RunId run, const LoggedBatch& batch
   store.following().complete_steps(run, batch.steps, Completion::fill);
 }
 
+// Parts of a step may come in several batches: they make one record. `all_are_parts`: of what is stored already.
+inline void store_steps(RunStore& store, RunId run, const LoggedBatch& batch, bool all_are_parts = false) {
+  std::vector<StepRecord> fresh, parts = batch.repeated;
+  for (const StepRecord& record : batch.steps)
+    (all_are_parts || !batch.repeated.empty() || batch.may_have(record.step) ? parts : fresh).push_back(record);
+  if (!fresh.empty()) store.append_steps(run, fresh);
+  if (!parts.empty()) store.following().complete_steps(run, parts, Completion::keep_repeated);
+}
+
 // Somebody else has taken in the same source meanwhile; its position has to be read again.
 struct MovedOn {};
 

@@ -28,7 +28,7 @@ class Follower {
     return texts_.take_in() || stores || journals;
   }
   void settle() {
-    journals_.settle();
+    journals_.settle(true);
     stores_.settle(true);
     texts_.settle(true);
   }

@@ -1,12 +1,12 @@
 #include "app/import/journal_follower.h"
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <utility>
 
 #include "app/import/follow_rules.h"
 #include "storage/database/process.h"
+#include "storage/importers/trackers/foreign_run.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -18,20 +18,7 @@ constexpr std::size_t bytes_at_once = 512 << 10;  // of a journal, stored in one
 
 constexpr std::int64_t longest_kept_output = 16 << 20;  // of a journal: later output is only read for steps
 
-std::uint64_t journal_size(const fs::path& path) {
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  return error ? 0 : static_cast<std::uint64_t>(size);
-}
-
-std::string bytes_at(const fs::path& path, std::uint64_t offset, std::size_t most) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(most, '\0');
-  file.seekg(static_cast<std::streamoff>(offset));
-  file.read(bytes.data(), static_cast<std::streamsize>(most));
-  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
-  return bytes;
-}
+constexpr std::int64_t searched_for_header = 64 << 20;  // bytes: the first line may be behind damage
 
 bool is_uid(const std::string& uid) {
   return uid.size() == 32 && uid.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -46,11 +33,11 @@ ProcessIdentity writer_of(const JournalHeader& header) {
 }
 
 bool is_on_this_machine(const JournalHeader& header) {
-  return !header.boot.empty() && header.boot == this_process().boot;
+  return header.pid > 0 && !header.boot.empty() && header.boot == this_process().boot;
 }
 
 bool is_alive_here(const JournalHeader& header) {
-  return header.pid > 0 && is_on_this_machine(header) && is_alive(writer_of(header));
+  return is_on_this_machine(header) && is_alive(writer_of(header));
 }
 
 bool has_end(const std::vector<JournalEvent>& events) {
@@ -60,22 +47,18 @@ bool has_end(const std::vector<JournalEvent>& events) {
 }  // namespace
 
 JournalFollower::JournalFollower(RunStore& store, FollowRequest request, std::function<void(const std::string&)> tell)
-    : store_(store), request_(std::move(request)), tell_(std::move(tell)) {}
+    : store_(store), request_(std::move(request)), tell_(std::move(tell)), folders_(deepest_followed_folder) {}
 
 void JournalFollower::look() {
   for (const fs::path& path : request_.paths) {
     std::error_code error;
-    if (!fs::is_directory(path, error)) {
-      if (journal_place(path) || is_journal(bytes_at(path, 0, 64))) add(path);
-      continue;
-    }
-    const auto options = fs::directory_options::skip_permission_denied;
-    for (auto it = fs::recursive_directory_iterator(path, options, error);
-         !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-      if (it.depth() >= deepest_followed_folder || it->path().filename().string().starts_with('.'))
-        it.disable_recursion_pending();
-      if (journal_place(it->path())) add(it->path());
-    }
+    if (fs::is_directory(path, error))
+      folders_.look(path, [this](const fs::path& folder) {
+        for (const fs::path& file : journals_in(folder)) add(file);
+        return true;
+      });
+    else if (journal_place(path) || is_journal(RegularFile(path).read_at(0, 64)))
+      add(path);
   }
 }
 
@@ -83,12 +66,16 @@ void JournalFollower::add(const fs::path& given, std::optional<RunId> joined) {
   const fs::path path = fs::absolute(given).lexically_normal();
   Group& group = groups_[path.parent_path()];
   group.folder = path.parent_path();
+  if (group.origin.folder.name.empty())
+    group.origin = request_.is_far ? JournalOrigin::far(request_.origin) : JournalOrigin::of_folder(group.folder);
   if (joined) group.joined = joined;
   const JournalPlace place = journal_place(path).value_or(JournalPlace{.rank = 0, .attempt = 1});
   const auto [found, is_new] = group.files.try_emplace(place);
   if (!is_new) return;
+  std::error_code error;
+  const fs::file_time_type written = fs::last_write_time(path, error);
   found->second.path = path;
-  found->second.grown = Clock::now();
+  found->second.grown = Clock::now() - (error ? Clock::duration::zero() : quiet_since(written));
   group.settled = false;
 }
 
@@ -109,51 +96,114 @@ bool JournalFollower::take_in() {
 bool JournalFollower::take_in(Group& group) {
   bool more = false;
   std::optional<std::int64_t> unread_rank;
+  const Clock::time_point now = Clock::now();
   for (auto& [place, file] : group.files) {
     if (place.rank == unread_rank) continue;  // its earlier attempt comes first, since the later one supersedes it
-    if (!file.header && !read_header(file)) continue;
-    if (file.is_recorded_here) continue;
-    const std::uint64_t size = journal_size(file.path);
-    if (size == file.size && file.drained && !file.stuck_since) continue;
-    if (size != file.size) file.grown = Clock::now();
-    file.drained = false;
-    file.size = size;
-    group.settled = false;
-    try {
-      if (!file.position_known) know_position(group, file);
-      if (file.is_recorded_here) continue;
-      const Piece piece = read_piece(file);
-      if (piece.end != static_cast<std::uint64_t>(file.stored.bytes)) store(group, file, piece);
-      file.drained = !piece.more && !piece.held_back;
-      more = more || piece.more;
-    } catch (const MovedOn&) {
-      file.position_known = false;
-      more = true;
+    if (file.is_left_out || (now < file.next_look && !at_end_)) continue;
+    if (!file.open) {
+      file.open = std::make_unique<RegularFile>(file.path);
+      if (!*file.open) file.open.reset();
     }
+    if (!file.open || (!file.header && !read_header(file))) {
+      look_again_later(file);
+      continue;
+    }
+    more = take_in(group, file) || more;
+    if (file.is_left_out) continue;
     if (!file.drained || file.stuck_since) unread_rank = place.rank;
   }
   settle(group);
   return more;
 }
 
-bool JournalFollower::read_header(File& file) {
-  JournalReader reader;
-  reader.take(bytes_at(file.path, 0, JournalReader::longest_line));
-  JournalEvent event;
-  if (!reader.next(event)) return false;
-  try {
-    file.header = journal_header(event);
-    if (!file.header || !is_uid(file.header->uid)) throw ImportError("is not a journal");
-    file.planned = PlannedRun::of(event.fields);
-  } catch (const ImportError& error) {
-    file.header.reset();
-    if (file.size == 0) tell_(file.path.string() + " " + error.what());
-    file.size = 1;  // told
+bool JournalFollower::take_in(Group& group, File& file) {
+  const auto size = static_cast<std::uint64_t>(file.open->size());
+  if (size == file.size && file.drained && !file.stuck_since) {
+    look_again_later(file);
     return false;
   }
+  if (size != file.size && file.position_known) file.grown = Clock::now();
+  file.drained = false;
+  file.size = size;
+  group.settled = false;
+  try {
+    if (!file.position_known) know_position(group, file);
+    if (file.is_left_out) {
+      file.open.reset();
+      return false;
+    }
+    const Piece piece = read_piece(file);
+    if (piece.end != static_cast<std::uint64_t>(file.stored.bytes)) store(group, file, piece);
+    file.drained = !piece.more && !piece.held_back;
+    if (file.drained) report_skipped(file);
+    return piece.more;
+  } catch (const MovedOn&) {
+    file.position_known = false;
+    return true;
+  }
+}
+
+// All of it was read. Nothing follows its last line, and a file without a writer seldom gets one.
+void JournalFollower::look_again_later(File& file) {
+  const auto quiet = Clock::now() - file.grown;
+  if (file.ended && !request_.is_far) {
+    file.next_look = Clock::time_point::max();
+  } else if (!may_grow(file)) {
+    file.next_look = Clock::now() + look_again_after(quiet);
+  } else {
+    if (file.open && !file.open->is_at(file.path) && fs::exists(file.path)) file.open.reset();  // another file's by now
+    return;
+  }
+  file.open.reset();
+}
+
+void JournalFollower::report_skipped(File& file) {
+  if (file.skipped == std::exchange(file.skipped_told, file.skipped)) return;
+  tell_(file.path.string() + ": left out " + times(file.skipped, "damaged byte", "damaged bytes"));
+}
+
+// The first line, if it is whole. Damage before it is left out, and so is what an import leaves out: lines before it.
+std::optional<JournalHeader> JournalFollower::find_header(File& file) {
+  JournalReader reader;
+  JournalEvent event;
+  std::size_t at_once = 64 << 10;
+  for (std::int64_t offset = 0; offset < searched_for_header; at_once = JournalReader::longest_line) {
+    const std::string bytes = file.open->read_at(offset, at_once);
+    if (bytes.empty()) break;
+    offset += std::ssize(bytes);
+    reader.take(bytes);
+    while (true) {
+      if (reader.is_stuck()) {
+        reader.skip();
+      } else if (reader.next(event)) {
+        const bool is_first = reader.skipped_bytes() == 0;
+        if (event.kind != "run" && !is_first) continue;
+        const auto header = journal_header(event);
+        if (!header || !is_uid(header->uid)) throw ImportError("is not a journal");
+        file.planned = PlannedRun::of(event.fields);
+        file.header_end = reader.good();
+        return header;
+      } else if (!reader.is_stuck()) {
+        break;
+      }
+    }
+  }
+  if (reader.skipped_bytes() > 0 && (at_end_ || Clock::now() - file.grown > give_up_after))
+    throw ImportError("is not a journal: its first line is missing or damaged");
+  return std::nullopt;
+}
+
+bool JournalFollower::read_header(File& file) {
+  try {
+    file.header = find_header(file);
+  } catch (const ImportError& error) {
+    tell_(file.path.string() + " " + error.what());
+    file.is_left_out = true;
+    file.open.reset();
+  }
+  if (!file.header) return false;
   file.source = "journal " + file.header->uid + " " + std::to_string(file.header->rank) + " " +
                 std::to_string(file.header->attempt);
-  file.size = 0;
   return true;
 }
 
@@ -163,47 +213,90 @@ void JournalFollower::know_position(Group& group, File& file) {
   file.stored = stored.value_or(FollowedSource{});
   const Json state = Json::parse(file.stored.state, nullptr, false);
   const bool has_state = state.is_object();
-  file.steps = LoggedSteps(has_state && state.contains("steps") ? state["steps"].dump() : "");
+  file.steps = LoggedSteps(has_state && state.contains("steps") ? state["steps"].dump() : "", RepeatedLoss::is_kept);
   file.heals = has_state && state.contains("heals");
+  file.skipped = file.skipped_told = has_state ? static_cast<std::uint64_t>(integer_in(state, "skipped")) : 0;
   if (has_state && state.contains("metrics")) group.descriptions = state["metrics"];
   file.told = has_state && text_in(state, "told") == "running" ? RunStatus::running : RunStatus::queued;
-  if (group.joined) return void(file.position_known = true);
-  if (stored) group.run = stored->run;
-  if (const auto run = store_.following().run_with_uid(file.header->uid); run && !stored) {
-    file.heals = !store_.following().is_followed(*run);
-    file.is_recorded_here = file.heals && file.planned;
-    group.run = *run;
-  }
   file.position_known = true;
+  const RunId run = run_of(group, file, stored);
+  file.is_left_out = leaves_out(group, file, run, stored);
+  if (file.is_left_out || group.joined) return;
+  const auto known = store_.run(run);
+  file.ended = has_state && state.contains("ended");
+  if (known && stored && file.header->rank == 0 && !is_alive_here(*file.header) && is_over(known->status) &&
+      known->status != RunStatus::interrupted)
+    file.ended = true;
+  if (!stored) file.heals = known && !store_.following().is_followed(run);
+  if (run != 0) group.run = run;
+}
+
+// 0: there is none yet.
+RunId JournalFollower::run_of(const Group& group, const File& file, const std::optional<FollowedSource>& stored) {
+  if (stored) return stored->run;
+  if (group.joined) return *group.joined;
+  return store_.following().run_with_uid(file.header->uid).value_or(group.run);
+}
+
+// A run belongs to what has made it. Says so once for each run that the group's journals name.
+bool JournalFollower::leaves_out(Group& group, File& file, RunId id, const std::optional<FollowedSource>& stored) {
+  const auto run = store_.run(id);
+  if (!run) return false;
+  std::string why;
+  if (group.joined) {
+    if (id == *group.joined) return false;
+    why = "is taken in by run " + std::to_string(id) + " already";
+  } else {
+    const MayAdd may = may_add(store_, *run, file.header->uid, group.origin);
+    if (may != MayAdd::no) {
+      if (stored && may == MayAdd::as_first)
+        store_.in_one_transaction([&] {
+          if (store_.following().position(file.source) != stored) throw MovedOn();
+          file.stored.state = state_of(group, file, file.steps);
+          store_.following().set_position(file.source, file.stored);
+        });
+      return false;
+    }
+    const bool is_own = !request_.is_far && file.planned && run->source == "launched";
+    if (is_own) group.run = id;  // the journal of a run that is trained here, most likely
+    why = "names run " + std::to_string(id) + " as its own, which " + maker_of(store_, *run, file.header->uid);
+  }
+  if (!group.refused.insert(id).second) return true;
+  const std::string advice = group.joined || file.planned ? "" : "; `stepladder import` makes it a run of its own";
+  tell_(file.path.string() + " " + why + ": nothing is taken from it" + advice);
+  return true;
 }
 
 JournalFollower::Piece JournalFollower::read_piece(File& file) {
   const auto begin = static_cast<std::uint64_t>(file.stored.bytes);
-  const std::string bytes = bytes_at(file.path, begin, std::max(bytes_at_once, JournalReader::longest_line + 1));
-  JournalReader reader(begin);
-  reader.take(bytes);
+  const std::size_t before_begin = begin > 0 ? 1 : 0;
+  std::string bytes = file.open->read_at(static_cast<std::int64_t>(begin - before_begin),
+                                         before_begin + std::max(bytes_at_once, JournalReader::longest_line + 1));
+  JournalReader reader(begin, before_begin > 0 && !bytes.empty() ? bytes.front() : '\n');
+  reader.take(std::string_view(bytes).substr(std::min(bytes.size(), before_begin)));
   Piece piece;
   JournalEvent event;
   std::uint64_t before_last = begin;
   while (reader.good() - begin < bytes_at_once) {
     const std::uint64_t before = reader.good();
     if (reader.next(event)) {
-      piece.events.push_back(std::move(event));
+      if (reader.good() >= file.header_end) piece.events.push_back(std::move(event));
       before_last = before;
       continue;
     }
     if (!reader.is_stuck() || !is_given_up(file)) break;
     reader.skip();
   }
-  file.skipped += reader.skipped_bytes();
+  piece.skipped = reader.skipped_bytes();
   if (!reader.is_stuck())
     file.stuck_since.reset();
   else if (!file.stuck_since || reader.good() > begin)
     file.stuck_since = Clock::now();
   piece.end = reader.good();
-  piece.more = piece.end > begin && begin + bytes.size() > piece.end && !reader.is_stuck();
+  piece.more = piece.end > begin && file.size > piece.end && !reader.is_stuck();
   // The numbers of a timed step follow at once: a window that shows the run would see the step without its loss.
-  if (!file.planned && !piece.more && piece.events.size() > 1 && piece.events.back().kind == "step" && may_grow(file)) {
+  if (!file.planned && !piece.more && piece.events.size() > 1 && piece.events.back().kind == "step" && may_grow(file) &&
+      !at_end_) {
     piece.events.pop_back();
     piece.end = before_last;
     piece.held_back = true;
@@ -214,12 +307,15 @@ JournalFollower::Piece JournalFollower::read_piece(File& file) {
 // A bad line is "not yet" for a minute; on this machine a dead writer's file will not change.
 bool JournalFollower::is_given_up(const File& file) const {
   if (request_.is_far ? !gone_.empty() : is_on_this_machine(*file.header) && !is_alive_here(*file.header)) return true;
+  if (!may_grow(file) || (at_end_ && file.header->pid <= 0)) return true;
   return file.stuck_since && Clock::now() - *file.stuck_since > give_up_after;
 }
 
 void JournalFollower::store(Group& group, File& file, const Piece& piece) {
   LoggedSteps steps = file.steps;
   const RunId before = group.run;
+  const std::uint64_t skipped_before = file.skipped;
+  const bool ended_before = file.ended;
   FollowedSource position = file.stored;
   bool ended = false;
   try {
@@ -228,20 +324,24 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
       if (stored.value_or(FollowedSource{}).bytes != file.stored.bytes) throw MovedOn();
       if (group.joined)
         group.run = *group.joined;
-      else if (const auto known = store_.following().run_with_uid(file.header->uid))
-        group.run = *known;
+      else if (const RunId known = run_of(group, file, stored); known != before && store_.run(known))
+        throw MovedOn();  // another follower has begun it
       if (file.planned && !group.joined)
         store_own(group, file, piece);
       else
         store_script(group, file, piece, steps);
-      if (request_.is_far && group.run != 0 && !group.joined) store_.following().disown(group.run);
+      if (!group.joined) own(group, file, before != group.run);
       if (request_.created && before != group.run) request_.created(group.run);
       ended = has_end(piece.events);
+      file.ended = file.ended || ended;
+      file.skipped += piece.skipped;
       position = {group.run, static_cast<std::int64_t>(piece.end), state_of(group, file, steps)};
       store_.following().set_position(file.source, position);
     });
   } catch (...) {
     group.run = before;
+    file.skipped = skipped_before;
+    file.ended = ended_before;
     throw;
   }
   file.steps = std::move(steps);
@@ -299,8 +399,17 @@ void JournalFollower::store_own(Group& group, File& file, const Piece& piece) {
     if (event.kind == "started") file.told = RunStatus::running;
   }
   store_.following().apply(events);
-  if (!request_.is_far)
-    store_.following().own(group.run, is_alive_here(*file.header) ? writer_of(*file.header) : this_process());
+}
+
+// The process that logs a run owns it, so that every Stepladder sees it exit. Of one that isn't known here, this
+// process does as long as it reads on.
+void JournalFollower::own(const Group& group, const File& file, bool is_new) {
+  if (group.run == 0 || (!file.planned && file.header->rank > 0 && !is_new)) return;
+  if (request_.is_far || (is_new && request_.once)) store_.following().disown(group.run);
+  if (!request_.is_far && is_alive_here(*file.header))
+    store_.following().own(group.run, writer_of(*file.header));
+  else if (!request_.is_far && !request_.once)
+    store_.following().own(group.run, this_process());
 }
 
 // A new run, or the next attempt of one.
@@ -316,18 +425,40 @@ void JournalFollower::queue_own(Group& group, const File& file) {
   Run run = file.planned->run;
   run.uid = file.header->uid;
   if (!request_.name.empty()) run.name = request_.name;
-  if (!file.planned->parent_uid.empty()) run.parent = store_.following().run_with_uid(file.planned->parent_uid);
-  if (const auto& ladder = file.planned->ladder; ladder && is_uid(ladder->uid)) {
-    run.ladder = store_.following().ladder_with_uid(ladder->uid);
-    if (!run.ladder) run.ladder = store_.create_ladder(*ladder);
-  }
+  place_own(group, *file.planned, run);
   group.run = store_.create_run(run);
+}
+
+// Parent and ladder are those of the same place, whatever a journal says.
+void JournalFollower::place_own(Group& group, const PlannedRun& planned, Run& run) {
+  const auto accepts = [&](std::optional<RunId> other, const std::string& what) {
+    const auto known = other ? store_.run(*other) : std::nullopt;
+    if (known && is_beside(store_, *known, group.origin)) return true;
+    tell_(group.folder.string() + " names " + what + ", which isn't from there; the run is kept without it");
+    return false;
+  };
+  if (const auto parent = store_.following().run_with_uid(planned.parent_uid);
+      parent && accepts(parent, "run " + std::to_string(*parent) + " as its parent"))
+    run.parent = parent;
+  if (!planned.ladder || !is_uid(planned.ladder->uid)) return;
+  const auto ladder = store_.following().ladder_with_uid(planned.ladder->uid);
+  if (!ladder)
+    run.ladder = store_.create_ladder(*planned.ladder);
+  else if (accepts(store_.following().first_run_of(*ladder), "ladder " + std::to_string(*ladder)))
+    run.ladder = ladder;
 }
 
 // What a later follower needs to go on.
 std::string JournalFollower::state_of(const Group& group, const File& file, const LoggedSteps& steps) const {
-  if (file.planned && !group.joined) return Json{{"told", to_string(file.told)}}.dump();
-  Json state = {{"steps", Json::parse(steps.state())}, {"metrics", group.descriptions}};
+  Json state = {{"origin", group.origin.json()}};
+  if (file.ended) state["ended"] = true;
+  if (file.skipped > 0) state["skipped"] = file.skipped;
+  if (file.planned && !group.joined) {
+    state["told"] = to_string(file.told);
+    return state.dump();
+  }
+  state["steps"] = Json::parse(steps.state());
+  state["metrics"] = group.descriptions;
   if (group.joined) state["joined"] = file.path.string();
   if (file.heals) state["heals"] = true;
   return state.dump();
@@ -359,8 +490,6 @@ void JournalFollower::update_run(RunId id, const File& file, const JournalRun& j
     run.tokens_per_step = batch.steps.front().tokens;
   if (journal.changed() || run.status != before.status || run.tokens_per_step != before.tokens_per_step)
     store_.update_run(run);
-  if (file.header->rank == 0 && !request_.is_far)
-    store_.following().own(id, is_alive_here(*file.header) ? writer_of(*file.header) : this_process());
 }
 
 void JournalFollower::update_joined_run(RunId id, const JournalRun& journal, const LoggedBatch& batch) {
@@ -380,11 +509,7 @@ void JournalFollower::store_batch(const Group& group, File& file, LoggedBatch& b
     complete_joined(store_, run, batch);
     if (file.steps.has_timed_steps()) has_joined_times_ = true;
   } else if (file.header->rank == 0) {
-    std::vector<StepRecord> fresh, parts;
-    for (const StepRecord& record : batch.steps)
-      (file.heals || batch.may_have(record.step) ? parts : fresh).push_back(record);
-    if (!fresh.empty()) store_.append_steps(run, fresh);
-    if (!parts.empty()) store_.following().complete_steps(run, parts);
+    store_steps(store_, run, batch, file.heals);
   }
   for (auto& [metric, points] : batch.metrics) {
     if (file.header->rank > 0 && !metric.field.empty()) continue;
@@ -405,8 +530,28 @@ void JournalFollower::writers_are_gone(const std::string& why) {
   gone_ = why;
 }
 
-void JournalFollower::settle() {
-  for (auto& [folder, group] : groups_) settle(group);
+void JournalFollower::settle(bool at_end) {
+  at_end_ = at_end;
+  while (at_end && take_in()) {
+  }
+  for (auto& [folder, group] : groups_) {
+    for (const auto& [place, file] : group.files)
+      if (at_end && file.stuck_since)
+        tell_(file.path.string() + " isn't read to its end: what is behind byte " + std::to_string(file.stored.bytes) +
+              " is damaged or not yet whole");
+    settle(group);
+  }
+}
+
+// Why nothing more comes, in its reason.
+std::string JournalFollower::why_over(const File& newest) const {
+  if (request_.is_far) return gone_;
+  if (is_on_this_machine(*newest.header))
+    return "the process that logged it (pid " + std::to_string(newest.header->pid) + ") ended without ending the run";
+  return std::string("no end was logged, and ") +
+         (newest.header->boot.empty() ? "its journal doesn't say which process logs it"
+                                      : "the process that logs it isn't on this machine") +
+         (at_end_ ? "; nobody follows it any more" : "; nothing was logged for a minute");
 }
 
 // Rank 0's newest attempt tells whether the run goes on.
@@ -414,19 +559,19 @@ void JournalFollower::settle(Group& group) {
   if (group.settled || group.joined || group.run == 0 || group.files.empty()) return;
   const File* newest = nullptr;
   for (const auto& [place, file] : group.files)
-    if (file.header && (!newest || place.rank == newest->header->rank)) newest = &file;
-  if (!newest || newest->is_recorded_here || may_grow(*newest)) return;
-  if (!newest->drained || journal_size(newest->path) != newest->size) return;  // read that first
+    if (file.header && !file.is_left_out && (!newest || place.rank == newest->header->rank)) newest = &file;
+  if (!newest) return;
+  const bool is_left = at_end_ && !request_.is_far && !is_alive_here(*newest->header) && group.values_read > 0;
+  if (may_grow(*newest) && !is_left) return;
+  if (!newest->drained || (newest->open && static_cast<std::uint64_t>(newest->open->size()) != newest->size))
+    return;  // read that first
   group.settled = true;
   const auto run = store_.run(group.run);
   if (!run || is_over(run->status)) return;
   const auto last = store_.recorded_steps(run->id).last_step;
   Run over = *run;
   over.status = RunStatus::interrupted;
-  over.reason = (request_.is_far ? gone_
-                                 : "the process that logged it (pid " + std::to_string(newest->header->pid) +
-                                       ") ended without ending the run") +
-                "; last step " + std::to_string(last);
+  over.reason = why_over(*newest) + "; last step " + std::to_string(last);
   over.ended_at = unix_now();
   store_.update_run(over);
   tell_("run " + std::to_string(over.id) + " is interrupted: " + over.reason);
@@ -446,7 +591,8 @@ std::vector<FollowedRun> JournalFollower::runs() const {
 bool JournalFollower::any_is_open() const {
   return std::any_of(groups_.begin(), groups_.end(), [&](const auto& each) {
     const auto& files = each.second.files;
-    return std::any_of(files.begin(), files.end(), [&](const auto& file) { return may_grow(file.second); });
+    return std::any_of(files.begin(), files.end(),
+                       [&](const auto& file) { return !file.second.is_left_out && may_grow(file.second); });
   });
 }
 

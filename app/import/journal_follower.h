@@ -6,15 +6,19 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "app/import/journal_origin.h"
 #include "storage/database/run_store.h"
+#include "storage/folder_watch.h"
 #include "storage/importers/journal/journal.h"
 #include "storage/importers/journal/journal_run.h"
 #include "storage/importers/journal/run_events.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 
@@ -22,9 +26,13 @@ struct FollowRequest {
   std::vector<std::filesystem::path> paths;  // journals, other trackers' stores, or folders of those
   std::string name;                          // of the runs; empty: as the script or the store calls them
 
+  // Nobody reads on after what is there: this process owns no run.
+  bool once = false;
+
   // The files are copies of another machine's, which grow while the machine can be reached. No process here owns their
   // runs, silence means nothing, and only `writers_are_gone` tells that they will not go on.
   bool is_far = false;
+  std::string origin = {};                  // "far UID": which of the machine's runs they are of
   std::function<void(RunId)> created = {};  // in the transaction that creates a run, or first adds to one
 };
 
@@ -59,7 +67,8 @@ class JournalFollower {
   bool take_in();
 
   // Runs whose process has exited without ending them become interrupted. `take_in` does so as well, after a while.
-  void settle();
+  // `at_end`: this process reads no more, so it also ends those that no process is known to log.
+  void settle(bool at_end = false);
 
   // Of far journals: no process will add to them. What they hold is taken in first.
   void writers_are_gone(const std::string& why);
@@ -78,24 +87,31 @@ class JournalFollower {
     std::filesystem::path path;
     std::optional<JournalHeader> header;
     std::optional<PlannedRun> planned;   // the journal is of one of Stepladder's own runs
-    bool is_recorded_here = false;       // which this database has as its own already: nothing to take in
+    bool is_left_out = false;            // the run of its uid was made by something else: nothing to take in
     RunStatus told = RunStatus::queued;  // of such a run, by what is stored of its journal
     std::string source;                  // in the table `followed`
     FollowedSource stored;               // as this process knows it
     LoggedSteps steps;
     bool position_known = false;
-    bool heals = false;      // the file lost the position: what is stored already is completed
+    bool heals = false;                 // the file lost the position: what is stored already is completed
+    std::unique_ptr<RegularFile> open;  // while it may grow: also when its name is gone
+    std::uint64_t header_end = 0;       // lines before it belong to nothing
+    bool ended = false;                 // its last line is stored
+    Clock::time_point next_look{};
     std::uint64_t size = 0;  // when it was last read
     bool drained = false;    // then: to its last whole line
     Clock::time_point grown;
     std::optional<Clock::time_point> stuck_since;
-    std::uint64_t skipped = 0;
+    std::uint64_t skipped = 0;  // bytes of damage
+    std::uint64_t skipped_told = 0;
   };
   struct Group {  // the journals of one run, by rank and attempt
     std::filesystem::path folder;
     std::map<JournalPlace, File> files;
     RunId run = 0;
     std::optional<RunId> joined;
+    JournalOrigin origin;
+    std::set<RunId> refused;  // runs that its journals name, which was reported
     nlohmann::ordered_json descriptions;
     std::int64_t values_read = 0;
     bool settled = false;  // it is over, as far as its files tell
@@ -103,24 +119,34 @@ class JournalFollower {
   struct Piece {
     std::vector<JournalEvent> events;
     std::uint64_t end = 0;  // of them, in the file
+    std::uint64_t skipped = 0;
     bool more = false;
     bool held_back = false;  // the last event waits for the one after it
   };
 
   bool take_in(Group& group);
+  bool take_in(Group& group, File& file);
+  void look_again_later(File& file);
+  void report_skipped(File& file);
   bool read_header(File& file);
+  std::optional<JournalHeader> find_header(File& file);
   Piece read_piece(File& file);
   void store(Group& group, File& file, const Piece& piece);
   void know_position(Group& group, File& file);
+  RunId run_of(const Group& group, const File& file, const std::optional<FollowedSource>& stored);
+  bool leaves_out(Group& group, File& file, RunId run, const std::optional<FollowedSource>& stored);
   void store_script(Group& group, File& file, const Piece& piece, LoggedSteps& steps);
   void store_own(Group& group, File& file, const Piece& piece);
   void queue_own(Group& group, const File& file);
+  void place_own(Group& group, const PlannedRun& planned, Run& run);
   std::string state_of(const Group& group, const File& file, const LoggedSteps& steps) const;
   void create_run(Group& group, const File& file);
   void update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch);
   void update_joined_run(RunId id, const JournalRun& journal, const LoggedBatch& batch);
   void store_batch(const Group& group, File& file, LoggedBatch& batch);
   void settle(Group& group);
+  std::string why_over(const File& newest) const;
+  void own(const Group& group, const File& file, bool is_new);
   bool may_grow(const File& file) const;
   bool is_given_up(const File& file) const;
 
@@ -130,6 +156,8 @@ class JournalFollower {
   std::map<std::filesystem::path, Group> groups_;  // by folder
   std::set<std::string> joined_metrics_;
   bool has_joined_times_ = false;
+  FolderWatch folders_;
+  bool at_end_ = false;
   std::string gone_;  // why the writers of far journals are gone; empty: they may not be
 };
 

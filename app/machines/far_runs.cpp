@@ -88,7 +88,7 @@ FarRuns::Followed& FarRuns::follow(const FarRun& run) {
   place = std::make_unique<Followed>(run, mirrors_folder(store_) / run.uid.text());
   Followed& followed = *place;
   const auto tell = ears_.tell;
-  FollowRequest request{.is_far = true};
+  FollowRequest request{.is_far = true, .origin = "far " + run.uid.text()};
   request.created = [this, run](RunId id) { welcome(run, id); };
   followed.journals = std::make_unique<JournalFollower>(store_, request, tell);
   request.created = [this, run](RunId id) {

@@ -193,9 +193,12 @@ void complete(StepRecord& step, const StepRecord& part) {
   if (part.tokens > 0) step.tokens = part.tokens;
 }
 
+bool differs(double known, double later) {
+  return !is_missing(known) && !is_missing(later) && known != later && !(std::isnan(known) && std::isnan(later));
+}
+
 bool repeats_loss(const StepRecord& step, const StepRecord& part) {
-  return (!is_missing(step.loss) && !is_missing(part.loss)) ||
-         (!is_missing(step.val_loss) && !is_missing(part.val_loss));
+  return differs(step.loss, part.loss) || differs(step.val_loss, part.val_loss);
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ void settle(Follower& follower) {
   }
 }
 
-int follow(const FollowFlags& flags, const CommonOptions& common) {
+int follow(FollowFlags flags, const CommonOptions& common) {
+  flags.request.once = flags.once;
   RunStore store = RunStore::open(common.database);
   store.close_dead_runs();
   Follower follower(store, flags.request,

@@ -24,6 +24,15 @@ void FollowStore::set_position(std::string_view source, const FollowedSource& po
       .run();
 }
 
+std::vector<FollowedSource> FollowStore::journals(std::string_view uid) {
+  Statement rows(database_, "SELECT run_id, bytes, state FROM followed WHERE source > ? AND source < ?");
+  const std::string begin = "journal " + std::string(uid);
+  rows.bind(begin + " ").bind(begin + "!");  // the character after the space
+  std::vector<FollowedSource> found;
+  while (rows.step()) found.push_back({rows.integer(0), rows.integer(1), rows.text(2)});
+  return found;
+}
+
 bool FollowStore::is_followed(RunId run) {
   Statement row(database_, "SELECT 1 FROM followed WHERE run_id = ?");
   return row.bind(run).step();
@@ -47,6 +56,12 @@ std::optional<LadderId> FollowStore::ladder_with_uid(std::string_view uid) {
   Statement row(database_, "SELECT id FROM ladders WHERE uid = ? ORDER BY id LIMIT 1");
   row.bind(uid);
   return row.step() ? std::optional(row.integer(0)) : std::nullopt;
+}
+
+std::optional<RunId> FollowStore::first_run_of(LadderId ladder) {
+  Statement row(database_, "SELECT min(id) FROM runs WHERE ladder_id = ?");
+  row.bind(ladder);
+  return row.step() && !row.is_null(0) ? std::optional(row.integer(0)) : std::nullopt;
 }
 
 void FollowStore::apply(std::span<const RunEvent> events) {

@@ -33,10 +33,13 @@ class FollowStore {
   std::optional<FollowedSource> position(std::string_view source);
   void set_position(std::string_view source, const FollowedSource& position);
 
+  std::vector<FollowedSource> journals(std::string_view uid);  // of this uid, whatever run has taken them in
+
   bool is_followed(RunId run);
   std::vector<std::string> sources_of(RunId run);
   std::optional<RunId> run_with_uid(std::string_view uid);  // also one in the bin
   std::optional<LadderId> ladder_with_uid(std::string_view uid);
+  std::optional<RunId> first_run_of(LadderId ladder);
   void own(RunId run, const ProcessIdentity& owner);
   void disown(RunId run);  // it trains on another machine, whatever becomes of this one's processes
 

@@ -21,7 +21,7 @@ class JournalImport {
 
   void read(ImportInput& input) {
     JournalReader reader;
-    LoggedSteps steps;
+    LoggedSteps steps(RepeatedLoss::is_kept);
     std::optional<JournalHeader> header;
     JournalEvent event;
     for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) {
@@ -84,6 +84,7 @@ class JournalImport {
       sink_.begin_run(run);
     }
     if (header.rank == 0) {
+      for (const StepRecord& record : batch.repeated) sink_.step(record);
       for (const StepRecord& record : batch.steps) {
         sink_.step(record);
         last_step_ = std::max(last_step_, record.step);
@@ -149,9 +150,10 @@ std::optional<JournalPlace> journal_place(const fs::path& file) {
 
 std::vector<fs::path> journals_in(const fs::path& folder) {
   std::vector<std::pair<JournalPlace, fs::path>> found;
-  std::error_code error;
+  std::error_code error, unknown;
   for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error))
-    if (const auto place = journal_place(it->path())) found.emplace_back(*place, it->path());
+    if (const auto place = journal_place(it->path()); place && it->is_regular_file(unknown))
+      found.emplace_back(*place, it->path());
   std::sort(found.begin(), found.end());
   std::vector<fs::path> files;
   for (auto& [place, path] : found) files.push_back(std::move(path));

@@ -25,7 +25,8 @@ bool parse(std::string_view text, JournalEvent& event) {
 }  // namespace
 
 bool JournalReader::next(JournalEvent& event) {
-  while (!stuck_) {
+  if (in_damage_) skip_damage();
+  while (!stuck_ && !in_damage_) {
     const std::string_view rest = std::string_view(bytes_).substr(begin_);
     const std::size_t end = rest.find('\n');
     if (end == std::string_view::npos) {
@@ -48,6 +49,10 @@ bool JournalReader::next(JournalEvent& event) {
 void JournalReader::skip() {
   if (!stuck_) return;
   stuck_ = false;
+  skip_damage();
+}
+
+void JournalReader::skip_damage() {
   const std::string_view rest = std::string_view(bytes_).substr(begin_);
   const std::size_t end = rest.find('\n');
   const std::string_view line = rest.substr(0, end);
@@ -56,6 +61,7 @@ void JournalReader::skip() {
   const std::size_t gone = zero != std::string_view::npos && zero + 1 < line.size() ? zero + 1
                            : end == std::string_view::npos                          ? rest.size()
                                                                                     : end + 1;
+  in_damage_ = gone > 0 ? !ends_damage(rest[gone - 1]) : in_damage_;
   skipped_ += gone;
   drop(gone);
 }

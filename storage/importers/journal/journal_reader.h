@@ -22,8 +22,9 @@ class JournalReader {
  public:
   static constexpr std::size_t longest_line = longest_journal_line;
 
-  // `offset`: where the bytes begin in the file.
-  explicit JournalReader(std::uint64_t offset = 0) : good_(offset) {}
+  // `offset`: where the bytes begin in the file, and the byte before them.
+  explicit JournalReader(std::uint64_t offset = 0, char before = '\n')
+      : good_(offset), in_damage_(!ends_damage(before)) {}
 
   // The bytes after those it has.
   void take(std::string_view bytes) { bytes_.append(bytes); }
@@ -35,7 +36,8 @@ class JournalReader {
   std::uint64_t good() const { return good_; }
 
   // A line is whole but bad: zeros that NFS shows for a while, damage. It may be good later: then read again from
-  // `good()`. `skip` gives it up.
+  // `good()`. `skip` gives it up, to the end of the line or to the last zero before that: what isn't there yet skips
+  // the next calls of `next`, so it doesn't matter how the bytes are cut.
   bool is_stuck() const { return stuck_; }
   void skip();
 
@@ -45,6 +47,8 @@ class JournalReader {
   std::uint64_t malformed_lines() const { return malformed_; }
 
  private:
+  static bool ends_damage(char byte) { return byte == '\n' || byte == '\0'; }
+  void skip_damage();
   void drop(std::size_t size);
 
   std::string bytes_;      // from `good_` - `begin_` on
@@ -53,6 +57,7 @@ class JournalReader {
   std::uint64_t skipped_ = 0;
   std::uint64_t malformed_ = 0;
   bool stuck_ = false;
+  bool in_damage_;  // the bytes belong to damage that was given up
 };
 
 // The fields of an event, whatever their types: a missing or wrong one is empty, 0 or `missing`.

@@ -105,8 +105,10 @@ void LoggedSteps::begin_attempt() {
 }
 
 void LoggedSteps::set_field(Draft& draft, double& place, MetricRole role, double value) {
+  const bool differs = place != value && !(std::isnan(place) && std::isnan(value));
   const bool is_loss = role == MetricRole::loss || role == MetricRole::val_loss;
-  if (is_loss && repeated_loss_ == RepeatedLoss::is_kept && !is_missing(place)) repeated_.push_back(draft.record);
+  if (is_loss && repeated_loss_ == RepeatedLoss::is_kept && !is_missing(place) && differs)
+    repeated_.push_back(draft.record);
   place = value;
 }
 

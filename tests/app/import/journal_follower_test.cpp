@@ -15,6 +15,8 @@
 namespace stepladder {
 namespace {
 
+const std::string demo_uid = "0123456789abcdef0123456789abcdef";
+
 std::string line_with_checksum(const std::string& json) {
   char checksum[16];
   std::snprintf(checksum, sizeof checksum, "\t%08x\n", crc32(json));
@@ -24,11 +26,10 @@ std::string line_with_checksum(const std::string& json) {
 // Of a process on this machine that has exited, unless `alive`.
 std::string first_line(int rank = 0, int attempt = 1, bool alive = false) {
   const ProcessIdentity self = this_process();
-  return line_with_checksum(
-      R"({"e":"run","v":1,"uid":"0123456789abcdef0123456789abcdef","id":"demo","name":"demo","attempt":)" +
-      std::to_string(attempt) + R"(,"rank":)" + std::to_string(rank) + R"(,"world":2,"t":1000.0,"pid":)" +
-      std::to_string(self.pid) + R"(,"pid_start":)" + std::to_string(alive ? self.start : 1) + R"(,"boot":")" +
-      self.boot + "\"}");
+  return line_with_checksum(R"({"e":"run","v":1,"uid":")" + demo_uid + R"(","id":"demo","name":"demo","attempt":)" +
+                            std::to_string(attempt) + R"(,"rank":)" + std::to_string(rank) +
+                            R"(,"world":2,"t":1000.0,"pid":)" + std::to_string(self.pid) + R"(,"pid_start":)" +
+                            std::to_string(alive ? self.start : 1) + R"(,"boot":")" + self.boot + "\"}");
 }
 
 std::string logged(int step, const std::string& values) {
@@ -41,12 +42,14 @@ const std::string last_line = line_with_checksum(R"({"e":"end","t":2000.0,"statu
 class JournalFollowing : public ::testing::Test {
  protected:
   void write(const std::string& name, const std::string& bytes) {
+    std::filesystem::create_directories((folder_.path() / name).parent_path());
     std::ofstream(folder_.path() / name, std::ios::binary | std::ios::trunc) << bytes;
   }
 
   // What a follower that has just been started takes in.
-  void follow() {
-    JournalFollower follower(store_, {.paths = {folder_.path()}},
+  void follow(const std::string& folder = ".", const std::string& machine = {}) {
+    JournalFollower follower(store_,
+                             {.paths = {folder_.path() / folder}, .is_far = !machine.empty(), .origin = machine},
                              [this](const std::string& text) { told_.push_back(text); });
     follower.look();
     while (follower.take_in()) {
@@ -167,6 +170,94 @@ TEST_F(JournalFollowing, TwoFollowersAtOnceStoreEachValueOnce) {
   EXPECT_EQ(store_.recorded_steps(1).records, 20);
   EXPECT_EQ(points("x").size(), 20u);
   EXPECT_EQ(store_.runs().size(), 1u);
+}
+
+TEST_F(JournalFollowing, AddsNothingToARunThatWasLaunchedHere) {
+  store_.create_run({.uid = demo_uid, .name = "mine", .status = RunStatus::running, .source = "launched"});
+  store_.append_steps(1, std::vector<StepRecord>{{.step = 0, .loss = 9}, {.step = 1, .loss = 8}});
+  write("rank-0.1.jsonl", first_line() + logged(0, R"("loss":1)") + logged(1, R"("loss":1)") + last_line);
+  write("rank-0.2.jsonl", first_line(0, 2) + logged(1, R"("loss":1)") + last_line);
+  follow();
+  EXPECT_EQ(losses(), "0 9 nan nan; 1 8 nan nan; ");
+  EXPECT_EQ(store_.recorded_steps(1).records, 2);
+  EXPECT_EQ(store_.existing_run(1).status, RunStatus::running);
+  ASSERT_EQ(told_.size(), 1u);
+  EXPECT_NE(told_[0].find("rank-0.1.jsonl names run 1 as its own, which was launched here"), std::string::npos)
+      << told_[0];
+  follow(".", "far 00000000000000000000000000000001");
+  EXPECT_EQ(losses(), "0 9 nan nan; 1 8 nan nan; ");
+  EXPECT_EQ(store_.runs().size(), 1u);
+}
+
+TEST_F(JournalFollowing, AddsNothingToARunThatIsFollowedFromElsewhere) {
+  write("a/rank-0.1.jsonl", first_line() + logged(0, R"("loss":4)"));
+  follow();
+  EXPECT_EQ(losses(), "0 4 nan nan; ");
+  // With the uid of the other folder's: the same bytes and more, a later attempt, another rank.
+  write("b/rank-0.1.jsonl", first_line() + logged(0, R"("loss":4)") + logged(1, R"("loss":1)"));
+  write("b/rank-0.2.jsonl", first_line(0, 2) + logged(0, R"("loss":1)") + last_line);
+  write("b/rank-1.1.jsonl", first_line(1) + logged(0, R"("acc":1)"));
+  follow();
+  follow("b");
+  follow("b", "far 00000000000000000000000000000001");
+  EXPECT_EQ(losses(), "0 4 nan nan; ");
+  EXPECT_TRUE(points("rank/1/acc").empty());
+  EXPECT_EQ(store_.existing_run(1).status, RunStatus::interrupted);
+  EXPECT_NE(told_.back().find("run 1"), std::string::npos) << told_.back();
+  EXPECT_NE(told_.back().find((folder_.path() / "a").string()), std::string::npos) << told_.back();
+  // The folder that has made it goes on, also by another path.
+  std::filesystem::create_directory_symlink(folder_.path() / "a", folder_.path() / "link");
+  write("a/rank-0.2.jsonl", first_line(0, 2) + logged(1, R"("loss":3)") + last_line);
+  follow("link");
+  EXPECT_EQ(losses(), "0 4 nan nan; 1 3 nan nan; ");
+  EXPECT_EQ(store_.existing_run(1).status, RunStatus::finished);
+  EXPECT_EQ(store_.runs().size(), 1u);
+}
+
+TEST_F(JournalFollowing, AFolderThatWasMovedGoesOn) {
+  write("a/rank-0.1.jsonl", first_line() + logged(0, R"("loss":4)"));
+  follow();
+  if (JournalOrigin::of_folder(folder_.path() / "a").folder.identity.empty())
+    GTEST_SKIP() << "the file system doesn't know when a folder was made";
+  std::filesystem::create_directories(folder_.path() / "moved");
+  std::filesystem::rename(folder_.path() / "a", folder_.path() / "moved/a");
+  write("moved/a/rank-0.1.jsonl", first_line() + logged(0, R"("loss":4)") + logged(1, R"("loss":3)") + last_line);
+  follow();
+  EXPECT_EQ(losses(), "0 4 nan nan; 1 3 nan 1000; ");
+  EXPECT_EQ(store_.existing_run(1).status, RunStatus::finished);
+  EXPECT_EQ(store_.runs().size(), 1u);
+}
+
+TEST_F(JournalFollowing, ARunWhoseOriginWasNotStoredBelongsToTheFolderThatItNames) {
+  write("a/rank-0.1.jsonl", first_line() + logged(0, R"("loss":4)"));
+  follow();
+  const std::string source = "journal " + demo_uid + " 0 1";
+  for (const bool is_lost : {false, true}) {  // by an earlier version; with the position
+    SCOPED_TRACE(is_lost);
+    FollowedSource position = *store_.following().position(source);
+    position.state = R"({"steps":{},"metrics":[]})";
+    store_.following().set_position(source, position);
+    if (is_lost) store_.following().adopt_all();
+    write("b/rank-0.2.jsonl", first_line(0, 2) + logged(0, R"("loss":1)") + last_line);
+    follow("b");
+    EXPECT_EQ(losses(), "0 4 nan nan; ");
+    EXPECT_EQ(store_.recorded_steps(1).records, 1);
+    follow("a");
+    follow("b");
+    EXPECT_EQ(losses(), "0 4 nan nan; ");
+    EXPECT_EQ(store_.recorded_steps(1).records, 1);
+    EXPECT_TRUE(JournalOrigin::in(store_.following().position(source)->state).has_value());
+  }
+}
+
+TEST_F(JournalFollowing, ALossThatIsReplacedIsSuperseded) {
+  write("rank-0.1.jsonl", first_line() + logged(0, R"("loss":4)"));
+  follow();
+  write("rank-0.1.jsonl", first_line() + logged(0, R"("loss":4)") + logged(0, R"("loss":3)") +
+                              logged(1, R"("loss":2)") + logged(1, R"("loss":1)") + logged(1, R"("loss":1)"));
+  follow();
+  EXPECT_EQ(losses(), "0 3 nan nan; 1 1 nan 1000; ");
+  EXPECT_EQ(store_.recorded_steps(1).records, 4);
 }
 
 TEST_F(JournalFollowing, OtherFilesAreSaidOnceAndLeftAlone) {

@@ -103,7 +103,7 @@ std::string header(int attempt = 1, const PlannedRun& planned = planned_run()) {
   const ProcessIdentity self = this_process();
   return journal_line({{"e", "run"},
                        {"v", 1},
-                       {"uid", uid},
+                       {"uid", planned.run.uid},
                        {"id", "nano"},
                        {"name", planned.run.name},
                        {"attempt", attempt},
@@ -125,10 +125,14 @@ std::string written_lines(const std::vector<RunEvent>& events) {
 class OwnJournal : public ::testing::Test {
  protected:
   void write(const std::string& name, const std::string& bytes) {
+    std::filesystem::create_directories((folder_.path() / name).parent_path());
     std::ofstream(folder_.path() / name, std::ios::binary | std::ios::trunc) << bytes;
   }
   void follow() {
-    JournalFollower follower(near_, {.paths = {folder_.path()}}, [this](const std::string& text) { told_ = text; });
+    JournalFollower follower(near_, {.paths = {folder_.path()}}, [this](const std::string& text) {
+      told_ = text;
+      told_all_ += text + "\n";
+    });
     follower.look();
     while (follower.take_in()) {
     }
@@ -172,6 +176,7 @@ class OwnJournal : public ::testing::Test {
   RunStore far_ = RunStore::in_memory();
   RunId far_run_ = 0;
   std::string told_;
+  std::string told_all_;
 };
 
 TEST_F(OwnJournal, GivesTheSameRunHoweverItIsCutAndByFollowersThatAreRestartedEachTime) {
@@ -251,6 +256,45 @@ TEST_F(OwnJournal, AddsNothingToTheDatabaseThatHasTheRunItself) {
   follow();
   EXPECT_EQ(near_.runs().size(), 1u);
   EXPECT_EQ(near_.recorded_steps(1).records, 0);
+  EXPECT_NE(told_.find("names run 1 as its own, which was launched here"), std::string::npos) << told_;
+}
+
+TEST_F(OwnJournal, BecomesNoRungOfALadderFromElsewhereAndNoForkOfARunFromElsewhere) {
+  const LadderId ladder = near_.create_ladder(*planned_run().ladder);
+  const std::string parent(32, 'b');
+  near_.create_run({.uid = parent, .name = "mine", .ladder = ladder, .source = "launched"});
+  PlannedRun planned = planned_run();
+  planned.parent_uid = parent;
+  write("rank-0.1.jsonl", header(1, planned) + written_lines(events()) + line_of(ending()));
+  follow();
+  ASSERT_EQ(near_.runs().size(), 2u);
+  EXPECT_EQ(near_.existing_run(2).status, RunStatus::finished);
+  EXPECT_FALSE(near_.existing_run(2).ladder);
+  EXPECT_FALSE(near_.existing_run(2).parent);
+  EXPECT_NE(told_all_.find("names ladder 1"), std::string::npos) << told_all_;
+  EXPECT_NE(told_all_.find("names run 1 as its parent"), std::string::npos) << told_all_;
+}
+
+TEST_F(OwnJournal, JournalsOfOneFolderShareLadderAndParent) {
+  write("a/rank-0.1.jsonl", header() + written_lines(events()) + line_of(ending()));
+  follow();
+  PlannedRun fork = planned_run();
+  fork.run.uid = std::string(32, 'c');
+  fork.parent_uid = uid;
+  write("b/rank-0.1.jsonl", header(1, fork) + written_lines(events()) + line_of(ending()));
+  write("elsewhere/c/rank-0.1.jsonl", [&] {
+    fork.run.uid = std::string(32, 'd');
+    return header(1, fork) + written_lines(events()) + line_of(ending());
+  }());
+  follow();
+  ASSERT_EQ(near_.runs().size(), 3u);
+  const auto of = [&](char digit) {
+    return near_.existing_run(*near_.following().run_with_uid(std::string(32, digit)));
+  };
+  EXPECT_EQ(of('c').ladder, near_.existing_run(1).ladder);
+  EXPECT_EQ(of('c').parent, std::optional<RunId>(1));
+  EXPECT_FALSE(of('d').ladder);
+  EXPECT_FALSE(of('d').parent);
 }
 
 }  // namespace

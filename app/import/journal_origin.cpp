@@ -1,0 +1,114 @@
+#include "app/import/journal_origin.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <vector>
+
+#include "storage/importers/journal/journal_reader.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Inodes are used again, so that only the time of birth tells two folders apart.
+std::string identity_of([[maybe_unused]] const fs::path& folder) {
+#ifdef STATX_BTIME
+  struct statx about = {};
+  if (::statx(AT_FDCWD, folder.c_str(), 0, STATX_INO | STATX_BTIME, &about) != 0) return {};
+  if ((about.stx_mask & STATX_BTIME) == 0) return {};
+  return std::to_string(about.stx_dev_major) + ":" + std::to_string(about.stx_dev_minor) + " " +
+         std::to_string(about.stx_ino) + " " + std::to_string(about.stx_btime.tv_sec) + "." +
+         std::to_string(about.stx_btime.tv_nsec);
+#else
+  return {};
+#endif
+}
+
+std::string name_of(const fs::path& folder) {
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(folder, error);
+  return (error ? fs::absolute(folder).lexically_normal() : path).string();
+}
+
+JournalOrigin::Place place_of(const fs::path& folder) {
+  return {name_of(folder), identity_of(folder)};
+}
+
+Json json_of(const JournalOrigin::Place& place) {
+  return {{"name", place.name}, {"identity", place.identity}};
+}
+
+JournalOrigin::Place place_in(const Json& origin, const char* name) {
+  const auto found = origin.find(name);
+  if (found == origin.end() || !found->is_object()) return {};
+  return {text_in(*found, "name"), text_in(*found, "identity")};
+}
+
+// Where the run's journals are from, as far as it is known.
+std::vector<JournalOrigin> origins_of(RunStore& store, RunId run, const std::string& uid) {
+  std::vector<JournalOrigin> origins;
+  for (const FollowedSource& source : store.following().journals(uid))
+    if (source.run == run)
+      if (auto origin = JournalOrigin::in(source.state)) origins.push_back(std::move(*origin));
+  return origins;
+}
+
+bool is_followed_journal(RunStore& store, RunId run, const std::string& uid) {
+  for (const FollowedSource& source : store.following().journals(uid))
+    if (source.run == run) return true;
+  return false;
+}
+
+}  // namespace
+
+JournalOrigin JournalOrigin::of_folder(const fs::path& folder) {
+  const Place place = place_of(folder);
+  return {place, place_of(fs::path(place.name).parent_path())};
+}
+
+Json JournalOrigin::json() const {
+  return {{"folder", json_of(folder)}, {"above", json_of(above)}};
+}
+
+std::optional<JournalOrigin> JournalOrigin::in(const std::string& state) {
+  const Json json = Json::parse(state, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  if (const auto found = json.find("origin"); found != json.end() && found->is_object())
+    return JournalOrigin{place_in(*found, "folder"), place_in(*found, "above")};
+  const fs::path joined = text_in(json, "joined");
+  if (joined.empty()) return std::nullopt;
+  return JournalOrigin{{name_of(joined.parent_path()), ""}, {name_of(joined.parent_path().parent_path()), ""}};
+}
+
+MayAdd may_add(RunStore& store, const Run& run, const std::string& uid, const JournalOrigin& origin) {
+  const std::vector<JournalOrigin> known = origins_of(store, run.id, uid);
+  for (const JournalOrigin& each : known)
+    if (each.folder.is(origin.folder)) return MayAdd::yes;
+  if (!known.empty()) return MayAdd::no;
+  // A run that an earlier version has followed, or whose position was lost, names the folder or the machine's run.
+  const std::string far_begin = "far ";
+  const bool is_far = origin.folder.name.starts_with(far_begin);
+  if (is_far ? run.source_path.ends_with(":runs/" + origin.folder.name.substr(far_begin.size()))
+             : run.source == "import" && !run.source_path.empty() && name_of(run.source_path) == origin.folder.name)
+    return MayAdd::as_first;
+  const bool may_go_on = !is_over(run.status) || run.status == RunStatus::interrupted;
+  return !is_far && run.source == "launched" && may_go_on && is_followed_journal(store, run.id, uid) ? MayAdd::as_first
+                                                                                                     : MayAdd::no;
+}
+
+bool is_beside(RunStore& store, const Run& run, const JournalOrigin& origin) {
+  for (const JournalOrigin& each : origins_of(store, run.id, run.uid))
+    if (each.above.is(origin.above)) return true;
+  return false;
+}
+
+std::string maker_of(RunStore& store, const Run& run, const std::string& uid) {
+  for (const JournalOrigin& each : origins_of(store, run.id, uid)) return "is followed from " + each.folder.name;
+  if (is_followed_journal(store, run.id, uid)) return "was followed from a place that isn't known";
+  return run.source == "launched" ? "was launched here" : "was made by something else";
+}
+
+}  // namespace stepladder

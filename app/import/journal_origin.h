@@ -1,0 +1,48 @@
+// Where a journal is from. A run takes in only the journals of what has made it: everybody who has seen a journal knows
+// its uid.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "storage/database/run_store.h"
+
+namespace stepladder {
+
+struct JournalOrigin {
+  struct Place {
+    std::string name;      // a folder's path without links; "far UID"
+    std::string identity;  // of a folder that may be moved: device, inode and when it was made; empty: not known
+
+    bool is(const Place& other) const {
+      return (!name.empty() && name == other.name) || (!identity.empty() && identity == other.identity);
+    }
+  };
+  Place folder;
+  Place above;  // which has the journals of one ladder
+
+  static JournalOrigin of_folder(const std::filesystem::path& folder);
+  static JournalOrigin far(const std::string& name) { return {{name, ""}, {name, ""}}; }
+
+  // As a part of the state in the table `followed`; empty if it isn't there, as in rows of earlier versions.
+  nlohmann::ordered_json json() const;
+  static std::optional<JournalOrigin> in(const std::string& state);
+};
+
+// Whether a journal of this origin may add to the run with its uid.
+enum class MayAdd {
+  yes,
+  as_first,  // an earlier version has followed it and didn't store from where: this is the place from now on
+  no,
+};
+MayAdd may_add(RunStore& store, const Run& run, const std::string& uid, const JournalOrigin& origin);
+
+// Whether the run has come from the folder that this origin's folder is in.
+bool is_beside(RunStore& store, const Run& run, const JournalOrigin& origin);
+
+// "was launched here", "is followed from /data/journals/demo": of a run to which a journal may not add.
+std::string maker_of(RunStore& store, const Run& run, const std::string& uid);
+
+}  // namespace stepladder
