@@ -10,9 +10,23 @@ namespace {
 
 struct GivenUp {};
 
+class EventSink : public ImportSink {
+ public:
+  std::vector<ImportedEvent> events;
+
+  void begin_run(const Run& run) override { events.emplace_back(BegunRun{run}); }
+  void step(const StepRecord& record) override { events.emplace_back(record); }
+  void metric(const Metric& metric, std::span<const MetricPoint> points) override {
+    events.emplace_back(ImportedPoints{metric, {points.begin(), points.end()}});
+  }
+  void end_run(const Run& run) override { events.emplace_back(EndedRun{run}); }
+  void ladder(const Ladder&, std::span<const int>) override {}
+  void note(std::int64_t, std::string) override {}
+};
+
 }  // namespace
 
-class PiecewiseImport::Work : public ImportInput, public ImportSink {
+class PiecewiseImport::Work : public ImportInput, public EventSink {
  public:
   Work(const Importer& importer, const ImportOptions& options, std::filesystem::path path, std::string head)
       : options_(options),
@@ -40,7 +54,6 @@ class PiecewiseImport::Work : public ImportInput, public ImportSink {
   }
 
   // What follows is the importer's while it runs, and the caller's while that waits.
-  std::vector<ImportedEvent> events;
   std::string failure;
 
   // ImportInput
@@ -57,15 +70,14 @@ class PiecewiseImport::Work : public ImportInput, public ImportSink {
   }
   const std::filesystem::path& path() const override { return path_; }
 
-  // ImportSink
-  void begin_run(const Run& run) override { events.emplace_back(BegunRun{run}); }
-  void step(const StepRecord& record) override { events.emplace_back(record); }
-  void metric(const Metric& metric, std::span<const MetricPoint> points) override {
-    events.emplace_back(ImportedPoints{metric, {points.begin(), points.end()}});
+  void holds_back(std::function<void(ImportSink&)> pass_on) override { pass_on_ = std::move(pass_on); }
+
+  std::vector<ImportedEvent> held() {
+    std::unique_lock lock(mutex_);
+    EventSink sink;
+    if (!done_ && has_begun_ && pass_on_) pass_on_(sink);
+    return std::move(sink.events);
   }
-  void end_run(const Run& run) override { events.emplace_back(EndedRun{run}); }
-  void ladder(const Ladder&, std::span<const int>) override {}
-  void note(std::int64_t, std::string) override {}
 
  private:
   void run(const Importer& importer) {
@@ -81,6 +93,7 @@ class PiecewiseImport::Work : public ImportInput, public ImportSink {
       why = error.what();
     }
     std::lock_guard lock(mutex_);
+    pass_on_ = nullptr;
     failure = std::move(why);
     done_ = true;
     may_run_ = false;
@@ -92,6 +105,7 @@ class PiecewiseImport::Work : public ImportInput, public ImportSink {
   const std::string head_;
   std::string piece_;
   bool has_begun_ = false;
+  std::function<void(ImportSink&)> pass_on_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool may_run_ = false;
@@ -116,6 +130,10 @@ void PiecewiseImport::finish() {
 
 std::vector<ImportedEvent> PiecewiseImport::take() {
   return std::exchange(work_->events, {});
+}
+
+std::vector<ImportedEvent> PiecewiseImport::held() const {
+  return work_->held();
 }
 
 const std::string& PiecewiseImport::failure() const {

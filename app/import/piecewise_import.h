@@ -42,6 +42,9 @@ class PiecewiseImport {
   // What the importer has told since the last call.
   std::vector<ImportedEvent> take();
 
+  // What it holds back, since the next lines may complete it: it tells that again, complete, later.
+  std::vector<ImportedEvent> held() const;
+
   // Why the importer reads no further; empty if it does.
   const std::string& failure() const;
 

@@ -55,6 +55,9 @@ bool StoreFollower::take_in() {
 
 bool StoreFollower::take_in(Followed& each) {
   StorePiece piece;
+  const auto now = Clock::now();
+  if (now < each.next_look) return false;
+  if (each.ended) each.next_look = now + look_again_after(now - each.grown);
   try {
     if (each.store->has_changed()) {
       each.drained = false;
@@ -212,17 +215,11 @@ void StoreFollower::write(Followed& each, StorePiece& piece, LoggedSteps& steps,
   store_.update_run(run);
 }
 
-// Parts of a step may come in several pieces: they make one record.
 void StoreFollower::write_batch(const Followed& each, const LoggedBatch& batch) {
-  if (each.joined) {
+  if (each.joined)
     complete_joined(store_, each.run, batch);
-  } else {
-    std::vector<StepRecord> fresh, parts = batch.repeated;
-    for (const StepRecord& record : batch.steps)
-      (!batch.repeated.empty() || batch.may_have(record.step) ? parts : fresh).push_back(record);
-    if (!fresh.empty()) store_.append_steps(each.run, fresh);
-    if (!parts.empty()) store_.following().complete_steps(each.run, parts, Completion::keep_repeated);
-  }
+  else
+    store_steps(store_, each.run, batch);
   for (const auto& [metric, points] : batch.metrics) {
     if (each.joined) joined_metrics_.insert(metric.name);
     store_.metrics().describe(each.run, metric);

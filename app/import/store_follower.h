@@ -65,6 +65,7 @@ class StoreFollower {
     std::optional<ProcessIdentity> writer;
     std::optional<Clock::time_point> stuck_since;
     Clock::time_point grown = Clock::now();
+    Clock::time_point next_look{};
     std::string trouble;  // told
     std::int64_t values_read = 0;
     double newest_at = missing;

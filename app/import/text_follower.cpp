@@ -1,7 +1,7 @@
 #include "app/import/text_follower.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <type_traits>
@@ -14,6 +14,7 @@
 #include "storage/database/process.h"
 #include "storage/importers/journal/journal.h"
 #include "storage/importers/trackers/growing_store.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -22,7 +23,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t text_piece_bytes = 256 << 10;
-constexpr std::int64_t printed_piece_bytes = 4 << 10;  // its lines are told the time of its last one
+constexpr std::int64_t printed_piece_bytes = 4 << 10;    // its lines are told the time of its last one
+constexpr std::chrono::milliseconds short_silence(500);  // then what may still be completed is stored as it is
 constexpr std::int64_t silent_bytes = 4 << 20;  // a table that tells nothing until so much was read is told at its end
 
 // Names and numbers of what an importer has told so far.
@@ -58,25 +60,19 @@ class ToldHash {
   ContentHash hash_;
 };
 
-std::int64_t size_of(const fs::path& file) {
-  std::error_code error;
-  const auto size = fs::file_size(file, error);
-  return error ? 0 : static_cast<std::int64_t>(size);
-}
-
 // Whole lines only; empty if there is none yet. A line longer than a piece is taken in parts.
-std::string lines_at(const fs::path& file, std::int64_t begin, std::int64_t most = text_piece_bytes) {
-  std::string bytes(static_cast<std::size_t>(std::min(most, std::max<std::int64_t>(0, size_of(file) - begin))), '\0');
-  std::ifstream stream(file, std::ios::binary);
-  stream.seekg(begin);
-  stream.read(bytes.data(), std::ssize(bytes));
-  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, stream.gcount())));
+std::string lines_at(const RegularFile& file, std::int64_t begin, std::int64_t most = text_piece_bytes) {
+  std::string bytes = file.read_at(begin, static_cast<std::size_t>(most));
   const std::size_t end = bytes.rfind('\n');
   if (end != std::string::npos)
     bytes.resize(end + 1);
   else if (std::ssize(bytes) < most)
     bytes.clear();
   return bytes;
+}
+
+bool are_equal(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
 }
 
 // What a log says of its run.
@@ -121,12 +117,27 @@ class TextFollower::File {
             .ended = ended_};
   }
   RunId run() const { return run_; }
-  bool is_open() const { return run_ != 0 && !ended_; }
+  bool is_open() const { return reader_ && !ended_; }
 
  private:
+  enum class Told {
+    lines,  // by the lines so far: in any order of pieces the same
+    held,   // what the next lines may complete, which is told again
+    end,
+  };
+  using Losses = std::map<std::int64_t, double>;  // by step
+
   bool begin();
+  bool is_replaced() const;
+  bool take_piece();
+  void give_rest();
+  void store_rest();
+  void store_held(std::vector<ImportedEvent> events);
+  bool is_another_file(const std::vector<ImportedEvent>& held);
   void start_again(bool as_new_run);
-  void store(std::vector<ImportedEvent> events, bool at_end);
+  void end();
+  void store(std::vector<ImportedEvent> events, Told told);
+  std::string state_of(const ToldHash& told, const Losses& held, bool has_ended) const;
   void store(const ImportedEvent& event);
   void begin_run(const Run& told);
   void write_waiting();
@@ -149,6 +160,10 @@ class TextFollower::File {
   std::int64_t stored_events_ = 0;  // the reader must tell these again, with this hash
   std::string stored_hash_;
   std::int64_t merge_until_ = -1;  // steps that an end that wasn't one has told already
+  Losses held_;                    // steps that were stored while they were held back
+  bool is_held_stored_ = true;
+  bool rereads_ = false;               // what an earlier reader has stored
+  std::unique_ptr<RegularFile> open_;  // while it may grow: also when it has lost its name
   Json mark_;
   std::vector<StepRecord> waiting_;
   RunId run_ = 0;
@@ -158,14 +173,21 @@ class TextFollower::File {
   bool not_ours_ = false;
   std::int64_t values_ = 0;
   std::optional<ProcessIdentity> writer_;
+  bool is_writer_known_ = false;  // as far as somebody has looked
   Clock::time_point grown_ = Clock::now();
+  Clock::time_point next_look_{};
+  bool is_looked_at_ = false;
+  bool is_rest_due_ = false;
   std::string stamp_ = "?";
 };
 
 // Chooses the importer by the first whole lines; false if there is none yet, or none that reads such a file.
 bool TextFollower::File::begin() {
-  const std::string head = lines_at(path_, 0);
-  if (head.empty() || not_ours_) return false;
+  if (not_ours_) return false;
+  if (!open_) open_ = std::make_unique<RegularFile>(path_);
+  if (!*open_) open_.reset();
+  const std::string head = open_ ? lines_at(*open_, 0) : "";
+  if (head.empty()) return false;
   try {
     MemoryInput input(head, path_);
     importer_ = printed_ ? &of_output_ : &importer_for(input, options_);
@@ -175,6 +197,7 @@ bool TextFollower::File::begin() {
   if (!importer_ || (importer_->id != "csv" && importer_->id != "log")) {
     importer_ = nullptr;
     not_ours_ = true;
+    open_.reset();
     return false;
   }
   const auto stored = store_.following().position(source_);
@@ -184,6 +207,13 @@ bool TextFollower::File::begin() {
   stored_hash_ = state.is_object() && !anew_ ? state.value("hash", "") : "";
   run_ = stored_.run;
   merge_until_ = state.is_object() && state.contains("ended") && run_ != 0 ? store_.recorded_steps(run_).last_step : -1;
+  held_.clear();
+  if (state.is_object() && state.contains("held") && state["held"].is_array() && !anew_)
+    for (const Json& each : state["held"])
+      if (each.is_object()) held_[integer_in(each, "step")] = number_in(each, "loss");
+  rereads_ = run_ != 0 && !anew_;
+  is_writer_known_ = false;
+  is_held_stored_ = true;
   told_ = {};
   given_ = 0;
   mark_ = {};
@@ -196,6 +226,7 @@ bool TextFollower::File::begin() {
 void TextFollower::File::start_again(bool as_new_run) {
   reader_.reset();
   ended_ = false;
+  next_look_ = {};
   anew_ = as_new_run;
   if (!as_new_run) return;
   tell_(path_.string() + ": its beginning isn't what it was, so it is read from its start into a new run");
@@ -207,22 +238,69 @@ void TextFollower::File::start_again(bool as_new_run) {
   }
 }
 
+// Another file has its name, or it was written again.
+bool TextFollower::File::is_replaced() const {
+  std::error_code error;
+  if (!open_->is_at(path_)) return fs::exists(path_, error);
+  return given_ > 0 && !replaced_since(*open_, mark_).empty();
+}
+
 bool TextFollower::File::take_in() {
+  const auto now = Clock::now();
+  if (now < next_look_) return false;
   std::string stamp = stamp_of({path_});
+  if (open_) stamp += std::to_string(open_->size());
   if (stamp != std::exchange(stamp_, stamp)) {
-    grown_ = Clock::now();
-    const bool is_replaced = reader_ && given_ > 0 && !replaced_since(path_, mark_).empty();
-    if (is_replaced || ended_) start_again(false);  // it may have been written again, or go on after all
+    std::error_code error;
+    const auto written = fs::last_write_time(path_, error);
+    grown_ = now - (std::exchange(is_looked_at_, true) || error ? Clock::duration::zero() : quiet_since(written));
+    is_rest_due_ = is_rest_due_ || (reader_ && is_replaced());
+    if (ended_ && !error) start_again(false);  // it goes on after all
   }
+  if (is_rest_due_ && reader_) {
+    store_rest();
+    start_again(false);  // it may have been written again
+  }
+  if (ended_ || not_ours_) next_look_ = now + look_again_after(now - grown_);
   if (ended_) return false;
   if (!reader_ && !begin()) return false;
-  std::string bytes = lines_at(path_, given_, printed_ ? printed_piece_bytes : text_piece_bytes);
+  return take_piece();
+}
+
+// What was read of a file that was replaced, but held back.
+void TextFollower::File::store_rest() {
+  try {
+    if (!open_->is_at(path_)) give_rest();
+    if (reader_) reader_->finish();
+    if (reader_) store_held(reader_->take());
+  } catch (...) {  // read again
+    reader_.reset();
+    throw;
+  }
+  if (!reader_) return;  // it has to be read again
+  is_rest_due_ = false;
+  open_.reset();
+}
+
+// All that there is, and a last line without an end, since no more of it comes.
+void TextFollower::File::give_rest() {
+  while (reader_ && take_piece()) {
+  }
+  std::string rest = reader_ ? open_->read_at(given_, text_piece_bytes) : "";
+  if (rest.empty()) return;
+  given_ += std::ssize(rest);
+  reader_->give(std::move(rest));
+}
+
+bool TextFollower::File::take_piece() {
+  std::string bytes = lines_at(*open_, given_, printed_ ? printed_piece_bytes : text_piece_bytes);
   if (bytes.empty()) return false;
   given_ += std::ssize(bytes);
-  mark_ = mark_of(path_, given_);
+  mark_ = mark_of(*open_, given_);
+  is_held_stored_ = false;
   reader_->give(std::move(bytes));
   try {
-    store(reader_->take(), false);
+    store(reader_->take(), Told::lines);
   } catch (...) {  // read again; what is stored is left out
     reader_.reset();
     throw;
@@ -232,12 +310,14 @@ bool TextFollower::File::take_in() {
     tell_(path_.string() + " " + reader_->failure());
     not_ours_ = true;
     reader_.reset();
+    open_.reset();
     return false;
   }
   if (told_.events() == 0 && given_ > silent_bytes && !printed_) {
     tell_(path_.string() + " holds several runs in one table, which only an import of the whole file reads");
     not_ours_ = true;
     reader_.reset();
+    open_.reset();
   }
   return !not_ours_;
 }
@@ -256,15 +336,64 @@ void TextFollower::File::leave_out_stored(std::vector<ImportedEvent>& events) {
     }
   }
   events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(known));
+  const auto is_another = [&](const ImportedEvent& event) {
+    const auto* step = std::get_if<StepRecord>(&event);
+    const auto held = step ? held_.find(step->step) : held_.end();
+    return held != held_.end() && !are_equal(held->second, step->loss);
+  };
+  if (rereads_ && told_.events() == 0 && std::any_of(events.begin(), events.end(), is_another)) {
+    start_again(true);
+    throw MovedOn();
+  }
   for (const ImportedEvent& event : events) told_.take(event);
 }
 
-void TextFollower::File::store(std::vector<ImportedEvent> events, bool at_end) {
+// Of a file that is too short yet to tell by its hash: whether a step isn't as it is stored.
+bool TextFollower::File::is_another_file(const std::vector<ImportedEvent>& held) {
+  return std::any_of(held.begin(), held.end(), [&](const ImportedEvent& event) {
+    const auto* const step = std::get_if<StepRecord>(&event);
+    if (!step || joined_) return false;
+    const Series stored = store_.series(run_, step->step, step->step);
+    return stored.size() == 0 || !are_equal(stored.loss.front(), step->loss);
+  });
+}
+
+void TextFollower::File::store_held(std::vector<ImportedEvent> events) {
+  is_held_stored_ = true;
+  const auto runs = std::count_if(events.begin(), events.end(),
+                                  [](const auto& event) { return std::holds_alternative<BegunRun>(event); });
+  if (events.empty() || told_.events() < stored_events_ || runs > (begun_ ? 0 : 1)) return;
+  const bool had_begun = begun_;
   try {
-    const ToldHash before = told_;
-    if (!at_end) leave_out_stored(events);
+    store(std::move(events), Told::held);
+  } catch (...) {
+    is_held_stored_ = false;
+    begun_ = had_begun;
+    throw;
+  }
+  begun_ = had_begun;
+}
+
+std::string TextFollower::File::state_of(const ToldHash& told, const Losses& held, bool has_ended) const {
+  Json state = {{"events", told.events()}, {"hash", told.text()}};
+  if (has_ended) state["ended"] = true;
+  for (const auto& [step, loss] : held) {
+    Json each = {{"step", step}};
+    if (!is_missing(loss))
+      each["loss"] = std::isfinite(loss) ? Json(loss) : std::isnan(loss) ? "NaN" : loss > 0 ? "Infinity" : "-Infinity";
+    state["held"].push_back(std::move(each));
+  }
+  return state.dump();
+}
+
+void TextFollower::File::store(std::vector<ImportedEvent> events, Told what) {
+  const bool at_end = what == Told::end;
+  const ToldHash before = told_;
+  const Losses held_before = held_;
+  const RunId run_before = run_;
+  try {
+    if (what == Told::lines) leave_out_stored(events);
     if (events.empty() && !at_end) return;
-    const RunId run_before = run_;
     FollowedSource position;
     store_.in_one_transaction([&] {
       if (store_.following().position(source_).value_or(FollowedSource{}) != stored_) {
@@ -273,6 +402,11 @@ void TextFollower::File::store(std::vector<ImportedEvent> events, bool at_end) {
       }
       for (const ImportedEvent& event : events) store(event);
       write_waiting();
+      for (const ImportedEvent& event : events)
+        if (const auto* step = std::get_if<StepRecord>(&event); step && what == Told::held)
+          held_[step->step] = step->loss;
+        else if (step)
+          held_.erase(step->step);
       if (run_ == 0) return;
       Run run = store_.existing_run(run_);
       if (joined_) {  // it has an end of its own
@@ -287,18 +421,21 @@ void TextFollower::File::store(std::vector<ImportedEvent> events, bool at_end) {
       }
       store_.update_run(run);
       if (!at_end && !joined_) store_.following().own(run_, writer_ ? *writer_ : this_process());
-      const ToldHash& told = at_end ? before : told_;
-      Json state = {{"events", told.events()}, {"hash", told.text()}};
-      if (at_end) state["ended"] = true;
-      position = {run_, given_, state.dump()};
+      position = {run_, given_, state_of(at_end ? before : told_, held_, at_end)};
       store_.following().set_position(source_, position);
     });
     if (run_ == 0) return;
     stored_ = position;
     stored_events_ = 0;
+    rereads_ = false;
     anew_ = false;
     if (run_ != run_before && !printed_) tell_("run " + std::to_string(run_) + " is " + path_.string());
   } catch (const MovedOn&) {
+  } catch (...) {
+    held_ = held_before;
+    run_ = run_before;
+    waiting_.clear();
+    throw;
   }
 }
 
@@ -352,13 +489,16 @@ void TextFollower::File::begin_run(const Run& told) {
 
 void TextFollower::File::write_waiting() {
   std::vector<StepRecord> fresh, parts;
-  for (const StepRecord& step : waiting_) (joined_ || step.step <= merge_until_ ? parts : fresh).push_back(step);
-  if (!parts.empty()) store_.following().complete_steps(run_, parts, printed_ ? Completion::fill : Completion::replace);
+  for (const StepRecord& step : waiting_)
+    (joined_ || step.step <= merge_until_ || held_.contains(step.step) ? parts : fresh).push_back(step);
+  const Completion how = printed_ ? Completion::fill : joined_ ? Completion::replace : Completion::keep_repeated;
+  if (!parts.empty()) store_.following().complete_steps(run_, parts, how);
   if (!fresh.empty()) store_.append_steps(run_, fresh);
   waiting_.clear();
 }
 
 void TextFollower::File::find_writer(const std::map<fs::path, std::int64_t>& open) {
+  is_writer_known_ = true;
   if (printed_) return;
   const auto found = open.find(path_);
   if (found == open.end() || (writer_ && writer_->pid == found->second && is_alive(*writer_))) return;
@@ -367,22 +507,42 @@ void TextFollower::File::find_writer(const std::map<fs::path, std::int64_t>& ope
 }
 
 void TextFollower::File::settle(bool at_end) {
-  if (!reader_ || ended_ || (writer_ && is_alive(*writer_))) return;
+  if (!reader_ || ended_) return;
   const auto quiet = Clock::now() - grown_;
-  if (!at_end && (printed_ || quiet < (writer_ ? after_the_writer : give_up_after))) return;
+  if (!is_held_stored_ && (at_end || quiet > short_silence)) {
+    std::vector<ImportedEvent> held = reader_->held();
+    if (told_.events() < stored_events_ && is_another_file(held)) return start_again(true);
+    store_held(std::move(held));
+  }
+  if (!reader_ || (writer_ && is_alive(*writer_))) return;
+  if (!at_end && (printed_ || !is_writer_known_ || quiet < (writer_ ? after_the_writer : give_up_after))) return;
   if (told_.events() < stored_events_) {  // it is shorter than what was stored
     start_again(true);
     while (take_in()) {
     }
     if (!reader_) return;
   }
+  try {
+    end();
+  } catch (...) {  // read again
+    ended_ = false;
+    reader_.reset();
+    throw;
+  }
+  reader_.reset();
+  open_.reset();
+}
+
+void TextFollower::File::end() {
+  give_rest();
+  if (!reader_) return;
   reader_->finish();
   ended_ = true;
   std::vector<ImportedEvent> events = reader_->take();
   const std::string why = told_.events() == 0 && events.empty() ? reader_->failure() : "";
   if (!why.empty() && !printed_) tell_(path_.string() + " " + why);
   if (run_ == 0 && events.empty()) return;
-  store(std::move(events), true);
+  store(std::move(events), Told::end);
   if (joined_) return;
   const Run run = store_.existing_run(run_);
   store_.summary(run);  // computes and keeps it
@@ -401,24 +561,23 @@ void TextFollower::look() {
     fs::path path = fs::weakly_canonical(given, error);
     if (error) path = fs::absolute(given).lexically_normal();
     if (fs::is_directory(path, error))
-      look_into(path, 0);
+      folders_.look(path, [this](const fs::path& folder) {
+        look_into(folder);
+        return true;
+      });
     else if (fs::is_regular_file(path, error))
       add(path);
   }
 }
 
-void TextFollower::look_into(const fs::path& folder, int depth) {
+void TextFollower::look_into(const fs::path& folder) {
   std::error_code error;
   const auto options = fs::directory_options::skip_permission_denied;
   for (auto it = fs::directory_iterator(folder, options, error); !error && it != fs::directory_iterator();
        it.increment(error)) {
     std::error_code unknown;
     const std::string name = it->path().filename().string();
-    if (name.starts_with('.') || it->is_symlink(unknown)) continue;
-    if (it->is_directory(unknown)) {
-      if (depth < deepest_followed_folder) look_into(it->path(), depth + 1);
-      continue;
-    }
+    if (name.starts_with('.') || it->is_symlink(unknown) || !it->is_regular_file(unknown)) continue;
     const std::string ending = it->path().extension().string();
     if (ending == ".csv" || ending == ".jsonl" || ending == ".ndjson") add(it->path());
   }

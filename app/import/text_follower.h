@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "app/import/follow_rules.h"
 #include "app/import/journal_follower.h"
 #include "app/import/piecewise_import.h"
 #include "storage/database/run_store.h"
@@ -45,12 +46,13 @@ class TextFollower {
   using Clock = std::chrono::steady_clock;
   class File;
 
-  void look_into(const std::filesystem::path& folder, int depth);
+  void look_into(const std::filesystem::path& folder);
   void find_writers();
 
   RunStore& store_;
   const FollowRequest request_;
   const std::function<void(const std::string&)> tell_;
+  FolderWatch folders_{deepest_followed_folder};
   std::set<std::filesystem::path> known_;
   std::vector<std::unique_ptr<File>> files_;
   Clock::time_point looked_for_writers_{};

@@ -242,7 +242,9 @@ class ConstantColumns {
 class Table {
  public:
   Table(ImportInput& input, const ImportOptions& options, ImportSink& sink)
-      : reader_(input, sink), run_(options, sink), malformed_(sink, "lines are malformed and were skipped") {}
+      : reader_(input, sink), run_(options, sink), malformed_(sink, "lines are malformed and were skipped") {
+    sink.holds_back([this](ImportSink& to) { run_.end_elsewhere(to); });
+  }
 
   void read() {
     std::string_view line;

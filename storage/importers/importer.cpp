@@ -4,6 +4,8 @@
 
 namespace stepladder {
 
+void ImportSink::holds_back(std::function<void(ImportSink&)>) {}
+
 void ImportSink::view(const std::string&, const std::string&, std::span<const RunId>) {}
 
 void ImportSink::metric(const Metric&, std::span<const MetricPoint>) {}

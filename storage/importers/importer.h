@@ -90,6 +90,11 @@ class ImportSink {
   // default drops it.
   virtual void view(const std::string& name, const std::string& content, std::span<const RunId> runs);
 
+  // The importer holds some of what it has read back, since the next lines may complete it. `pass_on` gives that to
+  // another sink as if the input ended here, and changes nothing. Call it only while the importer waits in
+  // ImportInput::next. The default does without.
+  virtual void holds_back(std::function<void(ImportSink&)> pass_on);
+
   // Reports something that was skipped, assumed or inferred. `line` counts from 1; 0 means the whole file.
   virtual void note(std::int64_t line, std::string text) = 0;
 };

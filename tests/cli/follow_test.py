@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """`stepladder follow` beside scripts that use stepladder.py: every value once, exactly, whoever is killed."""
+import hashlib
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -10,9 +12,10 @@ import subprocess
 import sys
 import time
 import unittest
+import zlib
 
 from program import PATIENCE_S, Workplace
-from stores import float32
+from stores import event, float32
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -67,6 +70,16 @@ for i in range(1, steps + 1):
 mlflow.execute("UPDATE runs SET status = 'FINISHED' WHERE run_uuid = 'live'")
 mlflow.commit()
 """
+
+
+def line(**fields):
+    """A line of a journal."""
+    text = json.dumps(fields, separators=(",", ":"))
+    return f"{text}\t{zlib.crc32(text.encode()):08x}\n".encode()
+
+
+def logged(steps):
+    return b"".join(line(e="log", s=step, t=1000.0 + step, v={"loss": 3 / (step + 1)}) for step in steps)
 
 
 class Follow(unittest.TestCase):
@@ -240,6 +253,155 @@ class Follow(unittest.TestCase):
                 self.assertEqual(self.query(f"SELECT count(*) FROM superseded_steps WHERE run_id = {run}"), [(0,)])
                 self.assertEqual(self.query("SELECT status FROM runs WHERE id = " + str(run)), [("finished",)])
         self.assertEqual(self.query("SELECT count(*) FROM superseded_metric_values"), [(0,)])
+
+    def write_journal(self, lines, name="j", **header):
+        folder = self.journals / name
+        folder.mkdir(parents=True, exist_ok=True)
+        head = line(e="run", v=1, uid=hashlib.md5(name.encode()).hexdigest(), id=name, name=name, attempt=1, rank=0, world=1, t=1000.0, **header)
+        (folder / "rank-0.1.jsonl").write_bytes(head + lines)
+        return folder
+
+    def test_import_reads_the_same_behind_damage(self):
+        dice = random.Random(35)
+        ended = line(e="end", t=2000.0, status="finished", code=0)
+        mib = 1 << 20
+        holes = {"zeros": bytes(10 * mib), "random": dice.randbytes(3 * mib + 17), "x": b"x" * (2 * mib + 1),
+                 "random_lines": dice.randbytes(2 * mib).replace(b"\n", b"?") + b"\n", "short": b"damage\n",
+                 "zeros_in_text": (b"x" * 1000 + bytes(50)) * 3000, "exact": b"y" * mib, "exact_zeros": bytes(mib)}
+        journals = {name: logged(range(20)) + hole + b"\n" + logged(range(20, 40)) + ended for name, hole in holes.items()}
+        journals |= {name + "_unended": logged(range(20)) + hole + logged(range(20, 40)) + ended
+                     for name, hole in holes.items() if not name.endswith("lines")}
+        journals["several"] = b"".join(logged(range(10 * i, 10 * i + 10)) + hole + b"\n" for i, hole in enumerate(holes.values()))
+        for name, lines in journals.items():
+            self.write_journal(lines, name)
+        head = self.write_journal(logged(range(20)) + ended, "head") / "rank-0.1.jsonl"
+        head.write_bytes(bytes(2 * mib) + head.read_bytes())
+        imported = self.place.path / "imported.db"
+        status, _, err = self.place.run("follow", self.journals, "--once")
+        self.assertEqual(status, 0, err)
+        self.assertIn("damaged bytes", err)
+        for folder in sorted(self.journals.iterdir()):
+            status, _, error = self.place.run("import", folder, "--db", imported)
+            self.assertEqual(status, 0, error)
+        steps = "SELECT name, step, loss FROM steps JOIN runs ON id = run_id ORDER BY name, step"
+        with sqlite3.connect(imported) as database:
+            self.assertEqual(self.query(steps), database.execute(steps).fetchall(), err)
+        self.assertEqual(self.query("SELECT count(*) FROM steps JOIN runs ON id = run_id WHERE name = 'zeros'"), [(40,)])
+
+    def test_a_reader_that_is_killed_in_damage_goes_on(self):
+        self.write_journal(logged(range(2000)) + os.urandom(64 << 20).replace(b"\n", b"?") + b"\n" + logged(range(2000, 4000)) +
+                           line(e="end", t=9000.0, status="finished", code=0))
+        for pause in (0.3, 0.5, 0.7, 0.9):
+            follower = self.follow()
+            time.sleep(pause)
+            follower.kill()
+            follower.communicate()
+        status, _, err = self.place.run("follow", self.journals, "--once")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.query("SELECT count(*), min(step), max(step) FROM steps"), [(4000, 0, 3999)])
+        self.assertEqual(self.query("SELECT count(*) FROM superseded_steps"), [(0,)])
+
+    def test_once_owns_no_run(self):
+        for name, header in (("nobody", {}), ("elsewhere", {"pid": 17, "pid_start": 5, "boot": "another"})):
+            self.write_journal(logged(range(5)), name, **header)
+        for _ in range(2):
+            status, _, err = self.place.run("follow", self.journals, "--once")
+            self.assertEqual(status, 0, err)
+            for status, owner, reason in self.query("SELECT status, owner_pid, reason FROM runs ORDER BY id"):
+                self.assertEqual((status, owner), ("interrupted", None), reason)
+                self.assertIn("nobody follows it any more; last step", reason)
+                self.assertNotIn("exited", reason)
+            with open(self.journals / "nobody/rank-0.1.jsonl", "ab") as journal:
+                journal.write(logged(range(5, 7)))
+
+    def test_pipes_keep_nobody_waiting(self):
+        self.write_journal(logged(range(5)) + line(e="end", t=2000.0, status="finished", code=0))
+        pipes = ["j/rank-1.1.jsonl", "k/rank-0.1.jsonl", "a.csv", "b.jsonl", "c.log", "tb/events.out.tfevents.1.host", "offline-run-1/x.wandb",
+                 "mlflow.db", "mlruns/0/run/meta.yaml", "t.json", "project.db", "real.db-wal", "real.db-journal"]
+        for name in pipes:
+            (self.journals / name).parent.mkdir(parents=True, exist_ok=True)
+            os.mkfifo(self.journals / name)
+        shutil.copy(ROOT / "tests/importers/stores/mlflow.db", self.journals / "real.db")
+        status, _, err = self.place.run("follow", self.journals, "--once")
+        self.assertEqual(status, 0, err)
+        for command in ("follow", self.journals), ("import", self.journals / "c.log"), ("import", "-"):
+            with self.subTest(command), subprocess.Popen(["sleep", "1000"], stdout=subprocess.PIPE) as writer:
+                process = self.place.start(*command, stdin=writer.stdout)
+                self.started.append(process)
+                time.sleep(1)
+                process.send_signal(signal.SIGTERM)
+                _, err = process.communicate(timeout=PATIENCE_S)
+                self.assertIn(process.returncode, (0, 130), err)
+                writer.kill()
+        status, _, err = self.place.run("import", self.journals, "--db", self.place.path / "imported.db")
+        self.assertEqual(status, 0, err)
+        # A pipe that is named is read.
+        writer = subprocess.Popen(["sh", "-c", 'sleep 1; printf "step,loss\\n1,3.5\\n2,3.25\\n" > "$0"', self.journals / "a.csv"])
+        status, _, err = self.place.run("import", self.journals / "a.csv", "--db", self.place.path / "named.db")
+        self.assertEqual((status, writer.wait()), (0, 0), err)
+
+    def rows(self):
+        """The steps and losses of each run, by its name."""
+        try:
+            found = self.query("SELECT name, step, loss FROM steps JOIN runs ON id = run_id ORDER BY run_id, step")
+        except sqlite3.OperationalError:
+            return {}
+        runs = {}
+        for name, step, loss in found:
+            runs.setdefault(name, []).append((step, loss))
+        return runs
+
+    def test_the_last_row_is_there_while_nothing_follows_it(self):
+        self.journals.mkdir()
+        writers = {"c": lambda i: f"{i},{3 / i!r}\n".encode(), "l": lambda i: json.dumps({"step": i, "loss": 3 / i}).encode() + b"\n"}
+        files = {name: open(self.journals / f"{name}.{ending}", "wb", buffering=0) for name, ending in (("c", "csv"), ("l", "jsonl"))}
+        files["c"].write(b"step,loss\n")
+        self.follow()
+        for last in (1, 2, 5, 6, 9):
+            for name, file in files.items():
+                first = {1: 1, 2: 2, 5: 3, 6: 6, 9: 7}[last]
+                file.write(b"".join(writers[name](i) for i in range(first, last + 1)))
+            expected = [(i, 3 / i) for i in range(1, last + 1)]
+            self.until(lambda: self.rows() == {"c": expected, "l": expected})
+        self.assertEqual(self.query("SELECT count(*) FROM superseded_steps"), [(0,)])
+
+    def test_the_last_row_of_a_file_that_is_rotated_removed_or_written_again_is_kept(self):
+        self.journals.mkdir()
+        files = {}
+        for end in ("renamed", "removed", "again"):
+            files[end] = self.journals / f"{end}.csv"
+            files[end].write_bytes(b"step,loss\n" + b"".join(b"%d,%d.5\n" % (i, i) for i in range(1, 6)))
+        events = self.journals / "tb/events.out.tfevents.1.host"
+        events.parent.mkdir()
+        events.write_bytes(b"".join(event(i, "loss", float(i)) for i in range(1, 6)))
+        held = [open(path, "ab", buffering=0) for path in (files["renamed"], files["removed"])]  # their writers live
+        follower = self.follow()
+        self.until(lambda: len(self.rows()) == 4 and all(len(rows) == 5 for rows in self.rows().values()))
+        # What a follower has no time to see under the file's own name.
+        follower.send_signal(signal.SIGSTOP)
+        for file in held:
+            file.write(b"6,6.5\n7,7.5")  # the last line has no end
+        with open(events, "ab") as file:
+            file.write(event(6, "loss", 6.0) + event(7, "loss", 7.0))
+        files["renamed"].rename(self.journals / "renamed.csv.1")
+        files["renamed"].write_bytes(b"step,loss\n1,9.5\n2,9.25\n")
+        files["removed"].unlink()
+        events.unlink()
+        files["again"].write_bytes(b"step,loss\n1,8.5\n")
+        for file in held:
+            file.close()
+        follower.send_signal(signal.SIGCONT)
+        seven = [(i, i + 0.5) for i in range(1, 8)]
+        self.until(lambda: [rows for name, rows in self.by_run() if name == "renamed"] == [seven, [(1, 9.5), (2, 9.25)]])
+        self.until(lambda: [rows for name, rows in self.by_run() if name == "removed"] == [seven])
+        self.until(lambda: [rows for name, rows in self.by_run() if name == "again"] == [seven[:5], [(1, 8.5)]])
+        self.until(lambda: [rows for name, rows in self.by_run() if name == "tb"] == [[(i, float(i)) for i in range(1, 8)]])
+
+    def by_run(self):
+        found = {}
+        for run, name, step, loss in self.query("SELECT run_id, name, step, loss FROM steps JOIN runs ON id = run_id ORDER BY run_id, step"):
+            found.setdefault(run, (name, []))[1].append((step, loss))
+        return list(found.values())
 
     def test_nothing_there(self):
         status, out, err = self.place.run("follow", self.journals, "--once")

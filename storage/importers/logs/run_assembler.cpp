@@ -165,6 +165,13 @@ void RunAssembler::end() {
   sink_->end_run(run);
 }
 
+void RunAssembler::end_elsewhere(ImportSink& sink) const {
+  RunAssembler copy = *this;
+  copy.sink_ = &sink;
+  if (copy.clock_) copy.clock_->pass_on_to(sink);
+  copy.end();
+}
+
 PrintedUnits RunAssembler::printed_units() const {
   PrintedUnits printed = clock_->units().printed;
   if (!printed.unit.empty()) return printed;

@@ -56,6 +56,8 @@ class RunAssembler {
 
   // Ends the input: passes the steps still held back to the sink.
   void end();
+  // The same to another sink, and goes on.
+  void end_elsewhere(ImportSink& sink) const;
 
   RunProgress progress() const;
   const std::string& stage() const { return opening_.run.stage; }

@@ -16,6 +16,8 @@ class StepClock {
   // Takes the run's steps in the order of the log.
   void take(const PrintedStep& printed);
 
+  void pass_on_to(ImportSink& sink) { sink_ = &sink; }
+
   const SettledUnits& units() const { return units_; }
   bool timed() const { return timed_; }  // some step had a time
 

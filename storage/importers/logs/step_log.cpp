@@ -20,6 +20,7 @@ StepLog::StepLog(ImportInput& input, const ImportOptions& options, ImportSink& s
       summaries_(sink, "lines sum up the whole training and were skipped") {}
 
 void StepLog::read() {
+  sink_.holds_back([this](ImportSink& sink) { run_.end_elsewhere(sink); });
   while (const LogLine* line = lines_.next()) take(*line);
   add(counter_.release_held(), {}, lines_.number());
   end_run();

@@ -8,14 +8,6 @@ namespace {
 
 constexpr std::size_t piece_size = 65536;
 
-std::size_t read_piece(std::ifstream& file, std::string& buffer) {
-  buffer.resize(piece_size);
-  file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-  buffer.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad()) throw ImportError("could not be read to its end");
-  return buffer.size();
-}
-
 }  // namespace
 
 bool ByteStream::refill() {
@@ -52,16 +44,27 @@ bool ByteStream::skip(std::uint64_t size) {
   return true;
 }
 
-StoreFile::StoreFile(std::filesystem::path path, std::uint64_t begin)
-    : path_(std::move(path)), file_(path_, std::ios::binary) {
-  if (!file_) throw ImportError("could not be opened");
-  file_.seekg(static_cast<std::streamoff>(begin));
-  head_size_ = read_piece(file_, buffer_);
+StoreFile::StoreFile(std::filesystem::path path)
+    : path_(std::move(path)), owned_(std::make_unique<RegularFile>(path_)), file_(*owned_) {
+  if (!file_) throw ImportError(file_.why());
+  buffer_ = read_piece();
+}
+
+StoreFile::StoreFile(const RegularFile& file, std::filesystem::path path, std::uint64_t begin)
+    : path_(std::move(path)), file_(file), next_(static_cast<std::int64_t>(begin)) {
+  buffer_ = read_piece();
+}
+
+std::string StoreFile::read_piece() {
+  std::string piece = file_.read_at(next_, piece_size);
+  if (piece.empty() && next_ < file_.size()) throw ImportError("could not be read to its end");
+  next_ += std::ssize(piece);
+  return piece;
 }
 
 std::string_view StoreFile::next() {
   if (!std::exchange(head_given_, true)) return buffer_;
-  return read_piece(file_, following_) > 0 ? std::string_view(following_) : std::string_view();
+  return following_ = read_piece();
 }
 
 }  // namespace stepladder

@@ -3,12 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "storage/importers/importer.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 
@@ -38,17 +39,21 @@ class ByteStream {
 // A file read in pieces of 64 KiB, from `begin` on. Throws ImportError if it cannot be opened.
 class StoreFile : public ImportInput {
  public:
-  explicit StoreFile(std::filesystem::path path, std::uint64_t begin = 0);
-  std::string_view head() override { return std::string_view(buffer_).substr(0, head_size_); }
+  explicit StoreFile(std::filesystem::path path);
+  StoreFile(const RegularFile& file, std::filesystem::path path, std::uint64_t begin);
+  std::string_view head() override { return buffer_; }
   std::string_view next() override;
   const std::filesystem::path& path() const override { return path_; }
 
  private:
+  std::string read_piece();
+
   std::filesystem::path path_;
-  std::ifstream file_;
+  std::unique_ptr<RegularFile> owned_;
+  const RegularFile& file_;
+  std::int64_t next_ = 0;
   std::string buffer_;  // the head, until the rest is read
   std::string following_;
-  std::size_t head_size_ = 0;
   bool head_given_ = false;
 };
 

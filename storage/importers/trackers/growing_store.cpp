@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <utility>
 
 #include "storage/checksum.h"
@@ -11,6 +10,7 @@
 #include "storage/importers/trackers/tensorboard.h"
 #include "storage/importers/trackers/trackio.h"
 #include "storage/importers/trackers/wandb.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -18,16 +18,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int deepest_store_folder = 4;
+constexpr std::chrono::seconds silent_after(60);
 constexpr std::int64_t marked_bytes = 4096;  // at the start and at the end of what was read
 
-std::string checksum_of(const fs::path& file, std::int64_t begin, std::int64_t end) {
-  std::string bytes(static_cast<std::size_t>(end - begin), '\0');
-  std::ifstream stream(file, std::ios::binary);
-  stream.seekg(begin);
-  stream.read(bytes.data(), std::ssize(bytes));
+std::string checksum_of(const RegularFile& file, std::int64_t begin, std::int64_t end) {
+  const std::string bytes = file.read_at(begin, static_cast<std::size_t>(end - begin));
   char digits[9];
-  std::snprintf(digits, sizeof digits, "%08x", stream.gcount() == std::ssize(bytes) ? crc32(bytes) : 0);
+  std::snprintf(digits, sizeof digits, "%08x", std::ssize(bytes) == end - begin ? crc32(bytes) : 0);
   return digits;
 }
 
@@ -43,11 +40,7 @@ void add_members(const std::string& news, std::string& known) {
 }
 
 std::string first_bytes(const fs::path& file) {
-  std::string bytes(64, '\0');
-  std::ifstream stream(file, std::ios::binary);
-  stream.read(bytes.data(), std::ssize(bytes));
-  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, stream.gcount())));
-  return bytes;
+  return RegularFile(file).read_at(0, 64);
 }
 
 }  // namespace
@@ -70,7 +63,31 @@ fs::path path_of_source(std::string_view source) {
 
 bool GrowingStore::has_changed() {
   std::string now = stamp_of(files());
+  for (const auto& [path, file] : held_) now += std::to_string(file->size()) + (file->is_at(path) ? "\n" : " gone\n");
   return now != std::exchange(stamp_, now);
+}
+
+const RegularFile* GrowingStore::hold(const fs::path& path, std::int64_t bytes) {
+  std::error_code error;
+  std::unique_ptr<RegularFile>& file = held_[path];
+  if (file && file->size() == bytes && !file->is_at(path) && fs::exists(path, error)) file.reset();
+  if (!file) file = std::make_unique<RegularFile>(path);
+  if (*file) return file.get();
+  held_.erase(path);
+  return nullptr;
+}
+
+void GrowingStore::let_silent_go() {
+  std::erase_if(held_, [](const auto& held) {
+    std::error_code error;
+    return held.second->is_at(held.first) && quiet_since(fs::last_write_time(held.first, error)) > silent_after;
+  });
+}
+
+std::vector<fs::path> GrowingStore::held_files() const {
+  std::vector<fs::path> files;
+  for (const auto& [path, file] : held_) files.push_back(path);
+  return files;
 }
 
 std::string stamp_of(const std::vector<fs::path>& files) {
@@ -85,19 +102,16 @@ std::string stamp_of(const std::vector<fs::path>& files) {
   return stamp;
 }
 
-Json mark_of(const fs::path& file, std::int64_t bytes) {
+Json mark_of(const RegularFile& file, std::int64_t bytes) {
   return {{"bytes", bytes},
           {"head", checksum_of(file, 0, std::min(bytes, marked_bytes))},
           {"tail", checksum_of(file, std::max<std::int64_t>(0, bytes - marked_bytes), bytes)}};
 }
 
-std::string replaced_since(const fs::path& file, const Json& mark) {
-  if (!mark.is_object()) return {};
+std::string replaced_since(const RegularFile& file, const Json& mark) {
+  if (!mark.is_object() || !file) return {};  // gone: there is nothing to read either
   const std::int64_t bytes = mark.value("bytes", std::int64_t{0});
-  std::error_code error;
-  const auto size = static_cast<std::int64_t>(fs::file_size(file, error));
-  if (error) return {};  // gone: there is nothing to read either
-  if (size < bytes) return "is shorter than it was";
+  if (file.size() < bytes) return "is shorter than it was";
   return mark_of(file, bytes) == mark ? "" : "has another content than it had";
 }
 
@@ -124,16 +138,28 @@ std::vector<std::unique_ptr<GrowingStore>> StoreSearch::find_new(const fs::path&
   std::error_code error;
   fs::path path = fs::weakly_canonical(given, error);
   if (error) path = fs::absolute(given).lexically_normal();
-  if (fs::is_directory(path, error))
-    look_into(path, 0);
-  else if (fs::is_regular_file(path, error))
+  if (fs::is_directory(path, error)) {
+    // A database may get runs, and a file become a database, without a change of its folder.
+    const fs::path below = path / "";
+    std::vector<fs::path> known;
+    for (auto it = databases_.lower_bound(below); it != databases_.end(); ++it) {
+      if (!it->first.string().starts_with(below.string())) break;
+      known.push_back(it->first);
+    }
+    for (const fs::path& file : known) add_file(file);
+    folders_.look(path, [this](const fs::path& folder) { return look_into(folder); });
+  } else if (fs::is_regular_file(path, error)) {
     add_file(path);
+  }
   return std::exchange(found_, {});
 }
 
-void StoreSearch::look_into(const fs::path& folder, int depth) {
-  if (is_mlflow_run_folder(folder)) return add(growing_mlflow_folder(folder));
-  std::vector<fs::path> inner;
+// Returns whether there may be stores below it.
+bool StoreSearch::look_into(const fs::path& folder) {
+  if (is_mlflow_run_folder(folder)) {
+    add(growing_mlflow_folder(folder));
+    return false;
+  }
   bool has_events = false;
   std::error_code error;
   const auto options = fs::directory_options::skip_permission_denied;
@@ -141,34 +167,33 @@ void StoreSearch::look_into(const fs::path& folder, int depth) {
        it.increment(error)) {
     std::error_code unknown;
     const std::string name = it->path().filename().string();
-    if (name.starts_with('.') || name == "__pycache__") continue;
-    if (it->is_directory(unknown)) {
-      if (!it->is_symlink(unknown)) inner.push_back(it->path());  // "latest-run" is one of the others
-    } else if (is_event_file_name(it->path())) {
+    if (name.starts_with('.') || !it->is_regular_file(unknown)) continue;
+    if (is_event_file_name(it->path()))
       has_events = true;
-    } else if (it->is_regular_file(unknown)) {
+    else
       add_file(it->path());
-    }
   }
   if (has_events) add(growing_event_folder(folder));
-  if (depth == deepest_store_folder) return;
-  std::sort(inner.begin(), inner.end());
-  for (const fs::path& each : inner) look_into(each, depth + 1);
+  return true;
 }
 
 void StoreSearch::add_file(const fs::path& file) {
   if (is_event_file_name(file)) return add(growing_event_file(file));
   if (file.extension() == ".wandb") return add(growing_wandb_file(file));
   try {
-    auto known = databases_.find(file);
-    if (known == databases_.end()) {
-      if (!is_sqlite(first_bytes(file))) return;
+    if (!databases_[file]) {
+      const std::string head = first_bytes(file);
+      const fs::path ending = file.extension();
+      const bool may_be_one =
+          head.empty() ? ending == ".db" || ending == ".sqlite" || ending == ".sqlite3" : is_sqlite(head);
+      if (!may_be_one) databases_.erase(file);
+      if (!is_sqlite(head)) return;
       std::shared_ptr<GrowingDatabase> database = growing_mlflow_database(file);
       if (!database) database = growing_trackio_database(file);
       if (!database) return;
-      known = databases_.emplace(file, std::move(database)).first;
+      databases_[file] = std::move(database);
     }
-    for (auto& store : known->second->find_new()) add(std::move(store));
+    for (auto& store : databases_[file]->find_new()) add(std::move(store));
   } catch (const std::runtime_error& error) {  // ImportError, StorageError
     *unread_ = file.string() + " " + error.what();
   }

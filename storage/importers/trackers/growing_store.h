@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "storage/folder_watch.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 
@@ -68,7 +70,14 @@ class GrowingStore {
  protected:
   GrowingStore(std::string format, std::filesystem::path path, const std::string& run = {});
 
+  // The file, which stays open while it may grow, so that what was written before it got another name or was removed is
+  // read as well; after these bytes, if they are all, the one that has its name now. Null if it can't be opened.
+  const RegularFile* hold(const std::filesystem::path& file, std::int64_t bytes);
+  void let_silent_go();
+  std::vector<std::filesystem::path> held_files() const;
+
  private:
+  std::map<std::filesystem::path, std::unique_ptr<RegularFile>> held_;
   std::string format_;
   std::filesystem::path path_;
   std::string source_;
@@ -112,10 +121,12 @@ class StoreSearch {
   std::vector<std::unique_ptr<GrowingStore>> find_new(const std::filesystem::path& path, std::string& unread);
 
  private:
-  void look_into(const std::filesystem::path& folder, int depth);
+  bool look_into(const std::filesystem::path& folder);
   void add_file(const std::filesystem::path& file);
   void add(std::unique_ptr<GrowingStore> store);
 
+  FolderWatch folders_{4};
+  // By path; null: a file that isn't a database of a tracker yet.
   std::map<std::filesystem::path, std::shared_ptr<GrowingDatabase>> databases_;
   std::set<std::string> known_;  // sources
   std::vector<std::unique_ptr<GrowingStore>> found_;
@@ -126,9 +137,9 @@ class StoreSearch {
 std::string stamp_of(const std::vector<std::filesystem::path>& files);
 
 // What a file's first `bytes` bytes were, so that one that was replaced is noticed: {"bytes": 1234, "head": ...}.
-nlohmann::ordered_json mark_of(const std::filesystem::path& file, std::int64_t bytes);
+nlohmann::ordered_json mark_of(const RegularFile& file, std::int64_t bytes);
 // Why the file isn't the one with this mark; empty if it is, or if the mark is null.
-std::string replaced_since(const std::filesystem::path& file, const nlohmann::ordered_json& mark);
+std::string replaced_since(const RegularFile& file, const nlohmann::ordered_json& mark);
 
 // Adds what a piece says to what is known of its run: facts, configuration and environment. Returns the tokens of one
 // sample; 0 if the configuration doesn't give them.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/importers/trackers/growing_store.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -182,7 +182,7 @@ constexpr std::uintmax_t largest_text = 1 << 20;
 std::string text_of(const fs::path& file) {
   std::error_code error;
   if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > largest_text) return {};
-  std::ifstream stream(file, std::ios::binary);
+  RegularFile stream(file);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
@@ -243,7 +243,7 @@ bool read_metric_line(const std::string& name, const std::string& line, ForeignR
 }
 
 void read_metric_file(const std::string& name, const fs::path& file, ForeignRun& run) {
-  std::ifstream lines(file, std::ios::binary);
+  RegularFile lines(file);
   std::uint64_t malformed = 0;
   for (std::string line; std::getline(lines, line);)
     if (!read_metric_line(name, line, run) && !line.empty()) ++malformed;
@@ -355,13 +355,13 @@ class GrowingMlflowFolder : public GrowingStore {
     for_each_file(path() / "metrics", [&](const std::string& name, const fs::path& file) {
       if (!piece.replaced.empty()) return;
       const Json mark = marks.value(name, Json());
-      if (const std::string why = replaced_since(file, mark); !why.empty()) {
+      if (const std::string why = replaced_since(RegularFile(file), mark); !why.empty()) {
         piece.replaced = "metrics/" + short_list({name}) + " " + why;
         return;
       }
       const std::int64_t begin = mark.is_object() ? mark.value("bytes", std::int64_t{0}) : 0;
       const std::int64_t end = read_lines(name, file, begin, taken, piece, impatient);
-      if (end > begin) marks[name] = mark_of(file, end);
+      if (end > begin) marks[name] = mark_of(RegularFile(file), end);
       taken += end - begin;
     });
     piece.end.amount += taken;
@@ -376,18 +376,14 @@ class GrowingMlflowFolder : public GrowingStore {
   static std::int64_t read_lines(const std::string& name, const fs::path& file, std::int64_t begin, std::int64_t taken,
                                  StorePiece& piece, bool impatient) {
     const auto room = static_cast<std::int64_t>(store_piece_bytes) - taken;
-    std::error_code error;
-    const auto size = static_cast<std::int64_t>(fs::file_size(file, error));
-    if (error || size == begin) return begin;
+    const RegularFile lines(file);
+    const std::int64_t size = lines.size();
+    if (!lines || size == begin) return begin;
     if (room <= 0) {
       piece.more = true;
       return begin;
     }
-    std::string bytes(static_cast<std::size_t>(std::min(room, size - begin)), '\0');
-    std::ifstream stream(file, std::ios::binary);
-    stream.seekg(begin);
-    stream.read(bytes.data(), std::ssize(bytes));
-    bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, stream.gcount())));
+    const std::string bytes = lines.read_at(begin, static_cast<std::size_t>(room));
     std::int64_t end = begin;
     for (std::size_t at = 0, line_end; (line_end = bytes.find('\n', at)) != std::string::npos; at = line_end + 1) {
       const std::string line = bytes.substr(at, line_end - at);

@@ -411,11 +411,13 @@ class GrowingWandb : public GrowingStore {
     StorePiece piece{.news = {}, .end = from};
     const auto begin = static_cast<std::uint64_t>(from.amount);
     const Json mark = from.state.is_object() ? from.state.value("file", Json()) : Json();
-    if (std::string replaced = replaced_since(path(), mark); !replaced.empty()) {
+    const RegularFile* const file = hold(path(), from.amount);
+    if (!file) return piece;
+    if (std::string replaced = replaced_since(*file, mark); !replaced.empty()) {
       piece.replaced = replaced;
       return piece;
     }
-    StoreFile input(path(), begin);
+    StoreFile input(*file, path(), begin);
     RecordLog log(input, piece.news.notes, begin, impatient ? RecordLog::Damage::is_skipped : RecordLog::Damage::stops);
     if (begin == 0) {
       if (input.head().size() < file_header_size) return piece;  // not yet
@@ -428,7 +430,7 @@ class GrowingWandb : public GrowingStore {
     piece.more = end - begin >= store_piece_bytes;
     if (end == begin) return piece;
     piece.end.amount = static_cast<std::int64_t>(end);
-    piece.end.state = {{"file", mark_of(path(), piece.end.amount)}, {"next_step", reader.next_step()}};
+    piece.end.state = {{"file", mark_of(*file, piece.end.amount)}, {"next_step", reader.next_step()}};
     return piece;
   }
 

@@ -1,4 +1,5 @@
 // Event files that a running program goes on writing.
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -33,25 +34,27 @@ class GrowingEvents : public GrowingStore {
     if (!from.state.is_object()) piece.end.state = Json::object();
     Json& marks = piece.end.state;
     EventReader reader(piece.news);
-    for (const fs::path& file : files()) {
+    for (const fs::path& file : files_to_read()) {
       const std::string key = file.filename().string();
       const Json mark = marks.value(key, Json());
-      if (const std::string replaced = replaced_since(file, mark); !replaced.empty())
-        return {.news = {}, .end = {}, .replaced = key + " " + replaced};
       const auto begin = mark.is_object() ? mark.value("bytes", std::int64_t{0}) : 0;
-      std::error_code error;
-      if (const auto size = fs::file_size(file, error); error || static_cast<std::int64_t>(size) == begin) continue;
-      StoreFile input(file, static_cast<std::uint64_t>(begin));
+      const RegularFile* const held = hold(file, begin);
+      if (!held) continue;
+      if (const std::string replaced = replaced_since(*held, mark); !replaced.empty())
+        return {.news = {}, .end = {}, .replaced = key + " " + replaced};
+      if (held->size() == begin) continue;
+      StoreFile input(*held, file, static_cast<std::uint64_t>(begin));
       const auto progress = reader.read_some(input, static_cast<std::uint64_t>(begin), store_piece_bytes, impatient);
       const auto end = static_cast<std::int64_t>(progress.end);
       piece.is_stuck = piece.is_stuck || progress.is_stuck;
       if (end == begin) continue;
       piece.restarts = progress.restarts;
       piece.end.amount += end - begin;
-      marks[key] = mark_of(file, end);
+      marks[key] = mark_of(*held, end);
       piece.more = true;  // also of the next file
       break;
     }
+    if (!piece.more) let_silent_go();
     return piece;
   }
 
@@ -61,6 +64,15 @@ class GrowingEvents : public GrowingStore {
   }
 
  private:
+  // Also those that have lost their name.
+  std::vector<fs::path> files_to_read() const {
+    std::vector<fs::path> all = files();
+    for (const fs::path& file : held_files()) all.push_back(file);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+
   static double written_at(const fs::path& file) {
     std::error_code error;
     const auto time = fs::last_write_time(file, error);
