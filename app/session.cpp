@@ -158,7 +158,9 @@ void Session::begin(const std::vector<RunId>& runs) {
   owner_.check();
   try {
     launched_.add(runs);
-  } catch (const StorageError&) {  // they train all the same; who continues them is asked whether to adopt them
+  } catch (const StorageError& error) {  // they train all the same
+    if (!runs.empty())
+      note(runs.front(), {std::string(error.what()) + "; --continue and --resume will ask for --adopt"});
   }
   if (!journals_) return;
   const std::vector<Ladder> ladders = store_.ladders();

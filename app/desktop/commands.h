@@ -37,7 +37,7 @@ struct RemoveMachine {
   MachineAlias alias;
 };
 struct AdoptMachine {  // one of Workspace::machines_in_file
-  std::string alias;
+  MachineInFile shown;
 };
 struct AskMachine {  // what it has, now
   MachineAlias alias;

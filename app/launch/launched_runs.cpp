@@ -1,5 +1,7 @@
 #include "app/launch/launched_runs.h"
 
+#include <nlohmann/json.hpp>
+
 #include "app/format.h"
 #include "engine/recipe.h"
 #include "storage/database/orders/order_book.h"
@@ -30,6 +32,14 @@ std::string text_of(const std::vector<Run>& others) {
          training_text(others.front());
 }
 
+// What of a recipe a stranger could change for his own ends, as the order keeps it.
+std::string agreed(const Run& run) {
+  const Recipe recipe = recipe_from_json(run.recipe);
+  return nlohmann::ordered_json{
+      {"data", recipe.data}, {"weights", recipe.weights}, {"tokenizer", recipe.tokenizer}, {"nproc", recipe.nproc}}
+      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 }  // namespace
 
 LaunchedRuns::LaunchedRuns(RunStore& store, const std::filesystem::path& journals) : store_(store) {
@@ -39,7 +49,10 @@ LaunchedRuns::LaunchedRuns(RunStore& store, const std::filesystem::path& journal
 
 void LaunchedRuns::add(const std::vector<RunId>& runs) {
   std::vector<Order> orders;
-  for (const RunId id : runs) orders.push_back({subject_of(store_.existing_run(id)), ""});
+  for (const RunId id : runs) {
+    const Run run = store_.existing_run(id);
+    orders.push_back({subject_of(run), agreed(run)});
+  }
   if (journals_.empty())
     store_.orders().put(order_kind::launch, orders);
   else
@@ -47,8 +60,9 @@ void LaunchedRuns::add(const std::vector<RunId>& runs) {
 }
 
 bool LaunchedRuns::has(const Run& run) {
-  return journals_.empty() ? store_.orders().find(order_kind::launch, subject_of(run)).has_value()
-                           : OrderBook().find(order_kind::launch, journals_, subject_of(run)).has_value();
+  const auto order = journals_.empty() ? store_.orders().find(order_kind::launch, subject_of(run))
+                                       : OrderBook().find(order_kind::launch, journals_, subject_of(run));
+  return order == agreed(run);
 }
 
 NotLaunchedHere::NotLaunchedHere(const std::string& option, const std::vector<Run>& others)

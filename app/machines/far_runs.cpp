@@ -22,7 +22,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t most_files = 4096;  // of one far run
+constexpr std::size_t most_files = 4096;                              // of one far run
+constexpr std::uint64_t most_copied_bytes = std::uint64_t{16} << 30;  // of one far run, until it is over
 constexpr std::size_t most_state_bytes = 64 << 10;
 constexpr double between_notes_s = 20;
 constexpr std::chrono::seconds between_looks(2);
@@ -211,6 +212,15 @@ void FarRuns::hear_file(Followed& followed, const Json& file) {
   if (begin > size) return void(to_follow_.insert(followed.row.alias.text()));  // a piece before it is missing
   const std::uint64_t known = size - begin;
   if (known >= data->size()) return;
+  std::uint64_t copied = data->size();
+  for (const auto& [each, bytes] : followed.sizes) copied += bytes;
+  if (copied > most_copied_bytes) {
+    const std::string why = followed.row.alias.text() + " sends more than " + bytes_text(double(most_copied_bytes)) +
+                            " of journals for one run: the rest isn't taken in";
+    if (followed.reason != why) ears_.tell(why);
+    followed.reason = why;
+    return;
+  }
   try {
     const Descriptor copy = open_mirrored(store_, followed.row.uid, name, O_WRONLY | O_CREAT);
     write_at(copy.get(), (followed.folder / name).string(), size, std::string_view(*data).substr(known));

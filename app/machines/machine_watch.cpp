@@ -80,9 +80,9 @@ void MachineWatch::remove(const MachineAlias& alias) {
   });
 }
 
-void MachineWatch::adopt(const std::string& alias) {
-  post([this, alias](RunStore& store, FarRuns&) {
-    ask_now_.insert(store.machines().adopt(alias).alias);
+void MachineWatch::adopt(const MachineInFile& shown) {
+  post([this, shown](RunStore& store, FarRuns&) {
+    ask_now_.insert(store.machines().adopt(shown).alias);
     const MutexLock lock(mutex_);
     published_in_file_ = store.machines().machines_in_file();
   });

@@ -34,7 +34,7 @@ class MachineWatch {
 
   void add(const Machine& machine);
   void remove(const MachineAlias& alias);
-  void adopt(const std::string& alias);       // one of MachineStore::machines_in_file
+  void adopt(const MachineInFile& shown);
   void ask_again(const MachineAlias& alias);  // now
   void start(const MachineAlias& alias, std::shared_ptr<const FarLadder> ladder);
   void signal(RunId run, const std::string& signal);  // of docs/far.md

@@ -3,21 +3,44 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "app/format.h"
 #include "app/machines/child_process.h"
 #include "app/record/git.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t longest_patch = 1 << 20;  // recorded; the archive has all
+
+// An index is a file like any other: a stranger's may name anything. `folders` are those that were looked at.
+bool is_inside(const Descriptor& top, const std::string& name, std::set<std::string>& folders) {
+  const fs::path path = name;
+  if (path.empty() || path.is_absolute()) return false;
+  std::vector<std::string> parts;
+  for (const fs::path& part : path) parts.push_back(part.string());
+  for (const std::string& part : parts)
+    if (part.empty() || part == "." || part == ".." || part == ".git") return false;
+  const std::string folder = path.parent_path().string();
+  if (folder.empty() || folders.contains(folder)) return true;
+  Descriptor inner;
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    inner = folder_below(inner ? inner.get() : top.get(), parts[i]);
+    if (!inner) return errno == ENOENT;  // deleted: then it isn't sent
+  }
+  folders.insert(folder);
+  return true;
+}
 
 }  // namespace
 
@@ -50,6 +73,8 @@ PackedFiles PackedFiles::working_tree(std::uintmax_t most_bytes) {
   const fs::path top = checkout->top();
   const std::string names =
       checkout->git({"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"});
+  const Descriptor opened_top = open_folder(top.string());
+  std::set<std::string> checked_folders;
   std::string kept;
   std::vector<std::pair<std::uintmax_t, std::string>> sizes;
   std::uintmax_t bytes = 0;
@@ -57,6 +82,10 @@ PackedFiles PackedFiles::working_tree(std::uintmax_t most_bytes) {
     const std::size_t end = std::min(names.find('\0', begin), names.size());
     const std::string name = names.substr(begin, end - begin);
     begin = end + 1;
+    if (name.ends_with('/')) continue;  // another repository
+    if (!is_inside(opened_top, name, checked_folders))
+      throw std::runtime_error("git names " + harmless(name) +
+                               " among this checkout's files, which is outside it or behind a link: nothing is sent");
     std::error_code error;
     const fs::file_status status = fs::symlink_status(top / name, error);
     if (!fs::is_regular_file(status) && !fs::is_symlink(status)) continue;  // deleted, or a submodule

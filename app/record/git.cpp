@@ -50,6 +50,16 @@ bool is_read(const std::string& name) {
          is_of("branch.", ".merge") || is_of("branch.", ".remote") || is_of("remote.", ".fetch");  // main@{upstream}
 }
 
+// A folder `.git` has all of a repository: one that leads elsewhere could lead to any repository of the user.
+void refuse_borrowed(const fs::path& repository) {
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(repository / "commondir", error)))
+    throw StorageError((repository / "commondir").string() + " leads to another repository");
+  for (const char* name : {"HEAD", "objects", "refs", "packed-refs", "index", "info"})
+    if (fs::is_symlink(fs::symlink_status(repository / name, error)))
+      throw StorageError((repository / name).string() + " is a link, which may lead to another repository");
+}
+
 }  // namespace
 
 std::string first_line(const std::string& text) {
@@ -116,7 +126,10 @@ fs::path GitCheckout::top_of(const fs::path& folder) const {
   for (fs::path top = begin, below; top != below; below = std::exchange(top, top.parent_path())) {
     const fs::path entry = top / ".git";
     const fs::file_type type = fs::symlink_status(entry, error).type();
-    if (type == fs::file_type::directory && fs::equivalent(entry, repository_, error)) return top;
+    if (type == fs::file_type::directory && fs::equivalent(entry, repository_, error)) {
+      refuse_borrowed(entry);
+      return top;
+    }
     if (type != fs::file_type::regular && type != fs::file_type::symlink) continue;
     if (names_back(top)) return top;
     throw StorageError(entry.string() + " names " + repository_.string() + ", which doesn't name this checkout");

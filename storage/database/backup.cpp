@@ -31,7 +31,12 @@ class LockedFile {
     while (true) {
       file_ = ::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
       if (file_ < 0) throw_not_written(out_);
-      if (flock(file_, LOCK_EX) == 0 && is_still_there()) break;
+      if (flock(file_, LOCK_EX) == 0 && is_still_there()) {
+        struct stat facts {};
+        if (fstat(file_, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 1 && facts.st_uid == geteuid())
+          break;
+        ::unlink(part_.c_str());  // it has another name: somebody's file, of which only this name goes
+      }
       ::close(file_);
     }
     // One that another process didn't finish.

@@ -118,9 +118,15 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
 // A rollback journal beside the file may end with the name of another file, which SQLite removes after it has rolled
 // back (https://www.sqlite.org/fileformat2.html, "The Rollback Journal"; sqlite3's pager.c, readSuperJournal). Ours
 // never do, since no transaction of ours spans two files, so one that does is a stranger's.
-void refuse_journal_that_names_a_file(const fs::path& file) {
+void refuse_strange_neighbours(const fs::path& file) {
   const fs::path journal = file.string() + "-journal";
   std::error_code error;
+  for (const char* ending : {"-wal", "-shm", "-journal"}) {
+    const fs::path beside = file.string() + ending;
+    if (fs::is_regular_file(fs::symlink_status(beside, error)) && fs::hard_link_count(beside, error) > 1)
+      throw StorageError(beside.string() + " is also another file by a hard link, which opening " + file.string() +
+                         " would overwrite: copy the project without its links, and open the copy");
+  }
   const fs::file_status status = fs::symlink_status(journal, error);
   if (!fs::exists(status)) return;
   const std::string remedy = "; it isn't Stepladder's: move it away, and open " + file.string() + " again";
@@ -180,7 +186,7 @@ Database::Database(InMemory) : mode_(Mode::read_write) {
 
 Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
   refuse_what_is_no_file(file, mode);
-  if (mode != Mode::foreign) refuse_journal_that_names_a_file(file);
+  if (mode != Mode::foreign) refuse_strange_neighbours(file);
   // Absolute, since SQLite gives names such as ":memory:" a meaning of their own.
   const std::string address = fs::absolute(file).string();
   try {

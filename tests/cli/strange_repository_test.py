@@ -1,12 +1,14 @@
 """A stranger's git repository: nothing of its configuration, its hooks or its `.git` runs a program, connects or leads
 elsewhere, and what is read of it is right. The user's own filters work."""
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
 import shlex
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import unittest
@@ -175,6 +177,29 @@ class StrangeRepository(unittest.TestCase):
         self.assertIn("--- a/notes\n+++ b/notes\n@@ -1 +1 @@\n-commit 5\n+changed\n", sent["patch"])
         self.assertNotIn("HELLO", sent["patch"])
 
+    def test_an_index_that_names_files_elsewhere(self):
+        self.repository.mkdir()
+        self.git("init", "-q", "-b", "main")
+        (self.repository / "train.py").write_text("pass\n")
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "first")
+        secret = self.place.path / "home" / "id_rsa"
+        secret.parent.mkdir()
+        secret.write_text("SECRET\n")
+        (self.repository / "link").symlink_to(secret.parent)
+        self.place.environment["STEPLADDER_SSH"] = "/bin/false"
+        self.assertEqual(self.place.run("machines", "add", "box")[0], 0)
+        blob = bytes.fromhex(self.git("rev-parse", "HEAD:train.py"))
+        for name in ("../home/id_rsa", str(secret), "link/id_rsa", "a/../../home/id_rsa"):
+            with self.subTest(name=name):
+                entry = struct.pack(">10I", 0, 0, 0, 0, 0, 0, 0o100644, 0, 0, 0) + blob + struct.pack(">H", len(name)) + name.encode()
+                index = b"DIRC" + struct.pack(">II", 2, 1) + entry + bytes(8 - len(entry) % 8)
+                (self.repository / ".git" / "index").write_bytes(index + hashlib.sha1(index).digest())
+                status, _, error = self.run_in(self.repository, "watch", "--on", "box", "--send", "--detach", "--", "true")
+                self.assertEqual(status, 1, error)
+                self.assertNotIn("Traceback", error)
+                self.assertEqual(list(self.place.path.glob("runs.db.machines/*/tree.tar.gz")), [], error)
+
     def environment_of(self, name):
         with contextlib.closing(sqlite3.connect(self.place.database)) as database:
             ((text,),) = database.execute("SELECT environment FROM runs WHERE name = ?", (name,)).fetchall()
@@ -204,8 +229,18 @@ class StrangeRepository(unittest.TestCase):
         (strange / ".git").unlink()
         (strange / ".git").symlink_to(private / ".git")
         self.assertIsNone(self.commit_of_gate(strange))
-        # A bare repository within a checkout is a folder like any other.
+        # A folder that has another repository's parts.
         (strange / ".git").unlink()
+        (strange / ".git").mkdir()
+        (strange / ".git" / "HEAD").write_text((private / ".git" / "HEAD").read_text())
+        (strange / ".git" / "commondir").write_text(f"{private / '.git'}\n")
+        self.assertIsNone(self.commit_of_gate(strange))
+        (strange / ".git" / "commondir").unlink()
+        for part in ("objects", "refs"):
+            (strange / ".git" / part).symlink_to(private / ".git" / part)
+        self.assertIsNone(self.commit_of_gate(strange))
+        shutil.rmtree(strange / ".git")
+        # A bare repository within a checkout is a folder like any other.
         self.git("init", "-q", "--bare", folder=strange)
         self.git("config", "core.fsmonitor", self.script, folder=strange)
         self.git("config", "core.bare", "false", folder=strange)

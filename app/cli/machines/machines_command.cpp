@@ -243,7 +243,7 @@ int adopt(const MachinesFlags& flags, const CommonOptions& common) {
   if (!flags.setup.is_agreed && ::isatty(STDIN_FILENO) != 1)
     throw UsageError("--yes is needed to adopt " + harmless(flags.alias));
   if (!flags.setup.is_agreed && !agrees("Adopt " + harmless(flags.alias) + "?")) return exit_failed;
-  const Machine machine = store.machines().adopt(flags.alias);
+  const Machine machine = store.machines().adopt(*found);
   if (common.json) print(Json::array({machine_json(machine, {})}));
   std::cerr << "stepladder: " << machine.alias.text() << " is yours; `stepladder machines follow` takes in its runs\n";
   return exit_done;

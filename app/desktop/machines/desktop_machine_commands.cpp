@@ -48,7 +48,7 @@ void DesktopApp::execute(const RemoveMachine& remove) {
 }
 
 void DesktopApp::execute(const AdoptMachine& adopt) {
-  if (machines_) machines_->adopt(adopt.alias);
+  if (machines_) machines_->adopt(adopt.shown);
 }
 
 void DesktopApp::execute(const AskMachine& ask) {

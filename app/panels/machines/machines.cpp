@@ -278,7 +278,7 @@ void draw_machine_in_file(State& state, const MachineInFile& machine, Commands& 
   ImGui::SameLine(right - buttons);
   if (is_asking) {
     if (quiet_button("Really adopt")) {
-      commands.push_back(AdoptMachine{machine.alias});
+      commands.push_back(AdoptMachine{machine});
       state.adopting.clear();
     }
     mark("machines.adopt.really");

@@ -52,6 +52,15 @@ bool take(const Json& json, const char* name, Text& into) {
   return text.has_value();
 }
 
+// What following a run needs of its request: neither command, environment, folder nor Slurm's values.
+std::string to_follow(const std::string& request) {
+  const Json asked = parsed(request);
+  Json kept = Json::object();
+  for (const char* name : {"name", "here", "repeats"})
+    if (const auto found = asked.find(name); found != asked.end()) kept[name] = *found;
+  return dumped(kept);
+}
+
 Order order_of(const Machine& machine) {
   const SlurmRequest& slurm = machine.slurm;
   return {machine.alias.text(), dumped({{"alias", machine.alias.text()},
@@ -175,7 +184,8 @@ void MachineStore::remove(const MachineAlias& alias) {
 std::vector<MachineInFile> MachineStore::machines_in_file() {
   std::vector<MachineInFile> machines;
   Statement rows(project_,
-                 "SELECT alias, is_local, folder, program, uses_slurm, partition, account, time_limit FROM machines");
+                 "SELECT alias, is_local, folder, program, uses_slurm, partition, account, time_limit, gpus, nodes, "
+                 "tasks_per_node FROM machines");
   while (rows.step()) {
     if (orders_.find(order_kind::machine, rows.text(0))) continue;
     machines.push_back({.alias = rows.text(0),
@@ -184,60 +194,56 @@ std::vector<MachineInFile> MachineStore::machines_in_file() {
                         .partition = rows.text(5),
                         .account = rows.text(6),
                         .time = rows.text(7),
+                        .gpus = std::clamp<std::int64_t>(rows.integer(8), 0, 64),
+                        .nodes = std::clamp<std::int64_t>(rows.integer(9), 0, 4096),
+                        .tasks_per_node = std::clamp<std::int64_t>(rows.integer(10), 0, 64),
                         .is_local = rows.integer(1) != 0,
                         .uses_slurm = rows.integer(4) != 0});
     Statement runs(project_,
-                   "SELECT uid, kind, name, request, is_started FROM far_runs WHERE alias = ? AND is_over = 0 ORDER BY "
-                   "asked_at, uid");
+                   "SELECT uid, kind, name, request, sent, is_started FROM far_runs WHERE alias = ? AND is_over = 0 "
+                   "ORDER BY asked_at, uid");
     runs.bind(rows.text(0));
     while (runs.step())
       machines.back().open_runs.push_back(
-          {runs.text(0), runs.text(1), runs.text(2), runs.text(3), runs.integer(4) != 0});
+          {runs.text(0), runs.text(1), runs.text(2), runs.text(3), runs.text(4), runs.integer(5) != 0});
   }
   std::sort(machines.begin(), machines.end(),
             [](const MachineInFile& a, const MachineInFile& b) { return naturally_before(a.alias, b.alias); });
   return machines;
 }
 
-Machine MachineStore::adopt(const std::string& alias) {
-  Statement row(
-      project_,
-      "SELECT is_local, folder, program, uses_slurm, partition, account, time_limit, gpus, nodes, tasks_per_node, "
-      "added_at FROM machines WHERE alias = ?");
-  row.bind(alias);
-  if (!row.step()) throw StorageError("the project has no machine of this name");
+Machine MachineStore::adopt(const MachineInFile& shown) {
+  const std::vector<MachineInFile> now = machines_in_file();
+  if (std::find(now.begin(), now.end(), shown) == now.end())
+    throw StorageError("the project's file says something else of the machine by now: look at it again");
   const auto checked = [&]<class Text>(Text& into, const std::string& text) {
     if (const std::string why = Text::refused(text); !why.empty())
       throw StorageError("the machine can't be adopted: " + why);
     into = *Text::from(text);
   };
-  Machine machine{.is_local = row.integer(0) != 0, .uses_slurm = row.integer(3) != 0, .added_at = row.real(10)};
-  checked(machine.alias, alias);
-  checked(machine.folder, row.text(1));
-  checked(machine.program, row.text(2));
-  checked(machine.slurm.partition, row.text(4));
-  checked(machine.slurm.account, row.text(5));
-  checked(machine.slurm.time, row.text(6));
-  machine.slurm.gpus = std::clamp<std::int64_t>(row.integer(7), 0, 64);
-  machine.slurm.nodes = std::clamp<std::int64_t>(row.integer(8), 0, 4096);
-  machine.slurm.tasks_per_node = std::clamp<std::int64_t>(row.integer(9), 0, 64);
-  Statement runs(project_,
-                 "SELECT uid, kind, name, request, sent, state, asked_at FROM far_runs WHERE alias = ? AND is_started "
-                 "<> 0 AND is_over = 0");
-  runs.bind(alias);
+  Machine machine{.is_local = shown.is_local, .uses_slurm = shown.uses_slurm, .added_at = unix_now()};
+  checked(machine.alias, shown.alias);
+  checked(machine.folder, shown.folder);
+  checked(machine.program, shown.program);
+  checked(machine.slurm.partition, shown.partition);
+  checked(machine.slurm.account, shown.account);
+  checked(machine.slurm.time, shown.time);
+  machine.slurm.gpus = shown.gpus;
+  machine.slurm.nodes = shown.nodes;
+  machine.slurm.tasks_per_node = shown.tasks_per_node;
   std::vector<Order> started;
-  while (runs.step()) {
-    const auto uid = Uid::from(runs.text(0));
-    if (!uid) continue;
+  for (const MachineInFile::Started& run : shown.open_runs) {
+    const auto uid = Uid::from(run.uid);
+    if (!uid || !run.is_started) continue;
+    const std::string request = to_follow(run.request);
     started.push_back(order_of({.uid = *uid,
                                 .alias = machine.alias,
-                                .kind = runs.text(1),
-                                .name = runs.text(2),
-                                .request = flat(runs.text(3)),
-                                .shown = flat(runs.text(3)),
-                                .sent = flat(runs.text(4)),
-                                .state = flat(runs.text(5)),
-                                .asked_at = runs.real(6),
+                                .kind = run.kind,
+                                .name = bounded(run.name, longest_name),
+                                .request = request,
+                                .shown = request,
+                                .sent = flat(run.sent),
+                                .asked_at = unix_now(),
                                 .is_started = true}));
   }
   orders_.put(order_kind::far_run, started);

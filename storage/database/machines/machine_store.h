@@ -70,14 +70,17 @@ struct FarPlace {
 // earlier version wrote it. Texts to show; nothing connects to it.
 struct MachineInFile {
   std::string alias, folder, program, partition, account, time;
+  std::int64_t gpus = 0, nodes = 0, tasks_per_node = 0;
   bool is_local = false;
   bool uses_slurm = false;
   struct Started {
     std::string uid, kind, name;
-    std::string request;  // JSON
+    std::string request, sent;  // JSON
     bool is_started = false;
+    bool operator==(const Started&) const = default;
   };
   std::vector<Started> open_runs;  // not over, oldest first
+  bool operator==(const MachineInFile&) const = default;
 };
 
 Uid new_uid();  // random
@@ -94,9 +97,10 @@ class MachineStore {
   void remove(const MachineAlias& alias);
 
   std::vector<MachineInFile> machines_in_file();  // by alias
-  // Makes it one of the user's machines, with what has been started there, which is then followed. What wasn't started
-  // stays history. Throws StorageError, with the reason, if a value isn't allowed.
-  Machine adopt(const std::string& alias);
+  // Makes it one of the user's machines, with what has been started there, which is then followed: nothing of a request
+  // is kept that could be carried out. What wasn't started stays history. Throws StorageError, with the reason, if a
+  // value isn't allowed, or the file has something else by now than the user was shown.
+  Machine adopt(const MachineInFile& shown);
 
   // What the link to it has found out.
   void heard(const MachineAlias& alias, double at, const std::string& facts);  // empty facts: as they were

@@ -34,8 +34,18 @@ Database* OrderBook::opened(bool creates) {
     if (!creates && !fs::exists(file_, error)) return nullptr;
     fs::create_directories(file_.parent_path().parent_path(), error);
     make_own_folder(file_.parent_path());  // if it can't, opening the file says why
-    // Without a write-ahead log: a home may be on NFS, where only SQLite's rollback journal works for several machines.
-    database_ = std::make_unique<Database>(file_, Database::Mode::read_write);
+    try {
+      // Without a write-ahead log: a home may be on NFS, where only SQLite's rollback journal works for several
+      // machines.
+      database_ = std::make_unique<Database>(file_, Database::Mode::read_write);
+      database_->execute(schema);
+    } catch (const StorageError& problem) {
+      database_.reset();
+      throw StorageError("the book of your orders, which machines and trainings are asked from, can't be used: " +
+                         std::string(problem.what()) +
+                         ". If it is damaged, move it away; then add or adopt your machines again");
+    }
+    return database_.get();
   }
   database_->execute(schema);
   return database_.get();

@@ -17,27 +17,34 @@ ProjectOrders::ProjectOrders(Database& project)
 std::string ProjectOrders::place() {
   Statement row(project_, "SELECT value FROM settings WHERE key = 'project_id'");
   const auto id = row.step() ? Uid::from(row.text(0)) : std::nullopt;
-  return id ? id->text() + " " + path_ : "";
+  const bool has_path = project_.file().empty() || !path_.empty();
+  return id && has_path ? id->text() + " " + path_ : "";
 }
 
 std::optional<std::string> ProjectOrders::find(const std::string& kind, const std::string& subject) {
-  return book_.find(kind, place(), subject);
+  const std::string here = place();
+  return here.empty() ? std::nullopt : book_.find(kind, here, subject);
 }
 
 std::vector<Order> ProjectOrders::all(const std::string& kind) {
-  return book_.all(kind, place());
+  const std::string here = place();
+  return here.empty() ? std::vector<Order>() : book_.all(kind, here);
 }
 
 void ProjectOrders::put(const std::string& kind, const std::vector<Order>& orders) {
-  if (place().empty())
-    Statement(project_, "INSERT OR REPLACE INTO settings (key, value) VALUES ('project_id', ?)")
-        .bind(random_uid())
-        .run();
-  book_.put(kind, place(), orders);
+  if (place().empty()) {
+    Transaction both(project_);
+    Statement(project_, "DELETE FROM settings WHERE key = 'project_id'").run();
+    Statement(project_, "INSERT INTO settings (key, value) VALUES ('project_id', ?)").bind(random_uid()).run();
+    both.commit();
+  }
+  const std::string here = place();  // files without a place would share their orders
+  if (here.empty()) throw StorageError(project_.file().string() + " has no id of its own: its settings are damaged");
+  book_.put(kind, here, orders);
 }
 
 void ProjectOrders::remove(const std::string& kind, const std::string& subject) {
-  book_.remove(kind, place(), subject);
+  if (const std::string here = place(); !here.empty()) book_.remove(kind, here, subject);
 }
 
 }  // namespace stepladder

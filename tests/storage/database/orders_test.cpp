@@ -52,7 +52,7 @@ TEST_F(OrdersOfAProject, RowsOfAStrangerAreHistory) {
   EXPECT_EQ(machines[0].folder, "/tmp/$(id)");
   ASSERT_EQ(machines[0].open_runs.size(), 1u);
   EXPECT_EQ(machines[0].open_runs[0].uid, "/home/me/Documents");
-  EXPECT_NE(complaint<StorageError>([&] { store.machines().adopt("here"); }).find("a machine's folder has only"),
+  EXPECT_NE(complaint<StorageError>([&] { store.machines().adopt(machines[0]); }).find("a machine's folder has only"),
             std::string::npos);
   EXPECT_FALSE(fs::exists(folder_ / "state")) << "reading creates no order book";
 }
@@ -82,18 +82,32 @@ TEST_F(OrdersOfAProject, BelongToTheFileAndItsPlace) {
 TEST_F(OrdersOfAProject, AdoptingFollowsWhatWasStartedAndStartsNothing) {
   RunStore store = RunStore::open(file_);
   const std::string uid = new_uid().text();
-  as_stranger(file_,
-              "INSERT INTO machines (alias, folder, partition, added_at) VALUES ('box', '~/x', 'gpu', 1);"
-              "INSERT INTO far_runs (uid, alias, kind, name, request, asked_at, is_started, is_over) VALUES ('" +
-                  uid + "', 'box', 'watch', 'n', '{}', 1, 1, 0), ('" + new_uid().text() +
-                  "', 'box', 'watch', 'n', '{}', 1, 0, 0), ('../x', 'box', 'watch', 'n', '{}', 1, 1, 0)");
-  EXPECT_EQ(store.machines().adopt("box").slurm.partition.text(), "gpu");
+  as_stranger(
+      file_,
+      "INSERT INTO machines (alias, folder, partition, added_at) VALUES ('box', '~/x', 'gpu', 1);"
+      "INSERT INTO far_runs (uid, alias, kind, name, request, asked_at, is_started, is_over) VALUES ('" +
+          uid + "', 'box', 'watch', 'n', '{\"name\":\"n\",\"env\":{\"LD_PRELOAD\":\"x\"},\"number\":0}', 1, 1, 0), ('" +
+          new_uid().text() + "', 'box', 'watch', 'n', '{}', 1, 0, 0), ('../x', 'box', 'watch', 'n', '{}', 1, 1, 0)");
+  const MachineInFile shown = store.machines().machines_in_file().at(0);
+  as_stranger(file_, "UPDATE machines SET program = '/tmp/evil'");
+  EXPECT_NE(complaint<StorageError>([&] { store.machines().adopt(shown); }).find("something else"), std::string::npos);
+  as_stranger(file_, "UPDATE machines SET program = NULL");
+  EXPECT_EQ(store.machines().adopt(shown).slurm.partition.text(), "gpu");
   const std::vector<FarRun> open = store.machines().open_runs();
   ASSERT_EQ(open.size(), 1u);
   EXPECT_EQ(open[0].uid.text(), uid);
   EXPECT_TRUE(open[0].is_started);
   EXPECT_TRUE(store.machines().machines_in_file().empty());
-  EXPECT_NE(complaint<StorageError>([&] { store.machines().adopt("nobody"); }), "");
+  EXPECT_EQ(open[0].request, R"({"name":"n"})") << "nothing of it could be carried out";
+}
+
+TEST_F(OrdersOfAProject, AFileWithoutAnIdOfItsOwnHasNone) {
+  for (const char* name : {"a.db", "b.db"}) {
+    RunStore store = RunStore::open(folder_ / name);
+    as_stranger(folder_ / name, "INSERT INTO settings (key, value) VALUES ('project_id', 'nonsense')");
+    EXPECT_TRUE(store.machines().machines().empty()) << name;
+    if (name == std::string("a.db")) store.machines().save(box);
+  }
 }
 
 TEST_F(OrdersOfAProject, SecretsAreInTheOrderBookAlone) {

@@ -341,6 +341,14 @@ TEST(Strangers, AJournalThatNamesAnotherFileRemovesNothing) {
     EXPECT_TRUE(std::filesystem::exists(victim));
   }
   std::filesystem::remove(file.string() + "-journal");
+  for (const char* ending : {"-wal", "-shm", "-journal"}) {
+    const std::filesystem::path beside = file.string() + ending;
+    std::filesystem::remove(beside);
+    std::filesystem::create_hard_link(victim, beside);
+    EXPECT_NE(refusal_of_stranger(file).find("is also another file by a hard link"), std::string::npos) << ending;
+    EXPECT_EQ(std::filesystem::file_size(victim), 8u);
+    std::filesystem::remove(beside);
+  }
   std::filesystem::create_symlink(victim, file.string() + "-journal");
   EXPECT_NE(refusal_of_stranger(file).find("is not a regular file"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(victim));
