@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,17 +23,19 @@ class FolderWatch {
  private:
   using Clock = std::chrono::steady_clock;
   struct Folder {
+    std::filesystem::path path;
     std::filesystem::file_time_type changed{};
-    Clock::time_point since;  // when it was seen to have changed
+    Clock::time_point since{};  // when it was seen to have changed
     Clock::time_point next{};
-    std::vector<std::filesystem::path> inner;
+    std::vector<std::unique_ptr<Folder>> inner;  // by path
   };
 
-  void look(const std::filesystem::path& path, int depth, Clock::time_point now,
+  void look(Folder& folder, int depth, Clock::time_point now,
             const std::function<bool(const std::filesystem::path&)>& read);
+  static void list(Folder& folder);
 
   const int deepest_;
-  std::map<std::filesystem::path, Folder> folders_;
+  std::map<std::filesystem::path, Folder> roots_;
 };
 
 // After how long to look again at something that hasn't changed for so long.

@@ -74,6 +74,7 @@ void JournalFollower::add(const fs::path& given, std::optional<RunId> joined) {
   if (!is_new) return;
   std::error_code error;
   const fs::file_time_type written = fs::last_write_time(path, error);
+  group.next_look = {};
   found->second.path = path;
   found->second.grown = Clock::now() - (error ? Clock::duration::zero() : quiet_since(written));
   group.settled = false;
@@ -89,7 +90,9 @@ std::optional<fs::path> JournalFollower::joined_journal(RunStore& store, const s
 
 bool JournalFollower::take_in() {
   bool more = false;
-  for (auto& [folder, group] : groups_) more = take_in(group) || more;
+  const Clock::time_point now = Clock::now();
+  for (auto& [folder, group] : groups_)
+    if (now >= group.next_look || at_end_) more = take_in(group) || more;
   return more;
 }
 
@@ -113,6 +116,10 @@ bool JournalFollower::take_in(Group& group) {
     if (!file.drained || file.stuck_since) unread_rank = place.rank;
   }
   settle(group);
+  if (!group.settled) return more;
+  group.next_look = Clock::time_point::max();
+  for (const auto& [place, file] : group.files)
+    if (!file.is_left_out) group.next_look = std::min(group.next_look, file.next_look);
   return more;
 }
 

@@ -114,6 +114,7 @@ class JournalFollower {
     std::set<RunId> refused;  // runs that its journals name, which was reported
     nlohmann::ordered_json descriptions;
     std::int64_t values_read = 0;
+    Clock::time_point next_look{};
     bool settled = false;  // it is over, as far as its files tell
   };
   struct Piece {

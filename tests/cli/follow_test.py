@@ -356,6 +356,8 @@ class Follow(unittest.TestCase):
         writers = {"c": lambda i: f"{i},{3 / i!r}\n".encode(), "l": lambda i: json.dumps({"step": i, "loss": 3 / i}).encode() + b"\n"}
         files = {name: open(self.journals / f"{name}.{ending}", "wb", buffering=0) for name, ending in (("c", "csv"), ("l", "jsonl"))}
         files["c"].write(b"step,loss\n")
+        for file in files.values():
+            self.addCleanup(file.close)
         self.follow()
         for last in (1, 2, 5, 6, 9):
             for name, file in files.items():
@@ -379,8 +381,8 @@ class Follow(unittest.TestCase):
         self.until(lambda: len(self.rows()) == 4 and all(len(rows) == 5 for rows in self.rows().values()))
         # What a follower has no time to see under the file's own name.
         follower.send_signal(signal.SIGSTOP)
-        for file in held:
-            file.write(b"6,6.5\n7,7.5")  # the last line has no end
+        held[0].write(b"6,6.5\n7,7.5")  # the last line has no end
+        held[1].write(b"6,6.5\n7,7.5\n")
         with open(events, "ab") as file:
             file.write(event(6, "loss", 6.0) + event(7, "loss", 7.0))
         files["renamed"].rename(self.journals / "renamed.csv.1")
