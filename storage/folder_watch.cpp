@@ -13,6 +13,7 @@ constexpr int share_of_quiet = 20;
 }  // namespace
 
 std::chrono::steady_clock::duration look_again_after(std::chrono::steady_clock::duration quiet) {
+  if (quiet < coarsest_time) return {};  // it may be growing
   return std::min<std::chrono::steady_clock::duration>(quiet / share_of_quiet, rarest_look);
 }
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <streambuf>
+#include <string_view>
 #include <utility>
 
 namespace stepladder {
@@ -24,15 +25,19 @@ ssize_t read_some(int descriptor, char* to, std::size_t most, std::int64_t offse
 }  // namespace
 
 Descriptor open_regular(const std::filesystem::path& path, std::string& why) {
+  // Asked before it is opened, since opening a device may already do something; and again, since the name may change.
+  struct stat about = {};
+  if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) {
+    why = S_ISDIR(about.st_mode) ? "is a folder, not a file" : "is not a regular file";
+    return Descriptor();
+  }
   Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file) {
     why = std::string("cannot be opened: ") + std::strerror(errno);
     return file;
   }
-  struct stat about = {};
-  const bool is_known = ::fstat(file.get(), &about) == 0;
-  if (is_known && S_ISREG(about.st_mode)) return file;
-  why = is_known && S_ISDIR(about.st_mode) ? "is a folder, not a file" : "is not a regular file";
+  if (::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode)) return file;
+  why = "is not a regular file";
   return Descriptor();
 }
 
@@ -105,6 +110,41 @@ std::string RegularFile::read_at(std::int64_t offset, std::size_t most) const {
   }
   bytes.resize(filled);
   return bytes;
+}
+
+namespace {
+
+// A rollback journal may end with the name of another file, which SQLite removes after it has rolled back
+// (https://www.sqlite.org/fileformat2.html, "The Rollback Journal"; sqlite3's pager.c, readSuperJournal). Ours never
+// do, since no transaction of ours spans two files.
+bool names_another_file(const std::filesystem::path& journal) {
+  constexpr std::string_view magic("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
+  const RegularFile bytes(journal);
+  return bytes.size() >= std::ssize(magic) && bytes.read_at(bytes.size() - std::ssize(magic), magic.size()) == magic;
+}
+
+}  // namespace
+
+std::string strange_neighbour_of(const std::filesystem::path& database) {
+  for (const char* ending : {"-wal", "-shm", "-journal"}) {
+    const std::filesystem::path beside = database.string() + ending;
+    struct stat status = {};
+    if (::lstat(beside.c_str(), &status) != 0) continue;
+    const std::string remedy = "; it isn't Stepladder's: move it away, and open " + database.string() + " again";
+    if (!S_ISREG(status.st_mode)) return beside.string() + " is not a regular file" + remedy;
+    if (status.st_nlink > 1)
+      return beside.string() + " is also another file by a hard link, which opening " + database.string() +
+             " would overwrite: copy the project without its links, and open the copy";
+    if (ending == std::string_view("-journal") && names_another_file(beside))
+      return beside.string() + " would remove another file when " + database.string() + " is opened" + remedy;
+  }
+  return {};
+}
+
+bool is_hollow(const std::filesystem::path& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 && status.st_size > (std::int64_t{1} << 30) &&
+         status.st_blocks * std::int64_t{512} < status.st_size / 64;
 }
 
 }  // namespace stepladder

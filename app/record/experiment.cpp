@@ -119,6 +119,16 @@ std::vector<ExperimentRun> runs_of(const ExperimentPlan& plan, const fs::path& f
   return runs;
 }
 
+// What somebody else measured, or says so, is no run of this machine's.
+void set_aside(const MeasuredCommand& run) {
+  for (const fs::path& file : {run.state, run.log}) {
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(file, error))) continue;
+    fs::rename(file, file.string() + ".elsewhere", error);
+    if (error) throw StorageError(file.string() + " can't be set aside: " + error.message());
+  }
+}
+
 }  // namespace
 
 Experiment::Experiment(const fs::path& folder, ExperimentPlan asked, std::uint64_t seed)
@@ -142,8 +152,11 @@ Experiment::Experiment(const fs::path& folder, ExperimentPlan asked, std::uint64
   }
   for (const fs::path& made : {folder_ / ".state", baseline_folder(), candidate_folder()}) make_folder(made);
   held_.emplace(folder_ / ".state");
-  if (!found || !found->ordered) order_plan(folder_, json_of(plan_));
   runs_ = runs_of(plan_, folder_);
+  if (!found || !found->ordered) {
+    for (const ExperimentRun& run : runs_) set_aside(run.command);  // before it is ordered: then they would count
+    order_plan(folder_, json_of(plan_));
+  }
 }
 
 std::size_t Experiment::done() const {

@@ -156,7 +156,10 @@ std::optional<CommandEnd> end_of_command(const fs::path& state) {
   const auto is_number = [&](const char* key) { return json.contains(key) && json[key].is_number(); };
   if (!json.is_object() || !is_number("exit_status") || !is_number("started_at") || !is_number("wall_s"))
     throw StorageError(state.string() + " isn't the state of a run");
-  return CommandEnd{json["exit_status"].get<int>(), json["started_at"].get<double>(), json["wall_s"].get<double>()};
+  const double status = json["exit_status"].get<double>(), wall_s = json["wall_s"].get<double>();
+  if (!(status >= 0 && status <= 255) || !(wall_s >= 0 && wall_s < 1e9))
+    throw StorageError(state.string() + " has an exit status or a time that no run has");
+  return CommandEnd{static_cast<int>(status), json["started_at"].get<double>(), wall_s};
 }
 
 bool is_under_way(const MeasuredCommand& run) {

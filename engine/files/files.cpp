@@ -8,24 +8,19 @@
 #include <cstring>
 #include <utility>
 
+#include "storage/regular_file.h"
+
 namespace stepladder {
 
 InputFile::InputFile(const std::filesystem::path& path) : name_(path.string()) {
-  // Opening a pipe would wait for its writer, without O_NONBLOCK.
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) {
-    const int error = errno;
-    if (error == ENOENT) throw DataError(name_ + " does not exist");
-    throw DataError(name_ + " cannot be read: " + std::strerror(error));
-  }
-  struct stat status;
-  const bool known = ::fstat(descriptor_, &status) == 0;
-  if (known && S_ISREG(status.st_mode)) {
-    size_bytes_ = status.st_size;
-    return;
-  }
-  ::close(descriptor_);
-  throw DataError(name_ + (known && S_ISDIR(status.st_mode) ? " is a folder, not a file" : " is not a regular file"));
+  std::string why;
+  Descriptor file = open_regular(path, why);
+  struct stat status = {};
+  if (!file && errno == ENOENT && why.starts_with("cannot be opened")) throw DataError(name_ + " does not exist");
+  if (!file && why.starts_with("cannot be opened")) throw DataError(name_ + " cannot be read: " + std::strerror(errno));
+  if (!file) throw DataError(name_ + " " + why);
+  if (::fstat(file.get(), &status) == 0) size_bytes_ = status.st_size;
+  descriptor_ = file.release();
 }
 
 InputFile::~InputFile() {

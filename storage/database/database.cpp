@@ -8,13 +8,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <system_error>
 #include <thread>
 
 #include "storage/damaged_file.h"
 #include "storage/own_folder.h"
 #include "storage/records.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -115,31 +115,6 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
     ::close(created);
 }
 
-// A rollback journal beside the file may end with the name of another file, which SQLite removes after it has rolled
-// back (https://www.sqlite.org/fileformat2.html, "The Rollback Journal"; sqlite3's pager.c, readSuperJournal). Ours
-// never do, since no transaction of ours spans two files, so one that does is a stranger's.
-void refuse_strange_neighbours(const fs::path& file) {
-  const fs::path journal = file.string() + "-journal";
-  std::error_code error;
-  for (const char* ending : {"-wal", "-shm", "-journal"}) {
-    const fs::path beside = file.string() + ending;
-    if (fs::is_regular_file(fs::symlink_status(beside, error)) && fs::hard_link_count(beside, error) > 1)
-      throw StorageError(beside.string() + " is also another file by a hard link, which opening " + file.string() +
-                         " would overwrite: copy the project without its links, and open the copy");
-  }
-  const fs::file_status status = fs::symlink_status(journal, error);
-  if (!fs::exists(status)) return;
-  const std::string remedy = "; it isn't Stepladder's: move it away, and open " + file.string() + " again";
-  if (!fs::is_regular_file(status)) throw StorageError(journal.string() + " is not a regular file" + remedy);
-  constexpr std::string_view magic("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
-  std::ifstream bytes(journal, std::ios::binary | std::ios::ate);
-  std::string last(magic.size(), '\0');
-  if (!bytes || bytes.tellg() < std::streamoff(magic.size())) return;
-  bytes.seekg(-std::streamoff(magic.size()), std::ios::end);
-  if (bytes.read(last.data(), std::ssize(last)) && last == magic)
-    throw StorageError(journal.string() + " would remove another file when " + file.string() + " is opened" + remedy);
-}
-
 // With what other programs have left in the log beside it.
 std::int64_t bytes_of(const fs::path& file) {
   std::int64_t all = 0;
@@ -186,7 +161,8 @@ Database::Database(InMemory) : mode_(Mode::read_write) {
 
 Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
   refuse_what_is_no_file(file, mode);
-  if (mode != Mode::foreign) refuse_strange_neighbours(file);
+  if (mode != Mode::foreign)
+    if (const std::string why = strange_neighbour_of(file); !why.empty()) throw StorageError(why);
   // Absolute, since SQLite gives names such as ":memory:" a meaning of their own.
   const std::string address = fs::absolute(file).string();
   try {

@@ -11,7 +11,7 @@ import unittest
 from program import PATIENCE_S, TEXT, TINY, Workplace
 
 TOKENIZER = pathlib.Path(__file__).resolve().parents[1] / "data" / "tokenizer" / "tokenizer.json"
-LONG_RUN = 2_000_000  # steps: more than an opening deletes of a deletion that was killed
+LONG_RUN = 3_000_000  # steps: more than an opening deletes of a deletion that was killed
 RECIPE = [*TINY, "--data", TEXT]
 
 
@@ -147,9 +147,8 @@ class LifeCycle(unittest.TestCase):
                 return database.execute("select count(*) from steps where run_id = ?", (run,)).fetchone()[0]
 
         run = kill_a_deletion()
-        for command in (["runs"], ["show", 1]):
-            self.place.json(*command)
-        self.assertGreater(rows(run), LONG_RUN // 10)
+        self.place.json("runs")
+        self.assertGreater(rows(run), LONG_RUN // 2)
         status, _, error = self.place.run("bin")
         self.assertEqual(status, 0, error)
         self.assertIn("left 1 run half deleted", error)

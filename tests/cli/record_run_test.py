@@ -192,9 +192,13 @@ class RecordRun(unittest.TestCase):
             self.assertEqual(status, 2)
             self.assertIn("another command or folder of the candidate", err)
         # The commands, given here, are this user's own order; then the folder alone is enough.
+        for side in ("baseline", "candidate"):  # results that nobody measured here
+            for number in ("01", "02"):
+                (copy / ".state" / f"{side}-{number}.json").write_text('{"exit_status": 0, "started_at": 1.0, "wall_s": 1.0}')
         status, _, err = self.place.run("record", "run", copy, "--no-import", *begin[5:])
         self.assertEqual(status, 0, err)
-        self.assertGreater(len(self.read_calls()), len(calls))
+        self.assertEqual(len(self.read_calls()), len(calls) + 4, "all runs of both sides were made here")
+        self.assertEqual(len(list((copy / ".state").glob("*.elsewhere"))), 4)
         status, _, err = self.place.run("record", "run", copy, "--no-import")
         self.assertEqual(status, 0, err)
 

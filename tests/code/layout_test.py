@@ -27,7 +27,8 @@ ARROWS = {
     # Other trackers keep SQLite files too; this one importer file reads them through the wrapper, which is independent of our schema.
     "storage/importers/trackers/foreign_database.h": ["storage/errors.h", "storage/database/database.h"],
     "engine": ["storage/records.h", "storage/bounded_text.h", "storage/error_text.h", "storage/errors.h", "storage/thread_safety.h", "storage/contention.h",
-               "storage/checked_text.h", "storage/own_folder.h", "storage/analysis/known_stage.h", "engine"],
+               "storage/checked_text.h", "storage/own_folder.h", "storage/regular_file.h", "storage/analysis/known_stage.h",
+               "engine"],
     "engine/kernels": ["engine/kernels"],
     "app": ["storage", "engine", "app"],
     # A program of its own, static and small: neither LibTorch, SQLite nor a window.

@@ -2,6 +2,7 @@
 #include "storage/database/machines/machine_store.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "storage/bounded_text.h"
@@ -185,7 +186,7 @@ std::vector<MachineInFile> MachineStore::machines_in_file() {
   std::vector<MachineInFile> machines;
   Statement rows(project_,
                  "SELECT alias, is_local, folder, program, uses_slurm, partition, account, time_limit, gpus, nodes, "
-                 "tasks_per_node FROM machines");
+                 "tasks_per_node FROM machines LIMIT 1000");  // nobody has more; a stranger's file may
   while (rows.step()) {
     if (orders_.find(order_kind::machine, rows.text(0))) continue;
     machines.push_back({.alias = rows.text(0),
@@ -199,14 +200,16 @@ std::vector<MachineInFile> MachineStore::machines_in_file() {
                         .tasks_per_node = std::clamp<std::int64_t>(rows.integer(10), 0, 64),
                         .is_local = rows.integer(1) != 0,
                         .uses_slurm = rows.integer(4) != 0});
-    Statement runs(project_,
-                   "SELECT uid, kind, name, request, sent, is_started FROM far_runs WHERE alias = ? AND is_over = 0 "
-                   "ORDER BY asked_at, uid");
-    runs.bind(rows.text(0));
-    while (runs.step())
-      machines.back().open_runs.push_back(
-          {runs.text(0), runs.text(1), runs.text(2), runs.text(3), runs.text(4), runs.integer(5) != 0});
   }
+  Statement runs(project_,
+                 "SELECT alias, uid, kind, name, request, sent, is_started FROM far_runs WHERE is_over = 0 ORDER BY "
+                 "asked_at, uid LIMIT 10000");
+  std::map<std::string, MachineInFile*> by_alias;
+  for (MachineInFile& machine : machines) by_alias[machine.alias] = &machine;
+  while (runs.step())
+    if (const auto found = by_alias.find(runs.text(0)); found != by_alias.end())
+      found->second->open_runs.push_back(
+          {runs.text(1), runs.text(2), runs.text(3), runs.text(4), runs.text(5), runs.integer(6) != 0});
   std::sort(machines.begin(), machines.end(),
             [](const MachineInFile& a, const MachineInFile& b) { return naturally_before(a.alias, b.alias); });
   return machines;

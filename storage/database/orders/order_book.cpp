@@ -1,5 +1,8 @@
 #include "storage/database/orders/order_book.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <utility>
 
 #include "storage/database/database.h"
@@ -13,6 +16,11 @@ namespace {
 constexpr const char* schema =
     "CREATE TABLE IF NOT EXISTS orders (kind TEXT NOT NULL, place TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT "
     "NULL, PRIMARY KEY (kind, place, subject)) WITHOUT ROWID";
+
+bool is_own_file(const fs::path& file) {
+  struct stat status = {};
+  return ::stat(file.c_str(), &status) == 0 && status.st_uid == ::geteuid();
+}
 
 }  // namespace
 
@@ -34,6 +42,8 @@ Database* OrderBook::opened(bool creates) {
     if (!creates && !fs::exists(file_, error)) return nullptr;
     fs::create_directories(file_.parent_path().parent_path(), error);
     make_own_folder(file_.parent_path());  // if it can't, opening the file says why
+    if (fs::exists(file_, error) && !is_own_file(file_))
+      throw StorageError("the book of your orders " + file_.string() + " is another user's, so nothing in it counts");
     try {
       // Without a write-ahead log: a home may be on NFS, where only SQLite's rollback journal works for several
       // machines.

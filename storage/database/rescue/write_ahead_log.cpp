@@ -6,6 +6,7 @@
 
 #include "storage/database/rescue/byte_file.h"
 #include "storage/errors.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -185,6 +186,11 @@ WriteAheadLog read_once(const fs::path& database, const fs::path& log_file) {
 
 WriteAheadLog read_write_ahead_log(const fs::path& database) {
   const fs::path log_file = database.string() + "-wal";
+  if (is_hollow(log_file))
+    throw StorageError(log_file.string() +
+                       " is nearly all holes, as SQLite never writes it; it isn't Stepladder's: "
+                       "move it away, and open " +
+                       database.string() + " again");
   // While another process writes, a log may look damaged once, but not twice in the same way.
   std::int64_t lost_before = 0;
   std::string header_before;

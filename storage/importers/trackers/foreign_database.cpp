@@ -38,6 +38,8 @@ fs::path make_private_folder() {
 
 void copy_with_logs(const fs::path& file, const fs::path& target) {
   // A running program may move changes from the log into the file: copy until neither has changed.
+  for (const std::string& each : {file.string(), file.string() + logs[0], file.string() + logs[1]})
+    if (is_hollow(each)) throw ImportError("could not be copied: " + each + " is nearly all holes");
   for (int attempt = 0; attempt < 5; ++attempt) {
     std::error_code error;
     const auto before = fs::last_write_time(file, error);
@@ -65,12 +67,7 @@ ForeignDatabase::Copy::~Copy() {
 }
 
 ForeignDatabase::ForeignDatabase(const fs::path& file, Writer writer) {
-  for (const char* ending : {"-wal", "-shm", "-journal"}) {
-    std::error_code error;
-    const fs::path beside = file.string() + ending;
-    if (const fs::file_status status = fs::status(beside, error); fs::exists(status) && !fs::is_regular_file(status))
-      throw ImportError("has " + beside.filename().string() + " beside it, which is not a regular file");
-  }
+  if (const std::string why = strange_neighbour_of(file); !why.empty()) throw ImportError("can't be opened: " + why);
   if (writer == Writer::at_work)
     open_beside_writer(file);
   else if (has_log(file))

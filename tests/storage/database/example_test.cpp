@@ -76,7 +76,7 @@ TEST(Example, a_missing_or_malformed_file_is_named_and_adds_nothing) {
     return complaint<StorageError>([&] { add_example(store, folder.path()); });
   };
   EXPECT_EQ(complaint<StorageError>([&] { add_example(store, folder.path()); }),
-            file.string() + " could not be read: No such file or directory");
+            file.string() + " cannot be opened: No such file or directory");
 
   std::filesystem::create_directory(folder / "examples");
   const std::string header = "# comment\nrung,stage,title,precision,step,loss,dt_ms,tokens\n";

@@ -316,6 +316,15 @@ TEST(Opening, a_path_that_is_too_long_is_said_to_be) {
   EXPECT_FALSE(std::filesystem::exists(longer));
 }
 
+TEST(Strangers, ALogOfHolesHoldsNobodyUp) {
+  const TemporaryFolder folder;
+  make_strange_project(folder / "a.db");
+  const std::filesystem::path log = folder / "a.db-wal";
+  std::ofstream(log) << "x";
+  std::filesystem::resize_file(log, std::uintmax_t{500} << 30);
+  EXPECT_NE(refusal_of_stranger(folder / "a.db").find("nearly all holes"), std::string::npos);
+}
+
 // SQLite would remove the file that the end of such a journal names.
 TEST(Strangers, AJournalThatNamesAnotherFileRemovesNothing) {
   const TemporaryFolder folder;
