@@ -235,7 +235,8 @@ void check_explanations(const Submission& it) {
                      "=TEXT` prints the explanation in the submission" + text);
   }
   for (const auto& [id, text] : it.explanations)
-    if (std::none_of(it.claim.flags.begin(), it.claim.flags.end(), [&](const auto& flag) { return flag.id == id; }))
+    if (std::none_of(it.claim.flags.begin(), it.claim.flags.end(),
+                     [&, &named = id](const auto& flag) { return flag.id == named; }))
       throw UsageError("--explain " + id + ": the runs have no such flag");
 }
 
