@@ -14,9 +14,15 @@ Json object_of(const std::string& text) {
   return json.is_object() ? json : Json::object();
 }
 
+// At most a thousand million, so that products of two don't overflow.
+std::int64_t integer_in(const Json& value) {
+  constexpr std::int64_t largest = 1'000'000'000;
+  return std::clamp(value.get<std::int64_t>(), -largest, largest);
+}
+
 std::int64_t integer_or(const Json& object, const char* key, std::int64_t otherwise) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+  return found != object.end() && found->is_number_integer() ? integer_in(*found) : otherwise;
 }
 
 // The value of the first of `names` in the object, with or without a path in front ("model.n_layer").
@@ -24,7 +30,7 @@ std::int64_t count_of(const Json& object, std::initializer_list<std::string_view
   for (const std::string_view name : names) {
     for (const auto& [key, value] : object.items()) {
       const std::string_view last = std::string_view(key).substr(key.find_last_of("./") + 1);
-      if (last == name && value.is_number_integer()) return std::max<std::int64_t>(value.get<std::int64_t>(), 0);
+      if (last == name && value.is_number_integer()) return std::max<std::int64_t>(integer_in(value), 0);
     }
   }
   return 0;

@@ -49,21 +49,21 @@ std::vector<SystemMetrics> read_system_metrics(Database& database, RunId run, do
   Statement rows(database,
                  "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
                  "gpu_temperature_c, gpu_memory_bytes, throttle_reason, other_cores, other_gpu_load, cores, "
-                 "needed_cores FROM lanes WHERE run_id = ? AND at > ? ORDER BY at LIMIT ?");
+                 "needed_cores FROM lanes WHERE run_id = ? AND at > ? AND at <= 9e999 ORDER BY at LIMIT ?");
   rows.bind(run).bind(after).bind(most);
   std::vector<SystemMetrics> samples;
   while (rows.step()) {
     samples.push_back({.run = run,
-                       .step = rows.integer(0),
+                       .step = count_of(rows, 0),
                        .at = rows.real(1),
                        .cpu_load = rows.real(2),
                        .process_cores = rows.real(3),
-                       .resident_bytes = rows.integer(4),
+                       .resident_bytes = count_of(rows, 4),
                        .gpu_load = rows.real(5),
                        .gpu_clock_mhz = rows.real(6),
                        .gpu_power_w = rows.real(7),
                        .gpu_temperature_c = rows.real(8),
-                       .gpu_memory_bytes = rows.integer(9),
+                       .gpu_memory_bytes = count_of(rows, 9),
                        .throttle_reason = rows.text(10),
                        .contention = {.other_cores = rows.real(11),
                                       .other_gpu_load = rows.real(12),
@@ -89,7 +89,7 @@ std::vector<TextSample> read_text_samples(Database& database, RunId run) {
   rows.bind(run);
   std::vector<TextSample> samples;
   while (rows.step()) {
-    samples.push_back({.run = run, .step = rows.integer(0), .at = rows.real(1), .text = rows.text(2)});
+    samples.push_back({.run = run, .step = count_of(rows, 0), .at = rows.real(1), .text = rows.text(2)});
   }
   return samples;
 }
@@ -122,8 +122,8 @@ StepProfile read_profile(Database& database, RunId run) {
     profile.operators.push_back({.part = bounded(rows.text(0), longest_name),
                                  .name = bounded(rows.text(1), longest_name),
                                  .shapes = bounded(rows.text(2), longest_name),
-                                 .calls = rows.real(3),
-                                 .self_ms = rows.real(4),
+                                 .calls = measure_of(rows, 3),
+                                 .self_ms = measure_of(rows, 4),
                                  .flops = rows.real(5)});
   }
   return profile;

@@ -64,11 +64,11 @@ StepParts read_parts(const Statement& row) {
 
 StepRecord read_step(const Statement& row, RunId run) {
   return {.run = run,
-          .step = row.integer(0),
+          .step = row.integer(0),  // of a StepRange
           .loss = row.real(1),
           .val_loss = row.real(2),
           .dt_ms = read_scaled(row, 3, dt_scale),
-          .tokens = row.integer(4),
+          .tokens = count_of(row, 4),
           .lr = read_scaled(row, 5, lr_scale),
           .grad_norm = read_scaled(row, 6, grad_norm_scale),
           .at = read_scaled(row, 7, at_scale)};

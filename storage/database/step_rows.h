@@ -1,21 +1,24 @@
 // Rows of `steps`, written and read. Inside storage/ only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
+#include "storage/database/column_values.h"
 #include "storage/database/completion.h"
 #include "storage/database/database.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
-// Both ends are included.
+// Both ends are included. Steps beyond the largest count are another program's, and aren't read.
 struct StepRange {
-  std::int64_t first = std::numeric_limits<std::int64_t>::min();
-  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  std::int64_t first = -largest_count;
+  std::int64_t last = largest_count;
+
+  StepRange readable() const { return {std::max(first, -largest_count), std::min(last, largest_count)}; }
 };
 
 // A step that exists already moves to superseded_steps, and the newer one counts. Losses are kept to the bit, the other
@@ -32,7 +35,7 @@ class StepReader {
   enum class Parts { leave_out, read };
 
   explicit StepReader(Database& database, RunId run, StepRange range = {}, Parts parts = Parts::leave_out)
-      : database_(database), run_(run), range_(range), parts_(parts) {}
+      : database_(database), run_(run), range_(range.readable()), parts_(parts) {}
 
   struct Row {
     StepRecord step;  // the newest attempt, without its parts unless they are asked for

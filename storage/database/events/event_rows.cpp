@@ -36,7 +36,7 @@ Change change_of(Database& database, RunId run, const std::optional<ProcessIdent
   if (!left_by || !change.is_there) return change;
   Statement last(database, "SELECT max(step) FROM steps WHERE run_id = ?");
   last.bind(run);
-  if (last.step() && !last.is_null(0)) change.last_step = last.integer(0);
+  if (last.step() && !last.is_null(0)) change.last_step = count_of(last, 0);
   return change;
 }
 

@@ -155,6 +155,7 @@ std::optional<MetricRow> read_metric(Database& database, RunId run, std::string_
 
 void read_points(Database& database, RunId run, MetricId metric, StepRange range, const UsePoints& use) {
   std::vector<MetricPoint> points;
+  range = range.readable();
   do {
     points.clear();
     {

@@ -9,6 +9,7 @@
 
 #include "storage/analysis/metrics/metric_verdict.h"
 #include "storage/bounded_text.h"
+#include "storage/database/column_values.h"
 #include "storage/database/database.h"
 #include "storage/database/derived/derived.h"
 #include "storage/database/derived/overview_reading.h"
@@ -66,10 +67,10 @@ std::optional<Quantity> quantity_of(const Metric& metric) {
 
 // Of a row of metric_figures, from `column` on.
 MetricFigures figures_in(const Statement& row, int column) {
-  MetricFigures figures{.count = row.integer(column),
-                        .not_finite = row.integer(column + 1),
-                        .first_step = row.integer(column + 2),
-                        .last_step = row.integer(column + 3),
+  MetricFigures figures{.count = count_of(row, column),
+                        .not_finite = count_of(row, column + 1),
+                        .first_step = count_of(row, column + 2),
+                        .last_step = count_of(row, column + 3),
                         .first = row.real(column + 4),
                         .last = row.real(column + 5),
                         .lowest = row.real(column + 6),
@@ -136,7 +137,7 @@ void MetricStore::for_points(RunId run, const MetricRow& row, std::int64_t first
 }
 
 void MetricStore::for_points(RunId run, std::string_view name, const Use& use) {
-  for_points(run, name, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), use);
+  for_points(run, name, -largest_count, largest_count, use);
 }
 
 void MetricStore::for_points(RunId run, std::string_view name, std::int64_t first_step, std::int64_t last_step,
@@ -185,13 +186,12 @@ MadeFigures MetricStore::compute(RunId run, const MetricRow& row) {
     if (!buckets.empty())
       chunks.push_back({level, buckets.front().first_step, buckets.back().last_step, to_bytes(buckets)});
   });
-  for_points(run, row, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(),
-             [&](std::span<const MetricPoint> points) {
-               for (const MetricPoint& point : points) {
-                 figures.add(point.step, point.value);
-                 builder.add(point.step, point.value);
-               }
-             });
+  for_points(run, row, -largest_count, largest_count, [&](std::span<const MetricPoint> points) {
+    for (const MetricPoint& point : points) {
+      figures.add(point.step, point.value);
+      builder.add(point.step, point.value);
+    }
+  });
   builder.finish();
   MadeFigures made{.row = row, .figures = figures.finish(), .chunks = std::move(chunks)};
   if (made.figures.count < fewest_for_chunks) made.chunks.clear();

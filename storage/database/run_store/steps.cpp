@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "storage/database/attachment_rows.h"
+#include "storage/database/column_values.h"
 #include "storage/database/run_rows.h"
 #include "storage/database/run_store/run_store_impl.h"
 #include "storage/database/step_rows.h"
@@ -25,7 +26,7 @@ RecordedSteps RunStore::recorded_steps(RunId id) {
     rows.bind(id);
     rows.step();
     recorded.records += rows.integer(0);
-    recorded.last_step = std::max(recorded.last_step, rows.integer(1));
+    recorded.last_step = std::max(recorded.last_step, count_of(rows, 1));
   }
   return recorded;
 }

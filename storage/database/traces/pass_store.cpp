@@ -16,10 +16,10 @@ StoredPasses read_passes(const Statement& row) {
   passes.hardware = bounded(row.text(4), longest_name);
   passes.device = bounded(row.text(5), longest_name);
   passes.model = bounded(row.text(6), longest_name);
-  passes.batch = row.integer(7);
-  passes.seq = row.integer(8);
-  passes.vocab = row.integer(9);
-  passes.threads = row.integer(10);
+  passes.batch = count_of(row, 7);
+  passes.seq = count_of(row, 8);
+  passes.vocab = count_of(row, 9);
+  passes.threads = count_of(row, 10);
   passes.is_synced = row.integer(11) != 0;
   return passes;
 }
@@ -71,7 +71,7 @@ std::optional<StoredPasses> PassStore::find(std::int64_t id) {
     if (passes.rows.empty() || passes.rows.back().computation != computation ||
         passes.rows.back().precision != precision || passes.rows.back().warmup != warmup)
       passes.rows.push_back({.computation = computation, .precision = precision, .warmup = warmup, .ms = {}});
-    passes.rows.back().ms.push_back(calls.real(3));
+    passes.rows.back().ms.push_back(measure_of(calls, 3));
   }
   return passes;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "storage/database/column_values.h"
 #include "storage/database/database.h"
 #include "storage/traces/trace.h"
 
@@ -43,7 +44,7 @@ Anatomy TraceDetails::anatomy(TraceId trace) {
     AnatomyRow row{.phase = value_named(all_step_phases, rows.text(0)),
                    .part = value_named(all_model_parts, rows.text(1)),
                    .known_by = value_named(all_known_by, rows.text(3)),
-                   .ms = rows.real(4)};
+                   .ms = measure_of(rows, 4)};
     if (!rows.is_null(2)) row.block = static_cast<int>(std::clamp<std::int64_t>(rows.integer(2), 0, 100'000));
     anatomy.push_back(row);
   }

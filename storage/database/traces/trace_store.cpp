@@ -28,7 +28,7 @@ StoredTrace read_row(const Statement& row) {
   trace.profile.on_gpu = row.integer(6) != 0;
   trace.profile.has_steps = row.integer(7) != 0;
   trace.profile.ranks = static_cast<int>(row.integer(8));
-  trace.profile.slices = row.integer(9);
+  trace.profile.slices = count_of(row, 9);
   return trace;
 }
 
@@ -63,8 +63,8 @@ std::vector<TracedStep> read_steps(Database& database, TraceId id) {
     places[{rows.integer(0), rows.integer(1)}] = steps.size();
     steps.push_back({.rank = static_cast<int>(rows.integer(0)),
                      .step = rows.integer(1),
-                     .start_ms = rows.real(2),
-                     .dt_ms = rows.real(3)});
+                     .start_ms = measure_of(rows, 2),
+                     .dt_ms = measure_of(rows, 3)});
   }
   Statement kinds(database, "SELECT rank, step, kind, ms, busy_ms FROM trace_kinds WHERE trace_id = ?");
   kinds.bind(id);
@@ -74,8 +74,8 @@ std::vector<TracedStep> read_steps(Database& database, TraceId id) {
     const auto kind = std::find_if(all_operator_kinds.begin(), all_operator_kinds.end(),
                                    [&](OperatorKind each) { return to_string(each) == name; });
     if (step == places.end() || kind == all_operator_kinds.end()) continue;
-    steps[step->second].ms[static_cast<std::size_t>(*kind)] = kinds.real(3);
-    steps[step->second].busy_ms[static_cast<std::size_t>(*kind)] = kinds.real(4);
+    steps[step->second].ms[static_cast<std::size_t>(*kind)] = measure_of(kinds, 3);
+    steps[step->second].busy_ms[static_cast<std::size_t>(*kind)] = measure_of(kinds, 4);
   }
   return steps;
 }
@@ -91,10 +91,10 @@ std::vector<TracedOperator> read_operators(Database& database, TraceId id) {
     operators.push_back({.time = {.part = bounded(rows.text(0), longest_name),
                                   .name = bounded(rows.text(1), longest_name),
                                   .shapes = bounded(rows.text(2), longest_name),
-                                  .calls = rows.real(4),
-                                  .self_ms = rows.real(5),
+                                  .calls = measure_of(rows, 4),
+                                  .self_ms = measure_of(rows, 5),
                                   .flops = rows.real(7)},
-                         .busy_ms = rows.real(6),
+                         .busy_ms = measure_of(rows, 6),
                          .launcher = bounded(rows.text(3), longest_name),
                          .bytes = rows.real(8)});
   }

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "../temporary_folder.h"
+#include "storage/analysis/recipe_facts.h"
 #include "storage/database/run_store.h"
 #include "storage/database/schema.h"
 #include "storage/database/schema_check.h"
@@ -220,6 +221,58 @@ TEST(Strangers, a_definition_is_compared_without_what_does_not_count) {
   EXPECT_NE(normalised_definition("CREATE TABLE t (a b)"), normalised_definition("CREATE TABLE t (ab)"));
   EXPECT_NE(normalised_definition("CREATE TABLE t (a DEFAULT 'x')"),
             normalised_definition("CREATE TABLE t (a DEFAULT x)"));
+}
+
+TEST(Strangers, counts_and_steps_beyond_any_real_one_are_bounded) {
+  const TemporaryFolder folder;
+  const auto file = folder / "f.db";
+  make_strange_project(file);
+  as_stranger(
+      file,
+      "INSERT INTO steps (run_id, step, loss) VALUES (1, 9223372036854775807, 1), (1, -9223372036854775807, 1), "
+      "(1, 1000000000000000, 1); UPDATE runs SET planned_steps = 9223372036854775807, tokens_per_step = "
+      "-9223372036854775808; UPDATE summaries SET last_step = 9223372036854775807, steps = 9223372036854775807");
+  RunStore store = RunStore::open(file);
+  const stepladder::Run run = store.existing_run(1);
+  EXPECT_EQ(run.planned_steps, 1'000'000'000'000'000);
+  EXPECT_EQ(run.tokens_per_step, -1'000'000'000'000'000);
+  EXPECT_EQ(store.series(1).step, (std::vector<std::int64_t>{1, 1'000'000'000'000'000}));
+  EXPECT_EQ(store.summary(run).last_step, 1'000'000'000'000'000);
+  EXPECT_EQ(store.excerpt(1, 10).step.front(), 1);
+  EXPECT_EQ(store.recorded_steps(1).last_step, 1'000'000'000'000'000);
+}
+
+TEST(Strangers, numbers_of_a_recipe_are_bounded) {
+  const stepladder::Run run{
+      .recipe = R"({"batch":9223372036854775807,"heads":9223372036854775807,"devices":-9223372036854775808})"};
+  const RecipeFacts facts = recipe_facts(run);
+  EXPECT_EQ(facts.batch * facts.heads, 1'000'000'000'000'000'000);
+  EXPECT_EQ(facts.devices, 1);
+}
+
+TEST(Strangers, texts_in_the_place_of_times_end_a_reading) {
+  const TemporaryFolder folder;
+  const auto file = folder / "f.db";
+  make_strange_project(file);
+  as_stranger(file,
+              "INSERT INTO lanes (run_id, at, step) VALUES (1, 1.0, 1), (1, 'x', 2); "
+              "DELETE FROM summaries");
+  RunStore store = RunStore::open(file);
+  EXPECT_EQ(store.system_metrics(1).size(), 1u);
+  EXPECT_EQ(store.summary(store.existing_run(1)).steps, 1);
+}
+
+TEST(Strangers, what_no_measurement_gives_is_0_where_a_time_must_be) {
+  const TemporaryFolder folder;
+  const auto file = folder / "f.db";
+  make_strange_project(file);
+  as_stranger(
+      file,
+      "INSERT INTO profiles VALUES (1, 1.0, 1); INSERT INTO operators (run_id, part, name, shapes, calls, self_ms) "
+      "VALUES (1, '', 'a', '', 1, 9e999), (1, '', 'b', '', 1, 2), (1, '', 'c', '', 'x', -9e999)");
+  const StepProfile profile = RunStore::open(file).profile(1);
+  ASSERT_EQ(profile.operators.size(), 3u);
+  for (const OperatorTime& each : profile.operators) EXPECT_EQ(each.self_ms, each.name == "b" ? 2 : 0) << each.name;
 }
 
 // Twenty pages, each of which names the next one a hundred times: 100^20 rows.
