@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
+#include <span>
 
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
@@ -51,9 +52,12 @@ TargetReached find_target(RunStore& store, const ComparedRun& run, double target
   const Summary& summary = run.loaded.summary;
   if (!run.loaded.is_excerpt()) return reach(run.loaded.series, of.tokens_per_step, target_loss);
   TargetSearch search(of.tokens_per_step, target_loss, !is_missing(summary.val_loss_last));
-  const std::int64_t at_once = longest_excerpt * steps_apart(summary);
-  for (std::int64_t first = summary.first_step; first <= summary.last_step && !search.found(); first += at_once)
-    search.add(store.series(of.id, first, first + at_once - 1));
+  store.for_steps(of.id, [&](std::span<const StepRecord> steps) {
+    if (search.found()) return;
+    Series piece;
+    for (const StepRecord& step : steps) piece.append(step);
+    search.add(piece);
+  });
   return search.reached();
 }
 
@@ -272,7 +276,7 @@ std::string compare_table(const Comparisons& compared) {
     if (comparison.batch) notes += who + "batch: " + comparison.batch->sentence + "\n";
     if (comparison.break_even_steps > 0)
       notes += who + "setup: " + milliseconds_text(loaded.run.setup_ms) + " before the first step pays off after " +
-               grouped(static_cast<std::int64_t>(comparison.break_even_steps)) + " steps\n";
+               wording::grouped(comparison.break_even_steps) + " steps\n";
     notes += flag_notes(judgement, who);
   }
   return table(rows, {true, false, true, true, true, true, false, false, false}) + (notes.empty() ? "" : "\n" + notes);

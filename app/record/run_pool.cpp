@@ -1,9 +1,8 @@
 #include "app/record/run_pool.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/excerpt.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -22,19 +21,16 @@ SpeedrunLog speedrun_log_of(RunStore& store, const Run& run) {
   log.scheduled_steps = run.planned_steps;
   log.seed = seed_of(run);
   if (!run.hardware.empty()) log.gpus.push_back(run.hardware);
-  if (!is_missing(run.started_at)) log.started_at_s = static_cast<std::int64_t>(run.started_at);
+  if (!is_missing(run.started_at)) log.started_at_s = wording::whole(run.started_at);
 
-  const Summary summary = store.summary(run);
   double time_ms = 0;
-  for (std::int64_t first = summary.first_step; first <= summary.last_step && summary.steps > 0;
-       first += longest_excerpt) {
-    const Series piece = store.series(run.id, first, std::min(summary.last_step, first + longest_excerpt - 1));
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-      time_ms = is_missing(time_ms) || is_missing(piece.dt_ms[i]) ? missing : time_ms + piece.dt_ms[i];
-      log.last_step = piece.step[i];
-      if (!is_missing(piece.val_loss[i])) log.evaluations.push_back({piece.step[i], piece.val_loss[i], time_ms});
+  store.for_steps(run.id, [&](std::span<const StepRecord> steps) {
+    for (const StepRecord& step : steps) {
+      time_ms = is_missing(time_ms) || is_missing(step.dt_ms) ? missing : time_ms + step.dt_ms;
+      log.last_step = step.step;
+      if (!is_missing(step.val_loss)) log.evaluations.push_back({step.step, step.val_loss, time_ms});
     }
-  }
+  });
   if (run.status != RunStatus::finished) {
     log.problem = "is " + std::string(to_string(run.status)) + ", not finished";
   } else if (log.evaluations.empty()) {

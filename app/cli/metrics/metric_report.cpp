@@ -78,10 +78,11 @@ void write_tall(RunStore& store, std::span<const Run> runs, const Sink& sink) {
   if (!text.empty()) sink(text);
 }
 
-// The rows of some thousand steps at a time, so that runs of any length take little memory.
+// The rows of some thousand steps at a time, so that runs of any length take little memory; where none are logged, of
+// more and more steps.
 void write_wide_rows(RunStore& store, const Run& run, const std::vector<std::string>& names, const Sink& sink) {
   constexpr std::int64_t values_at_once = 1 << 22;
-  const std::int64_t steps_at_once = std::clamp<std::int64_t>(values_at_once / std::ssize(names), 1, 8192);
+  const std::int64_t fewest_at_once = std::clamp<std::int64_t>(values_at_once / std::ssize(names), 1, 8192);
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = std::numeric_limits<std::int64_t>::min();
   for (const std::string& name : names) {
@@ -90,10 +91,10 @@ void write_wide_rows(RunStore& store, const Run& run, const std::vector<std::str
     first = std::min(first, found->figures.first_step);
     last = std::max(last, found->figures.last_step);
   }
-  for (std::int64_t begin = first; begin <= last && begin >= first; begin += steps_at_once) {
+  for (std::int64_t begin = first, at_once = fewest_at_once; begin <= last;) {
     std::map<std::int64_t, std::vector<double>> rows;
     for (std::size_t column = 0; column < names.size(); ++column)
-      store.metrics().for_points(run.id, names[column], begin, begin + steps_at_once - 1, [&](auto points) {
+      store.metrics().for_points(run.id, names[column], begin, begin + at_once - 1, [&](auto points) {
         for (const MetricPoint& point : points) {
           std::vector<double>& row = rows[point.step];
           row.resize(names.size(), missing);
@@ -107,6 +108,8 @@ void write_wide_rows(RunStore& store, const Run& run, const std::vector<std::str
       text += "\n";
     }
     sink(text);
+    begin += at_once;
+    at_once = rows.empty() ? 2 * at_once : fewest_at_once;
   }
 }
 
