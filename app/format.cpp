@@ -23,6 +23,7 @@ std::string print(const char* format, double value) {
 // Three significant digits without an exponent, for values from 0.001 to 999.
 std::string three_digits(double value) {
   const double size = std::fabs(value);
+  if (size >= 1e15) return print("%.3g", value);
   return print(size >= 99.95 ? "%.0f" : size >= 9.995 ? "%.1f" : "%.2f", value);
 }
 
@@ -106,7 +107,7 @@ std::string metric_text(double value) {
 
 std::string duration_text(double seconds) {
   if (auto words = not_a_number(seconds); !words.empty()) return words;
-  const auto whole = static_cast<long long>(std::llround(seconds));
+  const long long whole = wording::whole(seconds);
   std::array<char, 64> text{};
   if (whole < 60) {
     std::snprintf(text.data(), text.size(), "%lld s", whole);
@@ -125,7 +126,7 @@ std::string bytes_text(double bytes) {
 }
 
 std::string ms_figure(double ms, double whole_ms) {
-  if (whole_ms >= 1000) return grouped(std::llround(ms));
+  if (whole_ms >= 1000) return wording::grouped(ms);
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), whole_ms >= 100 ? "%.1f" : "%.2f", ms);
   return text.data();
@@ -189,9 +190,9 @@ std::string harmless(std::string text) {
 
 std::string local_time_text(double unix_seconds) {
   if (is_missing(unix_seconds)) return "-";
-  const auto time = static_cast<std::time_t>(unix_seconds);
+  const std::time_t time = wording::whole(unix_seconds);
   std::tm local{};
-  localtime_r(&time, &local);
+  if (!localtime_r(&time, &local)) return "-";  // no clock has shown it
   std::array<char, 32> text{};
   std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M", &local);
   return text.data();

@@ -2,21 +2,32 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
+#include <limits>
 
 #include "storage/records.h"
 
 namespace stepladder::wording {
 
+std::int64_t whole(double value) {
+  constexpr double beyond = 0x1p63;
+  if (std::isnan(value)) return 0;
+  if (value >= beyond) return std::numeric_limits<std::int64_t>::max();
+  return value < -beyond ? std::numeric_limits<std::int64_t>::min() : std::llround(value);
+}
+
 std::string grouped(std::int64_t value) {
-  std::string text = std::to_string(std::abs(value));
+  const auto size = static_cast<std::uint64_t>(value);
+  std::string text = std::to_string(value < 0 ? -size : size);
   for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
     text.insert(static_cast<std::size_t>(at), ",");
   return (value < 0 ? "-" : "") + text;
 }
 
 std::string grouped(double value) {
-  return grouped(static_cast<std::int64_t>(std::llround(value)));
+  if (std::abs(value) < 1e15) return grouped(whole(value));
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.4g", value);
+  return buffer;
 }
 
 std::string figure(double value) {

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "app/run_json.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -66,7 +67,11 @@ class Layout {
   std::vector<Track> tracks;         // number - 1
 
  private:
-  static std::int64_t start_of(const PlacedStep& step) { return std::llround(step.start_ms * 1e6); }
+  // Within thirty years, so that sums with a step's own times don't overflow.
+  static std::int64_t start_of(const PlacedStep& step) {
+    constexpr double farthest_ms = 1e12;
+    return wording::whole(std::clamp(step.start_ms, -farthest_ms, farthest_ms) * 1e6);
+  }
 
   // Kernels that run beside each other on one stream need tracks of their own: slices of a track nest.
   int track_of(const StepSlices& step, const SliceRow& row) {

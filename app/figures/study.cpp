@@ -77,7 +77,7 @@ std::string text_in(const Json& object, const char* key) {
 }
 
 std::string tflops_text(double value) {
-  return value >= 999.5 ? grouped(std::llround(value)) : compact(value);
+  return value >= 999.5 ? wording::grouped(value) : compact(value);
 }
 
 std::string plural(std::size_t count, const std::string& what) {

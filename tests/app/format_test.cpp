@@ -35,6 +35,17 @@ TEST(Format, WhatIsNotKnownIsADashAndWhatIsNotANumberSaysSo) {
   EXPECT_EQ(local_time_text(missing), "-");
 }
 
+TEST(Format, NumbersBeyondAllMeasurementsStayNumbers) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  EXPECT_EQ(grouped(Limits::min()), "-9,223,372,036,854,775,808");
+  EXPECT_EQ(wording::grouped(1e300), "1e+300");
+  EXPECT_EQ(milliseconds_text(1e300), "1e+297 s");
+  EXPECT_EQ(local_time_text(1e300), "-");
+  EXPECT_EQ(local_time_text(-std::numeric_limits<double>::infinity()), "-");
+  EXPECT_EQ(duration_text(1e300), "2562047788015215 h 30 min");
+  EXPECT_EQ(wording::whole(-1e300), Limits::min());
+}
+
 TEST(Format, AxisLabelsTellTheirNeighboursApart) {
   EXPECT_EQ(axis_text(0.0, 10), "0");
   EXPECT_EQ(axis_text(-0.0, 10), "0");
