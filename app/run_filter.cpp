@@ -20,7 +20,8 @@ std::string lower_case(std::string text) {
 }
 
 std::string plain_text(const Json& value) {
-  return lower_case(value.is_string() ? value.get<std::string>() : value.dump());
+  return lower_case(value.is_string() ? value.get<std::string>()
+                                      : value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::optional<double> as_number(const std::string& text) {

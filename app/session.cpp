@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "app/continued_ladder.h"
@@ -11,6 +10,7 @@
 #include "engine/files/run_checkpoints.h"
 #include "engine/preparation.h"
 #include "engine/stage.h"
+#include "storage/analysis/machines/run_place.h"
 
 namespace stepladder {
 namespace {
@@ -312,10 +312,9 @@ void Session::refuse_others(const std::vector<Run>& runs, const std::string& wha
   std::vector<Run> others;
   for (const Run& run : runs) {
     if (store_.following().is_followed(run.id)) {
-      const nlohmann::json environment = nlohmann::json::parse(run.environment, nullptr, false);
-      const std::string host = environment.is_object() ? environment.value("host", "") : "";
+      const std::vector<std::string> hosts = place_of(run).hosts;
       throw RecipeError(what, "run " + std::to_string(run.id) + " is trained elsewhere" +
-                                  (host.empty() ? "" : ", on " + host) +
+                                  (hosts.empty() ? "" : ", on " + hosts.back()) +
                                   ", and its journal is followed here; continue or repeat it there");
     }
     if (!launched_.has(run)) others.push_back(run);

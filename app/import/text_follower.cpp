@@ -13,6 +13,7 @@
 #include "engine/stage.h"
 #include "storage/database/process.h"
 #include "storage/importers/journal/journal.h"
+#include "storage/importers/journal/journal_reader.h"
 #include "storage/importers/trackers/growing_store.h"
 #include "storage/regular_file.h"
 
@@ -203,8 +204,8 @@ bool TextFollower::File::begin() {
   const auto stored = store_.following().position(source_);
   stored_ = stored.value_or(FollowedSource{});
   const Json state = Json::parse(stored_.state, nullptr, false);
-  stored_events_ = state.is_object() && !anew_ ? state.value("events", std::int64_t{0}) : 0;
-  stored_hash_ = state.is_object() && !anew_ ? state.value("hash", "") : "";
+  stored_events_ = state.is_object() && !anew_ ? integer_in(state, "events") : 0;
+  stored_hash_ = state.is_object() && !anew_ ? text_in(state, "hash") : "";
   run_ = stored_.run;
   merge_until_ = state.is_object() && state.contains("ended") && run_ != 0 ? store_.recorded_steps(run_).last_step : -1;
   held_.clear();

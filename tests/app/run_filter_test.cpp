@@ -58,6 +58,11 @@ TEST(RunFilter, LooksAtTheRecipeAndAtWhatUsersSaid) {
   EXPECT_FALSE(holds("archived=true"));
 }
 
+TEST(RunFilter, TakesTagsThatAreNotUtf8) {
+  const Curation curation{.tags = {"fast", "\xff\xfe"}, .note = "\x80"};
+  EXPECT_TRUE(RunFilter("tags~fast note!=x").accepts({}, {}, {}, curation));
+}
+
 TEST(RunFilter, LooksAtValuesThatOnlyImportedRecipesHave) {
   stepladder::Run run;
   run.recipe = R"({"log_family": "csv", "batch_size": 16, "Optimizer.Name": "Muon"})";

@@ -5,6 +5,7 @@
 #include "storage/database/events/event_rows.h"
 #include "storage/database/run_rows.h"
 #include "storage/database/step_rows.h"
+#include "storage/nested_json.h"
 
 namespace stepladder {
 
@@ -12,7 +13,9 @@ std::optional<FollowedSource> FollowStore::position(std::string_view source) {
   Statement row(database_, "SELECT run_id, bytes, state FROM followed WHERE source = ?");
   row.bind(source);
   if (!row.step()) return std::nullopt;
-  return FollowedSource{row.integer(0), row.integer(1), row.text(2)};
+  FollowedSource found{row.integer(0), row.integer(1), row.text(2)};
+  if (nests_deep(found.state)) found.state.clear();  // a stranger's; what reads it recurses
+  return found;
 }
 
 void FollowStore::set_position(std::string_view source, const FollowedSource& position) {

@@ -23,11 +23,14 @@ LoggedSteps::LoggedSteps(const std::string& state, RepeatedLoss repeated) : repe
   if (const auto names = from.find("chosen"); names != from.end() && names->is_object())
     for (std::size_t role = 0; role < chosen_.size(); ++role)
       chosen_[role] = text_in(*names, std::string(to_string(static_cast<MetricRole>(role))).c_str());
+  const auto step_in = [&](const char* name) {
+    return std::clamp<std::int64_t>(integer_in(from, name, -1), -1, highest_logged_step);
+  };
   unit_ms_ = number_in(from, "unit_ms");
   timed_ = integer_in(from, "timed") != 0;
-  last_step_ = integer_in(from, "last_step", -1);
+  last_step_ = step_in("last_step");
   last_at_ = number_in(from, "last_at");
-  seen_step_ = integer_in(from, "seen_step", -1);
+  seen_step_ = step_in("seen_step");
   seen_ = number_in(from, "seen");
   lowest_ = integer_in(from, "lowest", INT64_MAX);
   highest_ = integer_in(from, "highest", -1);

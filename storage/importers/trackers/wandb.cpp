@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "storage/checksum.h"
+#include "storage/importers/journal/journal_reader.h"
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/importers/trackers/growing_store.h"
+#include "storage/importers/trackers/metric_values.h"
 #include "storage/importers/trackers/wire_reader.h"
 
 namespace stepladder {
@@ -423,7 +425,8 @@ class GrowingWandb : public GrowingStore {
       if (input.head().size() < file_header_size) return piece;  // not yet
       log.check_header();
     }
-    WandbReader reader(piece.news, from.state.is_object() ? from.state.value("next_step", std::int64_t{0}) : 0);
+    const std::int64_t next_step = from.state.is_object() ? integer_in(from.state, "next_step") : 0;
+    WandbReader reader(piece.news, std::clamp<std::int64_t>(next_step, 0, highest_logged_step));
     const std::uint64_t end = reader.read_some(log, begin, store_piece_bytes);
     piece.is_stuck = log.is_stuck();
     piece.has_ended = reader.has_ended();

@@ -213,6 +213,23 @@ TEST_F(StoreFollowing, TablesAndJsonLinesThatGrowByteByByte) {
   EXPECT_EQ(store_.metrics().points(1, "acc").size(), 42u);
 }
 
+TEST_F(StoreFollowing, AStateThatAStrangerWroteIsNone) {
+  write("table.csv", "step,train_loss\n1,4\n2,3\n");
+  const auto first = follower();
+  drain(*first);
+  first->settle();
+  ASSERT_EQ(store_.following().sources_of(1).size(), 1u);
+  const std::string source = store_.following().sources_of(1).front();
+  FollowedSource position = store_.following().position(source).value();
+  const std::string deep = R"({"events":)" + std::string(200, '[') + std::string(200, ']') + "}";
+  for (const std::string& state : {std::string(R"({"events":"x","hash":[1]})"), deep}) {
+    position.state = state;
+    store_.following().set_position(source, position);
+    follow();
+    EXPECT_EQ(store_.series(1).step, (std::vector<std::int64_t>{1, 2})) << state;
+  }
+}
+
 TEST_F(StoreFollowing, ATableThatIsWrittenAgainWithOneMoreColumnGoesOn) {
   std::string rows;
   for (int i = 1; i <= 10; ++i) rows += std::to_string(i) + "," + std::to_string(5 - 0.25 * i) + "\n";
