@@ -28,7 +28,8 @@ FigureRange with_air(Extent extent, const FigureAxis& axis, double air) {
   if (extent.low > extent.high) return axis.is_log ? FigureRange{1, 10} : FigureRange{0, 1};
   if (axis.is_log) {
     const double factor = std::max(std::pow(extent.high / extent.low, air), 1 + air);
-    return {extent.low / factor, extent.high * factor};
+    using Limits = std::numeric_limits<double>;
+    return {std::max(extent.low / factor, Limits::denorm_min()), std::min(extent.high * factor, Limits::max())};
   }
   if (axis.from_zero) extent.low = std::min(extent.low, 0.0);
   double width = extent.high - extent.low;
@@ -75,15 +76,17 @@ std::vector<Tick> linear_ticks(const FigureRange& range, int most) {
   const double scale = largest >= 1e10 ? 1e9 : largest >= 1e7 ? 1e6 : largest >= 1e4 ? 1e3 : 1;
   const char* unit = scale == 1e9 ? " G" : scale == 1e6 ? " M" : scale == 1e3 ? " k" : "";
   std::vector<Tick> list;
-  // Multiplied rather than summed, so that the hundredth tick is exact.
-  for (double i = std::ceil(range.low / step - 1e-9); i * step <= range.high + step * 1e-9; ++i) {
+  if (!(step > 0)) return list;
+  // Multiplied rather than summed, so that the hundredth tick is exact; compared in steps, since a sum may be infinite.
+  const double last = range.high / step + 1e-9;
+  for (double i = std::ceil(range.low / step - 1e-9); i <= last && std::ssize(list) <= most + 1; ++i) {
     list.push_back({i * step, tick_label(i * step, step, scale, unit)});
   }
   return list;
 }
 
 std::vector<Tick> log_ticks(const FigureRange& range, int most) {
-  const double decades = std::log10(range.high / range.low);
+  const double decades = std::log10(range.high) - std::log10(range.low);
   std::vector<Tick> list;
   const auto every = static_cast<int>(std::max(1.0, std::ceil(decades / std::max(most, 1))));
   const bool between = decades * 3 <= most;
@@ -144,7 +147,7 @@ std::vector<Tick> ticks(const FigureRange& range, bool is_log, int most) {
 }
 
 double place_of(double value, const FigureRange& range, bool is_log) {
-  if (is_log) return std::log(value / range.low) / std::log(range.high / range.low);
+  if (is_log) return (std::log(value) - std::log(range.low)) / (std::log(range.high) - std::log(range.low));
   return (value - range.low) / (range.high - range.low);
 }
 
