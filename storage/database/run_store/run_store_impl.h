@@ -25,6 +25,8 @@ struct RunStore::Impl {
   MachineStore machines{database, orders};
   std::vector<std::string> left_behind;
   std::int64_t seen_version = 0;  // of PRAGMA data_version
+  bool has_deleted_left =
+      false;  // what killed deletions left: once, since a window looks for dead runs again and again
 };
 
 }  // namespace stepladder
