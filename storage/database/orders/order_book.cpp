@@ -40,7 +40,7 @@ Database* OrderBook::opened(bool creates) {
   } else {
     std::error_code error;
     if (!creates && !fs::exists(file_, error)) return nullptr;
-    fs::create_directories(file_.parent_path().parent_path(), error);
+    make_private_folders(file_.parent_path().parent_path());
     make_own_folder(file_.parent_path());  // if it can't, opening the file says why
     if (fs::exists(file_, error) && !is_own_file(file_))
       throw StorageError("the book of your orders " + file_.string() + " is another user's, so nothing in it counts");
