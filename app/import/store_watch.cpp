@@ -9,7 +9,6 @@
 
 #include "app/import/follow_rules.h"
 #include "app/import/open_files.h"
-#include "storage/database/orders/order_book.h"
 #include "storage/importers/journal/journal.h"
 #include "storage/importers/trackers/tensorboard.h"
 #include "storage/importers/trackers/wandb.h"
@@ -35,14 +34,6 @@ double made_at(const fs::path& file) {
   struct stat about = {};
   return ::stat(file.c_str(), &about) == 0 ? static_cast<double>(about.st_mtime) : missing;
 #endif
-}
-
-constexpr const char* watch_kind = "watch";  // of orders: which stores have joined a run
-
-// What the order belongs to: this file, whatever it is a copy of.
-std::string place_of(const fs::path& database) {
-  std::error_code error;
-  return fs::weakly_canonical(database, error).string();
 }
 
 std::string joined_folder(const fs::path& journal) {
@@ -144,18 +135,29 @@ void StoreWatch::rejoin() {
   journals_ = std::make_unique<JournalFollower>(*store, FollowRequest{}, tell_);
   stores_ = std::make_unique<StoreFollower>(*store, FollowRequest{}, tell_);
   texts_ = std::make_unique<TextFollower>(*store, FollowRequest{.paths = {}, .name = name_}, tell_);
-  for (const std::string& source : store->following().sources_of(run_)) {
+  // A project may have come from elsewhere, and its rows name any file of this user's: only those are read that the
+  // program has open, or that were noted.
+  const std::vector<std::string> known = store->following().sources_of(run_);
+  const std::set<std::string> noted = known.empty() ? std::set<std::string>() : noted_sources(*store);
+  const std::map<fs::path, std::int64_t> open = known.empty() ? std::map<fs::path, std::int64_t>() : open_files();
+  const auto has_open = [&](const fs::path& path) {
+    return std::any_of(open.begin(), open.end(), [&](const auto& each) {
+      return each.first == path || each.first.parent_path() == path || each.first == path.string() + "-wal";
+    });
+  };
+  for (const std::string& source : known) {
     join();
     sources_.insert(source);
     const auto journal = JournalFollower::joined_journal(*store, source);
     const bool is_text = source.starts_with("text ");
     const fs::path path = journal ? *journal : is_text ? fs::path(source.substr(5)) : path_of_source(source);
-    if (!may_rejoin(journal ? joined_folder(*journal) : source, path)) {
+    const std::string joined = journal ? joined_folder(*journal) : source;
+    if (!noted.contains(joined) && !has_open(path)) {
       tell_(path.string() +
             " isn't read on: the program doesn't have it open, and it wasn't noted on this machine that it had");
       continue;
     }
-    joined_sources_.insert(journal ? joined_folder(*journal) : source);
+    joined_sources_.insert(joined);
     if (journal) {
       joined_journals_ = journal->parent_path();
       add_journal(*journal);
@@ -170,25 +172,25 @@ void StoreWatch::rejoin() {
   store_ = std::move(store);
 }
 
-// A project may have come from elsewhere, and its rows name any file of this user's.
-bool StoreWatch::may_rejoin(const std::string& source, const fs::path& path) {
-  for (const auto& [file, pid] : open_files())
-    if (file == path || file.parent_path() == path || file == path.string() + "-wal") return true;
+// The sources that this user's tracker has noted.
+std::set<std::string> StoreWatch::noted_sources(RunStore& store) const {
+  std::set<std::string> sources;
   try {
-    const auto noted = OrderBook().find(watch_kind, place_of(database_), uid_);
-    const Json sources = Json::parse(noted.value_or(""), nullptr, false);
-    return sources.is_array() && std::find(sources.begin(), sources.end(), Json(source)) != sources.end();
+    const Json noted = Json::parse(store.orders().find(order_kind::watch, uid_).value_or(""), nullptr, false);
+    if (!noted.is_array()) return sources;
+    for (const Json& each : noted)
+      if (each.is_string()) sources.insert(each.get<std::string>());
   } catch (const StorageError& error) {
     tell_(error.what());
-    return false;
   }
+  return sources;
 }
 
 // So that a later tracker goes on with it, also if the program has ended meanwhile.
 void StoreWatch::note_joined(const std::string& source) {
   if (!joined_sources_.insert(source).second) return;
   try {
-    OrderBook().put(watch_kind, place_of(database_), {{uid_, Json(joined_sources_).dump()}});
+    store_->orders().put(order_kind::watch, {{uid_, Json(joined_sources_).dump()}});
   } catch (const StorageError& error) {
     tell_(std::string(error.what()) + "; another tracker couldn't go on with " + source);
   }

@@ -54,7 +54,7 @@ class StoreWatch {
  private:
   void work();
   void rejoin();
-  bool may_rejoin(const std::string& source, const std::filesystem::path& path);
+  std::set<std::string> noted_sources(RunStore& store) const;
   void note_joined(const std::string& source);
   std::map<std::filesystem::path, std::int64_t> open_files() const;
   void look();

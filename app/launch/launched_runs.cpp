@@ -4,7 +4,6 @@
 
 #include "app/format.h"
 #include "engine/recipe.h"
-#include "storage/database/orders/order_book.h"
 
 namespace stepladder {
 namespace {
@@ -56,12 +55,12 @@ void LaunchedRuns::add(const std::vector<RunId>& runs) {
   if (journals_.empty())
     store_.orders().put(order_kind::launch, orders);
   else
-    OrderBook().put(order_kind::launch, journals_, orders);
+    book_.put(order_kind::launch, journals_, orders);
 }
 
 bool LaunchedRuns::has(const Run& run) {
   const auto order = journals_.empty() ? store_.orders().find(order_kind::launch, subject_of(run))
-                                       : OrderBook().find(order_kind::launch, journals_, subject_of(run));
+                                       : book_.find(order_kind::launch, journals_, subject_of(run));
   return order == agreed(run);
 }
 

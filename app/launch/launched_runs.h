@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/recipe.h"
+#include "storage/database/orders/order_book.h"
 #include "storage/database/run_store.h"
 
 namespace stepladder {
@@ -24,6 +25,7 @@ class LaunchedRuns {
  private:
   RunStore& store_;
   std::string journals_;
+  OrderBook book_;  // of the journals
 };
 
 // Somebody wants to train by the recipes of these runs, which this user hasn't launched. The text says what they would

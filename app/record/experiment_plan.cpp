@@ -12,8 +12,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kind = "record";
-
 fs::path plan_file(const fs::path& folder) {
   return folder / ".state" / "plan.json";
 }
@@ -36,14 +34,14 @@ std::optional<ExperimentPlanFile> read_plan(const fs::path& folder, const std::s
   const auto id = plan.shown.find("id");
   if (id == plan.shown.end() || !id->is_string()) return plan;
   OrderBook orders;
-  if (const auto order = orders.find(kind, fs::canonical(folder).string(), id->get<std::string>()))
+  if (const auto order = orders.find(order_kind::record, fs::canonical(folder).string(), id->get<std::string>()))
     plan.ordered = parsed(*order, orders.file(), command, version);
   return plan;
 }
 
 void order_plan(const fs::path& folder, Json plan) {
   plan["id"] = random_uid();
-  OrderBook().put(kind, fs::canonical(folder).string(), {{plan["id"].get<std::string>(), plan.dump()}});
+  OrderBook().put(order_kind::record, fs::canonical(folder).string(), {{plan["id"].get<std::string>(), plan.dump()}});
   write_whole(plan_file(folder), shown_plan(std::move(plan)).dump(2) + "\n", private_file);
 }
 

@@ -1,3 +1,4 @@
+// What the user has asked for, in one table. Text is as its writers made it.
 #include "storage/database/orders/order_book.h"
 
 #include <sys/stat.h>
@@ -17,9 +18,14 @@ constexpr const char* schema =
     "CREATE TABLE IF NOT EXISTS orders (kind TEXT NOT NULL, place TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT "
     "NULL, PRIMARY KEY (kind, place, subject)) WITHOUT ROWID";
 
-bool is_own_file(const fs::path& file) {
+std::unique_ptr<Database> open_file(const fs::path& file) {
+  make_private_folders(file.parent_path().parent_path());
+  make_own_folder(file.parent_path());  // if it can't, opening the file says why
   struct stat status = {};
-  return ::stat(file.c_str(), &status) == 0 && status.st_uid == ::geteuid();
+  if (::stat(file.c_str(), &status) == 0 && status.st_uid != ::geteuid())
+    throw StorageError(file.string() + " is another user's, so nothing in it counts");
+  // Without a write-ahead log: a home may be on NFS, where only SQLite's rollback journal works for several machines.
+  return std::make_unique<Database>(file, Database::Mode::read_write);
 }
 
 }  // namespace
@@ -35,29 +41,17 @@ OrderBook::~OrderBook() = default;
 
 Database* OrderBook::opened(bool creates) {
   if (database_) return database_.get();
-  if (file_.empty()) {
-    database_ = std::make_unique<Database>(Database::InMemory());
-  } else {
-    std::error_code error;
-    if (!creates && !fs::exists(file_, error)) return nullptr;
-    make_private_folders(file_.parent_path().parent_path());
-    make_own_folder(file_.parent_path());  // if it can't, opening the file says why
-    if (fs::exists(file_, error) && !is_own_file(file_))
-      throw StorageError("the book of your orders " + file_.string() + " is another user's, so nothing in it counts");
-    try {
-      // Without a write-ahead log: a home may be on NFS, where only SQLite's rollback journal works for several
-      // machines.
-      database_ = std::make_unique<Database>(file_, Database::Mode::read_write);
-      database_->execute(schema);
-    } catch (const StorageError& problem) {
-      database_.reset();
-      throw StorageError("the book of your orders, which machines and trainings are asked from, can't be used: " +
-                         std::string(problem.what()) +
-                         ". If it is damaged, move it away; then add or adopt your machines again");
-    }
-    return database_.get();
+  std::error_code error;
+  if (!file_.empty() && !creates && !fs::exists(file_, error)) return nullptr;
+  try {
+    database_ = file_.empty() ? std::make_unique<Database>(Database::InMemory()) : open_file(file_);
+    database_->execute(schema);
+  } catch (const StorageError& problem) {
+    database_.reset();
+    throw StorageError("the book of your orders, which machines and trainings are asked from, can't be used: " +
+                       std::string(problem.what()) +
+                       ". If it is damaged, move it away; then add or adopt your machines again");
   }
-  database_->execute(schema);
   return database_.get();
 }
 

@@ -16,6 +16,16 @@ namespace stepladder {
 
 class Database;
 
+namespace order_kind {
+
+inline constexpr const char* machine = "machine";  // of a project, by alias (MachineStore)
+inline constexpr const char* far_run = "far run";  // of a project, by uid (MachineStore)
+inline constexpr const char* launch = "launch";    // of a project or a folder of journals, by uid (LaunchedRuns)
+inline constexpr const char* watch = "watch";      // of a project, by uid: the stores that have joined the run
+inline constexpr const char* record = "record";    // of an experiment's folder, by the id in its plan
+
+}  // namespace order_kind
+
 struct Order {
   std::string subject;  // whom it is about: a machine's alias, a uid
   std::string text;     // JSON, as its writer understands it

@@ -11,14 +11,6 @@ namespace stepladder {
 
 class Database;
 
-namespace order_kind {
-
-inline constexpr const char* machine = "machine";  // by alias (MachineStore)
-inline constexpr const char* far_run = "far run";  // by uid (MachineStore)
-inline constexpr const char* launch = "launch";    // by a run's uid: this user has launched it here, or adopted it
-
-}  // namespace order_kind
-
 // They belong to the file with this id at this path: a copy of it has the same id and another path, a stranger's file
 // at the same path another id. Both have none of them.
 class ProjectOrders {
