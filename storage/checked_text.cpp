@@ -20,12 +20,12 @@ bool has_control_characters(std::string_view text) {
 
 }  // namespace
 
-std::string UidRule::refused(std::string_view text) {
+std::string refused_uid(std::string_view text) {
   const bool is_uid = text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   return is_uid ? "" : "a uid has 32 lower-case hexadecimal digits";
 }
 
-std::string MachineAliasRule::refused(std::string_view text) {
+std::string refused_machine_alias(std::string_view text) {
   if (text.empty()) return "a machine needs a name";
   if (text.size() > 200) return "a machine's name has at most 200 characters";
   if (text.front() == '-') return "a machine's name can't begin with \"-\", since ssh would take it for an option";
@@ -34,7 +34,7 @@ std::string MachineAliasRule::refused(std::string_view text) {
   return {};
 }
 
-std::string MachineFolderRule::refused(std::string_view text) {
+std::string refused_machine_folder(std::string_view text) {
   if (text.empty()) return {};
   if (text.front() != '/' && !text.starts_with("~/")) return "a machine's folder begins with / or ~/";
   if (!has_only(text, "._-@:%+=,/~ "))
@@ -42,14 +42,14 @@ std::string MachineFolderRule::refused(std::string_view text) {
   return text.size() > 1000 ? "a machine's folder has at most 1,000 characters" : "";
 }
 
-std::string MachineProgramRule::refused(std::string_view text) {
+std::string refused_machine_program(std::string_view text) {
   if (text.empty()) return {};
   if (text.front() == '-') return "a machine's program can't begin with \"-\"";
   if (has_control_characters(text)) return "a machine's program is one word or path, without control characters";
   return text.size() > 1000 ? "a machine's program has at most 1,000 characters" : "";
 }
 
-std::string SlurmWordRule::refused(std::string_view text) {
+std::string refused_slurm_word(std::string_view text) {
   if (text.empty()) return {};
   if (text.front() == '-') return "a word for Slurm can't begin with \"-\", since sbatch would take it for an option";
   if (!has_only(text, "._-,:@+")) return "a word for Slurm has only letters, digits and . _ - , : @ +";

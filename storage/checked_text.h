@@ -10,15 +10,16 @@
 
 namespace stepladder {
 
-// `Rule::refused` returns a sentence that says why a text isn't allowed; empty if it is.
-template <class Rule>
+// `refuse` returns a sentence that says why a text isn't allowed; empty if it is.
+template <std::string (*refuse)(std::string_view)>
 class CheckedText {
  public:
   CheckedText() = default;  // empty: names nothing
 
-  static std::string refused(std::string_view text) { return Rule::refused(text); }
+  static std::string refused(std::string_view text) { return refuse(text); }
+  static bool allows(std::string_view text) { return refuse(text).empty(); }
   static std::optional<CheckedText> from(std::string_view text) {
-    return refused(text).empty() ? std::optional(CheckedText(std::string(text))) : std::nullopt;
+    return allows(text) ? std::optional(CheckedText(std::string(text))) : std::nullopt;
   }
 
   const std::string& text() const { return text_; }
@@ -30,35 +31,26 @@ class CheckedText {
   std::string text_;
 };
 
+std::string refused_uid(std::string_view text);
+std::string refused_machine_alias(std::string_view text);
+std::string refused_machine_folder(std::string_view text);
+std::string refused_machine_program(std::string_view text);
+std::string refused_slurm_word(std::string_view text);
+
 // 32 lower-case hexadecimal digits, drawn by random_uid: the name of a run's folder, here and on other machines.
-struct UidRule {
-  static std::string refused(std::string_view text);
-};
-using Uid = CheckedText<UidRule>;
+using Uid = CheckedText<refused_uid>;
 
 // What ssh calls a machine: letters, digits and . _ - @ : % + [ ], with no "-" in front.
-struct MachineAliasRule {
-  static std::string refused(std::string_view text);
-};
-using MachineAlias = CheckedText<MachineAliasRule>;
+using MachineAlias = CheckedText<refused_machine_alias>;
 
 // A folder there: from / or ~/, of letters, digits, spaces and . _ - @ : % + = , so that it means the same to every
 // shell in double quotes. Empty: the default.
-struct MachineFolderRule {
-  static std::string refused(std::string_view text);
-};
-using MachineFolder = CheckedText<MachineFolderRule>;
+using MachineFolder = CheckedText<refused_machine_folder>;
 
 // A program there: one word or path without control characters. Empty: the default.
-struct MachineProgramRule {
-  static std::string refused(std::string_view text);
-};
-using MachineProgram = CheckedText<MachineProgramRule>;
+using MachineProgram = CheckedText<refused_machine_program>;
 
 // A partition, an account or a time limit, as sbatch takes it behind "=". Empty: the cluster's default.
-struct SlurmWordRule {
-  static std::string refused(std::string_view text);
-};
-using SlurmWord = CheckedText<SlurmWordRule>;
+using SlurmWord = CheckedText<refused_slurm_word>;
 
 }  // namespace stepladder

@@ -1,3 +1,4 @@
+// Names and links are resolved one part at a time; openat(2) keeps a folder that is renamed meanwhile the same one.
 #include "storage/own_folder.h"
 
 #include <dirent.h>
@@ -96,6 +97,51 @@ Descriptor folder_below(int folder, const std::string& name) {
 Descriptor make_folder_below(int folder, const std::string& name) {
   if (::mkdirat(folder, name.c_str(), 0700) != 0 && errno != EEXIST) return Descriptor();
   return folder_below(folder, name);
+}
+
+Descriptor own_regular(Descriptor file) {
+  struct stat status = {};
+  if (file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+      status.st_nlink == 1)
+    return file;
+  if (!file) return file;
+  file.reset();
+  errno = EPERM;
+  return file;
+}
+
+Descriptor open_own_file(const std::filesystem::path& folder, const std::filesystem::path& name, int flags) {
+  const bool makes = (flags & O_CREAT) != 0;
+  const Descriptor top = makes ? make_own_folder(folder) : open_own_folder(folder);
+  if (!top) return Descriptor();
+  std::vector<std::string> parts;
+  for (const std::filesystem::path& part : name) parts.push_back(part.string());
+  return own_regular(open_below(top.get(), parts, flags, makes));
+}
+
+std::string read_at(int file, std::uint64_t offset, std::size_t size) {
+  std::string bytes(size, '\0');
+  std::size_t filled = 0;
+  while (filled < size) {
+    const ssize_t count = ::pread(file, bytes.data() + filled, size - filled, static_cast<off_t>(offset + filled));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    filled += static_cast<std::size_t>(count);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+bool write_at(int file, std::uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) errno = EIO;
+    if (count <= 0) return false;
+    offset += static_cast<std::uint64_t>(count);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
 }
 
 std::vector<std::string> names_in(int folder, std::size_t most) {

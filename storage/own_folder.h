@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,15 @@ bool make_private_folders(const std::filesystem::path& path);
 Descriptor open_below(int folder, const std::vector<std::string>& parts, int flags, bool make_folders = false);
 Descriptor folder_below(int folder, const std::string& name);
 Descriptor make_folder_below(int folder, const std::string& name);
+
+// A file below a folder of ours. With O_CREAT it makes both, and the folders between. As own_regular has it, or empty.
+Descriptor open_own_file(const std::filesystem::path& folder, const std::filesystem::path& name, int flags);
+// The file, if it is a regular one of this user's that has no other name; else empty, with EPERM.
+Descriptor own_regular(Descriptor file);
+
+// Reads at an offset; fewer bytes than asked for at the file's end or on an error.
+std::string read_at(int file, std::uint64_t offset, std::size_t size);
+bool write_at(int file, std::uint64_t offset, std::string_view bytes);  // all of them, or false
 
 // Names of entries, without `.` and `..`, sorted; at most `most`.
 std::vector<std::string> names_in(int folder, std::size_t most);

@@ -1,3 +1,4 @@
+// Files that others wrote, and what SQLite would do with those beside a database.
 #include "storage/regular_file.h"
 
 #include <fcntl.h>
@@ -20,6 +21,15 @@ ssize_t read_some(int descriptor, char* to, std::size_t most, std::int64_t offse
   do count = ::pread(descriptor, to, most, offset);
   while (count < 0 && errno == EINTR);
   return count;
+}
+
+// A rollback journal may end with the name of another file, which SQLite removes after it has rolled back
+// (https://www.sqlite.org/fileformat2.html, "The Rollback Journal"; sqlite3's pager.c, readSuperJournal). Ours never
+// do, since no transaction of ours spans two files.
+bool names_another_file(const std::filesystem::path& journal) {
+  constexpr std::string_view magic("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
+  const RegularFile bytes(journal);
+  return bytes.size() >= std::ssize(magic) && bytes.read_at(bytes.size() - std::ssize(magic), magic.size()) == magic;
 }
 
 }  // namespace
@@ -100,30 +110,9 @@ bool RegularFile::is_at(const std::filesystem::path& path) const {
 
 std::string RegularFile::read_at(std::int64_t offset, std::size_t most) const {
   const std::int64_t rest = std::max<std::int64_t>(0, size() - offset);
-  std::string bytes(std::min(most, static_cast<std::size_t>(rest)), '\0');
-  std::size_t filled = 0;
-  while (filled < bytes.size()) {
-    const ssize_t count = read_some(descriptor_.get(), bytes.data() + filled, bytes.size() - filled,
-                                    offset + static_cast<std::int64_t>(filled));
-    if (count <= 0) break;
-    filled += static_cast<std::size_t>(count);
-  }
-  bytes.resize(filled);
-  return bytes;
+  return stepladder::read_at(descriptor_.get(), static_cast<std::uint64_t>(offset),
+                             std::min(most, static_cast<std::size_t>(rest)));
 }
-
-namespace {
-
-// A rollback journal may end with the name of another file, which SQLite removes after it has rolled back
-// (https://www.sqlite.org/fileformat2.html, "The Rollback Journal"; sqlite3's pager.c, readSuperJournal). Ours never
-// do, since no transaction of ours spans two files.
-bool names_another_file(const std::filesystem::path& journal) {
-  constexpr std::string_view magic("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
-  const RegularFile bytes(journal);
-  return bytes.size() >= std::ssize(magic) && bytes.read_at(bytes.size() - std::ssize(magic), magic.size()) == magic;
-}
-
-}  // namespace
 
 std::string strange_neighbour_of(const std::filesystem::path& database) {
   for (const char* ending : {"-wal", "-shm", "-journal"}) {

@@ -44,10 +44,6 @@ std::string write_temporary(int folder, const std::string& name, std::string_vie
 
 }  // namespace
 
-bool is_uuid(std::string_view text) {
-  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 std::vector<std::string> parts_of(const std::string& name) {
   if (name.empty() || name.size() > longest_name) throw Refusal("A file's name must have 1 to 1024 bytes.");
   std::vector<std::string> parts;
@@ -79,19 +75,6 @@ std::optional<std::string> read_below(int folder, const std::string& name, std::
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   std::string bytes = read_at(file.get(), 0, most + 1);
   if (bytes.size() > most) return std::nullopt;
-  return bytes;
-}
-
-std::string read_at(int file, std::size_t offset, std::size_t size) {
-  std::string bytes(size, '\0');
-  std::size_t filled = 0;
-  while (filled < size) {
-    const ssize_t count = ::pread(file, bytes.data() + filled, size - filled, static_cast<off_t>(offset + filled));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    filled += static_cast<std::size_t>(count);
-  }
-  bytes.resize(filled);
   return bytes;
 }
 

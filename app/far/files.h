@@ -11,8 +11,6 @@
 
 namespace stepladder::far {
 
-bool is_uuid(std::string_view text);  // 32 lower-case hexadecimal digits
-
 // "a/b" as its parts. Throws Refusal if the name is empty, absolute, too long or has an empty part, `.` or `..`.
 std::vector<std::string> parts_of(const std::string& name);
 
@@ -21,9 +19,6 @@ Descriptor make_folder(const std::string& path);
 
 // Doesn't throw; `errno` says why. Empty if it can't be read or has more than `most` bytes.
 std::optional<std::string> read_below(int folder, const std::string& name, std::size_t most);
-
-// Reads at an offset; fewer bytes than asked for at the file's end or on an error.
-std::string read_at(int file, std::size_t offset, std::size_t size);
 
 // Creates a file with these bytes, whole or not at all, durably. False if there is one already. Of several processes,
 // on several machines of a shared folder too, one succeeds. Throws Refusal.

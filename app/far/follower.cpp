@@ -5,6 +5,8 @@
 
 #include <charconv>
 
+#include "storage/checked_text.h"
+
 namespace stepladder::far {
 namespace {
 
@@ -64,7 +66,7 @@ void Follower::follow(const Json& runs) {
   if (!runs.is_object() || runs.size() > most_runs) throw Refusal("'runs' must be an object of runs.");
   std::map<std::string, Followed> wanted;
   for (const auto& [run, files] : runs.items()) {
-    if (!is_uuid(run)) throw Refusal("'run' must be 32 lower-case hexadecimal digits.");
+    if (!Uid::allows(run)) throw Refusal("'run' must be 32 lower-case hexadecimal digits.");
     if (!files.is_object() || files.size() > most_files)
       throw Refusal("'runs' must have an object of offsets for each run.");
     Followed& followed = wanted[run];

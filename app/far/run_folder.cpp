@@ -114,7 +114,7 @@ std::vector<std::string> repeats_in(const Json& json, const Request& request) {
   if (request.number != 1) throw Refusal("'repeats' are started once; each of them is started again by itself.");
   if (repeats.size() > most_repeats)
     throw Refusal("'repeats' has more than " + std::to_string(most_repeats) + " runs.");
-  if (!std::all_of(repeats.begin(), repeats.end(), is_uuid))
+  if (!std::all_of(repeats.begin(), repeats.end(), Uid::allows))
     throw Refusal("'repeats' must be a list of UUIDs of 32 lower-case hexadecimal digits.");
   if (std::set(repeats.begin(), repeats.end()).size() != repeats.size()) throw Refusal("'repeats' names a run twice.");
   if (std::find(repeats.begin(), repeats.end(), request.run) == repeats.end())
@@ -127,7 +127,7 @@ std::vector<std::string> repeats_in(const Json& json, const Request& request) {
 Request request_in(const Json& json) {
   Request request;
   request.run = text_field(json, "run");
-  if (!is_uuid(request.run)) throw Refusal("'run' must be 32 lower-case hexadecimal digits.");
+  if (!Uid::allows(request.run)) throw Refusal("'run' must be 32 lower-case hexadecimal digits.");
   request.number = integer_field(json, "number", 1, most_requests, 1);
   request.name = text_field(json, "name", "");
   request.command = texts(json, "command");
@@ -154,7 +154,7 @@ Json as_json(const Request& request) {
 }
 
 Descriptor run_folder(const std::string& folder, const std::string& run, bool make) {
-  if (!is_uuid(run)) throw Refusal("'run' must be 32 lower-case hexadecimal digits.");
+  if (!Uid::allows(run)) throw Refusal("'run' must be 32 lower-case hexadecimal digits.");
   const Descriptor top = make ? make_folder(folder) : open_folder(folder);
   const Descriptor runs = !top   ? Descriptor()
                           : make ? make_folder_below(top.get(), "runs")

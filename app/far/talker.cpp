@@ -241,7 +241,7 @@ Json Talker::runs(const Json& request) {
   const Descriptor all = top ? folder_below(top.get(), "runs") : Descriptor();
   if (all)
     for (const std::string& run : names_in(all.get(), most_run_folders)) {
-      if (!is_uuid(run) || run <= after) continue;
+      if (!Uid::allows(run) || run <= after) continue;
       more = static_cast<std::int64_t>(states.size()) >= most;
       if (more) break;
       try {

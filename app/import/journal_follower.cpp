@@ -20,10 +20,6 @@ constexpr std::int64_t longest_kept_output = 16 << 20;  // of a journal: later o
 
 constexpr std::int64_t searched_for_header = 64 << 20;  // bytes: the first line may be behind damage
 
-bool is_uid(const std::string& uid) {
-  return uid.size() == 32 && uid.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 bool is_journal(std::string_view head) {
   return head.starts_with("{\"e\":\"run\",\"v\":");
 }
@@ -165,7 +161,7 @@ void JournalFollower::look_again_later(File& file) {
 }
 
 void JournalFollower::report_skipped(File& file) {
-  if (file.skipped == std::exchange(file.skipped_told, file.skipped)) return;
+  if (file.skipped == std::exchange(file.skipped_reported, file.skipped)) return;
   tell_(file.path.string() + ": left out " + times(file.skipped, "damaged byte", "damaged bytes"));
 }
 
@@ -186,7 +182,7 @@ std::optional<JournalHeader> JournalFollower::find_header(File& file) {
         const bool is_first = reader.skipped_bytes() == 0;
         if (event.kind != "run" && !is_first) continue;
         const auto header = journal_header(event);
-        if (!header || !is_uid(header->uid)) throw ImportError("is not a journal");
+        if (!header || !Uid::allows(header->uid)) throw ImportError("is not a journal");
         file.planned = PlannedRun::of(event.fields);
         file.header_end = reader.good();
         return header;
@@ -222,7 +218,7 @@ void JournalFollower::know_position(Group& group, File& file) {
   const bool has_state = state.is_object();
   file.steps = LoggedSteps(has_state && state.contains("steps") ? state["steps"].dump() : "", RepeatedLoss::is_kept);
   file.heals = has_state && state.contains("heals");
-  file.skipped = file.skipped_told = has_state ? static_cast<std::uint64_t>(integer_in(state, "skipped")) : 0;
+  file.skipped = file.skipped_reported = has_state ? static_cast<std::uint64_t>(integer_in(state, "skipped")) : 0;
   if (has_state && state.contains("metrics")) group.descriptions = state["metrics"];
   file.told = has_state && text_in(state, "told") == "running" ? RunStatus::running : RunStatus::queued;
   file.position_known = true;
@@ -447,7 +443,7 @@ void JournalFollower::place_own(Group& group, const PlannedRun& planned, Run& ru
   if (const auto parent = store_.following().run_with_uid(planned.parent_uid);
       parent && accepts(parent, "run " + std::to_string(*parent) + " as its parent"))
     run.parent = parent;
-  if (!planned.ladder || !is_uid(planned.ladder->uid)) return;
+  if (!planned.ladder || !Uid::allows(planned.ladder->uid)) return;
   const auto ladder = store_.following().ladder_with_uid(planned.ladder->uid);
   if (!ladder)
     run.ladder = store_.create_ladder(*planned.ladder);

@@ -103,7 +103,7 @@ class JournalFollower {
     Clock::time_point grown;
     std::optional<Clock::time_point> stuck_since;
     std::uint64_t skipped = 0;  // bytes of damage
-    std::uint64_t skipped_told = 0;
+    std::uint64_t skipped_reported = 0;
   };
   struct Group {  // the journals of one run, by rank and attempt
     std::filesystem::path folder;

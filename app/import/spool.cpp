@@ -92,16 +92,8 @@ void Spool::fail(const char* ending, const char* what) const {
   throw StorageError((path_ / (name_ + ending)).string() + " cannot be " + what + ": " + std::strerror(errno));
 }
 
-// A file of this user's that has no other name.
 Descriptor Spool::open_part(const char* ending, int flags) const {
-  Descriptor file = open_below(folder_.get(), {name_ + ending}, flags | O_RDWR);
-  struct stat facts = {};
-  if (!file || (::fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == ::geteuid() &&
-                facts.st_nlink == 1))
-    return file;
-  file.reset();
-  errno = EPERM;
-  return file;
+  return own_regular(open_below(folder_.get(), {name_ + ending}, flags | O_RDWR));
 }
 
 Spool::Spool(const fs::path& database, const ImportOptions& options)

@@ -1,18 +1,18 @@
 // What FarRuns asks of machines: to start something, what is sent for it, and the answers.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
 #include <utility>
 
 #include "app/machines/base64.h"
 #include "app/machines/followed_run.h"
+#include "app/machines/mirror.h"
 #include "app/secrets.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -69,18 +69,14 @@ std::string shown(Json request) {
 // Whole or not at all, since another process may be reading it.
 void copy_tree(RunStore& store, const Uid& uid, const fs::path& tree) {
   constexpr std::size_t at_once = 1 << 20;
-  const Descriptor copy = open_mirrored(store, uid, tree_part, O_WRONLY | O_CREAT | O_TRUNC);
-  std::ifstream file(tree, std::ios::binary);
-  if (!file) throw std::runtime_error(tree.string() + " can't be read");
-  for (std::string bytes(at_once, '\0'); file.read(bytes.data(), std::ssize(bytes)), file.gcount() > 0;) {
-    std::string_view left(bytes.data(), static_cast<std::size_t>(file.gcount()));
-    while (!left.empty()) {
-      const ssize_t count = ::write(copy.get(), left.data(), left.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) throw std::runtime_error(tree.string() + " can't be copied: " + std::strerror(errno));
-      left.remove_prefix(static_cast<std::size_t>(count));
-    }
-  }
+  const Descriptor copy =
+      open_mirrored(mirrors_folder(store), fs::path(uid.text()) / tree_part, O_WRONLY | O_CREAT | O_TRUNC);
+  const RegularFile file(tree);
+  if (!file) throw std::runtime_error(tree.string() + " " + file.why());
+  std::string bytes;
+  for (std::int64_t at = 0; !(bytes = file.read_at(at, at_once)).empty(); at += std::ssize(bytes))
+    if (!write_at(copy.get(), static_cast<std::uint64_t>(at), bytes))
+      throw std::runtime_error(tree.string() + " can't be copied: " + std::strerror(errno));
   const Descriptor mirrors = open_own_folder(mirrors_folder(store));
   const Descriptor folder = folder_below(mirrors.get(), uid.text());
   if (::renameat(folder.get(), tree_part, folder.get(), tree_name) != 0)
@@ -88,27 +84,6 @@ void copy_tree(RunStore& store, const Uid& uid, const fs::path& tree) {
 }
 
 }  // namespace
-
-fs::path mirrors_folder(RunStore& store) {
-  return store.file().string() + ".machines";
-}
-
-Descriptor open_mirrored(RunStore& store, const Uid& uid, const fs::path& name, int flags) {
-  const fs::path mirrors = mirrors_folder(store);
-  const bool creates = (flags & O_CREAT) != 0;
-  const Descriptor top = creates ? make_own_folder(mirrors) : open_own_folder(mirrors);
-  if (!top)
-    throw std::runtime_error(
-        mirrors.string() + " can't be used: " +
-        (errno == ELOOP || errno == ENOTDIR ? "it is a link or a file, not a folder of ours" : std::strerror(errno)));
-  std::vector<std::string> parts = {uid.text()};
-  for (const fs::path& part : name) parts.push_back(part.string());
-  Descriptor file = open_below(top.get(), parts, flags, creates);
-  struct stat status = {};
-  if (file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) return file;
-  throw std::runtime_error((mirrors / uid.text() / name).string() +
-                           " can't be opened: " + (file ? "it isn't a regular file" : std::strerror(errno)));
-}
 
 std::vector<Uid> repeats_of(const Json& request) {
   std::vector<Uid> repeats;
@@ -212,14 +187,9 @@ void FarRuns::send_tree(Followed& followed) {
   const auto send = [this, uid](const auto& self, std::uint64_t at) -> void {
     const auto found = followed_.find(uid.text());
     if (found == followed_.end()) return;
-    std::string bytes(tree_piece, '\0');
-    try {
-      const Descriptor tree = open_mirrored(store_, uid, tree_name, O_RDONLY);
-      const ssize_t count = ::pread(tree.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
-      bytes.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
-    } catch (const std::exception&) {
-      bytes.clear();
-    }
+    std::string bytes;
+    if (const Descriptor tree = open_own_file(mirrors_folder(store_), fs::path(uid.text()) / tree_name, O_RDONLY))
+      bytes = read_at(tree.get(), at, tree_piece);
     if (bytes.empty())
       return at == 0 ? refuse(*found->second, "the tree to be sent is gone") : send_start(*found->second);
     const std::uint64_t next = at + bytes.size();

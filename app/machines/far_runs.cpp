@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <regex>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "app/format.h"
 #include "app/machines/base64.h"
 #include "app/machines/followed_run.h"
+#include "app/machines/mirror.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {
@@ -40,17 +40,6 @@ std::uint64_t size_of(const fs::path& file) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
   return error ? 0 : static_cast<std::uint64_t>(size);
-}
-
-// Throws std::runtime_error; then the file has at most a part of it, which is right.
-void write_at(int file, const std::string& name, std::uint64_t at, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(at));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) throw std::runtime_error(name + " can't be written: " + std::strerror(count < 0 ? errno : EIO));
-    at += static_cast<std::uint64_t>(count);
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
 }
 
 ImportOptions options_in(const Json& request) {
@@ -222,8 +211,10 @@ void FarRuns::hear_file(Followed& followed, const Json& file) {
     return;
   }
   try {
-    const Descriptor copy = open_mirrored(store_, followed.row.uid, name, O_WRONLY | O_CREAT);
-    write_at(copy.get(), (followed.folder / name).string(), size, std::string_view(*data).substr(known));
+    const Descriptor copy =
+        open_mirrored(mirrors_folder(store_), fs::path(followed.row.uid.text()) / name, O_WRONLY | O_CREAT);
+    if (!write_at(copy.get(), size, std::string_view(*data).substr(known)))  // then it has a part, which is right
+      throw std::runtime_error((followed.folder / name).string() + " can't be written: " + std::strerror(errno));
     size = begin + data->size();
   } catch (const std::exception& error) {
     if (trouble_ != error.what()) ears_.tell(std::string(error.what()) + "; trying again");

@@ -13,16 +13,8 @@
 
 #include "app/machines/far_kind.h"
 #include "app/machines/far_runs.h"
-#include "storage/own_folder.h"
 
 namespace stepladder {
-
-// DATABASE.machines, which has a folder for each of them: UID, with the copies of its journals, and what is to be sent.
-std::filesystem::path mirrors_folder(RunStore& store);
-
-// A file below UID, by open(2)'s flags; O_CREAT makes the folders above it. Throws std::runtime_error, also if
-// DATABASE.machines is a link, so that nothing is written elsewhere.
-Descriptor open_mirrored(RunStore& store, const Uid& uid, const std::filesystem::path& name, int flags);
 
 // The uids of all runs of its submission, of which it is one; empty: it was asked for alone.
 std::vector<Uid> repeats_of(const nlohmann::ordered_json& request);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/machines/mirror.h"
 #include "storage/importers/journal/journal_reader.h"
 
 namespace stepladder {
@@ -29,6 +30,8 @@ class OutputFile {
   std::string tail(std::size_t most) const;    // its last bytes
 
  private:
+  Descriptor opened(const std::filesystem::path& file, int flags) const;
+
   struct Read {
     std::filesystem::path journal;
     JournalReader reader;

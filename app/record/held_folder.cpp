@@ -1,11 +1,11 @@
 #include "app/record/held_folder.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "app/exit_status.h"
 #include "engine/files/files.h"
@@ -47,9 +47,8 @@ Descriptor open_private(const fs::path& file) {
   if (!folder) refuse(file.parent_path(), "cannot be used");
   Descriptor opened = open_below(folder.get(), {file.filename().string()}, O_RDWR | O_CREAT);
   if (!opened) refuse(file, "cannot be opened");
-  struct stat status = {};
-  if (::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1)
-    throw StorageError(file.string() + " isn't a file of an experiment");
+  opened = own_regular(std::move(opened));
+  if (!opened) throw StorageError(file.string() + " isn't a file of an experiment");
   return opened;
 }
 

@@ -34,7 +34,7 @@ Descriptor open_private(const std::filesystem::path& file);
 // The file appears under its name only when it is complete and on the disk. `mode` as for open(2). Throws DataError.
 void write_whole(const std::filesystem::path& file, const std::string& text, unsigned mode = 0666);
 
-// A file's text, of at most 64 MiB; nothing if there is no file.
+// A file's text, of at most 64 MiB; empty if there is no file.
 std::optional<std::string> text_of(const std::filesystem::path& file);
 
 }  // namespace stepladder

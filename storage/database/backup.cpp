@@ -7,9 +7,11 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "storage/database/database.h"
 #include "storage/database/new_file.h"
+#include "storage/own_folder.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -28,27 +30,17 @@ namespace {
 class LockedFile {
  public:
   explicit LockedFile(const fs::path& out) : out_(out), part_(out.string() + ".part") {
-    while (true) {
-      file_ = ::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-      if (file_ < 0) throw_not_written(out_);
-      if (flock(file_, LOCK_EX) == 0 && is_still_there()) {
-        struct stat facts {};
-        if (fstat(file_, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 1 && facts.st_uid == geteuid())
-          break;
-        ::unlink(part_.c_str());  // it has another name: somebody's file, of which only this name goes
-      }
-      ::close(file_);
+    while (!file_) {
+      Descriptor opened(::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+      if (!opened) throw_not_written(out_);
+      if (flock(opened.get(), LOCK_EX) != 0 || !is_still_there(opened.get())) continue;
+      file_ = own_regular(std::move(opened));
+      if (!file_) ::unlink(part_.c_str());  // somebody's file by another name, of which only this name goes
     }
     // One that another process didn't finish.
-    if (ftruncate(file_, 0) != 0 || fchmod(file_, 0600) != 0) {
-      ::close(file_);
-      throw_not_written(out_);
-    }
+    if (ftruncate(file_.get(), 0) != 0 || fchmod(file_.get(), 0600) != 0) throw_not_written(out_);
   }
-  ~LockedFile() {
-    ::unlink(part_.c_str());
-    ::close(file_);
-  }
+  ~LockedFile() { ::unlink(part_.c_str()); }
   LockedFile(const LockedFile&) = delete;
   LockedFile& operator=(const LockedFile&) = delete;
 
@@ -56,22 +48,22 @@ class LockedFile {
 
   // Gives it its name once the disk has all of it.
   void publish() {
-    if (fsync(file_) != 0) throw_not_written(out_);
+    if (fsync(file_.get()) != 0) throw_not_written(out_);
     if (!name_new_file(part_, out_)) throw_not_written(out_);
     sync_to_disk(fs::absolute(out_).parent_path());
   }
 
  private:
-  bool is_still_there() const {
+  bool is_still_there(int file) const {
     struct stat opened {
     }, named{};
-    return fstat(file_, &opened) == 0 && ::stat(part_.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+    return fstat(file, &opened) == 0 && ::stat(part_.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
            opened.st_dev == named.st_dev;
   }
 
   fs::path out_;
   fs::path part_;
-  int file_ = -1;
+  Descriptor file_;
 };
 
 void require_room(Database& database, const fs::path& out) {

@@ -23,19 +23,6 @@ namespace {
 constexpr std::size_t events_a_piece = 4096;
 constexpr std::size_t first_read_bytes = 1 << 20;
 
-std::string bytes_of(int descriptor, std::int64_t at, std::size_t most) {
-  std::string bytes(most, '\0');
-  std::size_t size = 0;
-  while (size < most) {
-    const ssize_t count = ::pread(descriptor, bytes.data() + size, most - size, at + static_cast<std::int64_t>(size));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    size += static_cast<std::size_t>(count);
-  }
-  bytes.resize(size);
-  return bytes;
-}
-
 // Whether the folder of a database was deleted; not where its volume is just not mounted.
 bool folder_was_deleted(const EventOrigin& origin) {
   const fs::path folder = fs::path(origin.database).parent_path();
@@ -100,7 +87,7 @@ bool LeftEvents::take() {
 
 bool LeftEvents::understand() {
   constexpr std::size_t most_ring_bytes = 4 << 20;
-  const std::string bytes = bytes_of(descriptor_, 0, most_ring_bytes);
+  const std::string bytes = read_at(descriptor_, 0, most_ring_bytes);
   std::size_t used = 0;
   if (const auto origin = spill_header(bytes, used)) {
     origin_ = *origin;
@@ -130,7 +117,8 @@ bool LeftEvents::next(std::vector<RunEvent>& events) {
   if (::fstat(descriptor_, &status) != 0) return false;
   for (std::size_t wanted = first_read_bytes; events.empty() && at_ < status.st_size; wanted *= 4) {
     const auto left = static_cast<std::size_t>(status.st_size - at_);
-    const std::string bytes = bytes_of(descriptor_, at_, std::min({wanted, left, longest_record + 16}));
+    const std::string bytes =
+        read_at(descriptor_, static_cast<std::uint64_t>(at_), std::min({wanted, left, longest_record + 16}));
     EventRecords found = read_records(bytes, events_a_piece);
     events = std::move(found.events);
     at_ += static_cast<std::int64_t>(found.used);

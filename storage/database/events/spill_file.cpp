@@ -25,17 +25,6 @@ fs::path cache_folder() {
   return user_folder("XDG_CACHE_HOME", ".cache") / "stepladder" / "spill";
 }
 
-bool write_all(int descriptor, std::string_view bytes, std::int64_t at) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(descriptor, bytes.data(), bytes.size(), at);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-    at += count;
-  }
-  return true;
-}
-
 std::int64_t count_steps(std::span<const RunEvent> events) {
   return std::count_if(events.begin(), events.end(),
                        [](const RunEvent& event) { return std::holds_alternative<StepRecord>(event); });
@@ -71,7 +60,7 @@ bool SpillFile::create(const std::string& why, std::size_t first_folder) {
     descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor_ < 0) continue;
     file_ = file;
-    if (lock_alone(descriptor_) && write_all(descriptor_, header, 0) && sync_to_disk(folder)) {
+    if (lock_alone(descriptor_) && write_at(descriptor_, 0, header) && sync_to_disk(folder)) {
       begin_ = end_ = static_cast<std::int64_t>(header.size());
       return true;
     }
@@ -93,7 +82,7 @@ bool SpillFile::append(std::span<const RunEvent> events, const std::string& why)
   // The first folder may be full and the other one not.
   for (std::size_t folder = 0; folder < 2; ++folder) {
     if (descriptor_ < 0 && !create(why, folder)) return false;
-    if (write_all(descriptor_, bytes, end_) && ::fdatasync(descriptor_) == 0) {
+    if (write_at(descriptor_, static_cast<std::uint64_t>(end_), bytes) && ::fdatasync(descriptor_) == 0) {
       end_ += static_cast<std::int64_t>(bytes.size());
       events_ += std::ssize(events);
       steps_ += count_steps(events);
