@@ -13,6 +13,7 @@ namespace stepladder {
 namespace {
 
 constexpr std::int64_t points_at_once = 16'384;
+constexpr std::size_t metrics_at_once = 2000;
 constexpr double same_moment_s = 0.01;  // a point this near to its step's end has the step's time
 
 std::optional<std::int64_t> milliseconds(double at) {
@@ -86,6 +87,18 @@ MetricRow read_row(const Statement& row) {
   return read;
 }
 
+// By name, the first `most` of those that come after this one; null: from the first. An id, not a name, since a
+// stranger's file may have longer names than are read.
+std::vector<MetricRow> metrics_after(Database& database, RunId run, std::optional<MetricId> after, std::size_t most) {
+  const std::string names = after ? "name > (SELECT name FROM metrics WHERE id = ?2)" : "?2 IS NULL";
+  Statement rows(database, "SELECT " + std::string(metric_columns) + " FROM metrics WHERE run_id = ?1 AND " + names +
+                               " ORDER BY name LIMIT ?3");
+  rows.bind(run).bind(after).bind(static_cast<std::int64_t>(most));
+  std::vector<MetricRow> metrics;
+  while (rows.step()) metrics.push_back(read_row(rows));
+  return metrics;
+}
+
 }  // namespace
 
 MetricId put_metric(Database& database, RunId run, const Metric& metric) {
@@ -138,13 +151,19 @@ void insert_metric_values(Database& database, std::span<const MetricValues> even
   }
 }
 
-std::vector<MetricRow> read_metrics(Database& database, RunId run, std::size_t most, std::string_view after) {
-  Statement rows(database, "SELECT " + std::string(metric_columns) + " FROM metrics WHERE run_id = ? AND name " +
-                               (after.empty() ? ">= ?" : "> ?") + " ORDER BY name LIMIT ?");
-  rows.bind(run).bind(after).bind(static_cast<std::int64_t>(most));
-  std::vector<MetricRow> metrics;
-  while (rows.step()) metrics.push_back(read_row(rows));
-  return metrics;
+std::vector<MetricRow> read_metrics(Database& database, RunId run, std::size_t most) {
+  return metrics_after(database, run, {}, most);
+}
+
+void for_metrics(Database& database, RunId run, std::size_t most, const std::function<void(const MetricRow&)>& use) {
+  std::optional<MetricId> after;
+  while (most > 0) {
+    const std::vector<MetricRow> rows = metrics_after(database, run, after, std::min(most, metrics_at_once));
+    if (rows.empty()) return;
+    for (const MetricRow& row : rows) use(row);
+    most -= rows.size();
+    after = rows.back().id;
+  }
 }
 
 std::optional<MetricRow> read_metric(Database& database, RunId run, std::string_view name) {

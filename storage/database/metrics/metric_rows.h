@@ -32,8 +32,9 @@ struct MetricRow {
   MetricId id = 0;
   Metric metric;
 };
-// By name, the first `most` of those that come after this name; an empty one: from the first.
-std::vector<MetricRow> read_metrics(Database& database, RunId run, std::size_t most, std::string_view after = {});
+std::vector<MetricRow> read_metrics(Database& database, RunId run, std::size_t most);  // by name, the first `most`
+// The same, one by one, some thousands read at a time; no read lock is held while `use` runs.
+void for_metrics(Database& database, RunId run, std::size_t most, const std::function<void(const MetricRow&)>& use);
 std::optional<MetricRow> read_metric(Database& database, RunId run, std::string_view name);
 
 // A metric's own values within these steps, in order, some thousands at a time; no read lock is held while `use` runs.

@@ -221,24 +221,17 @@ void MetricStore::keep_figures(RunId run, std::size_t most) {
   constexpr std::size_t metrics_at_once = 2000;
   constexpr std::int64_t values_at_once = 100'000;
   if (database_.read_only() || !is_run_over(database_, run)) return;
-  std::string after;
-  for (std::size_t seen = 0; seen < most;) {
-    const std::vector<MetricRow> rows = read_metrics(database_, run, std::min(metrics_at_once, most - seen), after);
-    if (rows.empty()) return;
-    std::vector<MadeFigures> made;
-    std::int64_t values = 0;
-    for (const MetricRow& row : rows) {
-      if (quantity_of(row.metric) || kept_figures(row.id)) continue;
-      made.push_back(compute(run, row));
-      values += made.back().figures.count;
-      if (values < values_at_once) continue;
-      keep(run, std::exchange(made, {}));
-      values = 0;
-    }
-    keep(run, made);
-    seen += rows.size();
-    after = rows.back().metric.name;
-  }
+  std::vector<MadeFigures> made;
+  std::int64_t values = 0;
+  for_metrics(database_, run, most, [&](const MetricRow& row) {
+    if (quantity_of(row.metric) || kept_figures(row.id)) return;
+    made.push_back(compute(run, row));
+    values += made.back().figures.count;
+    if (values < values_at_once && made.size() < metrics_at_once) return;
+    keep(run, std::exchange(made, {}));
+    values = 0;
+  });
+  keep(run, made);
 }
 
 struct MetricOfRunRow {
@@ -388,24 +381,16 @@ std::vector<MetricAndFigures> MetricStore::all_of_run(RunId run, std::size_t mos
 }
 
 void MetricStore::for_all_points(RunId run, const UseOfMetric& use) {
-  constexpr std::size_t metrics_at_once = 2000;
   const auto use_row = [&](const MetricRow& row, bool also_empty) {
     bool is_empty = true;
-    for_points(run, row, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(),
-               [&](std::span<const MetricPoint> points) {
-                 is_empty = false;
-                 use(row.metric, points);
-               });
+    for_points(run, row, -largest_count, largest_count, [&](std::span<const MetricPoint> points) {
+      is_empty = false;
+      use(row.metric, points);
+    });
     if (is_empty && also_empty) use(row.metric, {});
   };
   for (const Metric& field : fields_of(run)) use_row({.metric = field}, false);
-  std::string after;
-  for (bool more = true; more;) {
-    const std::vector<MetricRow> rows = read_metrics(database_, run, metrics_at_once, after);
-    for (const MetricRow& row : rows) use_row(row, true);
-    more = rows.size() == metrics_at_once;
-    if (more) after = rows.back().metric.name;
-  }
+  for_metrics(database_, run, all_metrics, [&](const MetricRow& row) { use_row(row, true); });
 }
 
 std::optional<MetricAndFigures> MetricStore::find(RunId run, std::string_view name) {

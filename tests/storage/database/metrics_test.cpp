@@ -262,6 +262,21 @@ TEST(Metrics, a_table_has_figures_of_all_listed_runs) {
   EXPECT_EQ(asks, 2);
 }
 
+TEST(Metrics, a_name_that_is_longer_than_any_of_ours_is_read_once) {
+  const TemporaryFolder folder;
+  RunStore store = RunStore::open(folder / "runs.db");
+  const RunId run = run_of_steps(store, 3);
+  store.metrics().append(run, "a", line(1, 3));
+  store.metrics().append(run, "z", line(1, 3));
+  Database(store.file(), Database::Mode::read_write).execute("UPDATE metrics SET name = printf('%.*c', 1000, name)");
+  std::string initials;
+  store.metrics().for_all_points(
+      run, [&](const Metric& metric, std::span<const MetricPoint>) { initials += metric.name.substr(0, 1); });
+  EXPECT_EQ(initials, "laz") << "the loss, too";
+  store.metrics().keep_figures(run);
+  EXPECT_EQ(number(store, "SELECT count(*) FROM metric_figures"), 2);
+}
+
 TEST(Metrics, a_table_follows_a_run_under_way) {
   RunStore store = RunStore::in_memory();
   const RunId run = store.create_run({.name = "r", .status = RunStatus::running});
