@@ -109,7 +109,7 @@ Json mark_of(const RegularFile& file, std::int64_t bytes) {
 }
 
 std::string replaced_since(const RegularFile& file, const Json& mark) {
-  if (!mark.is_object() || !file) return {};  // gone: there is nothing to read either
+  if (!mark.is_object()) return {};
   const std::int64_t bytes = mark.value("bytes", std::int64_t{0});
   if (file.size() < bytes) return "is shorter than it was";
   return mark_of(file, bytes) == mark ? "" : "has another content than it had";

@@ -177,13 +177,11 @@ class MlflowDatabase {
 // --- the folder
 // -------------------------------------------------------------------------------------------------------
 
-constexpr std::uintmax_t largest_text = 1 << 20;
+constexpr std::int64_t largest_text = 1 << 20;
 
 std::string text_of(const fs::path& file) {
-  std::error_code error;
-  if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > largest_text) return {};
-  RegularFile stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  const RegularFile text(file);
+  return text && text.size() <= largest_text ? text.read_at(0, largest_text) : "";
 }
 
 // meta.yaml is flat, "key: value" in each line, with quotes only where YAML needs them.
@@ -355,13 +353,15 @@ class GrowingMlflowFolder : public GrowingStore {
     for_each_file(path() / "metrics", [&](const std::string& name, const fs::path& file) {
       if (!piece.replaced.empty()) return;
       const Json mark = marks.value(name, Json());
-      if (const std::string why = replaced_since(RegularFile(file), mark); !why.empty()) {
+      const RegularFile lines(file);
+      if (!lines) return;
+      if (const std::string why = replaced_since(lines, mark); !why.empty()) {
         piece.replaced = "metrics/" + short_list({name}) + " " + why;
         return;
       }
       const std::int64_t begin = mark.is_object() ? mark.value("bytes", std::int64_t{0}) : 0;
-      const std::int64_t end = read_lines(name, file, begin, taken, piece, impatient);
-      if (end > begin) marks[name] = mark_of(RegularFile(file), end);
+      const std::int64_t end = read_lines(name, lines, begin, taken, piece, impatient);
+      if (end > begin) marks[name] = mark_of(lines, end);
       taken += end - begin;
     });
     piece.end.amount += taken;
@@ -373,12 +373,11 @@ class GrowingMlflowFolder : public GrowingStore {
 
  private:
   // The whole lines from `begin` on, as far as the piece has room. Returns where they end.
-  static std::int64_t read_lines(const std::string& name, const fs::path& file, std::int64_t begin, std::int64_t taken,
-                                 StorePiece& piece, bool impatient) {
+  static std::int64_t read_lines(const std::string& name, const RegularFile& lines, std::int64_t begin,
+                                 std::int64_t taken, StorePiece& piece, bool impatient) {
     const auto room = static_cast<std::int64_t>(store_piece_bytes) - taken;
-    const RegularFile lines(file);
     const std::int64_t size = lines.size();
-    if (!lines || size == begin) return begin;
+    if (size == begin) return begin;
     if (room <= 0) {
       piece.more = true;
       return begin;
