@@ -10,13 +10,11 @@
 // folder.
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +26,8 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "../preload.h"
 
 // --- rules: the layout is that of Rules in faults.py
 // ---------------------------------------------------------------------
@@ -82,10 +82,6 @@ static uint64_t file_of(ino_t inode, int is_new) {
   known[known_count].file = ++last_file;
   return known[known_count++].file;
 }
-
-#define REAL(type, name, ...)       \
-  static type (*real)(__VA_ARGS__); \
-  if (!real) real = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
 
 static void before_fork(void) {
   pthread_mutex_lock(&lock);
@@ -241,43 +237,6 @@ static int open_file(int at, const char* path, int flags, mode_t mode) {
   pthread_mutex_unlock(&lock);
   errno = error;
   return fd;
-}
-
-#define MODE                                                   \
-  mode_t mode = 0;                                             \
-  if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) { \
-    va_list list;                                              \
-    va_start(list, flags);                                     \
-    mode = va_arg(list, mode_t);                               \
-    va_end(list);                                              \
-  }
-
-int open(const char* path, int flags, ...) {
-  MODE return open_file(AT_FDCWD, path, flags, mode);
-}
-int open64(const char* path, int flags, ...) {
-  MODE return open_file(AT_FDCWD, path, flags, mode);
-}
-int openat(int at, const char* path, int flags, ...) {
-  MODE return open_file(at, path, flags, mode);
-}
-int openat64(int at, const char* path, int flags, ...) {
-  MODE return open_file(at, path, flags, mode);
-}
-int __open_2(const char* path, int flags) {
-  return open_file(AT_FDCWD, path, flags, 0);
-}
-int __open64_2(const char* path, int flags) {
-  return open_file(AT_FDCWD, path, flags, 0);
-}
-int __openat_2(int at, const char* path, int flags) {
-  return open_file(at, path, flags, 0);
-}
-int __openat64_2(int at, const char* path, int flags) {
-  return open_file(at, path, flags, 0);
-}
-int creat(const char* path, mode_t mode) {
-  return open_file(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
 
 static void copy_fd(int from, int to) {

@@ -9,7 +9,6 @@
 // Only the C library's calls are seen, not system calls that a program makes itself, apart from those of syscall().
 #define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,9 +25,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define REAL(type, name, ...)       \
-  static type (*real)(__VA_ARGS__); \
-  if (!real) real = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
+#include "../preload.h"
 
 enum { longest_line = 4000, most_places = 64, most_words = 4096, most_links = 40 };
 
@@ -194,49 +191,9 @@ static int may_open(const char* call, int at, const char* path, int flags) {
   return (flags & O_ACCMODE) == O_WRONLY || may_read(call, at, path, flags);
 }
 
-static int open_file(const char* call, int at, const char* path, int flags, mode_t mode) {
-  if (!may_open(call, at, path, flags)) return -1;
+static int open_file(int at, const char* path, int flags, mode_t mode) {
+  if (!may_open(at == AT_FDCWD ? "open" : "openat", at, path, flags)) return -1;
   return (int)syscall(SYS_openat, at, path, flags, mode);
-}
-
-#define MODE                                                   \
-  mode_t mode = 0;                                             \
-  if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) { \
-    va_list list;                                              \
-    va_start(list, flags);                                     \
-    mode = va_arg(list, mode_t);                               \
-    va_end(list);                                              \
-  }
-
-int open(const char* path, int flags, ...) {
-  MODE return open_file("open", AT_FDCWD, path, flags, mode);
-}
-int open64(const char* path, int flags, ...) {
-  MODE return open_file("open", AT_FDCWD, path, flags, mode);
-}
-int openat(int at, const char* path, int flags, ...) {
-  MODE return open_file("openat", at, path, flags, mode);
-}
-int openat64(int at, const char* path, int flags, ...) {
-  MODE return open_file("openat", at, path, flags, mode);
-}
-int __open_2(const char* path, int flags) {
-  return open_file("open", AT_FDCWD, path, flags, 0);
-}
-int __open64_2(const char* path, int flags) {
-  return open_file("open", AT_FDCWD, path, flags, 0);
-}
-int __openat_2(int at, const char* path, int flags) {
-  return open_file("openat", at, path, flags, 0);
-}
-int __openat64_2(int at, const char* path, int flags) {
-  return open_file("openat", at, path, flags, 0);
-}
-int creat(const char* path, mode_t mode) {
-  return open_file("creat", AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
-}
-int creat64(const char* path, mode_t mode) {
-  return creat(path, mode);
 }
 
 static int flags_of(const char* mode) {

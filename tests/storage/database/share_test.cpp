@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "storage/database/database.h"
-#include "storage/database/schema.h"
-
 namespace stepladder {
 namespace {
 
