@@ -1,8 +1,10 @@
+// Folders are compared by path and, where the file system knows when one was made, by identity: one may be moved.
 #include "app/import/journal_origin.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "storage/importers/journal/journal_reader.h"
@@ -47,19 +49,12 @@ JournalOrigin::Place place_in(const Json& origin, const char* name) {
   return {text_in(*found, "name"), text_in(*found, "identity")};
 }
 
-// Where the run's journals are from, as far as it is known.
-std::vector<JournalOrigin> origins_of(RunStore& store, RunId run, const std::string& uid) {
-  std::vector<JournalOrigin> origins;
+// Of each journal of the run that is followed; empty where an earlier version didn't store it.
+std::vector<std::optional<JournalOrigin>> origins_of(RunStore& store, RunId run, const std::string& uid) {
+  std::vector<std::optional<JournalOrigin>> origins;
   for (const FollowedSource& source : store.following().journals(uid))
-    if (source.run == run)
-      if (auto origin = JournalOrigin::in(source.state)) origins.push_back(std::move(*origin));
+    if (source.run == run) origins.push_back(JournalOrigin::in(source.state));
   return origins;
-}
-
-bool is_followed_journal(RunStore& store, RunId run, const std::string& uid) {
-  for (const FollowedSource& source : store.following().journals(uid))
-    if (source.run == run) return true;
-  return false;
 }
 
 }  // namespace
@@ -84,10 +79,13 @@ std::optional<JournalOrigin> JournalOrigin::in(const std::string& state) {
 }
 
 MayAdd may_add(RunStore& store, const Run& run, const std::string& uid, const JournalOrigin& origin) {
-  const std::vector<JournalOrigin> known = origins_of(store, run.id, uid);
-  for (const JournalOrigin& each : known)
-    if (each.folder.is(origin.folder)) return MayAdd::yes;
-  if (!known.empty()) return MayAdd::no;
+  const auto origins = origins_of(store, run.id, uid);
+  bool is_known = false;
+  for (const auto& each : origins) {
+    if (each && each->folder.is(origin.folder)) return MayAdd::yes;
+    is_known = is_known || each;
+  }
+  if (is_known) return MayAdd::no;
   // A run that an earlier version has followed, or whose position was lost, names the folder or the machine's run.
   const std::string far_begin = "far ";
   const bool is_far = origin.folder.name.starts_with(far_begin);
@@ -95,19 +93,20 @@ MayAdd may_add(RunStore& store, const Run& run, const std::string& uid, const Jo
              : run.source == "import" && !run.source_path.empty() && name_of(run.source_path) == origin.folder.name)
     return MayAdd::as_first;
   const bool may_go_on = !is_over(run.status) || run.status == RunStatus::interrupted;
-  return !is_far && run.source == "launched" && may_go_on && is_followed_journal(store, run.id, uid) ? MayAdd::as_first
-                                                                                                     : MayAdd::no;
+  return !is_far && run.source == "launched" && may_go_on && !origins.empty() ? MayAdd::as_first : MayAdd::no;
 }
 
 bool is_beside(RunStore& store, const Run& run, const JournalOrigin& origin) {
-  for (const JournalOrigin& each : origins_of(store, run.id, run.uid))
-    if (each.above.is(origin.above)) return true;
-  return false;
+  const auto origins = origins_of(store, run.id, run.uid);
+  return std::any_of(origins.begin(), origins.end(),
+                     [&](const auto& each) { return each && each->above.is(origin.above); });
 }
 
 std::string maker_of(RunStore& store, const Run& run, const std::string& uid) {
-  for (const JournalOrigin& each : origins_of(store, run.id, uid)) return "is followed from " + each.folder.name;
-  if (is_followed_journal(store, run.id, uid)) return "was followed from a place that isn't known";
+  const auto origins = origins_of(store, run.id, uid);
+  for (const auto& each : origins)
+    if (each) return "is followed from " + each->folder.name;
+  if (!origins.empty()) return "was followed from a place that isn't known";
   return run.source == "launched" ? "was launched here" : "was made by something else";
 }
 

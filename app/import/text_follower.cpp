@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t text_piece_bytes = 256 << 10;
-constexpr std::int64_t printed_piece_bytes = 4 << 10;    // its lines are told the time of its last one
+constexpr std::int64_t printed_piece_bytes = 4 << 10;    // all lines of a piece get the time of its last
 constexpr std::chrono::milliseconds short_silence(500);  // then what may still be completed is stored as it is
 constexpr std::int64_t silent_bytes = 4 << 20;  // a table that tells nothing until so much was read is told at its end
 
@@ -121,9 +121,9 @@ class TextFollower::File {
   bool is_open() const { return reader_ && !ended_; }
 
  private:
-  enum class Told {
+  enum class Batch {
     lines,  // by the lines so far: in any order of pieces the same
-    held,   // what the next lines may complete, which is told again
+    held,   // what the next lines may complete, and the reader reports again
     end,
   };
   using Losses = std::map<std::int64_t, double>;  // by step
@@ -137,7 +137,7 @@ class TextFollower::File {
   bool is_another_file(const std::vector<ImportedEvent>& held);
   void start_again(bool as_new_run);
   void end();
-  void store(std::vector<ImportedEvent> events, Told told);
+  void store(std::vector<ImportedEvent> events, Batch batch);
   std::string state_of(const ToldHash& told, const Losses& held, bool has_ended) const;
   void store(const ImportedEvent& event);
   void begin_run(const Run& told);
@@ -301,7 +301,7 @@ bool TextFollower::File::take_piece() {
   is_held_stored_ = false;
   reader_->give(std::move(bytes));
   try {
-    store(reader_->take(), Told::lines);
+    store(reader_->take(), Batch::lines);
   } catch (...) {  // read again; what is stored is left out
     reader_.reset();
     throw;
@@ -366,7 +366,7 @@ void TextFollower::File::store_held(std::vector<ImportedEvent> events) {
   if (events.empty() || told_.events() < stored_events_ || runs > (begun_ ? 0 : 1)) return;
   const bool had_begun = begun_;
   try {
-    store(std::move(events), Told::held);
+    store(std::move(events), Batch::held);
   } catch (...) {
     is_held_stored_ = false;
     begun_ = had_begun;
@@ -387,13 +387,13 @@ std::string TextFollower::File::state_of(const ToldHash& told, const Losses& hel
   return state.dump();
 }
 
-void TextFollower::File::store(std::vector<ImportedEvent> events, Told what) {
-  const bool at_end = what == Told::end;
+void TextFollower::File::store(std::vector<ImportedEvent> events, Batch batch) {
+  const bool at_end = batch == Batch::end;
   const ToldHash before = told_;
   const Losses held_before = held_;
   const RunId run_before = run_;
   try {
-    if (what == Told::lines) leave_out_stored(events);
+    if (batch == Batch::lines) leave_out_stored(events);
     if (events.empty() && !at_end) return;
     FollowedSource position;
     store_.in_one_transaction([&] {
@@ -404,7 +404,7 @@ void TextFollower::File::store(std::vector<ImportedEvent> events, Told what) {
       for (const ImportedEvent& event : events) store(event);
       write_waiting();
       for (const ImportedEvent& event : events)
-        if (const auto* step = std::get_if<StepRecord>(&event); step && what == Told::held)
+        if (const auto* step = std::get_if<StepRecord>(&event); step && batch == Batch::held)
           held_[step->step] = step->loss;
         else if (step)
           held_.erase(step->step);
@@ -543,7 +543,7 @@ void TextFollower::File::end() {
   const std::string why = told_.events() == 0 && events.empty() ? reader_->failure() : "";
   if (!why.empty() && !printed_) tell_(path_.string() + " " + why);
   if (run_ == 0 && events.empty()) return;
-  store(std::move(events), Told::end);
+  store(std::move(events), Batch::end);
   if (joined_) return;
   const Run run = store_.existing_run(run_);
   store_.summary(run);  // computes and keeps it

@@ -50,7 +50,7 @@ std::string slug_of(const std::string& name) {
   return slug.empty() ? "run" : slug;
 }
 
-// Empty if the file isn't there, or is no file of a uid.
+// Empty if the folder has no file `uid`, or it doesn't hold one.
 Uid uid_in(const fs::path& folder) {
   const Descriptor opened = open_folder(folder.string());
   const Descriptor file = opened ? open_below(opened.get(), {"uid"}, O_RDONLY) : Descriptor();

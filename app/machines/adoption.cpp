@@ -12,7 +12,6 @@ namespace stepladder {
 namespace {
 
 constexpr std::size_t most_runs = 20;
-
 constexpr std::size_t longest_shown = 1000;
 
 // On one line, so that no text can look like a sentence of ours: control and invisible characters as dots, blanks as

@@ -119,7 +119,7 @@ std::vector<ExperimentRun> runs_of(const ExperimentPlan& plan, const fs::path& f
   return runs;
 }
 
-// What somebody else measured, or says so, is no run of this machine's.
+// Results that were in the folder before don't count: nobody knows who measured them, or whether anybody did.
 void set_aside(const MeasuredCommand& run) {
   for (const fs::path& file : {run.state, run.log}) {
     std::error_code error;

@@ -16,7 +16,7 @@ struct ExperimentPlanFile {
   std::optional<Json> ordered;  // nothing if this user hasn't ordered it here
 };
 
-// Nothing if there is no plan. Throws StorageError if it can't be read; `command` is the one that writes such plans.
+// Empty if there is no plan. Throws StorageError if it can't be read; `command` is the one that writes such plans.
 std::optional<ExperimentPlanFile> read_plan(const std::filesystem::path& folder, const std::string& command,
                                             int version);
 

@@ -1,3 +1,4 @@
+// What a shared copy keeps is listed here; everything else, also what later versions add, is left out.
 #include "storage/database/share.h"
 
 #include <unistd.h>
@@ -151,9 +152,8 @@ class Removal {
           "run_id FROM curation WHERE deleted_at IS NOT NULL))");
     database_.execute("DELETE FROM ladders WHERE NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ladders.id)");
     database_.execute(
-        "UPDATE runs SET status = 'interrupted', reason = 'it was still running when this copy was made' WHERE status "
-        "IN "
-        "('queued', 'running')");
+        "UPDATE runs SET status = 'interrupted', reason = 'it was still running when this copy was made' "
+        "WHERE status IN ('queued', 'running')");
     database_.execute("UPDATE runs SET owner_pid = NULL, owner_start = NULL, owner_boot = NULL");
     count("settings", "DELETE FROM settings WHERE key NOT IN ('example_added', 'highest_run')");
     clear_what_is_not_listed();

@@ -64,7 +64,7 @@ void TrainingPlace::take_in_journals() {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   if (store.runs().empty()) throw UsageError("there are no journals of runs in " + folders_.journals.string());
-  store.following().adopt_all();  // as runs of this database; whether this user launched them stands in the order book
+  store.following().adopt_all();  // as runs of this database; the order book knows which of them this user launched
 }
 
 TrainingPlace::~TrainingPlace() {

@@ -31,17 +31,6 @@ fs::path newest_wheel() {
   return newest;
 }
 
-}  // namespace
-
-bool agrees(const std::string& question) {
-  std::cerr << question << " [y/N] " << std::flush;
-  std::string answer;
-  std::getline(std::cin, answer);
-  return answer == "y" || answer == "yes" || answer == "Y";
-}
-
-namespace {
-
 constexpr int most_failures = 5;  // of the link, in a row: 15 s of waits, and what ssh takes
 
 // Somebody waits for it, so it ends where the machine can't be reached; the request is kept.
@@ -71,6 +60,13 @@ FollowedSetup follow_setup(FarRuns& runs, const Machine& machine, const FarRun& 
 }
 
 }  // namespace
+
+bool agrees(const std::string& question) {
+  std::cerr << question << " [y/N] " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes" || answer == "Y";
+}
 
 void add_setup_options(CLI::App& command, MachineSetup& setup) {
   command.add_option("--wheel", setup.wheel, "Wheel to install (default: the newest in ./dist)");
