@@ -156,13 +156,14 @@ class SlurmTest(unittest.TestCase):
         run = self.slow.start(["sh", "-c", "echo ready; while [ ! -e go ]; do sleep 0.05; done; echo done"], slurm={})
         wait_for(lambda: b"ready" in self.output(run))
         self.cluster.in_far("scontrol", "requeue", self.slow.state(run)["job"]["id"])
-        # Slurm waits before it begins a requeued job; the hold is taken off by hand, again if Slurm sets it meanwhile.
+        # Slurm waits before it begins a requeued job; the hold is taken off by hand, again if Slurm sets it meanwhile. Not within
+        # the second of the kill: slurmd would refuse the launch as one of the killed job, and slurmctld would not hear of it.
         job = self.slow.state(run)["job"]["id"]
         wait_for(lambda: "PENDING" in self.cluster.in_far("squeue", "--noheader", "--format=%T", "--jobs=" + job).stdout)
 
         def has_begun():
-            self.cluster.in_far("scontrol", "update", "JobId=" + job, "StartTime=now", check=False)
             time.sleep(2)
+            self.cluster.in_far("scontrol", "update", "JobId=" + job, "StartTime=now", check=False)
             return b"ready" in self.output(run, 2)
         wait_for(has_begun)
         (self.folder / "runs" / run / "work" / "go").touch()
