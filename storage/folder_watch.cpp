@@ -12,6 +12,12 @@ constexpr int share_of_quiet = 20;
 
 }  // namespace
 
+fs::path resolved(const fs::path& given) {
+  std::error_code error;
+  fs::path path = fs::weakly_canonical(given, error);
+  return error ? fs::absolute(given).lexically_normal() : path;
+}
+
 std::chrono::steady_clock::duration look_again_after(std::chrono::steady_clock::duration quiet) {
   if (quiet < coarsest_time) return {};  // it may be growing
   return std::min<std::chrono::steady_clock::duration>(quiet / share_of_quiet, rarest_look);

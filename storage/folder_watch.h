@@ -38,6 +38,9 @@ class FolderWatch {
   std::map<std::filesystem::path, Folder> roots_;
 };
 
+// The path as everybody would name it: absolute, without links as far as it exists.
+std::filesystem::path resolved(const std::filesystem::path& given);
+
 // After how long to look again at something that hasn't changed for so long.
 std::chrono::steady_clock::duration look_again_after(std::chrono::steady_clock::duration quiet);
 

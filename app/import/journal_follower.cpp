@@ -16,31 +16,25 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t bytes_at_once = 512 << 10;  // of a journal, stored in one transaction of about 50 ms
 
-constexpr std::int64_t longest_kept_output = 16 << 20;  // of a journal: later output is only read for steps
-
 constexpr std::int64_t searched_for_header = 64 << 20;  // bytes: the first line may be behind damage
 
 bool is_journal(std::string_view head) {
   return head.starts_with("{\"e\":\"run\",\"v\":");
 }
 
-ProcessIdentity writer_of(const JournalHeader& header) {
-  return {.pid = header.pid, .start = header.pid_start, .boot = header.boot};
-}
-
 bool is_on_this_machine(const JournalHeader& header) {
   return header.pid > 0 && !header.boot.empty() && header.boot == this_process().boot;
+}
+
+}  // namespace
+
+ProcessIdentity writer_of(const JournalHeader& header) {
+  return {.pid = header.pid, .start = header.pid_start, .boot = header.boot};
 }
 
 bool is_alive_here(const JournalHeader& header) {
   return is_on_this_machine(header) && is_alive(writer_of(header));
 }
-
-bool has_end(const std::vector<JournalEvent>& events) {
-  return std::any_of(events.begin(), events.end(), [](const auto& event) { return event.kind == "end"; });
-}
-
-}  // namespace
 
 JournalFollower::JournalFollower(RunStore& store, FollowRequest request, std::function<void(const std::string&)> tell)
     : store_(store), request_(std::move(request)), tell_(std::move(tell)), folders_(deepest_followed_folder) {}
@@ -312,214 +306,6 @@ bool JournalFollower::is_given_up(const File& file) const {
   if (request_.is_far ? !gone_.empty() : is_on_this_machine(*file.header) && !is_alive_here(*file.header)) return true;
   if (!may_grow(file) || (at_end_ && file.header->pid <= 0)) return true;
   return file.stuck_since && Clock::now() - *file.stuck_since > give_up_after;
-}
-
-void JournalFollower::store(Group& group, File& file, const Piece& piece) {
-  LoggedSteps steps = file.steps;
-  const RunId before = group.run;
-  const std::uint64_t skipped_before = file.skipped;
-  const bool ended_before = file.ended;
-  FollowedSource position = file.stored;
-  bool ended = false;
-  try {
-    store_.in_one_transaction([&] {
-      const auto stored = store_.following().position(file.source);
-      if (stored.value_or(FollowedSource{}).bytes != file.stored.bytes) throw MovedOn();
-      if (group.joined)
-        group.run = *group.joined;
-      else if (const RunId known = run_of(group, file, stored); known != before && store_.run(known))
-        throw MovedOn();  // another follower has begun it
-      if (file.planned && !group.joined)
-        store_own(group, file, piece);
-      else
-        store_script(group, file, piece, steps);
-      if (!group.joined) own(group, file, before != group.run);
-      if (request_.created && before != group.run) request_.created(group.run);
-      ended = has_end(piece.events);
-      file.ended = file.ended || ended;
-      file.skipped += piece.skipped;
-      position = {group.run, static_cast<std::int64_t>(piece.end), state_of(group, file, steps)};
-      store_.following().set_position(file.source, position);
-    });
-  } catch (...) {
-    group.run = before;
-    file.skipped = skipped_before;
-    file.ended = ended_before;
-    throw;
-  }
-  file.steps = std::move(steps);
-  file.stored = std::move(position);
-  group.values_read += std::ssize(piece.events);
-  if (before != group.run && !request_.is_far)
-    tell_("run " + std::to_string(group.run) + (group.joined ? " takes in " : " is ") +
-          group.folder.filename().string());
-  if (!ended || group.joined || file.header->rank > 0) return;
-  const Run run = store_.existing_run(group.run);
-  store_.summary(run);  // computes and keeps it
-  store_.metrics().of_run(run.id);
-  tell_("run " + std::to_string(group.run) + " has " + std::string(to_string(run.status)) +
-        (run.reason.empty() ? "" : ": " + run.reason));
-}
-
-void JournalFollower::store_script(Group& group, File& file, const Piece& piece, LoggedSteps& steps) {
-  if (group.run == 0 || !store_.run(group.run)) create_run(group, file);
-  JournalRun run(store_.existing_run(group.run));
-  run.take_descriptions(group.descriptions);
-  for (const JournalEvent& event : piece.events) run.take(event, *file.header, steps);
-  group.descriptions = run.descriptions();
-  LoggedBatch batch = steps.take(run.tokens_per_sample());
-  run.describe(batch);
-  store_batch(group, file, batch);
-  for (TextSample& text : run.take_texts()) {
-    text.run = group.run;
-    store_.apply(std::vector<RunEvent>{text});
-  }
-  for (ConsoleText& output : run.take_outputs()) {
-    output.run = group.run;
-    if (file.stored.bytes < longest_kept_output) store_.apply(std::vector<RunEvent>{output});
-  }
-  if (group.joined)
-    update_joined_run(group.run, run, batch);
-  else
-    update_run(group.run, file, run, batch);
-}
-
-// One of Stepladder's own runs becomes what it is in the database of the process that trains it: the same row, and the
-// same events.
-void JournalFollower::store_own(Group& group, File& file, const Piece& piece) {
-  if (group.run == 0 || !store_.run(group.run) || file.stored.bytes == 0) queue_own(group, file);
-  if (file.stored.bytes == 0) file.told = RunStatus::queued;
-  Run run = store_.existing_run(group.run);
-  if (run.status == RunStatus::interrupted && !is_over(file.told)) {  // by a follower that was gone meanwhile
-    run.status = file.told;
-    run.reason.clear();
-    run.ended_at = missing;
-    store_.update_run(run);
-  }
-  std::vector<RunEvent> events;
-  for (const JournalEvent& event : piece.events) {
-    if (auto told = run_event_of(event, group.run)) events.push_back(std::move(*told));
-    if (event.kind == "started") file.told = RunStatus::running;
-  }
-  store_.following().apply(events);
-}
-
-// The process that logs a run owns it, so that every Stepladder sees it exit. Of one that isn't known here, this
-// process does as long as it reads on.
-void JournalFollower::own(const Group& group, const File& file, bool is_new) {
-  if (group.run == 0 || (!file.planned && file.header->rank > 0 && !is_new)) return;
-  if (request_.is_far || (is_new && request_.once)) store_.following().disown(group.run);
-  if (!request_.is_far && is_alive_here(*file.header))
-    store_.following().own(group.run, writer_of(*file.header));
-  else if (!request_.is_far && !request_.once)
-    store_.following().own(group.run, this_process());
-}
-
-// A new run, or the next attempt of one.
-void JournalFollower::queue_own(Group& group, const File& file) {
-  if (group.run != 0 && store_.run(group.run)) {
-    Run again = store_.existing_run(group.run);
-    again.status = RunStatus::queued;
-    again.planned_steps = file.planned->run.planned_steps;
-    again.environment = file.planned->run.environment;
-    store_.update_run(again);
-    return;
-  }
-  Run run = file.planned->run;
-  run.uid = file.header->uid;
-  if (!request_.name.empty()) run.name = request_.name;
-  place_own(group, *file.planned, run);
-  group.run = store_.create_run(run);
-}
-
-// Parent and ladder are those of the same place, whatever a journal says.
-void JournalFollower::place_own(Group& group, const PlannedRun& planned, Run& run) {
-  const auto accepts = [&](std::optional<RunId> other, const std::string& what) {
-    const auto known = other ? store_.run(*other) : std::nullopt;
-    if (known && is_beside(store_, *known, group.origin)) return true;
-    tell_(group.folder.string() + " names " + what + ", which isn't from there; the run is kept without it");
-    return false;
-  };
-  if (const auto parent = store_.following().run_with_uid(planned.parent_uid);
-      parent && accepts(parent, "run " + std::to_string(*parent) + " as its parent"))
-    run.parent = parent;
-  if (!planned.ladder || !Uid::allows(planned.ladder->uid)) return;
-  const auto ladder = store_.following().ladder_with_uid(planned.ladder->uid);
-  if (!ladder)
-    run.ladder = store_.create_ladder(*planned.ladder);
-  else if (accepts(store_.following().first_run_of(*ladder), "ladder " + std::to_string(*ladder)))
-    run.ladder = ladder;
-}
-
-// What a later follower needs to go on.
-std::string JournalFollower::state_of(const Group& group, const File& file, const LoggedSteps& steps) const {
-  Json state = {{"origin", group.origin.json()}};
-  if (file.ended) state["ended"] = true;
-  if (file.skipped > 0) state["skipped"] = file.skipped;
-  if (file.planned && !group.joined) {
-    state["told"] = to_string(file.told);
-    return state.dump();
-  }
-  state["steps"] = Json::parse(steps.state());
-  state["metrics"] = group.descriptions;
-  if (group.joined) state["joined"] = file.path.string();
-  if (file.heals) state["heals"] = true;
-  return state.dump();
-}
-
-void JournalFollower::create_run(Group& group, const File& file) {
-  Run run{.uid = file.header->uid,
-          .name = !request_.name.empty()      ? request_.name
-                  : file.header->name.empty() ? group.folder.filename().string()
-                                              : file.header->name,
-          .status = RunStatus::running,
-          .source = "import",
-          .source_path = group.folder.string(),
-          .created_at = file.header->started_at,
-          .started_at = file.header->started_at};
-  group.run = store_.create_run(run);
-}
-
-// A run that was taken for interrupted goes on. Its owner is the process that logs it or, of another machine, this one.
-void JournalFollower::update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch) {
-  const Run before = store_.existing_run(id);
-  Run run = journal.run();
-  if (before.status == RunStatus::interrupted && run.status == RunStatus::interrupted) {
-    run.status = RunStatus::running;
-    run.reason.clear();
-    run.ended_at = missing;
-  }
-  if (file.header->rank == 0 && run.tokens_per_step == 0 && !batch.steps.empty())
-    run.tokens_per_step = batch.steps.front().tokens;
-  if (journal.changed() || run.status != before.status || run.tokens_per_step != before.tokens_per_step)
-    store_.update_run(run);
-}
-
-void JournalFollower::update_joined_run(RunId id, const JournalRun& journal, const LoggedBatch& batch) {
-  Run run = store_.existing_run(id);
-  const Run told = journal.run();
-  run.recipe = told.recipe;
-  run.environment = told.environment;
-  run.sync = told.sync;
-  if (run.tokens_per_step == 0 && !batch.steps.empty()) run.tokens_per_step = batch.steps.front().tokens;
-  store_.update_run(run);
-}
-
-// A step's parts may come in several pieces: they make one record. A new attempt supersedes the older one's.
-void JournalFollower::store_batch(const Group& group, File& file, LoggedBatch& batch) {
-  const RunId run = group.run;
-  if (file.header->rank == 0 && group.joined) {
-    complete_joined(store_, run, batch);
-    if (file.steps.has_timed_steps()) has_joined_times_ = true;
-  } else if (file.header->rank == 0) {
-    store_steps(store_, run, batch, file.heals);
-  }
-  for (auto& [metric, points] : batch.metrics) {
-    if (file.header->rank > 0 && !metric.field.empty()) continue;
-    if (group.joined) joined_metrics_.insert(metric.name);
-    store_.metrics().describe(run, metric);
-    if (!points.empty()) store_.metrics().append(run, metric.name, points);
-  }
 }
 
 bool JournalFollower::may_grow(const File& file) const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/import/journal_origin.h"
+#include "storage/database/process.h"
 #include "storage/database/run_store.h"
 #include "storage/folder_watch.h"
 #include "storage/importers/journal/journal.h"
@@ -161,5 +162,9 @@ class JournalFollower {
   bool at_end_ = false;
   std::string gone_;  // why the writers of far journals are gone; empty: they may not be
 };
+
+// The process that writes the journal, and whether it is alive on this machine.
+ProcessIdentity writer_of(const JournalHeader& header);
+bool is_alive_here(const JournalHeader& header);
 
 }  // namespace stepladder

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "storage/folder_watch.h"
 #include "storage/importers/journal/journal_reader.h"
 
 namespace stepladder {
@@ -29,14 +30,8 @@ std::string identity_of([[maybe_unused]] const fs::path& folder) {
 #endif
 }
 
-std::string name_of(const fs::path& folder) {
-  std::error_code error;
-  const fs::path path = fs::weakly_canonical(folder, error);
-  return (error ? fs::absolute(folder).lexically_normal() : path).string();
-}
-
 JournalOrigin::Place place_of(const fs::path& folder) {
-  return {name_of(folder), identity_of(folder)};
+  return {resolved(folder).string(), identity_of(folder)};
 }
 
 Json json_of(const JournalOrigin::Place& place) {
@@ -75,7 +70,8 @@ std::optional<JournalOrigin> JournalOrigin::in(const std::string& state) {
     return JournalOrigin{place_in(*found, "folder"), place_in(*found, "above")};
   const fs::path joined = text_in(json, "joined");
   if (joined.empty()) return std::nullopt;
-  return JournalOrigin{{name_of(joined.parent_path()), ""}, {name_of(joined.parent_path().parent_path()), ""}};
+  return JournalOrigin{{resolved(joined.parent_path()).string(), ""},
+                       {resolved(joined.parent_path().parent_path()).string(), ""}};
 }
 
 MayAdd may_add(RunStore& store, const Run& run, const std::string& uid, const JournalOrigin& origin) {
@@ -90,7 +86,8 @@ MayAdd may_add(RunStore& store, const Run& run, const std::string& uid, const Jo
   const std::string far_begin = "far ";
   const bool is_far = origin.folder.name.starts_with(far_begin);
   if (is_far ? run.source_path.ends_with(":runs/" + origin.folder.name.substr(far_begin.size()))
-             : run.source == "import" && !run.source_path.empty() && name_of(run.source_path) == origin.folder.name)
+             : run.source == "import" && !run.source_path.empty() &&
+                   resolved(run.source_path).string() == origin.folder.name)
     return MayAdd::as_first;
   const bool may_go_on = !is_over(run.status) || run.status == RunStatus::interrupted;
   return !is_far && run.source == "launched" && may_go_on && !origins.empty() ? MayAdd::as_first : MayAdd::no;

@@ -135,9 +135,8 @@ std::string_view writer_delay(std::string_view format) {
 
 std::vector<std::unique_ptr<GrowingStore>> StoreSearch::find_new(const fs::path& given, std::string& unread) {
   unread_ = &unread;
+  const fs::path path = resolved(given);
   std::error_code error;
-  fs::path path = fs::weakly_canonical(given, error);
-  if (error) path = fs::absolute(given).lexically_normal();
   if (fs::is_directory(path, error)) {
     // A database may get runs, and a file become a database, without a change of its folder.
     const fs::path below = path / "";
