@@ -252,7 +252,7 @@ void look(RunStore& store) {
     for (const MachineInFile& machine : store.machines().machines_in_file()) {
       for (const std::string& sentence : adoption_text(machine))
         expect(sentence.find('\x1b') == std::string::npos, "no escape sequence");
-      expect_answer([&] { store.machines().adopt(machine.alias); });
+      expect_answer([&] { store.machines().adopt(machine); });
     }
   });
   expect_answer([&] {
