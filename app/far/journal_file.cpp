@@ -12,6 +12,8 @@
 namespace stepladder::far {
 namespace {
 
+constexpr std::size_t longest_rest = 4 << 10;  // of a line, beyond what a journal takes
+
 // Each byte is one character, U+0000 to U+00FF, in ASCII.
 void append_escaped(std::string& text, std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
@@ -63,12 +65,22 @@ bool JournalFile::has_room(std::size_t bytes) {
 void JournalFile::hold_back(std::string_view piece) {
   held_back_ += piece;
   if (held_back_.size() <= longest_output) return;
+  if (std::exchange(line_is_open_, false)) finish_line();
+  if (held_back_.size() <= longest_output) return;
   const std::size_t line_end = held_back_.find('\n', held_back_.size() - longest_output - 1);
   const std::size_t lost = line_end == std::string::npos ? held_back_.size() - longest_output : line_end + 1;
   lost_lines_ += std::max<std::uint64_t>(1, std::count(held_back_.begin(), held_back_.begin() + lost, '\n'));
   lost_bytes_ += lost;
   lost_unsaid_ = true;
   held_back_.erase(0, lost);
+}
+
+// What was appended ends within a line: its rest too, if it isn't long, since the next line kept would continue it.
+void JournalFile::finish_line() {
+  const std::size_t line_end = held_back_.find('\n');
+  if (line_end >= longest_rest) return;
+  append_piece(std::string_view(held_back_).substr(0, line_end + 1));
+  held_back_.erase(0, line_end + 1);
 }
 
 void JournalFile::append_held_back() {
@@ -86,6 +98,7 @@ void JournalFile::append_piece(std::string_view piece) {
   allowed_ -= static_cast<double>(line.size());
   appended_output_ += static_cast<double>(line.size());
   bytes_ += line;
+  line_is_open_ = !piece.ends_with('\n');
   last_line_ = std::chrono::steady_clock::now();
 }
 

@@ -42,6 +42,7 @@ class JournalFile {
   void hold_back(std::string_view piece);
   bool has_room(std::size_t line);
   void append_piece(std::string_view piece);
+  void finish_line();
 
   Descriptor file_;
   std::string bytes_;        // from offset `synced_` on: only what the disk has for sure is given up
@@ -51,6 +52,7 @@ class JournalFile {
   std::uint64_t lost_bytes_ = 0;
   bool lost_unsaid_ = false;
   std::string held_back_;          // output
+  bool line_is_open_ = false;      // the output appended so far ends within a line
   double allowed_ = whole_output;  // bytes of output that may be appended now
   double appended_output_ = 0;     // bytes, in all
   std::chrono::steady_clock::time_point allowed_at_ = std::chrono::steady_clock::now();
