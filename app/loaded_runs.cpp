@@ -35,7 +35,9 @@ std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
 PlausibilityContext load_plausibility_context(RunStore* store) {
   PlausibilityContext context{.hardware = HardwareTable::load(assets_folder()), .repeats = {}};
   if (!store) return context;
-  for (const Run& run : store->runs()) context.repeats.add(run);
+  const std::vector<RunAndSummary> all = store->runs_with_kept_summaries();
+  for (const RunAndSummary& each : all) context.repeats.add(each.run);
+  context.hardware.spreads.learn_from(all);
   return context;
 }
 

@@ -440,9 +440,11 @@ void Session::confirm(const SpeedupQuestion& question) {
   refuse_others(sides, "run " + std::to_string(question.run));
   stop_confirming();
   look_after_.reset();
-  confirmation_.emplace(
-      store_, question, HardwareTable::load(assets_folder()),
-      [this, patience = question.quiet_patience](RunId run) { return repeat({run}, 1, patience).front(); });
+  HardwareTable hardware = HardwareTable::load(assets_folder());
+  hardware.spreads.learn_from(store_.runs_with_kept_summaries());
+  confirmation_.emplace(store_, question, std::move(hardware), [this, patience = question.quiet_patience](RunId run) {
+    return repeat({run}, 1, patience).front();
+  });
   confirmation_->look();
 }
 

@@ -34,6 +34,13 @@ bool is_doubted_only_for(FlagId id, const RungJudgement& rung) {
                      [&](const Flag& flag) { return flag.id == id || kind_of(flag.id).trust == Trust::trusted; });
 }
 
+constexpr int fewest_before_giving_up = 3;
+
+std::string needed_text(std::int64_t runs) {
+  return runs == 0 ? "at this noise more runs would hardly settle it"
+                   : "about " + std::to_string(runs) + " more of each would settle it at this noise";
+}
+
 std::string runs_each(int repeats) {
   return repeats == 1 ? "1 run each" : std::to_string(repeats) + " runs each";
 }
@@ -100,7 +107,8 @@ void SpeedupConfirmation::load_finished(Side& side) {
 
 void SpeedupConfirmation::judge_runs() {
   const std::vector<Subject> sides{subject_of(base_.runs), subject_of(run_.runs)};
-  const std::vector<RungJudgement> judged = judge(sides, 0, hardware_);
+  const std::vector<RungJudgement> judged =
+      judge(sides, 0, hardware_, {.looks = {static_cast<std::size_t>(question_.max_repeats)}});
   const Gain& gain = judged[1].over_baseline;
   arithmetic_ = gain.verdict;
   const auto counted = [](const RungJudgement& side) { return static_cast<int>(side.runs.size()) - side.left_out; };
@@ -137,12 +145,20 @@ void SpeedupConfirmation::decide() {
     end(State::answered, doubt_);
   } else if (is_trusted && is_clear) {
     end(State::answered, "The verdict is clear after " + runs_each(answer_.repeats) + "." + left_out);
-  } else if (!may_go_on) {
+  } else if (!may_go_on || (is_trusted && is_futile())) {
     answer_.speedup.verdict = Verdict::cannot_tell;
-    end(State::answered, "Still inconclusive after " + runs_each(answer_.repeats) + "." + left_out);
+    end(State::answered, "Still inconclusive after " + runs_each(answer_.repeats) + "; " +
+                             needed_text(answer_.speedup.needed_runs) + "." + left_out);
   } else {
     begin_round();
   }
+}
+
+// Whether even three times as many repeats as are allowed would not do, at the noise seen.
+bool SpeedupConfirmation::is_futile() const {
+  const std::int64_t needed = answer_.speedup.needed_runs;
+  return answer_.repeats >= fewest_before_giving_up &&
+         (needed == 0 || answer_.repeats + needed > 3 * std::int64_t{question_.max_repeats});
 }
 
 void SpeedupConfirmation::begin_round() {

@@ -67,6 +67,7 @@ class SpeedupConfirmation {
   void load_finished(Side& side);
   void judge_runs();
   void decide();
+  bool is_futile() const;
   void begin_round();
   void end(State state, const std::string& reason);
 

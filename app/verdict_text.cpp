@@ -37,7 +37,9 @@ std::string verdict_text(const Gain& gain, std::string_view base) {
   if (gain.trust == Trust::impossible) return "impossible";
   if (is_missing(gain.factor)) return "-";
   if (gain.base_trust == Trust::impossible) return std::string(base) + " impossible";
-  return std::string(verdict_word(gain.verdict)) + (gain.worst() == Trust::doubtful ? ", doubtful" : "");
+  const bool is_one_run = gain.runs == 1 && (gain.verdict == Verdict::faster || gain.verdict == Verdict::slower);
+  return std::string(verdict_word(gain.verdict)) + (is_one_run ? ", one run" : "") +
+         (gain.worst() == Trust::doubtful ? ", doubtful" : "");
 }
 
 std::string loss_text(const LossParity& loss, bool is_baseline) {

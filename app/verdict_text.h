@@ -12,13 +12,14 @@ namespace stepladder {
 
 std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" if not known
 
-// "faster"; "faster, doubtful" if a side is doubtful; "impossible" or "baseline impossible" if the factor is
-// meaningless; "-" without a factor. `base` names the rung that it is relative to.
+// "faster"; "faster, one run" if a side has no repeats; "faster, doubtful" if a side is doubtful; "impossible" or
+// "baseline impossible" if the factor is meaningless; "-" without a factor. `base` names the rung that it is relative
+// to.
 std::string verdict_text(const Gain& gain, std::string_view base = "baseline");
 std::string_view verdict_word(Verdict verdict);        // "inconclusive" for cannot_tell
 std::string_view verdict_word(MetricVerdict verdict);  // "better"; empty for cannot_tell
 
-// "same", or "worse by 0.0312"; "baseline" for the rung that the others are compared with.
+// "same", "worse by 0.0312", "inconclusive"; "baseline" for the rung that the others are compared with.
 std::string loss_text(const LossParity& loss, bool is_baseline);
 
 // Why a profile's times are scaled, or only its shares count; empty if it took as long as the measured step, but for a

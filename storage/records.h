@@ -50,12 +50,14 @@ enum class Sync { event, device, none, unknown };
 std::string_view to_string(Sync sync);
 Sync sync_from(std::string_view text);  // throws std::invalid_argument
 
-// How a log printed its throughput: evidence of the units of an imported run.
+// How a log printed its times and throughput: evidence of the units of an imported run.
 struct PrintedUnits {
   std::string unit;               // "tokens/ms printed as tokens/sec"; in words if none was printed or it is unknown
   double tokens_per_s = missing;  // the median of the printed values, in tokens/s
+  bool times_from_clock =
+      false;  // step times are differences of a printed clock (storage/analysis/verdict/step_grain.h)
 
-  bool known() const { return !unit.empty() || !is_missing(tokens_per_s); }
+  bool known() const { return !unit.empty() || !is_missing(tokens_per_s) || times_from_clock; }
 };
 
 // One training, launched here or imported. Empty strings and `missing` mean "not known".

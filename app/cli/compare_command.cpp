@@ -121,7 +121,9 @@ int gate_status(const Comparisons& compared) {
       }))
     return exit_loss_not_at_parity;
   if (any([](const RungJudgement& run) { return run.over_baseline.verdict == Verdict::slower; })) return exit_slower;
-  if (any([](const RungJudgement& run) { return run.over_baseline.verdict == Verdict::cannot_tell; }))
+  if (any([](const RungJudgement& run) {
+        return run.over_baseline.verdict == Verdict::cannot_tell || run.loss.verdict == LossVerdict::inconclusive;
+      }))
     return exit_cannot_tell;
   return exit_done;
 }
@@ -220,6 +222,9 @@ Json compare_json(const Comparisons& compared) {
                 {"speedup", number(judgement.over_baseline.factor)},
                 {"ci95", interval_json(judgement.over_baseline.ci95)},
                 {"verdict", to_string(judgement.over_baseline.verdict)},
+                {"spread_from", text_or_null(std::string(to_string(judgement.over_baseline.spread_from)))},
+                {"runs", judgement.over_baseline.runs},
+                {"needed_runs", judgement.needed_runs() > 0 ? Json(judgement.needed_runs()) : Json()},
                 {"against_previous", number(judgement.over_previous.factor)},
                 {"against_previous_ci95", interval_json(judgement.over_previous.ci95)},
                 {"loss", parity_json(judgement.loss)},

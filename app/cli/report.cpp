@@ -52,7 +52,11 @@ Json interval_json(const Interval& interval) {
 Json parity_json(const LossParity& loss) {
   return {{"verdict", to_string(loss.verdict)},
           {"max_gap", std::isfinite(loss.max_gap) ? Json(loss.max_gap) : Json()},
-          {"at_step", is_missing(loss.max_gap) ? Json() : Json(loss.at_step)}};
+          {"at_step", is_missing(loss.max_gap) ? Json() : Json(loss.at_step)},
+          {"ci95", interval_json(loss.ci95)},
+          {"tolerance", loss.tolerance},
+          {"by", loss.by_validation ? "val_loss" : "loss"},
+          {"runs", loss.runs}};
 }
 
 Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
@@ -256,7 +260,7 @@ std::string run_text(const LoadedRun& loaded, const PlausibilityContext& context
                                                      milliseconds_text(summary.dt_ms_p75) + " between the quartiles")},
        {"throughput", known(summary.tokens_per_s, tokens_per_s_text(summary.tokens_per_s) + " tokens/s")},
        {"clock", "sync " + std::string(to_string(run.sync)) + ", " + warmup_text(summary.warmup_steps)}});
-  const Interval interval = median_interval(sample_median(steady_dt_ms(series, summary)));
+  const Interval interval = median_interval(sample_steps(steady_dt_ms(series, summary), read_from(run)));
   rows.push_back(
       {"95 % interval",
        known(interval.low,

@@ -33,6 +33,8 @@ void loss_pill(const LossParity& loss) {
       return pill(loss_text(loss, false), Tone::accent);
     case LossVerdict::worse:
       return pill(loss_text(loss, false), Tone::warning);
+    case LossVerdict::inconclusive:
+      return pill("inconclusive", Tone::neutral);
     case LossVerdict::diverged:
       return pill("diverged", Tone::bad);
     case LossVerdict::not_comparable:

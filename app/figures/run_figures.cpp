@@ -285,6 +285,7 @@ CellTone loss_tone(const StudyRung& rung) {
       return CellTone::warning;
     case LossVerdict::diverged:
       return CellTone::bad;
+    case LossVerdict::inconclusive:
     case LossVerdict::not_comparable:
       break;
   }
@@ -503,11 +504,7 @@ Figure loss_difference_figure(const Study& study, XAxis x) {
   Figure figure{.title = "Loss against the baseline", .subtitle = study.title};
   figure.x.label = x_label(x);
   figure.y.label = "loss minus baseline's, nats";
-  std::vector<const Series*> base_repeats;
-  for (const LoadedRun& loaded : study.runs) {
-    if (loaded.run.rung == study.rungs.front().judged.rung) base_repeats.push_back(&loaded.series);
-  }
-  const double band = loss_band(base_repeats);
+  const double band = loss_tolerance_nats;
   bool others = false;
   bool any_long = false;
   std::string not_comparable;
@@ -535,8 +532,8 @@ Figure loss_difference_figure(const Study& study, XAxis x) {
   figure.caption.push_back(
       std::string(any_long ? "At equal steps; of long runs the difference of the means of neighbouring steps. "
                            : "At equal steps, not smoothed. ") +
-      "Grey band: within " + loss_text(band) + " nats the verdict is \"same\" (the mean over the last quarter counts)" +
-      (band > loss_tolerance_nats ? ", the spread between repeats of the baseline" : "") + "." +
+      "Grey band: the verdict is \"same\" if the interval of the mean over the last quarter lies within " +
+      loss_text(band) + " nats." +
       (others ? " Rungs after one that changes training results are compared with that rung." : ""));
   if (!not_comparable.empty())
     figure.caption.push_back(

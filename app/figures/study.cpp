@@ -142,6 +142,8 @@ std::string headline(const Study& study) {
     if (best->judged.loss.verdict == LossVerdict::same) return text + ", and the loss stayed the same.";
     if (best->judged.loss.verdict == LossVerdict::better)
       return text + ", and the loss is " + loss_verdict_text(*best) + ".";
+    if (best->judged.loss.verdict == LossVerdict::inconclusive)
+      return text + "; whether the loss stayed the same is inconclusive.";
     return text + "; its loss cannot be compared with the baseline's.";
   }
   if (study.rungs.size() == 1) {

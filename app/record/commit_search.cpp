@@ -24,11 +24,9 @@ constexpr int search_version = 1;
 constexpr std::size_t most_commits = 1'000'000;
 
 std::string commit_named(const GitCheckout& repository, const std::string& name) {
-  try {
-    return first_line(repository.git({"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"}));
-  } catch (const StorageError&) {
-    throw UsageError("'" + name + "' is not a commit of " + repository.top().string());
-  }
+  const std::string commit = repository.commit_named(name);
+  if (commit.empty()) throw UsageError("'" + name + "' is not a commit of " + repository.top().string());
+  return commit;
 }
 
 // The good one, and those after it along first parents up to the bad one.

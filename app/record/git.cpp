@@ -160,6 +160,14 @@ std::string GitCheckout::git(const std::vector<std::string>& arguments) const {
   return run(command, {"GIT_DIR=" + view_.path().string(), "GIT_WORK_TREE=" + top_.string()});
 }
 
+std::string GitCheckout::commit_named(const std::string& name) const {
+  try {
+    return first_line(git({"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"}));
+  } catch (const StorageError&) {
+    return {};
+  }
+}
+
 void GitCheckout::share_objects_with(const fs::path& folder) const {
   run({"git", "-C", "/", "init", "--quiet", "--template=", "--object-format=" + object_format_, "--", folder.string()});
   make_folder(folder / ".git" / "objects" / "info");

@@ -26,6 +26,9 @@ class GitCheckout {
   // The folder called .git, if the checkout has it.
   const std::filesystem::path& repository() const { return repository_; }
 
+  // The hash of a commit; empty if the checkout has none of this name.
+  std::string commit_named(const std::string& name) const;
+
   // Makes a checkout without files that borrows this one's objects and has its tags. The folder must not exist.
   void share_objects_with(const std::filesystem::path& folder) const;
 

@@ -17,7 +17,7 @@ class SummarySink : public ImportSink {
   void begin_run(const Run&) override { steps_ = {}; }
   void step(const StepRecord& record) override { steps_.append(record); }
   void end_run(const Run& run) override {
-    summary = summarise(steps_, run.warmup_steps, run.tokens_per_step);
+    summary = summarise(run, steps_);
     tokens_per_step = run.tokens_per_step;
   }
   void ladder(const Ladder&, std::span<const int>) override {}

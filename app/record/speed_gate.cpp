@@ -1,10 +1,14 @@
 #include "app/record/speed_gate.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <numeric>
 
 #include "app/format.h"
 #include "app/record/held_folder.h"
 #include "app/record/machine.h"
+#include "storage/analysis/means/student_t.h"
 #include "storage/errors.h"
 #include "storage/nested_json.h"
 #include "storage/speedrun/record_pool.h"
@@ -55,7 +59,7 @@ const char* to_string(GateAnswer answer) {
   return "";
 }
 
-GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance) {
+GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance, double error) {
   GateJudgement judged;
   judged.baseline = figures_of(baseline.values);
   judged.now = figures_of(now.values);
@@ -70,7 +74,7 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
     return judged;
   }
   judged.factor = judged.baseline.mean / judged.now.mean;
-  judged.ci95 = mean_ratio_interval(judged.baseline, judged.now);
+  judged.ci95 = mean_ratio_interval(judged.baseline, judged.now, error);
   // Equal values have no spread: a loss that is the same to the last digit has not changed.
   const bool exact = judged.baseline.std == 0 && judged.now.std == 0;
   if (exact) judged.ci95 = {judged.factor, judged.factor};
@@ -87,6 +91,39 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
       judged.answer = GateAnswer::cannot_tell;
       break;
   }
+  return judged;
+}
+
+GateLooks::GateLooks(std::size_t first, std::size_t most) {
+  for (std::size_t n = std::max<std::size_t>(first, 2); n < most; n = (7 * n + 4) / 5) runs.push_back(n);
+  runs.push_back(std::max<std::size_t>(most, 2));
+}
+
+double GateLooks::error_at(std::size_t look) const {
+  return 0.05 * static_cast<double>(look) /
+         static_cast<double>(std::accumulate(runs.begin(), runs.end(), std::size_t{0}));
+}
+
+GateJudgement judge_turns(const GateSample& base, const GateSample& now, double tolerance, double error) {
+  GateJudgement judged;
+  const std::size_t n = std::min(base.values.size(), now.values.size());
+  judged.baseline = figures_of(std::span(base.values).first(n));
+  judged.now = figures_of(std::span(now.values).first(n));
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < n; ++i) ratios.push_back(std::log(base.values[i] / now.values[i]));
+  const SampleFigures pairs = figures_of(ratios);
+  judged.factor = std::exp(pairs.mean);
+  // Pairs of one ratio have no spread: runs that are the same to the last digit have not changed, others are copies.
+  if (n >= 2 && (pairs.std > 0 || judged.factor == 1)) {
+    const double half =
+        student_t_quantile(1 - error / 2, static_cast<double>(n - 1)) * pairs.std / std::sqrt(static_cast<double>(n));
+    judged.ci95 = {judged.factor * std::exp(-half), judged.factor * std::exp(half)};
+    if (judged.ci95.low >= 1 / (1 + tolerance))
+      judged.answer = GateAnswer::passes;
+    else if (judged.ci95.high < 1 / (1 + tolerance / 2))
+      judged.answer = now.by == FigureBy::loss ? GateAnswer::worse : GateAnswer::slower;
+  }
+  judged.reason = interval_words(judged);
   return judged;
 }
 

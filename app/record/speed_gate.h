@@ -33,8 +33,22 @@ struct GateJudgement {
   std::string reason;  // one sentence
 };
 
-// `tolerance`: a factor within 1 - tolerance and 1 + tolerance is no change. Pure.
-GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance);
+// The numbers of runs after which a gate looks whether the answer is clear: `first`, each next one 1.4 times as many,
+// and `most`. Each look gets a share of the error of 5 % that grows with its number of runs, so that the interval holds
+// at all of them together (Bonferroni).
+struct GateLooks {
+  GateLooks(std::size_t first, std::size_t most);
+  double error_at(std::size_t runs) const;
+
+  std::vector<std::size_t> runs;  // ascending; of each side
+};
+
+// `tolerance`: a factor within 1 - tolerance and 1 + tolerance is no change. `error`: of the interval. Pure.
+GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance, double error = 0.05);
+
+// Both sides ran in turns, so that figures at one place are a pair, which a drift of the machine moves together.
+// passes: a slow-down beyond the tolerance is excluded; slower (worse): all of the interval is beyond half of it. Pure.
+GateJudgement judge_turns(const GateSample& base, const GateSample& now, double tolerance, double error);
 
 // The figures of logs (folders of them, or files). Throws StorageError, which names the log that has none.
 GateSample sample_of_logs(const std::vector<std::string>& paths, FigureBy by);

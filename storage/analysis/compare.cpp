@@ -6,74 +6,10 @@
 #include <numbers>
 #include <numeric>
 
-#include "storage/analysis/recipe_facts.h"
+#include "storage/analysis/means/student_t.h"
 
 namespace stepladder {
 namespace {
-
-constexpr std::size_t fewest_to_diverge = 8;
-
-struct SharedSteps {
-  std::vector<std::int64_t> step;
-  std::vector<double> base_loss;
-  std::vector<double> loss;
-  std::int64_t first_nonfinite = 0;  // of the run, where the base's is finite or the run's stays so; 0: none
-  bool base_is_lost = false;         // ends not finite, while the run's loss is
-};
-
-// Steps where both have a loss and both are finite.
-SharedSteps shared_steps(const Series& base, const Series& run) {
-  SharedSteps shared;
-  std::int64_t lost_with_base = 0;  // since then neither was finite
-  for (std::size_t i = 0, j = 0; i < base.size() && j < run.size();) {
-    if (base.step[i] != run.step[j]) {
-      base.step[i] < run.step[j] ? ++i : ++j;
-      continue;
-    }
-    const double base_loss = base.loss[i++];
-    const double loss = run.loss[j];
-    const std::int64_t step = run.step[j++];
-    if (is_missing(base_loss) || is_missing(loss)) continue;
-    shared.base_is_lost = !std::isfinite(base_loss) && std::isfinite(loss);
-    if (std::isfinite(base_loss) || std::isfinite(loss)) {
-      lost_with_base = 0;
-    } else if (lost_with_base == 0) {
-      lost_with_base = step;
-    }
-    if (!std::isfinite(base_loss)) continue;
-    if (!std::isfinite(loss)) {
-      if (shared.first_nonfinite == 0) shared.first_nonfinite = step;
-      continue;
-    }
-    shared.step.push_back(step);
-    shared.base_loss.push_back(base_loss);
-    shared.loss.push_back(loss);
-  }
-  if (shared.first_nonfinite == 0) shared.first_nonfinite = lost_with_base;
-  return shared;
-}
-
-double mean_of_tail(const std::vector<double>& values) {
-  const std::size_t tail = (values.size() + 3) / 4;
-  return std::accumulate(values.end() - static_cast<std::ptrdiff_t>(tail), values.end(), 0.0) /
-         static_cast<double>(tail);
-}
-
-double tail_gap(const SharedSteps& shared) {
-  return shared.step.empty() ? missing : mean_of_tail(shared.loss) - mean_of_tail(shared.base_loss);
-}
-
-// The step after which the run stayed more than `band` above the base; 0 unless it ends higher than it began while the
-// base does better.
-std::int64_t unlearned_since(const SharedSteps& shared, double band) {
-  if (shared.step.size() < fewest_to_diverge) return 0;
-  const bool rose = mean_of_tail(shared.loss) > shared.loss.front() + band;
-  const bool base_fell = mean_of_tail(shared.base_loss) < shared.base_loss.front();
-  if (!rose || !base_fell) return 0;
-  std::size_t since = shared.step.size();
-  while (since > 0 && shared.loss[since - 1] - shared.base_loss[since - 1] > band) --since;
-  return since == shared.step.size() ? 0 : shared.step[since];
-}
 
 // The variance of a median of k Gaussian figures, relative to that of their mean (1/k of one figure's): exact for one,
 // within 3 % for odd k, slightly too large for even k.
@@ -82,114 +18,79 @@ double median_inefficiency(std::size_t k) {
   return n * std::numbers::pi / (2 * n + std::numbers::pi - 2);
 }
 
-struct Spread {
-  double squares = 0;  // of the logarithms around their mean
-  double freedom = 0;
+// The share of the variance between runs that remains in the median of those averaged.
+double share_of(std::size_t averaged) {
+  return median_inefficiency(averaged) / static_cast<double>(averaged);
+}
+
+double critical(double freedom, double error) {
+  return student_t_quantile(1 - error / 2, std::max(freedom, 1.0));
+}
+
+// How far an interval reaches below and above its centre, as logarithms.
+struct Halves {
+  double low = 0;
+  double high = 0;
 };
 
-Spread spread_of(const std::vector<double>& figures) {
-  if (figures.size() < 2) return {};
-  std::vector<double> logs(figures.size());
-  std::transform(figures.begin(), figures.end(), logs.begin(), [](double figure) { return std::log(figure); });
-  const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
-  Spread spread{.freedom = static_cast<double>(logs.size() - 1)};
-  for (const double x : logs) spread.squares += (x - mean) * (x - mean);
-  return spread;
+Halves halves_of(const Interval& interval, double centre) {
+  return {std::log(centre / interval.low), std::log(interval.high / centre)};
 }
 
-// The share of the variance between runs that remains in the median of those averaged.
-double share_of(const Sample& sample) {
-  return median_inefficiency(sample.averaged) / static_cast<double>(sample.averaged);
+// By the scatter of the steps alone, without what rounding may have done.
+Halves halves_by_steps(double factor, MedianSample base, MedianSample run, double error) {
+  base.resolution = run.resolution = 0;
+  const Halves halves = halves_of(ratio_interval(factor, base, run), factor);
+  const double wider = normal_quantile(1 - error / 2) / normal_quantile(0.975);
+  return {wider * halves.low, wider * halves.high};
 }
 
-// Half the width, as a logarithm, of the interval that follows from the spread between runs; 0 without repeats.
-double half_width_between_runs(const Sample& base, const Sample& run) {
-  const Spread a = spread_of(base.repeats);
-  const Spread b = spread_of(run.repeats);
-  const double freedom = a.freedom + b.freedom;
-  if (freedom < 1) return 0;
-  const double variance = (a.squares + b.squares) / freedom;
-  return t_critical(freedom) * std::sqrt(variance * (share_of(base) + share_of(run)));
+// The spread between runs that an interval counts with.
+struct Between {
+  RunSpread spread;
+  double of_pair = 0;    // the variance of the logarithm of the factor of one run a side
+  double of_factor = 0;  // and what of it is left in the factor
+};
+
+RunSpread spread_of_pairs(const Sample& base, const Sample& run) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(base.repeats.size(), run.repeats.size()); ++i)
+    ratios.push_back(run.repeats[i] / base.repeats[i]);
+  return spread_of(ratios);
+}
+
+Between between_runs(const Sample& base, const Sample& run, const SpeedUpRules& rules) {
+  const bool both = std::min(base.repeats.size(), run.repeats.size()) >= 2;
+  if (both && rules.looks.most > 0) {
+    const RunSpread pairs = spread_of_pairs(base, run);
+    if (pairs.known())
+      return {pairs, pairs.variance(), pairs.variance() * share_of(std::min(base.averaged, run.averaged))};
+  }
+  RunSpread spread = pooled(spread_of(base.repeats), spread_of(run.repeats));
+  if (rules.known.known() && !(both && spread.known())) spread = rules.known;
+  if (!spread.known()) return {};
+  return {spread, 2 * spread.variance(), spread.variance() * (share_of(base.averaged) + share_of(run.averaged))};
+}
+
+constexpr std::int64_t most_needed_runs = 1000;
+
+// How many more runs of each side would bring half the width below the distance to the nearest verdict, or to half of
+// the noise floor where the factor is near its edge.
+std::int64_t needed_runs(const SpeedUp& found, double of_pair, double resolution, const SpeedUpRules& rules) {
+  const double floor = std::log1p(rules.noise_floor);
+  const double clear = std::log1p(rules.noise_floor / 2);
+  const double off = std::abs(std::log(found.factor));
+  const double distance = std::max(off >= floor ? off - clear : floor - off, clear) - resolution;
+  if (!(distance > 0) || !(of_pair > 0)) return 0;
+  for (std::int64_t n = 2; n <= most_needed_runs; ++n) {
+    const double half = critical(2 * static_cast<double>(n) - 2, rules.looks.error_at(static_cast<std::size_t>(n))) *
+                        std::sqrt(of_pair * share_of(static_cast<std::size_t>(n)));
+    if (half <= distance) return std::max<std::int64_t>(n - static_cast<std::int64_t>(found.runs), 1);
+  }
+  return 0;
 }
 
 }  // namespace
-
-std::string_view to_string(LossVerdict verdict) {
-  switch (verdict) {
-    case LossVerdict::same:
-      return "same";
-    case LossVerdict::better:
-      return "better";
-    case LossVerdict::worse:
-      return "worse";
-    case LossVerdict::diverged:
-      return "diverged";
-    case LossVerdict::not_comparable:
-      break;
-  }
-  return "not-comparable";
-}
-
-LossParity loss_parity(const Series& base, std::int64_t base_tokens_per_step, const Series& run,
-                       std::int64_t tokens_per_step, double band) {
-  const SharedSteps shared = shared_steps(base, run);
-  LossParity parity;
-  for (std::size_t i = 0; i < shared.step.size(); ++i) {
-    const double gap = std::abs(shared.loss[i] - shared.base_loss[i]);
-    if (!is_missing(parity.max_gap) && gap <= parity.max_gap) continue;
-    parity.max_gap = gap;
-    parity.at_step = shared.step[i];
-  }
-  const bool same_tokens = base_tokens_per_step > 0 && base_tokens_per_step == tokens_per_step;
-  const std::int64_t unlearned = unlearned_since(shared, band);
-  if (shared.first_nonfinite > 0) {
-    parity.max_gap = std::numeric_limits<double>::infinity();
-    parity.at_step = shared.first_nonfinite;
-  } else {
-    parity.tail_gap = tail_gap(shared);
-  }
-
-  if (!same_tokens || is_missing(parity.max_gap)) {
-    parity.verdict = LossVerdict::not_comparable;
-  } else if (shared.first_nonfinite > 0) {
-    parity.verdict = LossVerdict::diverged;
-  } else if (shared.base_is_lost) {
-    parity.verdict = LossVerdict::not_comparable;
-  } else if (unlearned > 0) {
-    parity.verdict = LossVerdict::diverged;
-    parity.at_step = unlearned;
-  } else if (std::abs(parity.tail_gap) <= band) {
-    parity.verdict = LossVerdict::same;
-  } else {
-    parity.verdict = parity.tail_gap < 0 ? LossVerdict::better : LossVerdict::worse;
-  }
-  return parity;
-}
-
-LossParity loss_parity(const Run& base_run, const Series& base, const Run& run, const Series& series, double band) {
-  LossParity parity = loss_parity(base, base_run.tokens_per_step, series, run.tokens_per_step, band);
-  const RecipeFacts a = recipe_facts(base_run);
-  const RecipeFacts b = recipe_facts(run);
-  const bool other_data = a.data && b.data && *a.data != *b.data;
-  const bool other_vocabulary = a.vocab > 0 && b.vocab > 0 && a.vocab != b.vocab;
-  if (other_data || other_vocabulary) parity.verdict = LossVerdict::not_comparable;
-  return parity;
-}
-
-double loss_band(std::span<const Series* const> repeats) {
-  if (repeats.size() < 2) return loss_tolerance_nats;
-  std::vector<double> ends{0};
-  for (const Series* repeat : repeats.subspan(1)) {
-    const double gap = tail_gap(shared_steps(*repeats.front(), *repeat));
-    if (std::isfinite(gap)) ends.push_back(gap);
-  }
-  if (ends.size() < 2) return loss_tolerance_nats;
-  const auto n = static_cast<double>(ends.size());
-  const double mean = std::accumulate(ends.begin(), ends.end(), 0.0) / n;
-  double squares = 0;
-  for (const double end : ends) squares += (end - mean) * (end - mean);
-  return std::max(loss_tolerance_nats, t_critical(n - 1) * std::sqrt(2 * squares / (n - 1)));
-}
 
 double speedup(const Summary& base, const Summary& run) {
   const auto ratio = [](double numerator, double denominator) {
@@ -218,14 +119,22 @@ std::string_view to_string(Verdict verdict) {
   return "cannot-tell";
 }
 
-Interval own_interval(const Sample& sample) {
+double Looks::error_at(std::size_t round) const {
+  if (most < 2) return 0.05;
+  const auto n = static_cast<double>(most);
+  return 0.05 * 2 * static_cast<double>(std::clamp<std::size_t>(round, 2, most) - 1) / (n * (n - 1));
+}
+
+Interval own_interval(const Sample& sample, const RunSpread& known) {
   Interval interval = median_interval(sample.steps);
   if (interval.known()) interval = {interval.low / sample.steps.median, interval.high / sample.steps.median};
-  const Spread spread = spread_of(sample.repeats);
-  if (spread.freedom < 1) return interval;
-  const double half = t_critical(spread.freedom) * std::sqrt(spread.squares / spread.freedom * share_of(sample));
-  if (!interval.known()) return {std::exp(-half), std::exp(half)};
-  return {std::min(interval.low, std::exp(-half)), std::max(interval.high, std::exp(half))};
+  const RunSpread own = spread_of(sample.repeats);
+  const RunSpread& spread = own.known() ? own : known;
+  if (!spread.known() || (!own.known() && !interval.known())) return interval;
+  const double half = critical(spread.freedom, 0.05) * std::sqrt(spread.variance() * share_of(sample.averaged));
+  const Halves by_steps = interval.known() ? halves_of(interval, 1) : Halves{};
+  const auto together = [&](double steps) { return own.known() ? std::max(steps, half) : std::hypot(steps, half); };
+  return {std::exp(-together(by_steps.low)), std::exp(together(by_steps.high))};
 }
 
 Verdict verdict_of(double factor, const Interval& ci95, double noise_floor) {
@@ -237,18 +146,49 @@ Verdict verdict_of(double factor, const Interval& ci95, double noise_floor) {
   return ci95.low >= 1 / floor && ci95.high <= floor ? Verdict::same : Verdict::cannot_tell;
 }
 
-SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, double noise_floor) {
-  SpeedUp speedup{.factor = factor, .ci95 = ratio_interval(factor, base.steps, run.steps)};
-  const double half = half_width_between_runs(base, run);
-  if (half > 0 && !is_missing(factor)) {
-    const Interval between{factor * std::exp(-half), factor * std::exp(half)};
-    if (!speedup.ci95.known()) speedup.ci95 = between;
-    speedup.ci95.low = std::min(speedup.ci95.low, between.low);
-    speedup.ci95.high = std::max(speedup.ci95.high, between.high);
-  }
-  if (speedup.ci95.known() && !(speedup.ci95.high <= widest_interval * speedup.ci95.low)) speedup.ci95 = {};
-  speedup.verdict = verdict_of(factor, speedup.ci95, noise_floor);
+SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, const SpeedUpRules& rules) {
+  SpeedUp speedup{.factor = factor, .runs = std::min(base.averaged, run.averaged)};
+  const Between between = between_runs(base, run, rules);
+  const bool by_repeats = between.spread.from == SpreadFrom::repeats;
+  const bool by_steps = base.steps.known() && run.steps.known();
+  if (is_missing(factor) || (!by_steps && !by_repeats)) return speedup;
+  const double error = rules.looks.error_at(speedup.runs);
+  const Halves steps = by_steps ? halves_by_steps(factor, base.steps, run.steps, error) : Halves{};
+  const double freedom = between.spread.known() ? between.spread.freedom : 1e6;
+  const double half = critical(freedom, error) * std::sqrt(between.of_factor);
+  const double resolution = base.steps.resolution + run.steps.resolution;
+  const auto together = [&](double by_steps_alone) {
+    return by_repeats ? std::max(by_steps_alone, half) : std::hypot(by_steps_alone, half);
+  };
+  const Halves scatter{together(steps.low), together(steps.high)};
+  const Interval ci95{factor * std::exp(-scatter.low - resolution), factor * std::exp(scatter.high + resolution)};
+  if (!(ci95.high <= widest_interval * ci95.low)) return speedup;
+  speedup.ci95 = ci95;
+  speedup.spread_from = between.spread.from;
+  speedup.verdict = verdict_of(factor, ci95, rules.noise_floor);
+  const double beyond = std::abs(std::log(factor)) - std::log1p(rules.noise_floor / 2) - resolution;
+  const double side = factor > 1 ? scatter.low : scatter.high;
+  speedup.p = !(beyond > 0) ? 1 : side > 0 ? 2 * student_t_cdf(-beyond / side * critical(freedom, error), freedom) : 0;
+  if (speedup.verdict != Verdict::cannot_tell) return speedup;
+  const double of_steps = std::max(steps.low, steps.high) / normal_quantile(1 - error / 2);
+  speedup.needed_runs =
+      needed_runs(speedup, between.of_pair + (by_repeats ? 0 : of_steps * of_steps), resolution, rules);
   return speedup;
+}
+
+void hold_together(std::span<SpeedUp* const> family) {
+  std::vector<SpeedUp*> tested;
+  for (SpeedUp* each : family)
+    if (!is_missing(each->p)) tested.push_back(each);
+  std::stable_sort(tested.begin(), tested.end(), [](const SpeedUp* a, const SpeedUp* b) { return a->p < b->p; });
+  bool holds = true;
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    SpeedUp& each = *tested[i];
+    each.compared = tested.size();
+    holds = holds && each.p <= 0.05 / static_cast<double>(tested.size() - i);
+    if (!holds && (each.verdict == Verdict::faster || each.verdict == Verdict::slower))
+      each.verdict = Verdict::cannot_tell;
+  }
 }
 
 }  // namespace stepladder

@@ -1,5 +1,5 @@
-// Compares two runs: a factor of throughput with its interval, and loss parity. storage/analysis/judgement.h turns
-// these into the verdicts that people see.
+// Compares two runs: a factor of throughput with its interval and verdict. storage/analysis/judgement.h turns it into
+// the verdicts that people see.
 #pragma once
 
 #include <cstdint>
@@ -10,36 +10,11 @@
 
 #include "storage/analysis/statistics.h"
 #include "storage/analysis/summary.h"
+#include "storage/analysis/verdict/loss_parity.h"
+#include "storage/analysis/verdict/run_spread.h"
 #include "storage/records.h"
 
 namespace stepladder {
-
-enum class LossVerdict { same, better, worse, diverged, not_comparable };
-std::string_view to_string(LossVerdict verdict);  // "not-comparable"
-
-struct LossParity {
-  LossVerdict verdict = LossVerdict::not_comparable;
-  double max_gap = missing;   // largest |loss - base loss| at an equal step; missing if no step is shared,
-                              // infinite if the run diverged
-  std::int64_t at_step = 0;   // of max_gap; the first such step if the run diverged
-  double tail_gap = missing;  // mean (loss - base loss) over the last quarter of the shared steps; missing if diverged
-};
-
-inline constexpr double loss_tolerance_nats = 0.02;  // tolerance of bf16 against fp32 over ten steps
-
-// Compares the losses at equal steps. not_comparable if tokens per step differ (or either is unknown) or no step is
-// shared. diverged if only the base's loss is finite, or if the loss ends above its start while the base's has fallen.
-// Otherwise by tail_gap: within `band` is `same`.
-LossParity loss_parity(const Series& base, std::int64_t base_tokens_per_step, const Series& run,
-                       std::int64_t tokens_per_step, double band = loss_tolerance_nats);
-
-// The same; also not_comparable if both recipes name their data or vocabulary and these differ.
-LossParity loss_parity(const Run& base_run, const Series& base, const Run& run, const Series& series,
-                       double band = loss_tolerance_nats);
-
-// How far the final losses of two runs of one rung may differ: the 95 % range of the differences between the first
-// repeat and each other one, and at least loss_tolerance_nats, which is the result for fewer than two repeats.
-double loss_band(std::span<const Series* const> repeats);
 
 // Where a run's loss reached `target`: validation loss if there is any, else the median of the last five training
 // losses. `step` 0: never.
@@ -68,28 +43,52 @@ struct SpeedUp {
   double factor = missing;
   Interval ci95;
   Verdict verdict = Verdict::cannot_tell;
+  SpreadFrom spread_from = SpreadFrom::unknown;  // where the interval's part for the spread between runs comes from
+  std::size_t runs = 0;                          // of the side that has fewer
+  std::int64_t needed_runs = 0;  // cannot_tell: about how many more of each side would settle it; 0: not known, or none
+  double p = missing;            // of a factor this far beyond half of the noise floor, if it is not beyond it
+  std::size_t compared = 1;      // verdicts that hold together; more than one may have withdrawn this one
 };
 
 // One side of a comparison.
 struct Sample {
   MedianSample steps;           // of one run's steady step times (the first repeat's)
-  std::vector<double> repeats;  // figures (tokens/s or ms) of all runs of the rung; fewer than two: not repeated
+  std::vector<double> repeats;  // figures (tokens/s or ms) of all runs of the rung, in their order
   std::size_t averaged = 1;     // how many of them the compared figure is the median of
 };
 
 // An interval whose ends differ by more than this factor is dropped, since it carries no information.
 inline constexpr double widest_interval = 1000;
 
-// 95 % interval of `factor`, and the verdict. One run a side: from the resampled medians of its steps. With repeats on
-// either side: also from the spread between these runs (Student's t with the pooled variance of the logarithms), and
-// the wider interval is used. faster: the factor is beyond the noise floor and all of the interval beyond half of it;
-// slower likewise; same: all of the interval is within the noise floor; otherwise, and without an interval,
-// cannot_tell.
-SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, double noise_floor = default_noise_floor);
+// Looks at the same question after each round of repeats, of which there are at most `most`: the error of 5 % is spent
+// over the looks (a Bonferroni bound with shares that grow with the number of rounds: docs/measuring.md says why).
+struct Looks {
+  std::size_t most = 0;                      // rounds; 0: one look, with an interval of 95 %
+  double error_at(std::size_t round) const;  // the share of this look
+};
+
+struct SpeedUpRules {
+  double noise_floor = default_noise_floor;
+  RunSpread known;  // between runs, for a side with fewer than two
+  Looks looks = {};
+};
+
+// 95 % interval of `factor`, and the verdict.
+// Two runs a side or more: from the resampled medians of a run's steps or from the spread between the runs (Student's t
+// with the pooled variance of the logarithms; with looks, of the differences of pairs in their order), whichever is
+// wider. Fewer: from the steps and from the spread that is known, together (Student's t with its degrees of freedom).
+// What rounding may have done to either side is added (MedianSample::resolution).
+// faster: the factor is beyond the noise floor and all of the interval beyond half of it; slower likewise; same: all of
+// the interval is within the noise floor; otherwise, and without an interval, cannot_tell.
+SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, const SpeedUpRules& rules = {});
+
+// Withdraws `faster` and `slower` where they hold alone but not together: Holm (1979), "A simple sequentially rejective
+// multiple test procedure". Intervals stay those of each comparison by itself.
+void hold_together(std::span<SpeedUp* const> family);
 
 // 95 % interval of a sample's own step time, in multiples of it (0.98 to 1.02): from the resampled medians of one
-// run's steps and, with repeats, from the spread between them by the same rule; the wider interval is used.
-Interval own_interval(const Sample& sample);
+// run's steps and from the spread between runs, by the same rules.
+Interval own_interval(const Sample& sample, const RunSpread& known = {});
 Verdict verdict_of(double factor, const Interval& ci95, double noise_floor = default_noise_floor);
 
 }  // namespace stepladder

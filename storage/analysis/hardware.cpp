@@ -215,6 +215,7 @@ fs::path HardwareTable::user_file() {
 
 HardwareTable HardwareTable::load(const fs::path& assets_folder) {
   HardwareTable table = read(assets_folder / "hardware.csv");
+  table.spreads = SpreadTable::read(assets_folder / "spread.csv");
   table.add_user_file();
   return table;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/analysis/verdict/run_spread.h"
 #include "storage/errors.h"
 #include "storage/records.h"
 
@@ -46,10 +47,10 @@ class HardwareTable {
   static HardwareTable read(const std::filesystem::path& file);
   void add(const std::filesystem::path& file);
 
-  // assets/hardware.csv, then the user's own file ($XDG_CONFIG_HOME/stepladder/hardware.csv, else under ~/.config) if
-  // it exists. A probe of this machine (`stepladder doctor --probe`) writes its result there, with the source "measured
-  // here". Mistakes in the user's file never throw: `problems` has a sentence for each, with file, line and what is
-  // ignored.
+  // assets/hardware.csv and assets/spread.csv, then the user's own file ($XDG_CONFIG_HOME/stepladder/hardware.csv, else
+  // under ~/.config) if it exists. A probe of this machine (`stepladder doctor --probe`) writes its result there, with
+  // the source "measured here". Mistakes in the user's file never throw: `problems` has a sentence for each, with file,
+  // line and what is ignored.
   static HardwareTable load(const std::filesystem::path& assets_folder);
   static std::filesystem::path user_file();
   void add_user_file();
@@ -63,6 +64,8 @@ class HardwareTable {
   Peak peak(std::string_view hardware, std::string_view precision) const;
 
   const std::vector<Hardware>& all() const { return rows_; }
+
+  SpreadTable spreads;  // between runs on such devices
 
  private:
   void add(std::vector<Hardware> rows);

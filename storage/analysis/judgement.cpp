@@ -96,28 +96,49 @@ bool is_busy(const RungJudgement& rung) {
                      [](const Flag& flag) { return flag.id == FlagId::busy_machine; });
 }
 
+const RunSpread& wider(const RunSpread& a, const RunSpread& b) {
+  return !a.known() || (b.known() && b.variance() > a.variance()) ? b : a;
+}
+
 Sample sample_of(const Subject& subject) {
   std::vector<MeasuredRun> all = subject.runs;
   all.insert(all.end(), subject.siblings.begin(), subject.siblings.end());
   return sample_of(subject.runs.front(), all, subject.runs.size());
 }
 
-// The first run's loss parity, or that of a repeat that diverged.
-LossParity rung_parity(const Subject& against, const Subject& subject, double band) {
-  const LossParity first = loss_parity(against.runs.front(), subject.runs.front(), band);
-  if (first.verdict == LossVerdict::diverged) return first;
-  for (const MeasuredRun& run : std::span(subject.runs).subspan(1)) {
-    const LossParity repeat = loss_parity(against.runs.front(), run, band);
-    if (repeat.verdict == LossVerdict::diverged) return repeat;
-  }
-  return first;
+std::vector<LossRun> losses_of(const std::vector<MeasuredRun>& runs) {
+  std::vector<LossRun> losses;
+  for (const MeasuredRun& run : runs) losses.push_back({run.run, run.series});
+  return losses;
 }
 
-double band_of(const Subject& baseline) {
-  std::vector<const Series*> repeats;
-  for (const auto* runs : {&baseline.runs, &baseline.siblings})
-    for (const MeasuredRun& run : *runs) repeats.push_back(run.series);
-  return loss_band(repeats);
+// What is known of losses of such runs, and with it the repeats of the baseline.
+RunSpread known_loss_spread(const Subject& base, const SpreadTable& table) {
+  const RunSpread known = table.loss(base.runs.front().summary->steps);
+  if (!known.known()) return known;
+  std::vector<MeasuredRun> repeats = base.runs;
+  for (const MeasuredRun& sibling : base.siblings)
+    if (!sibling.series->empty()) repeats.push_back(sibling);
+  return pooled(known, loss_spread(losses_of(repeats)));
+}
+
+// Between the steps of an excerpt, the summary says whether the loss became NaN.
+const MeasuredRun* lost_between(const Subject& against, const Subject& subject) {
+  const Summary& base = *against.runs.front().summary;
+  const auto lost = std::find_if(subject.runs.begin(), subject.runs.end(), [&](const MeasuredRun& run) {
+    return run.is_excerpt() && run.summary->nonfinite_steps > 0 && base.nonfinite_steps == 0 &&
+           run.summary->first_nonfinite_step <= base.last_step;
+  });
+  return lost == subject.runs.end() ? nullptr : &*lost;
+}
+
+LossParity rung_parity(const Subject& against, const Subject& subject, const RunSpread& known) {
+  const LossParity parity = loss_parity(losses_of(against.runs), losses_of(subject.runs), {.known = known});
+  const MeasuredRun* lost = lost_between(against, subject);
+  if (!lost || parity.verdict == LossVerdict::not_comparable) return parity;
+  return {.verdict = LossVerdict::diverged,
+          .max_gap = std::numeric_limits<double>::infinity(),
+          .at_step = lost->summary->first_nonfinite_step};
 }
 
 }  // namespace
@@ -152,19 +173,9 @@ double factor_over(const RungJudgement& base, const RungJudgement& rung) {
   return ratio(rung.tokens_per_s, base.tokens_per_s);
 }
 
-LossParity loss_parity(const MeasuredRun& base, const MeasuredRun& run, double band) {
-  LossParity parity = loss_parity(*base.run, *base.series, *run.run, *run.series, band);
-  const bool lost_between = run.is_excerpt() && run.summary->nonfinite_steps > 0 &&
-                            base.summary->nonfinite_steps == 0 &&
-                            run.summary->first_nonfinite_step <= base.summary->last_step;
-  if (!lost_between || parity.verdict == LossVerdict::not_comparable) return parity;
-  return {.verdict = LossVerdict::diverged,
-          .max_gap = std::numeric_limits<double>::infinity(),
-          .at_step = run.summary->first_nonfinite_step};
-}
-
 Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged) {
-  Sample sample{.steps = sample_median(steady_dt_ms(*run.series, *run.summary)), .averaged = averaged};
+  Sample sample{.steps = sample_steps(steady_dt_ms(*run.series, *run.summary), read_from(*run.run)),
+                .averaged = averaged};
   for (const MeasuredRun& repeat : repeats)
     if (!is_missing(repeat.summary->dt_ms_median)) sample.repeats.push_back(repeat.summary->dt_ms_median);
   return sample;
@@ -193,20 +204,29 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     take_throughput(rung, subject);
     take_plausibility(rung, subject, repeats[place], hardware, places[baseline]);
     samples.push_back(with_intervals ? sample_of(subject) : Sample{});
-    if (with_intervals) rung.step_time_ci95 = own_interval(samples.back());
+  }
+  std::vector<RunSpread> known;
+  for (std::size_t i = 0; with_intervals && i < rungs.size(); ++i) {
+    const MeasuredRun& first = subjects[i].runs.front();
+    known.push_back(hardware.spreads.step_time(*first.run, *first.summary));
+    rungs[i].step_time_ci95 = own_interval(samples[i], known[i]);
   }
   const auto gain = [&](std::size_t base, std::size_t of) {
     Gain found;
     const double over = factor_over(rungs[base], rungs[of]);
     static_cast<SpeedUp&>(found) =
-        with_intervals ? judge_speedup(over, samples[base], samples[of], options.noise_floor) : SpeedUp{.factor = over};
+        with_intervals
+            ? judge_speedup(
+                  over, samples[base], samples[of],
+                  {.noise_floor = options.noise_floor, .known = wider(known[base], known[of]), .looks = options.looks})
+            : SpeedUp{.factor = over};
     const bool is_here = are_together(places[base], places[of]);
     if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
     found.trust = is_here ? rungs[of].trust : std::max(rungs[of].trust, Trust::doubtful);
     found.base_trust = rungs[base].trust;
     return found;
   };
-  const double band = rungs.empty() ? loss_tolerance_nats : band_of(subjects[baseline]);
+  const RunSpread of_losses = rungs.empty() ? RunSpread{} : known_loss_spread(subjects[baseline], hardware.spreads);
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     RungJudgement& rung = rungs[i];
     if (i > 0) rung.over_previous = gain(i - 1, i);
@@ -214,14 +234,22 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
       const bool is_timed = !is_missing(rung.tokens_per_s) || !is_missing(rung.steps_per_s);
       rung.over_baseline.factor = is_timed ? 1 : missing;
       rung.over_baseline.trust = rung.over_baseline.base_trust = rung.trust;
-      rung.loss = {.verdict = LossVerdict::same, .max_gap = 0, .at_step = 0, .tail_gap = 0};
+      rung.loss = {.verdict = LossVerdict::same, .max_gap = 0, .at_step = 0, .tail_gap = 0, .ci95 = {0, 0}};
       continue;
     }
     rung.over_baseline = gain(baseline, i);
     const Subject& against = subjects[subjects[i].loss_against.value_or(baseline)];
     rung.loss_against = against.rung;
-    rung.loss = rung_parity(against, subjects[i], band);
+    rung.loss = rung_parity(against, subjects[i], of_losses);
   }
+  std::vector<SpeedUp*> over_baseline;
+  std::vector<SpeedUp*> over_previous;
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    if (i != baseline) over_baseline.push_back(&rungs[i].over_baseline);
+    if (i > 0) over_previous.push_back(&rungs[i].over_previous);
+  }
+  hold_together(over_baseline);
+  hold_together(over_previous);
   return rungs;
 }
 

@@ -3,6 +3,8 @@
 // only. Pure: no thread, no file.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -63,6 +65,10 @@ struct RungJudgement {
 
   bool is_trusted() const { return trust == Trust::trusted; }
 
+  // About how many more runs of each side would settle both the factor over the baseline and the loss; 0: both are
+  // settled, or no number is known.
+  std::int64_t needed_runs() const { return std::max(over_baseline.needed_runs, loss.needed_runs); }
+
   // The 95 % interval of a rate of this rung (tokens_per_s or steps_per_s); unknown if step_time_ci95 is.
   Interval rate_ci95(double rate) const;
 };
@@ -72,6 +78,7 @@ enum class Intervals { yes, no };
 struct JudgementOptions {
   Intervals intervals = Intervals::yes;  // they cost up to ten milliseconds a run
   double noise_floor = default_noise_floor;
+  Looks looks = {};  // the caller judges after each round of repeats
 };
 
 // A rung with all its repeats, or a single run.
@@ -83,7 +90,7 @@ struct Subject {
 };
 
 // Judges the subjects and returns them in the same order. `baseline` is an index of `subjects`. Siblings' series may be
-// empty; those of the baseline's siblings widen the band within which a loss is the same.
+// empty; those of the baseline's siblings say how far losses of one program lie apart.
 std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t baseline, const HardwareTable& hardware,
                                  const JudgementOptions& options = {});
 
@@ -95,9 +102,6 @@ std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const 
 
 // The ratio of throughputs, or of steps/s if the tokens are unknown; missing if neither is known.
 double factor_over(const RungJudgement& base, const RungJudgement& rung);
-
-// Compares a run's loss with a base's. Between the steps of an excerpt, the summary says whether the loss became NaN.
-LossParity loss_parity(const MeasuredRun& base, const MeasuredRun& run, double band = loss_tolerance_nats);
 
 // The sample behind a run's figure (`averaged` is 1) or behind the median of its repeats. The run may be one of
 // `repeats`.

@@ -262,7 +262,8 @@ std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, 
         {FlagId::no_sync, "The clock was read without waiting for the device, so it shows how fast work was queued."});
   if (repeats < 2 && timed)
     flags.push_back({FlagId::not_repeated,
-                     "A single run: its interval covers the scatter of its steps, not the spread between runs."});
+                     "A single run: the spread between runs was not measured with it, so that its interval takes it "
+                     "from elsewhere."});
   if (timed && !hardware.peak(run.hardware, run.precision).known())
     flags.push_back({FlagId::unknown_hardware, run.hardware.empty()
                                                    ? "Its hardware is unknown, so no peak limits its throughput."

@@ -202,8 +202,9 @@ double fixed_b_critical(double b) {
   return 1.9600 + 2.9694 * b + 0.4160 * b * b - 0.5324 * b * b * b;
 }
 
-Interval stretched(double centre, std::vector<double>& log_deviations) {
-  return {centre * std::exp(quantile(log_deviations, 0.025)), centre * std::exp(quantile(log_deviations, 0.975))};
+Interval stretched(double centre, std::vector<double>& log_deviations, double resolution) {
+  return {centre * std::exp(quantile(log_deviations, 0.025) - resolution),
+          centre * std::exp(quantile(log_deviations, 0.975) + resolution)};
 }
 
 }  // namespace
@@ -311,10 +312,25 @@ MedianSample sample_median(std::span<const double> values, std::uint64_t seed) {
   return sample;
 }
 
+MedianSample sample_steps(std::span<const double> steps_ms, ReadFrom from, std::uint64_t seed) {
+  std::vector<double> steps;
+  for (const double value : steps_ms)
+    if (value > 0 && std::isfinite(value)) steps.push_back(value);
+  const StepGrain grain = grain_of(steps, from);
+  const std::vector<double> resolved = resolved_steps(steps, grain);
+  MedianSample sample = sample_median(resolved, seed);
+  sample.steps = steps.size();
+  if (grain.ms <= 0 || is_missing(sample.median)) return sample;
+  // The median of values that lie on a grid is one of these, or halfway between two.
+  const double per_value = static_cast<double>(resolved.size()) / static_cast<double>(steps.size());
+  sample.resolution = grain.bias + grain.ms * per_value / (2 * sample.median);
+  return sample;
+}
+
 Interval median_interval(const MedianSample& sample) {
   if (!sample.known()) return {};
   std::vector<double> deviations = sample.log_deviations;
-  return stretched(sample.median, deviations);
+  return stretched(sample.median, deviations, sample.resolution);
 }
 
 Interval ratio_interval(double ratio, const MedianSample& numerator, const MedianSample& denominator) {
@@ -323,7 +339,7 @@ Interval ratio_interval(double ratio, const MedianSample& numerator, const Media
   const std::size_t n = std::min(numerator.log_deviations.size(), denominator.log_deviations.size());
   std::vector<double> deviations(n);
   for (std::size_t i = 0; i < n; ++i) deviations[i] = numerator.log_deviations[i] - denominator.log_deviations[i];
-  return stretched(ratio, deviations);
+  return stretched(ratio, deviations, numerator.resolution + denominator.resolution);
 }
 
 double t_critical(double degrees_of_freedom) {

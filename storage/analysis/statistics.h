@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "storage/analysis/verdict/step_grain.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -33,6 +34,7 @@ struct MedianSample {
   double trend = 0;                    // drift: the logarithm's change from the first steady step to the last
   std::vector<double> log_deviations;  // log(resampled median / median), widened for the few blocks (see below)
   double log_error = missing;          // their standard deviation
+  double resolution = 0;               // how far rounding may have moved the median, as a logarithm (step_grain.h)
 
   bool known() const { return !log_deviations.empty(); }
 };
@@ -53,7 +55,10 @@ struct MedianSample {
 // 8 others, the result is unknown. Beyond 8,192 steps it uses every k-th, which can only widen the interval.
 MedianSample sample_median(std::span<const double> values, std::uint64_t seed = 1);
 
-// 95 % interval of the median itself.
+// The same of step times that may have been rounded: of blocks of steps where the grain is coarse.
+MedianSample sample_steps(std::span<const double> steps_ms, ReadFrom from, std::uint64_t seed = 1);
+
+// 95 % interval of the median itself. Rounding moves either end further, by `resolution`.
 Interval median_interval(const MedianSample& sample);
 
 // 95 % interval of a ratio of two independent medians whose value is `ratio`.

@@ -34,8 +34,13 @@ std::vector<double> steady_dt_ms(const Series& series, const Summary& summary) {
   return steady;
 }
 
-SummaryBuilder::SummaryBuilder(std::int64_t asked_warmup, std::int64_t tokens_per_step, std::size_t exact_steps)
-    : asked_warmup_(asked_warmup), tokens_per_step_(tokens_per_step), exact_steps_(exact_steps) {}
+ReadFrom read_from(const Run& run) {
+  return run.printed.times_from_clock ? ReadFrom::clock : ReadFrom::timer;
+}
+
+SummaryBuilder::SummaryBuilder(std::int64_t asked_warmup, std::int64_t tokens_per_step, std::size_t exact_steps,
+                               ReadFrom from)
+    : asked_warmup_(asked_warmup), tokens_per_step_(tokens_per_step), exact_steps_(exact_steps), from_(from) {}
 
 void SummaryBuilder::add(const StepRecord& record, const Contention& contention) {
   const std::int64_t place = summary_.steps++;
@@ -139,9 +144,12 @@ void SummaryBuilder::finish_exact() {
   summary_.spikes = static_cast<std::int64_t>(spikes.at.size());
   summary_.spike_period = static_cast<std::int64_t>(spikes.period);
   summary_.pauses = static_cast<std::int64_t>(spikes.pauses);
+  const StepGrain grain = grain_of(steady, from_);
+  summary_.dt_grain_ms = grain.ms;
+  if (grain.is_coarse) summary_.dt_ms_median = median_of(resolved_steps(steady, grain));
   summary_.dt_ms_p5 = quantile(steady, 0.05);
   summary_.dt_ms_p95 = quantile(steady, 0.95);
-  summary_.dt_ms_median = quantile(steady, 0.5);
+  if (!grain.is_coarse) summary_.dt_ms_median = quantile(steady, 0.5);
   summary_.dt_ms_p25 = quantile(steady, 0.25);
   summary_.dt_ms_p75 = quantile(steady, 0.75);
 }
@@ -183,8 +191,8 @@ Summary SummaryBuilder::finish() {
 }
 
 Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t tokens_per_step,
-                  std::span<const SystemMetrics> metrics) {
-  SummaryBuilder builder(asked_warmup, tokens_per_step);
+                  std::span<const SystemMetrics> metrics, ReadFrom from) {
+  SummaryBuilder builder(asked_warmup, tokens_per_step, SummaryBuilder::most_exact_steps, from);
   ContentionOfSteps contention([&, next = std::size_t{0}](SystemMetrics& sample) mutable {
     if (next == metrics.size()) return false;
     sample = metrics[next++];
@@ -198,6 +206,10 @@ Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t 
                  .tokens = series.tokens[i]},
                 contention.during(series.at[i], series.dt_ms[i]));
   return builder.finish();
+}
+
+Summary summarise(const Run& run, const Series& series, std::span<const SystemMetrics> metrics) {
+  return summarise(series, run.warmup_steps, run.tokens_per_step, metrics, read_from(run));
 }
 
 }  // namespace stepladder

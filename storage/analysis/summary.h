@@ -22,7 +22,7 @@ struct Summary {
   double loss_min = missing;  // over finite losses
   double val_loss_last = missing;
   double val_loss_min = missing;
-  double dt_ms_median = missing;      // steady
+  double dt_ms_median = missing;      // steady; of blocks of steps where printed times are coarse (step_grain.h)
   double dt_ms_p25 = missing;         // steady
   double dt_ms_p75 = missing;         // steady
   double tokens_per_s = missing;      // tokens per step / dt_ms_median; if either is unknown, as the log prints it
@@ -30,6 +30,7 @@ struct Summary {
   double tokens_per_s_p75 = missing;
   double dt_ms_p5 = missing;   // steady
   double dt_ms_p95 = missing;  // steady
+  double dt_grain_ms = 0;      // distance between printed steady times; 0: too fine to matter, or not known
   double drift = missing;      // of dt over the steady steps: 0.02 if the last are 2 % slower than the first
 
   // Signs of trouble (storage/analysis/change_point.h, storage/analysis/plausibility.h).
@@ -73,7 +74,8 @@ class SummaryBuilder {
  public:
   static constexpr std::size_t most_exact_steps = 2'000'000;
 
-  SummaryBuilder(std::int64_t asked_warmup, std::int64_t tokens_per_step, std::size_t exact_steps = most_exact_steps);
+  SummaryBuilder(std::int64_t asked_warmup, std::int64_t tokens_per_step, std::size_t exact_steps = most_exact_steps,
+                 ReadFrom from = ReadFrom::timer);
   void add(const StepRecord& record, const Contention& contention = {});  // in the order of steps
   Summary finish();
 
@@ -95,6 +97,7 @@ class SummaryBuilder {
   const std::int64_t asked_warmup_;
   const std::int64_t tokens_per_step_;
   const std::size_t exact_steps_;
+  const ReadFrom from_;
   Summary summary_;
   Series head_;                      // step, dt_ms and val_loss of all steps; empty from exact_steps_ on
   std::vector<Others> others_;       // of these steps, as far as it is known
@@ -109,7 +112,11 @@ class SummaryBuilder {
 
 // `metrics`: the samples of the machine during the run, in the order of time.
 Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t tokens_per_step,
-                  std::span<const SystemMetrics> metrics = {});
+                  std::span<const SystemMetrics> metrics = {}, ReadFrom from = ReadFrom::timer);
+Summary summarise(const Run& run, const Series& series, std::span<const SystemMetrics> metrics = {});
+
+// How the run's step times came about.
+ReadFrom read_from(const Run& run);
 
 // The dt of the steady steps that have one, in order.
 std::vector<double> steady_dt_ms(const Series& series, const Summary& summary);

@@ -41,13 +41,15 @@ std::string environment_column(const Run& run) {
   if (!json.is_object()) json = nlohmann::json::object();
   if (!run.printed.unit.empty()) json[printed_unit] = run.printed.unit;
   if (!is_missing(run.printed.tokens_per_s)) json[printed_rate] = run.printed.tokens_per_s;
+  if (run.printed.times_from_clock) json[printed_clock] = true;
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void read_printed(Run& run) {
   // Most runs were not imported: their JSON stays as it is.
   if (run.environment.find(printed_unit) == std::string::npos &&
-      run.environment.find(printed_rate) == std::string::npos)
+      run.environment.find(printed_rate) == std::string::npos &&
+      run.environment.find(printed_clock) == std::string::npos)
     return;
   nlohmann::json json = nlohmann::json::parse(run.environment, nullptr, false);
   if (!json.is_object()) return;
@@ -55,8 +57,11 @@ void read_printed(Run& run) {
     run.printed.unit = unit->get<std::string>();
   if (const auto rate = json.find(printed_rate); rate != json.end() && rate->is_number())
     run.printed.tokens_per_s = rate->get<double>();
+  if (const auto clock = json.find(printed_clock); clock != json.end() && clock->is_boolean())
+    run.printed.times_from_clock = clock->get<bool>();
   json.erase(printed_unit);
   json.erase(printed_rate);
+  json.erase(printed_clock);
   run.environment = json.empty() ? "" : json.dump();
 }
 

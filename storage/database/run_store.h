@@ -149,7 +149,8 @@ class RunStore {
 
   // From the cache if the run is over, else computed from its steps. Never writes to a read_only store.
   Summary summary(const Run& run);
-  std::vector<RunAndSummary> runs_with_summaries();  // oldest first; one query if every summary is cached
+  std::vector<RunAndSummary> runs_with_summaries();       // oldest first; one query if every summary is cached
+  std::vector<RunAndSummary> runs_with_kept_summaries();  // the same, always one query; without steps where none is
 
   // --- Recorded besides the steps
 

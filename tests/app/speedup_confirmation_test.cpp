@@ -124,14 +124,23 @@ TEST_F(SpeedupConfirmationTest, ACleanGainIsClearAfterOneRound) {
 
 TEST_F(SpeedupConfirmationTest, WhatStaysInTheNoiseIsRepeatedUpToTheLimit) {
   measure({.rung_factor = 0.98, .between_runs = 0.2});
-  const SpeedupAnswer& answer = answer_to({.run = rung_, .base = base_, .max_repeats = 4});
+  const SpeedupAnswer& answer = answer_to({.run = rung_, .base = base_, .max_repeats = 3});
   EXPECT_EQ(state(), State::answered);
   EXPECT_EQ(answer.speedup.verdict, Verdict::cannot_tell);
   EXPECT_TRUE(answer.speedup.ci95.known());
-  EXPECT_EQ(answer.repeats, 4);
-  EXPECT_EQ(session_.confirmation()->estimates().size(), 4u);
-  EXPECT_EQ(answer.reason, "Still inconclusive after 4 runs each.");
-  EXPECT_EQ(runs(), 8u);
+  EXPECT_EQ(answer.repeats, 3);
+  EXPECT_EQ(session_.confirmation()->estimates().size(), 3u);
+  EXPECT_TRUE(answer.reason.starts_with("Still inconclusive after 3 runs each; ")) << answer.reason;
+  EXPECT_EQ(runs(), 6u);
+}
+
+TEST_F(SpeedupConfirmationTest, WhatMoreRepeatsWouldHardlySettleIsGivenUp) {
+  measure({.rung_factor = 0.98, .between_runs = 0.2});
+  const SpeedupAnswer& answer = answer_to({.run = rung_, .base = base_, .max_repeats = 10});
+  EXPECT_EQ(state(), State::answered);
+  EXPECT_EQ(answer.speedup.verdict, Verdict::cannot_tell);
+  EXPECT_EQ(answer.repeats, 3);
+  EXPECT_TRUE(answer.reason.starts_with("Still inconclusive after 3 runs each; ")) << answer.reason;
 }
 
 TEST_F(SpeedupConfirmationTest, AnImpossibleRungIsNeverFaster) {

@@ -55,7 +55,7 @@ class Commands(unittest.TestCase):
         compared = self.place.json("compare", runs[0]["id"], runs[1]["id"], runs[2]["id"])
         self.assertEqual(compared["base"], runs[0]["id"])
         first = compared["runs"][0]
-        self.assertEqual(set(first["loss"]), {"verdict", "max_gap", "at_step"})
+        self.assertEqual(set(first["loss"]), {"verdict", "max_gap", "at_step", "ci95", "tolerance", "by", "runs"})
         if first["ci95"]:
             self.assertLess(first["ci95"][0], first["speedup"])
             self.assertGreater(first["ci95"][1], first["speedup"])

@@ -7,7 +7,7 @@ import unittest
 
 from program import PATIENCE_S, TINY, Workplace
 
-FIELDS = {"run", "base", "speedup", "ci95", "verdict", "trust", "repeats", "reason"}
+FIELDS = {"run", "base", "speedup", "ci95", "verdict", "trust", "repeats", "needed_runs", "reason"}
 
 
 class Confirm(unittest.TestCase):

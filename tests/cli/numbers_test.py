@@ -56,7 +56,11 @@ class Numbers(unittest.TestCase):
         first, second = compared["runs"][:2]
         self.assertAlmostEqual(first["speedup"], 2, delta=0.02)
         self.assertAlmostEqual(second["against_previous"], second["speedup"] / first["speedup"], places=9)
-        self.assertEqual(first["loss"], {"verdict": "same", "max_gap": 0, "at_step": 1})
+        loss = first["loss"]
+        self.assertEqual((loss["verdict"], loss["max_gap"], loss["at_step"], loss["by"], loss["runs"]), ("same", 0, 1, "loss", 1))
+        self.assertLess(loss["ci95"][0], loss["ci95"][1])
+        self.assertEqual([(run["spread_from"], run["runs"]) for run in compared["runs"]], [("prior", 1)] * 4)
+        self.assertEqual([run["needed_runs"] is None for run in compared["runs"]], [True, True, True, False])
         status, out, _ = self.place.run("compare", base, twice)
         self.assertEqual(status, 0)
         self.assertIn("faster", out)
@@ -68,7 +72,8 @@ class Numbers(unittest.TestCase):
             compared, = self.place.json("compare", *pair)["runs"]
             self.assertEqual((compared["speedup"], compared["ci95"], compared["verdict"], compared["reached_base_loss"]),
                              (None, None, "cannot-tell", None))
-            self.assertEqual(compared["loss"], {"verdict": "not-comparable", "max_gap": None, "at_step": None})
+            self.assertEqual((compared["loss"]["verdict"], compared["loss"]["max_gap"], compared["loss"]["at_step"], compared["loss"]["ci95"]),
+                             ("not-comparable", None, None, None))
         self.assertIn("1.00 x", self.place.run("compare", base, empty)[1])
         self.assertNotIn("1.00 x", self.place.run("compare", empty, base)[1])
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from program import PATIENCE_S, Workplace
+from program import PATIENCE_S, PROGRAM, Workplace
 
 COMMITS, CULPRIT = 32, 21
 
@@ -183,7 +183,44 @@ class Search(unittest.TestCase):
         self.assertEqual(judge("--command", "exit 7")[0], 1)
         self.assertIn("exit status 7", judge("--command", "exit 7")[2])
         self.assertIn("--by wall", judge("--command", "echo")[2])
+        self.gate_refuses(baseline, written, judge)
 
+    def test_gate_measures_both_sides_in_turns(self):
+        script = TRAIN.replace("f\"{os.environ['STEPLADDER_RUN']} {step_ms}\"",
+                               "f\"{os.environ['STEPLADDER_RUN']} {os.getcwd()}\"").replace("0.01)", "0.002)", 1)
+        self.git("init", "-q", "-b", "main")
+        folder = self.repository / "inner"
+        folder.mkdir()
+        (folder / "train.py").write_text(script)
+        for step_ms in (100, 103):
+            (folder / "step_ms").write_text(str(step_ms))
+            self.git("add", "-A")
+            self.git("commit", "-q", "-m", f"{step_ms} ms")
+        before = (self.git("status", "--porcelain"), self.git("worktree", "list"), self.git("rev-parse", "HEAD"))
+        other = self.place.path / "other"
+        shutil.copytree(folder, other)
+
+        def gate(against, *command, more=()):
+            done = subprocess.run([PROGRAM, "record", "gate", "--against", against, "--json", *more, "--", *command], cwd=folder,
+                                  env=self.place.environment, text=True, capture_output=True, timeout=PATIENCE_S)
+            return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+        train = ("python3", "train.py")
+        for against, code, answer in (("HEAD~1", 10, "slower"), ("main", 0, "passes"), (str(other), 0, "passes"),
+                                      (f"cd {other}; echo 90 >step_ms; python3 train.py", 10, "slower")):
+            status, judged, err = gate(against, *train)
+            self.assertEqual((status, judged["answer"]), (code, answer), (against, judged, err))
+            self.assertEqual(judged["n"], judged["baseline_n"])
+            self.assertIn(judged["n"], (5, 7, 10))
+            self.assertLess(judged["ci95"][0], judged["ci95"][1])
+        self.assertEqual(before, (self.git("status", "--porcelain"), self.git("worktree", "list"), self.git("rev-parse", "HEAD")))
+        for against, command, code, said in (("nosuch", train, 2, "neither a folder nor a commit"), ("main", ("false",), 1, "exit status 1"),
+                                             ("main", (), 2, "after --"), (str(self.place.path), train, 1, "of base failed")):
+            status, _, err = gate(against, *command)
+            self.assertEqual(status, code, err)
+            self.assertIn(said, err)
+        self.assertEqual(gate("main", *train, more=("--baseline", "x"))[0], 2)
+
+    def gate_refuses(self, baseline, written, judge):
         for values, said in (([0.0], "gives 0"), ([-1.0, 0.1], "gives -1"), ([0.1, 1e308], "gives 1e+308"), ([1e-300], "gives 1e-300"),
                              ([], "isn't a baseline"), (["1"], "isn't a baseline")):
             baseline.write_text(json.dumps(written | {"values": values}))

@@ -51,9 +51,9 @@ void train(const TrainingJob& job, RunControl& control, const std::function<void
                   .precision = "fp32"});
   const bool fails = how.fails_after_runs >= 0 && how.runs > how.fails_after_runs;
   const bool is_rung = job.recipe.optimizer == Optimizer::fused_adamw;
-  // The same spread in every round and on both rungs, but never the same two runs: -1, +1, -0.5, +0.5, ...
+  // The same spread in every round, opposite on the two rungs, but never the same two runs: -1, +1, -0.5, +0.5, ...
   const int place = (how.runs - 1) / 2;
-  const double spread = how.between_runs * (place % 2 == 0 ? -1 : 1) / (1 + place / 2 * 0.5);
+  const double spread = how.between_runs * (place % 2 == 0 ? -1 : 1) * (is_rung ? -1 : 1) / (1 + place / 2 * 0.5);
   const double dt_ms = base_ms * (is_rung ? how.rung_factor : 1) * (1 + spread);
   for (std::int64_t step = 1; step <= (fails ? job.recipe.steps / 2 : job.recipe.steps); ++step) {
     const double noise = 1 + 0.001 * static_cast<double>(step * 7919 % 11 - 5);
@@ -121,7 +121,6 @@ class QuestionTest : public testing::Test {
     for (const Message& message : app_->workspace().messages) text += message.is_error == error ? message.text : "";
     return text;
   }
-  static double width(const SpeedUp& answer) { return answer.ci95.high - answer.ci95.low; }
 
   TemporaryFolder folder_;
   Session session_{folder_ / "runs.db", {}, &fake};
@@ -131,7 +130,7 @@ class QuestionTest : public testing::Test {
 };
 
 TEST_F(QuestionTest, ACleanGainIsClearAfterOneRound) {
-  open({.rung_factor = 0.5, .between_runs = 0.002});
+  open({.rung_factor = 0.5, .between_runs = 0.0002});
   ask();
   wait_for_answer();
   ASSERT_EQ(verification().answers.size(), 2u);
@@ -142,16 +141,16 @@ TEST_F(QuestionTest, ACleanGainIsClearAfterOneRound) {
   EXPECT_NE(said(false).find("After 2 runs each: faster"), std::string::npos) << said(false);
 }
 
-TEST_F(QuestionTest, ADoubtfulOneIsRepeatedUntilTheBudgetIsSpentAndTheIntervalShrinks) {
-  open({.rung_factor = 0.98, .between_runs = 0.2});
+TEST_F(QuestionTest, ADoubtfulOneIsRepeatedUntilMoreWouldHardlySettleIt) {
+  open({.rung_factor = 0.98, .between_runs = 0.05});
   ask();
   wait_for_answer();
-  ASSERT_EQ(verification().answers.size(), 6u) << "one before, and one after each of five rounds";
+  ASSERT_EQ(verification().answers.size(), 3u) << "one before, and one after each of two rounds";
   EXPECT_EQ(verification().answers.back().verdict, Verdict::cannot_tell);
-  EXPECT_LT(width(verification().answers.back()), width(verification().answers[1]));
-  EXPECT_EQ(runs_of_rung(0), 6u);
-  EXPECT_EQ(runs_of_rung(1), 6u);
-  EXPECT_NE(said(false).find("After 6 runs each: inconclusive"), std::string::npos) << said(false);
+  EXPECT_TRUE(verification().answers.back().ci95.known());
+  EXPECT_EQ(runs_of_rung(0), 3u);
+  EXPECT_EQ(runs_of_rung(1), 3u);
+  EXPECT_NE(said(false).find("After 3 runs each: inconclusive"), std::string::npos) << said(false);
 }
 
 TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {

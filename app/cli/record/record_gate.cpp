@@ -1,13 +1,19 @@
 // `stepladder record gate`: fails a build that is slower than its baseline.
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/format.h"
+#include "app/record/git.h"
 #include "app/record/machine.h"
 #include "app/record/measured_command.h"
 #include "app/record/speed_gate.h"
@@ -20,29 +26,44 @@ namespace {
 namespace fs = std::filesystem;
 
 struct GateOptions {
-  std::vector<std::string> logs;
-  std::string command;  // for the shell
-  std::string baseline, write;
+  std::vector<std::string> logs;  // with `against`: the words of the command
+  std::string command;            // for the shell
+  std::string baseline, write, against;
   std::string by;
-  std::int64_t runs = 5, most_runs = 20;
+  std::int64_t runs = 5;
+  std::optional<std::int64_t> most_runs;
   double tolerance_percent = 100 * default_noise_floor;
 };
 
 struct Stopped {};
 
+std::vector<std::string> for_shell(const std::string& command) {
+  return {"/bin/sh", "-c", command};
+}
+
+// What is run, and where.
+struct GateSide {
+  std::string name;  // of its logs and on the screen; empty: the only one
+  std::vector<std::string> command;
+  fs::path folder = fs::current_path();
+  std::vector<std::pair<std::string, std::string>> environment;
+};
+
 // Runs the command once more. Throws StorageError if it fails, with the end of what it printed.
-void measure(const GateOptions& options, const fs::path& folder, GateSample& sample) {
+void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
   const std::string number = std::to_string(sample.values.size() + 1);
-  const MeasuredCommand run{.log = folder / (number + ".log"),
-                            .state = folder / (number + ".json"),
-                            .command = {"/bin/sh", "-c", options.command},
-                            .folder = fs::current_path(),
-                            .environment = {{"STEPLADDER_RUN", number}}};
-  std::cerr << "stepladder: run " << number << "\n";
+  MeasuredCommand run{.log = folder / (side.name + number + ".log"),
+                      .state = folder / (side.name + number + ".json"),
+                      .command = side.command,
+                      .folder = side.folder,
+                      .environment = side.environment};
+  run.environment.emplace_back("STEPLADDER_RUN", number);
+  std::cerr << "stepladder: run " << number << (side.name.empty() ? "" : ", " + side.name) << "\n";
   const auto end = run_measured(run, interrupted);
   if (!end) throw Stopped();
   if (end->exit_status != 0)
-    throw StorageError("the command failed with exit status " + std::to_string(end->exit_status));
+    throw StorageError("the command" + (side.name.empty() ? "" : " of " + side.name) + " failed with exit status " +
+                       std::to_string(end->exit_status));
   try {
     add_figure(sample, sample.by == FigureBy::wall ? LogFigure{end->wall_s, "s"} : figure_of_log(run.log, sample.by),
                run.log);
@@ -91,7 +112,8 @@ std::string current_commit() {
 
 int write_baseline(const GateOptions& options, GateSample sample, const fs::path& folder, const CommonOptions& common) {
   keep_off_database(options.write, common.database, "--write");
-  while (options.logs.empty() && std::ssize(sample.values) < options.runs) measure(options, folder, sample);
+  while (options.logs.empty() && std::ssize(sample.values) < options.runs)
+    measure({.command = for_shell(options.command)}, folder, sample);
   write_gate_baseline(options.write, sample, current_commit());
   const SampleFigures figures = figures_of(sample.values);
   std::cerr << "stepladder: " << options.write << " holds " << runs_text(figures.n) << ", mean "
@@ -99,9 +121,25 @@ int write_baseline(const GateOptions& options, GateSample sample, const fs::path
   return exit_done;
 }
 
+GateLooks looks_of(const GateOptions& options, std::int64_t most) {
+  return {static_cast<std::size_t>(options.runs),
+          static_cast<std::size_t>(std::max(options.most_runs.value_or(most), options.runs))};
+}
+
 void require_unit(const GateSample& baseline, const GateSample& now, const GateOptions& options) {
   if (now.unit != baseline.unit)
     throw StorageError(options.baseline + " gives " + baseline.unit + ", and these runs " + now.unit);
+}
+
+int answer(const GateJudgement& judged, const GateSample& now, const GateOptions& options,
+           const CommonOptions& common) {
+  if (common.json) {
+    print(gate_json(judged, now, options));
+  } else {
+    const char* const words[] = {"Passes", "Slower", "Worse", "Inconclusive", "Other machine"};
+    std::cout << words[static_cast<int>(judged.answer)] << ": " << judged.reason << "\n";
+  }
+  return status_of(judged.answer);
 }
 
 int judge(const GateOptions& options, GateSample now, const fs::path& folder, const CommonOptions& common) {
@@ -114,27 +152,89 @@ int judge(const GateOptions& options, GateSample now, const fs::path& folder, co
     require_unit(baseline, now, options);
     judged = judge_gate(baseline, now, options.tolerance_percent / 100);
   } else {
-    do {
-      measure(options, folder, now);
+    const GateLooks looks = looks_of(options, 20);
+    for (const std::size_t runs : looks.runs) {
+      while (now.values.size() < runs) measure({.command = for_shell(options.command)}, folder, now);
       require_unit(baseline, now, options);
-      judged = judge_gate(baseline, now, options.tolerance_percent / 100);
-    } while (std::ssize(now.values) < options.runs ||
-             (judged.answer == GateAnswer::cannot_tell && std::ssize(now.values) < options.most_runs));
+      judged = judge_gate(baseline, now, options.tolerance_percent / 100, looks.error_at(runs));
+      if (judged.answer != GateAnswer::cannot_tell) break;
+    }
   }
-  if (common.json) {
-    print(gate_json(judged, now, options));
-  } else {
-    const char* const words[] = {"Passes", "Slower", "Worse", "Inconclusive", "Other machine"};
-    std::cout << words[static_cast<int>(judged.answer)] << ": " << judged.reason << "\n";
+  return answer(judged, now, options, common);
+}
+
+// The commit in a checkout of its own, and there the folder that the command line is in here.
+GateSide side_at_commit(const GitCheckout& repository, const std::string& commit, GateSide side, const fs::path& tree) {
+  repository.share_objects_with(tree);
+  const GitCheckout checkout(tree);
+  checkout.git({"read-tree", "--reset", "-u", commit});
+  side.folder = tree / fs::relative(fs::current_path(), repository.top());
+  std::error_code error;
+  if (!fs::is_directory(side.folder, error))
+    throw UsageError("commit " + commit.substr(0, 12) + " has no folder " +
+                     fs::relative(fs::current_path(), repository.top()).string());
+  side.environment.emplace_back("STEPLADDER_COMMIT", commit);
+  return side;
+}
+
+// What `--against` names: a folder or a commit, where the same command runs, or another command.
+GateSide base_side(const GateOptions& options, const GateSide& now, const fs::path& folder) {
+  GateSide side = now;
+  side.name = "base";
+  std::error_code error;
+  if (fs::is_directory(options.against, error)) {
+    side.folder = fs::absolute(options.against);
+    return side;
   }
-  return status_of(judged.answer);
+  std::optional<GitCheckout> repository;
+  try {
+    repository.emplace(fs::current_path());
+  } catch (const StorageError&) {  // not in a checkout
+  }
+  if (repository)
+    if (const std::string commit = repository->commit_named(options.against); !commit.empty())
+      return side_at_commit(*repository, commit, std::move(side), folder / "tree");
+  if (options.against.find_first_of(" /") == std::string::npos)
+    throw UsageError("--against " + options.against +
+                     " is neither a folder nor a commit of this checkout; a command has its "
+                     "path or arguments");
+  side.command = for_shell(options.against);
+  return side;
+}
+
+// Both sides in turns, the first of a round by chance, until the answer is clear.
+int judge_against(const GateOptions& options, FigureBy by, const fs::path& folder, const CommonOptions& common) {
+  const GateSide now_side{.name = "now",
+                          .command = options.command.empty() ? options.logs : for_shell(options.command)};
+  const GateSide base = base_side(options, now_side, folder);
+  const GateLooks looks = looks_of(options, 40);
+  GateSample before{.by = by, .unit = {}, .values = {}, .machine = machine_fingerprint()};
+  GateSample now = before;
+  GateJudgement judged;
+  std::mt19937_64 random{std::random_device{}()};
+  for (const std::size_t rounds : looks.runs) {
+    while (now.values.size() < rounds) {
+      const bool now_first = random() % 2 == 0;
+      if (now_first) measure(now_side, folder, now);
+      measure(base, folder, before);
+      if (!now_first) measure(now_side, folder, now);
+      if (before.unit != now.unit) throw StorageError("the base gives " + before.unit + ", and these runs " + now.unit);
+    }
+    judged = judge_turns(before, now, options.tolerance_percent / 100, looks.error_at(rounds));
+    if (judged.answer != GateAnswer::cannot_tell) break;
+  }
+  return answer(judged, now, options, common);
 }
 
 int run_gate(GateOptions options, const CommonOptions& common) {
-  if (options.baseline.empty() == options.write.empty())
-    throw UsageError("record gate needs --baseline FILE to judge, or --write FILE to make one");
-  if (options.command.empty() == options.logs.empty()) throw UsageError("record gate needs either logs or --command");
-  options.most_runs = std::max(options.most_runs, options.runs);
+  const bool against = !options.against.empty();
+  if (!options.baseline.empty() + !options.write.empty() + against != 1)
+    throw UsageError(
+        "record gate needs one of --against REF (both sides in turns), --baseline FILE to judge, --write FILE to "
+        "make one");
+  if (options.command.empty() == options.logs.empty())
+    throw UsageError(against ? "record gate --against needs the command, after --"
+                             : "record gate needs either logs or --command");
   FigureBy by = FigureBy::throughput;
   if (!options.baseline.empty()) by = read_gate_baseline(options.baseline).by;
   if (!options.by.empty()) {
@@ -143,9 +243,10 @@ int run_gate(GateOptions options, const CommonOptions& common) {
       throw UsageError(options.baseline + " was written with --by " + to_string(by));
     by = asked;
   }
-  if (by == FigureBy::wall && !options.logs.empty()) throw UsageError("--by wall needs --command");
+  if (by == FigureBy::wall && !options.logs.empty() && !against) throw UsageError("--by wall needs --command");
   const ScratchFolder folder("stepladder-gate");
   try {
+    if (against) return judge_against(options, by, folder.path(), common);
     GateSample sample = sample_of_logs(options.logs, by);
     return options.write.empty() ? judge(options, std::move(sample), folder.path(), common)
                                  : write_baseline(options, std::move(sample), folder.path(), common);
@@ -159,9 +260,12 @@ int run_gate(GateOptions options, const CommonOptions& common) {
 void add_record_gate(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   const auto options = std::make_shared<GateOptions>();
   CLI::App* command = add_with_json(record, common, "gate", "Tell whether a change is slower than a baseline's file");
-  command->add_option("logs", options->logs, "Folders of logs of this machine, or logs");
+  command->add_option("logs", options->logs,
+                      "Folders of logs of this machine, or logs; with --against the command, after --");
   command->add_option("--command", options->command, "Command that prints a log, for the shell, run instead");
   command->add_option("--baseline", options->baseline, "File to judge against");
+  command->add_option("--against", options->against,
+                      "Commit, folder or command to run in turns with the command, in place of a baseline");
   command->add_option("--write", options->write, "File to write the baseline to");
   command->add_option("--by", options->by, "throughput, loss or wall")
       ->check(CLI::IsMember({"throughput", "loss", "wall"}));

@@ -117,15 +117,12 @@ LadderModel model_of(const LadderInput& input) {
     if (rung.judged.rung == input.baseline || (!base && model.rungs.size() == 1)) base = &rung;
   }
 
-  std::vector<const Series*> repeats;
   std::size_t reference = runs.size();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     model.losses.push_back(loss_curve(runs[i], energies[runs[i].run.id], input.comparison_axis));
     if (!base || runs[i].run.rung != base->judged.rung) continue;
-    repeats.push_back(runs[i].series.get());
     if (reference == runs.size() && !model.losses[i].points.empty()) reference = i;
   }
-  model.band = loss_band(repeats);
   for (std::size_t i = 0; reference < runs.size() && i < runs.size(); ++i) {
     if (i == reference) continue;
     LossCurve& curve = model.losses[i];

@@ -24,7 +24,7 @@ void grow(Series& copy, const Series& source) {
 }  // namespace
 
 Summary RunSnapshot::summary() const {
-  return goes_on ? summarise(*series, run.warmup_steps, run.tokens_per_step) : known;
+  return goes_on ? summarise(run, *series) : known;
 }
 
 const OverviewCurve* RunSnapshot::overview(Quantity quantity) const {

@@ -164,8 +164,7 @@ bool Workspace::ingest(const RunEvent& event) {
       found->run.reason = ended->reason;
       found->run.peak_memory_bytes = ended->peak_memory_bytes;
       found->run.ended_at = ended->at;
-      found->summary =
-          summarise(found->series(), found->run.warmup_steps, found->run.tokens_per_step, details_[ended->run].metrics);
+      found->summary = summarise(found->run, found->series(), details_[ended->run].metrics);
     }
     fit_profile(ended->run);
     return true;

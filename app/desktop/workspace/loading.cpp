@@ -13,7 +13,9 @@ void Workspace::load(RunStore& store) {
   const std::map<RunId, Curation> curations = store.curations();
   std::vector<RunEntry> before = std::exchange(runs_, {});
   std::map<RunId, std::size_t> old = std::exchange(index_, {});
-  for (RunAndSummary& read : store.runs_with_summaries()) {
+  std::vector<RunAndSummary> all = store.runs_with_summaries();
+  hardware.spreads.learn_from(all);
+  for (RunAndSummary& read : all) {
     const RunId id = read.run.id;
     index_[id] = runs_.size();
     RunEntry entry;

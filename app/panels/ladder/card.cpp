@@ -36,6 +36,9 @@ std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
   const std::string most = "Largest gap " + loss_text(loss.max_gap) + ", at step " + grouped(loss.at_step) + ".";
   if (loss.verdict == LossVerdict::same)
     return "Same loss: " + gap + " apart over the last quarter" + against + ". " + most;
+  if (loss.verdict == LossVerdict::inconclusive)
+    return "Loss inconclusive: " + gap + " apart over the last quarter" + against +
+           ", less than what runs differ by. " + most;
   return "Loss " + std::string(to_string(loss.verdict)) + " by " + gap + " over the last quarter" + against + ". " +
          most;
 }

@@ -92,13 +92,13 @@ double p_below_welch(const SampleFigures& sample, const SampleFigures& baseline,
   return student_t_cdf((sample.mean - (baseline.mean - margin)) / std::sqrt(variance), welch_freedom(ours, theirs));
 }
 
-Interval mean_ratio_interval(const SampleFigures& baseline, const SampleFigures& sample) {
+Interval mean_ratio_interval(const SampleFigures& baseline, const SampleFigures& sample, double error) {
   if (is_missing(sample.std) || is_missing(baseline.std) || !(sample.mean > 0) || !(baseline.mean > 0)) return {};
   const ErrorOfMean ours = error_of(sample, 1 / sample.mean);
   const ErrorOfMean theirs = error_of(baseline, 1 / baseline.mean);
   const double variance = ours.variance + theirs.variance;
   if (!(variance > 0)) return {};
-  const double half = student_t_quantile(0.975, welch_freedom(ours, theirs)) * std::sqrt(variance);
+  const double half = student_t_quantile(1 - error / 2, welch_freedom(ours, theirs)) * std::sqrt(variance);
   const double ratio = baseline.mean / sample.mean;
   return {ratio * std::exp(-half), ratio * std::exp(half)};
 }

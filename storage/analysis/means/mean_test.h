@@ -34,9 +34,9 @@ double p_below_z(const SampleFigures& sample, double target, double sigma);
 // (Welch 1947, "The generalization of Student's problem when several different population variances are involved").
 double p_below_welch(const SampleFigures& sample, const SampleFigures& baseline, double margin);
 
-// 95 % interval of baseline's mean / sample's mean, for positive values: Welch's for the difference of the means'
-// logarithms, whose errors follow from the delta method.
-Interval mean_ratio_interval(const SampleFigures& baseline, const SampleFigures& sample);
+// Interval of baseline's mean / sample's mean, for positive values, that misses it with probability `error`: Welch's
+// for the difference of the means' logarithms, whose errors follow from the delta method.
+Interval mean_ratio_interval(const SampleFigures& baseline, const SampleFigures& sample, double error = 0.05);
 
 // The fewest values with which a test at level alpha finds a difference of `effect` standard deviations with this
 // probability. 0 if there is no effect or it takes more than a million.

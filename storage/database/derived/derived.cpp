@@ -110,8 +110,9 @@ class Derived::Chunks {
 const std::string Derived::summary_columns =
     "summaries.nan_mask, summaries.steps, first_step, last_step, summaries.warmup_steps, loss_first, loss_last, "
     "loss_min, val_loss_last, val_loss_min, dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, "
-    "tokens_per_s_p75, dt_ms_p5, dt_ms_p95, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
-    "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, disturbed_steps, "
+    "tokens_per_s_p75, dt_ms_p5, dt_ms_p95, dt_grain_ms, drift, spikes, spike_period, pauses, untimed_steps, "
+    "nonfinite_steps, first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, "
+    "disturbed_steps, "
     "summaries.other_cores, summaries.other_gpu_load, summaries.cores, summaries.needed_cores";
 
 const std::string Derived::counts_for_run =
@@ -138,6 +139,7 @@ Summary Derived::read(const Statement& row, int column) {
   summary.tokens_per_s_p75 = row.real(column++);
   summary.dt_ms_p5 = row.real(column++);
   summary.dt_ms_p95 = row.real(column++);
+  summary.dt_grain_ms = row.real(column++);
   summary.drift = row.real(column++);
   summary.spikes = count_of(row, column++);
   summary.spike_period = count_of(row, column++);
@@ -167,18 +169,19 @@ std::optional<Summary> Derived::kept(const Run& run) {
 
 void Derived::keep(const Run& run, const Summary& summary) {
   // Only if the run in the file has not changed since: another process may have resumed it.
-  Statement insert(database_,
-                   "INSERT OR REPLACE INTO summaries (run_id, asked_warmup, asked_tokens_per_step, nan_mask, steps, "
-                   "first_step, last_step, warmup_steps, loss_first, loss_last, loss_min, val_loss_last, val_loss_min, "
-                   "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75, "
-                   "dt_ms_p5, dt_ms_p95, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
-                   "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, "
-                   "disturbed_steps, other_cores, other_gpu_load, cores, needed_cores) "
-                   "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
-                   "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?33, ?34, ?35, ?36, ?37, ?38 "
-                   "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
-                   "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3 "
-                   "AND ended_at IS ?32");
+  Statement insert(
+      database_,
+      "INSERT OR REPLACE INTO summaries (run_id, asked_warmup, asked_tokens_per_step, nan_mask, steps, "
+      "first_step, last_step, warmup_steps, loss_first, loss_last, loss_min, val_loss_last, val_loss_min, "
+      "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75, "
+      "dt_ms_p5, dt_ms_p95, dt_grain_ms, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
+      "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, "
+      "disturbed_steps, other_cores, other_gpu_load, cores, needed_cores) "
+      "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
+      "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?34, ?35, ?36, ?37, ?38, ?39 "
+      "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
+      "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3 "
+      "AND ended_at IS ?33");
   insert.bind(run.id).bind(run.warmup_steps).bind(run.tokens_per_step);
   insert.bind(nan_bit(summary.loss_first, loss_first_bit) | nan_bit(summary.loss_last, loss_last_bit) |
               nan_bit(summary.val_loss_last, val_loss_last_bit));
@@ -187,7 +190,7 @@ void Derived::keep(const Run& run, const Summary& summary) {
   insert.bind(summary.val_loss_last).bind(summary.val_loss_min);
   insert.bind(summary.dt_ms_median).bind(summary.dt_ms_p25).bind(summary.dt_ms_p75);
   insert.bind(summary.tokens_per_s).bind(summary.tokens_per_s_p25).bind(summary.tokens_per_s_p75);
-  insert.bind(summary.dt_ms_p5).bind(summary.dt_ms_p95).bind(summary.drift);
+  insert.bind(summary.dt_ms_p5).bind(summary.dt_ms_p95).bind(summary.dt_grain_ms).bind(summary.drift);
   insert.bind(summary.spikes).bind(summary.spike_period).bind(summary.pauses).bind(summary.untimed_steps);
   insert.bind(summary.nonfinite_steps).bind(summary.first_nonfinite_step).bind(summary.backwards_step);
   insert.bind(summary.repeated_steps).bind(summary.first_repeated_step).bind(run.ended_at);
@@ -206,7 +209,7 @@ void Derived::note_complete_chunks(const Run& run, std::int64_t steps) {
 
 Summary Derived::make(const Run& run) {
   bool keeping = is_over(run.status) && !database_.read_only();
-  SummaryBuilder builder(run.warmup_steps, run.tokens_per_step);
+  SummaryBuilder builder(run.warmup_steps, run.tokens_per_step, SummaryBuilder::most_exact_steps, read_from(run));
   RowChecks checks;
   Chunks chunks(database_, run.id);
   const auto try_to = [&](auto&& write) {

@@ -27,7 +27,8 @@ std::span<const char* const> migrations() {
                                          profiler,
                                          without_module,
                                          experiments_on_machines,
-                                         rooflines};
+                                         rooflines,
+                                         step_grain};
   return list;
 }
 

@@ -36,6 +36,7 @@ extern const char traces[];
 extern const char profiler[];
 extern const char without_module[];
 extern const char rooflines[];
+extern const char step_grain[];
 
 }  // namespace migration
 

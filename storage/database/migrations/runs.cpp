@@ -163,6 +163,12 @@ ALTER TABLE summaries ADD COLUMN repeated_steps INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE summaries ADD COLUMN first_repeated_step INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+// Figures of coarse step times are of blocks of steps, so the cache is rebuilt.
+const char step_grain[] = R"sql(
+DELETE FROM summaries;
+ALTER TABLE summaries ADD COLUMN dt_grain_ms REAL NOT NULL DEFAULT 0;
+)sql";
+
 // Users' marks on their runs; no list shows runs in the bin.
 const char curation[] = R"sql(
 CREATE TABLE curation (

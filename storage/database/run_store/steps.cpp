@@ -98,21 +98,33 @@ Summary RunStore::summary(const Run& run) {
   return impl_->derived.make(run);
 }
 
-std::vector<RunAndSummary> RunStore::runs_with_summaries() {
+namespace {
+
+// `without` gets the places of those that have no kept summary.
+std::vector<RunAndSummary> read_with_kept_summaries(Database& database, std::vector<std::size_t>& without) {
   std::vector<RunAndSummary> all;
-  std::vector<std::size_t> to_make;
-  {
-    Statement rows(impl_->database, "SELECT " + run_columns + ", " + Derived::summary_columns +
-                                        " FROM runs LEFT JOIN summaries ON run_id = runs.id AND " +
-                                        Derived::counts_for_run + " WHERE " + is_listed +
-                                        " ORDER BY created_at, runs.id");
-    while (rows.step()) {
-      const bool is_kept = !rows.is_null(run_column_count);
-      if (!is_kept) to_make.push_back(all.size());
-      all.push_back({read_run(impl_->database, rows), is_kept ? Derived::read(rows, run_column_count) : Summary{}});
-    }
+  Statement rows(database, "SELECT " + run_columns + ", " + Derived::summary_columns +
+                               " FROM runs LEFT JOIN summaries ON run_id = runs.id AND " + Derived::counts_for_run +
+                               " WHERE " + is_listed + " ORDER BY created_at, runs.id");
+  while (rows.step()) {
+    const bool is_kept = !rows.is_null(run_column_count);
+    if (!is_kept) without.push_back(all.size());
+    all.push_back({read_run(database, rows), is_kept ? Derived::read(rows, run_column_count) : Summary{}});
   }
-  for (const std::size_t i : to_make) all[i].summary = impl_->derived.make(all[i].run);
+  return all;
+}
+
+}  // namespace
+
+std::vector<RunAndSummary> RunStore::runs_with_kept_summaries() {
+  std::vector<std::size_t> without;
+  return read_with_kept_summaries(impl_->database, without);
+}
+
+std::vector<RunAndSummary> RunStore::runs_with_summaries() {
+  std::vector<std::size_t> without;
+  std::vector<RunAndSummary> all = read_with_kept_summaries(impl_->database, without);
+  for (const std::size_t i : without) all[i].summary = impl_->derived.make(all[i].run);
   return all;
 }
 

@@ -23,16 +23,20 @@ void StepClock::take(const PrintedStep& printed) {
   double time = printed.time, elapsed = units_.clock_is_coarse ? missing : printed.elapsed;
   if (units_.elapsed_is_step && is_missing(time)) time = std::exchange(elapsed, missing);
   if (units_.time_is_clock && is_missing(elapsed)) elapsed = std::exchange(time, missing);
+  bool by_clock = false;
   if (!is_missing(time))
     step.dt_ms = time * units_.ms_per_time / units_.per_step;
-  else if (!is_missing(elapsed))
+  else if (by_clock = !is_missing(elapsed); by_clock)
     step.dt_ms = ms_by_clock(printed, elapsed);
   else if (printed.throughput > 0 && std::isfinite(printed.throughput) &&
            (units_.rate_is_iterations || (units_.tokens_rate_to_s > 0 && units_.tokens_per_step > 0)))
     step.dt_ms = ms_by_rate(printed);
-  else if (units_.stamps_are_clock && !is_missing(printed.at))
+  else if (by_clock = units_.stamps_are_clock && !is_missing(printed.at); by_clock)
     step.dt_ms = ms_by_stamp(printed);
-  timed_ |= !is_missing(step.dt_ms);
+  if (!is_missing(step.dt_ms)) {
+    ++timed_steps_;
+    clocked_steps_ += by_clock ? 1 : 0;
+  }
   sink_->step_on_line(step, printed.line);
 }
 

@@ -19,7 +19,8 @@ class StepClock {
   void pass_on_to(ImportSink& sink) { sink_ = &sink; }
 
   const SettledUnits& units() const { return units_; }
-  bool timed() const { return timed_; }  // some step had a time
+  bool timed() const { return timed_steps_ > 0; }
+  bool from_clock() const { return 2 * clocked_steps_ > timed_steps_; }  // most of these are differences of a clock
 
  private:
   double ms_by_clock(const PrintedStep& printed, double elapsed);
@@ -32,7 +33,8 @@ class StepClock {
   std::int64_t last_clock_step_ = 0;
   bool restart_noted_ = false;
   bool rate_noted_ = false;
-  bool timed_ = false;
+  std::int64_t timed_steps_ = 0;
+  std::int64_t clocked_steps_ = 0;
 };
 
 }  // namespace stepladder

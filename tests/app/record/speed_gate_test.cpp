@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
+#include <random>
+
 #include "app/record/machine.h"
 
 namespace stepladder {
@@ -35,6 +39,54 @@ TEST(SpeedGate, times_of_another_machine_say_nothing) {
   EXPECT_NE(judged.reason.find("cores: "), std::string::npos);
   baseline.by = FigureBy::loss;
   EXPECT_NE(judge_gate(baseline, sample({0.1, 0.101}, FigureBy::loss), 0.05).answer, GateAnswer::other_machine);
+}
+
+// How often a gate that measures in turns gives each answer, at `noise` between runs.
+std::array<double, 3> rates(double slower_by, double noise, int gates) {
+  const GateLooks looks(5, 40);
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal(0, noise);
+  std::array<double, 3> rates{};
+  for (int gate = 0; gate < gates; ++gate) {
+    GateSample base = sample({}), now = sample({});
+    GateAnswer answer = GateAnswer::cannot_tell;
+    for (const std::size_t runs : looks.runs) {
+      while (now.values.size() < runs) {
+        base.values.push_back(0.1 * std::exp(normal(random)));
+        now.values.push_back(0.1 * (1 + slower_by) * std::exp(normal(random)));
+      }
+      answer = judge_turns(base, now, 0.01, looks.error_at(runs)).answer;
+      if (answer != GateAnswer::cannot_tell) break;
+    }
+    ++rates[answer == GateAnswer::passes ? 0 : answer == GateAnswer::slower ? 1 : 2];
+  }
+  for (double& rate : rates) rate /= gates;
+  return rates;
+}
+
+TEST(SpeedGate, in_turns_passes_what_did_not_change_and_finds_two_percent) {
+  EXPECT_GE(rates(0, 0.01, 1000)[0], 0.95);
+  EXPECT_LE(rates(0, 0.01, 1000)[1], 0.05);
+  EXPECT_GE(rates(0.02, 0.01, 1000)[1], 0.95);
+  EXPECT_LE(rates(0.02, 0.01, 1000)[0], 0.05);
+  // At the tolerance's edge it may not pass more often than the error that it spends.
+  EXPECT_LE(rates(0.0101, 0.01, 1000)[0], 0.05);
+  EXPECT_LE(rates(0, 0.05, 1000)[1], 0.05);
+}
+
+TEST(SpeedGate, looks_share_the_error) {
+  const GateLooks looks(5, 40);
+  EXPECT_EQ(looks.runs, (std::vector<std::size_t>{5, 7, 10, 14, 20, 28, 40}));
+  double sum = 0;
+  for (const std::size_t runs : looks.runs) sum += looks.error_at(runs);
+  EXPECT_NEAR(sum, 0.05, 1e-12);
+  EXPECT_EQ(GateLooks(9, 3).runs, (std::vector<std::size_t>{3})) << "as asked for";
+}
+
+TEST(SpeedGate, pairs_that_are_copies_say_nothing) {
+  EXPECT_EQ(judge_turns(sample({0.1, 0.1, 0.1}), sample({0.09, 0.09, 0.09}), 0.01, 0.05).answer,
+            GateAnswer::cannot_tell);
+  EXPECT_EQ(judge_turns(sample({3.28, 3.28}), sample({3.28, 3.28}), 0.01, 0.05).answer, GateAnswer::passes);
 }
 
 }  // namespace

@@ -4,131 +4,13 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
+#include <utility>
 #include <vector>
 
 #include "storage/analysis/target_search.h"
-#include "tests/storage/not_finite.h"
 
 namespace stepladder {
 namespace {
-
-Series losses(const std::vector<double>& values, std::int64_t first_step = 1) {
-  Series series;
-  for (const double loss : values) series.append({.step = first_step++, .loss = loss});
-  return series;
-}
-
-LossParity parity(const Series& base, const Series& run) {
-  return loss_parity(base, 100, run, 100);
-}
-
-const Series base = losses({9, 8, 7, 6, 5, 4, 3, 2});  // its last quarter: steps 7 and 8
-
-TEST(LossParity, is_judged_by_the_last_quarter) {
-  // Far off at step 2, and yet the same in the end.
-  const LossParity same = parity(base, losses({9, 8.5, 7, 6, 5, 4, 3.01, 2.03}));
-  EXPECT_EQ(same.verdict, LossVerdict::same);
-  EXPECT_DOUBLE_EQ(same.max_gap, 0.5);
-  EXPECT_EQ(same.at_step, 2);
-  EXPECT_NEAR(same.tail_gap, 0.02, 1e-12);
-
-  const LossParity worse = parity(base, losses({9, 8, 7, 6, 5, 4, 3.02, 2.03}));
-  EXPECT_EQ(worse.verdict, LossVerdict::worse);
-  EXPECT_NEAR(worse.tail_gap, 0.025, 1e-12);
-  EXPECT_EQ(worse.at_step, 8);
-
-  const LossParity better = parity(base, losses({9, 8, 7, 6, 5, 4, 2.7, 1.8}));
-  EXPECT_EQ(better.verdict, LossVerdict::better);
-  EXPECT_NEAR(better.tail_gap, -0.25, 1e-12);
-  EXPECT_NEAR(better.max_gap, 0.3, 1e-12);
-  EXPECT_EQ(better.at_step, 7);
-}
-
-TEST(LossParity, a_run_with_itself_is_the_same) {
-  const LossParity self = parity(base, base);
-  EXPECT_EQ(self.verdict, LossVerdict::same);
-  EXPECT_EQ(self.max_gap, 0);
-  EXPECT_EQ(self.tail_gap, 0);
-}
-
-TEST(LossParity, only_equal_steps_are_compared) {
-  // Shared: 6, 7 and 8; the last quarter of three is one.
-  const LossParity late = parity(base, losses({4, 3.5, 2.01, 1, 1}, 6));
-  EXPECT_EQ(late.verdict, LossVerdict::same);
-  EXPECT_DOUBLE_EQ(late.max_gap, 0.5);
-  EXPECT_EQ(late.at_step, 7);
-  EXPECT_NEAR(late.tail_gap, 0.01, 1e-12);
-}
-
-TEST(LossParity, diverged_where_only_the_run_is_not_finite) {
-  for (const double bad : {nan, infinity, -infinity}) {
-    const LossParity diverged = parity(base, losses({9, 8, 7, 60, bad, bad, 3, 2}));
-    EXPECT_EQ(diverged.verdict, LossVerdict::diverged);
-    EXPECT_EQ(diverged.max_gap, infinity);
-    EXPECT_EQ(diverged.at_step, 5);
-    EXPECT_TRUE(is_missing(diverged.tail_gap));
-  }
-  EXPECT_EQ(parity(losses({9, nan, 7}), losses({9, nan, 7})).verdict, LossVerdict::same);
-  EXPECT_EQ(parity(losses({9, nan, 7}), losses({9, 8, 7})).verdict, LossVerdict::same);
-}
-
-TEST(LossParity, two_runs_that_end_without_a_loss_are_not_the_same) {
-  const LossParity both = parity(losses({9, 8, nan, nan}), losses({9, 8, 7, nan}));
-  EXPECT_EQ(both.verdict, LossVerdict::diverged);
-  EXPECT_EQ(both.at_step, 4);
-  EXPECT_EQ(parity(losses({9, nan, nan}), losses({9, nan, nan})).at_step, 2);
-  EXPECT_EQ(parity(losses({9, 8, nan, nan}), losses({9, 8, 7, 6})).verdict, LossVerdict::not_comparable);
-}
-
-TEST(LossParity, a_loss_that_was_not_recorded_is_no_divergence) {
-  EXPECT_EQ(parity(base, losses({9, 8, 7, 6, missing, 4, 3, 2})).verdict, LossVerdict::same);
-}
-
-TEST(LossParity, not_comparable) {
-  EXPECT_EQ(loss_parity(base, 100, base, 200).verdict, LossVerdict::not_comparable);
-  EXPECT_EQ(loss_parity(base, 0, base, 0).verdict, LossVerdict::not_comparable);
-  EXPECT_EQ(loss_parity(base, 100, base, 0).verdict, LossVerdict::not_comparable);
-  EXPECT_EQ(loss_parity(base, 100, losses({nan}), 200).verdict, LossVerdict::not_comparable);
-  for (const Series& other : {Series{}, losses({1, 2}, 100), losses({missing, missing})}) {
-    EXPECT_EQ(parity(base, other).verdict, LossVerdict::not_comparable);
-    EXPECT_TRUE(is_missing(parity(base, other).max_gap));
-  }
-  EXPECT_EQ(to_string(LossVerdict::not_comparable), "not-comparable");
-  EXPECT_EQ(to_string(LossVerdict::diverged), "diverged");
-}
-
-TEST(LossParity, diverged_where_a_finite_loss_unlearns) {
-  const LossParity diverged = parity(base, losses({9, 8, 7, 12, 14, 15, 15, 16}));
-  EXPECT_EQ(diverged.verdict, LossVerdict::diverged);
-  EXPECT_EQ(diverged.at_step, 4);
-  EXPECT_DOUBLE_EQ(diverged.max_gap, 14);
-  // Worse, but still learning.
-  EXPECT_EQ(parity(base, losses({9, 8.5, 8.4, 8.3, 8.2, 8.1, 8, 8})).verdict, LossVerdict::worse);
-}
-
-TEST(LossParity, repeats_make_the_band) {
-  const Series first = losses({9, 8, 7, 6, 5, 4, 3, 2});
-  const Series second = losses({9, 8, 7, 6, 5, 4, 3.1, 2.1});
-  const Series third = losses({9, 8, 7, 6, 5, 4, 2.9, 1.9});
-  EXPECT_EQ(loss_band({}), loss_tolerance_nats);
-  const std::vector<const Series*> alike{&first, &first, &first};
-  EXPECT_EQ(loss_band(alike), loss_tolerance_nats);
-  // Ends 0, 0.1 and -0.1: standard deviation 0.1, t = 4.302653 with 2 degrees of freedom.
-  const std::vector<const Series*> apart{&first, &second, &third};
-  EXPECT_NEAR(loss_band(apart), 4.302652729749464 * 0.1 * std::sqrt(2), 1e-9);
-  EXPECT_EQ(loss_parity(first, 100, losses({9, 8, 7, 6, 5, 4, 3.5, 2.5}), 100, loss_band(apart)).verdict,
-            LossVerdict::same);
-}
-
-TEST(LossParity, other_data_or_vocabulary_is_not_comparable) {
-  const auto run = [](const std::string& recipe) { return stepladder::Run{.tokens_per_step = 100, .recipe = recipe}; };
-  const stepladder::Run text = run(R"({"data": "a.txt", "vocab": 256})");
-  EXPECT_EQ(loss_parity(text, base, text, base).verdict, LossVerdict::same);
-  EXPECT_EQ(loss_parity(text, base, run("{}"), base).verdict, LossVerdict::same);
-  EXPECT_EQ(loss_parity(text, base, run(R"({"data": "b.txt"})"), base).verdict, LossVerdict::not_comparable);
-  EXPECT_EQ(loss_parity(text, base, run(R"({"vocab": 50257})"), base).verdict, LossVerdict::not_comparable);
-}
 
 TEST(Target, is_reached_at_a_step_a_time_and_a_number_of_tokens) {
   Series series;
@@ -219,6 +101,66 @@ TEST(Verdict, repeats_that_lie_apart_widen_the_interval) {
   // The spread alone gives an interval if the steps don't.
   EXPECT_TRUE(judge_speedup(2, {.repeats = {100, 101}}, {.repeats = {50, 50.5}}).ci95.known());
   EXPECT_FALSE(judge_speedup(2, {.repeats = {100}}, {.repeats = {50}}).ci95.known());
+}
+
+// Runs whose steps took `ms` for certain, with repeats at these figures.
+Sample certain(double ms, std::vector<double> repeats) {
+  Sample sample{.steps = {.median = ms, .steps = 100, .block = 1, .log_deviations = std::vector<double>(99, 0.0)}};
+  sample.averaged = repeats.size();
+  sample.repeats = std::move(repeats);
+  return sample;
+}
+
+TEST(Verdict, one_run_a_side_has_the_spread_that_is_known) {
+  // Deviation 0.0012 with four degrees of freedom: t = 2.776.
+  const SpeedUpRules rules{.known = {.squares = 4 * 0.0012 * 0.0012, .freedom = 4, .from = SpreadFrom::prior}};
+  const double half = 2.7764451 * std::sqrt(2.0) * 0.0012;
+  const SpeedUp alone = judge_speedup(1.004, certain(100, {100}), certain(99.6, {99.6}), rules);
+  EXPECT_EQ(alone.spread_from, SpreadFrom::prior);
+  EXPECT_NEAR(std::log(alone.ci95.high / 1.004), half, 1e-7);
+  EXPECT_EQ(alone.verdict, Verdict::same);
+  EXPECT_EQ(alone.runs, 1u);
+  const SpeedUp near = judge_speedup(1.008, certain(100, {100}), certain(99.2, {99.2}), rules);
+  EXPECT_EQ(near.verdict, Verdict::cannot_tell);
+  EXPECT_GE(near.needed_runs, 1);
+  const SpeedUp repeated = judge_speedup(1.004, certain(100, {100, 100.2}), certain(99.6, {99.6, 99.7}), rules);
+  EXPECT_EQ(repeated.spread_from, SpreadFrom::repeats);
+  const SpeedUp copies = judge_speedup(1.004, certain(100, {100, 100}), certain(99.6, {99.6, 99.6}), rules);
+  EXPECT_EQ(copies.spread_from, SpreadFrom::prior) << "equal figures are copies, not repeats";
+  EXPECT_LT(copies.ci95.low, 1.004);
+}
+
+TEST(Verdict, rounding_widens_an_interval_whatever_the_number_of_runs) {
+  Sample base = certain(100, {100, 100.1, 99.9});
+  base.steps.resolution = 0.01;
+  const Interval ci95 = judge_speedup(1.02, base, certain(98, {98, 98.1, 97.9})).ci95;
+  const Interval exact = judge_speedup(1.02, certain(100, {100, 100.1, 99.9}), certain(98, {98, 98.1, 97.9})).ci95;
+  EXPECT_NEAR(std::log(exact.low / ci95.low), 0.01, 1e-12);
+  EXPECT_NEAR(std::log(ci95.high / exact.high), 0.01, 1e-12);
+}
+
+TEST(Looks, share_the_error) {
+  double sum = 0;
+  for (std::size_t round = 2; round <= 6; ++round) sum += Looks{6}.error_at(round);
+  EXPECT_NEAR(sum, 0.05, 1e-12);
+  EXPECT_EQ(Looks{}.error_at(3), 0.05);
+  EXPECT_LT(Looks{6}.error_at(2), Looks{6}.error_at(6));
+}
+
+TEST(Verdict, a_ladder_holds_together) {
+  // Each rung alone is barely faster; of ten such rungs none can be told.
+  const SpeedUpRules rules{.known = {.squares = 10 * 0.004 * 0.004, .freedom = 10, .from = SpreadFrom::prior}};
+  std::vector<SpeedUp> rungs(10, judge_speedup(1.019, certain(101.9, {101.9}), certain(100, {100}), rules));
+  rungs.push_back(judge_speedup(1.2, certain(120, {120}), certain(100, {100}), rules));
+  ASSERT_EQ(rungs[0].verdict, Verdict::faster);
+  std::vector<SpeedUp*> family;
+  for (SpeedUp& rung : rungs) family.push_back(&rung);
+  hold_together(std::span(family).first(1));
+  EXPECT_EQ(rungs[0].verdict, Verdict::faster) << "alone";
+  hold_together(family);
+  EXPECT_EQ(rungs[0].verdict, Verdict::cannot_tell);
+  EXPECT_EQ(rungs[0].compared, 11u);
+  EXPECT_EQ(rungs.back().verdict, Verdict::faster) << "far beyond what eleven looks explain";
 }
 
 TEST(OwnInterval, is_that_of_the_median_and_widened_by_repeats) {

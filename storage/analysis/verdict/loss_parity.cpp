@@ -1,0 +1,282 @@
+// Loss parity. One run a side is one run: neighbouring steps share their weights, so that even a gap which all of them
+// show may be the seed's.
+#include "storage/analysis/verdict/loss_parity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "storage/analysis/means/student_t.h"
+#include "storage/analysis/recipe_facts.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::size_t fewest_to_diverge = 8;
+constexpr std::size_t fewest_pairs = 3;      // whose spread is trusted alone
+constexpr std::size_t first_losses = 5;      // that agree if weights and batches do
+constexpr double same_start_nats = 0.002;    // how well
+constexpr double share_of_same_start = 0.1;  // of the deviation between seeds
+constexpr double far_deviations = 6;
+constexpr std::size_t fewest_in_blocks = 4;
+constexpr std::int64_t most_needed_runs = 1000;
+
+struct SharedSteps {
+  std::vector<std::int64_t> step;
+  std::vector<double> base_loss;
+  std::vector<double> loss;
+  std::int64_t first_nonfinite = 0;  // of the run, where the base's is finite or the run's stays so; 0: none
+  bool base_is_lost = false;         // ends not finite, while the run's loss is
+
+  bool empty() const { return step.empty(); }
+};
+
+// Steps where both have a loss and both are finite.
+SharedSteps shared_steps(const Series& base, const Series& run, std::vector<double> Series::*losses) {
+  SharedSteps shared;
+  std::int64_t lost_with_base = 0;  // since then neither was finite
+  for (std::size_t i = 0, j = 0; i < base.size() && j < run.size();) {
+    if (base.step[i] != run.step[j]) {
+      base.step[i] < run.step[j] ? ++i : ++j;
+      continue;
+    }
+    const double base_loss = (base.*losses)[i++];
+    const double loss = (run.*losses)[j];
+    const std::int64_t step = run.step[j++];
+    if (is_missing(base_loss) || is_missing(loss)) continue;
+    shared.base_is_lost = !std::isfinite(base_loss) && std::isfinite(loss);
+    if (std::isfinite(base_loss) || std::isfinite(loss)) {
+      lost_with_base = 0;
+    } else if (lost_with_base == 0) {
+      lost_with_base = step;
+    }
+    if (!std::isfinite(base_loss)) continue;
+    if (!std::isfinite(loss)) {
+      if (shared.first_nonfinite == 0) shared.first_nonfinite = step;
+      continue;
+    }
+    shared.step.push_back(step);
+    shared.base_loss.push_back(base_loss);
+    shared.loss.push_back(loss);
+  }
+  if (shared.first_nonfinite == 0) shared.first_nonfinite = lost_with_base;
+  return shared;
+}
+
+// The last quarter, with values far from its median pulled in.
+std::vector<double> tail_of(const std::vector<double>& values) {
+  std::vector<double> tail(values.end() - static_cast<std::ptrdiff_t>((values.size() + 3) / 4), values.end());
+  if (tail.size() < 4) return tail;
+  const double middle = median_of(tail);
+  std::vector<double> distances(tail.size());
+  std::transform(tail.begin(), tail.end(), distances.begin(), [&](double x) { return std::abs(x - middle); });
+  const double reach = far_deviations * 1.4826 * median_of(std::move(distances));
+  for (double& value : tail) value = std::clamp(value, middle - reach, middle + reach);
+  return tail;
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The step after which the run stayed more than `band` above the base; 0 unless it ends higher than it began while the
+// base does better.
+std::int64_t unlearned_since(const SharedSteps& shared, double band) {
+  if (shared.step.size() < fewest_to_diverge) return 0;
+  const bool rose = mean_of(tail_of(shared.loss)) > shared.loss.front() + band;
+  const bool base_fell = mean_of(tail_of(shared.base_loss)) < shared.base_loss.front();
+  if (!rose || !base_fell) return 0;
+  std::size_t since = shared.step.size();
+  while (since > 0 && shared.loss[since - 1] - shared.base_loss[since - 1] > band) --since;
+  return since == shared.step.size() ? 0 : shared.step[since];
+}
+
+struct Pair {
+  SharedSteps training;
+  SharedSteps validation;
+};
+
+// Near the end of what both have: an evaluation before the first step says nothing.
+bool decides(const SharedSteps& validation, const SharedSteps& training) {
+  if (validation.empty()) return false;
+  return training.empty() || 4 * validation.step.back() >= 3 * training.step.back();
+}
+
+bool began_alike(const SharedSteps& training) {
+  if (training.step.size() < first_losses) return false;
+  for (std::size_t i = 0; i < first_losses; ++i)
+    if (std::abs(training.loss[i] - training.base_loss[i]) > same_start_nats) return false;
+  return true;
+}
+
+// The mean of the last quarter's gaps, and half of its 95 % interval by the scatter of blocks of neighbours; 0 for a
+// few values, whose error is the spread between runs alone.
+struct TailGap {
+  double mean = missing;
+  double half = 0;
+};
+
+TailGap tail_gap(const SharedSteps& shared) {
+  std::vector<double> gaps(shared.step.size());
+  std::transform(shared.loss.begin(), shared.loss.end(), shared.base_loss.begin(), gaps.begin(), std::minus());
+  const std::vector<double> tail = tail_of(gaps);
+  TailGap found{.mean = mean_of(tail)};
+  const auto block = static_cast<std::size_t>(std::ceil(block_length(tail)));
+  const std::size_t blocks = tail.size() / block;
+  if (tail.size() < fewest_in_blocks || blocks < 2) return found;
+  double squares = 0;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    const auto first = tail.begin() + static_cast<std::ptrdiff_t>(i * tail.size() / blocks);
+    const auto end = tail.begin() + static_cast<std::ptrdiff_t>((i + 1) * tail.size() / blocks);
+    const double off = std::accumulate(first, end, 0.0) / static_cast<double>(end - first) - found.mean;
+    squares += off * off;
+  }
+  const auto n = static_cast<double>(blocks);
+  found.half = student_t_quantile(0.975, n - 1) * std::sqrt(squares / (n * (n - 1)));
+  return found;
+}
+
+bool may_be_compared(const Run& base, const Series& base_series, const Run& run, const Series& series) {
+  const RecipeFacts a = recipe_facts(base);
+  const RecipeFacts b = recipe_facts(run);
+  if (a.data && b.data && *a.data != *b.data) return false;
+  if (a.vocab > 0 && b.vocab > 0 && a.vocab != b.vocab) return false;
+  if (base.tokens_per_step > 0 || run.tokens_per_step > 0) return base.tokens_per_step == run.tokens_per_step;
+  const bool same_steps = !base_series.empty() && !series.empty() && base_series.step.back() == series.step.back();
+  const bool same_shape = a.layers > 0 && a.layers == b.layers && a.d_model == b.d_model;
+  return same_steps || same_shape;
+}
+
+void take_largest_gap(LossParity& parity, const SharedSteps& shared) {
+  for (std::size_t i = 0; i < shared.step.size(); ++i) {
+    const double gap = std::abs(shared.loss[i] - shared.base_loss[i]);
+    if (!is_missing(parity.max_gap) && gap <= parity.max_gap) continue;
+    parity.max_gap = gap;
+    parity.at_step = shared.step[i];
+  }
+}
+
+LossVerdict verdict_of_gap(const Interval& ci95, double tolerance) {
+  if (ci95.low >= -tolerance && ci95.high <= tolerance) return LossVerdict::same;
+  if (ci95.high < -tolerance) return LossVerdict::better;
+  return ci95.low > tolerance ? LossVerdict::worse : LossVerdict::inconclusive;
+}
+
+std::int64_t needed_pairs(const LossParity& parity, double variance) {
+  const double distance = std::max(std::abs(parity.tolerance - std::abs(parity.tail_gap)), parity.tolerance / 2);
+  for (std::int64_t n = 2; variance > 0 && n <= most_needed_runs; ++n) {
+    const auto pairs = static_cast<double>(n);
+    if (student_t_quantile(0.975, pairs - 1) * std::sqrt(variance / pairs) > distance) continue;
+    return std::max<std::int64_t>(n - static_cast<std::int64_t>(parity.runs), 1);
+  }
+  return 0;
+}
+
+// Gap and interval over all pairs, by one of the two losses.
+void judge_gap(LossParity& parity, const std::vector<Pair>& pairs, const LossRules& rules) {
+  std::vector<double> gaps;
+  double by_steps = 0;
+  bool alike = true;
+  for (const Pair& pair : pairs) {
+    const SharedSteps& shared = parity.by_validation ? pair.validation : pair.training;
+    if (shared.empty()) continue;
+    const TailGap gap = tail_gap(shared);
+    gaps.push_back(gap.mean);
+    by_steps = std::max(by_steps, gap.half);
+    alike = alike && began_alike(pair.training);
+  }
+  const auto n = static_cast<double>(gaps.size());
+  parity.runs = gaps.size();
+  parity.tail_gap = mean_of(gaps);
+  double squares = 0;
+  for (const double gap : gaps) squares += (gap - parity.tail_gap) * (gap - parity.tail_gap);
+  double variance = 0;  // of one pair
+  double between = 0;
+  if (gaps.size() >= fewest_pairs && squares > 0) {
+    variance = squares / (n - 1);
+    between = student_t_quantile(0.975, n - 1) * std::sqrt(variance / n);
+  } else if (rules.known.known()) {
+    variance = 2 * rules.known.variance() * (alike ? share_of_same_start * share_of_same_start : 1);
+    between = student_t_quantile(0.975, rules.known.freedom) * std::sqrt(variance / n);
+  }
+  const double half = std::hypot(by_steps / std::sqrt(n), between);
+  parity.ci95 = {parity.tail_gap - half, parity.tail_gap + half};
+  parity.verdict = verdict_of_gap(parity.ci95, rules.tolerance);
+  if (parity.verdict == LossVerdict::inconclusive) parity.needed_runs = needed_pairs(parity, variance);
+}
+
+}  // namespace
+
+std::string_view to_string(LossVerdict verdict) {
+  switch (verdict) {
+    case LossVerdict::same:
+      return "same";
+    case LossVerdict::better:
+      return "better";
+    case LossVerdict::worse:
+      return "worse";
+    case LossVerdict::inconclusive:
+      return "inconclusive";
+    case LossVerdict::diverged:
+      return "diverged";
+    case LossVerdict::not_comparable:
+      break;
+  }
+  return "not-comparable";
+}
+
+RunSpread loss_spread(std::span<const LossRun> repeats) {
+  std::vector<double> gaps{0};
+  for (std::size_t i = 1; i < repeats.size(); ++i) {
+    const SharedSteps shared = shared_steps(*repeats.front().series, *repeats[i].series, &Series::loss);
+    if (shared.empty()) continue;
+    if (began_alike(shared)) return {};
+    gaps.push_back(tail_gap(shared).mean);
+  }
+  const double mean = mean_of(gaps);
+  RunSpread spread{.freedom = static_cast<double>(gaps.size() - 1), .from = SpreadFrom::project};
+  for (const double gap : gaps) spread.squares += (gap - mean) * (gap - mean);
+  return spread.squares > 0 ? spread : RunSpread{};
+}
+
+LossParity loss_parity(std::span<const LossRun> base, std::span<const LossRun> runs, const LossRules& rules) {
+  LossParity parity{.tolerance = rules.tolerance};
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Series& against = *(i < base.size() ? base[i] : base.front()).series;
+    pairs.push_back({shared_steps(against, *runs[i].series, &Series::loss),
+                     shared_steps(against, *runs[i].series, &Series::val_loss)});
+  }
+  const Pair& first = pairs.front();
+  parity.by_validation = decides(first.validation, first.training);
+  take_largest_gap(parity, first.training.empty() ? first.validation : first.training);
+  const bool comparable =
+      may_be_compared(*base.front().run, *base.front().series, *runs.front().run, *runs.front().series);
+  for (const Pair& pair : pairs) {
+    const SharedSteps& shared = pair.training.empty() ? pair.validation : pair.training;
+    const std::int64_t unlearned = unlearned_since(shared, rules.tolerance);
+    if (shared.first_nonfinite > 0) {
+      parity.max_gap = std::numeric_limits<double>::infinity();
+      parity.at_step = shared.first_nonfinite;
+    } else if (unlearned > 0 && comparable) {
+      parity.at_step = unlearned;
+    } else {
+      continue;
+    }
+    if (comparable) parity.verdict = LossVerdict::diverged;
+    return parity;
+  }
+  if (is_missing(parity.max_gap)) return parity;
+  pairs.resize(std::min(pairs.size(), base.size()));  // the others are of one base
+  judge_gap(parity, pairs, rules);
+  if (!comparable || first.training.base_is_lost || first.validation.base_is_lost) {
+    parity.verdict = LossVerdict::not_comparable;
+    parity.ci95 = {};
+    parity.needed_runs = 0;
+  }
+  return parity;
+}
+
+}  // namespace stepladder

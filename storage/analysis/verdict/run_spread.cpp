@@ -1,0 +1,106 @@
+#include "storage/analysis/verdict/run_spread.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "storage/analysis/plausibility.h"
+#include "storage/csv.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::string_view columns = "quantity,kind,sd,freedom,source";
+
+std::string hardware_of(const Run& run) {
+  return run.device + "," + run.hardware;
+}
+
+std::string_view kind_of(const Run& run, const Summary& summary) {
+  if (run.device != "cpu") return "step-time,gpu";
+  return summary.watched_steps > 0 && !is_disturbed(summary) ? "step-time,cpu-quiet" : "step-time,cpu";
+}
+
+}  // namespace
+
+std::string_view to_string(SpreadFrom from) {
+  switch (from) {
+    case SpreadFrom::prior:
+      return "prior";
+    case SpreadFrom::project:
+      return "project";
+    case SpreadFrom::repeats:
+      return "repeats";
+    case SpreadFrom::unknown:
+      break;
+  }
+  return "";
+}
+
+RunSpread pooled(const RunSpread& known, const RunSpread& more) {
+  if (!more.known()) return known;
+  return {known.squares + more.squares, known.freedom + more.freedom, more.from};
+}
+
+RunSpread spread_of(std::span<const double> figures) {
+  std::vector<double> logs;
+  for (const double figure : figures)
+    if (figure > 0) logs.push_back(std::log(figure));
+  if (logs.size() < 2) return {};
+  const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
+  RunSpread spread{.freedom = static_cast<double>(logs.size() - 1), .from = SpreadFrom::repeats};
+  for (const double x : logs) spread.squares += (x - mean) * (x - mean);
+  return spread.squares > 0 ? spread : RunSpread{};
+}
+
+SpreadTable SpreadTable::read(const std::filesystem::path& file) {
+  SpreadTable table;
+  for (CsvFile csv(file, columns); csv.next();) {
+    const auto sd = csv.number<double>(2);
+    const auto freedom = csv.number<double>(3);
+    if (!(sd > 0) || !(freedom > 0)) csv.refuse("has a deviation or degrees of freedom that are not positive");
+    table.priors_[std::string(csv.text(0)) + "," + std::string(csv.text(1))] = {sd * sd * freedom, freedom,
+                                                                                SpreadFrom::prior};
+  }
+  return table;
+}
+
+void SpreadTable::learn_from(std::span<const RunAndSummary> runs) {
+  projects_.clear();
+  std::map<std::pair<LadderId, int>, std::vector<const RunAndSummary*>> rungs;
+  for (const RunAndSummary& each : runs)
+    if (each.run.ladder && each.run.status == RunStatus::finished && !is_disturbed(each.summary))
+      rungs[{*each.run.ladder, each.run.rung}].push_back(&each);
+  for (const auto& [rung, repeats] : rungs) {
+    std::vector<double> figures;
+    for (const RunAndSummary* repeat : repeats)
+      if (hardware_of(repeat->run) == hardware_of(repeats.front()->run))
+        figures.push_back(repeat->summary.dt_ms_median);
+    RunSpread& known = projects_[hardware_of(repeats.front()->run)];
+    known = pooled(known, spread_of(figures));
+  }
+}
+
+RunSpread SpreadTable::step_time(const Run& run, const Summary& summary) const {
+  const auto prior = priors_.find(kind_of(run, summary));
+  RunSpread spread = prior == priors_.end() ? RunSpread{} : prior->second;
+  const auto project = projects_.find(hardware_of(run));
+  if (project == projects_.end() || !project->second.known()) return spread;
+  RunSpread own = project->second;
+  own.from = SpreadFrom::project;
+  return pooled(spread, own);
+}
+
+RunSpread SpreadTable::loss(std::int64_t steps) const {
+  const auto row = [&](std::string_view kind) {
+    const auto found = priors_.find(kind);
+    return found == priors_.end() ? RunSpread{} : found->second;
+  };
+  const RunSpread longest = row("loss,long-run");
+  RunSpread shorter = row("loss,one-step");
+  shorter.squares /= std::max<double>(1, static_cast<double>(steps));
+  return !longest.known() || (shorter.known() && shorter.variance() > longest.variance()) ? shorter : longest;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,58 @@
+// How far runs of one program lie apart. The scatter of one run's steps says nothing about it, so that a comparison of
+// single runs takes it from this project's repeats or from a table of what was published.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/analysis/summary.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+enum class SpreadFrom { unknown, prior, project, repeats };
+std::string_view to_string(SpreadFrom from);  // "prior"; empty for unknown
+
+// The deviation of one run's logarithm from its program's, as an estimate with Student's degrees of freedom.
+struct RunSpread {
+  double squares = 0;  // the sum that a variance of `freedom` degrees of freedom is estimated from
+  double freedom = 0;  // 0: nothing is known
+  SpreadFrom from = SpreadFrom::unknown;
+
+  bool known() const { return freedom > 0; }
+  double variance() const { return squares / freedom; }
+};
+
+// Estimates from independent evidence together; `from` is the second one's if it knows anything.
+RunSpread pooled(const RunSpread& known, const RunSpread& more);
+
+// Of repeats of one program: their squares around the mean of their logarithms. Unknown for fewer than two, or if all
+// are equal, since such runs are copies.
+RunSpread spread_of(std::span<const double> figures);
+
+class SpreadTable {
+ public:
+  // CSV with the columns of assets/spread.csv. Throws StorageError, with the file's name and the line.
+  static SpreadTable read(const std::filesystem::path& file);
+
+  // What the finished and undisturbed repeats of each rung show, by their hardware, in place of what was known.
+  void learn_from(std::span<const RunAndSummary> runs);
+
+  // Step times on this run's hardware: the project's repeats shrunk towards the table's row for its kind of device (a
+  // GPU, a CPU, or a CPU that was watched and left alone). An unknown device counts as a GPU: most logs come from one.
+  RunSpread step_time(const Run& run, const Summary& summary) const;
+
+  // The mean loss, in nats, of runs of this many steps that differ in their seed. The deviation falls with the number
+  // of steps, down to that of a long run.
+  RunSpread loss(std::int64_t steps) const;
+
+ private:
+  std::map<std::string, RunSpread, std::less<>> priors_;    // "step-time,gpu"
+  std::map<std::string, RunSpread, std::less<>> projects_;  // by hardware
+};
+
+}  // namespace stepladder

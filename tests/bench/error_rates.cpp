@@ -1,0 +1,158 @@
+// How often verdicts on simulated runs are wrong: coverage, false verdicts and power of storage/analysis/compare.h.
+// error_rates [SIMULATIONS]; the table is the same each time.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "storage/analysis/compare.h"
+
+namespace stepladder {
+namespace {
+
+std::mt19937_64 engine(20261125);
+
+double normal(double deviation) {
+  return std::normal_distribution<double>(0, deviation)(engine);
+}
+
+struct Noise {
+  double between = 0.003;  // deviation of a run's logarithm from its program's
+  double within = 0.001;   // of a run's median from its own mean
+  bool heavy = false;      // Student's t with three degrees of freedom between runs
+  double drift = 0;        // per run, of the machine
+};
+
+// Runs of one side that a machine measured one after the other; `turn` counts all of them.
+struct Side {
+  explicit Side(double ms) : ms(ms) {}
+  void add(const Noise& noise, int turn) {
+    const double off = noise.heavy ? std::student_t_distribution<double>(3)(engine) * noise.between / std::sqrt(3.0)
+                                   : normal(noise.between);
+    const double median = ms * std::exp(off + normal(noise.within) + noise.drift * turn);
+    if (sample.repeats.empty()) {
+      sample.steps = {.median = median, .steps = 300, .block = 1, .log_error = noise.within};
+      for (int i = 0; i < 100; ++i) sample.steps.log_deviations.push_back(normal(noise.within));
+    }
+    sample.repeats.push_back(median);
+    sample.averaged = sample.repeats.size();
+  }
+  double figure() const { return median_of(sample.repeats); }
+  double ms;
+  Sample sample;
+};
+
+const RunSpread gpu_prior{.squares = 4 * 0.0012 * 0.0012, .freedom = 4, .from = SpreadFrom::prior};
+
+struct Tally {
+  int tried = 0, covered = 0, faster = 0, slower = 0, same = 0, runs = 0;
+  void take(const SpeedUp& found, double ratio, std::size_t each) {
+    ++tried;
+    covered += found.ci95.known() && found.ci95.low <= ratio && found.ci95.high >= ratio ? 1 : 0;
+    faster += found.verdict == Verdict::faster ? 1 : 0;
+    slower += found.verdict == Verdict::slower ? 1 : 0;
+    same += found.verdict == Verdict::same ? 1 : 0;
+    runs += static_cast<int>(each);
+  }
+  void print(const std::string& what) const {
+    const auto percent = [&](int count) { return 100.0 * count / tried; };
+    std::printf("| %-58s | %5.1f | %5.1f | %5.1f | %5.1f | %4.1f |\n", what.c_str(), percent(covered), percent(faster),
+                percent(slower), percent(same), static_cast<double>(runs) / tried);
+  }
+};
+
+SpeedUp judged(const Side& base, const Side& run, const SpeedUpRules& rules) {
+  return judge_speedup(base.figure() / run.figure(), base.sample, run.sample, rules);
+}
+
+// Looks once, after `repeats` runs of each side.
+void once(const std::string& name, const Noise& noise, int repeats, double gain, int simulations) {
+  Tally tally;
+  for (int i = 0; i < simulations; ++i) {
+    Side base(100 * (1 + gain)), run(100);
+    for (int turn = 0; turn < repeats; ++turn) {
+      base.add(noise, 2 * turn);
+      run.add(noise, 2 * turn + 1);
+    }
+    tally.take(judged(base, run, {.known = gpu_prior}), 1 + gain, base.sample.averaged);
+  }
+  tally.print(name);
+}
+
+// Looks after each round until the verdict is clear, as `confirm` does.
+void until_clear(const std::string& name, const Noise& noise, std::size_t most, double gain, int simulations) {
+  Tally tally;
+  for (int i = 0; i < simulations; ++i) {
+    Side base(100 * (1 + gain)), run(100);
+    SpeedUp found;
+    for (std::size_t round = 1; round <= most; ++round) {
+      const int turn = 2 * static_cast<int>(round);
+      base.add(noise, turn);
+      run.add(noise, turn + 1);
+      if (round < 2) continue;
+      found = judged(base, run, {.known = gpu_prior, .looks = {most}});
+      if (found.verdict != Verdict::cannot_tell) break;
+    }
+    tally.take(found, 1 + gain, base.sample.averaged);
+  }
+  tally.print(name);
+}
+
+// A ladder of equal rungs: how often any of them is told apart from the baseline.
+void ladder(const Noise& noise, int rungs, int repeats, int simulations) {
+  int wrong = 0;
+  for (int i = 0; i < simulations; ++i) {
+    Side base(100);
+    for (int k = 0; k < repeats; ++k) base.add(noise, 0);
+    std::vector<SpeedUp> found;
+    for (int rung = 0; rung < rungs; ++rung) {
+      Side run(100);
+      for (int k = 0; k < repeats; ++k) run.add(noise, 0);
+      found.push_back(judged(base, run, {.known = gpu_prior}));
+    }
+    std::vector<SpeedUp*> family;
+    for (SpeedUp& each : found) family.push_back(&each);
+    hold_together(family);
+    bool any = false;
+    for (const SpeedUp& each : found) any |= each.verdict == Verdict::faster || each.verdict == Verdict::slower;
+    wrong += any ? 1 : 0;
+  }
+  std::printf("| ladder of %2d equal rungs, %d runs each, noise %.1f %% | any told apart: %.1f %% |\n", rungs, repeats,
+              100 * noise.between, 100.0 * wrong / simulations);
+}
+
+void all(int simulations) {
+  std::printf("| case | covered | faster | slower | same | runs each |\n| --- | --- | --- | --- | --- | --- |\n");
+  for (const double between : {0.0005, 0.0008, 0.002, 0.0027})
+    once("one run, prior, noise " + std::to_string(100 * between).substr(0, 4) + " %", {.between = between}, 1, 0,
+         simulations);
+  once("one run, prior, noise 0.08 %, gain 2 %", {.between = 0.0008}, 1, 0.02, simulations);
+  for (const int repeats : {2, 3, 6, 20})
+    for (const double between : {0.003, 0.01, 0.05})
+      once(std::to_string(repeats) + " runs, noise " + std::to_string(100 * between).substr(0, 3) + " %",
+           {.between = between}, repeats, 0, simulations);
+  once("3 runs, noise 0.3 %, gain 2 %", {.between = 0.003}, 3, 0.02, simulations);
+  once("6 runs, noise 1 %, t(3) tails", {.between = 0.01, .heavy = true}, 6, 0, simulations);
+  for (const std::size_t most : {6, 20})
+    for (const double between : {0.003, 0.01, 0.02, 0.05}) {
+      const std::string name = "until clear, at most " + std::to_string(most) + ", noise " +
+                               std::to_string(100 * between).substr(0, 3) + " %";
+      until_clear(name, {.between = between}, most, 0, simulations);
+      until_clear(name + ", gain 3 %", {.between = between}, most, 0.03, simulations);
+    }
+  until_clear("until clear, at most 6, noise 1 %, drift 0.2 % a run", {.between = 0.01, .drift = 0.002}, 6, 0,
+              simulations);
+  until_clear("until clear, at most 6, noise 1 %, t(3) tails", {.between = 0.01, .heavy = true}, 6, 0, simulations);
+  std::printf("\n");
+  for (const int rungs : {2, 5, 10, 20})
+    for (const int repeats : {1, 3}) ladder({.between = repeats == 1 ? 0.0012 : 0.01}, rungs, repeats, simulations);
+}
+
+}  // namespace
+}  // namespace stepladder
+
+int main(int count, char** arguments) {
+  stepladder::all(count > 1 ? std::atoi(arguments[1]) : 2000);
+}

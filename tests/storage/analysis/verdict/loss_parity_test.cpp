@@ -1,0 +1,201 @@
+#include "storage/analysis/verdict/loss_parity.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/storage/not_finite.h"
+
+namespace stepladder {
+namespace {
+
+Series losses(const std::vector<double>& values, std::int64_t first_step = 1) {
+  Series series;
+  for (const double loss : values) series.append({.step = first_step++, .loss = loss});
+  return series;
+}
+
+LossParity parity(const stepladder::Run& base_run, const Series& base, const stepladder::Run& run, const Series& series,
+                  const LossRules& rules = {}) {
+  const LossRun a{&base_run, &base};
+  const LossRun b{&run, &series};
+  return loss_parity({&a, 1}, {&b, 1}, rules);
+}
+
+stepladder::Run of_tokens(std::int64_t tokens_per_step) {
+  return {.tokens_per_step = tokens_per_step};
+}
+
+LossParity parity(const Series& base, const Series& run, const LossRules& rules = {}) {
+  return parity(of_tokens(100), base, of_tokens(100), run, rules);
+}
+
+const Series base = losses({9, 8, 7, 6, 5, 4, 3, 2});  // its last quarter: steps 7 and 8
+
+TEST(LossParity, is_judged_by_the_last_quarter) {
+  // Far off at step 2, and yet the same in the end.
+  const LossParity same = parity(base, losses({9, 8.5, 7, 6, 5, 4, 3.01, 2.03}));
+  EXPECT_EQ(same.verdict, LossVerdict::same);
+  EXPECT_DOUBLE_EQ(same.max_gap, 0.5);
+  EXPECT_EQ(same.at_step, 2);
+  EXPECT_NEAR(same.tail_gap, 0.02, 1e-12);
+
+  const LossParity worse = parity(base, losses({9, 8, 7, 6, 5, 4, 3.02, 2.03}));
+  EXPECT_EQ(worse.verdict, LossVerdict::worse);
+  EXPECT_NEAR(worse.tail_gap, 0.025, 1e-12);
+  EXPECT_EQ(worse.at_step, 8);
+
+  const LossParity better = parity(base, losses({9, 8, 7, 6, 5, 4, 2.7, 1.8}));
+  EXPECT_EQ(better.verdict, LossVerdict::better);
+  EXPECT_NEAR(better.tail_gap, -0.25, 1e-12);
+  EXPECT_NEAR(better.max_gap, 0.3, 1e-12);
+  EXPECT_EQ(better.at_step, 7);
+}
+
+TEST(LossParity, a_run_with_itself_is_the_same) {
+  const LossParity self = parity(base, base);
+  EXPECT_EQ(self.verdict, LossVerdict::same);
+  EXPECT_EQ(self.max_gap, 0);
+  EXPECT_EQ(self.tail_gap, 0);
+}
+
+TEST(LossParity, only_equal_steps_are_compared) {
+  // Shared: 6, 7 and 8; the last quarter of three is one.
+  const LossParity late = parity(base, losses({4, 3.5, 2.01, 1, 1}, 6));
+  EXPECT_EQ(late.verdict, LossVerdict::same);
+  EXPECT_DOUBLE_EQ(late.max_gap, 0.5);
+  EXPECT_EQ(late.at_step, 7);
+  EXPECT_NEAR(late.tail_gap, 0.01, 1e-12);
+}
+
+TEST(LossParity, diverged_where_only_the_run_is_not_finite) {
+  for (const double bad : {nan, infinity, -infinity}) {
+    const LossParity diverged = parity(base, losses({9, 8, 7, 60, bad, bad, 3, 2}));
+    EXPECT_EQ(diverged.verdict, LossVerdict::diverged);
+    EXPECT_EQ(diverged.max_gap, infinity);
+    EXPECT_EQ(diverged.at_step, 5);
+    EXPECT_TRUE(is_missing(diverged.tail_gap));
+  }
+  EXPECT_EQ(parity(losses({9, nan, 7}), losses({9, nan, 7})).verdict, LossVerdict::same);
+  EXPECT_EQ(parity(losses({9, nan, 7}), losses({9, 8, 7})).verdict, LossVerdict::same);
+}
+
+TEST(LossParity, two_runs_that_end_without_a_loss_are_not_the_same) {
+  const LossParity both = parity(losses({9, 8, nan, nan}), losses({9, 8, 7, nan}));
+  EXPECT_EQ(both.verdict, LossVerdict::diverged);
+  EXPECT_EQ(both.at_step, 4);
+  EXPECT_EQ(parity(losses({9, nan, nan}), losses({9, nan, nan})).at_step, 2);
+  EXPECT_EQ(parity(losses({9, 8, nan, nan}), losses({9, 8, 7, 6})).verdict, LossVerdict::not_comparable);
+}
+
+TEST(LossParity, a_loss_that_was_not_recorded_is_no_divergence) {
+  EXPECT_EQ(parity(base, losses({9, 8, 7, 6, missing, 4, 3, 2})).verdict, LossVerdict::same);
+}
+
+TEST(LossParity, not_comparable) {
+  EXPECT_EQ(parity(of_tokens(100), base, of_tokens(200), base).verdict, LossVerdict::not_comparable);
+  EXPECT_EQ(parity(of_tokens(100), base, of_tokens(0), base).verdict, LossVerdict::not_comparable);
+  EXPECT_EQ(parity(of_tokens(100), base, of_tokens(200), losses({nan})).verdict, LossVerdict::not_comparable);
+  for (const Series& other : {Series{}, losses({1, 2}, 100), losses({missing, missing})}) {
+    EXPECT_EQ(parity(base, other).verdict, LossVerdict::not_comparable);
+    EXPECT_TRUE(is_missing(parity(base, other).max_gap));
+  }
+  EXPECT_EQ(to_string(LossVerdict::not_comparable), "not-comparable");
+  EXPECT_EQ(to_string(LossVerdict::diverged), "diverged");
+}
+
+TEST(LossParity, diverged_where_a_finite_loss_unlearns) {
+  const LossParity diverged = parity(base, losses({9, 8, 7, 12, 14, 15, 15, 16}));
+  EXPECT_EQ(diverged.verdict, LossVerdict::diverged);
+  EXPECT_EQ(diverged.at_step, 4);
+  EXPECT_DOUBLE_EQ(diverged.max_gap, 14);
+  // Worse, but still learning.
+  EXPECT_EQ(parity(base, losses({9, 8.5, 8.4, 8.3, 8.2, 8.1, 8, 8})).verdict, LossVerdict::worse);
+}
+
+// A curve that falls, with steps `off` nats beside it and a ripple that is this run's own.
+Series curve(double off, int steps, int ripple) {
+  Series series;
+  for (int i = 1; i <= steps; ++i)
+    series.append({.step = i, .loss = 3 + 6 * std::exp(-i / 10.0) + off + 0.01 * std::sin(i * (1.0 + 0.1 * ripple))});
+  return series;
+}
+
+const LossRules known{.known = {.squares = 6 * 0.02 * 0.02, .freedom = 6, .from = SpreadFrom::prior}};
+
+TEST(LossParity, one_run_a_side_says_no_more_than_the_spread_between_runs_allows) {
+  const LossParity apart = parity(curve(0, 50, 1), curve(0.033, 50, 2), known);
+  EXPECT_EQ(apart.verdict, LossVerdict::inconclusive);
+  EXPECT_NEAR(apart.tail_gap, 0.033, 0.005);
+  EXPECT_LT(apart.ci95.low, -0.02);
+  EXPECT_GT(apart.needed_runs, 0);
+  EXPECT_EQ(parity(curve(0, 50, 1), curve(0.3, 50, 2), known).verdict, LossVerdict::worse);
+  EXPECT_EQ(parity(curve(0, 50, 1), curve(-0.3, 50, 2), known).verdict, LossVerdict::better);
+  // From the same weights and batches, a small gap can't be the seed's.
+  EXPECT_EQ(parity(curve(0, 50, 1), curve(0.001, 50, 1), known).verdict, LossVerdict::same);
+}
+
+TEST(LossParity, repeats_are_compared_in_pairs) {
+  const stepladder::Run run = of_tokens(100);
+  const std::vector<Series> base{curve(0, 50, 1), curve(0.05, 50, 2), curve(-0.05, 50, 3), curve(0.02, 50, 4)};
+  const std::vector<Series> other{curve(0.101, 50, 5), curve(0.15, 50, 6), curve(0.049, 50, 7), curve(0.119, 50, 8)};
+  std::vector<LossRun> a, b;
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    a.push_back({&run, &base[i]});
+    b.push_back({&run, &other[i]});
+  }
+  const LossParity found = loss_parity(a, b, known);
+  EXPECT_EQ(found.verdict, LossVerdict::worse) << "0.1 in each pair, though seeds lie as far apart";
+  EXPECT_EQ(found.runs, 4u);
+  EXPECT_NEAR(found.tail_gap, 0.1, 0.005);
+  EXPECT_GT(loss_spread(a).variance(), 0.03 * 0.03);
+  EXPECT_FALSE(loss_spread(std::vector<LossRun>(3, a[0])).known()) << "copies";
+}
+
+TEST(LossParity, a_spike_of_one_step_decides_nothing) {
+  Series spiked = curve(0.001, 50, 1);
+  spiked.loss[47] = 9;
+  EXPECT_EQ(parity(curve(0, 50, 1), spiked, known).verdict, LossVerdict::same);
+  spiked.loss[47] = 1e6;
+  EXPECT_EQ(parity(curve(0, 50, 1), spiked, known).verdict, LossVerdict::same) << "and no divergence";
+}
+
+TEST(LossParity, validation_decides_where_both_have_it_near_the_end) {
+  Series base = curve(0, 50, 1);
+  Series run = curve(0.5, 50, 2);
+  base.val_loss[0] = run.val_loss[0] = 9;
+  EXPECT_FALSE(parity(base, run, known).by_validation) << "only before the training";
+  base.val_loss[49] = 3;
+  run.val_loss[49] = 2.5;
+  const LossParity found = parity(base, run, known);
+  EXPECT_TRUE(found.by_validation);
+  EXPECT_EQ(found.verdict, LossVerdict::better);
+  EXPECT_NEAR(found.tail_gap, -0.5, 1e-12);
+  // A log that prints validation losses only.
+  for (double& loss : base.loss) loss = missing;
+  for (double& loss : run.loss) loss = missing;
+  EXPECT_EQ(parity(of_tokens(0), base, of_tokens(0), run, known).verdict, LossVerdict::better);
+}
+
+TEST(LossParity, unknown_tokens_are_compared_where_steps_or_shape_agree) {
+  const Series one = curve(0, 50, 1);
+  EXPECT_EQ(parity(of_tokens(0), one, of_tokens(0), one, known).verdict, LossVerdict::same);
+  const Series longer = curve(0, 60, 1);
+  EXPECT_EQ(parity(of_tokens(0), one, of_tokens(0), longer, known).verdict, LossVerdict::not_comparable);
+  const stepladder::Run shape{.recipe = R"({"layers": 12, "d_model": 768})"};
+  EXPECT_EQ(parity(shape, one, shape, longer, known).verdict, LossVerdict::same);
+}
+
+TEST(LossParity, other_data_or_vocabulary_is_not_comparable) {
+  const auto run = [](const std::string& recipe) { return stepladder::Run{.tokens_per_step = 100, .recipe = recipe}; };
+  const stepladder::Run text = run(R"({"data": "a.txt", "vocab": 256})");
+  EXPECT_EQ(parity(text, base, text, base).verdict, LossVerdict::same);
+  EXPECT_EQ(parity(text, base, run("{}"), base).verdict, LossVerdict::same);
+  EXPECT_EQ(parity(text, base, run(R"({"data": "b.txt"})"), base).verdict, LossVerdict::not_comparable);
+  EXPECT_EQ(parity(text, base, run(R"({"vocab": 50257})"), base).verdict, LossVerdict::not_comparable);
+}
+
+}  // namespace
+}  // namespace stepladder
