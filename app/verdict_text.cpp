@@ -50,6 +50,12 @@ std::string loss_text(const LossParity& loss, bool is_baseline) {
   return loss.verdict == LossVerdict::not_comparable ? "not comparable" : std::string(to_string(loss.verdict));
 }
 
+std::string needed_text(const RungJudgement& rung) {
+  const std::int64_t runs = rung.needed_runs();
+  if (runs == 0) return "";
+  return "About " + grouped(runs) + " more run" + (runs == 1 ? "" : "s") + " of each would settle it.";
+}
+
 std::string fit_text(const FittedProfile& fitted) {
   if (fitted.profile.steps == 0) return "";
   const std::string profiled = "the profiled steps took " + milliseconds_text(fitted.profiled_ms);

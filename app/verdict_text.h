@@ -22,6 +22,9 @@ std::string_view verdict_word(MetricVerdict verdict);  // "better"; empty for ca
 // "same", "worse by 0.0312", "inconclusive"; "baseline" for the rung that the others are compared with.
 std::string loss_text(const LossParity& loss, bool is_baseline);
 
+// "About 7 more runs of each would settle it."; empty if its verdicts are clear, or no number is known.
+std::string needed_text(const RungJudgement& rung);
+
 // Why a profile's times are scaled, or only its shares count; empty if it took as long as the measured step, but for a
 // tenth, or there is none.
 std::string fit_text(const FittedProfile& fitted);

@@ -167,6 +167,8 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"speedup", number(rung.over_baseline.factor)},
                      {"ci95", interval_json(rung.over_baseline.ci95)},
                      {"verdict", first_rung ? Json() : Json(to_string(rung.over_baseline.verdict))},
+                     {"spread_from", text_or_null(std::string(to_string(rung.over_baseline.spread_from)))},
+                     {"needed_runs", rung.needed_runs() > 0 ? Json(rung.needed_runs()) : Json()},
                      {"trust", to_string(rung.trust)},
                      {"loss", parity_json(rung.loss)},
                      {"loss_against", rung.loss_against},
@@ -206,6 +208,8 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
       rows.back().push_back(tokens_per_s_text(seed));
       rows.back().push_back(factor_text(is_missing(seed) ? missing : seed / seed_tokens_per_s(plan, 0)));
     }
+    if (const std::string needed = needed_text(rung); !needed.empty())
+      notes += run.stage + ", inconclusive: " + needed + "\n";
     for (const Flag& flag : rung.flags) {
       if (kind_of(flag.id).trust != Trust::trusted)
         notes += run.stage + ", " + std::string(to_string(flag.id)) + ": " + flag_text(flag) + "\n";

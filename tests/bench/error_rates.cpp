@@ -44,7 +44,7 @@ struct Side {
   Sample sample;
 };
 
-const RunSpread gpu_prior{.squares = 4 * 0.0012 * 0.0012, .freedom = 4, .from = SpreadFrom::prior};
+const RunSpread gpu_prior{.squares = 4 * 0.0013 * 0.0013, .freedom = 4, .from = SpreadFrom::prior};
 
 struct Tally {
   int tried = 0, covered = 0, faster = 0, slower = 0, same = 0, runs = 0;

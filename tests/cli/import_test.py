@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import sqlite3
 import subprocess
 import unittest
@@ -135,6 +136,40 @@ class Import(Case):
         self.assertEqual(code, 0)
         self.assertIn("2 files are a rung each", err)
         self.assertIn("--repeats", err)
+
+    def test_rounded_clocks_claim_no_more_than_they_resolve(self):
+        """Steps of 53.40 and 53.62 ms that differ by less than a printed millisecond: a factor of 0.9959."""
+        def steps(ms, seed):
+            noise = random.Random(seed)
+            return [noise.gauss(ms, 0.004 * ms) for _ in range(1500)]
+        clock = lambda i, times: f"train_time:{sum(times[:i]):.0f}ms"
+        rounded = lambda i, times: f"dt {times[i - 1]:.0f}ms"
+        for name, printed, verdicts in (("clock", clock, {"same"}), ("rounded", rounded, {"same", "cannot-tell"})):
+            runs = []
+            for ms, seed in ((53.40, 1), (53.62, 2)):
+                times = steps(ms, seed)
+                path = self.file(f"{name}-{ms}.log", "".join(
+                    f"step:{i}/1500 train_loss:{10 - i / 200:.4f} {printed(i, times)}\n" for i in range(1, 1501)))
+                runs.append(self.place.json("import", path)["runs"][0]["id"])
+            compared, = self.place.json("compare", *runs)["runs"]
+            low, high = compared["ci95"]
+            self.assertLess(low, 0.9959)
+            self.assertGreater(high, 0.9959)
+            self.assertLess(low, high)
+            self.assertIn(compared["verdict"], verdicts)
+            self.assertEqual((compared["spread_from"], compared["runs"]), ("prior", 1))
+
+    def test_validation_losses_alone_are_compared(self):
+        """Speed-run logs print no training loss and no tokens."""
+        runs = []
+        for seed, off in ((1, 0), (2, 0.001), (3, 0.2)):
+            path = self.file(f"val-{seed}.log", "".join(
+                f"step:{i}/1500 val_loss:{3.28 + off + 7 * 0.99 ** i:.4f} train_time:{i * 53 + 7 * seed}ms step_avg:53.1ms\n"
+                if i % 125 == 0 else f"step:{i}/1500 train_time:{i * 53 + 7 * seed}ms step_avg:53.1ms\n" for i in range(1501)))
+            runs.append(self.place.json("import", path)["runs"][0]["id"])
+        same, worse = (row["loss"] for row in self.place.json("compare", *runs)["runs"])
+        self.assertEqual((same["verdict"], same["by"]), ("same", "val_loss"))
+        self.assertEqual((worse["verdict"], worse["by"]), ("worse", "val_loss"))
 
     def test_seeds_of_one_script_are_repeats(self):
         told = self.place.json("import", self.folder("seeds", {"a": 100, "b": 101.2, "c": 99.1}))

@@ -100,7 +100,7 @@ class SlurmTest(unittest.TestCase):
         # Each is started again by itself, as a job of its own.
         self.slow.do("start", run=repeats[1], name="", command=["echo", "again"], slurm={}, number=2)
         self.assertEqual(self.slow.ended(repeats[1])["number"], 2)
-        self.assertEqual(self.output(repeats[1], 2), b"again\n")
+        wait_for(lambda: self.output(repeats[1], 2) == b"again\n")
 
     def test_stop_reaches_the_program(self):
         for wish, readers in ({}, 1), ({"nodes": 2}, 2):

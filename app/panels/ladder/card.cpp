@@ -152,7 +152,9 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   }
   fact(rung.repeats > 1 ? "The whisker is the 95 % interval, which counts the spread between the " +
                               std::to_string(rung.repeats) + " runs."
-                        : "Single run: run-to-run variance unknown. Add repeats to measure it.");
+                        : "Single run: the interval counts the spread that such runs are known for. Add repeats to "
+                          "measure it.");
+  if (const std::string needed = needed_text(rung.judged); !needed.empty()) fact(needed);
   ImGui::Dummy(ImVec2(0, px(4)));
   if (quiet_button("Run details")) commands.push_back(OpenRun{run.id});
   mark("ladder.open");
