@@ -224,7 +224,7 @@ Json compare_json(const Comparisons& compared) {
                 {"verdict", to_string(judgement.over_baseline.verdict)},
                 {"spread_from", text_or_null(std::string(to_string(judgement.over_baseline.spread_from)))},
                 {"runs", judgement.over_baseline.runs},
-                {"needed_runs", judgement.needed_runs() > 0 ? Json(judgement.needed_runs()) : Json()},
+                {"needed_runs", count_or_null(judgement.needed_runs())},
                 {"against_previous", number(judgement.over_previous.factor)},
                 {"against_previous_ci95", interval_json(judgement.over_previous.ci95)},
                 {"loss", parity_json(judgement.loss)},

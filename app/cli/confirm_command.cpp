@@ -74,7 +74,7 @@ Json answer_json(const SpeedupConfirmation& confirmation) {
           {"verdict", to_string(answer.speedup.verdict)},
           {"trust", to_string(answer.speedup.worst())},
           {"repeats", answer.repeats},
-          {"needed_runs", answer.speedup.needed_runs > 0 ? Json(answer.speedup.needed_runs) : Json()},
+          {"needed_runs", count_or_null(answer.speedup.needed_runs)},
           {"reason", answer.reason}};
 }
 

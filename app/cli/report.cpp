@@ -168,7 +168,7 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"ci95", interval_json(rung.over_baseline.ci95)},
                      {"verdict", first_rung ? Json() : Json(to_string(rung.over_baseline.verdict))},
                      {"spread_from", text_or_null(std::string(to_string(rung.over_baseline.spread_from)))},
-                     {"needed_runs", rung.needed_runs() > 0 ? Json(rung.needed_runs()) : Json()},
+                     {"needed_runs", count_or_null(rung.needed_runs())},
                      {"trust", to_string(rung.trust)},
                      {"loss", parity_json(rung.loss)},
                      {"loss_against", rung.loss_against},

@@ -1,3 +1,5 @@
+// Reads one followed text piece by piece and stores what is new in it, with its position, in one transaction.
+// TextFollower holds one for each file; the text may be rotated, cut or replaced meanwhile.
 #include "app/import/followed_text.h"
 
 #include <algorithm>

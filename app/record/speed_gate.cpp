@@ -8,7 +8,6 @@
 #include "app/format.h"
 #include "app/record/held_folder.h"
 #include "app/record/machine.h"
-#include "storage/analysis/means/student_t.h"
 #include "storage/errors.h"
 #include "storage/nested_json.h"
 #include "storage/speedrun/record_pool.h"
@@ -115,9 +114,8 @@ GateJudgement judge_turns(const GateSample& base, const GateSample& now, double 
   judged.factor = std::exp(pairs.mean);
   // Pairs of one ratio have no spread: runs that are the same to the last digit have not changed, others are copies.
   if (n >= 2 && (pairs.std > 0 || judged.factor == 1)) {
-    const double half =
-        student_t_quantile(1 - error / 2, static_cast<double>(n - 1)) * pairs.std / std::sqrt(static_cast<double>(n));
-    judged.ci95 = {judged.factor * std::exp(-half), judged.factor * std::exp(half)};
+    const Interval of_mean = mean_interval(pairs, error);
+    judged.ci95 = {std::exp(of_mean.low), std::exp(of_mean.high)};
     if (judged.ci95.low >= 1 / (1 + tolerance))
       judged.answer = GateAnswer::passes;
     else if (judged.ci95.high < 1 / (1 + tolerance / 2))

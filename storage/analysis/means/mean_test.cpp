@@ -65,10 +65,10 @@ SampleFigures figures_of(std::span<const double> values) {
   return figures;
 }
 
-Interval mean_interval(const SampleFigures& sample) {
+Interval mean_interval(const SampleFigures& sample, double error) {
   if (is_missing(sample.std)) return {};
-  const ErrorOfMean error = error_of(sample, 1);
-  const double half = student_t_quantile(0.975, error.freedom) * std::sqrt(error.variance);
+  const ErrorOfMean of_mean = error_of(sample, 1);
+  const double half = student_t_quantile(1 - error / 2, of_mean.freedom) * std::sqrt(of_mean.variance);
   return {sample.mean - half, sample.mean + half};
 }
 

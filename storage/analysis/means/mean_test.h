@@ -22,8 +22,8 @@ struct SampleFigures {
 // A value that isn't finite makes the mean NaN; it is never left out.
 SampleFigures figures_of(std::span<const double> values);
 
-// 95 % interval of the mean, by Student's t.
-Interval mean_interval(const SampleFigures& sample);
+// Interval of the mean that misses it with probability `error`, by Student's t.
+Interval mean_interval(const SampleFigures& sample, double error = 0.05);
 
 // The probability of a mean at least this far below `target` if the true mean is the target. Missing for fewer than 2
 // values and for equal ones, whose spread says nothing.

@@ -1,3 +1,5 @@
+// Spread between runs: the table of what was published, and the repeats of this project by their hardware. Estimates
+// are kept as squares and degrees of freedom, so that pooling them is addition.
 #include "storage/analysis/verdict/run_spread.h"
 
 #include <algorithm>

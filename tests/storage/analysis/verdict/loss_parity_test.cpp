@@ -1,3 +1,4 @@
+// Verdicts on losses: by the last quarter, one run a side, pairs of repeats, spikes, validation, unknown tokens.
 #include "storage/analysis/verdict/loss_parity.h"
 
 #include <gtest/gtest.h>

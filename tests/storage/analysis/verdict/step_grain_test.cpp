@@ -1,3 +1,4 @@
+// Step times that were printed with few digits: the grain, its bias, and intervals that hold the truth nevertheless.
 #include "storage/analysis/verdict/step_grain.h"
 
 #include <gtest/gtest.h>
