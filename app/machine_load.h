@@ -29,7 +29,7 @@ class MachineLoad {
 
  private:
   std::chrono::steady_clock::time_point last_look_ = std::chrono::steady_clock::now();
-  OthersWatch watch_;
+  OthersWatch watch_{OthersWatch::Run::whole_process};
   BusyProcesses processes_;
   Contention others_;
   std::vector<BusyProcess> busiest_;

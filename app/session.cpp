@@ -86,7 +86,9 @@ void Session::take_event(const RunEvent& event) {
     recorder_.post(note);
     if (journals_) journals_->post(note);
   }
-  if (!std::holds_alternative<StepRecord>(event)) wake_();
+  if (std::holds_alternative<RunStarted>(event) || std::holds_alternative<RunEnded>(event) ||
+      std::holds_alternative<CheckpointSaved>(event) || std::holds_alternative<ConsoleText>(event))
+    wake_();
 }
 
 void Session::note(RunId run, const std::vector<std::string>& sentences) {
@@ -322,7 +324,8 @@ void Session::refuse_others(const std::vector<Run>& runs, const std::string& wha
   if (!others.empty()) throw NotLaunchedHere(what, others);
 }
 
-std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, QuietPatience quiet_patience) {
+std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, QuietPatience quiet_patience,
+                                   std::optional<std::uint64_t> seed) {
   owner_.check();
   std::vector<RunId> order;
   for (const RunId id : runs) order.insert(order.end(), static_cast<std::size_t>(times), id);
@@ -330,7 +333,10 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, Qu
   std::shuffle(order.begin(), order.end(), random);
   std::vector<Again> planned;
   std::map<std::pair<LadderId, int>, int> next_repeat;
-  for (const RunId id : order) planned.push_back(repeated(id, next_repeat));
+  for (const RunId id : order) {
+    planned.push_back(repeated(id, next_repeat));
+    if (seed) planned.back().recipe.seed = *seed;
+  }
   std::vector<RunId> launched;
   for (const Again& again : planned) launched.push_back(create_run(again.run, again.recipe));
   begin(launched);
@@ -442,9 +448,10 @@ void Session::confirm(const SpeedupQuestion& question) {
   look_after_.reset();
   HardwareTable hardware = HardwareTable::load(assets_folder());
   hardware.spreads.learn_from(store_.runs_with_kept_summaries());
-  confirmation_.emplace(store_, question, std::move(hardware), [this, patience = question.quiet_patience](RunId run) {
-    return repeat({run}, 1, patience).front();
-  });
+  confirmation_.emplace(store_, question, std::move(hardware),
+                        [this, patience = question.quiet_patience](RunId run, std::optional<std::uint64_t> seed) {
+                          return repeat({run}, 1, patience, seed).front();
+                        });
   confirmation_->look();
 }
 

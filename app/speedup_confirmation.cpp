@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "app/excerpt.h"
-#include "app/format.h"
+#include "app/verdict_text.h"
 #include "engine/recipe.h"
 
 namespace stepladder {
@@ -36,24 +36,26 @@ bool is_doubted_only_for(FlagId id, const RungJudgement& rung) {
 
 constexpr int fewest_before_giving_up = 3;
 
-std::string needed_text(std::int64_t runs) {
-  return runs == 0 ? "at this noise more runs would hardly settle it"
-                   : "about " + std::to_string(runs) + " more of each would settle it at this noise";
-}
-
 std::string runs_each(int repeats) {
   return repeats == 1 ? "1 run each" : std::to_string(repeats) + " runs each";
 }
 
 }  // namespace
 
+int repeats_to_verify(const RungJudgement& rung) {
+  constexpr std::int64_t usual = 6, most = 50;
+  const auto runs = static_cast<std::int64_t>(rung.runs.size()) - rung.left_out;
+  return static_cast<int>(std::clamp(runs + rung.needed_runs(), usual, most));
+}
+
 SpeedupConfirmation::SpeedupConfirmation(RunStore& store, SpeedupQuestion question, HardwareTable hardware,
-                                         std::function<RunId(RunId)> repeat)
+                                         Repeat repeat)
     : store_(store), question_(question), hardware_(std::move(hardware)), repeat_(std::move(repeat)) {
   base_.asked = store_.existing_run(question_.base);
   run_.asked = store_.existing_run(question_.run);
   if (is_same_rung(base_.asked, run_.asked))
     throw RecipeError(number_of(run_.asked), "is compared with itself; name another run to compare it with");
+  next_seed_ = recipe_from_json(run_.asked.recipe).seed + 1;
   for (Side* side : {&run_, &base_}) {
     if (side->asked.source != "launched")
       throw RecipeError(number_of(side->asked), "was not launched here, so it cannot be repeated");
@@ -108,7 +110,9 @@ void SpeedupConfirmation::load_finished(Side& side) {
 void SpeedupConfirmation::judge_runs() {
   const std::vector<Subject> sides{subject_of(base_.runs), subject_of(run_.runs)};
   const std::vector<RungJudgement> judged =
-      judge(sides, 0, hardware_, {.looks = {static_cast<std::size_t>(question_.max_repeats)}});
+      judge(sides, 0, hardware_,
+            {.noise_floor = question_.noise_floor, .looks = {static_cast<std::size_t>(question_.max_repeats)}});
+  needed_run_seconds_ = judged[1].needed_run_seconds;
   const Gain& gain = judged[1].over_baseline;
   arithmetic_ = gain.verdict;
   const auto counted = [](const RungJudgement& side) { return static_cast<int>(side.runs.size()) - side.left_out; };
@@ -130,7 +134,35 @@ void SpeedupConfirmation::judge_runs() {
       doubt_ = "The throughput of " + (is_run ? run_ : base_).asked.name + " is " + std::string(to_string(trust)) +
                (flag ? ": " + flag->why : ".");
   }
+  if (question_.metric) judge_values();
   estimates_.push_back(answer_.speedup);
+}
+
+// The speed's verdict gives way to the metric's: other programs that took time from a run leave it as it is.
+void SpeedupConfirmation::judge_values() {
+  FigureTable figures = store_.metrics().table({*question_.metric});
+  const auto values_of = [&](const Side& side) {
+    std::vector<double> values;
+    for (const LoadedRun& run : side.runs) {
+      values.push_back(figures.value(run.run.id, *question_.metric));
+      if (is_missing(values.back())) throw RecipeError(number_of(run.run), "has no " + name_of(*question_.metric));
+    }
+    return values;
+  };
+  const MetricRules rules{.direction = question_.direction,
+                          .noise_floor = question_.noise_floor,
+                          .looks = {static_cast<std::size_t>(question_.max_repeats)}};
+  answer_.metric = judge_metric(values_of(base_), values_of(run_), rules);
+  answer_.repeats = static_cast<int>(answer_.metric.runs);
+  answer_.speedup.trust = answer_.speedup.base_trust = Trust::trusted;
+  answer_.speedup.needed_runs = answer_.metric.needed_runs;
+  arithmetic_ = answer_.metric.verdict == MetricVerdict::better  ? Verdict::faster
+                : answer_.metric.verdict == MetricVerdict::worse ? Verdict::slower
+                : answer_.metric.verdict == MetricVerdict::same  ? Verdict::same
+                                                                 : Verdict::cannot_tell;
+  answer_.speedup.verdict = arithmetic_;
+  left_out_ = 0;
+  doubt_.clear();
 }
 
 void SpeedupConfirmation::decide() {
@@ -147,8 +179,10 @@ void SpeedupConfirmation::decide() {
     end(State::answered, "The verdict is clear after " + runs_each(answer_.repeats) + "." + left_out);
   } else if (!may_go_on || (is_trusted && is_futile())) {
     answer_.speedup.verdict = Verdict::cannot_tell;
-    end(State::answered, "Still inconclusive after " + runs_each(answer_.repeats) + "; " +
-                             needed_text(answer_.speedup.needed_runs) + "." + left_out);
+    const std::int64_t needed = answer_.speedup.needed_runs;
+    end(State::answered,
+        "Still inconclusive after " + runs_each(answer_.repeats) + ". " +
+            needed_text(needed, static_cast<double>(needed) * needed_run_seconds_, question_.noise_floor) + left_out);
   } else {
     begin_round();
   }
@@ -166,9 +200,10 @@ void SpeedupConfirmation::begin_round() {
   std::shuffle(order.begin(), order.end(), random_);  // so that neither side always runs on the warmer machine
   round_.clear();
   for (Side* side : order) {
-    round_.push_back(repeat_(side->runs.front().run.id));
+    round_.push_back(repeat_(side->runs.front().run.id, question_.metric ? std::optional(next_seed_) : std::nullopt));
     side->repeated.push_back(round_.back());
   }
+  ++next_seed_;
 }
 
 void SpeedupConfirmation::end(State state, const std::string& reason) {

@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "app/format.h"
+#include "app/launch/step_estimate.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 
@@ -50,10 +52,26 @@ std::string loss_text(const LossParity& loss, bool is_baseline) {
   return loss.verdict == LossVerdict::not_comparable ? "not comparable" : std::string(to_string(loss.verdict));
 }
 
+std::string difference_text(const std::string& name, const MetricComparison& metric) {
+  const std::string_view verdict = verdict_word(metric.verdict);
+  std::string text = name + " " + metric_text(metric.value) + ", baseline " + metric_text(metric.base) + ": " +
+                     (verdict.empty() ? "inconclusive" : std::string(verdict));
+  if (is_missing(metric.difference) || metric.verdict == MetricVerdict::same) return text;
+  text += ", a difference of " + metric_text(metric.difference);
+  if (!metric.ci95.known()) return text + ", whose interval needs two runs of each that differ";
+  return text + " (95 % interval " + metric_text(metric.ci95.low) + " to " + metric_text(metric.ci95.high) + ")";
+}
+
 std::string needed_text(const RungJudgement& rung) {
   const std::int64_t runs = rung.needed_runs();
-  if (runs == 0) return "";
-  return "About " + grouped(runs) + " more run" + (runs == 1 ? "" : "s") + " of each would settle it.";
+  return runs == 0 ? "" : needed_text(runs, rung.needed_seconds(), rung.noise_floor);
+}
+
+std::string needed_text(std::int64_t runs, double seconds, double noise_floor) {
+  const std::string what = "would tell " + wording::fine_percent(noise_floor) + ".";
+  if (runs == 0) return "At this noise hardly any number of runs " + what;
+  return "About " + grouped(runs) + " more run" + (runs == 1 ? "" : "s") + " of each" +
+         (seconds > 0 ? ", " + rough_duration_text(seconds) + ", " : " ") + what;
 }
 
 std::string fit_text(const FittedProfile& fitted) {

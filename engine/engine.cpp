@@ -14,6 +14,7 @@
 
 #include "engine/metrics_sampler.h"
 #include "engine/open_trainer.h"
+#include "engine/others_watch.h"
 #include "engine/quiet.h"
 #include "engine/trainer_library.h"
 #include "storage/thread_safety.h"
@@ -71,6 +72,7 @@ struct Engine::Impl {
 
 void Engine::Impl::work(const std::stop_token& closing) {
   engine_thread.enter();
+  become_run_thread();
   MutexLock lock(mutex);
   while (true) {
     changed.wait(lock, closing, [this]() REQUIRES(mutex) { return !questions.empty() || !queue.empty(); });

@@ -38,6 +38,7 @@ int needed_cores(const std::string& device, int threads, int processes) {
 MetricsSampler::MetricsSampler(const RunStarted& started, std::function<void(const RunEvent&)> listener)
     : thread_([this, run = started.run, gpu_index = started.device == "cuda" ? 0 : -1, needs = needs_of(started),
                listener = std::move(listener)](const std::stop_token& ending) {
+        leave_run_threads("sampler");
         SystemMonitor monitor(gpu_index, SystemMonitor::usual_nvml_library,
                               needs.processes > 1 ? run_helpers() : std::vector<pid_t>{});
         std::mutex mutex;

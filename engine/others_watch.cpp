@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +28,17 @@ double clock_seconds(clockid_t clock) {
 double cpu_seconds_of(pid_t process) {
   clockid_t clock{};
   return clock_getcpuclockid(process, &clock) == 0 ? clock_seconds(clock) : missing;
+}
+
+// The clock that pthread_getcpuclockid gives for a thread, made from the thread's number as glibc does.
+double cpu_seconds_of_thread(pid_t thread) {
+  return clock_seconds(static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3) | 6));
+}
+
+constexpr const char* run_thread_name = "training";
+
+bool is_run_thread(std::string_view name) {
+  return name == run_thread_name || name.starts_with("pt_") || name.starts_with("cuda") || name.starts_with("NCCL");
 }
 
 // The cores that this process may use. Asked for the process, since LibTorch may pin its threads.
@@ -82,8 +94,8 @@ struct ProcessLine {
 };
 
 // /proc/PID/stat: "12 (name) S parent ...", user and system time are fields 14 and 15. A name may hold any character.
-std::optional<ProcessLine> read_process(const char* pid) {
-  std::ifstream file(std::string("/proc/") + pid + "/stat");
+std::optional<ProcessLine> read_process(const std::string& folder) {
+  std::ifstream file(folder + "/stat");
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
   const std::size_t open = line.find('('), close = line.rfind(')');
@@ -99,13 +111,15 @@ std::optional<ProcessLine> read_process(const char* pid) {
   return process;
 }
 
+// Of the processes in "/proc/", or of this one's threads in "/proc/self/task/".
 template <class See>
-void for_each_process(See&& see) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+void for_each_process(const std::string& in, See&& see) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(in.c_str()), ::closedir);
   if (!folder) return;
   while (const dirent* entry = ::readdir(folder.get())) {
     if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
-    if (const auto process = read_process(entry->d_name)) see(static_cast<pid_t>(std::atol(entry->d_name)), *process);
+    if (const auto process = read_process(in + entry->d_name))
+      see(static_cast<pid_t>(std::atol(entry->d_name)), *process);
   }
 }
 
@@ -132,31 +146,52 @@ Contention use_of_others(const CpuReading& before, const CpuReading& now, int co
   const double seconds = now.steady_s - before.steady_s;
   if (!(seconds >= 0.1) || now.busy_ticks <= 0 || cores <= 0) return found;
   const double busy = static_cast<double>(now.busy_ticks - before.busy_ticks) / ticks_a_second / seconds;
-  const double own = (now.own_s - before.own_s) / seconds;
-  found.other_cores = std::clamp(busy - own, 0.0, static_cast<double>(cores));
+  const double run = (now.run_s - before.run_s) / seconds;
+  found.other_cores = std::clamp(busy - run, 0.0, static_cast<double>(cores));
+  found.program_cores = std::clamp((now.program_s - before.program_s) / seconds, 0.0, found.other_cores);
   return found;
 }
 
-OthersWatch::OthersWatch(std::vector<pid_t> helpers)
-    : helpers_(std::move(helpers)), usable_(usable_core_mask()), cores_(count_cores(usable_)), before_(read()) {}
+void become_run_thread() {
+  leave_run_threads(run_thread_name);
+}
+
+void leave_run_threads(const char* name) {
+  ::prctl(PR_SET_NAME, name);
+}
+
+OthersWatch::OthersWatch(Run run, std::vector<pid_t> helpers)
+    : run_(run),
+      helpers_(std::move(helpers)),
+      usable_(usable_core_mask()),
+      cores_(count_cores(usable_)),
+      before_(read()) {}
 
 CpuReading OthersWatch::read() {
   std::ifstream proc_stat("/proc/stat");
-  CpuReading reading{.busy_ticks = busy_ticks_in(proc_stat, usable_),
-                     .steady_s = clock_seconds(CLOCK_MONOTONIC),
-                     .own_s = clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
-  for (const pid_t helper : helpers_) {
-    const double now = cpu_seconds_of(helper);
-    if (!is_missing(now)) helper_s_[helper] = now;  // one that has exited keeps its last time
+  CpuReading reading{.busy_ticks = busy_ticks_in(proc_stat, usable_), .steady_s = clock_seconds(CLOCK_MONOTONIC)};
+  const auto note = [](std::map<pid_t, double>& times, pid_t id, double cpu_s) {
+    if (!is_missing(cpu_s)) times[id] = cpu_s;  // one that has exited keeps its last time
+  };
+  const double process_s = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+  if (run_ == Run::whole_process) {
+    note(thread_s_, getpid(), process_s);
+  } else {
+    for_each_process("/proc/self/task/", [&](pid_t thread, const ProcessLine& line) {
+      if (is_run_thread(line.name)) note(thread_s_, thread, cpu_seconds_of_thread(thread));
+    });
   }
-  for (const auto& [helper, cpu_s] : helper_s_) reading.own_s += cpu_s;
+  for (const auto& [thread, cpu_s] : thread_s_) reading.run_s += cpu_s;
+  reading.program_s = process_s - reading.run_s;
+  for (const pid_t helper : helpers_) note(helper_s_, helper, cpu_seconds_of(helper));
+  for (const auto& [helper, cpu_s] : helper_s_) reading.run_s += cpu_s;
   return reading;
 }
 
 Contention OthersWatch::look() {
   const CpuReading now = read();
   const double seconds = now.steady_s - before_.steady_s;
-  process_cores_ = seconds > 0 ? (now.own_s - before_.own_s) / seconds : missing;
+  run_cores_ = seconds > 0 ? (now.run_s - before_.run_s) / seconds : missing;
   const Contention found = use_of_others(before_, now, cores_, system_ticks_a_second);
   before_ = now;
   return found;
@@ -165,8 +200,8 @@ Contention OthersWatch::look() {
 std::vector<pid_t> run_helpers() {
   std::vector<pid_t> children, siblings;
   std::string own_name;
-  if (const auto own = read_process("self")) own_name = own->name;
-  for_each_process([&](pid_t pid, const ProcessLine& process) {
+  if (const auto own = read_process("/proc/self")) own_name = own->name;
+  for_each_process("/proc/", [&](pid_t pid, const ProcessLine& process) {
     if (process.parent == getpid()) children.push_back(pid);
     if (process.parent == getppid() && pid != getpid() && process.name == own_name) siblings.push_back(pid);
   });
@@ -177,7 +212,7 @@ BusyProcesses::BusyProcesses() : before_(read()) {}
 
 BusyProcesses::Reading BusyProcesses::read() {
   Reading reading{.steady_s = clock_seconds(CLOCK_MONOTONIC), .cpu_s = {}, .names = {}};
-  for_each_process([&](pid_t pid, const ProcessLine& process) {
+  for_each_process("/proc/", [&](pid_t pid, const ProcessLine& process) {
     if (pid == getpid() || process.parent == getpid()) return;
     reading.cpu_s[pid] = process.cpu_s;
     reading.names[pid] = process.name;

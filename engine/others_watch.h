@@ -16,8 +16,9 @@ namespace stepladder {
 // What has been used up to a moment: the busy time of the cores that this process may use, and of it the own share.
 struct CpuReading {
   std::int64_t busy_ticks = 0;
-  double steady_s = 0;  // of the clock
-  double own_s = 0;     // CPU time of this process and its helpers
+  double steady_s = 0;   // of the clock
+  double run_s = 0;      // CPU time of the run: of its threads and its helpers
+  double program_s = 0;  // CPU time of this program's other threads: the window, the recorder
 };
 
 // The busy time of these cores in the text of /proc/stat; waiting for a disk counts as idle. `usable` by number.
@@ -27,30 +28,40 @@ std::int64_t busy_ticks_in(std::istream& proc_stat, const std::vector<bool>& usa
 // busy time at all (some sandboxes), or if `cores` is 0.
 Contention use_of_others(const CpuReading& before, const CpuReading& now, int cores, double ticks_a_second);
 
+// Makes the calling thread one of the run's, and with it all threads that it makes from now on, since a thread takes
+// over the name of the one that made it. Those that LibTorch and CUDA name themselves are the run's too.
+void become_run_thread();
+// The opposite, for a thread that a run's thread has made. `name`: at most 15 bytes.
+void leave_run_threads(const char* name);
+
 // What others use of the cores that this process may use, as a mean since the previous look: the cores' busy time less
-// that of this process and its helpers. Time that a virtual machine's host gave to others counts as theirs, and so does
-// the kernel's work on interrupts. A look costs some tens of microseconds. One thread.
+// the run's. Time that a virtual machine's host gave to others counts as theirs, and so does the kernel's work on
+// interrupts, and this program's window and recorder. A look costs some tens of microseconds, and as much again for
+// each of the process's threads. One thread.
 //
 // Unknown where a control group limits the CPU time (a container's --cpus), since the machine may then be idle and the
 // group busy, or the other way round.
 class OthersWatch {
  public:
-  explicit OthersWatch(std::vector<pid_t> helpers = {});
+  enum class Run { whole_process, run_threads };  // which of this process is the run
+  explicit OthersWatch(Run run, std::vector<pid_t> helpers = {});
 
   // Without the cores that the run needs, which the caller knows, and without the GPU.
   Contention look();
 
-  double process_cores() const { return process_cores_; }  // of this process and its helpers, in the last look
+  double run_cores() const { return run_cores_; }  // in the last look
 
  private:
   CpuReading read();
 
+  const Run run_;
   const std::vector<pid_t> helpers_;
   const std::vector<bool> usable_;    // of the machine's cores, by number
   const int cores_;                   // 0: limited otherwise
-  std::map<pid_t, double> helper_s_;  // the last known CPU time of each; before `before_`, which is read with it
+  std::map<pid_t, double> thread_s_;  // the last known CPU time of each; before `before_`, which is read with it
+  std::map<pid_t, double> helper_s_;
   CpuReading before_;
-  double process_cores_ = missing;
+  double run_cores_ = missing;
 };
 
 // The other processes of a run of several: this process's children or, if a launcher started it, the launcher's other

@@ -46,7 +46,7 @@ Contention Quiet::average() const {
 
 bool wait_until_quiet(int needed_cores, std::chrono::seconds patience, RunControl& control,
                       const std::function<void(const std::string&)>& say) {
-  OthersWatch others;
+  OthersWatch others(OthersWatch::Run::run_threads);
   BusyProcesses processes;
   Quiet quiet;
   const Clock::time_point begin = Clock::now();

@@ -198,7 +198,7 @@ SystemMonitor::CpuTicks SystemMonitor::cpu_ticks() {
 
 SystemMonitor::SystemMonitor(int gpu_index, const std::string& nvml_library, std::vector<pid_t> helpers)
     : ticks_(cpu_ticks()),
-      others_(helpers),
+      others_(OthersWatch::Run::run_threads, helpers),
       nvml_(gpu_index < 0 ? nullptr : Nvml::open(gpu_index, nvml_library, std::move(helpers))) {}
 
 SystemMonitor::~SystemMonitor() = default;
@@ -213,7 +213,7 @@ SystemMetrics SystemMonitor::sample() {
   }
   ticks_ = ticks;
   sample.contention = others_.look();
-  sample.process_cores = others_.process_cores();
+  sample.process_cores = others_.run_cores();
   sample.resident_bytes = resident_bytes();
   if (nvml_) nvml_->read(sample);
   return sample;

@@ -12,6 +12,7 @@ namespace {
 // Two samples of one process are never further apart, even on a busy machine; a resumed run's may be.
 constexpr double longest_gap_s = 10;
 constexpr double usual_gap_s = 0.5;
+constexpr double worth_naming = 0.05;  // cores
 
 bool knows_cores(const Contention& contention) {
   return !is_missing(contention.other_cores) && contention.cores > 0 && contention.needed_cores > 0;
@@ -66,8 +67,11 @@ std::string contention_text(const Contention& contention, const std::string& whe
     return "others used " + wording::percent(contention.other_gpu_load) + " of its GPU" + when;
   if (!knows_cores(contention)) return "";
   const double left = std::max(0.0, contention.cores - contention.other_cores);
+  const std::string own = contention.program_cores >= worth_naming
+                              ? " (" + cores_text(contention.program_cores) + " by this window or terminal)"
+                              : "";
   return "others used " + cores_text(contention.other_cores) + " of " + std::to_string(contention.cores) +
-         (contention.cores == 1 ? " core" : " cores") + when + ", which left " + cores_text(left) + " for its " +
+         (contention.cores == 1 ? " core" : " cores") + own + when + ", which left " + cores_text(left) + " for its " +
          std::to_string(contention.needed_cores) + (contention.needed_cores == 1 ? " thread" : " threads");
 }
 
@@ -90,16 +94,18 @@ Contention ContentionOfSteps::during(double at, double dt_ms) {
   read_until(at);
   while (!intervals_.empty() && intervals_.front().to <= from) intervals_.pop_front();
   Contention found;
-  Mean cores, gpu_load;
+  Mean cores, program_cores, gpu_load;
   for (const Interval& each : intervals_) {
     const double overlap = std::min(at, each.to) - std::max(from, each.from);
     if (overlap <= 0) continue;
     cores.add(each.contention.other_cores, overlap);
+    program_cores.add(each.contention.program_cores, overlap);
     gpu_load.add(each.contention.other_gpu_load, overlap);
     found.cores = each.contention.cores;
     found.needed_cores = each.contention.needed_cores;
   }
   found.other_cores = cores.over(seconds);
+  found.program_cores = program_cores.over(seconds);
   found.other_gpu_load = gpu_load.over(seconds);
   return found;
 }

@@ -106,6 +106,14 @@ std::optional<MetricFigure> read_figure(std::string_view text, std::size_t& at) 
   return figure;
 }
 
+std::string name_of(const MetricFigure& figure) {
+  return figure.kind == MetricFigure::Kind::last ? figure.metric : to_string(figure);
+}
+
+MetricFigure metric_named(const std::string& text) {
+  return metric_figure_from(text).value_or(MetricFigure{.metric = text});
+}
+
 std::optional<MetricFigure> metric_figure_from(std::string_view text) {
   std::size_t at = 0;
   try {

@@ -24,6 +24,7 @@ struct MetricFigure {
 // Puts a name in quotation marks if it could be read as something else.
 std::string to_string(const MetricFigure& figure);
 std::string_view to_string(MetricFigure::Kind kind);
+std::string name_of(const MetricFigure& figure);  // the same, but "val/acc" for its last value
 
 // The text is malformed; what() is a sentence's end that begins in lower case, `at` the byte at which it fails.
 struct FigureError : std::runtime_error {
@@ -39,6 +40,9 @@ std::optional<MetricFigure> read_figure(std::string_view text, std::size_t& at);
 // moves `at` behind it. Throws FigureError if it has no end.
 std::string read_quoted(std::string_view text, std::size_t& at);
 std::string in_quotes(std::string_view text);  // the reverse
+
+// The text as a figure; else the last value of the metric of that name.
+MetricFigure metric_named(const std::string& text);
 
 // The whole text as a figure; nullopt if it isn't one.
 std::optional<MetricFigure> metric_figure_from(std::string_view text);

@@ -164,6 +164,7 @@ struct RunStarted {
 // storage/contention.h judges it.
 struct Contention {
   double other_cores = missing;     // that others kept busy, of `cores`
+  double program_cores = missing;   // of these, by the program that trained it: its window, its recorder
   double other_gpu_load = missing;  // 0..1, of the run's GPU
   int cores = 0;                    // that the run may use
   int needed_cores = 0;             // its computing threads; on a GPU, one for each process
@@ -204,7 +205,7 @@ struct SystemMetrics {
   std::int64_t step = 0;  // the last one finished
   double at = missing;
   double cpu_load = missing;       // of all cores together, 0..1
-  double process_cores = missing;  // kept busy by the run's processes
+  double process_cores = missing;  // kept busy by the run
   std::int64_t resident_bytes = 0;
   double gpu_load = missing;  // 0..1
   double gpu_clock_mhz = missing;

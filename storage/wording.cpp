@@ -42,6 +42,13 @@ std::string percent(double share) {
   return buffer;
 }
 
+std::string fine_percent(double share) {
+  const double size = std::abs(100 * share);
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.*f %%", size >= 9.95 ? 0 : size >= 0.995 ? 1 : 2, 100 * share);
+  return buffer;
+}
+
 std::string factor(double value) {
   if (is_missing(value)) return "-";
   if (std::isnan(value)) return "NaN";

@@ -24,6 +24,7 @@ struct CompareOptions {
   double noise_floor = default_noise_floor;
   std::optional<double> target_loss;
   std::string metric;
+  bool lower = false;
   bool gate = false;
 };
 
@@ -152,8 +153,9 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
     for (Comparison& comparison : compared.runs) comparison.target = find_target(store, *comparison.run, target);
     if (options.target_loss) compared.base_target = find_target(store, base, target);
   }
-  const auto metrics =
-      options.metric.empty() ? std::vector<MetricOfRun>{} : compared_metrics(store, found, options.metric);
+  const auto metrics = options.metric.empty()
+                           ? std::vector<MetricOfRun>{}
+                           : compared_metrics(store, found, options.metric, options.lower, options.noise_floor);
   if (common.json) {
     Json json = compare_json(compared);
     if (!metrics.empty()) json["metric"] = compared_metrics_json(metrics, options.metric);
@@ -300,7 +302,9 @@ Subcommand compare_command(CLI::App& app, CommonOptions& common) {
       ->add_option("--target,--target-loss", options->target_loss,
                    "Report the step, time and tokens at which each run reached this loss")
       ->check(between(-1e9, 1e9));
-  command->add_option("--metric", options->metric, "Also compare this metric: val/acc, or a field such as lr");
+  CLI::Option* metric =
+      command->add_option("--metric", options->metric, "Also compare this metric: val/acc, or a field such as lr");
+  command->add_flag("--lower", options->lower, "Lower values of the metric are better")->needs(metric);
   command->add_flag("--gate", options->gate,
                     "Exit with 12 (impossible), 13 (loss not at parity), 10 (slower), 11 (inconclusive) or 0");
   return {command, [options, &common] { return compare(*options, common); }};

@@ -19,9 +19,24 @@ struct ConfirmOptions {
   bool adopts = false;
   std::string run;
   std::string base;  // empty: the ladder's baseline
-  int max_repeats = SpeedupQuestion().max_repeats;
+  std::optional<int> max_repeats;
+  std::string metric;
+  bool lower = false;
+  double until = 0;  // percent; 0: the usual noise floor
   int patience_s = 300;
 };
+
+constexpr int most_repeats_until = 50;
+
+// Takes "1%" or "1 %" for 1.
+CLI::Validator percent() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        text.erase(text.find_last_not_of("% ") + 1);
+        return between(0.01, 50)(text).empty() ? "" : "is not a difference from 0.01% to 50%";
+      },
+      "PERCENT");
+}
 
 // A run of the ladder's first rung.
 Run baseline_of(RunStore& store, const Run& run) {
@@ -46,8 +61,11 @@ void follow_rounds(Session& session) {
       followed = confirmation.round();
       std::cerr << "stepladder: repeat " << confirmation.answer().repeats + 1 << " of at most "
                 << confirmation.question().max_repeats << "; so far "
-                << factor_text(confirmation.answer().speedup.factor) << ", 95 % interval "
-                << ci95_text(confirmation.answer().speedup.ci95) << "\n";
+                << (confirmation.question().metric
+                        ? difference_text(name_of(*confirmation.question().metric), confirmation.answer().metric)
+                        : factor_text(confirmation.answer().speedup.factor) + ", 95 % interval " +
+                              ci95_text(confirmation.answer().speedup.ci95))
+                << "\n";
       follow(session, followed);
     }
     if (interrupted()) session.stop_confirming();
@@ -65,8 +83,24 @@ int exit_status(const SpeedupConfirmation& confirmation) {
   return answer.speedup.verdict == Verdict::slower ? exit_slower : exit_done;
 }
 
+Json metric_answer_json(const SpeedupConfirmation& confirmation) {
+  const SpeedupAnswer& answer = confirmation.answer();
+  return {{"run", confirmation.question().run},
+          {"base", confirmation.question().base},
+          {"metric", name_of(*confirmation.question().metric)},
+          {"value", number(answer.metric.value)},
+          {"base_value", number(answer.metric.base)},
+          {"difference", number(answer.metric.difference)},
+          {"ci95", interval_json(answer.metric.ci95)},
+          {"verdict", to_string(answer.metric.verdict)},
+          {"repeats", answer.repeats},
+          {"needed_runs", count_or_null(answer.metric.needed_runs)},
+          {"reason", answer.reason}};
+}
+
 Json answer_json(const SpeedupConfirmation& confirmation) {
   const SpeedupAnswer& answer = confirmation.answer();
+  if (confirmation.question().metric) return metric_answer_json(confirmation);
   return {{"run", confirmation.question().run},
           {"base", confirmation.question().base},
           {"speedup", number(answer.speedup.factor)},
@@ -80,10 +114,12 @@ Json answer_json(const SpeedupConfirmation& confirmation) {
 
 std::string answer_text(const SpeedupConfirmation& confirmation) {
   const SpeedupAnswer& answer = confirmation.answer();
-  return "Run " + std::to_string(confirmation.question().run) + " against run " +
-         std::to_string(confirmation.question().base) + ": " + verdict_text(answer.speedup) + ", " +
-         factor_text(answer.speedup.factor) + ", 95 % interval " + ci95_text(answer.speedup.ci95) + "\n" +
-         answer.reason + "\n";
+  const std::string sides = "Run " + std::to_string(confirmation.question().run) + " against run " +
+                            std::to_string(confirmation.question().base) + ": ";
+  if (const auto& metric = confirmation.question().metric)
+    return sides + difference_text(name_of(*metric), answer.metric) + "\n" + answer.reason + "\n";
+  return sides + verdict_text(answer.speedup) + ", " + factor_text(answer.speedup.factor) + ", 95 % interval " +
+         ci95_text(answer.speedup.ci95) + "\n" + answer.reason + "\n";
 }
 
 int confirm(const ConfirmOptions& options, const CommonOptions& common) {
@@ -92,10 +128,13 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   const Run run = find_run(session.store(), options.run);
   const Run base = options.base.empty() ? baseline_of(session.store(), run) : find_run(session.store(), options.base);
   if (options.adopts) session.adopt({run.id, base.id});
-  session.confirm({.run = run.id,
-                   .base = base.id,
-                   .max_repeats = options.max_repeats,
-                   .quiet_patience = options.patience_s > 0 ? QuietPatience(options.patience_s) : std::nullopt});
+  SpeedupQuestion question{.run = run.id, .base = base.id};
+  if (!options.metric.empty()) question.metric = metric_named(options.metric);
+  if (options.lower) question.direction = Direction::lower;
+  if (options.until > 0) question.noise_floor = options.until / 100;
+  question.max_repeats = options.max_repeats.value_or(options.until > 0 ? most_repeats_until : question.max_repeats);
+  question.quiet_patience = options.patience_s > 0 ? QuietPatience(options.patience_s) : std::nullopt;
+  session.confirm(question);
   follow_rounds(session);
   if (common.json) {
     print(answer_json(*session.confirmation()));
@@ -116,15 +155,20 @@ Subcommand confirm_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--against", options->base, "The run to compare with (by default the ladder's baseline)");
   command
       ->add_option("--max-repeats", options->max_repeats,
-                   "Repeat until each side has this many runs, existing ones included")
+                   "Repeat until each side has this many runs, existing ones included (default 6; with --until 50)")
       ->check(between(2, 1000));
+  command->add_option("--until", options->until, "Repeat until a difference of this size can be told: 1%")
+      ->transform(percent());
   command
       ->add_option(
           "--patience", options->patience_s,
           "Seconds that a repeat waits for a quiet machine before it starts anyway (default 300; 0: not at all)")
       ->check(between(0, 1'000'000));
+  CLI::Option* metric = command->add_option(
+      "--metric", options->metric, "Judge this in place of the speed, with new seeds: val_loss, min(val/loss)");
+  command->add_flag("--lower", options->lower, "Lower values of the metric are better")->needs(metric);
   add_adopt(*command, options->adopts);
-  command->footer("Exits with 0 faster or same, 10 slower, 11 inconclusive, 12 impossible.");
+  command->footer("Exits with 0 faster, better or same, 10 slower or worse, 11 inconclusive, 12 impossible.");
   return {command, [options, &common] { return confirm(*options, common); }};
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/cli/commands.h"
+#include "app/cli/noise.h"
 #include "app/cli/progress.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
@@ -314,29 +315,43 @@ Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
       command->add_flag("--database", *database, "Read the whole database instead, and report whether it is intact");
   CLI::Option* probing =
       command->add_flag("--probe", *probe, "Measure its peak performance, and compare runs with that from now on");
+  auto noise_seconds = std::make_shared<double>(60);
+  CLI::Option* measuring = command
+                               ->add_option("--noise", *noise_seconds,
+                                            "Measure how noisy it is: equal runs in turns, for so many seconds "
+                                            "(default 60), kept in the project")
+                               ->expected(0, 1)
+                               ->check(positive_number());
+  measuring->excludes(checking)->excludes(probing);
   CLI::Option* backing_up = command->add_option(
       "--backup", *backup, "Write a complete copy of the database to this new file, also while runs are recorded");
   auto out = std::make_shared<std::string>();
   CLI::Option* rescuing =
       command->add_option("--rescue", *out, "Save what can be read of a damaged database in this new file");
-  rescuing->excludes(checking)->excludes(probing)->excludes(backing_up);
-  backing_up->excludes(checking)->excludes(probing);
+  rescuing->excludes(checking)->excludes(probing)->excludes(measuring)->excludes(backing_up);
+  backing_up->excludes(checking)->excludes(probing)->excludes(measuring);
   auto share_out = std::make_shared<std::string>();
   CLI::Option* sharing = command->add_option(
       "--share", *share_out,
       "Write a copy for others to this new file: without environments, commands, machines, output and private notes");
-  sharing->excludes(checking)->excludes(probing)->excludes(backing_up)->excludes(rescuing);
+  sharing->excludes(checking)->excludes(probing)->excludes(measuring)->excludes(backing_up)->excludes(rescuing);
   auto with_output = std::make_shared<bool>(false);
   command->add_flag("--with-output", *with_output, "Share the output of watched programs too")->needs(sharing);
   auto compacts = std::make_shared<bool>(false);
   CLI::Option* compacting = command->add_flag(
       "--compact", *compacts, "Rewrite the database without its unused space; no other program may have it open");
-  compacting->excludes(checking)->excludes(probing)->excludes(rescuing)->excludes(backing_up)->excludes(sharing);
+  compacting->excludes(checking)
+      ->excludes(probing)
+      ->excludes(measuring)
+      ->excludes(rescuing)
+      ->excludes(backing_up)
+      ->excludes(sharing);
   return {command, [=, &common] {
             if (*rescuing) return rescue_database(*out, common);
             if (*sharing) return share_database(*share_out, *with_output, common);
             if (*backing_up) return back_up_database(*backup, common);
             if (*compacts) return compact_database(common);
+            if (*measuring) return measure_noise(*noise_seconds, common);
             return *database ? check_database(common) : doctor(*probe, common);
           }};
 }

@@ -85,6 +85,7 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
                      {"gpu_memory_bytes", count_or_null(sample.gpu_memory_bytes)},
                      {"throttle_reason", text_or_null(sample.throttle_reason)},
                      {"other_cores", number(sample.contention.other_cores)},
+                     {"program_cores", number(sample.contention.program_cores)},
                      {"other_gpu_load", number(sample.contention.other_gpu_load)},
                      {"cores", count_or_null(sample.contention.cores)},
                      {"needed_cores", count_or_null(sample.contention.needed_cores)}});

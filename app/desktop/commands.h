@@ -198,7 +198,8 @@ struct ConfirmSpeedup {
   int max_repeats = 6;
 };
 struct StopVerification {};
-struct ProposeLadder {  // fills the Launch view with this ladder's rungs, in sizes that fit this machine
+struct MeasureNoise {};  // trains equal runs in turns for about a minute
+struct ProposeLadder {   // fills the Launch view with this ladder's rungs, in sizes that fit this machine
   LadderId ladder = 0;
 };
 struct ProposeStage {  // fills the Launch view with a run's recipe as the baseline, and this rung on top
@@ -280,8 +281,8 @@ using Command = std::variant<
     ImportTraces, StopTraceImport, SaveView, SaveViewAs, OpenView, RenameView, DeleteView, ShowPanel, SelectLadder,
     SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate, RenameRun,
     RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification,
-    ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText,
-    SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme,
+    MeasureNoise, ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText, CopyPoints,
+    SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme,
     ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing,
     DismissMessage, AddMachine, RemoveMachine, AdoptMachine, AskMachine, RemoveTrace, RemovePasses>;
 using Commands = std::vector<Command>;

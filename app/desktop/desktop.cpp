@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -97,39 +99,48 @@ Closing show_window(Window& window, Session& session, const DesktopSettings& set
   if (!no_example.empty())
     app.workspace().messages.push_back({.text = "The example ladder could not be added: " + no_example});
 
-  // ImGui settles within three frames of any input; then the next event triggers the next frame. While a run trains,
-  // ten frames a second are enough for the eye and leave the cores to the training.
-  constexpr double frame_seconds = 0.1;
+  // ImGui settles within three frames of any input; then the next event, or the next change of a run, triggers the next
+  // frame. While a run trains, only a hand makes frames follow each other at once.
+  using Clock = std::chrono::steady_clock;
   constexpr double seconds_until_a_look = 2;  // at what other processes have written
+  constexpr std::chrono::seconds after_input(1);
   int frames_to_settle = 3;
+  double frame_seconds = 0;
+  auto last_input = Clock::now();
   while (!app.may_close() && !close_signals.came()) {
     if (!window.is_open()) {
       window.stay_open();
       app.ask_to_close();
       frames_to_settle = 3;
     }
-    const bool was_busy = app.is_busy();
-    const bool typing = ImGui::GetIO().WantTextInput;  // the caret blinks
+    const double next_frame_in = app.seconds_to_next_frame(frame_seconds);
+    const bool is_busy = std::isfinite(next_frame_in);
     if (frames_to_settle > 0) {
       // Input may arrive here as well as during the wait below. A minimised window doesn't process it.
-      frames_to_settle = window.poll_input() && window.is_visible() ? 2 : frames_to_settle - 1;
-    } else if (was_busy) {
-      window.wait_for_input(frame_seconds);
+      const bool has_input = window.poll_input() && window.is_visible();
+      frames_to_settle = has_input ? 2 : frames_to_settle - 1;
+      if (has_input) last_input = Clock::now();
     } else {
       const bool hovering = window.is_hovering();
-      const double patience = hovering ? 0.05 : typing ? 0.5 : seconds_until_a_look;
-      const auto begun = std::chrono::steady_clock::now();
-      window.wait_for_input(patience);
-      const bool nothing_came = std::chrono::steady_clock::now() - begun >= std::chrono::duration<double>(patience);
-      if (nothing_came && !hovering && !typing && !app.has_news()) continue;  // costs no frame
-      frames_to_settle = 2;
+      const bool typing = ImGui::GetIO().WantTextInput;  // the caret blinks
+      const double patience = std::min(next_frame_in, hovering ? 0.05 : typing ? 0.5 : seconds_until_a_look);
+      const auto begun = Clock::now();
+      const bool had_input = window.wait_for_input(patience) && window.is_visible();
+      const bool nothing_came = Clock::now() - begun >= std::chrono::duration<double>(patience);
+      if (nothing_came && !is_busy && !hovering && !typing && !app.has_news()) continue;  // costs no frame
+      if (had_input || !is_busy) frames_to_settle = 2;
+      if (had_input) last_input = Clock::now();
     }
     app.take_dropped(window.take_dropped());
     app.ingest();
-    if (was_busy && !app.is_busy()) frames_to_settle = 2;
-    if (window.is_visible()) window.frame([&] { app.draw(); });
+    if (is_busy && !std::isfinite(app.seconds_to_next_frame(frame_seconds))) frames_to_settle = 2;
+    const auto begun = Clock::now();
+    const bool is_rendered = window.is_visible() && window.frame([&] { app.draw(); });
+    const double took = std::chrono::duration<double>(Clock::now() - begun).count();
+    if (is_rendered) frame_seconds += (took - frame_seconds) / 4;
     const bool asked = app.execute();
-    if (asked) frames_to_settle = 3;
+    const bool is_watched = !is_busy || Clock::now() - last_input < after_input;
+    if (asked && is_watched) frames_to_settle = 3;
   }
   app.close([&] {
     if (window.is_visible()) window.frame([&] { app.draw(); });

@@ -31,12 +31,13 @@ namespace {
 ImGuiWindowFlags keep_least_size(const Panel& panel, const char* name, ImVec2 padding) {
   const ImGuiWindow* window = ImGui::FindWindowByName(name);
   if (!window) return 0;
+  const ImGuiWindowFlags background = window->DockIsActive ? ImGuiWindowFlags_NoBackground : ImGuiWindowFlags_None;
   const float width = window->Size.x - 2 * padding.x;
   const float height = window->Size.y - window->DecoOuterSizeY1 - 2 * padding.y;
   const ImVec2 least(px(panel.least_width), px(panel.least_height));
   const bool narrow = width < least.x;
   ImGui::SetNextWindowContentSize(ImVec2(narrow ? least.x : 0, height < least.y ? least.y : 0));
-  return narrow ? ImGuiWindowFlags_HorizontalScrollbar : ImGuiWindowFlags_None;
+  return background | (narrow ? ImGuiWindowFlags_HorizontalScrollbar : ImGuiWindowFlags_None);
 }
 
 // When Alt is released, ImGui moves the keyboard focus to a window's menu. No window has one, and views have keys with
@@ -188,15 +189,20 @@ void DesktopApp::apply_theme_and_scale() {
   apply_theme(dark, display_scale_ * settings_.scale);
 }
 
-bool DesktopApp::is_busy() const {
+double DesktopApp::seconds_to_next_frame(double frame_seconds) const {
   using State = ImportPreview::State;
+  constexpr double for_the_eye = 0.1, longest_in_live = 1, elsewhere = 2;
   const bool notices = std::any_of(workspace_.messages.begin(), workspace_.messages.end(),
                                    [](const Message& message) { return !message.is_error; });
-  return keeps_drawing_ || workspace_.running() || !workspace_.waiting().empty() || notices ||
-         !workspace_.unstored.empty() || workspace_.import.state == State::reading ||
-         workspace_.import.state == State::keeping || exports_.is_busy() || workspace_.verification.open ||
-         metrics_reader_.is_pending() || records_.is_pending() || profiles_.is_pending() || trace_import_.is_busy() ||
-         asked_portal_.valid() || (session_ && !workspace_.device && workspace_.device_problem.empty());
+  const bool works = keeps_drawing_ || notices || workspace_.import.state == State::reading ||
+                     workspace_.import.state == State::keeping || exports_.is_busy() || metrics_reader_.is_pending() ||
+                     records_.is_pending() || profiles_.is_pending() || trace_import_.is_busy() ||
+                     asked_portal_.valid() || (session_ && !workspace_.device && workspace_.device_problem.empty());
+  const bool trains = workspace_.running() || !workspace_.waiting().empty() || !workspace_.unstored.empty() ||
+                      workspace_.verification.open;
+  if (!trains) return works ? for_the_eye : std::numeric_limits<double>::infinity();
+  if (!works && !is_open("live")) return elsewhere;
+  return std::clamp(32 * frame_seconds, works ? for_the_eye : 0.25, longest_in_live);
 }
 
 void DesktopApp::complain(const std::string& text) {
@@ -358,7 +364,8 @@ void DesktopApp::draw() {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
   ImGui::Begin("##frame", nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                   ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoNavFocus);
+                   ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoNavFocus |
+                   ImGuiWindowFlags_NoBackground);
   ImGui::PopStyleVar();
   draw_side_bar({.panels = panels_,
                  .open = open_,

@@ -39,9 +39,11 @@ class DesktopApp {
   void draw();     // inside the frame
   bool execute();  // after the frame; may touch the disk; returns whether there were commands other than KeepDrawing
 
-  // Whether the screen may change without input: a run trains, another thread is working for the window, a notice is
-  // shown, or the hardware is being detected.
-  bool is_busy() const;
+  // After how many seconds the screen may change without input: a run trains, another thread is working for the window,
+  // a notice is shown, or the hardware is being detected. Infinite if it doesn't. While a run trains, a frame that
+  // takes `frame_seconds` is drawn so seldom that drawing takes a thirty-second of the time, and only Live shows each
+  // second.
+  double seconds_to_next_frame(double frame_seconds) const;
 
   // Looks whether another process trains now, or has written what a view shows; may touch the disk.
   bool has_news();
@@ -149,6 +151,7 @@ class DesktopApp {
   void execute(const Repeat& repeat);
   void execute(const ConfirmSpeedup& asked);
   void execute(const StopVerification&);
+  void execute(const MeasureNoise&);
   void execute(const ProposeLadder& propose);
   void execute(const ProposeStage& propose);
   void execute(const ResumeRun& resume);

@@ -5,6 +5,7 @@
 #include "app/desktop/desktop_app.h"
 #include "app/environment.h"
 #include "app/format.h"
+#include "app/launch/noise_runs.h"
 #include "app/machines/far_command.h"
 #include "app/preset_ladder.h"
 #include "app/verdict_text.h"
@@ -187,6 +188,15 @@ void DesktopApp::execute(const StopVerification&) {
   if (!session_) return;
   session_->stop_confirming();
   show_confirmation();
+}
+
+void DesktopApp::execute(const MeasureNoise&) {
+  constexpr double run_seconds = 4;
+  constexpr int rounds = 7;
+  if (!session_) return;
+  LadderRequest request = noise_request(run_seconds, device(), workspace_.hardware);
+  request.repeats = rounds;
+  execute(LaunchLadder{.request = std::move(request)});
 }
 
 void DesktopApp::show_confirmation() {

@@ -7,7 +7,9 @@
 #include <implot.h>
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "app/desktop/theme.h"
@@ -63,6 +65,32 @@ void begin_frame_of_whole_chords() {
   for (const ImGuiInputEvent& event : later) events.push_back(event);
 }
 
+// A number that changes with what would be rendered: the geometry, the clipping, the textures' pixels, and the size.
+std::uint64_t stands_for(const ImDrawData& drawn, int width, int height) {
+  static std::uint64_t textures = 0;  // counts the frames that change one
+  std::uint64_t number = 0;
+  const auto add = [&number](const void* bytes, std::size_t size) {
+    const std::uint64_t more = std::hash<std::string_view>()({static_cast<const char*>(bytes), size});
+    number = (number ^ more) * 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio: an order of equal parts counts
+  };
+  for (const ImTextureData* texture : *drawn.Textures) textures += texture->Status != ImTextureStatus_OK;
+  const ImU32 background = ImGui::GetColorU32(palette().background);
+  const std::int64_t sizes[] = {width, height, background, static_cast<std::int64_t>(textures)};
+  add(sizes, sizeof sizes);
+  for (const ImDrawList* list : drawn.CmdLists) {
+    for (const ImDrawCmd& command : list->CmdBuffer) {
+      const ImTextureID texture = command.GetTexID();
+      const unsigned counts[] = {command.VtxOffset, command.IdxOffset, command.ElemCount};
+      add(&command.ClipRect, sizeof command.ClipRect);
+      add(&texture, sizeof texture);
+      add(counts, sizeof counts);
+    }
+    add(list->VtxBuffer.Data, list->VtxBuffer.size_in_bytes());
+    add(list->IdxBuffer.Data, list->IdxBuffer.size_in_bytes());
+  }
+  return number;
+}
+
 template <class Function>
 Function gl(const char* name) {
   return reinterpret_cast<Function>(glfwGetProcAddress(name));
@@ -102,6 +130,9 @@ Window::Window(Kind kind, const std::string& title, int width, int height) : off
   io.ConfigDockingAlwaysTabBar = false;
   io.IniFilename = nullptr;  // the app stores the layout itself
   glfwSetWindowUserPointer(window_, this);
+  glfwSetWindowRefreshCallback(window_, [](GLFWwindow* window) {
+    static_cast<Window*>(glfwGetWindowUserPointer(window))->has_lost_pixels_ = true;
+  });
   glfwSetDropCallback(window_, [](GLFWwindow* window, int count, const char** paths) {
     auto& dropped = static_cast<Window*>(glfwGetWindowUserPointer(window))->dropped_;
     dropped.insert(dropped.end(), paths, paths + count);
@@ -151,7 +182,7 @@ std::vector<std::string> Window::take_dropped() {
   return std::exchange(dropped_, {});
 }
 
-void Window::wait_for_input(double seconds) {
+bool Window::wait_for_input(double seconds) {
   if (ImGui::GetCurrentContext()->InputEventsQueue.Size > 0) {
     glfwPollEvents();
   } else if (seconds < 0) {
@@ -159,6 +190,7 @@ void Window::wait_for_input(double seconds) {
   } else {
     glfwWaitEventsTimeout(seconds);
   }
+  return has_input();
 }
 
 bool Window::is_hovering() const {
@@ -169,13 +201,18 @@ bool Window::is_hovering() const {
 
 bool Window::poll_input() {
   glfwPollEvents();
-  return ImGui::GetCurrentContext()->InputEventsQueue.Size > 0 || !dropped_.empty();
+  return has_input();
 }
+
+bool Window::has_input() const {
+  return ImGui::GetCurrentContext()->InputEventsQueue.Size > 0 || !dropped_.empty() || has_lost_pixels_;
+}
+
 void Window::wake() {
   glfwPostEmptyEvent();
 }
 
-void Window::frame(const std::function<void()>& draw) {
+bool Window::frame(const std::function<void()>& draw) {
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
   begin_frame_of_whole_chords();
@@ -184,12 +221,15 @@ void Window::frame(const std::function<void()>& draw) {
   int width = 0;
   int height = 0;
   glfwGetFramebufferSize(window_, &width, &height);
+  const std::uint64_t drawn = stands_for(*ImGui::GetDrawData(), width, height);
+  if (drawn == std::exchange(shown_, drawn) && !std::exchange(has_lost_pixels_, false)) return false;
   const ImVec4 background = palette().background;
   gl<void (*)(GLint, GLint, GLsizei, GLsizei)>("glViewport")(0, 0, width, height);
   gl<void (*)(GLfloat, GLfloat, GLfloat, GLfloat)>("glClearColor")(background.x, background.y, background.z, 1);
   gl<void (*)(GLbitfield)>("glClear")(GL_COLOR_BUFFER_BIT);
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
   glfwSwapBuffers(window_);
+  return true;
 }
 
 std::vector<std::uint8_t> Window::pixels(int& width, int& height) const {

@@ -32,21 +32,27 @@ class Window {
   // Files that were dropped on the window since the last call.
   std::vector<std::string> take_dropped();
 
-  // Sleeps until there is input, somebody calls wake, or `seconds` have passed (negative: no limit).
-  void wait_for_input(double seconds);
+  // Sleeps until there is input, somebody calls wake, or `seconds` have passed (negative: no limit). Whether there was
+  // input.
+  bool wait_for_input(double seconds);
   bool is_hovering() const;  // the mouse rests on an item whose tooltip needs frames to appear
   bool poll_input();         // doesn't sleep; whether there was input, or ImGui still holds some for later frames
   static void wake();        // any thread
 
-  // One frame: ImGui's NewFrame, `draw`, render, swap.
-  void frame(const std::function<void()>& draw);
+  // One frame: ImGui's NewFrame, `draw`, render, swap. Returns whether it was rendered: one that looks like the last
+  // one on the screen isn't, since a software renderer takes many times as long for that as `draw`.
+  bool frame(const std::function<void()>& draw);
 
   // The last frame, RGBA, rows from the top.
   std::vector<std::uint8_t> pixels(int& width, int& height) const;
 
  private:
+  bool has_input() const;
+
   GLFWwindow* window_ = nullptr;
   bool off_screen_ = false;
+  bool has_lost_pixels_ = true;  // of the last frame: the window was covered
+  std::uint64_t shown_ = 0;      // stands for what the last frame drew
   std::vector<std::string> dropped_;
 };
 

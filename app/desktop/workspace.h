@@ -274,6 +274,7 @@ class Workspace {
  private:
   RunEntry* entry(RunId id);
   RunEntry& add_entry(const Run& run);
+  void learn_spreads();        // of the runs that are over, for verdicts on single runs
   void fit_profile(RunId id);  // call when its profile or its summary has changed
   void read_new_steps(RunStore& store, RunEntry& followed);
   void count_pause(RunEntry& run, double at, double dt_ms);  // before a step is appended

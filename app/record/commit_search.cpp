@@ -65,9 +65,15 @@ void require_same_plan(const Json& there, const Json& asked, const fs::path& fol
     if (!there.contains(key) || there[key] != asked[key])
       throw UsageError(folder.string() + " holds a bisection that was begun with another \"" + key +
                        "\" in its plan.json; name another folder");
+  if (there.value("metric", Json()) != asked.value("metric", Json()))
+    throw UsageError(folder.string() + " holds a bisection that was begun with another metric; name another folder");
 }
 
 }  // namespace
+
+bool CommitSearch::takes_time() const {
+  return question_.by == FigureBy::throughput || question_.by == FigureBy::wall;
+}
 
 CommitSearch::CommitSearch(const CommitSearchRequest& request) : folder_(experiment_folder(request.folder)) {
   const auto found = read_plan(folder_, "record bisect", search_version);
@@ -106,10 +112,15 @@ Json CommitSearch::asked_plan(const CommitSearchRequest& request) {
   }
   const auto commits =
       commits_between(*repository_, commit_named(*repository_, request.good), commit_named(*repository_, request.bad));
-  return {
-      {"version", search_version},   {"repository", repository_->top().string()}, {"command", request.command},
-      {"by", to_string(request.by)}, {"first_runs", request.limits.first_runs},   {"machine", machine_fingerprint()},
-      {"commits", commits}};
+  Json plan = {{"version", search_version},
+               {"repository", repository_->top().string()},
+               {"command", request.command},
+               {"by", to_string(request.question.by)},
+               {"first_runs", request.limits.first_runs},
+               {"machine", machine_fingerprint()},
+               {"commits", commits}};
+  if (request.question.by == FigureBy::metric) plan["metric"] = to_string(request.question.metric);
+  return plan;
 }
 
 void CommitSearch::use(const Json& plan) {
@@ -122,7 +133,12 @@ void CommitSearch::use(const Json& plan) {
     if (!by || commits_.size() < 2 || command_.empty() || plan.at("first_runs").get<std::size_t>() == 0 ||
         !plan.contains("machine") || !std::all_of(commits_.begin(), commits_.end(), is_commit_hash))
       throw isnt_one;
-    by_ = *by;
+    question_.by = *by;
+    if (question_.by == FigureBy::metric) {
+      const auto metric = metric_figure_from(plan.at("metric").get<std::string>());
+      if (!metric) throw isnt_one;
+      question_.metric = *metric;
+    }
   } catch (const Json::exception&) {
     throw isnt_one;
   }
@@ -135,8 +151,9 @@ void CommitSearch::require_same(const CommitSearchRequest& request, const Json& 
                                 commit_named(*repository_, request.bad) != commits_.back()))
     throw UsageError(begun + "between other commits; name another folder");
   if (!request.command.empty() && request.command != command_) throw UsageError(begun + "with another command");
-  if (!request.good.empty() && (request.by != by_ || request.limits.first_runs != first_runs))
-    throw UsageError(begun + "with --by " + to_string(by_) + " --runs " + std::to_string(first_runs));
+  if (!request.good.empty() &&
+      (name_of(request.question) != name_of(question_) || request.limits.first_runs != first_runs))
+    throw UsageError(begun + "with --by " + name_of(question_) + " --runs " + std::to_string(first_runs));
   if (const std::string other = machine_difference(machine_fingerprint(), plan["machine"]); !other.empty())
     throw StorageError(begun + "on another machine: " + other);
 }
@@ -168,14 +185,14 @@ void CommitSearch::take(std::size_t commit, const fs::path& log, int exit_status
   if (exit_status != 0) return bisection_->cannot_measure(commit);
   LogFigure figure{wall_s, "s"};
   try {
-    if (by_ != FigureBy::wall) figure = figure_of_log(log, by_);
+    if (question_.by != FigureBy::wall) figure = figure_of_log(log, question_);
   } catch (const NoFigure& error) {
     throw StorageError(log.string() + ": " + error.what() + "; --by wall compares the commands' duration");
   }
   if (!unit_.empty() && figure.unit != unit_)
     throw StorageError(log.string() + " gives " + figure.unit + ", and earlier runs " + unit_);
   unit_ = figure.unit;
-  bisection_->add(commit, by_ == FigureBy::loss ? figure.value : std::log(figure.value));
+  bisection_->add(commit, takes_time() ? std::log(figure.value) : figure.value);
 }
 
 bool CommitSearch::go_on(const std::function<void(const std::string&)>& begins, const std::function<bool()>& stop) {
@@ -212,17 +229,17 @@ std::string CommitSearch::subject(std::size_t commit) const {
 double CommitSearch::figure(std::size_t commit) const {
   const CommitFigures& figures = bisection_->figures(commit);
   if (figures.values.empty()) return missing;
-  return by_ == FigureBy::loss ? figures.mean() : std::exp(figures.mean());
+  return takes_time() ? std::exp(figures.mean()) : figures.mean();
 }
 
 double CommitSearch::change(std::size_t before, std::size_t after) const {
   const double difference = bisection_->difference(before, after);
-  return by_ == FigureBy::loss ? difference : std::exp(difference);
+  return takes_time() ? std::exp(difference) : difference;
 }
 
 Interval CommitSearch::change_ci95(std::size_t before, std::size_t after) const {
   Interval interval = bisection_->difference_ci95(before, after);
-  if (by_ == FigureBy::loss || !interval.known()) return interval;
+  if (!takes_time() || !interval.known()) return interval;
   return {std::exp(interval.low), std::exp(interval.high)};
 }
 

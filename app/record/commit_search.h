@@ -22,7 +22,7 @@ struct CommitSearchRequest {
   std::filesystem::path repository = ".";
   std::string good, bad;  // any names of commits; both empty: those of the plan that is there
   std::vector<std::string> command;
-  FigureBy by = FigureBy::throughput;
+  FigureQuestion question;
   BisectionLimits limits;  // the budget may be raised later
 };
 
@@ -37,13 +37,14 @@ class CommitSearch {
 
   const Bisection& bisection() const { return *bisection_; }
   const std::vector<std::string>& commits() const { return commits_; }  // the good one first
-  FigureBy by() const { return by_; }
+  const FigureQuestion& question() const { return question_; }
   const std::string& unit() const { return unit_; }
   std::string subject(std::size_t commit) const;
-  // The figure after the change / before it (a loss: after - before), with its 95 % interval.
+  bool takes_time() const;  // its figures are times, and changes of them factors
+  // The figure after the change / before it (a loss or metric: after - before), with its 95 % interval.
   double change(std::size_t before, std::size_t after) const;
   Interval change_ci95(std::size_t before, std::size_t after) const;
-  double figure(std::size_t commit) const;  // its mean; geometric unless it is a loss
+  double figure(std::size_t commit) const;  // its mean; geometric if it is a time
 
  private:
   Json asked_plan(const CommitSearchRequest& request);
@@ -58,7 +59,7 @@ class CommitSearch {
   std::optional<GitCheckout> repository_;
   std::vector<std::string> command_;
   std::vector<std::string> commits_;
-  FigureBy by_ = FigureBy::throughput;
+  FigureQuestion question_;
   std::string unit_;
   std::optional<Bisection> bisection_;  // once the plan is there
 };

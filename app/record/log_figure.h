@@ -1,26 +1,40 @@
-// The one figure of a run's log that commits and machines are compared by. Lower is better in each.
+// The one figure of a run's log that commits and machines are compared by.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
+#include "storage/metric_figure.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
 enum class FigureBy {
-  throughput,  // steady seconds per token, else per step
-  loss,        // the last validation loss, else the last training loss
-  wall,        // seconds from the command's start to its end
+  throughput,  // steady seconds per token, else per step; lower is better
+  loss,        // the last validation loss, else the last training loss; lower is better
+  wall,        // seconds from the command's start to its end; lower is better
+  metric,      // a value that the log names
 };
 const char* to_string(FigureBy by);
 std::optional<FigureBy> figure_by(std::string_view name);
 
+struct FigureQuestion {
+  FigureBy by = FigureBy::throughput;
+  MetricFigure metric = {};  // of `metric`
+  bool lower_is_better = true;
+
+  bool operator==(const FigureQuestion&) const = default;
+};
+
+// "throughput", or the metric: "val_bpb", "max(acc)".
+std::string name_of(const FigureQuestion& question);
+
 struct LogFigure {
   double value = missing;
-  std::string unit;  // "s/token", "s/step", "nats", "s"
+  std::string unit;  // "s/token", "s/step", "nats", "s"; a metric's own, if the log says it
 };
 
 // The log has no such figure. what() is a sentence without the file's name.
@@ -28,8 +42,8 @@ struct NoFigure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Of throughput or loss: imports the log into memory as `stepladder import` would; of several runs the last counts.
-// Throws NoFigure.
-LogFigure figure_of_log(const std::filesystem::path& log, FigureBy by);
+// Of anything but `wall`: imports the log into memory as `stepladder import` would; of several runs the last counts. A
+// metric may also be a value that is printed once, without a step: "val_bpb: 0.9979". Throws NoFigure.
+LogFigure figure_of_log(const std::filesystem::path& log, const FigureQuestion& question);
 
 }  // namespace stepladder

@@ -19,28 +19,50 @@ namespace fs = std::filesystem;
 
 constexpr int baseline_version = 1;
 constexpr std::size_t most_values = 100'000;
+constexpr double least_cost = 1e-9;  // a metric that is better by the whole of the baseline's mean
 
-std::string interval_words(const GateJudgement& judged) {
+std::string interval_words(const GateJudgement& judged, const FigureQuestion& question) {
   char text[120];
+  std::string words;
+  if (question.by == FigureBy::metric) {
+    std::snprintf(text, sizeof text, " is %.6g on average, the baseline's %.6g (%s is better): ", judged.now.mean,
+                  judged.baseline.mean, question.lower_is_better ? "lower" : "higher");
+    words = name_of(question) + text;
+  }
   std::snprintf(text, sizeof text, "the factor against the baseline is %.4f", judged.factor);
-  std::string words = text;
+  words += text;
   if (!judged.ci95.known()) return words + ", and its interval needs two runs of each that differ";
   std::snprintf(text, sizeof text, " (95 %% interval %.4f to %.4f)", judged.ci95.low, judged.ci95.high);
   return words + text;
+}
+
+// The values as positive costs, of which lower is better. A metric may have any sign and either direction, so its cost
+// is how much worse it is than the baseline's mean, as a share of that.
+std::vector<double> costs_of(const GateSample& sample, std::span<const double> values, double baseline_mean) {
+  std::vector<double> costs(values.begin(), values.end());
+  if (sample.question.by != FigureBy::metric) return costs;
+  const double worse = sample.question.lower_is_better ? 1 : -1;
+  for (double& cost : costs) cost = std::max(1 + worse * (cost - baseline_mean) / std::abs(baseline_mean), least_cost);
+  return costs;
 }
 
 // Far beyond every time and loss, so that sums of squares are finite.
 constexpr double least_figure = 1e-15, most_figure = 1e15;
 
 // A ratio of others says nothing.
-void require_figure(double value, const fs::path& file) {
+void require_figure(double value, const FigureQuestion& question, const fs::path& file) {
   if (value >= least_figure && value <= most_figure) return;
+  if (question.by == FigureBy::metric && std::abs(value) <= most_figure) return;
   char text[64];
   std::snprintf(text, sizeof text, "%g", value);
   throw StorageError(file.string() + " gives " + text + ", and record gate compares positive figures up to 1e15");
 }
 
 }  // namespace
+
+bool takes_time(const GateSample& sample) {
+  return sample.question.by == FigureBy::throughput || sample.question.by == FigureBy::wall;
+}
 
 const char* to_string(GateAnswer answer) {
   switch (answer) {
@@ -62,29 +84,30 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
   GateJudgement judged;
   judged.baseline = figures_of(baseline.values);
   judged.now = figures_of(now.values);
-  if (const std::string other = machine_difference(now.machine, baseline.machine);
-      !other.empty() && now.by != FigureBy::loss) {
+  if (const std::string other = machine_difference(now.machine, baseline.machine); !other.empty() && takes_time(now)) {
     judged.answer = GateAnswer::other_machine;
     judged.reason = "the baseline was measured on another machine: " + other;
     return judged;
   }
-  if (!(judged.baseline.mean > 0) || !(judged.now.mean > 0)) {
+  const SampleFigures before = figures_of(costs_of(baseline, baseline.values, judged.baseline.mean));
+  const SampleFigures after = figures_of(costs_of(now, now.values, judged.baseline.mean));
+  if (!(before.mean > 0) || !(after.mean > 0)) {
     judged.reason = "a figure isn't a positive number";
     return judged;
   }
-  judged.factor = judged.baseline.mean / judged.now.mean;
-  judged.ci95 = mean_ratio_interval(judged.baseline, judged.now, error);
+  judged.factor = before.mean / after.mean;
+  judged.ci95 = mean_ratio_interval(before, after, error);
   // Equal values have no spread: a loss that is the same to the last digit has not changed.
   const bool exact = judged.baseline.std == 0 && judged.now.std == 0;
   if (exact) judged.ci95 = {judged.factor, judged.factor};
-  judged.reason = interval_words(judged);
+  judged.reason = interval_words(judged, now.question);
   switch (verdict_of(judged.factor, judged.ci95, tolerance)) {
     case Verdict::faster:
     case Verdict::same:
       judged.answer = GateAnswer::passes;
       break;
     case Verdict::slower:
-      judged.answer = now.by == FigureBy::loss ? GateAnswer::worse : GateAnswer::slower;
+      judged.answer = !takes_time(now) ? GateAnswer::worse : GateAnswer::slower;
       break;
     case Verdict::cannot_tell:
       judged.answer = GateAnswer::cannot_tell;
@@ -109,7 +132,9 @@ GateJudgement judge_turns(const GateSample& base, const GateSample& now, double 
   judged.baseline = figures_of(std::span(base.values).first(n));
   judged.now = figures_of(std::span(now.values).first(n));
   std::vector<double> ratios;
-  for (std::size_t i = 0; i < n; ++i) ratios.push_back(std::log(base.values[i] / now.values[i]));
+  const std::vector<double> before = costs_of(base, std::span(base.values).first(n), judged.baseline.mean);
+  const std::vector<double> after = costs_of(now, std::span(now.values).first(n), judged.baseline.mean);
+  for (std::size_t i = 0; i < n; ++i) ratios.push_back(std::log(before[i] / after[i]));
   const SampleFigures pairs = figures_of(ratios);
   judged.factor = std::exp(pairs.mean);
   // Pairs of one ratio have no spread: runs that are the same to the last digit have not changed, others are copies.
@@ -119,26 +144,26 @@ GateJudgement judge_turns(const GateSample& base, const GateSample& now, double 
     if (judged.ci95.low >= 1 / (1 + tolerance))
       judged.answer = GateAnswer::passes;
     else if (judged.ci95.high < 1 / (1 + tolerance / 2))
-      judged.answer = now.by == FigureBy::loss ? GateAnswer::worse : GateAnswer::slower;
+      judged.answer = !takes_time(now) ? GateAnswer::worse : GateAnswer::slower;
   }
-  judged.reason = interval_words(judged);
+  judged.reason = interval_words(judged, now.question);
   return judged;
 }
 
 void add_figure(GateSample& sample, const LogFigure& figure, const fs::path& log) {
   if (!sample.unit.empty() && sample.unit != figure.unit)
     throw StorageError(log.string() + " gives " + figure.unit + ", and the others " + sample.unit);
-  require_figure(figure.value, log);
+  require_figure(figure.value, sample.question, log);
   sample.unit = figure.unit;
   sample.values.push_back(figure.value);
 }
 
-GateSample sample_of_logs(const std::vector<std::string>& paths, FigureBy by) {
-  GateSample sample{.by = by, .unit = {}, .values = {}, .machine = machine_fingerprint()};
+GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQuestion& question) {
+  GateSample sample{.question = question, .unit = {}, .values = {}, .machine = machine_fingerprint()};
   for (const std::string& path : paths)
     for (const fs::path& log : log_files(path)) {
       try {
-        add_figure(sample, figure_of_log(log, by), log);
+        add_figure(sample, figure_of_log(log, question), log);
       } catch (const NoFigure& error) {
         throw StorageError(log.string() + ": " + error.what());
       }
@@ -148,8 +173,11 @@ GateSample sample_of_logs(const std::vector<std::string>& paths, FigureBy by) {
 
 void write_gate_baseline(const fs::path& file, const GateSample& sample, const std::string& commit) {
   const fs::path whole = fs::absolute(file);
+  const bool is_metric = sample.question.by == FigureBy::metric;
   write_whole(whole, Json{{"version", baseline_version},
-                          {"by", to_string(sample.by)},
+                          {"by", to_string(sample.question.by)},
+                          {"metric", is_metric ? Json(to_string(sample.question.metric)) : Json()},
+                          {"lower_is_better", sample.question.lower_is_better},
                           {"unit", sample.unit},
                           {"values", sample.values},
                           {"machine", sample.machine},
@@ -168,13 +196,20 @@ GateSample read_gate_baseline(const fs::path& file) {
     const Json json = nests_deep(*text) ? Json() : Json::parse(*text);
     if (json.at("version") != baseline_version) throw StorageError(file.string() + " was written by a newer version");
     const auto by = figure_by(json.at("by").get<std::string>());
-    GateSample sample{.by = by.value_or(FigureBy::throughput),
+    FigureQuestion question{.by = by.value_or(FigureBy::throughput),
+                            .lower_is_better = json.value("lower_is_better", true)};
+    if (question.by == FigureBy::metric) {
+      const auto metric = metric_figure_from(json.at("metric").get<std::string>());
+      if (!metric) throw StorageError(file.string() + " isn't a baseline of record gate");
+      question.metric = *metric;
+    }
+    GateSample sample{.question = std::move(question),
                       .unit = json.at("unit").get<std::string>(),
                       .values = json.at("values").get<std::vector<double>>(),
                       .machine = json.at("machine")};
     if (!by || sample.values.empty() || sample.values.size() > most_values)
       throw StorageError(file.string() + " isn't a baseline of record gate");
-    for (const double value : sample.values) require_figure(value, file);
+    for (const double value : sample.values) require_figure(value, sample.question, file);
     return sample;
   } catch (const Json::exception&) {
     throw StorageError(file.string() + " isn't a baseline of record gate");

@@ -14,21 +14,23 @@
 
 namespace stepladder {
 
-// Figures of several runs on one machine. Lower is better.
+// Figures of several runs on one machine.
 struct GateSample {
-  FigureBy by = FigureBy::throughput;
+  FigureQuestion question;
   std::string unit;
   std::vector<double> values;
   Json machine;
 };
 
-enum class GateAnswer { passes, slower, worse, cannot_tell, other_machine };  // worse: its loss
+enum class GateAnswer { passes, slower, worse, cannot_tell, other_machine };  // worse: its loss or metric
 const char* to_string(GateAnswer answer);                                     // "other-machine"
 
 struct GateJudgement {
   GateAnswer answer = GateAnswer::cannot_tell;
   SampleFigures baseline, now;
-  double factor = missing;  // baseline's mean / mean: below 1 is slower, or a higher loss
+  // Baseline's mean / mean: below 1 is slower, or a higher loss. Of a metric: 1 / (1 + x), where its mean is worse by
+  // the share x of the baseline's.
+  double factor = missing;
   Interval ci95;
   std::string reason;  // one sentence
 };
@@ -43,6 +45,8 @@ struct GateLooks {
   std::vector<std::size_t> runs;  // ascending; of each side
 };
 
+bool takes_time(const GateSample& sample);  // rather than a loss or a metric, which other machines share
+
 // `tolerance`: a factor within 1 - tolerance and 1 + tolerance is no change. `error`: of the interval. Pure.
 GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance, double error = 0.05);
 
@@ -51,7 +55,7 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
 GateJudgement judge_turns(const GateSample& base, const GateSample& now, double tolerance, double error);
 
 // The figures of logs (folders of them, or files). Throws StorageError, which names the log that has none.
-GateSample sample_of_logs(const std::vector<std::string>& paths, FigureBy by);
+GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQuestion& question);
 
 // Adds another log's figure. Throws StorageError.
 void add_figure(GateSample& sample, const LogFigure& figure, const std::filesystem::path& log);

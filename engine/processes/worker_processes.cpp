@@ -16,6 +16,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/others_watch.h"
+
 extern char** environ;
 
 namespace stepladder {
@@ -114,7 +116,10 @@ WorkerProcesses::WorkerProcesses(const Placement& rank0, const std::string& reci
     watch();
     throw;
   }
-  watcher_ = std::jthread([this] { watch(); });
+  watcher_ = std::jthread([this] {
+    leave_run_threads("workers");
+    watch();
+  });
 }
 
 WorkerProcesses::~WorkerProcesses() {

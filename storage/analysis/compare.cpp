@@ -176,6 +176,17 @@ SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, cons
   return speedup;
 }
 
+double smallest_gain(const RunSpread& known, std::size_t runs, double noise_floor) {
+  if (!known.known() || runs == 0) return missing;
+  const double error = std::sqrt(2 * known.variance() * share_of(runs));
+  const double freedom = runs > 1 ? 2 * static_cast<double>(runs) - 2 : known.freedom;
+  // The noncentral t that exceeds the critical value in 95 % of cases (Johnson and Welch 1940).
+  const double critical_t = critical(freedom, 0.05), found = normal_quantile(0.95);
+  const double beyond =
+      critical_t * (1 - 1 / (4 * freedom)) + found * std::sqrt(1 + critical_t * critical_t / (2 * freedom));
+  return std::expm1(std::max(std::log1p(noise_floor / 2) + beyond * error, std::log1p(noise_floor) + found * error));
+}
+
 void hold_together(std::span<SpeedUp* const> family) {
   std::vector<SpeedUp*> tested;
   for (SpeedUp* each : family)

@@ -96,6 +96,20 @@ bool is_busy(const RungJudgement& rung) {
                      [](const Flag& flag) { return flag.id == FlagId::busy_machine; });
 }
 
+// From its start to its end; where they aren't known, of its steps.
+double seconds_of(const MeasuredRun& run) {
+  const double seconds = run.run->ended_at - run.run->started_at;
+  if (seconds > 0) return seconds;
+  return static_cast<double>(run.summary->steps) * run.summary->dt_ms_median / 1000;
+}
+
+double run_seconds_of(const Subject& subject) {
+  std::vector<double> seconds;
+  for (const MeasuredRun& run : subject.runs)
+    if (const double known = seconds_of(run); known > 0) seconds.push_back(known);
+  return median_of(std::move(seconds));
+}
+
 const RunSpread& wider(const RunSpread& a, const RunSpread& b) {
   return !a.known() || (b.known() && b.variance() > a.variance()) ? b : a;
 }
@@ -199,9 +213,11 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     const std::size_t place = rungs.size();
     RungJudgement& rung = rungs.emplace_back();
     rung.rung = subject.rung;
+    rung.noise_floor = options.noise_floor;
     for (const MeasuredRun& run : all_subjects[place].runs) rung.runs.push_back(run.run);
     rung.left_out = static_cast<int>(rung.runs.size() - subject.runs.size());
     take_throughput(rung, subject);
+    rung.run_seconds = run_seconds_of(subject);
     take_plausibility(rung, subject, repeats[place], hardware, places[baseline]);
     samples.push_back(with_intervals ? sample_of(subject) : Sample{});
   }
@@ -238,6 +254,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
       continue;
     }
     rung.over_baseline = gain(baseline, i);
+    rung.needed_run_seconds = rungs[baseline].run_seconds + rung.run_seconds;
     const Subject& against = subjects[subjects[i].loss_against.value_or(baseline)];
     rung.loss_against = against.rung;
     rung.loss = rung_parity(against, subjects[i], of_losses);

@@ -60,14 +60,18 @@ struct RungJudgement {
   LossParity loss;
   std::vector<Flag> flags;  // of all repeats, in the order of FlagId, each once
   Trust trust = Trust::trusted;
-  bool is_checked = false;  // no repeat ran unsynchronised, and the hardware's peak is known
-  PhysicalLimit limit;      // at tokens_per_s
+  bool is_checked = false;                   // no repeat ran unsynchronised, and the hardware's peak is known
+  PhysicalLimit limit;                       // at tokens_per_s
+  double noise_floor = default_noise_floor;  // of its verdicts
+  double run_seconds = missing;              // that one of its runs takes: the median
+  double needed_run_seconds = missing;       // one more run of each side: of this rung and of the baseline
 
   bool is_trusted() const { return trust == Trust::trusted; }
 
   // About how many more runs of each side would settle both the factor over the baseline and the loss; 0: both are
   // settled, or no number is known.
   std::int64_t needed_runs() const { return std::max(over_baseline.needed_runs, loss.needed_runs); }
+  double needed_seconds() const { return static_cast<double>(needed_runs()) * needed_run_seconds; }
 
   // The 95 % interval of a rate of this rung (tokens_per_s or steps_per_s); unknown if step_time_ci95 is.
   Interval rate_ci95(double rate) const;

@@ -47,6 +47,7 @@ void SummaryBuilder::add(const StepRecord& record, const Contention& contention)
   Others others;
   if (is_known(contention)) {
     others = {.cores = static_cast<float>(contention.other_cores),
+              .program_cores = static_cast<float>(contention.program_cores),
               .gpu_load = static_cast<float>(contention.other_gpu_load),
               .known = true,
               .disturbed = is_disturbed(contention)};
@@ -111,6 +112,7 @@ void SummaryBuilder::count_disturbed(double dt_ms, const Others& others) {
     if (!std::isnan(value)) sum = (is_missing(sum) ? 0 : sum) + value;
   };
   add(summary_.disturbance.other_cores, others.cores);
+  add(summary_.disturbance.program_cores, others.program_cores);
   add(summary_.disturbance.other_gpu_load, others.gpu_load);
 }
 
@@ -176,7 +178,8 @@ Summary SummaryBuilder::finish() {
   else
     finish_exact();
   if (summary_.disturbed_steps == 0) summary_.disturbance = {};
-  for (double* sum : {&summary_.disturbance.other_cores, &summary_.disturbance.other_gpu_load})
+  Contention& means = summary_.disturbance;
+  for (double* sum : {&means.other_cores, &means.program_cores, &means.other_gpu_load})
     if (!is_missing(*sum)) *sum /= static_cast<double>(summary_.disturbed_steps);
   if (is_missing(summary_.dt_ms_median)) return summary_;
 

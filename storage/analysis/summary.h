@@ -82,6 +82,7 @@ class SummaryBuilder {
  private:
   struct Others {  // a step's contention, in less space
     float cores = 0;
+    float program_cores = 0;
     float gpu_load = 0;
     bool known = false;
     bool disturbed = false;

@@ -8,16 +8,19 @@
 namespace stepladder {
 
 void insert_system_metrics(Database& database, const SystemMetrics& sample) {
-  Statement insert(database,
-                   "INSERT OR REPLACE INTO lanes (run_id, at, step, cpu_load, process_cores, resident_bytes, gpu_load, "
-                   "gpu_clock_mhz, gpu_power_w, gpu_temperature_c, gpu_memory_bytes, throttle_reason, other_cores, "
-                   "other_gpu_load, cores, needed_cores) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(
+      database,
+      "INSERT OR REPLACE INTO lanes (run_id, at, step, cpu_load, process_cores, resident_bytes, gpu_load, "
+      "gpu_clock_mhz, gpu_power_w, gpu_temperature_c, gpu_memory_bytes, throttle_reason, other_cores, "
+      "other_gpu_load, cores, needed_cores, program_cores) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?)");
   insert.bind(sample.run).bind(sample.at).bind(sample.step).bind(sample.cpu_load).bind(sample.process_cores);
   insert.bind(known(sample.resident_bytes)).bind(sample.gpu_load).bind(sample.gpu_clock_mhz);
   insert.bind(sample.gpu_power_w).bind(sample.gpu_temperature_c).bind(known(sample.gpu_memory_bytes));
   insert.bind(known(sample.throttle_reason));
   insert.bind(sample.contention.other_cores).bind(sample.contention.other_gpu_load);
-  insert.bind(known(sample.contention.cores)).bind(known(sample.contention.needed_cores)).run();
+  insert.bind(known(sample.contention.cores)).bind(known(sample.contention.needed_cores));
+  insert.bind(sample.contention.program_cores).run();
 }
 
 void insert_text_sample(Database& database, const TextSample& sample) {
@@ -46,10 +49,11 @@ void replace_profile(Database& database, const StepProfile& profile) {
 }
 
 std::vector<SystemMetrics> read_system_metrics(Database& database, RunId run, double after, std::int64_t most) {
-  Statement rows(database,
-                 "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
-                 "gpu_temperature_c, gpu_memory_bytes, throttle_reason, other_cores, other_gpu_load, cores, "
-                 "needed_cores FROM lanes WHERE run_id = ? AND at > ? AND at <= 9e999 ORDER BY at LIMIT ?");
+  Statement rows(
+      database,
+      "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
+      "gpu_temperature_c, gpu_memory_bytes, throttle_reason, other_cores, other_gpu_load, cores, "
+      "needed_cores, program_cores FROM lanes WHERE run_id = ? AND at > ? AND at <= 9e999 ORDER BY at LIMIT ?");
   rows.bind(run).bind(after).bind(most);
   std::vector<SystemMetrics> samples;
   while (rows.step()) {
@@ -66,6 +70,7 @@ std::vector<SystemMetrics> read_system_metrics(Database& database, RunId run, do
                        .gpu_memory_bytes = count_of(rows, 9),
                        .throttle_reason = rows.text(10),
                        .contention = {.other_cores = rows.real(11),
+                                      .program_cores = rows.real(15),
                                       .other_gpu_load = rows.real(12),
                                       .cores = static_cast<int>(rows.integer(13)),
                                       .needed_cores = static_cast<int>(rows.integer(14))}});

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "storage/importers/text.h"
 
@@ -86,6 +87,11 @@ std::optional<double> metric_in(std::string_view line, std::string_view metric) 
   if (metric == "val_bpb") {
     const auto value = number_after(line, "val_bpb:");
     return value ? value : number_after(line, "Validation bpb:");
+  }
+  if (metric != "val_loss") {
+    for (const char* const end : {":", "=", " :", " ="})
+      if (const auto value = number_after(line, std::string(metric) + end)) return value;
+    return {};
   }
   for (const std::string_view key : {"val_loss:", "val loss:", "val loss", "val_loss=", "tel:"})
     if (const auto value = number_after(line, key)) return value;

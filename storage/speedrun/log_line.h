@@ -22,7 +22,7 @@ std::optional<StepMark> step_mark(std::string_view line);
 // number there.
 std::optional<double> number_after(std::string_view line, std::string_view key);
 
-// The metric's value: `metric` is val_loss, val_bpb or core_metric.
+// The metric's value: val_loss, val_bpb and core_metric by the names that speed runs print, any other by its own.
 std::optional<double> metric_in(std::string_view line, std::string_view metric);
 
 // The clock in milliseconds: "train_time:123ms", "train_time:12.3s", "total time: 2.32m".

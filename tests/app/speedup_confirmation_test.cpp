@@ -130,7 +130,7 @@ TEST_F(SpeedupConfirmationTest, WhatStaysInTheNoiseIsRepeatedUpToTheLimit) {
   EXPECT_TRUE(answer.speedup.ci95.known());
   EXPECT_EQ(answer.repeats, 3);
   EXPECT_EQ(session_.confirmation()->estimates().size(), 3u);
-  EXPECT_TRUE(answer.reason.starts_with("Still inconclusive after 3 runs each; ")) << answer.reason;
+  EXPECT_TRUE(answer.reason.starts_with("Still inconclusive after 3 runs each. ")) << answer.reason;
   EXPECT_EQ(runs(), 6u);
 }
 
@@ -140,7 +140,7 @@ TEST_F(SpeedupConfirmationTest, WhatMoreRepeatsWouldHardlySettleIsGivenUp) {
   EXPECT_EQ(state(), State::answered);
   EXPECT_EQ(answer.speedup.verdict, Verdict::cannot_tell);
   EXPECT_EQ(answer.repeats, 3);
-  EXPECT_TRUE(answer.reason.starts_with("Still inconclusive after 3 runs each; ")) << answer.reason;
+  EXPECT_TRUE(answer.reason.starts_with("Still inconclusive after 3 runs each. ")) << answer.reason;
 }
 
 TEST_F(SpeedupConfirmationTest, AnImpossibleRungIsNeverFaster) {

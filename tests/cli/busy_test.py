@@ -13,7 +13,7 @@ import unittest
 from program import PATIENCE_S, TINY, Workplace
 
 CORES = len(os.sched_getaffinity(0))
-SENTENCE = re.compile(r"^Others used \d+\.\d of \d+ cores? during \d+ % of the steps that count \(\d+ of \d+\), "
+SENTENCE = re.compile(r"^Others used \d+\.\d of \d+ cores?(?: \(\d\.\d by this window or terminal\))? during \d+ % of the steps that count \(\d+ of \d+\), "
                       r"which left \d+\.\d for its \d+ threads?: ")
 ON_ALL_CORES = [*TINY, "--threads", CORES]
 LADDER = [*ON_ALL_CORES, "--stages", "baseline,fused-adamw"]

@@ -51,12 +51,35 @@ class Confirm(unittest.TestCase):
             self.assertLessEqual(len(repeats), answer["repeats"] + left_out if answer["trust"] == "trusted" else 4)
             self.assertEqual(sorted(r["repeat"] for r in repeats), list(range(len(repeats))))
 
+        # A metric is judged by runs with new seeds, the same on both sides.
+        status, out, err = self.place.run("confirm", rung["id"], "--metric", "loss", "--lower", "--until", "20%", "--max-repeats", 5,
+                                          "--patience", 0, "--json")
+        judged = json.loads(out)
+        self.assertEqual((status, judged["metric"], judged["verdict"]), (0, "loss", "same"), (out, err))
+        if judged["ci95"]:  # else they are the same to the last digit
+            self.assertLess(judged["ci95"][0], judged["ci95"][1])
+        self.assertAlmostEqual(judged["difference"], judged["value"] - judged["base_value"])
+        status, _, err = self.place.run("confirm", rung["id"], "--metric", "nothing", "--patience", 0)
+        self.assertEqual(status, 1)
+        self.assertIn("has no nothing", err + _)
+        self.assertEqual(self.place.run("confirm", rung["id"], "--lower")[0], 2)
+        runs = self.place.json("runs")
+
         # The runs exist, so the same question is answered without further ones, and any repeat may be named.
         status, out, err = self.place.run("confirm", runs[-1]["id"] if runs[-1]["stage"] == rung["stage"] else rung["id"],
                                           "--against", base["id"], "--max-repeats", max(2, answer["repeats"]))
         self.assertEqual(status, expected[answer["verdict"]], err)
         self.assertIn("95 % interval", out)
         self.assertEqual(len(self.place.json("runs")), len(runs))
+
+        # A difference of 50 % can be told from these runs alone, whatever the machine does.
+        status, out, err = self.place.run("confirm", rung["id"], "--until", "50%", "--patience", 0)
+        self.assertIn(status, (0, 10, 11), err)
+        self.assertNotIn("would tell 1", out)
+        for difference in ("0", "0%", "-1%", "much", "70%"):
+            status, out, err = self.place.run("confirm", rung["id"], f"--until={difference}")
+            self.assertEqual((status, out), (2, ""), err)
+            self.assertIn("--until", err)
 
     def test_an_impossible_rung_is_not_confirmed(self):
         base, rung = self.ladder()

@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -219,6 +220,56 @@ class Search(unittest.TestCase):
             self.assertEqual(status, code, err)
             self.assertIn(said, err)
         self.assertEqual(gate("main", *train, more=("--baseline", "x"))[0], 2)
+
+    def test_a_metric_that_is_printed_once_is_judged(self):
+        prints = "import random, sys; print('---'); print(f'{sys.argv[1]}:   {float(sys.argv[2]) + random.gauss(0, 1e-4):.6f}')"
+
+        def gate(name, base, now, *more):
+            side = lambda value: f"{sys.executable} -c \"{prints}\" {name} {value}"
+            status, out, err = self.place.run("record", "gate", "--against", side(base), "--metric", name, *more, "--json", "--",
+                                              sys.executable, "-c", prints, name, now)
+            return status, json.loads(out or "{}"), err
+        for name, base, now, more, code, answer in (
+                ("val_bpb", 0.98, 0.98, ("--lower",), 0, "passes"), ("val_bpb", 0.98, 0.95, ("--lower",), 0, "passes"),
+                ("val_bpb", 0.98, 1.02, ("--lower",), 10, "worse"), ("acc", 0.7, 0.6, (), 10, "worse"), ("acc", 0.6, 0.7, (), 0, "passes"),
+                ("score", -5, -6, (), 10, "worse")):
+            status, judged, err = gate(name, base, now, *more)
+            self.assertEqual((status, judged.get("answer"), judged.get("metric")), (code, answer, name), err)
+            self.assertAlmostEqual(judged["baseline_mean"], base, 3)
+            self.assertLess(judged["ci95"][0], judged["ci95"][1])
+        status, _, err = gate("val_bpb", 0.98, 0.98, "--lower", "--by", "loss")
+        self.assertEqual(status, 2, err)
+        status, _, err = self.place.run("record", "gate", "--against", "echo acc: 1", "--metric", "acc", "--", "echo", "loss: 3")
+        self.assertEqual(status, 1)
+        self.assertIn("has no acc", err)
+        self.assertEqual(self.place.run("record", "gate", "--against", "x y", "--lower", "--", "true")[0], 2)
+
+        # The same in a baseline's file, which keeps the question.
+        baseline = self.place.path / "metric.json"
+        command = f"{sys.executable} -c \"{prints}\" acc"
+        self.assertEqual(self.place.run("record", "gate", "--write", baseline, "--metric", "acc", "--command", f"{command} 0.7")[0], 0)
+        self.assertEqual(self.place.run("record", "gate", "--baseline", baseline, "--command", f"{command} 0.6")[0], 10)
+        self.assertEqual(self.place.run("record", "gate", "--baseline", baseline, "--command", f"{command} 0.8")[0], 0)
+        status, _, err = self.place.run("record", "gate", "--baseline", baseline, "--by", "loss", "--command", "true")
+        self.assertEqual(status, 2)
+        self.assertIn("--metric acc", err)
+
+    def test_bisect_finds_the_commit_that_moved_a_metric(self):
+        self.git("init", "-q", "-b", "main")
+        (self.repository / "train.py").write_text("import random\nbias = float(open('bias').read())\n"
+                                                  "print(f'val_bpb: {bias + random.gauss(0, 1e-4):.6f}')\n")
+        for i in range(6):
+            (self.repository / "bias").write_text("-0.97" if i < 4 else "-0.99")
+            (self.repository / "notes").write_text(f"commit {i}\n")
+            self.git("add", "-A")
+            self.git("commit", "-q", "-m", f"Commit {i}")
+        commits = self.git("rev-list", "--reverse", "HEAD").split()
+        status, out, err = self.place.run("record", "bisect", "--folder", self.place.path / "search", "--repository", self.repository,
+                                          "--metric", "val_bpb", "--lower", "--json", commits[0], "main", "--", sys.executable, "train.py")
+        answer = json.loads(out or "{}")
+        self.assertEqual((status, answer.get("verdict"), answer.get("metric")), (0, "found", "val_bpb"), err)
+        self.assertEqual(answer["found"]["commit"], commits[4])
+        self.assertAlmostEqual(answer["found"]["change"], -0.02, 2)
 
     def gate_refuses(self, baseline, written, judge):
         for values, said in (([0.0], "gives 0"), ([-1.0, 0.1], "gives -1"), ([0.1, 1e308], "gives 1e+308"), ([1e-300], "gives 1e-300"),

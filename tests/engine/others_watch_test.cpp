@@ -45,7 +45,7 @@ Summary measured_beside(double others) {
   constexpr int needed = 2;
   Series series;
   std::vector<SystemMetrics> samples;
-  CpuReading before{.busy_ticks = busy_ticks(1000, 100), .steady_s = 50, .own_s = 3};
+  CpuReading before{.busy_ticks = busy_ticks(1000, 100), .steady_s = 50, .run_s = 3};
   double user_ticks = 1000;  // a core
   for (int look = 1; look <= 120; ++look) {
     // The scheduler shares the cores: the run gets what others leave.
@@ -53,7 +53,7 @@ Summary measured_beside(double others) {
     user_ticks += 0.5 * ticks_a_second * (own + others) / needed;
     const CpuReading now{.busy_ticks = busy_ticks(std::llround(user_ticks), 100),
                          .steady_s = before.steady_s + 0.5,
-                         .own_s = before.own_s + 0.5 * own};
+                         .run_s = before.run_s + 0.5 * own};
     SystemMetrics sample{.at = 1000 + 0.5 * look};
     sample.contention = use_of_others(before, now, 2, ticks_a_second);
     sample.contention.needed_cores = needed;
@@ -91,14 +91,14 @@ TEST(OthersWatch, ABusyMachineIsFlagged) {
 }
 
 TEST(OthersWatch, WhatItCannotTellIsUnknown) {
-  const CpuReading before{.busy_ticks = 100, .steady_s = 1, .own_s = 1};
-  EXPECT_FALSE(is_known(use_of_others(before, {.busy_ticks = 105, .steady_s = 1.05, .own_s = 1.02}, 2, 100)))
+  const CpuReading before{.busy_ticks = 100, .steady_s = 1, .run_s = 1};
+  EXPECT_FALSE(is_known(use_of_others(before, {.busy_ticks = 105, .steady_s = 1.05, .run_s = 1.02}, 2, 100)))
       << "too soon";
-  EXPECT_TRUE(is_missing(use_of_others(before, {.busy_ticks = 200, .steady_s = 2, .own_s = 1.5}, 0, 100).other_cores))
+  EXPECT_TRUE(is_missing(use_of_others(before, {.busy_ticks = 200, .steady_s = 2, .run_s = 1.5}, 0, 100).other_cores))
       << "a container's limit";
-  EXPECT_TRUE(is_missing(use_of_others({}, {.busy_ticks = 0, .steady_s = 2, .own_s = 1.5}, 2, 100).other_cores))
+  EXPECT_TRUE(is_missing(use_of_others({}, {.busy_ticks = 0, .steady_s = 2, .run_s = 1.5}, 2, 100).other_cores))
       << "a sandbox without busy times";
-  EXPECT_EQ(use_of_others(before, {.busy_ticks = 140, .steady_s = 2, .own_s = 1.5}, 2, 100).other_cores, 0)
+  EXPECT_EQ(use_of_others(before, {.busy_ticks = 140, .steady_s = 2, .run_s = 1.5}, 2, 100).other_cores, 0)
       << "never below none";
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -55,23 +56,56 @@ TEST(Quiet, OnAverageOverItsLooks) {
 }
 
 TEST(OthersWatch, OthersAreThoseThatAreNotTheRun) {
-  OthersWatch watch;
+  OthersWatch watch(OthersWatch::Run::whole_process);
   std::this_thread::sleep_for(200ms);
   if (is_missing(watch.look().other_cores)) GTEST_SKIP() << "a control group limits the CPU time here";
   // Both look at the same time, so whatever else the machine does is the same for both.
   const Burner burner;
-  OthersWatch apart, together({burner.pid()});
+  OthersWatch apart(OthersWatch::Run::whole_process), together(OthersWatch::Run::whole_process, {burner.pid()});
   std::this_thread::sleep_for(1s);
   const Contention with = apart.look(), without = together.look();
   EXPECT_GT(with.cores, 0);
   EXPECT_GT(with.other_cores, without.other_cores + 0.1);
-  EXPECT_GT(together.process_cores(), 0.1);
-  EXPECT_LT(apart.process_cores(), together.process_cores());
+  EXPECT_GT(together.run_cores(), 0.1);
+  EXPECT_LT(apart.run_cores(), together.run_cores());
   EXPECT_LE(with.other_cores, with.cores);
 }
 
+// Two threads of this process are busy: one trains, with a thread that it makes, and one draws.
+TEST(OthersWatch, OfItsOwnProcessOnlyTheRunsThreadsAreTheRun) {
+  std::atomic<bool> over = false;
+  const auto burn = [&over] {
+    while (!over) continue;
+  };
+  std::atomic<int> begun = 0;
+  std::jthread trains([&] {
+    become_run_thread();
+    std::jthread helps([&] {
+      ++begun;
+      burn();
+    });
+    ++begun;
+    burn();
+  });
+  std::jthread draws([&] {
+    ++begun;
+    burn();
+  });
+  while (begun < 3) std::this_thread::yield();
+  OthersWatch run(OthersWatch::Run::run_threads), process(OthersWatch::Run::whole_process);
+  std::this_thread::sleep_for(1s);
+  const Contention with_window = run.look(), without = process.look();
+  over = true;
+  EXPECT_GT(run.run_cores(), 0.1);
+  EXPECT_GT(process.run_cores(), run.run_cores() + 0.1) << "the thread that draws isn't the run's";
+  if (is_missing(with_window.other_cores)) GTEST_SKIP() << "a control group limits the CPU time here";
+  EXPECT_GT(with_window.program_cores, 0.1);
+  EXPECT_GE(with_window.other_cores, with_window.program_cores);
+  EXPECT_LT(without.program_cores, 0.05);
+}
+
 TEST(OthersWatch, TooShortATimeSaysNothing) {
-  OthersWatch watch;
+  OthersWatch watch(OthersWatch::Run::whole_process);
   EXPECT_TRUE(is_missing(watch.look().other_cores));
 }
 
@@ -94,7 +128,7 @@ TEST(WaitUntilQuiet, GivesUpAfterItsPatienceAndSaysSo) {
 }
 
 TEST(WaitUntilQuiet, AStopEndsIt) {
-  OthersWatch watch;
+  OthersWatch watch(OthersWatch::Run::whole_process);
   if (watch.look().cores == 0) GTEST_SKIP() << "a control group limits the CPU time here";
   std::vector<Burner> burners(2 * std::thread::hardware_concurrency());
   RunControl control;

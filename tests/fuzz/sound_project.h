@@ -55,20 +55,21 @@ inline std::vector<RunEvent> sound_events(RunId run, double dt_ms, std::int64_t 
         .at = 1.7e9,
         .values = {{"val/acc", 0.01 * static_cast<double>(step)}, {"expert load", step == 7 ? INFINITY : 3.0}}});
     if (step % 8 == 0)
-      events.push_back(
-          SystemMetrics{.run = run,
-                        .step = step,
-                        .at = 1.7e9 + static_cast<double>(step),
-                        .cpu_load = 0.5,
-                        .process_cores = 2,
-                        .resident_bytes = 1 << 30,
-                        .gpu_load = 0.9,
-                        .gpu_clock_mhz = 1900,
-                        .gpu_power_w = 500,
-                        .gpu_temperature_c = 60,
-                        .gpu_memory_bytes = 1 << 30,
-                        .throttle_reason = "power",
-                        .contention = {.other_cores = 1, .other_gpu_load = 0.1, .cores = 8, .needed_cores = 2}});
+      events.push_back(SystemMetrics{
+          .run = run,
+          .step = step,
+          .at = 1.7e9 + static_cast<double>(step),
+          .cpu_load = 0.5,
+          .process_cores = 2,
+          .resident_bytes = 1 << 30,
+          .gpu_load = 0.9,
+          .gpu_clock_mhz = 1900,
+          .gpu_power_w = 500,
+          .gpu_temperature_c = 60,
+          .gpu_memory_bytes = 1 << 30,
+          .throttle_reason = "power",
+          .contention = {
+              .other_cores = 1, .program_cores = 0.5, .other_gpu_load = 0.1, .cores = 8, .needed_cores = 2}});
   }
   events.push_back(sound_step(run, 3, 4.5, dt_ms));  // written again
   events.push_back(sound_step(run, 4, std::numeric_limits<double>::quiet_NaN(), dt_ms));

@@ -127,6 +127,29 @@ TEST(Workspace, ALiveRunGrowsAndEnds) {
   EXPECT_EQ(entry->summary.steps, 20);
 }
 
+// The window takes little from a training on the same processors.
+TEST(DesktopApp, WhileARunTrainsItDrawsSeldom) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "ladder", .source = "launched", .created_at = 1});
+  stepladder::Run run = run_of(ladder, 0, RunStatus::queued);
+  run.started_at = run.ended_at = missing;
+  const RunId id = store.create_run(run);
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"live"}});
+  for (int i = 0; i < 5; ++i) imgui.frame(app);
+  EXPECT_TRUE(std::isinf(app.seconds_to_next_frame(0.02))) << "nothing trains";
+  app.workspace().add_runs(store, {id});
+  app.workspace().ingest(RunStarted{.run = id, .at = 100, .tokens_per_step = 768});
+  EXPECT_DOUBLE_EQ(app.seconds_to_next_frame(0.002), 0.25) << "a fast renderer";
+  EXPECT_DOUBLE_EQ(app.seconds_to_next_frame(0.02), 0.64);
+  EXPECT_DOUBLE_EQ(app.seconds_to_next_frame(0.2), 1);
+  app.show("ladder");
+  for (int i = 0; i < 5; ++i) imgui.frame(app);
+  EXPECT_GE(app.seconds_to_next_frame(0.02), 0.64);
+  app.workspace().ingest(RunEnded{.run = id, .at = 111, .status = RunStatus::finished});
+  EXPECT_TRUE(imgui.frames_until(app, [&] { return std::isinf(app.seconds_to_next_frame(0.02)); }));
+}
+
 TEST(Workspace, TheTimeLeftFollowsAPaceThatChangesAndSaysHowUnsureItIs) {
   Workspace workspace;
   RunStore store = RunStore::in_memory();

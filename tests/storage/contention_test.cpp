@@ -47,6 +47,8 @@ TEST(Contention, WhatIsNotKnownDisturbsNobody) {
 TEST(Contention, SaysItsArithmetic) {
   EXPECT_EQ(contention_text(on_cpu(1.31)), "others used 1.3 of 2 cores, which left 0.7 for its 2 threads");
   EXPECT_EQ(contention_text(on_cpu(1, 1, 1)), "others used 1.0 of 1 core, which left 0.0 for its 1 thread");
+  EXPECT_EQ(contention_text({.other_cores = 1.31, .program_cores = 0.4, .cores = 2, .needed_cores = 2}),
+            "others used 1.3 of 2 cores (0.4 by this window or terminal), which left 0.7 for its 2 threads");
   EXPECT_EQ(contention_text({.other_gpu_load = 0.45}), "others used 45 % of its GPU");
 }
 

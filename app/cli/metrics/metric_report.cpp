@@ -7,10 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "app/cli/report.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/figures/tables.h"
 #include "app/format.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -131,6 +133,24 @@ void write_wide(RunStore& store, std::span<const Run> runs, const Sink& sink) {
   for (const Run& run : runs) write_wide_rows(store, run, names, sink);
 }
 
+std::string metric_verdict_text(const MetricComparison& judged) {
+  const std::string_view verdict = verdict_word(judged.verdict);
+  return verdict.empty() ? "inconclusive" : std::string(verdict);
+}
+
+// Of the run and of its rung's other finished runs.
+std::vector<double> last_values(RunStore& store, const Run& run, const std::string& name) {
+  std::vector<double> values;
+  const auto add = [&](RunId id) {
+    if (const auto found = store.metrics().find(id, name)) values.push_back(found->figures.last);
+  };
+  add(run.id);
+  if (!run.ladder) return values;
+  for (const Run& other : store.runs_of(*run.ladder))
+    if (other.rung == run.rung && other.id != run.id && other.status == RunStatus::finished) add(other.id);
+  return values;
+}
+
 }  // namespace
 
 Json metrics_json(RunStore& store, RunId run) {
@@ -157,11 +177,19 @@ std::string metrics_text(RunStore& store, RunId run) {
          (more > 0 ? "and " + grouped(more) + " more metrics; --json lists all, with their values\n" : "");
 }
 
-std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name) {
+std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name,
+                                          bool lower, double noise_floor) {
   std::vector<MetricOfRun> compared;
-  for (const Run& run : runs) compared.push_back({run, store.metrics().find(run.id, name)});
-  if (std::any_of(compared.begin(), compared.end(), [](const MetricOfRun& each) { return each.metric.has_value(); }))
+  for (const Run& run : runs) compared.push_back({run, store.metrics().find(run.id, name), {}});
+  const auto lacking =
+      std::find_if(compared.begin(), compared.end(), [](const MetricOfRun& each) { return !each.metric; });
+  if (lacking == compared.end()) {
+    const MetricRules rules{.direction = lower ? Direction::lower : direction_of(compared), .noise_floor = noise_floor};
+    const std::vector<double> base = last_values(store, runs.front(), name);
+    for (MetricOfRun& each : std::span(compared).subspan(1))
+      each.judged = judge_metric(base, last_values(store, each.run, name), rules);
     return compared;
+  }
   std::set<std::string> known;
   for (const Run& run : runs) {
     for (const MetricAndFigures& each : store.metrics().all_of_run(run.id, 1)) known.insert(each.metric.name);
@@ -176,7 +204,10 @@ std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> 
     }
     names += (names.empty() ? "" : ", ") + each;
   }
-  throw UsageError("--metric: none of these runs has '" + name + "'; they have " + (names.empty() ? "none" : names));
+  const bool any =
+      std::any_of(compared.begin(), compared.end(), [](const MetricOfRun& each) { return each.metric.has_value(); });
+  const std::string who = any ? "run " + std::to_string(lacking->run.id) + " hasn't" : "none of these runs has";
+  throw UsageError("--metric: " + who + " '" + name + "'; they have " + (names.empty() ? "none" : names));
 }
 
 Json compared_metrics_json(std::span<const MetricOfRun> compared, const std::string& name) {
@@ -189,6 +220,11 @@ Json compared_metrics_json(std::span<const MetricOfRun> compared, const std::str
       row["factor"] = number(delta.last_factor);
       row["best_delta"] = number(delta.best);
       row["best_factor"] = number(delta.best_factor);
+      row["difference"] = number(each.judged.difference);
+      row["ci95"] = interval_json(each.judged.ci95);
+      row["verdict"] = to_string(each.judged.verdict);
+      row["repeats"] = each.judged.runs;
+      row["needed_runs"] = count_or_null(each.judged.needed_runs);
     }
     runs.push_back(std::move(row));
   }
@@ -203,16 +239,17 @@ Json compared_metrics_json(std::span<const MetricOfRun> compared, const std::str
 
 std::string compared_metrics_text(std::span<const MetricOfRun> compared) {
   std::vector<std::vector<std::string>> rows = {
-      {"run", "name", "values", "last", "vs baseline", "factor", "min", "max", "median"}};
+      {"run", "name", "values", "last", "vs baseline", "factor", "verdict", "min", "max", "median"}};
   for (const MetricOfRun& each : compared) {
     const MetricFigures figures = each.metric ? each.metric->figures : MetricFigures{};
     const bool is_base = &each == &compared.front();
     const MetricDelta delta = delta_of(compared, each);
     rows.push_back({std::to_string(each.run.id), each.run.name, grouped(figures.count), value_text(figures.last),
                     is_base ? "baseline" : signed_text(delta.last), is_base ? "-" : factor_text(delta.last_factor),
-                    value_text(figures.lowest), value_text(figures.highest), value_text(figures.median)});
+                    is_base ? "-" : metric_verdict_text(each.judged), value_text(figures.lowest),
+                    value_text(figures.highest), value_text(figures.median)});
   }
-  return table(rows, {true, false, true, true, true, true, true, true, true});
+  return table(rows, {true, false, true, true, true, true, false, true, true, true});
 }
 
 void write_metrics_csv(RunStore& store, std::span<const Run> runs, MetricRows rows, const Sink& sink) {

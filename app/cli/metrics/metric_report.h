@@ -8,6 +8,7 @@
 
 #include "app/figures/sink.h"
 #include "app/run_json.h"
+#include "storage/analysis/metrics/metric_comparison.h"
 #include "storage/database/run_store.h"
 
 namespace stepladder {
@@ -22,9 +23,12 @@ std::string metrics_text(RunStore& store, RunId run);
 struct MetricOfRun {
   Run run;
   std::optional<MetricAndFigures> metric;  // unset if the run has none of this name
+  MetricComparison judged;                 // its last values and those of its rung's other finished runs, likewise
 };
-// Throws UsageError if no run has it, with the names that they have.
-std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name);
+// `lower`: lower values are better; else it is as the metric says. Throws UsageError for a run that hasn't the metric,
+// with the names that they have.
+std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name,
+                                          bool lower, double noise_floor);
 Json compared_metrics_json(std::span<const MetricOfRun> compared, const std::string& name);
 std::string compared_metrics_text(std::span<const MetricOfRun> compared);
 

@@ -1,4 +1,4 @@
-// `stepladder record bisect`: the commit that changed throughput or loss.
+// `stepladder record bisect`: the commit that changed throughput, loss or a metric.
 #include <iostream>
 #include <memory>
 
@@ -13,7 +13,8 @@ namespace {
 
 struct BisectOptions {
   CommitSearchRequest request;
-  std::string folder, repository = ".", by = "throughput";
+  std::string folder, repository = ".";
+  FigureOptions figure;
   std::int64_t runs = 3, budget = 100;
 };
 
@@ -36,7 +37,8 @@ Json bisect_json(const CommitSearch& search, const BisectOptions& options) {
              {"subject", search.subject(*commit)},
              {"change", number(search.change(*commit - 1, *commit))},
              {"ci95", interval_json(search.change_ci95(*commit - 1, *commit))}};
-  return {{"by", to_string(search.by())},
+  return {{"by", to_string(search.question().by)},
+          {"metric", search.question().by == FigureBy::metric ? Json(name_of(search.question())) : Json()},
           {"unit", text_or_null(search.unit())},
           {"commits", search.commits().size()},
           {"runs", bisection.runs()},
@@ -52,10 +54,10 @@ Json bisect_json(const CommitSearch& search, const BisectOptions& options) {
 std::string change_text(const CommitSearch& search, std::size_t commit) {
   const double change = search.change(commit - 1, commit);
   const Interval ci95 = search.change_ci95(commit - 1, commit);
-  const bool loss = search.by() == FigureBy::loss;
-  const char* const format = loss ? "%+.5f" : "%.4f";
-  std::string text = loss ? "The loss changes by " : "It takes ";
-  text += figure_text(change, format) + (loss ? "" : " times as long");
+  const bool time = search.takes_time();
+  const char* const format = time ? "%.4f" : "%+.5f";
+  std::string text = time ? "It takes " : "The " + name_of(search.question()) + " changes by ";
+  text += figure_text(change, format) + (time ? " times as long" : "");
   if (ci95.known())
     text += " (95 % interval " + figure_text(ci95.low, format) + " to " + figure_text(ci95.high, format) + ")";
   return text;
@@ -85,7 +87,7 @@ int run_bisect(BisectOptions options, const CommonOptions& common) {
   if (request.good.empty() != request.bad.empty()) throw UsageError("record bisect needs both GOOD and BAD");
   request.folder = options.folder;
   request.repository = options.repository;
-  request.by = *figure_by(options.by);
+  request.question = asked_figure(options.figure);
   request.limits.first_runs = static_cast<std::size_t>(options.runs);
   request.limits.budget = static_cast<std::size_t>(options.budget);
   CommitSearch search(request);
@@ -110,14 +112,14 @@ int run_bisect(BisectOptions options, const CommonOptions& common) {
 
 void add_record_bisect(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   const auto options = std::make_shared<BisectOptions>();
-  CLI::App* command = add_with_json(record, common, "bisect", "Find the commit that changed throughput or loss");
+  CLI::App* command =
+      add_with_json(record, common, "bisect", "Find the commit that changed throughput, loss or a metric");
   command->add_option("good", options->request.good, "A commit before the change");
   command->add_option("bad", options->request.bad, "A commit after it");
   command->add_option("command", options->request.command, "The command that prints a log, after --");
   command->add_option("--folder", options->folder, "Folder for the plan, the clone and the logs")->required();
   command->add_option("--repository", options->repository, "Checkout whose commits are measured");
-  command->add_option("--by", options->by, "throughput, loss or wall")
-      ->check(CLI::IsMember({"throughput", "loss", "wall"}));
+  add_figure_options(*command, options->figure);
   command->add_option("--runs", options->runs, "Runs of a commit before it is judged")->transform(positive_count());
   command->add_option("--budget", options->budget, "Most runs in all")->transform(positive_count());
   command->callback(

@@ -38,6 +38,22 @@ int exit_status_of(RecordVerdict verdict) {
   return exit_failed;
 }
 
+void add_figure_options(CLI::App& command, FigureOptions& options) {
+  CLI::Option* by = command.add_option("--by", options.by, "throughput, loss or wall (default throughput)")
+                        ->check(CLI::IsMember({"throughput", "loss", "wall"}));
+  CLI::Option* metric =
+      command
+          .add_option("--metric", options.metric,
+                      "Any name that the log has in place of that: val_bpb, min(val/loss); higher is better")
+          ->excludes(by);
+  command.add_flag("--lower", options.lower, "Lower values of the metric are better")->needs(metric);
+}
+
+FigureQuestion asked_figure(const FigureOptions& options) {
+  if (options.metric.empty()) return {.by = options.by.empty() ? FigureBy::throughput : *figure_by(options.by)};
+  return {.by = FigureBy::metric, .metric = metric_named(options.metric), .lower_is_better = options.lower};
+}
+
 std::optional<RecordRule> asked_rule(const std::string& name) {
   if (name.empty()) return {};
   try {
@@ -47,8 +63,10 @@ std::optional<RecordRule> asked_rule(const std::string& name) {
   }
 }
 
-LogQuestion question_of(const std::optional<RecordRule>& rule) {
-  if (!rule) return {};
+LogQuestion question_of(const std::optional<RecordRule>& rule, const std::string& metric) {
+  if (!rule) return metric.empty() ? LogQuestion{} : LogQuestion{.metric = metric, .final_line = {}};
+  if (!metric.empty() && metric != rule->metric)
+    throw UsageError("--metric: the rule judges " + rule->metric + ", not " + metric);
   return {rule->metric, rule->final_line, !is_missing(rule->time_limit_s)};
 }
 
@@ -61,6 +79,9 @@ CLI::Option* add_claim_options(CLI::App& command, ClaimRequest& request) {
       command.add_option("pool", request.pool, "Folder of logs, logs, runs, rung:LADDER/STAGE or filter:EXPRESSION");
   command.add_option("--baseline", request.baseline, "The same of the record so far");
   command.add_option("--rule", request.rule, "Rule, such as modded-nanogpt-1");
+  CLI::Option* metric = command.add_option("--metric", request.metric,
+                                           "What the logs call the loss (by default the rule's, or val_loss)");
+  command.add_flag("--lower", request.lower, "Lower values of the metric are better")->needs(metric);
   command.add_option("--plan", request.options.plan, "Number of runs that was fixed beforehand")
       ->transform(positive_count());
   command.add_option("--power", request.options.power, "Probability of passing that the needed number is for")
@@ -71,7 +92,7 @@ CLI::Option* add_claim_options(CLI::App& command, ClaimRequest& request) {
 
 AskedClaim asked_claim(const ClaimRequest& request, const CommonOptions& common) {
   AskedClaim asked{.rule = asked_rule(request.rule)};
-  const LogQuestion question = question_of(asked.rule);
+  const LogQuestion question = question_of(asked.rule, request.metric);
   asked.pool = asked_pool(request.pool, question, common);
   if (!request.baseline.empty()) asked.baseline = asked_pool(request.baseline, question, common);
   asked.claim = judge_record(asked.pool, asked.baseline_pool(), asked.rule, request.options);

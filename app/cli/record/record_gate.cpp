@@ -29,7 +29,7 @@ struct GateOptions {
   std::vector<std::string> logs;  // with `against`: the words of the command
   std::string command;            // for the shell
   std::string baseline, write, against;
-  std::string by;
+  FigureOptions figure;
   std::int64_t runs = 5;
   std::optional<std::int64_t> most_runs;
   double tolerance_percent = 100 * default_noise_floor;
@@ -65,18 +65,20 @@ void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
     throw StorageError("the command" + (side.name.empty() ? "" : " of " + side.name) + " failed with exit status " +
                        std::to_string(end->exit_status));
   try {
-    add_figure(sample, sample.by == FigureBy::wall ? LogFigure{end->wall_s, "s"} : figure_of_log(run.log, sample.by),
-               run.log);
+    const bool by_wall = sample.question.by == FigureBy::wall;
+    add_figure(sample, by_wall ? LogFigure{end->wall_s, "s"} : figure_of_log(run.log, sample.question), run.log);
   } catch (const NoFigure& error) {
-    throw StorageError("what the command prints " + std::string(error.what()) +
-                       "; --by wall compares how long it takes");
+    throw StorageError("what the command " + (side.name == "base" ? std::string("of the base ") : "") + "prints " +
+                       error.what() +
+                       (sample.question.by == FigureBy::metric ? "" : "; --by wall compares how long it takes"));
   }
 }
 
 Json gate_json(const GateJudgement& judged, const GateSample& now, const GateOptions& options) {
   return {{"answer", to_string(judged.answer)},
-          {"by", to_string(now.by)},
-          {"unit", now.unit},
+          {"by", to_string(now.question.by)},
+          {"metric", now.question.by == FigureBy::metric ? Json(name_of(now.question)) : Json()},
+          {"unit", text_or_null(now.unit)},
           {"n", judged.now.n},
           {"mean", number(judged.now.mean)},
           {"baseline_n", judged.baseline.n},
@@ -88,14 +90,14 @@ Json gate_json(const GateJudgement& judged, const GateSample& now, const GateOpt
           {"machine", now.machine}};
 }
 
-int status_of(GateAnswer answer) {
+int status_of(GateAnswer answer, FigureBy by) {
   switch (answer) {
     case GateAnswer::passes:
       return exit_done;
     case GateAnswer::slower:
       return exit_slower;
     case GateAnswer::worse:
-      return exit_loss_not_at_parity;
+      return by == FigureBy::loss ? exit_loss_not_at_parity : exit_slower;
     case GateAnswer::cannot_tell:
       return exit_cannot_tell;
     case GateAnswer::other_machine:
@@ -139,14 +141,14 @@ int answer(const GateJudgement& judged, const GateSample& now, const GateOptions
     const char* const words[] = {"Passes", "Slower", "Worse", "Inconclusive", "Other machine"};
     std::cout << words[static_cast<int>(judged.answer)] << ": " << judged.reason << "\n";
   }
-  return status_of(judged.answer);
+  return status_of(judged.answer, now.question.by);
 }
 
 int judge(const GateOptions& options, GateSample now, const fs::path& folder, const CommonOptions& common) {
   const GateSample baseline = read_gate_baseline(options.baseline);
   GateJudgement judged;
   // Another machine's baseline needs no run to be refused.
-  if (!machine_difference(now.machine, baseline.machine).empty() && now.by != FigureBy::loss) {
+  if (!machine_difference(now.machine, baseline.machine).empty() && takes_time(now)) {
     judged = judge_gate(baseline, now, 0);
   } else if (!options.logs.empty()) {
     require_unit(baseline, now, options);
@@ -203,12 +205,13 @@ GateSide base_side(const GateOptions& options, const GateSide& now, const fs::pa
 }
 
 // Both sides in turns, the first of a round by chance, until the answer is clear.
-int judge_against(const GateOptions& options, FigureBy by, const fs::path& folder, const CommonOptions& common) {
+int judge_against(const GateOptions& options, const FigureQuestion& question, const fs::path& folder,
+                  const CommonOptions& common) {
   const GateSide now_side{.name = "now",
                           .command = options.command.empty() ? options.logs : for_shell(options.command)};
   const GateSide base = base_side(options, now_side, folder);
   const GateLooks looks = looks_of(options, 40);
-  GateSample before{.by = by, .unit = {}, .values = {}, .machine = machine_fingerprint()};
+  GateSample before{.question = question, .unit = {}, .values = {}, .machine = machine_fingerprint()};
   GateSample now = before;
   GateJudgement judged;
   std::mt19937_64 random{std::random_device{}()};
@@ -235,19 +238,20 @@ int run_gate(GateOptions options, const CommonOptions& common) {
   if (options.command.empty() == options.logs.empty())
     throw UsageError(against ? "record gate --against needs the command, after --"
                              : "record gate needs either logs or --command");
-  FigureBy by = FigureBy::throughput;
-  if (!options.baseline.empty()) by = read_gate_baseline(options.baseline).by;
-  if (!options.by.empty()) {
-    const FigureBy asked = *figure_by(options.by);
-    if (!options.baseline.empty() && asked != by)
-      throw UsageError(options.baseline + " was written with --by " + to_string(by));
-    by = asked;
+  FigureQuestion question = asked_figure(options.figure);
+  if (!options.baseline.empty()) {
+    const FigureQuestion written = read_gate_baseline(options.baseline).question;
+    if (options.figure.given() && question != written)
+      throw UsageError(options.baseline + " was written with " +
+                       (written.by == FigureBy::metric ? "--metric " : "--by ") + name_of(written) +
+                       (written.by == FigureBy::metric && written.lower_is_better ? " --lower" : ""));
+    question = written;
   }
-  if (by == FigureBy::wall && !options.logs.empty() && !against) throw UsageError("--by wall needs --command");
+  if (question.by == FigureBy::wall && !options.logs.empty() && !against) throw UsageError("--by wall needs --command");
   const ScratchFolder folder("stepladder-gate");
   try {
-    if (against) return judge_against(options, by, folder.path(), common);
-    GateSample sample = sample_of_logs(options.logs, by);
+    if (against) return judge_against(options, question, folder.path(), common);
+    GateSample sample = sample_of_logs(options.logs, question);
     return options.write.empty() ? judge(options, std::move(sample), folder.path(), common)
                                  : write_baseline(options, std::move(sample), folder.path(), common);
   } catch (const Stopped&) {
@@ -267,8 +271,7 @@ void add_record_gate(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   command->add_option("--against", options->against,
                       "Commit, folder or command to run in turns with the command, in place of a baseline");
   command->add_option("--write", options->write, "File to write the baseline to");
-  command->add_option("--by", options->by, "throughput, loss or wall")
-      ->check(CLI::IsMember({"throughput", "loss", "wall"}));
+  add_figure_options(*command, options->figure);
   command->add_option("--runs", options->runs, "Runs of the command")->transform(positive_count());
   command->add_option("--max-runs", options->most_runs, "Most runs while it is inconclusive")
       ->transform(positive_count());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/cli/subcommand.h"
+#include "app/record/log_figure.h"
 #include "storage/speedrun/record_claim.h"
 
 namespace stepladder {
@@ -23,9 +24,21 @@ void add_record_bisect(CLI::App& record, CommonOptions& common, Chosen& chosen);
 void add_record_gate(CLI::App& record, CommonOptions& common, Chosen& chosen);    // record_gate.cpp
 void add_record_export(CLI::App& record, CommonOptions& common, Chosen& chosen);  // record_export.cpp
 
+// The figure that commits are compared by: --by, --metric and --lower.
+struct FigureOptions {
+  std::string by, metric;
+  bool lower = false;
+
+  bool given() const { return !by.empty() || !metric.empty(); }
+};
+void add_figure_options(CLI::App& command, FigureOptions& options);
+FigureQuestion asked_figure(const FigureOptions& options);  // throws UsageError
+
 // The rule that --rule names; none if it is empty. Throws UsageError, RuleError.
 std::optional<RecordRule> asked_rule(const std::string& name);
-LogQuestion question_of(const std::optional<RecordRule>& rule);
+// `metric`: what the logs' evaluations are called; empty: the rule's, else val_loss. Throws UsageError if the rule's
+// differs.
+LogQuestion question_of(const std::optional<RecordRule>& rule, const std::string& metric = {});
 RecordPool asked_pool(const std::vector<std::string>& names, const LogQuestion& question, const CommonOptions& common);
 
 // What `record` and `record export` are asked alike, and the answer.
@@ -33,6 +46,8 @@ struct ClaimRequest {
   std::vector<std::string> pool;
   std::vector<std::string> baseline;
   std::string rule;
+  std::string metric;
+  bool lower = false;  // is better: accepted, since a record's metric is a loss unless a rule says otherwise
   ClaimOptions options;
 };
 struct AskedClaim {

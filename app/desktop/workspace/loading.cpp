@@ -14,7 +14,6 @@ void Workspace::load(RunStore& store) {
   std::vector<RunEntry> before = std::exchange(runs_, {});
   std::map<RunId, std::size_t> old = std::exchange(index_, {});
   std::vector<RunAndSummary> all = store.runs_with_summaries();
-  hardware.spreads.learn_from(all);
   for (RunAndSummary& read : all) {
     const RunId id = read.run.id;
     index_[id] = runs_.size();
@@ -41,8 +40,15 @@ void Workspace::load(RunStore& store) {
   zoomed_overviews_.clear();
   metrics_.clear();
   for (const auto& each : details_) fit_profile(each.first);
+  learn_spreads();
   ++version;
   std::erase_if(selected_runs, [this](RunId id) { return !index_.contains(id); });
+}
+
+void Workspace::learn_spreads() {
+  std::vector<std::pair<const Run*, const Summary*>> all;
+  for (const RunEntry& each : runs_) all.emplace_back(&each.run, &each.summary);
+  hardware.spreads.learn_from(all);
 }
 
 void Workspace::load_series(RunStore& store, RunId run) {

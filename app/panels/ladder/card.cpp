@@ -10,6 +10,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/speedup_confirmation.h"
 #include "app/verdict_text.h"
 
 namespace stepladder {
@@ -160,9 +161,12 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   mark("ladder.open");
   if (run.source == "launched" && model.is_over && !is_baseline && run.ladder) {
     ImGui::SameLine(0, px(8));
-    if (quiet_button("Verify gain")) commands.push_back(ConfirmSpeedup{*run.ladder, baseline, rung.judged.rung});
+    const int repeats = repeats_to_verify(rung.judged);
+    if (quiet_button("Verify gain"))
+      commands.push_back(ConfirmSpeedup{*run.ladder, baseline, rung.judged.rung, repeats});
     mark("ladder.real");
-    ImGui::SetItemTooltip("Repeats this rung and the baseline in turns until the verdict is clear, at most six times");
+    ImGui::SetItemTooltip("Repeats this rung and the baseline in turns until the verdict is clear, or each has %d runs",
+                          repeats);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/speedup_confirmation.h"
 #include "app/verdict_text.h"
 
 namespace stepladder {
@@ -207,7 +208,8 @@ void draw_menu(const LadderRung& rung, const LadderTable& table, Commands& comma
     const bool ours = rung.first.source == "launched";
     if (ImGui::MenuItem("Repeat", nullptr, false, ours)) commands.push_back(Repeat{{rung.first.id}, 1});
     if (ImGui::MenuItem("Verify gain", nullptr, false, ours && rung.judged.rung != table.baseline && rung.first.ladder))
-      commands.push_back(ConfirmSpeedup{*rung.first.ladder, table.baseline, rung.judged.rung});
+      commands.push_back(
+          ConfirmSpeedup{*rung.first.ladder, table.baseline, rung.judged.rung, repeats_to_verify(rung.judged)});
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();

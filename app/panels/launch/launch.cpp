@@ -11,6 +11,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/launch/noise_runs.h"
 #include "app/machine_load.h"
 #include "app/panels/launch/form.h"
 #include "app/panels/launch/queue.h"
@@ -77,6 +78,19 @@ std::string duration_of(const CheckedForm& checked) {
          checked.plan->first_step.basis;
 }
 
+// What the planned number of repeats can show on this machine; empty if its noise isn't known, or it is another
+// machine.
+std::string seen_with(const CheckedForm& checked, bool is_elsewhere, const Workspace& workspace) {
+  if (!workspace.device || is_elsewhere || checked.is_sweep) return "";
+  const std::string device = workspace.device->resolve(checked.request.base.device);
+  const Run run{.device = device, .hardware = workspace.device->hardware(device)};
+  const RunSpread spread = workspace.hardware.spreads.step_time(run, {});
+  const std::string text = smallest_gain_text(spread, static_cast<std::size_t>(checked.request.repeats));
+  const std::string by =
+      spread.from == SpreadFrom::project ? "by this project's repeats" : "by what is usual elsewhere";
+  return text.empty() ? "" : text + ", " + by;
+}
+
 // This machine, or one of the others; nothing if there are none.
 void draw_where(std::string& where, const Workspace& workspace) {
   if (workspace.machines.empty()) return;
@@ -92,6 +106,20 @@ void draw_where(std::string& where, const Workspace& workspace) {
   ImGui::SameLine(0, px(16));
 }
 
+// How small a gain the ladder can show, and a button that measures the noise behind it.
+void draw_noise(const std::string& noise, const Workspace& workspace, Commands& commands) {
+  if (noise.empty()) return;
+  const float button = ImGui::CalcTextSize("Measure noise").x + 2 * ImGui::GetStyle().FramePadding.x + px(12);
+  ImGui::AlignTextToFramePadding();
+  text_cut(noise, ImGui::GetContentRegionAvail().x - button, palette().quiet, fonts().regular, small_size);
+  mark("launch.noise");
+  if (workspace.running() || !workspace.waiting().empty()) return;
+  ImGui::SameLine(0, px(12));
+  if (quiet_button("Measure noise")) commands.push_back(MeasureNoise{});
+  mark("launch.measure_noise");
+  ImGui::SetItemTooltip("Trains equal runs in turns for about a minute; verdicts on this machine learn from them");
+}
+
 void draw_start(const CheckedForm& checked, std::string& where, const std::string& disturbance,
                 const Workspace& workspace, Commands& commands) {
   if (primary_button(checked.is_sweep ? "Launch sweep" : "Launch ladder", checked.problem.empty()))
@@ -105,6 +133,7 @@ void draw_start(const CheckedForm& checked, std::string& where, const std::strin
     text_quiet_wrapped(size_text(checked));
     text_quiet_wrapped(duration_of(checked));
     mark("launch.estimate");
+    draw_noise(seen_with(checked, !where.empty(), workspace), workspace, commands);
     ImGui::PushTextWrapPos(0);
     if (!disturbance.empty()) text_toned(disturbance, Tone::warning);
     ImGui::PopTextWrapPos();
@@ -145,7 +174,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
   const std::string disturbance = disturbance_of(checked, state.load, !state.form.where.empty(), workspace);
-  const float start = disturbance.empty() ? px(92) : px(128);
+  const float start = disturbance.empty() ? px(118) : px(154);
   begin_card("##rungs", ImVec2(0, room.y - queue - start - 2 * gap), true);
   draw_rungs(state.editor, state.form, checked, workspace, commands);
   end_card();

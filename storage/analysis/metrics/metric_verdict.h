@@ -1,6 +1,8 @@
 // Which values of a quantity are better, and what a value is against the baseline's. Pure.
 #pragma once
 
+#include <string_view>
+
 #include "storage/quantity.h"
 #include "storage/records.h"
 
@@ -15,6 +17,7 @@ double delta_from(double base, double value);
 double factor_from(double base, double value);
 
 enum class MetricVerdict { cannot_tell, better, worse, same };
+std::string_view to_string(MetricVerdict verdict);  // "cannot-tell"
 MetricVerdict metric_verdict(double delta, Direction direction);
 
 }  // namespace stepladder

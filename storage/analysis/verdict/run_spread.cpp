@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "storage/analysis/means/student_t.h"
 #include "storage/analysis/plausibility.h"
 #include "storage/csv.h"
 
@@ -56,6 +57,16 @@ RunSpread spread_of(std::span<const double> figures) {
   return spread.squares > 0 ? spread : RunSpread{};
 }
 
+Interval deviation_interval(const RunSpread& spread) {
+  if (!spread.known()) return {};
+  const auto end = [&](double p) {
+    const double part = 2 / (9 * spread.freedom);
+    const double root = 1 - part + normal_quantile(p) * std::sqrt(part);
+    return std::sqrt(spread.squares / (spread.freedom * std::pow(std::max(root, 0.1), 3)));
+  };
+  return {end(0.975), end(0.025)};
+}
+
 SpreadTable SpreadTable::read(const std::filesystem::path& file) {
   SpreadTable table;
   for (CsvFile csv(file, columns); csv.next();) {
@@ -69,17 +80,23 @@ SpreadTable SpreadTable::read(const std::filesystem::path& file) {
 }
 
 void SpreadTable::learn_from(std::span<const RunAndSummary> runs) {
+  std::vector<std::pair<const Run*, const Summary*>> pointers;
+  for (const RunAndSummary& each : runs) pointers.emplace_back(&each.run, &each.summary);
+  learn_from(pointers);
+}
+
+void SpreadTable::learn_from(const std::vector<std::pair<const Run*, const Summary*>>& runs) {
   projects_.clear();
-  std::map<std::pair<LadderId, int>, std::vector<const RunAndSummary*>> rungs;
-  for (const RunAndSummary& each : runs)
-    if (each.run.ladder && each.run.status == RunStatus::finished && !is_disturbed(each.summary))
-      rungs[{*each.run.ladder, each.run.rung}].push_back(&each);
+  std::map<std::pair<LadderId, int>, std::vector<std::pair<const Run*, const Summary*>>> rungs;
+  for (const auto& [run, summary] : runs)
+    if (run->ladder && run->status == RunStatus::finished && !is_disturbed(*summary))
+      rungs[{*run->ladder, run->rung}].emplace_back(run, summary);
   for (const auto& [rung, repeats] : rungs) {
+    const std::string hardware = hardware_of(*repeats.front().first);
     std::vector<double> figures;
-    for (const RunAndSummary* repeat : repeats)
-      if (hardware_of(repeat->run) == hardware_of(repeats.front()->run))
-        figures.push_back(repeat->summary.dt_ms_median);
-    RunSpread& known = projects_[hardware_of(repeats.front()->run)];
+    for (const auto& [run, summary] : repeats)
+      if (hardware_of(*run) == hardware) figures.push_back(summary->dt_ms_median);
+    RunSpread& known = projects_[hardware];
     known = pooled(known, spread_of(figures));
   }
 }

@@ -7,8 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "storage/analysis/statistics.h"
 #include "storage/analysis/summary.h"
 #include "storage/records.h"
 
@@ -34,6 +36,9 @@ RunSpread pooled(const RunSpread& known, const RunSpread& more);
 // are equal, since such runs are copies.
 RunSpread spread_of(std::span<const double> figures);
 
+// 95 % interval of the standard deviation, by chi-squared (Wilson and Hilferty 1931); unknown if nothing is known.
+Interval deviation_interval(const RunSpread& spread);
+
 class SpreadTable {
  public:
   // CSV with the columns of assets/spread.csv. Throws StorageError, with the file's name and the line.
@@ -41,6 +46,7 @@ class SpreadTable {
 
   // What the finished and undisturbed repeats of each rung show, by their hardware, in place of what was known.
   void learn_from(std::span<const RunAndSummary> runs);
+  void learn_from(const std::vector<std::pair<const Run*, const Summary*>>& runs);
 
   // Step times on this run's hardware: the project's repeats shrunk towards the table's row for its kind of device (a
   // GPU, a CPU, or a CPU that was watched and left alone). An unknown device counts as a GPU: most logs come from one.

@@ -113,7 +113,7 @@ const std::string Derived::summary_columns =
     "tokens_per_s_p75, dt_ms_p5, dt_ms_p95, dt_grain_ms, drift, spikes, spike_period, pauses, untimed_steps, "
     "nonfinite_steps, first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, "
     "disturbed_steps, "
-    "summaries.other_cores, summaries.other_gpu_load, summaries.cores, summaries.needed_cores";
+    "summaries.other_cores, summaries.program_cores, summaries.other_gpu_load, summaries.cores, summaries.needed_cores";
 
 const std::string Derived::counts_for_run =
     "status NOT IN ('queued', 'running') AND asked_warmup = coalesce(runs.warmup_steps, -1) "
@@ -153,6 +153,7 @@ Summary Derived::read(const Statement& row, int column) {
   summary.watched_steps = count_of(row, column++);
   summary.disturbed_steps = count_of(row, column++);
   summary.disturbance.other_cores = row.real(column++);
+  summary.disturbance.program_cores = row.real(column++);
   summary.disturbance.other_gpu_load = row.real(column++);
   summary.disturbance.cores = static_cast<int>(row.integer(column++));
   summary.disturbance.needed_cores = static_cast<int>(row.integer(column++));
@@ -176,9 +177,9 @@ void Derived::keep(const Run& run, const Summary& summary) {
       "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75, "
       "dt_ms_p5, dt_ms_p95, dt_grain_ms, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
       "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, "
-      "disturbed_steps, other_cores, other_gpu_load, cores, needed_cores) "
+      "disturbed_steps, other_cores, program_cores, other_gpu_load, cores, needed_cores) "
       "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
-      "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?34, ?35, ?36, ?37, ?38, ?39 "
+      "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?34, ?35, ?36, ?37, ?38, ?39, ?40 "
       "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
       "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3 "
       "AND ended_at IS ?33");
@@ -195,7 +196,8 @@ void Derived::keep(const Run& run, const Summary& summary) {
   insert.bind(summary.nonfinite_steps).bind(summary.first_nonfinite_step).bind(summary.backwards_step);
   insert.bind(summary.repeated_steps).bind(summary.first_repeated_step).bind(run.ended_at);
   insert.bind(summary.watched_steps).bind(summary.disturbed_steps);
-  insert.bind(summary.disturbance.other_cores).bind(summary.disturbance.other_gpu_load);
+  insert.bind(summary.disturbance.other_cores).bind(summary.disturbance.program_cores);
+  insert.bind(summary.disturbance.other_gpu_load);
   insert.bind(known(summary.disturbance.cores)).bind(known(summary.disturbance.needed_cores));
   insert.run();
 }

@@ -34,6 +34,8 @@ void visit_fields(Visit& visit, Event& event) {
     if (!visit.has_more()) return;
     visit(event.contention.other_cores), visit(event.contention.other_gpu_load);
     visit(event.contention.cores), visit(event.contention.needed_cores);
+    if (!visit.has_more()) return;
+    visit(event.contention.program_cores);
   } else if constexpr (std::is_same_v<T, CheckpointSaved>) {
     visit(event.step), visit(event.at), visit(event.folder), visit(event.bytes), visit(event.error);
   } else if constexpr (std::is_same_v<T, TextSample>) {

@@ -7,10 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "storage/analysis/metric_figures.h"
 #include "storage/metric_figure.h"
 #include "storage/records.h"
 
 namespace stepladder {
+
+// One of the figures; `missing` for Kind::at, which they don't hold.
+double figure_of(const MetricFigures& figures, MetricFigure::Kind kind);
 
 class FigureTable {
  public:

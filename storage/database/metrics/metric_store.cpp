@@ -82,7 +82,17 @@ MetricFigures figures_in(const Statement& row, int column) {
   return figures;
 }
 
-// But for the value of a step.
+Metric field_metric(std::string_view name) {
+  Metric metric{.name = std::string(name), .field = std::string(name)};
+  for (const Quantity field : step_quantities)
+    if (name == to_string(field)) metric.direction = better_direction(field);
+  if (name == "dt_ms") metric.unit = "ms";
+  if (name == "tokens_per_s") metric.unit = "tokens/s";
+  return metric;
+}
+
+}  // namespace
+
 double figure_of(const MetricFigures& figures, MetricFigure::Kind kind) {
   switch (kind) {
     case MetricFigure::Kind::last:
@@ -98,17 +108,6 @@ double figure_of(const MetricFigures& figures, MetricFigure::Kind kind) {
   }
   return missing;
 }
-
-Metric field_metric(std::string_view name) {
-  Metric metric{.name = std::string(name), .field = std::string(name)};
-  for (const Quantity field : step_quantities)
-    if (name == to_string(field)) metric.direction = better_direction(field);
-  if (name == "dt_ms") metric.unit = "ms";
-  if (name == "tokens_per_s") metric.unit = "tokens/s";
-  return metric;
-}
-
-}  // namespace
 
 void MetricStore::describe(RunId run, const Metric& metric) {
   put_metric(database_, run, metric);

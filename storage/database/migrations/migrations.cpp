@@ -28,7 +28,8 @@ std::span<const char* const> migrations() {
                                          without_module,
                                          experiments_on_machines,
                                          rooflines,
-                                         step_grain};
+                                         step_grain,
+                                         own_share};
   return list;
 }
 

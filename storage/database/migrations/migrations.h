@@ -13,6 +13,7 @@ extern const char summaries_with_checks[];
 extern const char curation[];
 extern const char identities[];
 extern const char ladder_uids[];
+extern const char step_grain[];
 
 // steps.cpp
 extern const char overviews[];
@@ -23,6 +24,7 @@ extern const char without_moved_steps[];
 extern const char console[];
 extern const char profiles[];
 extern const char contention[];
+extern const char own_share[];
 extern const char metrics[];
 
 // processes.cpp
@@ -36,7 +38,6 @@ extern const char traces[];
 extern const char profiler[];
 extern const char without_module[];
 extern const char rooflines[];
-extern const char step_grain[];
 
 }  // namespace migration
 

@@ -49,6 +49,12 @@ ALTER TABLE summaries ADD COLUMN cores INTEGER;
 ALTER TABLE summaries ADD COLUMN needed_cores INTEGER;
 )sql";
 
+// Of what others used, the part of the program that trained the run.
+const char own_share[] = R"sql(
+ALTER TABLE lanes ADD COLUMN program_cores REAL;
+ALTER TABLE summaries ADD COLUMN program_cores REAL;
+)sql";
+
 // Whatever else a run logs. `metric_figures` and `metric_overviews` are derived from the values.
 const char metrics[] = R"sql(
 CREATE TABLE metrics (

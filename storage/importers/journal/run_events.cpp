@@ -164,6 +164,7 @@ Json fields_of(const SystemMetrics& sample) {
   put(fields, "gpu_memory_bytes", sample.gpu_memory_bytes);
   put(fields, "throttle_reason", sample.throttle_reason);
   put(fields, "other_cores", sample.contention.other_cores);
+  put(fields, "program_cores", sample.contention.program_cores);
   put(fields, "other_gpu_load", sample.contention.other_gpu_load);
   put(fields, "cores", std::int64_t{sample.contention.cores});
   put(fields, "needed_cores", std::int64_t{sample.contention.needed_cores});
@@ -290,6 +291,7 @@ SystemMetrics machine_of(const Json& fields, RunId run) {
   sample.gpu_memory_bytes = count_in(fields, "gpu_memory_bytes");
   sample.throttle_reason = text_in(fields, "throttle_reason");
   sample.contention = {.other_cores = number_in(fields, "other_cores"),
+                       .program_cores = number_in(fields, "program_cores"),
                        .other_gpu_load = number_in(fields, "other_gpu_load"),
                        .cores = small_in(fields, "cores"),
                        .needed_cores = small_in(fields, "needed_cores")};

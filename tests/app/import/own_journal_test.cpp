@@ -74,16 +74,16 @@ std::vector<RunEvent> events(std::int64_t first = 1, std::int64_t last = 3) {
                    .parts = {.data_ms = 0.5, .forward_ms = 4, .backward_ms = 6}});
     all.push_back(MetricValues{.step = step, .at = 1003, .values = {{"expert load", 1.0 / 3}}});
   }
-  all.push_back(
-      SystemMetrics{.step = 2,
-                    .at = 1004.25,
-                    .cpu_load = 0.3,
-                    .process_cores = 1.5,
-                    .resident_bytes = 1 << 30,
-                    .gpu_load = 0.9,
-                    .gpu_memory_bytes = 77,
-                    .throttle_reason = "power",
-                    .contention = {.other_cores = 0.5, .other_gpu_load = 0.1, .cores = 8, .needed_cores = 2}});
+  all.push_back(SystemMetrics{
+      .step = 2,
+      .at = 1004.25,
+      .cpu_load = 0.3,
+      .process_cores = 1.5,
+      .resident_bytes = 1 << 30,
+      .gpu_load = 0.9,
+      .gpu_memory_bytes = 77,
+      .throttle_reason = "power",
+      .contention = {.other_cores = 0.5, .program_cores = 0.25, .other_gpu_load = 0.1, .cores = 8, .needed_cores = 2}});
   all.push_back(TextSample{.step = 2, .at = 1004, .text = "To be\n\xe2\x82"});
   all.push_back(CheckpointSaved{.step = 2, .at = 1005, .folder = "/far/step-2", .bytes = 5});
   all.push_back(StepProfile{

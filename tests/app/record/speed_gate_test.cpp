@@ -12,7 +12,30 @@ namespace stepladder {
 namespace {
 
 GateSample sample(std::vector<double> values, FigureBy by = FigureBy::throughput) {
-  return {by, "s/step", std::move(values), machine_fingerprint()};
+  return {{.by = by}, "s/step", std::move(values), machine_fingerprint()};
+}
+
+GateSample accuracies(std::vector<double> values, bool lower = false) {
+  GateSample metric = sample(std::move(values), FigureBy::metric);
+  metric.question.metric.metric = "acc";
+  metric.question.lower_is_better = lower;
+  return metric;
+}
+
+TEST(SpeedGate, a_metric_may_have_either_direction_and_any_sign) {
+  const std::vector<double> low{0.700, 0.701, 0.699}, high{0.750, 0.751, 0.749};
+  const auto turns = [](const GateSample& base, const GateSample& now) {
+    return judge_turns(base, now, 0.01, 0.05).answer;
+  };
+  EXPECT_EQ(turns(accuracies(low), accuracies(high)), GateAnswer::passes);
+  EXPECT_EQ(turns(accuracies(high), accuracies(low)), GateAnswer::worse);
+  EXPECT_EQ(turns(accuracies(low, true), accuracies(high, true)), GateAnswer::worse);
+  EXPECT_EQ(judge_gate(accuracies(high), accuracies(low), 0.01).answer, GateAnswer::worse);
+  EXPECT_EQ(judge_gate(accuracies(low), accuracies(high), 0.01).answer, GateAnswer::passes);
+  EXPECT_EQ(turns(accuracies({-5, -5.01, -4.99}), accuracies({-6, -6.01, -5.99})), GateAnswer::worse);
+  EXPECT_EQ(turns(accuracies({-5, -5.01, -4.99}), accuracies({-3, -3.01, -2.99})), GateAnswer::passes);
+  EXPECT_EQ(turns(accuracies({-5, -5.01, -4.99}), accuracies({40, 41, 42})), GateAnswer::passes);
+  EXPECT_EQ(turns(accuracies({0, 0, 0}), accuracies({1, 2, 3})), GateAnswer::cannot_tell) << "no share of nothing";
 }
 
 TEST(SpeedGate, answers_by_interval_and_tolerance) {
@@ -37,7 +60,7 @@ TEST(SpeedGate, times_of_another_machine_say_nothing) {
   const GateJudgement judged = judge_gate(baseline, sample({0.1, 0.101}), 0.01);
   EXPECT_EQ(judged.answer, GateAnswer::other_machine);
   EXPECT_NE(judged.reason.find("cores: "), std::string::npos);
-  baseline.by = FigureBy::loss;
+  baseline.question.by = FigureBy::loss;
   EXPECT_NE(judge_gate(baseline, sample({0.1, 0.101}, FigureBy::loss), 0.05).answer, GateAnswer::other_machine);
 }
 

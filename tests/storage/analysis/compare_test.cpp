@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -128,6 +129,30 @@ TEST(Verdict, one_run_a_side_has_the_spread_that_is_known) {
   const SpeedUp copies = judge_speedup(1.004, certain(100, {100, 100}), certain(99.6, {99.6, 99.6}), rules);
   EXPECT_EQ(copies.spread_from, SpreadFrom::prior) << "equal figures are copies, not repeats";
   EXPECT_LT(copies.ci95.low, 1.004);
+}
+
+// Of ladders whose true gain is the smallest one that is promised, 95 % must show it as faster.
+TEST(Verdict, the_smallest_gain_is_found_as_often_as_promised) {
+  for (const std::size_t runs : {3, 6}) {
+    const RunSpread known{.squares = 8 * 0.004 * 0.004, .freedom = 8, .from = SpreadFrom::project};
+    const double gain = smallest_gain(known, runs);
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> noise(0, 0.004);
+    int found = 0;
+    constexpr int ladders = 2000;
+    for (int i = 0; i < ladders; ++i) {
+      std::vector<double> base, run;
+      for (std::size_t k = 0; k < runs; ++k) {
+        base.push_back(100 * std::exp(noise(random)));
+        run.push_back(100 / (1 + gain) * std::exp(noise(random)));
+      }
+      const double factor = median_of(base) / median_of(run);
+      found += judge_speedup(factor, certain(100, base), certain(100, run)).verdict == Verdict::faster;
+    }
+    EXPECT_GE(found, 0.92 * ladders) << runs;
+    EXPECT_LE(found, 0.99 * ladders) << runs;
+  }
+  EXPECT_TRUE(is_missing(smallest_gain({}, 3)));
 }
 
 TEST(Verdict, rounding_widens_an_interval_whatever_the_number_of_runs) {

@@ -38,12 +38,14 @@ std::vector<RunEvent> one_of_each() {
                  .at = 9,
                  .parts = {1, 2, 3, 4, missing}},
       RunEnded{.run = 1, .at = 2, .status = RunStatus::stopped, .reason = "why", .peak_memory_bytes = 5},
-      SystemMetrics{.run = 1,
-                    .step = 2,
-                    .at = 3,
-                    .cpu_load = 0.5,
-                    .throttle_reason = "hot",
-                    .contention = {.other_cores = 1.3, .other_gpu_load = 0.4, .cores = 2, .needed_cores = 1}},
+      SystemMetrics{
+          .run = 1,
+          .step = 2,
+          .at = 3,
+          .cpu_load = 0.5,
+          .throttle_reason = "hot",
+          .contention =
+              {.other_cores = 1.3, .program_cores = 0.2, .other_gpu_load = 0.4, .cores = 2, .needed_cores = 1}},
       CheckpointSaved{.run = 1, .step = 2, .at = 3, .folder = "/f", .bytes = 4, .error = "e"},
       TextSample{.run = 1, .step = 2, .at = 3, .text = std::string("a\0b", 3)},
       ConsoleText{.run = 1, .at = 3, .text = "\x1b[31m"},
@@ -78,7 +80,8 @@ TEST(EventBytes, every_event_comes_back_as_it_was) {
   EXPECT_EQ(std::get<StepRecord>(*event_from(bytes_of(events[1]))).parts.optimizer_ms, 4);
 }
 
-constexpr std::size_t contention_bytes = 32;  // at the end of SystemMetrics; earlier versions wrote none
+// At the end of SystemMetrics; earlier versions wrote none, and then all but the last number.
+constexpr std::size_t contention_bytes = 40, program_cores_bytes = 8;
 
 TEST(EventBytes, a_sample_of_an_earlier_version_is_read_without_what_it_lacks) {
   const std::string bytes = bytes_of(one_of_each()[3]);
@@ -89,14 +92,21 @@ TEST(EventBytes, a_sample_of_an_earlier_version_is_read_without_what_it_lacks) {
   EXPECT_TRUE(is_missing(sample.contention.other_cores));
   EXPECT_EQ(sample.contention.cores, 0);
   EXPECT_EQ(std::get<SystemMetrics>(*event_from(bytes)).contention.needed_cores, 1);
+  const auto newer = event_from(bytes.substr(0, bytes.size() - program_cores_bytes));
+  ASSERT_TRUE(newer);
+  EXPECT_EQ(std::get<SystemMetrics>(*newer).contention.needed_cores, 1);
+  EXPECT_TRUE(is_missing(std::get<SystemMetrics>(*newer).contention.program_cores));
 }
 
 TEST(EventBytes, anything_else_is_refused) {
   for (const RunEvent& event : one_of_each()) {
     const std::string bytes = bytes_of(event);
-    const std::size_t earlier = std::holds_alternative<SystemMetrics>(event) ? bytes.size() - contention_bytes : 0;
-    for (std::size_t size = 0; size < bytes.size(); ++size)
-      EXPECT_EQ(event_from(bytes.substr(0, size)).has_value(), size > 0 && size == earlier);
+    const bool is_sample = std::holds_alternative<SystemMetrics>(event);
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      const std::size_t left_out = bytes.size() - size;
+      const bool is_earlier = is_sample && (left_out == contention_bytes || left_out == program_cores_bytes);
+      EXPECT_EQ(event_from(bytes.substr(0, size)).has_value(), is_earlier);
+    }
     EXPECT_FALSE(event_from(bytes + "x"));
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       std::string changed = bytes;

@@ -1,0 +1,90 @@
+// Verdicts on named metrics, by the rules of speed-ups but for differences.
+#include "storage/analysis/metrics/metric_comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ranges>
+#include <vector>
+
+#include "storage/analysis/means/mean_test.h"
+#include "storage/analysis/means/student_t.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::int64_t most_needed_runs = 1000;
+
+// The error of a difference of means.
+struct Error {
+  double variance = missing;
+  double freedom = 0;
+  double of_pair = 0;  // the variance that one run of each side brings
+};
+
+Error error_of_pairs(std::span<const double> base, std::span<const double> run, std::size_t n) {
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < n; ++i) differences.push_back(run[i] - base[i]);
+  const double std = figures_of(differences).std;
+  return {std * std / static_cast<double>(n), static_cast<double>(n) - 1, std * std};
+}
+
+// Welch (1947).
+Error error_of_sides(const SampleFigures& base, const SampleFigures& run) {
+  const double b = base.std * base.std / static_cast<double>(base.n);
+  const double r = run.std * run.std / static_cast<double>(run.n);
+  const double sum = b + r;
+  const double freedom = sum * sum / (b * b / static_cast<double>(base.n - 1) + r * r / static_cast<double>(run.n - 1));
+  return {sum, freedom, base.std * base.std + run.std * run.std};
+}
+
+MetricVerdict verdict_of(const MetricComparison& found, double floor, Direction direction) {
+  if (std::max(std::abs(found.ci95.low), std::abs(found.ci95.high)) <= floor) return MetricVerdict::same;
+  if (direction == Direction::unknown) return MetricVerdict::cannot_tell;
+  const bool higher = found.difference >= floor && found.ci95.low > floor / 2;
+  const bool lower = found.difference <= -floor && found.ci95.high < -floor / 2;
+  if (!higher && !lower) return MetricVerdict::cannot_tell;
+  return higher == (direction == Direction::higher) ? MetricVerdict::better : MetricVerdict::worse;
+}
+
+std::int64_t needed_runs(const MetricComparison& found, double of_pair, double floor, const Looks& looks) {
+  const double off = std::abs(found.difference);
+  const double distance = std::max(off >= floor ? off - floor / 2 : floor - off, floor / 2);
+  if (!(distance > 0) || !(of_pair > 0)) return 0;
+  const auto are_too_few = [&](std::int64_t n) {
+    const auto runs = static_cast<double>(n);
+    const double t = student_t_quantile(1 - looks.error_at(static_cast<std::size_t>(n)) / 2, 2 * runs - 2);
+    return t * std::sqrt(of_pair / runs) > distance;
+  };
+  const auto numbers = std::views::iota(std::int64_t{2}, most_needed_runs + 1);
+  const auto enough = std::ranges::partition_point(numbers, are_too_few);
+  return enough == numbers.end() ? 0 : std::max<std::int64_t>(*enough - static_cast<std::int64_t>(found.runs), 1);
+}
+
+}  // namespace
+
+MetricComparison judge_metric(std::span<const double> base, std::span<const double> run, const MetricRules& rules) {
+  MetricComparison found;
+  found.runs = std::min(base.size(), run.size());
+  const bool in_turns = rules.looks.most > 0;
+  const SampleFigures of_base = figures_of(in_turns ? base.first(found.runs) : base);
+  const SampleFigures of_run = figures_of(in_turns ? run.first(found.runs) : run);
+  found.base = of_base.mean;
+  found.value = of_run.mean;
+  found.difference = found.value - found.base;
+  if (found.runs < 2 || !std::isfinite(found.difference)) return found;
+  const Error error = in_turns ? error_of_pairs(base, run, found.runs) : error_of_sides(of_base, of_run);
+  const double floor = rules.noise_floor * std::abs(found.base);
+  if (!(error.variance > 0)) {
+    if (found.difference == 0) found.verdict = MetricVerdict::same;  // to the last digit
+    return found;
+  }
+  const double t = student_t_quantile(1 - rules.looks.error_at(found.runs) / 2, std::max(error.freedom, 1.0));
+  const double half = t * std::sqrt(error.variance);
+  found.ci95 = {found.difference - half, found.difference + half};
+  found.verdict = verdict_of(found, floor, rules.direction);
+  if (found.verdict == MetricVerdict::cannot_tell)
+    found.needed_runs = needed_runs(found, error.of_pair, floor, rules.looks);
+  return found;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,36 @@
+// A named figure of several runs against the baseline's: a difference of means with its interval and verdict. Values
+// may have any sign, so there is no ratio. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "storage/analysis/compare.h"
+#include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/analysis/statistics.h"
+
+namespace stepladder {
+
+struct MetricRules {
+  Direction direction = Direction::unknown;  // then nothing is better or worse
+  double noise_floor = default_noise_floor;  // a difference that counts as none, as a share of the base's mean
+  Looks looks = {};                          // with looks, the values of both sides are pairs, in their order
+};
+
+struct MetricComparison {
+  double base = missing, value = missing;  // means
+  double difference = missing;             // value - base
+  Interval ci95;                           // of the difference; unknown with fewer than two runs a side, or if all of
+                                           // a side are equal, since such runs are copies
+  MetricVerdict verdict = MetricVerdict::cannot_tell;
+  std::size_t runs = 0;          // of the side that has fewer
+  std::int64_t needed_runs = 0;  // cannot_tell: about how many more of each; 0: not known, or none
+};
+
+// better: the difference is beyond the noise floor and all of the interval beyond half of it; worse likewise; same: all
+// of the interval is within the noise floor. The interval is Welch's, or of the mean of the pairs' differences by
+// Student's t. Values that aren't finite make everything unknown.
+MetricComparison judge_metric(std::span<const double> base, std::span<const double> run, const MetricRules& rules);
+
+}  // namespace stepladder
