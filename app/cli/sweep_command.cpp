@@ -41,6 +41,20 @@ Json figure_json(const SweptFigure& figure) {
           {"left_out", figure.left_out}};
 }
 
+// The combination that was picked, and its figure corrected for that.
+Json best_json(const SweepResults& results, const SweepResultKind& kind) {
+  const int place = results.best(kind.result);
+  if (place < 0) return nullptr;
+  const PickedBest& picked = results.picked[static_cast<std::size_t>(kind.result)];
+  return {{"rung", results.rungs[static_cast<std::size_t>(place)].rung},
+          {"of", picked.of},
+          {"ties", picked.known() ? Json(picked.ties) : Json()},
+          {"mean", number(results.rungs[static_cast<std::size_t>(place)].of(kind.result).mean)},
+          {"corrected", number(picked.corrected)},
+          {"ci95", interval_json(picked.ci95)},
+          {"spread_from", text_or_null(std::string(to_string(picked.spread_from)))}};
+}
+
 // The names of the columns: seeds are repeats, not combinations.
 std::vector<std::string> names_of(const std::vector<SweptValue>& swept) {
   std::vector<std::string> names;
@@ -69,6 +83,10 @@ Json sweep_json(Json json, const std::vector<LoadedRun>& runs, const std::vector
       if (results.has(kind.result)) figures[kind.id] = figure_json(rung.of(kind.result));
     }
     json["rungs"][i]["results"] = figures;
+  }
+  json["best"] = Json::object();
+  for (const SweepResultKind& kind : sweep_result_kinds()) {
+    if (results.has(kind.result)) json["best"][kind.id] = best_json(results, kind);
   }
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Json values = Json::object();
@@ -115,14 +133,15 @@ std::string sweep_table(const std::vector<LoadedRun>& runs, const SweepResults& 
   return table(rows, std::vector<bool>(rows.front().size(), true)) + (notes.empty() ? "" : "\n" + notes);
 }
 
-SweepResults results_of(const std::vector<LoadedRun>& runs, const std::vector<SweptValue>& swept, double target_loss) {
+SweepResults results_of(const std::vector<LoadedRun>& runs, const std::vector<SweptValue>& swept, double target_loss,
+                        const SpreadTable& spreads) {
   std::vector<SweptRun> measured;
   for (const LoadedRun& run : runs) {
     measured.push_back({.run = &run.run, .summary = &run.summary});
     if (!is_missing(target_loss) && !run.is_excerpt())
       measured.back().target = reach(run.series, run.run.tokens_per_step, target_loss);
   }
-  return sweep_results(measured, names_of(swept));
+  return sweep_results(measured, names_of(swept), spreads);
 }
 
 // The recipe with these stages, which this machine must have.
@@ -137,10 +156,10 @@ Recipe with_stages(Recipe recipe, const std::vector<std::string>& stages, const 
 void print_sweep(RunStore& store, const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& planned,
                  const std::vector<SweptValue>& swept, const SweepOptions& options, const CommonOptions& common,
                  const std::filesystem::path& database) {
-  const SweepResults results = results_of(runs, swept, options.target_loss);
+  const PlausibilityContext context = load_plausibility_context(&store);
+  const SweepResults results = results_of(runs, swept, options.target_loss, context.hardware.spreads);
   if (common.json)
-    print(sweep_json(ladder_json(ladder, runs, planned, database, load_plausibility_context(&store)), runs, swept,
-                     results));
+    print(sweep_json(ladder_json(ladder, runs, planned, database, context), runs, swept, results));
   else
     std::cout << sweep_table(runs, results);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "app/figures/figure.h"
 #include "app/import/import.h"
 #include "app/launch/ladder_file.h"
+#include "app/launch/sweep_results.h"
 #include "app/session.h"
 #include "storage/analysis/overview.h"
 #include "storage/database/curation.h"
@@ -198,6 +200,13 @@ struct ConfirmSpeedup {
   int max_repeats = 6;
 };
 struct StopVerification {};
+// Trains a sweep's best combination again, against another one (verification_of_best).
+struct VerifyBest {
+  SweepResults results;
+  SweepResult result = SweepResult::loss_last;
+  std::map<int, std::string> recipes;
+  std::string ladder;
+};
 struct MeasureNoise {};  // trains equal runs in turns for about a minute
 struct ProposeLadder {   // fills the Launch view with this ladder's rungs, in sizes that fit this machine
   LadderId ladder = 0;
@@ -281,10 +290,10 @@ using Command = std::variant<
     ImportTraces, StopTraceImport, SaveView, SaveViewAs, OpenView, RenameView, DeleteView, ShowPanel, SelectLadder,
     SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate, RenameRun,
     RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification,
-    MeasureNoise, ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText, CopyPoints,
-    SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme,
-    ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing,
-    DismissMessage, AddMachine, RemoveMachine, AdoptMachine, AskMachine, RemoveTrace, RemovePasses>;
+    MeasureNoise, VerifyBest, ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText,
+    CopyPoints, SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme,
+    ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin,
+    KeepDrawing, DismissMessage, AddMachine, RemoveMachine, AdoptMachine, AskMachine, RemoveTrace, RemovePasses>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

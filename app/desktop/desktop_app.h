@@ -152,6 +152,7 @@ class DesktopApp {
   void execute(const ConfirmSpeedup& asked);
   void execute(const StopVerification&);
   void execute(const MeasureNoise&);
+  void execute(const VerifyBest& asked);
   void execute(const ProposeLadder& propose);
   void execute(const ProposeStage& propose);
   void execute(const ResumeRun& resume);

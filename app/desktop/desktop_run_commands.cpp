@@ -6,6 +6,7 @@
 #include "app/environment.h"
 #include "app/format.h"
 #include "app/launch/noise_runs.h"
+#include "app/launch/sweep.h"
 #include "app/machines/far_command.h"
 #include "app/preset_ladder.h"
 #include "app/verdict_text.h"
@@ -197,6 +198,10 @@ void DesktopApp::execute(const MeasureNoise&) {
   LadderRequest request = noise_request(run_seconds, device(), workspace_.hardware);
   request.repeats = rounds;
   execute(LaunchLadder{.request = std::move(request)});
+}
+
+void DesktopApp::execute(const VerifyBest& asked) {
+  execute(LaunchLadder{.request = verification_of_best(asked.results, asked.result, asked.recipes, asked.ladder)});
 }
 
 void DesktopApp::show_confirmation() {

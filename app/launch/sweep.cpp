@@ -1,6 +1,7 @@
 #include "app/launch/sweep.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/format.h"
 #include "engine/stage.h"
@@ -88,6 +89,36 @@ LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>
   combinations.front().stages = {all_stages().front().id};
   request.rungs = std::move(combinations);
   request.climb = Climb::alone;
+  return request;
+}
+
+LadderRequest verification_of_best(const SweepResults& results, SweepResult result,
+                                   const std::map<int, std::string>& recipes, const std::string& ladder) {
+  constexpr int fresh_runs = 5;
+  const int best = std::max(results.best(result), 0);
+  const SweptRung* other = nullptr;
+  double nearest = missing;
+  for (const SweptRung& rung : results.rungs) {
+    const double off = std::abs(rung.of(result).mean - results.rungs[static_cast<std::size_t>(best)].of(result).mean);
+    if (&rung == &results.rungs[static_cast<std::size_t>(best)] || !std::isfinite(off)) continue;
+    if (!other || off < nearest) other = &rung, nearest = off;
+    if (best != 0 && &rung == &results.rungs.front()) break;
+  }
+  if (!other) throw RecipeError("the sweep", "has no two combinations with this result");
+  const SweptRung& picked = results.rungs[static_cast<std::size_t>(best)];
+  LadderRequest request{.name = ladder + ": the best again",
+                        .notes = values_text(results, picked) + " was the best of " +
+                                 std::to_string(results.rungs.size()) + "; both with new seeds.",
+                        .base = recipe_from_json(recipes.at(other->rung)),
+                        .repeats = fresh_runs,
+                        .interleave = true};
+  PlannedRung rung;
+  for (std::size_t i = 0; i < results.names.size(); ++i)
+    rung.values.emplace_back(results.names[i], value_text(picked.values[i]));
+  request.rungs = {std::move(rung)};
+  std::uint64_t seed = 0;
+  for (const auto& each : recipes) seed = std::max(seed, recipe_from_json(each.second).seed);
+  for (int i = 1; i <= fresh_runs; ++i) request.seeds.push_back(seed + static_cast<std::uint64_t>(i));
   return request;
 }
 

@@ -2,10 +2,12 @@
 // alone, the first one is the baseline, and seeds are the repeats of each rung.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "app/launch/sweep_results.h"
 #include "app/session.h"
 
 namespace stepladder {
@@ -27,5 +29,11 @@ std::string text_of(const SweptValue& swept);  // that it reads as the same: "lr
 // repeated. Seeds alone leave the request's rungs (without any: the baseline) and are their repeats. Throws RecipeError
 // if a value is swept twice, if seeds are swept and repeated, or for more than most_swept_runs runs.
 LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>& swept);
+
+// The best combination again, in turns with the first one (the runner-up, if it is the first), both with five new
+// seeds: a ladder of its own, so that the runs that it was picked by don't count. `recipes`: JSON, by rung. Throws
+// RecipeError for a sweep without two combinations that have the result.
+LadderRequest verification_of_best(const SweepResults& results, SweepResult result,
+                                   const std::map<int, std::string>& recipes, const std::string& ladder);
 
 }  // namespace stepladder

@@ -67,6 +67,64 @@ std::vector<std::string> names_set_by(const Run& run) {
   return names;
 }
 
+// Of the finite values, in their own unit. Unknown for fewer than two, or if all are equal.
+RunSpread spread_around(double mean, std::span<const double> values) {
+  RunSpread spread{.from = SpreadFrom::repeats};
+  for (const double value : values) {
+    if (is_missing(value) || !std::isfinite(value)) continue;
+    spread.squares += (value - mean) * (value - mean);
+    ++spread.freedom;
+  }
+  --spread.freedom;
+  return spread.freedom > 0 && spread.squares > 0 ? spread : RunSpread{};
+}
+
+// A loss by seed, of one combination.
+using BySeed = std::map<std::string, double>;
+
+// Of losses of combinations that share their seeds: what is left when those of each combination and those of each seed
+// are moved to the same mean, since a lucky seed helps all of them. Unknown unless all have the same seeds, two or
+// more.
+RunSpread spread_beside_seeds(std::span<const BySeed> combinations) {
+  if (combinations.size() < 2 || combinations.front().size() < 2) return {};
+  const auto rows = static_cast<double>(combinations.size()), seeds = static_cast<double>(combinations.front().size());
+  BySeed of_seed;
+  double all = 0;
+  for (const BySeed& each : combinations) {
+    if (each.size() != combinations.front().size()) return {};
+    for (const auto& [seed, loss] : each) {
+      if (!combinations.front().contains(seed) || !std::isfinite(loss)) return {};
+      of_seed[seed] += loss / rows;
+      all += loss / rows / seeds;
+    }
+  }
+  RunSpread spread{.freedom = (rows - 1) * (seeds - 1), .from = SpreadFrom::repeats};
+  for (const BySeed& each : combinations) {
+    double mean = 0;
+    for (const auto& [seed, loss] : each) mean += loss / seeds;
+    for (const auto& [seed, loss] : each) {
+      const double off = loss - mean - of_seed[seed] + all;
+      spread.squares += off * off;
+    }
+  }
+  return spread.squares > 0 ? spread : RunSpread{};
+}
+
+// What is known of such runs' step times and losses, in the figure's own unit.
+RunSpread known_spread(std::span<const SweptRun> runs, const SweepResultKind& kind,
+                       std::span<const Candidate> candidates, const SpreadTable& spreads) {
+  if (runs.empty()) return {};
+  if (kind.is_loss) return spreads.loss(runs.front().summary->steps);
+  if (kind.result != SweepResult::tokens_per_s && kind.result != SweepResult::dt_ms_median) return {};
+  std::vector<double> means;
+  for (const Candidate& each : candidates)
+    if (each.runs > 0) means.push_back(each.mean);
+  RunSpread spread = spreads.step_time(*runs.front().run, *runs.front().summary);
+  const double middle = median_of(std::move(means));
+  spread.squares *= middle * middle;
+  return is_missing(middle) ? RunSpread{} : spread;
+}
+
 }  // namespace
 
 std::vector<std::string> swept_names(std::span<const Run* const> runs) {
@@ -137,9 +195,12 @@ nlohmann::ordered_json recipe_value(const Run& run, const std::string& name) {
   return recipe.is_object() && recipe.contains(name) ? recipe[name] : nlohmann::ordered_json();
 }
 
-SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std::string>& names) {
+SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std::string>& names,
+                           const SpreadTable& spreads) {
   SweepResults results{.names = names, .rungs = {}};
   std::map<int, std::vector<const SweptRun*>> by_rung;
+  std::array<RunSpread, sweep_result_count> repeats;
+  std::array<std::vector<BySeed>, sweep_result_count> by_seed;
   for (const SweptRun& run : runs) by_rung[run.run->rung].push_back(&run);
   for (const auto& [number, own] : by_rung) {
     SweptRung& rung = results.rungs.emplace_back();
@@ -147,13 +208,30 @@ SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std
     rung.runs = own.size();
     for (const std::string& name : names) rung.values.push_back(recipe_value(*own.front()->run, name));
     std::array<std::vector<double>, sweep_result_count> values;
+    for (std::vector<BySeed>& each : by_seed) each.emplace_back();
     for (const SweptRun* run : own) {
       if (run->run->status != RunStatus::finished) continue;
       ++rung.finished;
-      for (const SweepResultKind& kind : sweep_result_kinds())
-        values[static_cast<std::size_t>(kind.result)].push_back(value_of(*run, kind.result));
+      const std::string seed = value_text(recipe_value(*run->run, "seed"));
+      for (const SweepResultKind& kind : sweep_result_kinds()) {
+        const auto i = static_cast<std::size_t>(kind.result);
+        values[i].push_back(value_of(*run, kind.result));
+        if (kind.is_loss) by_seed[i].back()[seed] = values[i].back();
+      }
     }
-    for (std::size_t i = 0; i < values.size(); ++i) rung.figures[i] = figure_of(values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      rung.figures[i] = figure_of(values[i]);
+      repeats[i] = pooled(repeats[i], spread_around(rung.figures[i].mean, values[i]));
+    }
+  }
+  for (const SweepResultKind& kind : sweep_result_kinds()) {
+    const auto i = static_cast<std::size_t>(kind.result);
+    std::vector<Candidate> candidates;
+    for (const SweptRung& rung : results.rungs)
+      candidates.push_back({rung.figures[i].mean, static_cast<std::size_t>(rung.figures[i].runs)});
+    RunSpread spread = spread_beside_seeds(by_seed[i]);
+    if (!spread.known()) spread = repeats[i].known() ? repeats[i] : known_spread(runs, kind, candidates, spreads);
+    results.picked[i] = picked_best(candidates, kind.higher_is_better, spread);
   }
   return results;
 }
@@ -188,6 +266,17 @@ std::string values_text(const SweepResults& results, const SweptRung& rung, cons
   return text;
 }
 
+namespace {
+
+std::string picked_text(const PickedBest& picked, const SweepResultKind& kind) {
+  if (picked.ties == 0) return " Best of " + std::to_string(picked.of) + ".";
+  return " Best of " + std::to_string(picked.of) + ": it is expected to lose this lead, since " +
+         std::to_string(picked.ties) + (picked.ties == 1 ? " other" : " others") +
+         " can't be told from it; corrected for having been picked: " + kind.text(picked.corrected) + ".";
+}
+
+}  // namespace
+
 std::string best_text(const SweepResults& results, SweepResult result) {
   const SweepResultKind& kind = kind_of(result);
   const int place = results.best(result);
@@ -198,8 +287,13 @@ std::string best_text(const SweepResults& results, SweepResult result) {
   const SweptFigure& figure = best.of(result);
   std::string text = std::string(kind.higher_is_better ? "Highest" : "Lowest") + " at " + values_text(results, best) +
                      ": " + kind.text(figure.mean);
-  if (figure.runs < 2) return text + ", in one run; add seeds to see the spread between runs.";
-  text += " (" + kind.text(figure.low) + " - " + kind.text(figure.high) + ", " + runs_text(figure.runs) + ").";
+  if (figure.runs < 2)
+    text += ", in one run; add seeds to see the spread between runs.";
+  else
+    text += " (" + kind.text(figure.low) + " - " + kind.text(figure.high) + ", " + runs_text(figure.runs) + ").";
+  const PickedBest& picked = results.picked[static_cast<std::size_t>(result)];
+  if (picked.known()) return text + picked_text(picked, kind);
+  if (figure.runs < 2) return text;
   std::vector<std::string> others;
   for (const SweptRung& rung : results.rungs) {
     if (&rung != &best && !is_missing(rung.of(result).mean) && overlap(figure, rung.of(result)))

@@ -12,6 +12,7 @@
 
 #include "storage/analysis/compare.h"
 #include "storage/analysis/summary.h"
+#include "storage/analysis/verdict/picked_best.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -80,14 +81,18 @@ struct SweepResults {
   std::vector<std::string> names;  // of the columns in SweptRung::values
   std::vector<SweptRung> rungs;
 
+  std::array<PickedBest, sweep_result_count> picked;
+
   bool has(SweepResult result) const;  // whether any rung has a value of it
   // The place of the rung with the best mean; -1 without any.
   int best(SweepResult result) const;
 };
-SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std::string>& names);
+// The spread between runs is that of the combinations' repeats, else what `spreads` knows of such runs.
+SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std::string>& names,
+                           const SpreadTable& spreads);
 
-// "Lowest at lr 0.001: 3.2100 (3.1900 - 3.2300, 3 runs). The range of lr 0.0003 overlaps it." Empty for fewer than two
-// rungs with a value.
+// "Lowest at lr 0.001: 3.2100 (3.1900 - 3.2300, 3 runs). Best of 12: it is expected to lose this lead, since 4 others
+// can't be told from it; corrected for having been picked: 3.2235." Empty for fewer than two rungs with a value.
 std::string best_text(const SweepResults& results, SweepResult result);
 
 // A combination in words: "lr 0.001, batch 8"; `without` leaves out one name.

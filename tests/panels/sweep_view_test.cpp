@@ -155,6 +155,7 @@ TEST(SweepViewTest, ShowsTheCombinationsAndAChartOfEachResult) {
   EXPECT_TRUE(shows("ladder.sweep.row.3"));
   EXPECT_TRUE(shows("chart.sweep"));
   EXPECT_TRUE(shows("ladder.sweep.best"));
+  EXPECT_TRUE(shows("ladder.sweep.verify"));
   ASSERT_TRUE(imgui.click(app, "ladder.sweep.row.2"));
   imgui.frame(app);
   EXPECT_EQ(app.workspace().selected_rung, 2);

@@ -86,13 +86,18 @@ bool SweepView::follow(const Workspace& workspace, LadderId ladder, Commands& co
   version_ = workspace.version;
   std::vector<const Run*> runs;
   std::vector<SweptRun> swept;
+  recipes_.clear();
+  is_over_ = true;
+  if (const Ladder* found = workspace.ladder(ladder)) name_ = found->name;
   for (const RunEntry* entry : workspace.runs_of(ladder)) {
     runs.push_back(&entry->run);
+    recipes_.try_emplace(entry->run.rung, entry->run.recipe);
+    is_over_ = is_over_ && is_over(entry->run.status);
     swept.push_back({.run = &entry->run, .summary = &entry->summary});
     if (const auto found = reached_.find(entry->run.id); found != reached_.end()) swept.back().target = found->second;
   }
   const std::vector<std::string> names = swept_names(runs);
-  results_ = names.empty() ? SweepResults{} : sweep_results(swept, names);
+  results_ = names.empty() ? SweepResults{} : sweep_results(swept, names, workspace.hardware.spreads);
   if (std::find(names.begin(), names.end(), against_) == names.end()) against_ = names.empty() ? "" : names.front();
   return !names.empty();
 }
@@ -336,6 +341,12 @@ void SweepView::draw(const LadderModel& model, int selected, const std::vector<s
     if (is_timed(result) && rung && !rung->trusted()) best += " Its times cannot be trusted.";
     text_quiet_wrapped(best);
     mark("ladder.sweep.best");
+    if (is_over_) {
+      if (quiet_button("Verify the best")) commands.push_back(VerifyBest{results_, result, recipes_, name_});
+      mark("ladder.sweep.verify");
+      ImGui::SetItemTooltip(
+          "Trains it and another combination in turns, with five new seeds each: only the fresh runs count");
+    }
   }
   if (results_.has(result)) {
     draw_chart(result, caption, commands);

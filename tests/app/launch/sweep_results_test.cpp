@@ -37,7 +37,7 @@ class SweepResultsTest : public testing::Test {
   SweepResults results() const {
     std::vector<SweptRun> swept;
     for (std::size_t i = 0; i < runs_.size(); ++i) swept.push_back({.run = &runs_[i], .summary = &summaries_[i]});
-    return sweep_results(swept, {"lr", "batch"});
+    return sweep_results(swept, {"lr", "batch"}, {});
   }
   void add_grid() {
     int rung = 0;
@@ -111,7 +111,7 @@ TEST_F(SweepResultsTest, WordsArePlacesInTheirOrder) {
     runs_.back().recipe = to_json(recipe);
   }
   const SweptRun swept[] = {{&runs_[0], &summaries_[0]}, {&runs_[1], &summaries_[1]}};
-  const SweepLines lines = sweep_lines(sweep_results(swept, {"schedule"}), loss_last, "schedule");
+  const SweepLines lines = sweep_lines(sweep_results(swept, {"schedule"}, {}), loss_last, "schedule");
   EXPECT_EQ(lines.ticks, (std::map<double, std::string>{{0, "cosine"}, {1, "constant"}}));
   ASSERT_EQ(lines.lines.size(), 1u);
   EXPECT_EQ(lines.lines[0].label, "");
@@ -122,11 +122,53 @@ TEST_F(SweepResultsTest, TheBestIsNamedWithWhatOverlapsIt) {
   add_grid();
   const SweepResults results = this->results();
   EXPECT_EQ(results.best(loss_last), 2);
-  EXPECT_EQ(best_text(results, loss_last), "Lowest at lr 0.001, batch 4: 3.5500 (3.5000 - 3.6000, 2 runs).");
+  EXPECT_EQ(best_text(results, loss_last), "Lowest at lr 0.001, batch 4: 3.5500 (3.5000 - 3.6000, 2 runs). Best of 6.");
   EXPECT_EQ(results.best(tokens_per_s), 1);
   EXPECT_EQ(best_text(results, tokens_per_s),
             "Highest at lr 0.0001, batch 8: 800 (800 - 800, 2 runs). The ranges of 2 others overlap it.");
   EXPECT_EQ(best_text(results, val_loss_min), "");
+  for (int repeat : {0, 1}) summaries_[static_cast<std::size_t>(repeat)].loss_last = 3.51 + 0.1 * repeat;
+  const std::string near = best_text(this->results(), loss_last);
+  EXPECT_NE(near.find("Best of 6: it is expected to lose this lead, since 1 other can't be told from it; corrected"),
+            std::string::npos)
+      << near;
+}
+
+TEST_F(SweepResultsTest, ALuckySeedHelpsAllCombinations) {
+  int rung = 0;
+  for (const double lr : {1e-4, 1e-3, 1e-2}) {
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      add(rung, lr, 4,
+          3 + 0.1 * static_cast<double>(seed) + 0.02 * rung + 0.001 * static_cast<double>(seed * 7 % 3 * rung));
+      Recipe recipe = recipe_from_json(runs_.back().recipe);
+      recipe.seed = seed;
+      runs_.back().recipe = to_json(recipe);
+    }
+    ++rung;
+  }
+  EXPECT_EQ(results().picked[static_cast<std::size_t>(loss_last)].ties, 0u) << "each seed has the same order";
+  Recipe other = recipe_from_json(runs_.back().recipe);
+  other.seed = 9;
+  runs_.back().recipe = to_json(other);
+  EXPECT_EQ(results().picked[static_cast<std::size_t>(loss_last)].ties, 2u) << "the seeds differ";
+}
+
+TEST_F(SweepResultsTest, TheBestIsTrainedAgainBesideAnotherWithNewSeeds) {
+  add_grid();
+  std::map<int, std::string> recipes;
+  for (const stepladder::Run& run : runs_) recipes.try_emplace(run.rung, run.recipe);
+  const LadderRequest again = verification_of_best(results(), loss_last, recipes, "lr");
+  EXPECT_EQ(again.base.lr, 1e-4) << "the first combination";
+  EXPECT_EQ(rungs_text(again.rungs), "lr=0.001:batch=4");
+  ASSERT_EQ(again.seeds.size(), 5u);
+  EXPECT_EQ(again.repeats, 5);
+  EXPECT_GT(again.seeds.front(), Recipe().seed);
+  EXPECT_EQ(again.name, "lr: the best again");
+  summaries_[0].loss_last = summaries_[1].loss_last = 1;  // now the first one is the best
+  const LadderRequest first = verification_of_best(results(), loss_last, recipes, "lr");
+  EXPECT_EQ(first.base.lr, 1e-3) << "against the runner-up";
+  EXPECT_EQ(rungs_text(first.rungs), "lr=0.0001:batch=4");
+  EXPECT_THROW(verification_of_best(results(), val_loss_last, recipes, "lr"), RecipeError);
 }
 
 TEST_F(SweepResultsTest, ARunThatNeverReachedTheTargetIsCounted) {
@@ -134,7 +176,7 @@ TEST_F(SweepResultsTest, ARunThatNeverReachedTheTargetIsCounted) {
   add(0, 1e-3, 4, 2);
   const SweptRun swept[] = {{&runs_[0], &summaries_[0], TargetReached{}},
                             {&runs_[1], &summaries_[1], TargetReached{.step = 7, .seconds = 1.5, .tokens = 700}}};
-  const SweepResults results = sweep_results(swept, {"lr"});
+  const SweepResults results = sweep_results(swept, {"lr"}, {});
   EXPECT_EQ(results.rungs[0].of(target_seconds).mean, 1.5);
   EXPECT_EQ(results.rungs[0].of(target_steps).runs, 1);
   EXPECT_EQ(results.rungs[0].of(target_steps).left_out, 1);
