@@ -5,9 +5,18 @@
 
 #include "app/format.h"
 #include "app/launch/step_estimate.h"
-#include "storage/wording.h"
 
 namespace stepladder {
+
+namespace {
+
+// "About 7 more runs of each, 12 min, "
+std::string more_runs_text(std::int64_t runs, double seconds) {
+  return "About " + grouped(runs) + " more run" + (runs == 1 ? "" : "s") + " of each" +
+         (seconds > 0 ? ", " + rough_duration_text(seconds) + ", " : " ");
+}
+
+}  // namespace
 
 std::string ci95_text(const Interval& interval) {
   if (!interval.known()) return "-";
@@ -64,14 +73,16 @@ std::string difference_text(const std::string& name, const MetricComparison& met
 
 std::string needed_text(const RungJudgement& rung) {
   const std::int64_t runs = rung.needed_runs();
-  return runs == 0 ? "" : needed_text(runs, rung.needed_seconds(), rung.noise_floor);
+  if (runs == 0) return "";
+  return rung.over_baseline.needed_runs > 0 ? needed_text(runs, rung.needed_seconds(), rung.noise_floor)
+                                            : more_runs_text(runs, rung.needed_seconds()) + "would settle the loss.";
 }
 
 std::string needed_text(std::int64_t runs, double seconds, double noise_floor) {
-  const std::string what = "would tell " + wording::fine_percent(noise_floor) + ".";
-  if (runs == 0) return "At this noise hardly any number of runs " + what;
-  return "About " + grouped(runs) + " more run" + (runs == 1 ? "" : "s") + " of each" +
-         (seconds > 0 ? ", " + rough_duration_text(seconds) + ", " : " ") + what;
+  char what[48];
+  std::snprintf(what, sizeof what, "would tell %.3g %%.", 100 * noise_floor);
+  return runs == 0 ? "At this noise hardly any number of runs " + std::string(what)
+                   : more_runs_text(runs, seconds) + what;
 }
 
 std::string fit_text(const FittedProfile& fitted) {

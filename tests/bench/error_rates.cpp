@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "storage/analysis/compare.h"
+#include "storage/analysis/verdict/picked_best.h"
 
 namespace stepladder {
 namespace {
@@ -123,6 +124,34 @@ void ladder(const Noise& noise, int rungs, int repeats, int simulations) {
               100 * noise.between, 100.0 * wrong / simulations);
 }
 
+// A sweep of equal combinations: how far ahead the best looks, before and after the correction, and how often the
+// corrected interval holds the truth.
+void sweep(int combinations, int repeats, double noise, int simulations) {
+  double lead = 0, corrected = 0;
+  int covered = 0;
+  for (int i = 0; i < simulations; ++i) {
+    std::vector<Candidate> candidates;
+    RunSpread spread{.from = SpreadFrom::repeats};
+    for (int k = 0; k < combinations; ++k) {
+      std::vector<double> values;
+      for (int run = 0; run < repeats; ++run) values.push_back(1 + normal(noise));
+      double mean = 0;
+      for (const double value : values) mean += value / repeats;
+      for (const double value : values) spread.squares += (value - mean) * (value - mean);
+      spread.freedom += repeats - 1;
+      candidates.push_back({mean, values.size()});
+    }
+    const RunSpread known{.squares = 40 * noise * noise, .freedom = 40, .from = SpreadFrom::prior};
+    const PickedBest best = picked_best(candidates, true, repeats > 1 ? spread : known);
+    lead += (candidates[best.place].mean - 1) / simulations;
+    corrected += (best.corrected - 1) / simulations;
+    covered += best.ci95.low <= 1 && 1 <= best.ci95.high ? 1 : 0;
+  }
+  std::printf("| sweep of %2d equal combinations, %d run%s each, noise %.1f %% | %+.2f %% | %+.2f %% | %.1f |\n",
+              combinations, repeats, repeats == 1 ? "" : "s", 100 * noise, 100 * lead, 100 * corrected,
+              100.0 * covered / simulations);
+}
+
 void all(int simulations) {
   std::printf("| case | covered | faster | slower | same | runs each |\n| --- | --- | --- | --- | --- | --- |\n");
   for (const double between : {0.0005, 0.0008, 0.002, 0.0027})
@@ -148,6 +177,9 @@ void all(int simulations) {
   std::printf("\n");
   for (const int rungs : {2, 5, 10, 20})
     for (const int repeats : {1, 3}) ladder({.between = repeats == 1 ? 0.0012 : 0.01}, rungs, repeats, simulations);
+  std::printf("\n| case | the best's lead | corrected | covered |\n| --- | --- | --- | --- |\n");
+  for (const int combinations : {2, 10, 40})
+    for (const int repeats : {1, 3}) sweep(combinations, repeats, 0.01, simulations);
 }
 
 }  // namespace
