@@ -50,7 +50,11 @@ int repeats_to_verify(const RungJudgement& rung) {
 
 SpeedupConfirmation::SpeedupConfirmation(RunStore& store, SpeedupQuestion question, HardwareTable hardware,
                                          Repeat repeat)
-    : store_(store), question_(question), hardware_(std::move(hardware)), repeat_(std::move(repeat)) {
+    : store_(store),
+      question_(question),
+      looks_(static_cast<std::size_t>(question.max_repeats)),
+      hardware_(std::move(hardware)),
+      repeat_(std::move(repeat)) {
   base_.asked = store_.existing_run(question_.base);
   run_.asked = store_.existing_run(question_.run);
   if (is_same_rung(base_.asked, run_.asked))
@@ -110,8 +114,7 @@ void SpeedupConfirmation::load_finished(Side& side) {
 void SpeedupConfirmation::judge_runs() {
   const std::vector<Subject> sides{subject_of(base_.runs), subject_of(run_.runs)};
   const std::vector<RungJudgement> judged =
-      judge(sides, 0, hardware_,
-            {.noise_floor = question_.noise_floor, .looks = {static_cast<std::size_t>(question_.max_repeats)}});
+      judge(sides, 0, hardware_, {.noise_floor = question_.noise_floor, .looks = looks_});
   needed_run_seconds_ = judged[1].needed_run_seconds;
   const Gain& gain = judged[1].over_baseline;
   arithmetic_ = gain.verdict;
@@ -149,9 +152,7 @@ void SpeedupConfirmation::judge_values() {
     }
     return values;
   };
-  const MetricRules rules{.direction = question_.direction,
-                          .noise_floor = question_.noise_floor,
-                          .looks = {static_cast<std::size_t>(question_.max_repeats)}};
+  const MetricRules rules{.direction = question_.direction, .noise_floor = question_.noise_floor, .looks = looks_};
   answer_.metric = judge_metric(values_of(base_), values_of(run_), rules);
   answer_.repeats = static_cast<int>(answer_.metric.runs);
   answer_.speedup.trust = answer_.speedup.base_trust = Trust::trusted;
@@ -166,7 +167,8 @@ void SpeedupConfirmation::judge_values() {
 }
 
 void SpeedupConfirmation::decide() {
-  const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2;
+  const bool is_a_look = looks_.is_at(static_cast<std::size_t>(answer_.repeats));
+  const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2 && is_a_look;
   const bool is_trusted = answer_.speedup.worst() == Trust::trusted;
   const auto tried = static_cast<int>(std::min(base_.runs.size(), run_.runs.size()));
   const bool may_go_on = tried < question_.max_repeats;
@@ -191,7 +193,7 @@ void SpeedupConfirmation::decide() {
 // Whether even three times as many repeats as are allowed would not do, at the noise seen.
 bool SpeedupConfirmation::is_futile() const {
   const std::int64_t needed = answer_.speedup.needed_runs;
-  return answer_.repeats >= fewest_before_giving_up &&
+  return arithmetic_ == Verdict::cannot_tell && answer_.repeats >= fewest_before_giving_up &&
          (needed == 0 || answer_.repeats + needed > 3 * std::int64_t{question_.max_repeats});
 }
 

@@ -89,6 +89,7 @@ class SpeedupConfirmation {
 
   RunStore& store_;
   const SpeedupQuestion question_;
+  const Looks looks_;
   const HardwareTable hardware_;
   const Repeat repeat_;
   Side base_;

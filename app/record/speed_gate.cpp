@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 
 #include "app/format.h"
 #include "app/record/held_folder.h"
@@ -114,16 +113,6 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
       break;
   }
   return judged;
-}
-
-GateLooks::GateLooks(std::size_t first, std::size_t most) {
-  for (std::size_t n = std::max<std::size_t>(first, 2); n < most; n = (7 * n + 4) / 5) runs.push_back(n);
-  runs.push_back(std::max<std::size_t>(most, 2));
-}
-
-double GateLooks::error_at(std::size_t look) const {
-  return 0.05 * static_cast<double>(look) /
-         static_cast<double>(std::accumulate(runs.begin(), runs.end(), std::size_t{0}));
 }
 
 GateJudgement judge_turns(const GateSample& base, const GateSample& now, double tolerance, double error) {

@@ -35,16 +35,6 @@ struct GateJudgement {
   std::string reason;  // one sentence
 };
 
-// The numbers of runs after which a gate looks whether the answer is clear: `first`, each next one 1.4 times as many,
-// and `most`. Each look gets a share of the error of 5 % that grows with its number of runs, so that the interval holds
-// at all of them together (Bonferroni).
-struct GateLooks {
-  GateLooks(std::size_t first, std::size_t most);
-  double error_at(std::size_t runs) const;
-
-  std::vector<std::size_t> runs;  // ascending; of each side
-};
-
 bool takes_time(const GateSample& sample);  // rather than a loss or a metric, which other machines share
 
 // `tolerance`: a factor within 1 - tolerance and 1 + tolerance is no change. `error`: of the interval. Pure.

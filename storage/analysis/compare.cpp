@@ -61,7 +61,7 @@ RunSpread spread_of_pairs(const Sample& base, const Sample& run) {
 
 Between between_runs(const Sample& base, const Sample& run, const SpeedUpRules& rules) {
   const bool both = std::min(base.repeats.size(), run.repeats.size()) >= 2;
-  if (both && rules.looks.most > 0) {
+  if (both && !rules.looks.runs.empty()) {
     const RunSpread pairs = spread_of_pairs(base, run);
     if (pairs.known())
       return {pairs, pairs.variance(), pairs.variance() * share_of(std::min(base.averaged, run.averaged))};
@@ -119,10 +119,23 @@ std::string_view to_string(Verdict verdict) {
   return "cannot-tell";
 }
 
-double Looks::error_at(std::size_t round) const {
-  if (most < 2) return 0.05;
-  const auto n = static_cast<double>(most);
-  return 0.05 * 2 * static_cast<double>(std::clamp<std::size_t>(round, 2, most) - 1) / (n * (n - 1));
+Looks::Looks(std::size_t most, std::size_t first) {
+  constexpr std::size_t each = 5;
+  for (std::size_t n = std::max<std::size_t>(first, 2); n < most; n = n < each ? n + 1 : (7 * n + 4) / 5)
+    runs.push_back(n);
+  runs.push_back(std::max<std::size_t>(most, 2));
+}
+
+bool Looks::is_at(std::size_t number) const {
+  return runs.empty() || std::binary_search(runs.begin(), runs.end(), number) || number > runs.back();
+}
+
+double Looks::error_at(std::size_t number) const {
+  if (runs.empty()) return 0.05;
+  const auto after = std::upper_bound(runs.begin(), runs.end(), number);
+  const std::size_t look = after == runs.begin() ? runs.front() : *std::prev(after);
+  return 0.05 * static_cast<double>(look) /
+         static_cast<double>(std::accumulate(runs.begin(), runs.end(), std::size_t{0}));
 }
 
 Interval own_interval(const Sample& sample, const RunSpread& known) {

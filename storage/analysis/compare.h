@@ -60,11 +60,17 @@ struct Sample {
 // An interval whose ends differ by more than this factor is dropped, since it carries no information.
 inline constexpr double widest_interval = 1000;
 
-// Looks at the same question after each round of repeats, of which there are at most `most`: the error of 5 % is spent
-// over the looks (a Bonferroni bound with shares that grow with the number of rounds: docs/measuring.md says why).
+// Looks at one question after more and more runs of each side, of which there are at most `most`: after `first`, then
+// after each further one up to five, then after 1.4 times as many, and after `most`. Each look gets a share of the
+// error of 5 % that grows with its number of runs, so that the interval holds at all of them together (Bonferroni;
+// docs/measuring.md says why).
 struct Looks {
-  std::size_t most = 0;                      // rounds; 0: one look, with an interval of 95 %
-  double error_at(std::size_t round) const;  // the share of this look
+  Looks() = default;  // one look, with an interval of 95 %
+  Looks(std::size_t most, std::size_t first = 2);
+  bool is_at(std::size_t number) const;       // runs
+  double error_at(std::size_t number) const;  // of the last look up to that number, else of the first
+
+  std::vector<std::size_t> runs;  // ascending; of each side; empty: one look
 };
 
 struct SpeedUpRules {

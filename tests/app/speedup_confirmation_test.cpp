@@ -122,6 +122,16 @@ TEST_F(SpeedupConfirmationTest, ACleanGainIsClearAfterOneRound) {
   EXPECT_EQ(answer_to({base_, rung_}).speedup.verdict, Verdict::slower);
 }
 
+// After six runs nobody looks: a clear answer waits for the next look, and isn't given up as hopeless.
+TEST_F(SpeedupConfirmationTest, AClearAnswerBetweenTwoLooksWaitsForTheNext) {
+  measure({.rung_factor = 0.5, .between_runs = 0.001});
+  session_.repeat({base_, rung_}, 5);
+  wait_for_runs(10);
+  const SpeedupAnswer& answer = answer_to({.run = rung_, .base = base_, .max_repeats = 10});
+  EXPECT_EQ(answer.speedup.verdict, Verdict::faster) << answer.reason;
+  EXPECT_EQ(answer.repeats, 7);
+}
+
 TEST_F(SpeedupConfirmationTest, WhatStaysInTheNoiseIsRepeatedUpToTheLimit) {
   measure({.rung_factor = 0.98, .between_runs = 0.2});
   const SpeedupAnswer& answer = answer_to({.run = rung_, .base = base_, .max_repeats = 3});

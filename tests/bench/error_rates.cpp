@@ -84,6 +84,7 @@ void once(const std::string& name, const Noise& noise, int repeats, double gain,
 
 // Looks after each round until the verdict is clear, as `confirm` does.
 void until_clear(const std::string& name, const Noise& noise, std::size_t most, double gain, int simulations) {
+  const Looks looks(most);
   Tally tally;
   for (int i = 0; i < simulations; ++i) {
     Side base(100 * (1 + gain)), run(100);
@@ -92,8 +93,8 @@ void until_clear(const std::string& name, const Noise& noise, std::size_t most, 
       const int turn = 2 * static_cast<int>(round);
       base.add(noise, turn);
       run.add(noise, turn + 1);
-      if (round < 2) continue;
-      found = judged(base, run, {.known = gpu_prior, .looks = {most}});
+      if (!looks.is_at(round)) continue;
+      found = judged(base, run, {.known = gpu_prior, .looks = looks});
       if (found.verdict != Verdict::cannot_tell) break;
     }
     tally.take(found, 1 + gain, base.sample.averaged);

@@ -123,9 +123,9 @@ int write_baseline(const GateOptions& options, GateSample sample, const fs::path
   return exit_done;
 }
 
-GateLooks looks_of(const GateOptions& options, std::int64_t most) {
-  return {static_cast<std::size_t>(options.runs),
-          static_cast<std::size_t>(std::max(options.most_runs.value_or(most), options.runs))};
+Looks looks_of(const GateOptions& options, std::int64_t most) {
+  return {static_cast<std::size_t>(std::max(options.most_runs.value_or(most), options.runs)),
+          static_cast<std::size_t>(options.runs)};
 }
 
 void require_unit(const GateSample& baseline, const GateSample& now, const GateOptions& options) {
@@ -154,7 +154,7 @@ int judge(const GateOptions& options, GateSample now, const fs::path& folder, co
     require_unit(baseline, now, options);
     judged = judge_gate(baseline, now, options.tolerance_percent / 100);
   } else {
-    const GateLooks looks = looks_of(options, 20);
+    const Looks looks = looks_of(options, 20);
     for (const std::size_t runs : looks.runs) {
       while (now.values.size() < runs) measure({.command = for_shell(options.command)}, folder, now);
       require_unit(baseline, now, options);
@@ -210,7 +210,7 @@ int judge_against(const GateOptions& options, const FigureQuestion& question, co
   const GateSide now_side{.name = "now",
                           .command = options.command.empty() ? options.logs : for_shell(options.command)};
   const GateSide base = base_side(options, now_side, folder);
-  const GateLooks looks = looks_of(options, 40);
+  const Looks looks = looks_of(options, 40);
   GateSample before{.question = question, .unit = {}, .values = {}, .machine = machine_fingerprint()};
   GateSample now = before;
   GateJudgement judged;

@@ -65,7 +65,7 @@ std::int64_t needed_runs(const MetricComparison& found, double of_pair, double f
 MetricComparison judge_metric(std::span<const double> base, std::span<const double> run, const MetricRules& rules) {
   MetricComparison found;
   found.runs = std::min(base.size(), run.size());
-  const bool in_turns = rules.looks.most > 0;
+  const bool in_turns = !rules.looks.runs.empty();
   const SampleFigures of_base = figures_of(in_turns ? base.first(found.runs) : base);
   const SampleFigures of_run = figures_of(in_turns ? run.first(found.runs) : run);
   found.base = of_base.mean;

