@@ -106,16 +106,14 @@ std::int64_t range_step(std::string_view name) {
 
 std::string format_name(std::string_view format) {
   if (format == "nsight") return "Nsight Systems";
-  if (format == "proton") return "Triton's proton";
-  if (format == "llm.c") return "llm.c's table of kernels";
-  return format == "stepladder" ? "traced here" : "PyTorch's profiler";
+  if (format == "kineto") return "PyTorch's profiler";
+  return format == "stepladder" ? "traced here" : std::string(format);
 }
 
+// Earlier versions read these.
 std::string format_note(std::string_view format) {
-  if (format == "proton")
-    return "Proton keeps sums: a kernel's calls are laid end to end and equally long, and idle time isn't known.";
-  if (format == "llm.c") return "Nsight Compute ran each kernel alone, and one layer for all: idle time isn't known.";
-  return "";
+  const bool is_table = format == "proton" || format == "llm.c";
+  return is_table ? "A table of kernels, laid end to end: idle time isn't known." : "";
 }
 
 }  // namespace stepladder

@@ -96,7 +96,7 @@ class Trace {
   // The slices in the order in which attribution.h reads them: by lane, time, and the longest first.
   void sort();
 
-  std::string format;     // "kineto", "nsight", "proton", "llm.c"
+  std::string format;     // "kineto", "nsight"; of earlier versions "proton", "llm.c"
   int rank = -1;          // of the process; -1: the file doesn't say
   std::string hardware;   // the GPU's name; empty: the file doesn't say
   std::string precision;  // of most products, as hardware.h names it; empty: the file doesn't say

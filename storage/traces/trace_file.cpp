@@ -3,7 +3,6 @@
 #include <string>
 #include <system_error>
 
-#include "storage/traces/kernel_tables.h"
 #include "storage/traces/kineto.h"
 #include "storage/traces/nsight.h"
 #include "storage/traces/trace_bytes.h"
@@ -21,13 +20,10 @@ Trace read_trace(const std::filesystem::path& file, const TraceProgress& progres
     const std::string_view head = bytes.next();
     if (head.empty()) throw TraceError("is empty");
     if (is_nsight(head)) return read_nsight(file, progress);
-    if (is_proton(head)) return read_proton(bytes, head);
-    if (is_llmc_table(head)) return read_llmc_table(bytes, head);
     const std::size_t first = head.find_first_not_of(" \t\r\n");
     if (first == std::string_view::npos || (head[first] != '{' && head[first] != '['))
       throw TraceError(
-          "is neither a trace of PyTorch's profiler (JSON, also .gz), nor an SQLite export of Nsight Systems, nor a "
-          "table of kernels of Triton's proton (.hatchet) or llm.c");
+          "is neither a trace of PyTorch's profiler (JSON, also .gz) nor an SQLite export of Nsight Systems");
   }
   TraceBytes bytes(file, progress);
   return read_kineto(bytes);
@@ -43,7 +39,6 @@ bool looks_like_trace(const std::filesystem::path& file) {
     for (std::string_view piece = bytes.next(); !piece.empty() && head.size() < most; piece = bytes.next())
       head += piece;
     if (is_nsight(head)) return head.find("CUPTI_ACTIVITY_KIND") != std::string::npos;
-    if (is_proton(head) || is_llmc_table(head)) return true;
     const std::size_t first = head.find_first_not_of(" \t\r\n");
     return first != std::string::npos && (head[first] == '{' || head[first] == '[') &&
            (head.find("\"traceEvents\"") != std::string::npos || head.find("\"ph\"") != std::string::npos);

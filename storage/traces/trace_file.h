@@ -8,8 +8,8 @@
 
 namespace stepladder {
 
-// Recognises the format by content: PyTorch's JSON, also gzipped, the SQLite export of Nsight Systems, or one of
-// kernel_tables.h. Blocks on the disk. Throws TraceError.
+// Recognises the format by content: PyTorch's JSON, also gzipped, or the SQLite export of Nsight Systems. Blocks on the
+// disk. Throws TraceError.
 Trace read_trace(const std::filesystem::path& file, const TraceProgress& progress = {});
 
 // Whether a file's beginning is that of a trace. Reads at most a megabyte; false if it can't be read.

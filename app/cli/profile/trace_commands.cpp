@@ -203,10 +203,7 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
   };
   CLI::App* import = add_with_json(profile, common, "import",
                                    "Keep where the time goes in a trace of PyTorch's profiler or Nsight Systems");
-  import
-      ->add_option(
-          "file", options->files,
-          "Trace (JSON, .json.gz, .sqlite) or table of kernels (.hatchet, llm.c's); of several ranks, one for each")
+  import->add_option("file", options->files, "Trace (JSON, .json.gz, .sqlite); of several ranks, one for each")
       ->required();
   import->add_option("--run", options->run, "Run that it was taken of: number or name");
   import->add_option("--name", options->name, "Name (default: that of the file)")->check(short_name());

@@ -410,9 +410,9 @@ void draw_empty(const State& state, const Workspace& workspace, Commands& comman
   gap(6);
   begin_card("##snippet", ImVec2(width, px(246)));
   text_sentence(
-      "Drop a trace of PyTorch's profiler (.json, .json.gz) or of Nsight Systems (nsys export --type sqlite), or a "
-      "table of kernels of proton or llm.c on this window, or press Import trace. Its step appears here, slice by "
-      "slice; a second trace is compared with the first. Runs trained on a CPU here have their operators timed, and "
+      "Drop a trace of PyTorch's profiler (.json, .json.gz) or of Nsight Systems (nsys export --type sqlite) on this "
+      "window, or press Import trace. Its step appears here, slice by slice; a second trace is compared with the "
+      "first. Runs trained on a CPU here have their operators timed, and "
       "appear too.");
   gap(12);
   text_quiet("In your training script:");

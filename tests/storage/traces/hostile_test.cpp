@@ -257,12 +257,6 @@ TEST_F(HostileTraceTest, ThousandsOfBlocksAreNoOptimiser) {
   for (const AnatomyRow& row : process.anatomy) EXPECT_EQ(row.phase, StepPhase::forward);
 }
 
-TEST_F(HostileTraceTest, AnEndlessTreeOfProtonIsRefusedAtOnce) {
-  std::string text = R"([{"children":[],"frame":{"name":"R"},"x":[)";
-  for (int i = 0; i < 1'100'000; ++i) text += "{},";
-  EXPECT_EQ(problem_of(text + "0]}]"), "holds more than 1,000,000 values");
-}
-
 TEST_F(HostileTraceTest, AGzipBombIsRefusedLongBeforeItEnds) {
   const std::filesystem::path bomb = folder.path() / "bomb.json.gz";
   const gzFile out = gzopen(bomb.c_str(), "wb9");
