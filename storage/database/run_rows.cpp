@@ -9,17 +9,29 @@
 #include "storage/damaged_file.h"
 #include "storage/database/column_values.h"
 #include "storage/nested_json.h"
+#include "storage/record_fields.h"
 
 namespace stepladder {
 namespace {
 
-// Columns that an import may update as it reads, and those that are set when the run is created or by a training.
-const std::string learnt_columns =
-    "name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, started_at, "
-    "ended_at, planned_steps, tokens_per_step, warmup_steps, params, model_flops_per_token, loss_floor, device, "
-    "hardware, precision, sync, recipe, environment";
-const std::string settled_columns =
-    "created_at, parent_id, forked_at_step, loss_against, attention, setup_ms, peak_memory_bytes, uid";
+enum class Columns { learnt, settled, all };
+
+bool is_among(Columns columns, unsigned use) {
+  return columns == Columns::all || (columns == Columns::learnt) == ((use & In::learnt) != 0);
+}
+
+// "name, ladder_id, rung": those that an import may update as it reads, or those that are set when the run is created
+// or by a training.
+std::string names_of(Columns columns) {
+  std::string names;
+  for_each_field(run_fields, [&](const auto& field) {
+    if (is_among(columns, field.use)) names += (names.empty() ? "" : ", ") + std::string(field.name);
+  });
+  return names;
+}
+
+const std::string learnt_columns = names_of(Columns::learnt);
+const std::string settled_columns = names_of(Columns::settled);
 
 // "?, ?, ?" for as many columns.
 std::string places(const std::string& columns) {
@@ -82,21 +94,42 @@ void distrust(Run& run) {
     if (nests_deep(*json)) json->clear();
 }
 
-void bind_learnt(Statement& row, const Run& run) {
-  row.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
-  row.bind(known(run.stage)).bind(known(run.title)).bind(known(run.changed));
-  row.bind(to_string(run.status)).bind(known(run.reason)).bind(known(run.source)).bind(known(run.source_path));
-  row.bind(run.started_at).bind(run.ended_at);
-  row.bind(known(run.planned_steps)).bind(known(run.tokens_per_step)).bind(known(run.warmup_steps, -1));
-  row.bind(known(run.params)).bind(run.model_flops_per_token).bind(run.loss_floor);
-  row.bind(known(run.device)).bind(known(run.hardware)).bind(known(run.precision)).bind(to_string(run.sync));
-  row.bind(known(run.recipe)).bind(known(environment_column(run)));
+// NULL if it isn't known, and may be.
+template <class Value>
+void bind_value(Statement& row, const Value& value, const Unknown<Value>& unknown, bool is_never_null = false) {
+  if constexpr (std::is_enum_v<Value>)
+    row.bind(to_string(value));
+  else if (is_never_null || is_known(value, unknown))
+    row.bind(value);
+  else
+    row.bind_null();
 }
 
-void bind_settled(Statement& row, const Run& run) {
-  row.bind(is_missing(run.created_at) ? unix_now() : run.created_at).bind(run.parent).bind(known(run.forked_at_step));
-  row.bind(known(std::int64_t{run.loss_against})).bind(known(run.attention)).bind(run.setup_ms);
-  row.bind(known(run.peak_memory_bytes)).bind(run.uid.empty() ? random_uid() : run.uid);
+void bind_columns(Statement& row, Run run, Columns columns) {
+  run.environment = environment_column(run);
+  if (is_missing(run.created_at)) run.created_at = unix_now();
+  if (run.uid.empty()) run.uid = random_uid();
+  for_each_field(run_fields, [&](const auto& field) {
+    if (is_among(columns, field.use)) bind_value(row, run.*field.member, field.unknown, (field.use & In::always) != 0);
+  });
+}
+
+template <class Value>
+void read_value(const Statement& row, int column, Value& value, const Unknown<Value>& unknown) {
+  if constexpr (std::is_same_v<Value, std::string>)
+    value = row.text(column);
+  else if constexpr (std::is_same_v<Value, double>)
+    value = row.real(column);
+  else if constexpr (std::is_same_v<Value, int>)
+    value = static_cast<int>(row.integer(column));
+  else if constexpr (std::is_same_v<Value, std::int64_t>)
+    value = row.is_null(column) ? unknown : count_of(row, column);
+  else if constexpr (std::is_same_v<Value, RunStatus>)
+    value = run_status_from(row.text(column));
+  else if constexpr (std::is_same_v<Value, Sync>)
+    value = sync_from(row.text(column));
+  else if (!row.is_null(column))
+    value = row.integer(column);
 }
 
 // In the order of run_columns.
@@ -104,46 +137,21 @@ Run read(const Statement& row) {
   Run run;
   int column = 0;
   run.id = row.integer(column++);
-  run.name = row.text(column++);
-  if (!row.is_null(column)) run.ladder = row.integer(column);
-  ++column;
-  run.rung = static_cast<int>(row.integer(column++));
-  run.repeat = static_cast<int>(row.integer(column++));
-  run.stage = row.text(column++);
-  run.title = row.text(column++);
-  run.changed = row.text(column++);
-  run.status = run_status_from(row.text(column++));
-  run.reason = row.text(column++);
-  run.source = row.text(column++);
-  run.source_path = row.text(column++);
-  run.started_at = row.real(column++);
-  run.ended_at = row.real(column++);
-  run.planned_steps = count_of(row, column++);
-  run.tokens_per_step = count_of(row, column++);
-  run.warmup_steps = row.is_null(column) ? -1 : count_of(row, column);
-  ++column;
-  run.params = count_of(row, column++);
-  run.model_flops_per_token = row.real(column++);
-  run.loss_floor = row.real(column++);
-  run.device = row.text(column++);
-  run.hardware = row.text(column++);
-  run.precision = row.text(column++);
-  run.sync = sync_from(row.text(column++));
-  run.recipe = row.text(column++);
-  run.environment = row.text(column++);
-  run.created_at = row.real(column++);
-  if (!row.is_null(column)) run.parent = row.integer(column);
-  ++column;
-  run.forked_at_step = count_of(row, column++);
-  run.loss_against = static_cast<int>(row.integer(column++));
-  run.attention = row.text(column++);
-  run.setup_ms = row.real(column++);
-  run.peak_memory_bytes = count_of(row, column++);
-  run.uid = row.text(column++);
+  for_each_field(run_fields, [&](const auto& field) { read_value(row, column++, run.*field.member, field.unknown); });
   bound_texts(run);
   distrust(run);
   read_printed(run);
   return run;
+}
+
+// The values that a program printed, and over them those of a store that it writes; one of them if the other isn't
+// JSON.
+std::string recipe_with(const std::string& printed, const std::string& of_store) {
+  auto recipe = nlohmann::ordered_json::parse(printed, nullptr, false);
+  const auto known = nlohmann::ordered_json::parse(of_store, nullptr, false);
+  if (recipe.is_discarded() || known.is_discarded()) return printed.empty() ? of_store : printed;
+  recipe.merge_patch(known);
+  return recipe.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 // Call after a statement that should have changed this run.
@@ -204,8 +212,7 @@ RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentit
   static const std::string sql =
       "INSERT INTO runs (id, " + columns + ") VALUES (" + number + ", " + places(columns) + ")";
   Statement insert(database, sql);
-  bind_learnt(insert, run);
-  bind_settled(insert, run);
+  bind_columns(insert, std::move(run), Columns::all);
   bind_owner(insert, owner).bind(static_cast<int>(hidden)).run();
   const RunId id = database.last_insert_id();
   forget_requests(database, id);
@@ -217,33 +224,33 @@ void update_run(Database& database, Run run) {
   static const std::string sql =
       "UPDATE runs SET (" + learnt_columns + ") = (" + places(learnt_columns) + ") WHERE id = ?";
   Statement update(database, sql);
-  bind_learnt(update, run);
-  update.bind(run.id).run();
-  require_run(database, run.id);
+  const RunId id = run.id;
+  bind_columns(update, std::move(run), Columns::learnt);
+  update.bind(id).run();
+  require_run(database, id);
 }
 
 void start_run(Database& database, const RunStarted& started, const ProcessIdentity& owner) {
-  // A resumed run starts again: `owner` owns it from now on, and it is no longer over. What a watched run knows from a
-  // store that has joined it counts over what its program printed.
-  Statement update(
-      database,
-      "UPDATE runs SET status = 'running', reason = NULL, ended_at = NULL, started_at = ?, "
-      "tokens_per_step = coalesce(?, tokens_per_step), params = coalesce(?, params), "
-      "model_flops_per_token = coalesce(?, model_flops_per_token), loss_floor = coalesce(?, loss_floor), "
-      "device = coalesce(?, device), hardware = coalesce(?, hardware), "
-      "precision = coalesce(?, precision), attention = coalesce(?, attention), "
-      "setup_ms = coalesce(?, setup_ms), "
-      "sync = CASE WHEN source IS NOT 'launched' AND id IN (SELECT run_id FROM followed) THEN sync ELSE ? END, "
-      "recipe = coalesce(CASE WHEN source IS NOT 'launched' AND id IN (SELECT run_id FROM followed) AND "
-      "json_valid(recipe) "
-      "AND json_valid(?) THEN json_patch(?, recipe) ELSE ? END, recipe), "
-      "owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ?");
-  update.bind(started.at).bind(known(started.tokens_per_step)).bind(known(started.params));
-  update.bind(started.params > 0 ? 6.0 * static_cast<double>(started.params) : missing).bind(started.loss_floor);
-  update.bind(known(started.device)).bind(known(started.hardware)).bind(known(started.precision));
-  update.bind(known(started.attention)).bind(started.setup_ms);
-  update.bind(to_string(started.sync));
-  update.bind(known(started.recipe)).bind(known(started.recipe)).bind(known(started.recipe));
+  const std::optional<Run> before = read_run(database, started.run);
+  if (!before) throw MissingRun("run " + std::to_string(started.run) + " is not in " + database.file().string());
+  Run run = *before;
+  merge(run, started);
+  Statement followed(database, "SELECT 1 FROM followed WHERE run_id = ?");
+  followed.bind(started.run);
+  // What a watched run knows from a store that has joined it counts over what its program printed.
+  if (before->source != "launched" && followed.step()) {
+    run.sync = before->sync;
+    run.recipe = recipe_with(started.recipe, before->recipe);
+  }
+  static const std::string columns = [] {
+    std::string names = "status, reason, ended_at, started_at, model_flops_per_token";
+    for_each_field(started_fields, [&](const auto& field) { names += ", " + std::string(field.name); });
+    return names + ", owner_pid, owner_start, owner_boot";
+  }();
+  // A resumed run starts again: `owner` owns it from now on.
+  Statement update(database, "UPDATE runs SET (" + columns + ") = (" + places(columns) + ") WHERE id = ?");
+  update.bind(to_string(run.status)).bind_null().bind_null().bind(run.started_at).bind(run.model_flops_per_token);
+  for_each_field(started_fields, [&](const auto& field) { bind_value(update, run.*field.of_run, field.unknown); });
   bind_owner(update, owner).bind(started.run).run();
   require_run(database, started.run);
 

@@ -16,7 +16,7 @@ ARROWS = {
     "storage": ["storage"],
     "storage/analysis": ["storage/quantity.h", "storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                          "storage/wording.h", "storage/contention.h", "storage/user_folders.h", "storage/analysis"],
-    "storage/importers": ["storage/records.h", "storage/nested_json.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
+    "storage/importers": ["storage/records.h", "storage/record_fields.h", "storage/nested_json.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                           "storage/wording.h", "storage/name_pattern.h", "storage/regular_file.h", "storage/folder_watch.h",
                           "storage/analysis", "storage/importers"],
     "storage/speedrun": ["storage/records.h", "storage/errors.h", "storage/error_text.h", "storage/analysis", "storage/importers/source_code.h",

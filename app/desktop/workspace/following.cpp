@@ -5,6 +5,7 @@
 
 #include "app/desktop/workspace.h"
 #include "app/terminal_text.h"
+#include "storage/record_fields.h"
 
 namespace stepladder {
 
@@ -122,21 +123,8 @@ void Workspace::count_pause(RunEntry& run, double at, double dt_ms) {
 bool Workspace::ingest(const RunEvent& event) {
   if (const auto* started = std::get_if<RunStarted>(&event)) {
     if (RunEntry* found = entry(started->run)) {
-      Run& run = found->run;
-      run.status = RunStatus::running;
+      merge(found->run, *started);
       ++version;
-      run.started_at = started->at;
-      run.tokens_per_step = started->tokens_per_step;
-      run.params = started->params;
-      run.model_flops_per_token = 6.0 * static_cast<double>(started->params);
-      run.loss_floor = started->loss_floor;
-      run.device = started->device;
-      run.hardware = started->hardware;
-      run.precision = started->precision;
-      run.attention = started->attention;
-      run.setup_ms = started->setup_ms;
-      run.sync = started->sync;
-      run.recipe = started->recipe;
     }
   } else if (const auto* step = std::get_if<StepRecord>(&event)) {
     if (RunEntry* found = entry(step->run)) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "storage/checksum.h"
+#include "storage/record_fields.h"
 
 namespace stepladder {
 namespace {
@@ -18,9 +19,9 @@ void visit_fields(Visit& visit, Event& event) {
   using T = std::remove_const_t<Event>;
   visit(event.run);
   if constexpr (std::is_same_v<T, RunStarted>) {
-    visit(event.at), visit(event.tokens_per_step), visit(event.params), visit(event.loss_floor), visit(event.device);
-    visit(event.hardware), visit(event.precision), visit(event.attention), visit(event.setup_ms), visit(event.sync);
-    visit(event.recipe), visit(event.torch_version);
+    visit(event.at);
+    for_each_field(started_fields, [&](const auto& field) { visit(event.*field.member); });
+    visit(event.torch_version);
   } else if constexpr (std::is_same_v<T, StepRecord>) {
     visit(event.step), visit(event.loss), visit(event.val_loss), visit(event.dt_ms), visit(event.tokens);
     visit(event.lr), visit(event.grad_norm), visit(event.at), visit(event.parts.data_ms), visit(event.parts.forward_ms);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "storage/checksum.h"
+#include "storage/record_fields.h"
 
 namespace stepladder {
 namespace {
@@ -19,48 +20,6 @@ constexpr std::size_t longest_bytes = 150'000;              // of a text; a byte
 constexpr std::size_t longest_operators = 900 << 10;        // of a line, without the rest
 constexpr std::int64_t most_count = 1'000'000'000'000'000;  // of steps, tokens, bytes: a stranger may write any number
 constexpr std::size_t longest_value_name = 1000;
-
-// ---- Numbers and texts of a Run, each by its name in the journal, which is that of its column
-
-template <class Value>
-struct Named {
-  const char* name;
-  Value Run::*member;
-};
-constexpr std::array texts_of_run{
-    Named<std::string>{"uid", &Run::uid},
-    Named<std::string>{"name", &Run::name},
-    Named<std::string>{"stage", &Run::stage},
-    Named<std::string>{"title", &Run::title},
-    Named<std::string>{"changed", &Run::changed},
-    Named<std::string>{"source_path", &Run::source_path},
-    Named<std::string>{"device", &Run::device},
-    Named<std::string>{"hardware", &Run::hardware},
-    Named<std::string>{"precision", &Run::precision},
-    Named<std::string>{"attention", &Run::attention},
-    Named<std::string>{"recipe", &Run::recipe},
-    Named<std::string>{"environment", &Run::environment},
-};
-constexpr std::array integers_of_run{
-    Named<std::int64_t>{"forked_at_step", &Run::forked_at_step},
-    Named<std::int64_t>{"planned_steps", &Run::planned_steps},
-    Named<std::int64_t>{"tokens_per_step", &Run::tokens_per_step},
-    Named<std::int64_t>{"warmup_steps", &Run::warmup_steps},
-    Named<std::int64_t>{"params", &Run::params},
-    Named<std::int64_t>{"peak_memory_bytes", &Run::peak_memory_bytes},
-};
-constexpr std::array places_of_run{
-    Named<int>{"rung", &Run::rung},
-    Named<int>{"repeat", &Run::repeat},
-    Named<int>{"loss_against", &Run::loss_against},
-};
-constexpr std::array numbers_of_run{
-    Named<double>{"created_at", &Run::created_at},
-    Named<double>{"started_at", &Run::started_at},
-    Named<double>{"model_flops_per_token", &Run::model_flops_per_token},
-    Named<double>{"loss_floor", &Run::loss_floor},
-    Named<double>{"setup_ms", &Run::setup_ms},
-};
 
 struct NamedLane {
   const char* name;
@@ -105,6 +64,17 @@ void put(Json& object, const char* name, const std::string& value) {
   if (!value.empty()) object[name] = value;
 }
 
+// As the tables of fields have it. How a run is synchronised is always said.
+template <class Value>
+void put_field(Json& object, const char* name, const Value& value, const Unknown<Value>& unknown) {
+  if constexpr (std::is_same_v<Value, Sync>)
+    object[name] = to_string(value);
+  else if constexpr (std::is_same_v<Value, double>)
+    put(object, name, value);
+  else if (is_known(value, unknown))
+    object[name] = value;
+}
+
 bool is_utf8(const std::string& text) {
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::ignore) ==
          Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -121,16 +91,8 @@ void put_bytes(Json& object, const std::string& bytes) {
 
 Json fields_of(const RunStarted& event) {
   Json fields = {{"e", "started"}, {"t", json_number(event.at)}};
-  put(fields, "tokens_per_step", event.tokens_per_step);
-  put(fields, "params", event.params);
-  put(fields, "loss_floor", event.loss_floor);
-  put(fields, "device", event.device);
-  put(fields, "hardware", event.hardware);
-  put(fields, "precision", event.precision);
-  put(fields, "attention", event.attention);
-  put(fields, "setup_ms", event.setup_ms);
-  fields["sync"] = to_string(event.sync);
-  put(fields, "recipe", event.recipe);
+  for_each_field(started_fields,
+                 [&](const auto& field) { put_field(fields, field.name, event.*field.member, field.unknown); });
   put(fields, "torch", event.torch_version);
   return fields;
 }
@@ -254,20 +216,35 @@ Enum named(Enum (*parse)(std::string_view), const std::string& text, Enum otherw
   }
 }
 
+template <class Value>
+void take_field(const Json& object, const char* name, Value& value, const Unknown<Value>& unknown) {
+  if constexpr (std::is_same_v<Value, std::string>)
+    value = text_in(object, name);
+  else if constexpr (std::is_same_v<Value, double>)
+    value = number_in(object, name);
+  else if constexpr (std::is_same_v<Value, Sync>)
+    value = named(sync_from, text_in(object, name), unknown);
+  else if constexpr (std::is_same_v<Value, int>)
+    value = small_in(object, name);
+  else
+    value = object.contains(name) ? count_in(object, name) : unknown;
+}
+
+// Those of a plan's fields that a journal has.
+template <class Use>
+void for_each_planned(Use&& use) {
+  for_each_field(run_fields, [&]<class Value>(const RunField<Value>& field) {
+    if constexpr (!std::is_same_v<Value, RunStatus> && !std::is_same_v<Value, std::optional<std::int64_t>>) {
+      if ((field.use & In::journal) != 0) use(field);
+    }
+  });
+}
+
 RunStarted started_of(const Json& fields, RunId run) {
-  return {.run = run,
-          .at = number_in(fields, "t"),
-          .tokens_per_step = count_in(fields, "tokens_per_step"),
-          .params = count_in(fields, "params"),
-          .loss_floor = number_in(fields, "loss_floor"),
-          .device = text_in(fields, "device"),
-          .hardware = text_in(fields, "hardware"),
-          .precision = text_in(fields, "precision"),
-          .attention = text_in(fields, "attention"),
-          .setup_ms = number_in(fields, "setup_ms"),
-          .sync = named(sync_from, text_in(fields, "sync"), Sync::unknown),
-          .recipe = text_in(fields, "recipe"),
-          .torch_version = text_in(fields, "torch")};
+  RunStarted started{.run = run, .at = number_in(fields, "t"), .torch_version = text_in(fields, "torch")};
+  for_each_field(started_fields,
+                 [&](const auto& field) { take_field(fields, field.name, started.*field.member, field.unknown); });
+  return started;
 }
 
 StepRecord step_of(const Json& fields, RunId run) {
@@ -382,12 +359,7 @@ std::string bytes_of_text(std::string_view text) {
 
 Json PlannedRun::fields() const {
   Json fields = Json::object();
-  for (const auto& [name, member] : texts_of_run) put(fields, name, run.*member);
-  for (const auto& [name, member] : places_of_run) put(fields, name, std::int64_t{run.*member});
-  for (const auto& [name, member] : integers_of_run)
-    put(fields, name, run.*member, member == &Run::warmup_steps ? -1 : 0);
-  for (const auto& [name, member] : numbers_of_run) put(fields, name, run.*member);
-  fields["sync"] = to_string(run.sync);
+  for_each_planned([&](const auto& field) { put_field(fields, field.name, run.*field.member, field.unknown); });
   put(fields, "parent", parent_uid);
   if (!ladder) return fields;
   Json of_ladder = {{"uid", ladder->uid}, {"name", ladder->name}};
@@ -403,12 +375,7 @@ std::optional<PlannedRun> PlannedRun::of(const Json& run_line) {
   if (found == run_line.end() || !found->is_object()) return std::nullopt;
   PlannedRun planned;
   Run& run = planned.run;
-  for (const auto& [name, member] : texts_of_run) run.*member = text_in(*found, name);
-  for (const auto& [name, member] : places_of_run) run.*member = small_in(*found, name);
-  for (const auto& [name, member] : integers_of_run) run.*member = count_in(*found, name);
-  if (!found->contains("warmup_steps")) run.warmup_steps = -1;
-  for (const auto& [name, member] : numbers_of_run) run.*member = number_in(*found, name);
-  run.sync = named(sync_from, text_in(*found, "sync"), Sync::unknown);
+  for_each_planned([&](const auto& field) { take_field(*found, field.name, run.*field.member, field.unknown); });
   run.source = "launched";
   planned.parent_uid = text_in(*found, "parent");
   const auto ladder = found->find("ladder");

@@ -13,6 +13,7 @@
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/nested_json.h"
+#include "storage/record_fields.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -243,64 +244,41 @@ class ProjectFile {
     return ladder;
   }
 
+  // A stranger's value, within bounds; unknown words become `unknown`.
+  template <class Value>
+  static void take(const Statement& row, int column, Value& value, const Unknown<Value>& unknown) {
+    if constexpr (std::is_same_v<Value, std::string>)
+      value = row.text(column);
+    else if constexpr (std::is_same_v<Value, double>)
+      value = row.real(column);
+    else if constexpr (std::is_same_v<Value, RunStatus>)
+      value = value_or(run_status_from, row.text(column), unknown);
+    else if constexpr (std::is_same_v<Value, Sync>)
+      value = value_or(sync_from, row.text(column), unknown);
+    else if constexpr (std::is_same_v<Value, int>)
+      value = static_cast<int>(std::clamp<std::int64_t>(row.integer(column), 0, 1'000'000));
+    else if constexpr (std::is_same_v<Value, std::int64_t>)
+      value = row.is_null(column) ? unknown : std::max<std::int64_t>(row.integer(column), unknown);
+  }
+
   std::optional<Run> run_of(RunId id) {
-    static const std::vector<std::string> columns = {"name",
-                                                     "stage",
-                                                     "title",
-                                                     "changed",
-                                                     "status",
-                                                     "reason",
-                                                     "created_at",
-                                                     "started_at",
-                                                     "ended_at",
-                                                     "planned_steps",
-                                                     "tokens_per_step",
-                                                     "warmup_steps",
-                                                     "params",
-                                                     "model_flops_per_token",
-                                                     "loss_floor",
-                                                     "device",
-                                                     "hardware",
-                                                     "precision",
-                                                     "sync",
-                                                     "recipe",
-                                                     "environment",
-                                                     "loss_against",
-                                                     "attention",
-                                                     "setup_ms",
-                                                     "peak_memory_bytes"};
+    static const std::vector<std::string> columns = [] {
+      std::vector<std::string> names;
+      for_each_field(run_fields, [&](const auto& field) {
+        if ((field.use & In::project) != 0) names.emplace_back(field.name);
+      });
+      return names;
+    }();
     Statement row(database_.get(), "SELECT " + tables_.list("runs", columns) + " FROM runs WHERE runs.id = ?");
     row.bind(id);
     if (!row.step()) return std::nullopt;
-    const auto count = [&](int column) { return std::max<std::int64_t>(row.integer(column), 0); };
     Run run;
-    run.name = row.text(0);
-    run.stage = row.text(1);
-    run.title = row.text(2);
-    run.changed = row.text(3);
-    run.status = value_or(run_status_from, row.text(4), RunStatus::interrupted);
-    run.reason = row.text(5);
-    run.created_at = row.real(6);
-    run.started_at = row.real(7);
-    run.ended_at = row.real(8);
-    run.planned_steps = count(9);
-    run.tokens_per_step = count(10);
-    run.warmup_steps = row.is_null(11) ? -1 : std::max<std::int64_t>(row.integer(11), -1);
-    run.params = count(12);
-    run.model_flops_per_token = row.real(13);
-    run.loss_floor = row.real(14);
-    run.device = row.text(15);
-    run.hardware = row.text(16);
-    run.precision = row.text(17);
-    run.sync = value_or(sync_from, row.text(18), Sync::unknown);
-    run.recipe = row.text(19);
-    run.environment = row.text(20);
+    int column = 0;
+    for_each_field(run_fields, [&](const auto& field) {
+      if ((field.use & In::project) != 0) take(row, column++, run.*field.member, field.unknown);
+    });
     for (std::string* json : {&run.recipe, &run.environment})
       if (nests_deep(*json)) json->clear();
-    run.loss_against = static_cast<int>(std::min<std::int64_t>(count(21), 1'000'000));
-    run.attention = row.text(22);
-    run.setup_ms = row.real(23);
-    run.peak_memory_bytes = count(24);
     if (!is_over(run.status)) {
       run.status = RunStatus::interrupted;
       run.reason = "it was still queued or running when it was imported";

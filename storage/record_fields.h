@@ -1,0 +1,128 @@
+// The fields of a run, and those that its start brings, each once: the name of its column, which is also its name in
+// journals; its member; what stands for unknown; and where it goes. The columns of `runs`, journal lines, spill bytes,
+// the import of projects and the merge of a start into its run derive from these two tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <variant>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+// Where a field of a run goes.
+struct In {
+  static constexpr unsigned learnt = 1;  // an import may update it as it reads; others are set when the run is created,
+                                         // or by a training
+  static constexpr unsigned journal = 2;  // a journal's plan of a run has it
+  static constexpr unsigned project = 4;  // a project that is imported brings it
+  static constexpr unsigned always = 8;   // never NULL
+};
+
+// Texts are unknown if they are empty, numbers of a ladder and of a parent if they are unset.
+template <class Value>
+using Unknown = std::conditional_t<std::is_arithmetic_v<Value> || std::is_enum_v<Value>, Value, std::monostate>;
+
+template <class Value>
+bool is_known(const Value& value, const Unknown<Value>& unknown) {
+  if constexpr (std::is_same_v<Value, std::string>)
+    return !value.empty();
+  else if constexpr (std::is_same_v<Value, double>)
+    return !is_missing(value);
+  else if constexpr (std::is_same_v<Unknown<Value>, Value>)
+    return value != unknown;
+  else
+    return value.has_value();
+}
+
+template <class Value>
+struct RunField {
+  const char* name;
+  Value Run::*member;
+  unsigned use;
+  Unknown<Value> unknown = {};
+};
+
+// Learnt fields first: the order of the columns in statements.
+inline constexpr std::tuple run_fields{
+    RunField<std::string>{"name", &Run::name, In::learnt | In::journal | In::project | In::always},
+    RunField<std::optional<LadderId>>{"ladder_id", &Run::ladder, In::learnt},
+    RunField<int>{"rung", &Run::rung, In::learnt | In::journal | In::always},
+    RunField<int>{"repeat", &Run::repeat, In::learnt | In::journal | In::always},
+    RunField<std::string>{"stage", &Run::stage, In::learnt | In::journal | In::project},
+    RunField<std::string>{"title", &Run::title, In::learnt | In::journal | In::project},
+    RunField<std::string>{"changed", &Run::changed, In::learnt | In::journal | In::project},
+    RunField<RunStatus>{"status", &Run::status, In::learnt | In::project, RunStatus::interrupted},
+    RunField<std::string>{"reason", &Run::reason, In::learnt | In::project},
+    RunField<std::string>{"source", &Run::source, In::learnt},
+    RunField<std::string>{"source_path", &Run::source_path, In::learnt | In::journal},
+    RunField<double>{"started_at", &Run::started_at, In::learnt | In::journal | In::project, missing},
+    RunField<double>{"ended_at", &Run::ended_at, In::learnt | In::project, missing},
+    RunField<std::int64_t>{"planned_steps", &Run::planned_steps, In::learnt | In::journal | In::project},
+    RunField<std::int64_t>{"tokens_per_step", &Run::tokens_per_step, In::learnt | In::journal | In::project},
+    RunField<std::int64_t>{"warmup_steps", &Run::warmup_steps, In::learnt | In::journal | In::project, -1},
+    RunField<std::int64_t>{"params", &Run::params, In::learnt | In::journal | In::project},
+    RunField<double>{"model_flops_per_token", &Run::model_flops_per_token, In::learnt | In::journal | In::project,
+                     missing},
+    RunField<double>{"loss_floor", &Run::loss_floor, In::learnt | In::journal | In::project, missing},
+    RunField<std::string>{"device", &Run::device, In::learnt | In::journal | In::project},
+    RunField<std::string>{"hardware", &Run::hardware, In::learnt | In::journal | In::project},
+    RunField<std::string>{"precision", &Run::precision, In::learnt | In::journal | In::project},
+    RunField<Sync>{"sync", &Run::sync, In::learnt | In::journal | In::project, Sync::unknown},
+    RunField<std::string>{"recipe", &Run::recipe, In::learnt | In::journal | In::project},
+    RunField<std::string>{"environment", &Run::environment, In::learnt | In::journal | In::project},
+    RunField<double>{"created_at", &Run::created_at, In::journal | In::project, missing},
+    RunField<std::optional<RunId>>{"parent_id", &Run::parent, 0},
+    RunField<std::int64_t>{"forked_at_step", &Run::forked_at_step, In::journal},
+    RunField<int>{"loss_against", &Run::loss_against, In::journal | In::project},
+    RunField<std::string>{"attention", &Run::attention, In::journal | In::project},
+    RunField<double>{"setup_ms", &Run::setup_ms, In::journal | In::project, missing},
+    RunField<std::int64_t>{"peak_memory_bytes", &Run::peak_memory_bytes, In::journal | In::project},
+    RunField<std::string>{"uid", &Run::uid, In::journal},
+};
+
+template <class Value>
+struct StartedField {
+  const char* name;
+  Value RunStarted::*member;
+  Value Run::*of_run;
+  Unknown<Value> unknown = {};
+};
+
+// In the order of their bytes in a spill file.
+inline constexpr std::tuple started_fields{
+    StartedField<std::int64_t>{"tokens_per_step", &RunStarted::tokens_per_step, &Run::tokens_per_step},
+    StartedField<std::int64_t>{"params", &RunStarted::params, &Run::params},
+    StartedField<double>{"loss_floor", &RunStarted::loss_floor, &Run::loss_floor, missing},
+    StartedField<std::string>{"device", &RunStarted::device, &Run::device},
+    StartedField<std::string>{"hardware", &RunStarted::hardware, &Run::hardware},
+    StartedField<std::string>{"precision", &RunStarted::precision, &Run::precision},
+    StartedField<std::string>{"attention", &RunStarted::attention, &Run::attention},
+    StartedField<double>{"setup_ms", &RunStarted::setup_ms, &Run::setup_ms, missing},
+    StartedField<Sync>{"sync", &RunStarted::sync, &Run::sync, Sync::unknown},
+    StartedField<std::string>{"recipe", &RunStarted::recipe, &Run::recipe},
+};
+
+// Calls `use` with each field of the table, in its order.
+template <class Fields, class Use>
+constexpr void for_each_field(const Fields& fields, Use&& use) {
+  std::apply([&](const auto&... field) { (use(field), ...); }, fields);
+}
+
+// The run trains from now on. What the start doesn't know stays as it is.
+inline void merge(Run& run, const RunStarted& started) {
+  run.status = RunStatus::running;
+  run.reason.clear();
+  run.ended_at = missing;
+  run.started_at = started.at;
+  for_each_field(started_fields, [&](const auto& field) {
+    const auto& value = started.*field.member;
+    if (is_known(value, field.unknown)) run.*field.of_run = value;
+  });
+  if (started.params > 0) run.model_flops_per_token = 6.0 * static_cast<double>(started.params);
+}
+
+}  // namespace stepladder
