@@ -110,6 +110,10 @@ class Session {
   // StorageError.
   void adopt(const std::vector<RunId>& runs);
 
+  // Throws NotLaunchedHere if any of these isn't this user's own, and RecipeError if another machine trains it. `what`
+  // names them.
+  void refuse_others(const std::vector<Run>& runs, const std::string& what);
+
   // Holds a run before its next step, or lets it continue. Queued runs wait with it.
   void pause(RunId run, bool paused) { engine_.pause(run, paused); }
   bool paused(RunId run) const { return engine_.paused(run); }
@@ -153,7 +157,6 @@ class Session {
   Again repeated(RunId id, std::map<std::pair<LadderId, int>, int>& next_repeat);
   CheckpointOwner owner_of_checkpoints(const Run& run);
   ChosenCheckpoint checkpoint_to_resume(const Run& run);
-  void refuse_others(const std::vector<Run>& runs, const std::string& what);
   RunId create_run(Run run, const Recipe& recipe);
   void queue_again(RunId run, const Recipe& recipe);
   void begin(const std::vector<RunId>& runs);

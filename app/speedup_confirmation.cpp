@@ -1,6 +1,7 @@
 #include "app/speedup_confirmation.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "app/excerpt.h"
@@ -59,7 +60,6 @@ SpeedupConfirmation::SpeedupConfirmation(RunStore& store, SpeedupQuestion questi
   run_.asked = store_.existing_run(question_.run);
   if (is_same_rung(base_.asked, run_.asked))
     throw RecipeError(number_of(run_.asked), "is compared with itself; name another run to compare it with");
-  next_seed_ = recipe_from_json(run_.asked.recipe).seed + 1;
   for (Side* side : {&run_, &base_}) {
     if (side->asked.source != "launched")
       throw RecipeError(number_of(side->asked), "was not launched here, so it cannot be repeated");
@@ -143,17 +143,29 @@ void SpeedupConfirmation::judge_runs() {
 
 // The speed's verdict gives way to the metric's: other programs that took time from a run leave it as it is.
 void SpeedupConfirmation::judge_values() {
-  FigureTable figures = store_.metrics().table({*question_.metric});
-  const auto values_of = [&](const Side& side) {
-    std::vector<double> values;
+  const FigureTable figures = store_.metrics().table({*question_.metric});
+  // One value for each seed: runs with one seed are copies.
+  const auto by_seed = [&](const Side& side) {
+    std::map<std::uint64_t, double> values;
     for (const LoadedRun& run : side.runs) {
-      values.push_back(figures.value(run.run.id, *question_.metric));
-      if (is_missing(values.back())) throw RecipeError(number_of(run.run), "has no " + name_of(*question_.metric));
+      const std::uint64_t seed = recipe_from_json(run.run.recipe).seed;
+      next_seed_ = std::max(next_seed_, seed + 1);
+      const double value = figures.value(run.run.id, *question_.metric);
+      if (is_missing(value)) throw RecipeError(number_of(run.run), "has no " + name_of(*question_.metric));
+      values.emplace(seed, value);
     }
     return values;
   };
+  std::vector<double> base, run;
+  const std::map<std::uint64_t, double> of_run = by_seed(run_);
+  for (const auto& [seed, value] : by_seed(base_)) {
+    const auto same_seed = of_run.find(seed);
+    if (same_seed == of_run.end()) continue;
+    base.push_back(value);
+    run.push_back(same_seed->second);
+  }
   const MetricRules rules{.direction = question_.direction, .noise_floor = question_.noise_floor, .looks = looks_};
-  answer_.metric = judge_metric(values_of(base_), values_of(run_), rules);
+  answer_.metric = judge_metric(base, run, rules);
   answer_.repeats = static_cast<int>(answer_.metric.runs);
   answer_.speedup.trust = answer_.speedup.base_trust = Trust::trusted;
   answer_.speedup.needed_runs = answer_.metric.needed_runs;
@@ -167,11 +179,13 @@ void SpeedupConfirmation::judge_values() {
 }
 
 void SpeedupConfirmation::decide() {
-  const bool is_a_look = looks_.is_at(static_cast<std::size_t>(answer_.repeats));
-  const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2 && is_a_look;
   const bool is_trusted = answer_.speedup.worst() == Trust::trusted;
-  const auto tried = static_cast<int>(std::min(base_.runs.size(), run_.runs.size()));
+  const auto tried =
+      question_.metric ? answer_.repeats : static_cast<int>(std::min(base_.runs.size(), run_.runs.size()));
   const bool may_go_on = tried < question_.max_repeats;
+  // The last look may come early, if runs were left out: it then has the share of an earlier one.
+  const bool is_a_look = looks_.is_at(static_cast<std::size_t>(answer_.repeats)) || !may_go_on;
+  const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2 && is_a_look;
   const std::string left_out =
       left_out_ == 0 ? "" : " Left out: " + std::to_string(left_out_) + " that other programs disturbed.";
   // Any other flag of a repeat stays, even after more repeats.
@@ -193,8 +207,9 @@ void SpeedupConfirmation::decide() {
 // Whether even three times as many repeats as are allowed would not do, at the noise seen.
 bool SpeedupConfirmation::is_futile() const {
   const std::int64_t needed = answer_.speedup.needed_runs;
+  const bool has_interval = question_.metric ? answer_.metric.ci95.known() : answer_.speedup.ci95.known();
   return arithmetic_ == Verdict::cannot_tell && answer_.repeats >= fewest_before_giving_up &&
-         (needed == 0 || answer_.repeats + needed > 3 * std::int64_t{question_.max_repeats});
+         ((needed == 0 && has_interval) || answer_.repeats + needed > 3 * std::int64_t{question_.max_repeats});
 }
 
 void SpeedupConfirmation::begin_round() {

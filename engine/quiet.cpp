@@ -39,8 +39,11 @@ Contention Quiet::average() const {
   Contention mean;
   if (last_.empty()) return mean;
   mean = last_.back();
-  mean.other_cores = 0;
-  for (const Contention& look : last_) mean.other_cores += look.other_cores / static_cast<double>(last_.size());
+  mean.other_cores = mean.program_cores = 0;
+  for (const Contention& look : last_) {
+    mean.other_cores += look.other_cores / static_cast<double>(last_.size());
+    mean.program_cores += look.program_cores / static_cast<double>(last_.size());
+  }
   return mean;
 }
 

@@ -131,6 +131,10 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   SpeedupQuestion question{.run = run.id, .base = base.id};
   if (!options.metric.empty()) question.metric = metric_named(options.metric);
   if (options.lower) question.direction = Direction::lower;
+  if (question.metric && !options.lower) {
+    const auto found = session.store().metrics().find(run.id, question.metric->metric);
+    if (found && found->metric.direction == Direction::lower) question.direction = Direction::lower;
+  }
   if (options.until > 0) question.noise_floor = options.until / 100;
   question.max_repeats = options.max_repeats.value_or(options.until > 0 ? most_repeats_until : question.max_repeats);
   question.quiet_patience = options.patience_s > 0 ? QuietPatience(options.patience_s) : std::nullopt;

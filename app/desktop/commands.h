@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -204,8 +203,7 @@ struct StopVerification {};
 struct VerifyBest {
   SweepResults results;
   SweepResult result = SweepResult::loss_last;
-  std::map<int, std::string> recipes;
-  std::string ladder;
+  LadderId ladder = 0;
 };
 struct MeasureNoise {};  // trains equal runs in turns for about a minute
 struct ProposeLadder {   // fills the Launch view with this ladder's rungs, in sizes that fit this machine

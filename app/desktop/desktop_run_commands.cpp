@@ -201,7 +201,12 @@ void DesktopApp::execute(const MeasureNoise&) {
 }
 
 void DesktopApp::execute(const VerifyBest& asked) {
-  execute(LaunchLadder{.request = verification_of_best(asked.results, asked.result, asked.recipes, asked.ladder)});
+  if (!session_) return;
+  const std::vector<Run> runs = store_.runs_of(asked.ladder);
+  session_->refuse_others(runs, "the sweep");
+  const Ladder* ladder = workspace_.ladder(asked.ladder);
+  const std::string name = ladder ? ladder->name : "sweep";
+  execute(LaunchLadder{.request = verification_of_best(asked.results, asked.result, runs, name)});
 }
 
 void DesktopApp::show_confirmation() {

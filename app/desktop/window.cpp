@@ -222,7 +222,8 @@ bool Window::frame(const std::function<void()>& draw) {
   int height = 0;
   glfwGetFramebufferSize(window_, &width, &height);
   const std::uint64_t drawn = stands_for(*ImGui::GetDrawData(), width, height);
-  if (drawn == std::exchange(shown_, drawn) && !std::exchange(has_lost_pixels_, false)) return false;
+  const bool is_new = drawn != std::exchange(shown_, drawn);
+  if (!std::exchange(has_lost_pixels_, false) && !is_new) return false;
   const ImVec4 background = palette().background;
   gl<void (*)(GLint, GLint, GLsizei, GLsizei)>("glViewport")(0, 0, width, height);
   gl<void (*)(GLfloat, GLfloat, GLfloat, GLfloat)>("glClearColor")(background.x, background.y, background.z, 1);

@@ -92,8 +92,8 @@ LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>
   return request;
 }
 
-LadderRequest verification_of_best(const SweepResults& results, SweepResult result,
-                                   const std::map<int, std::string>& recipes, const std::string& ladder) {
+LadderRequest verification_of_best(const SweepResults& results, SweepResult result, std::span<const Run> runs,
+                                   const std::string& ladder) {
   constexpr int fresh_runs = 5;
   const int best = std::max(results.best(result), 0);
   const SweptRung* other = nullptr;
@@ -109,16 +109,19 @@ LadderRequest verification_of_best(const SweepResults& results, SweepResult resu
   LadderRequest request{.name = ladder + ": the best again",
                         .notes = values_text(results, picked) + " was the best of " +
                                  std::to_string(results.rungs.size()) + "; both with new seeds.",
-                        .base = recipe_from_json(recipes.at(other->rung)),
                         .repeats = fresh_runs,
                         .interleave = true};
+  std::uint64_t highest_seed = 0;
+  for (const Run& run : runs) {
+    const Recipe recipe = recipe_from_json(run.recipe);
+    highest_seed = std::max(highest_seed, recipe.seed);
+    if (run.rung == other->rung) request.base = recipe;
+  }
   PlannedRung rung;
   for (std::size_t i = 0; i < results.names.size(); ++i)
     rung.values.emplace_back(results.names[i], value_text(picked.values[i]));
   request.rungs = {std::move(rung)};
-  std::uint64_t seed = 0;
-  for (const auto& each : recipes) seed = std::max(seed, recipe_from_json(each.second).seed);
-  for (int i = 1; i <= fresh_runs; ++i) request.seeds.push_back(seed + static_cast<std::uint64_t>(i));
+  for (std::uint64_t i = 1; i <= fresh_runs; ++i) request.seeds.push_back(highest_seed + i);
   return request;
 }
 

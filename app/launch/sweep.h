@@ -2,7 +2,7 @@
 // alone, the first one is the baseline, and seeds are the repeats of each rung.
 #pragma once
 
-#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,9 +31,9 @@ std::string text_of(const SweptValue& swept);  // that it reads as the same: "lr
 LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>& swept);
 
 // The best combination again, in turns with the first one (the runner-up, if it is the first), both with five new
-// seeds: a ladder of its own, so that the runs that it was picked by don't count. `recipes`: JSON, by rung. Throws
+// seeds: a ladder of its own, so that the runs that it was picked by don't count. `runs`: of the sweep. Throws
 // RecipeError for a sweep without two combinations that have the result.
-LadderRequest verification_of_best(const SweepResults& results, SweepResult result,
-                                   const std::map<int, std::string>& recipes, const std::string& ladder);
+LadderRequest verification_of_best(const SweepResults& results, SweepResult result, std::span<const Run> runs,
+                                   const std::string& ladder);
 
 }  // namespace stepladder

@@ -227,11 +227,16 @@ SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std
   for (const SweepResultKind& kind : sweep_result_kinds()) {
     const auto i = static_cast<std::size_t>(kind.result);
     std::vector<Candidate> candidates;
-    for (const SweptRung& rung : results.rungs)
-      candidates.push_back({rung.figures[i].mean, static_cast<std::size_t>(rung.figures[i].runs)});
+    for (std::size_t k = 0; k < results.rungs.size(); ++k) {
+      const SweptFigure& figure = results.rungs[k].figures[i];
+      // Losses of one seed are copies.
+      const std::size_t seeds = kind.is_loss ? by_seed[i][k].size() : static_cast<std::size_t>(figure.runs);
+      candidates.push_back({figure.mean, std::min(seeds, static_cast<std::size_t>(figure.runs))});
+    }
+    const RunSpread of_runs = repeats[i].known() ? repeats[i] : known_spread(runs, kind, candidates, spreads);
     RunSpread spread = spread_beside_seeds(by_seed[i]);
-    if (!spread.known()) spread = repeats[i].known() ? repeats[i] : known_spread(runs, kind, candidates, spreads);
-    results.picked[i] = picked_best(candidates, kind.higher_is_better, spread);
+    if (!spread.known()) spread = of_runs;
+    results.picked[i] = picked_best(candidates, kind.higher_is_better, spread, of_runs);
   }
   return results;
 }

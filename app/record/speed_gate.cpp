@@ -40,6 +40,9 @@ std::string interval_words(const GateJudgement& judged, const FigureQuestion& qu
 std::vector<double> costs_of(const GateSample& sample, std::span<const double> values, double baseline_mean) {
   std::vector<double> costs(values.begin(), values.end());
   if (sample.question.by != FigureBy::metric) return costs;
+  if (baseline_mean == 0)
+    throw StorageError("the mean " + name_of(sample.question) +
+                       " of the baseline is 0, and record gate compares shares of it");
   const double worse = sample.question.lower_is_better ? 1 : -1;
   for (double& cost : costs) cost = std::max(1 + worse * (cost - baseline_mean) / std::abs(baseline_mean), least_cost);
   return costs;

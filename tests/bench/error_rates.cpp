@@ -143,7 +143,7 @@ void sweep(int combinations, int repeats, double noise, int simulations) {
       candidates.push_back({mean, values.size()});
     }
     const RunSpread known{.squares = 40 * noise * noise, .freedom = 40, .from = SpreadFrom::prior};
-    const PickedBest best = picked_best(candidates, true, repeats > 1 ? spread : known);
+    const PickedBest best = picked_best(candidates, true, repeats > 1 ? spread : known, repeats > 1 ? spread : known);
     lead += (candidates[best.place].mean - 1) / simulations;
     corrected += (best.corrected - 1) / simulations;
     covered += best.ci95.low <= 1 && 1 <= best.ci95.high ? 1 : 0;

@@ -187,7 +187,8 @@ std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> 
     const MetricRules rules{.direction = lower ? Direction::lower : direction_of(compared), .noise_floor = noise_floor};
     const std::vector<double> base = last_values(store, runs.front(), name);
     for (MetricOfRun& each : std::span(compared).subspan(1))
-      each.judged = judge_metric(base, last_values(store, each.run, name), rules);
+      if (!(each.run.ladder && each.run.ladder == runs.front().ladder && each.run.rung == runs.front().rung))
+        each.judged = judge_metric(base, last_values(store, each.run, name), rules);
     return compared;
   }
   std::set<std::string> known;

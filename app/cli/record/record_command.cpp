@@ -8,6 +8,7 @@
 #include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/record/pool_source.h"
+#include "storage/analysis/metrics/metric_verdict.h"
 
 namespace stepladder {
 namespace {
@@ -41,17 +42,19 @@ int exit_status_of(RecordVerdict verdict) {
 void add_figure_options(CLI::App& command, FigureOptions& options) {
   CLI::Option* by = command.add_option("--by", options.by, "throughput, loss or wall (default throughput)")
                         ->check(CLI::IsMember({"throughput", "loss", "wall"}));
-  CLI::Option* metric =
-      command
-          .add_option("--metric", options.metric,
-                      "Any name that the log has in place of that: val_bpb, min(val/loss); higher is better")
-          ->excludes(by);
+  CLI::Option* metric = command
+                            .add_option("--metric", options.metric,
+                                        "Any name that the log has in place of that: val_bpb, min(val/loss); higher is "
+                                        "better, but of loss and val_loss")
+                            ->excludes(by);
   command.add_flag("--lower", options.lower, "Lower values of the metric are better")->needs(metric);
 }
 
 FigureQuestion asked_figure(const FigureOptions& options) {
   if (options.metric.empty()) return {.by = options.by.empty() ? FigureBy::throughput : *figure_by(options.by)};
-  return {.by = FigureBy::metric, .metric = metric_named(options.metric), .lower_is_better = options.lower};
+  MetricFigure metric = metric_named(options.metric);
+  const bool is_loss = better_direction(quantity_named(metric.metric)) == Direction::lower;
+  return {.by = FigureBy::metric, .metric = std::move(metric), .lower_is_better = options.lower || is_loss};
 }
 
 std::optional<RecordRule> asked_rule(const std::string& name) {
@@ -93,6 +96,8 @@ CLI::Option* add_claim_options(CLI::App& command, ClaimRequest& request) {
 AskedClaim asked_claim(const ClaimRequest& request, const CommonOptions& common) {
   AskedClaim asked{.rule = asked_rule(request.rule)};
   const LogQuestion question = question_of(asked.rule, request.metric);
+  if (request.lower && asked.rule && !asked.rule->lower_wins)
+    throw UsageError("--lower: by the rule, higher values of " + asked.rule->metric + " win");
   asked.pool = asked_pool(request.pool, question, common);
   if (!request.baseline.empty()) asked.baseline = asked_pool(request.baseline, question, common);
   asked.claim = judge_record(asked.pool, asked.baseline_pool(), asked.rule, request.options);

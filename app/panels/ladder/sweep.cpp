@@ -86,13 +86,10 @@ bool SweepView::follow(const Workspace& workspace, LadderId ladder, Commands& co
   version_ = workspace.version;
   std::vector<const Run*> runs;
   std::vector<SweptRun> swept;
-  recipes_.clear();
-  is_over_ = true;
-  if (const Ladder* found = workspace.ladder(ladder)) name_ = found->name;
+  is_ours_ = true;
   for (const RunEntry* entry : workspace.runs_of(ladder)) {
     runs.push_back(&entry->run);
-    recipes_.try_emplace(entry->run.rung, entry->run.recipe);
-    is_over_ = is_over_ && is_over(entry->run.status);
+    is_ours_ = is_ours_ && entry->run.source == "launched" && is_over(entry->run.status);
     swept.push_back({.run = &entry->run, .summary = &entry->summary});
     if (const auto found = reached_.find(entry->run.id); found != reached_.end()) swept.back().target = found->second;
   }
@@ -341,8 +338,8 @@ void SweepView::draw(const LadderModel& model, int selected, const std::vector<s
     if (is_timed(result) && rung && !rung->trusted()) best += " Its times cannot be trusted.";
     text_quiet_wrapped(best);
     mark("ladder.sweep.best");
-    if (is_over_) {
-      if (quiet_button("Verify the best")) commands.push_back(VerifyBest{results_, result, recipes_, name_});
+    if (is_ours_) {
+      if (quiet_button("Verify the best")) commands.push_back(VerifyBest{results_, result, ladder_});
       mark("ladder.sweep.verify");
       ImGui::SetItemTooltip(
           "Trains it and another combination in turns, with five new seeds each: only the fresh runs count");

@@ -43,11 +43,9 @@ class SweepView {
   LadderId ladder_ = 0;
   std::uint64_t version_ = 0;  // Workspace::version
   SweepResults results_;
-  std::map<int, std::string> recipes_;  // by rung
-  std::string name_;                    // of the ladder
-  bool is_over_ = false;
-  int result_ = -1;      // chosen by the user; -1: the first that the runs have
-  std::string against_;  // a name of results_; another ladder's: the first
+  bool is_ours_ = false;  // was launched here, and is over
+  int result_ = -1;       // chosen by the user; -1: the first that the runs have
+  std::string against_;   // a name of results_; another ladder's: the first
   NumberField target_field_;
   double target_ = missing;
   std::map<RunId, TargetReached> reached_;  // of the finished runs that are in memory

@@ -74,7 +74,8 @@ MetricComparison judge_metric(std::span<const double> base, std::span<const doub
   if (found.runs < 2 || !std::isfinite(found.difference)) return found;
   const Error error = in_turns ? error_of_pairs(base, run, found.runs) : error_of_sides(of_base, of_run);
   const double floor = rules.noise_floor * std::abs(found.base);
-  if (!(error.variance > 0)) {
+  const bool has_copies = !in_turns && !(of_base.std > 0 && of_run.std > 0);
+  if (!(error.variance > 0) || has_copies) {
     if (found.difference == 0) found.verdict = MetricVerdict::same;  // to the last digit
     return found;
   }

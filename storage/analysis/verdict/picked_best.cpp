@@ -18,7 +18,8 @@ double expected_largest(std::size_t n) {
 
 }  // namespace
 
-PickedBest picked_best(std::span<const Candidate> candidates, bool higher_is_better, const RunSpread& spread) {
+PickedBest picked_best(std::span<const Candidate> candidates, bool higher_is_better, const RunSpread& spread,
+                       const RunSpread& of_runs) {
   PickedBest best;
   const double sign = higher_is_better ? -1 : 1;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -36,9 +37,11 @@ PickedBest picked_best(std::span<const Candidate> candidates, bool higher_is_bet
     if (std::abs(candidates[i].mean - picked.mean) <= apart * error) ++best.ties;
   }
   const double error = std::sqrt(variance_of(picked));
-  const double half = t_critical(spread.freedom) * error;
   best.corrected = picked.mean + sign * expected_largest(best.ties + 1) * error;
-  best.ci95 = {best.corrected - half, best.corrected + half};
+  if (of_runs.known()) {
+    const double half = t_critical(of_runs.freedom) * std::sqrt(of_runs.variance() / static_cast<double>(picked.runs));
+    best.ci95 = {best.corrected - half, best.corrected + half};
+  }
   best.spread_from = spread.from;
   return best;
 }

@@ -26,9 +26,11 @@ struct PickedBest {
   bool known() const { return !is_missing(corrected); }
 };
 
-// `spread`: of one run's figure, in its own unit (RunSpread speaks of logarithms elsewhere). Without it, or with fewer
-// than two candidates, the correction stays missing. The expected largest of n equal ones is that of a normal sample by
-// Blom (1958), "Statistical Estimates and Transformed Beta-Variables".
-PickedBest picked_best(std::span<const Candidate> candidates, bool higher_is_better, const RunSpread& spread);
+// `spread`: by which one run's figure differs between equal candidates, in its own unit (RunSpread speaks of logarithms
+// elsewhere). `of_runs`: the same of one candidate's runs, for the interval; larger if candidates share their seeds.
+// Without the first, or with fewer than two candidates, the correction stays missing. The expected largest of n equal
+// ones is that of a normal sample by Blom (1958), "Statistical Estimates and Transformed Beta-Variables".
+PickedBest picked_best(std::span<const Candidate> candidates, bool higher_is_better, const RunSpread& spread,
+                       const RunSpread& of_runs);
 
 }  // namespace stepladder

@@ -155,14 +155,16 @@ TEST_F(SweepResultsTest, ALuckySeedHelpsAllCombinations) {
 
 TEST_F(SweepResultsTest, TheBestIsTrainedAgainBesideAnotherWithNewSeeds) {
   add_grid();
-  std::map<int, std::string> recipes;
-  for (const stepladder::Run& run : runs_) recipes.try_emplace(run.rung, run.recipe);
+  Recipe last = recipe_from_json(runs_.back().recipe);
+  last.seed = 2000;
+  runs_.back().recipe = to_json(last);
+  const std::vector<stepladder::Run> recipes(runs_.begin(), runs_.end());
   const LadderRequest again = verification_of_best(results(), loss_last, recipes, "lr");
   EXPECT_EQ(again.base.lr, 1e-4) << "the first combination";
   EXPECT_EQ(rungs_text(again.rungs), "lr=0.001:batch=4");
   ASSERT_EQ(again.seeds.size(), 5u);
   EXPECT_EQ(again.repeats, 5);
-  EXPECT_GT(again.seeds.front(), Recipe().seed);
+  EXPECT_EQ(again.seeds.front(), 2001u) << "beyond those of all runs";
   EXPECT_EQ(again.name, "lr: the best again");
   summaries_[0].loss_last = summaries_[1].loss_last = 1;  // now the first one is the best
   const LadderRequest first = verification_of_best(results(), loss_last, recipes, "lr");

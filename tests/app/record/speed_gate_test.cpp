@@ -35,7 +35,7 @@ TEST(SpeedGate, a_metric_may_have_either_direction_and_any_sign) {
   EXPECT_EQ(turns(accuracies({-5, -5.01, -4.99}), accuracies({-6, -6.01, -5.99})), GateAnswer::worse);
   EXPECT_EQ(turns(accuracies({-5, -5.01, -4.99}), accuracies({-3, -3.01, -2.99})), GateAnswer::passes);
   EXPECT_EQ(turns(accuracies({-5, -5.01, -4.99}), accuracies({40, 41, 42})), GateAnswer::passes);
-  EXPECT_EQ(turns(accuracies({0, 0, 0}), accuracies({1, 2, 3})), GateAnswer::cannot_tell) << "no share of nothing";
+  EXPECT_THROW(turns(accuracies({0, 0, 0}), accuracies({1, 2, 3})), StorageError) << "no share of nothing";
 }
 
 TEST(SpeedGate, answers_by_interval_and_tolerance) {
