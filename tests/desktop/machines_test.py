@@ -37,6 +37,7 @@ class Machines(unittest.TestCase):
         desktop.picture("machines-reachable")
         desktop.go("side.launch", "launch.where")
         desktop.click("launch.where")
+        desktop.settled()  # the list has the keyboard
         desktop.keys("Down", "Return")
         desktop.picture("launch-where")
         desktop.click("launch.start")
