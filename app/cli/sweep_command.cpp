@@ -9,6 +9,7 @@
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
 #include "app/cli/table.h"
+#include "app/exit_status.h"
 #include "app/format.h"
 #include "app/launch/sweep.h"
 #include "app/launch/sweep_results.h"
