@@ -41,4 +41,13 @@ PlausibilityContext load_plausibility_context(RunStore* store) {
   return context;
 }
 
+std::vector<Run> other_finished_repeats(RunStore& store, const Run& run) {
+  if (!run.ladder) return {};
+  std::vector<Run> repeats = store.runs_of(*run.ladder);
+  std::erase_if(repeats, [&](const Run& other) {
+    return other.rung != run.rung || other.id == run.id || other.status != RunStatus::finished;
+  });
+  return repeats;
+}
+
 }  // namespace stepladder

@@ -31,17 +31,7 @@ std::string_view verdict_word(Verdict verdict) {
 }
 
 std::string_view verdict_word(MetricVerdict verdict) {
-  switch (verdict) {
-    case MetricVerdict::better:
-      return "better";
-    case MetricVerdict::worse:
-      return "worse";
-    case MetricVerdict::same:
-      return "same";
-    case MetricVerdict::cannot_tell:
-      break;
-  }
-  return "";
+  return verdict == MetricVerdict::cannot_tell ? "inconclusive" : to_string(verdict);
 }
 
 std::string verdict_text(const Gain& gain, std::string_view base) {
@@ -62,9 +52,8 @@ std::string loss_text(const LossParity& loss, bool is_baseline) {
 }
 
 std::string difference_text(const std::string& name, const MetricComparison& metric) {
-  const std::string_view verdict = verdict_word(metric.verdict);
   std::string text = name + " " + metric_text(metric.value) + ", baseline " + metric_text(metric.base) + ": " +
-                     (verdict.empty() ? "inconclusive" : std::string(verdict));
+                     std::string(verdict_word(metric.verdict));
   if (is_missing(metric.difference) || metric.verdict == MetricVerdict::same) return text;
   text += ", a difference of " + metric_text(metric.difference);
   if (!metric.ci95.known()) return text + ", whose interval needs two runs of each that differ";

@@ -18,7 +18,7 @@ std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" if not k
 // to.
 std::string verdict_text(const Gain& gain, std::string_view base = "baseline");
 std::string_view verdict_word(Verdict verdict);        // "inconclusive" for cannot_tell
-std::string_view verdict_word(MetricVerdict verdict);  // "better"; empty for cannot_tell
+std::string_view verdict_word(MetricVerdict verdict);  // likewise
 
 // "val_bpb 0.9812, baseline 0.9790: worse, a difference of 0.0022 (95 % interval 0.0011 to 0.0033)".
 std::string difference_text(const std::string& name, const MetricComparison& metric);

@@ -1,5 +1,5 @@
-// The fields of a run, and those that its start brings, each once: the name of its column, which is also its name in
-// journals; its member; what stands for unknown; and where it goes. The columns of `runs`, journal lines, spill bytes,
+// The fields of a run, and those that its start brings, each once, with its name (in the column and in journals), its
+// member, its unknown value and where it goes. The columns of `runs`, journal lines, spill bytes,
 // the import of projects and the merge of a start into its run derive from these two tables.
 #pragma once
 

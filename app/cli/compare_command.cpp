@@ -178,9 +178,7 @@ std::string flag_notes(const RungJudgement& judgement, const std::string& who) {
 
 ComparedRun load_compared(RunStore& store, const Run& run, bool with_steps, std::int64_t most_steps) {
   ComparedRun found{.loaded = load_run(store, run, most_steps), .repeats = {}};
-  if (!run.ladder) return found;
-  for (const Run& other : store.runs_of(*run.ladder)) {
-    if (other.rung != run.rung || other.id == run.id || other.status != RunStatus::finished) continue;
+  for (const Run& other : other_finished_repeats(store, run)) {
     if (with_steps) {
       found.repeats.push_back(load_run(store, other, most_steps));
     } else {

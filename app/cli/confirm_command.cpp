@@ -129,11 +129,10 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   const Run base = options.base.empty() ? baseline_of(session.store(), run) : find_run(session.store(), options.base);
   if (options.adopts) session.adopt({run.id, base.id});
   SpeedupQuestion question{.run = run.id, .base = base.id};
-  if (!options.metric.empty()) question.metric = metric_named(options.metric);
-  if (options.lower) question.direction = Direction::lower;
-  if (question.metric && !options.lower) {
-    const auto found = session.store().metrics().find(run.id, question.metric->metric);
-    if (found && found->metric.direction == Direction::lower) question.direction = Direction::lower;
+  if (!options.metric.empty()) {
+    question.metric = metric_named(options.metric);
+    const auto known = session.store().metrics().find(run.id, question.metric->metric);
+    if (options.lower || (known && known->metric.direction == Direction::lower)) question.direction = Direction::lower;
   }
   if (options.until > 0) question.noise_floor = options.until / 100;
   question.max_repeats = options.max_repeats.value_or(options.until > 0 ? most_repeats_until : question.max_repeats);

@@ -26,6 +26,10 @@ double seconds_since(Clock::time_point begun) {
   return std::chrono::duration<double>(Clock::now() - begun).count();
 }
 
+double between_runs(const MachineNoise& noise) {
+  return noise.between.known() ? std::sqrt(noise.between.variance()) : missing;
+}
+
 std::string share_text(double share, const Interval& ci95 = {}) {
   if (is_missing(share)) return "not known";
   const std::string text = wording::fine_percent(share);
@@ -44,7 +48,7 @@ Json noise_json(const MachineNoise& noise, const Run& first) {
           {"disturbed", noise.disturbed},
           {"seconds", number(noise.seconds)},
           {"within", number(noise.within)},
-          {"between", number(noise.between.known() ? std::sqrt(noise.between.variance()) : missing)},
+          {"between", number(between_runs(noise))},
           {"between_ci95", interval_json(noise.between_ci95)},
           {"drift", number(noise.drift)},
           {"drift_ci95", interval_json(noise.drift_ci95)},
@@ -52,12 +56,11 @@ Json noise_json(const MachineNoise& noise, const Run& first) {
 }
 
 std::string noise_text(const MachineNoise& noise, const Run& first) {
-  const double between = noise.between.known() ? std::sqrt(noise.between.variance()) : missing;
   std::string text = runs_text(noise.runs) + " of " + first.name.substr(0, first.name.find(':')) + " on " +
                      harmless(first.hardware.empty() ? "unknown hardware" : first.hardware) + ", in " +
                      duration_text(noise.seconds) + "\n";
   text += "  within a run   " + share_text(noise.within) + " from step to step\n";
-  text += "  between runs   " + share_text(between, noise.between_ci95) + "\n";
+  text += "  between runs   " + share_text(between_runs(noise), noise.between_ci95) + "\n";
   text += "  drift          " + share_text(noise.drift, noise.drift_ci95) + " from the first run to the last\n";
   for (const std::size_t runs : {3, 10})
     if (const std::string line = smallest_gain_text(noise.between, runs); !line.empty()) text += line + ".\n";

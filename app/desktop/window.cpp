@@ -65,8 +65,8 @@ void begin_frame_of_whole_chords() {
   for (const ImGuiInputEvent& event : later) events.push_back(event);
 }
 
-// A number that changes with what would be rendered: the geometry, the clipping, the textures' pixels, and the size.
-std::uint64_t stands_for(const ImDrawData& drawn, int width, int height) {
+// A hash of all that decides what is rendered: the geometry, the clipping, the textures' pixels, and the size.
+std::uint64_t hash_of(const ImDrawData& drawn, int width, int height) {
   static std::uint64_t textures = 0;  // counts the frames that change one
   std::uint64_t number = 0;
   const auto add = [&number](const void* bytes, std::size_t size) {
@@ -221,8 +221,8 @@ bool Window::frame(const std::function<void()>& draw) {
   int width = 0;
   int height = 0;
   glfwGetFramebufferSize(window_, &width, &height);
-  const std::uint64_t drawn = stands_for(*ImGui::GetDrawData(), width, height);
-  const bool is_new = drawn != std::exchange(shown_, drawn);
+  const std::uint64_t drawn = hash_of(*ImGui::GetDrawData(), width, height);
+  const bool is_new = drawn != std::exchange(shown_hash_, drawn);
   if (!std::exchange(has_lost_pixels_, false) && !is_new) return false;
   const ImVec4 background = palette().background;
   gl<void (*)(GLint, GLint, GLsizei, GLsizei)>("glViewport")(0, 0, width, height);

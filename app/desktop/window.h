@@ -51,8 +51,8 @@ class Window {
 
   GLFWwindow* window_ = nullptr;
   bool off_screen_ = false;
-  bool has_lost_pixels_ = true;  // of the last frame: the window was covered
-  std::uint64_t shown_ = 0;      // stands for what the last frame drew
+  bool has_lost_pixels_ = true;   // of the last frame: the window was covered
+  std::uint64_t shown_hash_ = 0;  // of what the last frame drew
   std::vector<std::string> dropped_;
 };
 

@@ -71,10 +71,6 @@ void require_same_plan(const Json& there, const Json& asked, const fs::path& fol
 
 }  // namespace
 
-bool CommitSearch::takes_time() const {
-  return question_.by == FigureBy::throughput || question_.by == FigureBy::wall;
-}
-
 CommitSearch::CommitSearch(const CommitSearchRequest& request) : folder_(experiment_folder(request.folder)) {
   const auto found = read_plan(folder_, "record bisect", search_version);
   std::error_code error;
@@ -153,7 +149,7 @@ void CommitSearch::require_same(const CommitSearchRequest& request, const Json& 
   if (!request.command.empty() && request.command != command_) throw UsageError(begun + "with another command");
   if (!request.good.empty() &&
       (name_of(request.question) != name_of(question_) || request.limits.first_runs != first_runs))
-    throw UsageError(begun + "with --by " + name_of(question_) + " --runs " + std::to_string(first_runs));
+    throw UsageError(begun + "with " + option_text(question_) + " --runs " + std::to_string(first_runs));
   if (const std::string other = machine_difference(machine_fingerprint(), plan["machine"]); !other.empty())
     throw StorageError(begun + "on another machine: " + other);
 }
@@ -192,7 +188,7 @@ void CommitSearch::take(std::size_t commit, const fs::path& log, int exit_status
   if (!unit_.empty() && figure.unit != unit_)
     throw StorageError(log.string() + " gives " + figure.unit + ", and earlier runs " + unit_);
   unit_ = figure.unit;
-  bisection_->add(commit, takes_time() ? std::log(figure.value) : figure.value);
+  bisection_->add(commit, takes_time(question_) ? std::log(figure.value) : figure.value);
 }
 
 bool CommitSearch::go_on(const std::function<void(const std::string&)>& begins, const std::function<bool()>& stop) {
@@ -229,17 +225,17 @@ std::string CommitSearch::subject(std::size_t commit) const {
 double CommitSearch::figure(std::size_t commit) const {
   const CommitFigures& figures = bisection_->figures(commit);
   if (figures.values.empty()) return missing;
-  return takes_time() ? std::exp(figures.mean()) : figures.mean();
+  return takes_time(question_) ? std::exp(figures.mean()) : figures.mean();
 }
 
 double CommitSearch::change(std::size_t before, std::size_t after) const {
   const double difference = bisection_->difference(before, after);
-  return takes_time() ? std::exp(difference) : difference;
+  return takes_time(question_) ? std::exp(difference) : difference;
 }
 
 Interval CommitSearch::change_ci95(std::size_t before, std::size_t after) const {
   Interval interval = bisection_->difference_ci95(before, after);
-  if (!takes_time() || !interval.known()) return interval;
+  if (!takes_time(question_) || !interval.known()) return interval;
   return {std::exp(interval.low), std::exp(interval.high)};
 }
 

@@ -40,7 +40,6 @@ class CommitSearch {
   const FigureQuestion& question() const { return question_; }
   const std::string& unit() const { return unit_; }
   std::string subject(std::size_t commit) const;
-  bool takes_time() const;  // its figures are times, and changes of them factors
   // The figure after the change / before it (a loss or metric: after - before), with its 95 % interval.
   double change(std::size_t before, std::size_t after) const;
   Interval change_ci95(std::size_t before, std::size_t after) const;

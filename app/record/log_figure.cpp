@@ -116,6 +116,15 @@ std::string name_of(const FigureQuestion& question) {
   return question.by == FigureBy::metric ? name_of(question.metric) : to_string(question.by);
 }
 
+std::string option_text(const FigureQuestion& question) {
+  if (question.by != FigureBy::metric) return "--by " + name_of(question);
+  return "--metric " + name_of(question) + (question.lower_is_better ? " --lower" : "");
+}
+
+bool takes_time(const FigureQuestion& question) {
+  return question.by == FigureBy::throughput || question.by == FigureBy::wall;
+}
+
 LogFigure figure_of_log(const std::filesystem::path& log, const FigureQuestion& question) {
   SummarySink sink(question.by == FigureBy::metric ? question.metric.metric : "");
   try {

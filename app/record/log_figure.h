@@ -31,6 +31,9 @@ struct FigureQuestion {
 
 // "throughput", or the metric: "val_bpb", "max(acc)".
 std::string name_of(const FigureQuestion& question);
+// As it is asked on the command line: "--by loss", "--metric val_bpb --lower".
+std::string option_text(const FigureQuestion& question);
+bool takes_time(const FigureQuestion& question);  // rather than a loss or a metric: changes of it are factors
 
 struct LogFigure {
   double value = missing;

@@ -62,10 +62,6 @@ void require_figure(double value, const FigureQuestion& question, const fs::path
 
 }  // namespace
 
-bool takes_time(const GateSample& sample) {
-  return sample.question.by == FigureBy::throughput || sample.question.by == FigureBy::wall;
-}
-
 const char* to_string(GateAnswer answer) {
   switch (answer) {
     case GateAnswer::passes:
@@ -86,7 +82,8 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
   GateJudgement judged;
   judged.baseline = figures_of(baseline.values);
   judged.now = figures_of(now.values);
-  if (const std::string other = machine_difference(now.machine, baseline.machine); !other.empty() && takes_time(now)) {
+  if (const std::string other = machine_difference(now.machine, baseline.machine);
+      !other.empty() && takes_time(now.question)) {
     judged.answer = GateAnswer::other_machine;
     judged.reason = "the baseline was measured on another machine: " + other;
     return judged;
@@ -109,7 +106,7 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
       judged.answer = GateAnswer::passes;
       break;
     case Verdict::slower:
-      judged.answer = !takes_time(now) ? GateAnswer::worse : GateAnswer::slower;
+      judged.answer = !takes_time(now.question) ? GateAnswer::worse : GateAnswer::slower;
       break;
     case Verdict::cannot_tell:
       judged.answer = GateAnswer::cannot_tell;
@@ -136,7 +133,7 @@ GateJudgement judge_turns(const GateSample& base, const GateSample& now, double 
     if (judged.ci95.low >= 1 / (1 + tolerance))
       judged.answer = GateAnswer::passes;
     else if (judged.ci95.high < 1 / (1 + tolerance / 2))
-      judged.answer = !takes_time(now) ? GateAnswer::worse : GateAnswer::slower;
+      judged.answer = !takes_time(now.question) ? GateAnswer::worse : GateAnswer::slower;
   }
   judged.reason = interval_words(judged, now.question);
   return judged;

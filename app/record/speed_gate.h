@@ -35,8 +35,6 @@ struct GateJudgement {
   std::string reason;  // one sentence
 };
 
-bool takes_time(const GateSample& sample);  // rather than a loss or a metric, which other machines share
-
 // `tolerance`: a factor within 1 - tolerance and 1 + tolerance is no change. `error`: of the interval. Pure.
 GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance, double error = 0.05);
 

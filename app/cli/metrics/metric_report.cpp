@@ -133,11 +133,6 @@ void write_wide(RunStore& store, std::span<const Run> runs, const Sink& sink) {
   for (const Run& run : runs) write_wide_rows(store, run, names, sink);
 }
 
-std::string metric_verdict_text(const MetricComparison& judged) {
-  const std::string_view verdict = verdict_word(judged.verdict);
-  return verdict.empty() ? "inconclusive" : std::string(verdict);
-}
-
 // Of the run and of its rung's other finished runs.
 std::vector<double> last_values(RunStore& store, const Run& run, const std::string& name) {
   std::vector<double> values;
@@ -145,9 +140,7 @@ std::vector<double> last_values(RunStore& store, const Run& run, const std::stri
     if (const auto found = store.metrics().find(id, name)) values.push_back(found->figures.last);
   };
   add(run.id);
-  if (!run.ladder) return values;
-  for (const Run& other : store.runs_of(*run.ladder))
-    if (other.rung == run.rung && other.id != run.id && other.status == RunStatus::finished) add(other.id);
+  for (const Run& other : other_finished_repeats(store, run)) add(other.id);
   return values;
 }
 
@@ -247,7 +240,7 @@ std::string compared_metrics_text(std::span<const MetricOfRun> compared) {
     const MetricDelta delta = delta_of(compared, each);
     rows.push_back({std::to_string(each.run.id), each.run.name, grouped(figures.count), value_text(figures.last),
                     is_base ? "baseline" : signed_text(delta.last), is_base ? "-" : factor_text(delta.last_factor),
-                    is_base ? "-" : metric_verdict_text(each.judged), value_text(figures.lowest),
+                    is_base ? "-" : std::string(verdict_word(each.judged.verdict)), value_text(figures.lowest),
                     value_text(figures.highest), value_text(figures.median)});
   }
   return table(rows, {true, false, true, true, true, true, false, true, true, true});

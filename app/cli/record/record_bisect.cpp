@@ -54,7 +54,7 @@ Json bisect_json(const CommitSearch& search, const BisectOptions& options) {
 std::string change_text(const CommitSearch& search, std::size_t commit) {
   const double change = search.change(commit - 1, commit);
   const Interval ci95 = search.change_ci95(commit - 1, commit);
-  const bool time = search.takes_time();
+  const bool time = takes_time(search.question());
   const char* const format = time ? "%.4f" : "%+.5f";
   std::string text = time ? "It takes " : "The " + name_of(search.question()) + " changes by ";
   text += figure_text(change, format) + (time ? " times as long" : "");

@@ -148,7 +148,7 @@ int judge(const GateOptions& options, GateSample now, const fs::path& folder, co
   const GateSample baseline = read_gate_baseline(options.baseline);
   GateJudgement judged;
   // Another machine's baseline needs no run to be refused.
-  if (!machine_difference(now.machine, baseline.machine).empty() && takes_time(now)) {
+  if (!machine_difference(now.machine, baseline.machine).empty() && takes_time(now.question)) {
     judged = judge_gate(baseline, now, 0);
   } else if (!options.logs.empty()) {
     require_unit(baseline, now, options);
@@ -242,9 +242,7 @@ int run_gate(GateOptions options, const CommonOptions& common) {
   if (!options.baseline.empty()) {
     const FigureQuestion written = read_gate_baseline(options.baseline).question;
     if (options.figure.given() && question != written)
-      throw UsageError(options.baseline + " was written with " +
-                       (written.by == FigureBy::metric ? "--metric " : "--by ") + name_of(written) +
-                       (written.by == FigureBy::metric && written.lower_is_better ? " --lower" : ""));
+      throw UsageError(options.baseline + " was written with " + option_text(written));
     question = written;
   }
   if (question.by == FigureBy::wall && !options.logs.empty() && !against) throw UsageError("--by wall needs --command");

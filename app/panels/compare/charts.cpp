@@ -80,10 +80,11 @@ std::string against_baseline(const CompareView& view, Quantity metric) {
   const ComparedLine* line = line_to_say(view, metric);
   if (!line) return text;
   const LastGap& gap = line->of(metric).last_gap;
-  const std::string_view verdict = verdict_word(metric_verdict(gap.delta, direction));
+  const MetricVerdict verdict = metric_verdict(gap.delta, direction);
   if (!text.empty()) text += ": ";
   if (view.lines().size() > 2) text += line->label + " ";
-  text += in_print(last_gap_text(gap)) + (verdict.empty() ? "" : ", " + std::string(verdict));
+  text += in_print(last_gap_text(gap)) +
+          (verdict == MetricVerdict::cannot_tell ? "" : ", " + std::string(verdict_word(verdict)));
   if (view.shown.curves.options.axis == Axis::step) text += " at step " + grouped(std::llround(gap.x));
   return text;
 }
