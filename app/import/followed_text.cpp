@@ -86,7 +86,8 @@ bool TextFollower::File::begin() {
   mark_ = {};
   waiting_.clear();
   begun_ = false;
-  reader_ = std::make_unique<PiecewiseImport>(*importer_, options_, path_, head.substr(0, 65536));
+  events_.take();
+  reader_ = importer_->reader(path_, options_, events_);
   return true;
 }
 
@@ -138,8 +139,8 @@ bool TextFollower::File::take_in() {
 void TextFollower::File::store_rest() {
   try {
     if (!open_->is_at(path_)) give_rest();
-    if (reader_) reader_->finish();
-    if (reader_) store_held(reader_->take());
+    if (reader_) why_refused([&] { reader_->finish(); });
+    if (reader_) store_held(events_.take());
   } catch (...) {  // read again
     reader_.reset();
     throw;
@@ -156,7 +157,17 @@ void TextFollower::File::give_rest() {
   std::string rest = reader_ ? open_->read_at(given_, text_piece_bytes) : "";
   if (rest.empty()) return;
   given_ += std::ssize(rest);
-  reader_->give(std::move(rest));
+  why_refused([&] { reader_->take(rest); });
+}
+
+// Empty, or why the importer reads no further.
+std::string TextFollower::File::why_refused(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const ImportError& error) {
+    return error.what();
+  }
+  return {};
 }
 
 bool TextFollower::File::take_piece() {
@@ -165,16 +176,16 @@ bool TextFollower::File::take_piece() {
   given_ += std::ssize(bytes);
   mark_ = mark_of(*open_, given_);
   is_held_stored_ = false;
-  reader_->give(std::move(bytes));
+  const std::string refused = why_refused([&] { reader_->take(bytes); });
   try {
-    store(reader_->take(), Batch::lines);
+    store(events_.take(), Batch::lines);
   } catch (...) {  // read again; what is stored is left out
     reader_.reset();
     throw;
   }
   if (!reader_) return true;
-  if (!reader_->failure().empty()) {
-    tell_(path_.string() + " " + reader_->failure());
+  if (!refused.empty()) {
+    tell_(path_.string() + " " + refused);
     not_ours_ = true;
     reader_.reset();
     open_.reset();
@@ -377,7 +388,9 @@ void TextFollower::File::settle(bool at_end) {
   if (!reader_ || ended_) return;
   const auto quiet = Clock::now() - grown_;
   if (!is_held_stored_ && (at_end || quiet > short_silence)) {
-    std::vector<ImportedEvent> held = reader_->held();
+    EventSink sink;
+    reader_->pass_held(sink);
+    std::vector<ImportedEvent> held = sink.take();
     if (told_.events() < stored_events_ && is_another_file(held)) return start_again(true);
     store_held(std::move(held));
   }
@@ -403,11 +416,10 @@ void TextFollower::File::settle(bool at_end) {
 void TextFollower::File::end() {
   give_rest();
   if (!reader_) return;
-  reader_->finish();
+  const std::string refused = why_refused([&] { reader_->finish(); });
   ended_ = true;
-  std::vector<ImportedEvent> events = reader_->take();
-  const std::string why = told_.events() == 0 && events.empty() ? reader_->failure() : "";
-  if (!why.empty() && !printed_) tell_(path_.string() + " " + why);
+  std::vector<ImportedEvent> events = events_.take();
+  if (told_.events() == 0 && events.empty() && !refused.empty() && !printed_) tell_(path_.string() + " " + refused);
   if (run_ == 0 && events.empty()) return;
   store(std::move(events), Batch::end);
   if (joined_) return;

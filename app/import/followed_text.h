@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -19,9 +20,40 @@
 #include "app/import/text_follower.h"
 #include "engine/stage.h"
 #include "storage/database/process.h"
+#include "storage/importers/importer.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
+
+struct ImportedPoints {
+  Metric metric;
+  std::vector<MetricPoint> points;
+};
+struct BegunRun {
+  Run run;
+};
+struct EndedRun {
+  Run run;
+};
+using ImportedEvent = std::variant<BegunRun, StepRecord, ImportedPoints, EndedRun>;
+
+// Keeps what an importer reads as values.
+class EventSink : public ImportSink {
+ public:
+  void begin_run(const Run& run) override { events_.emplace_back(BegunRun{run}); }
+  void step(const StepRecord& record) override { events_.emplace_back(record); }
+  void metric(const Metric& metric, std::span<const MetricPoint> points) override {
+    events_.emplace_back(ImportedPoints{metric, {points.begin(), points.end()}});
+  }
+  void end_run(const Run& run) override { events_.emplace_back(EndedRun{run}); }
+  void ladder(const Ladder&, std::span<const int>) override {}
+  void note(std::int64_t, std::string) override {}
+
+  std::vector<ImportedEvent> take() { return std::exchange(events_, {}); }
+
+ private:
+  std::vector<ImportedEvent> events_;
+};
 
 // Names and numbers of what an importer has told so far.
 class ToldHash {
@@ -98,6 +130,7 @@ class TextFollower::File {
   bool begin();
   bool is_replaced() const;
   bool take_piece();
+  std::string why_refused(const std::function<void()>& read);
   void give_rest();
   void store_rest();
   void store_held(std::vector<ImportedEvent> events);
@@ -121,7 +154,8 @@ class TextFollower::File {
   ImportOptions options_;
   const Importer of_output_ = importers::step_log();
   const Importer* importer_ = nullptr;
-  std::unique_ptr<PiecewiseImport> reader_;
+  EventSink events_;  // of the reader
+  std::unique_ptr<ImportReader> reader_;
   std::int64_t given_ = 0;  // bytes
   ToldHash told_;
   FollowedSource stored_;

@@ -8,7 +8,7 @@
 
 #include "app/import/file_input.h"
 #include "engine/stage.h"
-#include "storage/importers/logs/lines/line_reader.h"
+#include "storage/importers/logs/lines/text_lines.h"
 
 namespace stepladder {
 namespace {
@@ -70,20 +70,37 @@ void with_input(const SourceQuestion& asked, const Read& read) {
   }
 }
 
+// Keeps the lines around one.
+class LinesAround : public TextLines {
+ public:
+  LinesAround(SourceLines& found, ImportSink& sink, const std::function<bool()>& interrupted)
+      : TextLines(sink), found_(found), interrupted_(interrupted) {}
+
+  bool is_past() const { return number() >= found_.line + lines_around; }
+
+ private:
+  void take_line(std::string_view line) override {
+    if ((number() & 0xFFFF) == 0 && interrupted_()) throw SearchInterrupted();
+    if (number() < found_.line - lines_around || number() > found_.line + lines_around) return;
+    if (found_.lines.empty()) found_.first = number();
+    // A bar that is redrawn has several texts on one line: the last one counts.
+    const auto place = static_cast<std::size_t>(number() - found_.first);
+    found_.lines.resize(place + 1);
+    found_.lines[place] = line.substr(0, longest_line);
+  }
+  void end() override {}
+
+  SourceLines& found_;
+  const std::function<bool()>& interrupted_;
+};
+
 void read_around(const SourceQuestion& asked, const std::function<bool()>& interrupted, SourceLines& found) {
   with_input(asked, [&](ImportInput& input) {
     StepFinder silent(asked, interrupted);
-    LineReader reader(input, silent);
-    std::string_view line;
-    while (reader.number() < found.line + lines_around && reader.next(line)) {
-      if ((reader.number() & 0xFFFF) == 0 && interrupted()) throw SearchInterrupted();
-      if (reader.number() < found.line - lines_around) continue;
-      if (found.lines.empty()) found.first = reader.number();
-      // A bar that is redrawn has several texts on one line: the last one counts.
-      const auto place = static_cast<std::size_t>(reader.number() - found.first);
-      found.lines.resize(place + 1);
-      found.lines[place] = line.substr(0, longest_line);
-    }
+    LinesAround around(found, silent, interrupted);
+    std::string_view piece = input.next();
+    for (; !piece.empty() && !around.is_past(); piece = input.next()) around.take(piece);
+    if (piece.empty()) around.finish();
   });
 }
 
@@ -115,7 +132,7 @@ SourceLines find_source_lines(const SourceQuestion& asked, const std::function<b
       found.problem = name + " has no such step any more; it was changed since it was imported.";
     }
   } catch (const SearchInterrupted&) {
-    found = {.problem = "SearchInterrupted."};
+    found = {.problem = "Interrupted."};
   } catch (const std::exception& error) {  // ImportError; a folder
     found = {.problem = name + " " + error.what() + "."};
   }

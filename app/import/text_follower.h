@@ -13,8 +13,9 @@
 
 #include "app/import/follow_rules.h"
 #include "app/import/journal_follower.h"
-#include "app/import/piecewise_import.h"
 #include "storage/database/run_store.h"
+#include "storage/folder_watch.h"
+#include "storage/importers/importer.h"
 
 namespace stepladder {
 

@@ -6,7 +6,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -15,8 +17,8 @@
 
 #include "storage/importers/capped_notes.h"
 #include "storage/importers/importer.h"
-#include "storage/importers/logs/lines/line_reader.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
+#include "storage/importers/logs/lines/text_lines.h"
 #include "storage/importers/logs/lines/time_stamp.h"
 #include "storage/importers/logs/run_assembler.h"
 
@@ -167,8 +169,7 @@ void assign(PrintedStep& step, Field field, double value, double scale) {
 }
 
 // Whether the first two lines are a header and a row. Skips comments ("# ...") before them, unless the header is one.
-bool is_table(ImportInput& input) {
-  std::string_view head = input.head();
+bool is_table(std::string_view head, const std::filesystem::path&) {
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
   Header header;
   TrimmedFields splitter;
@@ -239,24 +240,12 @@ class ConstantColumns {
   std::vector<std::string> values_;
 };
 
-class Table {
+class Table : public TextLines {
  public:
-  Table(ImportInput& input, const ImportOptions& options, ImportSink& sink)
-      : reader_(input, sink), run_(options, sink), malformed_(sink, "lines are malformed and were skipped") {
-    sink.holds_back([this](ImportSink& to) { run_.end_elsewhere(to); });
-  }
+  Table(const ImportOptions& options, ImportSink& sink)
+      : TextLines(sink), run_(options, sink), malformed_(sink, "lines are malformed and were skipped") {}
 
-  void read() {
-    std::string_view line;
-    while (!header_.useful && reader_.next(line)) header_ = read_header(line);
-    if (!header_.useful) throw ImportError("has no header that names a step and a loss or time");
-    while (reader_.next(line)) take(line);
-    for (auto& [name, steps] : gathered_) tell(name, steps);
-    if (gathered_.empty() && run_.progress().open) constants_.tell(header_, run_);
-    run_.end();
-    malformed_.finish();
-    if (runs_ == 0) throw ImportError("has a header but no row with a step");
-  }
+  void pass_held(ImportSink& sink) const override { run_.end_elsewhere(sink); }
 
  private:
   struct Gathered {
@@ -268,7 +257,23 @@ class Table {
     ConstantColumns constants;
   };
 
-  void take(std::string_view line) {
+  void take_line(std::string_view line) override {
+    if (header_.useful)
+      take_row(line);
+    else
+      header_ = read_header(line);
+  }
+
+  void end() override {
+    if (!header_.useful) throw ImportError("has no header that names a step and a loss or time");
+    for (auto& [name, steps] : gathered_) tell(name, steps);
+    if (gathered_.empty() && run_.progress().open) constants_.tell(header_, run_);
+    run_.end();
+    malformed_.finish();
+    if (runs_ == 0) throw ImportError("has a header but no row with a step");
+  }
+
+  void take_row(std::string_view line) {
     if (trimmed(line).empty() || line.front() == '#') return;
     fields_ = splitter_.split(line, header_.separator);
     if (fields_.size() != header_.columns.size()) {
@@ -276,7 +281,7 @@ class Table {
       return;
     }
     PrintedStep step;
-    step.line = reader_.number();
+    step.line = number();
     if (!read_step_number(step)) return;
     const bool is_long = header_.metric >= 0 && header_.value >= 0;
     const std::string run(header_.run >= 0 ? field(header_.run) : std::string_view());
@@ -287,7 +292,7 @@ class Table {
     bool measured = false;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if (header_.columns[i] == Field::none || static_cast<int>(i) == header_.step) continue;
-      const auto value = number(static_cast<int>(i));
+      const auto value = number_of(static_cast<int>(i));
       if (!value) {
         note("'" + std::string(fields_[i].substr(0, 40)) + "' is not a number");
         return;
@@ -321,7 +326,7 @@ class Table {
     is_text_.resize(fields_.size());
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if (is_text_[i] || header_.columns[i] != Field::none || header_.names[i].empty() || header_.counts(i)) continue;
-      const auto value = number(static_cast<int>(i));
+      const auto value = number_of(static_cast<int>(i));
       is_text_[i] = !value;
       if (value && !is_missing(*value)) use(i, *value);
     }
@@ -339,14 +344,14 @@ class Table {
       step.step = ++rows_;
       return true;
     }
-    const auto value = number(column);
+    const auto value = number_of(column);
     if (!value || is_missing(*value) || !(*value >= 0) || *value > 9e15) {
       note("has no step number");
       return false;
     }
     step.step = static_cast<std::int64_t>(*value);
     if (header_.at >= 0) {
-      if (const auto at = number(header_.at); !at)
+      if (const auto at = number_of(header_.at); !at)
         step.at = stamp_.read(field(header_.at));
       else if (*at > least_unix_time)
         step.at = *at > 1e11 ? *at / 1000 : *at;
@@ -360,7 +365,7 @@ class Table {
     if (known == metrics_.end()) known = metrics_.emplace(name, meaning_of_name(name)).first;
     const Meaning& meaning = known->second;
     if (meaning.field == Field::step) return;
-    const auto value = number(header_.value);
+    const auto value = number_of(header_.value);
     if (!value) {
       note("'" + std::string(field(header_.value).substr(0, 40)) + "' is not a number");
       return;
@@ -423,11 +428,10 @@ class Table {
   }
 
   std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }
-  std::optional<double> number(int column) const { return number_in(field(column), header_.separator == ';'); }
+  std::optional<double> number_of(int column) const { return number_in(field(column), header_.separator == ';'); }
 
-  void note(const std::string& what) { malformed_.note(reader_.number(), "skipped: the line " + what); }
+  void note(const std::string& what) { malformed_.note(number(), "skipped: the line " + what); }
 
-  LineReader reader_;
   RunAssembler run_;
   CappedNotes malformed_;
   Header header_;
@@ -448,8 +452,8 @@ Importer importers::csv() {
   return {.id = "csv",
           .title = "A table of steps with a header line",
           .recognises = is_table,
-          .read = [](ImportInput& input, const ImportOptions& options, ImportSink& sink) {
-            Table(input, options, sink).read();
+          .reader = [](const auto&, const ImportOptions& options, ImportSink& sink) {
+            return std::make_unique<Table>(options, sink);
           }};
 }
 

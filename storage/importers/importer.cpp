@@ -4,8 +4,6 @@
 
 namespace stepladder {
 
-void ImportSink::holds_back(std::function<void(ImportSink&)>) {}
-
 void ImportSink::view(const std::string&, const std::string&, std::span<const RunId>) {}
 
 void ImportSink::metric(const Metric&, std::span<const MetricPoint>) {}
@@ -23,7 +21,14 @@ const std::vector<Importer>& all_importers() {
   return list;
 }
 
-const Importer& importer_for(ImportInput& input, const ImportOptions& options) {
+void Importer::read(ImportInput& input, const ImportOptions& options, ImportSink& sink) const {
+  const std::unique_ptr<ImportReader> each = reader(input.path(), options, sink);
+  if (!opens_file)
+    for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) each->take(piece);
+  each->finish();
+}
+
+const Importer& importer_for(std::string_view head, const std::filesystem::path& path, const ImportOptions& options) {
   const auto& known = all_importers();
   if (!options.format.empty()) {
     const auto named = std::find_if(known.begin(), known.end(), [&](auto& it) { return it.id == options.format; });
@@ -32,7 +37,7 @@ const Importer& importer_for(ImportInput& input, const ImportOptions& options) {
     for (const Importer& importer : known) ids += (ids.empty() ? "" : ", ") + importer.id;
     throw ImportError("unknown format '" + options.format + "'; the formats are " + ids);
   }
-  const auto found = std::find_if(known.begin(), known.end(), [&](auto& it) { return it.recognises(input); });
+  const auto found = std::find_if(known.begin(), known.end(), [&](auto& it) { return it.recognises(head, path); });
   if (found == known.end()) throw ImportError("no importer recognises this format");
   return *found;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -41,22 +42,6 @@ struct ImportOptions {
   bool operator==(const ImportOptions&) const = default;
 };
 
-// A source of bytes. Used by one thread.
-class ImportInput {
- public:
-  virtual ~ImportInput() = default;
-
-  // The first bytes (up to 64 KiB, fewer only if the input is shorter), the same at every call.
-  virtual std::string_view head() = 0;
-
-  // The next piece, the head included; valid until the next call. Blocks if the input is a pipe; empty at the end.
-  // Throws ImportError if it cannot be read.
-  virtual std::string_view next() = 0;
-
-  // The file; empty for standard input. For stores that only their own library can open (SQLite), and for names.
-  virtual const std::filesystem::path& path() const = 0;
-};
-
 // Receives what an importer reads, so that a 10 GB log doesn't need 10 GB of memory. The calls follow this order:
 // (begin_run step* end_run)* with note anywhere, and optionally ladder after each group of runs.
 class ImportSink {
@@ -90,25 +75,60 @@ class ImportSink {
   // default drops it.
   virtual void view(const std::string& name, const std::string& content, std::span<const RunId> runs);
 
-  // The importer holds some of what it has read back, since the next lines may complete it. `pass_on` gives that to
-  // another sink as if the input ended here, and changes nothing. Call it only while the importer waits in
-  // ImportInput::next. The default does without.
-  virtual void holds_back(std::function<void(ImportSink&)> pass_on);
-
   // Reports something that was skipped, assumed or inferred. `line` counts from 1; 0 means the whole file.
   virtual void note(std::int64_t line, std::string text) = 0;
+};
+
+// Reads one input: its caller pushes the bytes, the reader passes runs on to its sink. Not thread-safe: one thread.
+class ImportReader {
+ public:
+  virtual ~ImportReader() = default;
+
+  // The next bytes. The first piece begins with what `recognises` saw. What the sink has got after a call depends on
+  // all bytes so far, not on how they were cut into pieces. Throws ImportError for an input that cannot be imported.
+  virtual void take(std::string_view bytes) = 0;
+
+  // There are no more bytes. Throws ImportError if the input holds nothing to import.
+  virtual void finish() = 0;
+
+  // A reader may hold back some of what it has read, since the next lines may complete it. Passes that on to another
+  // sink as if the input ended here, and changes nothing.
+  virtual void pass_held(ImportSink&) const {}
+};
+
+// A source of bytes, for callers that have a file, a pipe or memory. Used by one thread.
+class ImportInput {
+ public:
+  virtual ~ImportInput() = default;
+
+  // The first bytes (up to 64 KiB, fewer only if the input is shorter), the same at every call.
+  virtual std::string_view head() = 0;
+
+  // The next piece, the head included; valid until the next call. Blocks if the input is a pipe; empty at the end.
+  // Throws ImportError if it cannot be read.
+  virtual std::string_view next() = 0;
+
+  // The file; empty for standard input. For stores that only their own library can open (SQLite), and for names.
+  virtual const std::filesystem::path& path() const = 0;
 };
 
 struct Importer {
   std::string id;     // as in --as
   std::string title;  // in words, for lists
-  // Reads the head only (and the name, if it shows something that the content doesn't).
-  std::function<bool(ImportInput&)> recognises;
-  // Throws ImportError if the input holds nothing to import. A malformed line is a note.
-  std::function<void(ImportInput&, const ImportOptions&, ImportSink&)> read;
+  // `head`: the first bytes. `path` only counts if the name shows something that the content doesn't.
+  std::function<bool(std::string_view head, const std::filesystem::path& path)> recognises;
+  // `path` as in ImportInput; `options` and `sink` outlive the reader.
+  std::function<std::unique_ptr<ImportReader>(const std::filesystem::path& path, const ImportOptions& options,
+                                              ImportSink& sink)>
+      reader;
   // false: a format without training steps, which is recognised only to say so. Lists of what can be imported leave it
   // out.
   bool has_runs = true;
+  // The reader opens the file at `path` itself, as a database, and needs no bytes.
+  bool opens_file = false;
+
+  // Reads the whole input. Throws ImportError if it holds nothing to import. A malformed line is a note.
+  void read(ImportInput& input, const ImportOptions& options, ImportSink& sink) const;
 };
 
 namespace importers {
@@ -122,7 +142,10 @@ const std::vector<Importer>& all_importers();
 
 // The importer that `options.format` names, else the first that recognises the input. Throws ImportError if none
 // does or the name is unknown.
-const Importer& importer_for(ImportInput& input, const ImportOptions& options);
+const Importer& importer_for(std::string_view head, const std::filesystem::path& path, const ImportOptions& options);
+inline const Importer& importer_for(ImportInput& input, const ImportOptions& options) {
+  return importer_for(input.head(), input.path(), options);
+}
 
 // A piece of memory as an input, for tests and pasted text. Does not own the bytes.
 class MemoryInput : public ImportInput {

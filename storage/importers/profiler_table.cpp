@@ -1,8 +1,10 @@
 // Timings that a profiling script printed (mean, median, spread over a few repetitions): no training steps.
+#include <filesystem>
+#include <memory>
 #include <string>
 
 #include "storage/importers/importer.h"
-#include "storage/importers/logs/lines/line_reader.h"
+#include "storage/importers/logs/lines/text_lines.h"
 
 namespace stepladder {
 namespace {
@@ -16,31 +18,37 @@ bool is_timing_header(std::string_view line) {
   return has(line, "mean_time") && has(line, "median_time") && has(line, "std_dev");
 }
 
-bool is_profiler_table(ImportInput& input) {
-  const std::string_view head = input.head();
+bool is_profiler_table(std::string_view head, const std::filesystem::path&) {
   return has(head, "profile_steps") && has(head, "mean_time") && has(head, "median_time") && has(head, "std_dev") &&
          has(head, "computation");
 }
 
-void read_profiler_table(ImportInput& input, const ImportOptions&, ImportSink& sink) {
-  LineReader reader(input, sink);
-  std::string_view line;
-  std::int64_t rows = 0, first = 0;
-  bool in_table = false;
-  while (reader.next(line)) {
+class ProfilerTable : public TextLines {
+ public:
+  explicit ProfilerTable(ImportSink& sink) : TextLines(sink), sink_(sink) {}
+
+ private:
+  void take_line(std::string_view line) override {
     if (is_timing_header(line)) {
-      in_table = true;
-      if (first == 0) first = reader.number();
-    } else if (in_table && line.front() >= '0' && line.front() <= '9' &&
+      in_table_ = true;
+      if (first_ == 0) first_ = number();
+    } else if (in_table_ && line.front() >= '0' && line.front() <= '9' &&
                has(line, "forward") + has(line, "backward") > 0) {
-      ++rows;
+      ++rows_;
     } else {
-      in_table = false;
+      in_table_ = false;
     }
   }
-  sink.note(first, "the output of a profiler, " + std::to_string(rows) +
-                       " rows of timings and no training steps: nothing was imported");
-}
+
+  void end() override {
+    sink_.note(first_, "the output of a profiler, " + std::to_string(rows_) +
+                           " rows of timings and no training steps: nothing was imported");
+  }
+
+  ImportSink& sink_;
+  std::int64_t rows_ = 0, first_ = 0;
+  bool in_table_ = false;
+};
 
 }  // namespace
 
@@ -48,7 +56,7 @@ Importer importers::profiler_table() {
   return {.id = "profiler-table",
           .title = "Timings that a profiling script printed",
           .recognises = is_profiler_table,
-          .read = read_profiler_table,
+          .reader = [](const auto&, const auto&, ImportSink& sink) { return std::make_unique<ProfilerTable>(sink); },
           .has_runs = false};
 }
 

@@ -41,7 +41,7 @@ struct Counter : ImportSink {
 void read(const Importer& importer, ImportInput& input) {
   Counter sink;
   try {
-    importer.recognises(input);
+    importer.recognises(input.head(), input.path());
     importer.read(input, {}, sink);
   } catch (const ImportError&) {
   } catch (const StorageError&) {

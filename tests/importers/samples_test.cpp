@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "tests/importers/told.h"
@@ -81,6 +82,53 @@ TEST(Samples, EachComesToWhatLiesBesideIt) {
     ++checked;
   }
   EXPECT_GE(checked, 25);
+}
+
+// All that a reader reports, if its bytes come in pieces of this size.
+std::string reported(const Importer& importer, const fs::path& file, const std::string& bytes, std::size_t piece) {
+  ImportOptions options{.known_stages = &known_stages()};
+  Told told;
+  const auto reader = importer.reader(file, options, told);
+  std::string failure;
+  try {
+    // The first piece has what the importer was recognised by.
+    for (std::size_t at = 0, size = std::max<std::size_t>(64, piece); at < bytes.size(); at += size, size = piece)
+      reader->take(std::string_view(bytes).substr(at, size));
+    reader->finish();
+  } catch (const ImportError& error) {
+    failure = error.what();
+  }
+  Json all = Json::array({failure, told.notes, told.rungs});
+  for (const ToldRun& run : told.runs) {
+    for (const StepRecord& step : run.steps)
+      all.push_back({step.step, number(step.loss), number(step.val_loss), number(step.dt_ms), number(step.at)});
+    for (const auto& [name, points] : run.metrics)
+      for (const MetricPoint& point : points) all.push_back({name, point.step, number(point.value), number(point.at)});
+    all.push_back(
+        {run.run.name, run.run.recipe, run.run.environment, run.run.tokens_per_step, to_string(run.run.status)});
+  }
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+TEST(Samples, ARunIsTheSameHoweverItsBytesAreCut) {
+  std::set<std::string> formats;
+  for (const fs::path& folder : {sample_folder, sample_folder.parent_path() / "stores"})
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      if (!entry.is_regular_file() || entry.path().extension() == ".json") continue;
+      SCOPED_TRACE(entry.path().filename().string());
+      const std::string bytes = content(entry.path());
+      const auto importer = std::find_if(all_importers().begin(), all_importers().end(), [&](const Importer& each) {
+        return each.recognises(std::string_view(bytes).substr(0, 65536), entry.path());
+      });
+      if (importer == all_importers().end() || importer->opens_file) continue;
+      formats.insert(importer->id);
+      const std::string whole = reported(*importer, entry.path(), bytes, bytes.size() + 1);
+      for (const std::size_t piece : {std::size_t{1}, std::size_t{13}, std::size_t{4096}})
+        EXPECT_EQ(reported(*importer, entry.path(), bytes, piece), whole) << piece;
+    }
+  EXPECT_TRUE(formats.contains("log") && formats.contains("csv") && formats.contains("tensorboard") &&
+              formats.contains("wandb"))
+      << formats.size();
 }
 
 TEST(Registry, EveryImporterHasAnIdOfItsOwnAndRefusesNothingAtAll) {

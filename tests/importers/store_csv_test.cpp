@@ -12,7 +12,7 @@ namespace {
 CollectingSink read_table(std::string_view bytes, const std::filesystem::path& path) {
   CollectingSink sink;
   MemoryInput input(bytes, path);
-  EXPECT_TRUE(importers::tracker_csv().recognises(input));
+  EXPECT_TRUE(importers::tracker_csv().recognises(input.head(), input.path()));
   importers::tracker_csv().read(input, {}, sink);
   return sink;
 }
@@ -54,7 +54,7 @@ TEST(TrackerCsv, TensorBoardsMetricIsNamedByTheFile) {
 TEST(TrackerCsv, LeavesOtherTablesAlone) {
   for (const char* table : {"step,loss\n1,2\n", "", "Step\n", "Step, - \n", "a - b,c - d\n", "Wall time,Step\n"}) {
     MemoryInput input(table);
-    EXPECT_FALSE(importers::tracker_csv().recognises(input)) << table;
+    EXPECT_FALSE(importers::tracker_csv().recognises(input.head(), input.path())) << table;
   }
 }
 

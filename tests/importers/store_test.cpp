@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "storage/database/database.h"
-#include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/mlflow.h"
+#include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/store_folder.h"
 #include "storage/importers/trackers/tensorboard.h"
 #include "storage/importers/trackers/wandb.h"
@@ -92,7 +92,7 @@ void expect_runs(const CollectingSink& sink, const std::string& name) {
 CollectingSink read(const Importer& importer, const fs::path& file) {
   CollectingSink sink;
   StoreFile input(file);
-  EXPECT_TRUE(importer.recognises(input)) << file;
+  EXPECT_TRUE(importer.recognises(input.head(), input.path())) << file;
   importer.read(input, {}, sink);
   return sink;
 }
@@ -251,7 +251,7 @@ TEST(Stores, AreToldApart) {
   for (const auto& [importer, own] : owners)
     for (const fs::path& file : {mlflow, trackio, wandb, events}) {
       StoreFile input(file);
-      EXPECT_EQ(importer.recognises(input), file == own) << importer.id << " and " << file;
+      EXPECT_EQ(importer.recognises(input.head(), input.path()), file == own) << importer.id << " and " << file;
     }
 }
 
@@ -369,7 +369,7 @@ TEST(StoresHostile, ViewsAndComputedColumnsAreNoTables) {
           "metrics TEXT AS (hex(zeroblob(900000000))))");
   for (const fs::path& file : {view, computed}) {
     StoreFile input(file);
-    EXPECT_FALSE(importers::trackio().recognises(input)) << file;
+    EXPECT_FALSE(importers::trackio().recognises(input.head(), input.path())) << file;
   }
 }
 

@@ -2,40 +2,67 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "storage/importers/journal/journal_run.h"
 #include "storage/importers/journal/run_events.h"
-#include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/importers/trackers/store_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-// Passes one run on, journal after journal.
-class JournalImport {
+// Passes one run on, journal after journal: `begin_file`, `take` its bytes, `end_file`; after the last one `finish`.
+class JournalImport : public ImportReader {
  public:
   JournalImport(fs::path path, ImportSink& sink) : path_(std::move(path)), sink_(sink) {}
 
-  void read(ImportInput& input) {
-    JournalReader reader;
-    LoggedSteps steps(RepeatedLoss::is_kept);
-    std::optional<JournalHeader> header;
-    JournalEvent event;
-    for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) {
-      reader.take(piece);
-      while (next(reader, event)) take(event, header, steps);
-    }
-    cut_off_ = cut_off_ || reader.has_rest();
-    skipped_ += reader.skipped_bytes();
-    malformed_ += reader.malformed_lines();
-    if (!header) throw ImportError("is not a journal: its first line is missing or damaged");
-    tell(*header, steps);
+  void begin_file() {
+    reader_ = JournalReader();
+    header_.reset();
+    steps_ = LoggedSteps(RepeatedLoss::is_kept);
   }
 
-  void finish() {
+  void take(std::string_view bytes) override {
+    reader_.take(bytes);
+    for (JournalEvent event; next(event);) take(event);
+  }
+
+  void end_file() {
+    cut_off_ = cut_off_ || reader_.has_rest();
+    skipped_ += reader_.skipped_bytes();
+    malformed_ += reader_.malformed_lines();
+    if (!header_) throw ImportError("is not a journal: its first line is missing or damaged");
+    tell(*header_, steps_);
+  }
+
+  void finish() override {
+    if (!begun_) end_file();
+    end_run();
+  }
+
+  bool has_begun() const { return begun_; }
+
+ private:
+  bool next(JournalEvent& event) {
+    while (!reader_.next(event)) {
+      if (!reader_.is_stuck()) return false;
+      reader_.skip();
+    }
+    return true;
+  }
+
+  void take(const JournalEvent& event) {
+    if (!header_) header_ = journal_header(event);
+    if (event.kind == "run" && PlannedRun::of(event.fields))
+      throw ImportError("is the journal of a run that Stepladder trained; `stepladder follow` takes all of it in");
+    if (header_) run_.take(event, *header_, steps_);
+  }
+
+  void end_run() {
     Run run = run_.run();
     if (!run_.has_ended()) {
       run.status = RunStatus::interrupted;
@@ -53,24 +80,6 @@ class JournalImport {
       sink_.note(0, times(bad_steps_, "value was", "values were") + " left out: the step is negative or too large");
     if (cut_off_) sink_.note(0, "a journal ends in the middle of a line; the rest was read");
     if (texts_ > 0) sink_.note(0, "left out " + times(texts_, "text", "texts") + "; `stepladder follow` keeps them");
-  }
-
-  bool has_begun() const { return begun_; }
-
- private:
-  static bool next(JournalReader& reader, JournalEvent& event) {
-    while (!reader.next(event)) {
-      if (!reader.is_stuck()) return false;
-      reader.skip();
-    }
-    return true;
-  }
-
-  void take(const JournalEvent& event, std::optional<JournalHeader>& header, LoggedSteps& steps) {
-    if (!header) header = journal_header(event);
-    if (event.kind == "run" && PlannedRun::of(event.fields))
-      throw ImportError("is the journal of a run that Stepladder trained; `stepladder follow` takes all of it in");
-    if (header) run_.take(event, *header, steps);
   }
 
   void tell(const JournalHeader& header, LoggedSteps& steps) {
@@ -99,6 +108,9 @@ class JournalImport {
 
   const fs::path path_;
   ImportSink& sink_;
+  JournalReader reader_;  // of the file that is being read
+  std::optional<JournalHeader> header_;
+  LoggedSteps steps_{RepeatedLoss::is_kept};
   JournalRun run_;
   bool begun_ = false;
   bool cut_off_ = false;
@@ -125,13 +137,10 @@ std::optional<std::int64_t> number_at(std::string_view& text) {
 Importer importers::journal() {
   return {.id = "journal",
           .title = "Journal of stepladder.py",
-          .recognises = [](ImportInput& input) { return input.head().starts_with("{\"e\":\"run\",\"v\":"); },
-          .read =
-              [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
-                const fs::path parent = input.path().parent_path();
-                JournalImport import(journal_place(input.path()) ? parent : input.path(), sink);
-                import.read(input);
-                import.finish();
+          .recognises = [](std::string_view head, const auto&) { return head.starts_with("{\"e\":\"run\",\"v\":"); },
+          .reader =
+              [](const fs::path& path, const auto&, ImportSink& sink) {
+                return std::make_unique<JournalImport>(journal_place(path) ? path.parent_path() : path, sink);
               }};
 }
 
@@ -165,7 +174,9 @@ void read_journal_folder(const fs::path& folder, ImportSink& sink) {
   for (const fs::path& file : journals_in(folder)) {
     try {
       StoreFile input(file);
-      import.read(input);
+      import.begin_file();
+      for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) import.take(piece);
+      import.end_file();
     } catch (const ImportError& error) {
       sink.note(0, file.filename().string() + " " + error.what());
     }

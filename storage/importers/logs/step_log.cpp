@@ -2,6 +2,7 @@
 // a line for a step.
 #include "storage/importers/logs/step_log.h"
 
+#include <memory>
 #include <utility>
 
 #include "storage/importers/logs/lines/log_words.h"
@@ -9,18 +10,23 @@
 
 namespace stepladder {
 
-StepLog::StepLog(ImportInput& input, const ImportOptions& options, ImportSink& sink)
-    : lines_(input, sink),
+StepLog::StepLog(const std::filesystem::path& path, const ImportOptions& options, ImportSink& sink)
+    : lines_(sink),
       outline_(options.known_stages),
       run_(options, sink),
-      ladder_(input.path().stem().string()),
+      ladder_(path.stem().string()),
       sink_(sink),
       warnings_(sink, "warnings from compilers or libraries were skipped"),
       malformed_(sink, "lines look like steps but could not be read as such"),
       summaries_(sink, "lines sum up the whole training and were skipped") {}
 
-void StepLog::read() {
-  sink_.holds_back([this](ImportSink& sink) { run_.end_elsewhere(sink); });
+void StepLog::take(std::string_view bytes) {
+  lines_.give(bytes);
+  while (const LogLine* line = lines_.next()) take(*line);
+}
+
+void StepLog::finish() {
+  lines_.finish();
   while (const LogLine* line = lines_.next()) take(*line);
   add(counter_.release_held(), {}, lines_.number());
   end_run();
@@ -200,9 +206,9 @@ void StepLog::add_rung_without_steps(const BlockName& name, std::int64_t line) {
 Importer importers::step_log() {
   return {.id = "log",
           .title = "The log of a training program",
-          .recognises = [](ImportInput& input) { return looks_like_text(input.head()); },
-          .read = [](ImportInput& input, const ImportOptions& options,
-                     ImportSink& sink) { StepLog(input, options, sink).read(); }};
+          .recognises = [](std::string_view head, const auto&) { return looks_like_text(head); },
+          .reader = [](const auto& path, const ImportOptions& options,
+                       ImportSink& sink) { return std::make_unique<StepLog>(path, options, sink); }};
 }
 
 }  // namespace stepladder

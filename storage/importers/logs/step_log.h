@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -24,13 +25,14 @@
 
 namespace stepladder {
 
-class StepLog {
+class StepLog : public ImportReader {
  public:
-  // All three outlive it. Throws as LogLines does.
-  StepLog(ImportInput& input, const ImportOptions& options, ImportSink& sink);
+  // `options` and `sink` outlive it.
+  StepLog(const std::filesystem::path& path, const ImportOptions& options, ImportSink& sink);
 
-  // Reads the log to its end into the sink; throws ImportError if it has no step.
-  void read();
+  void take(std::string_view bytes) override;
+  void finish() override;  // throws ImportError if the log has no step
+  void pass_held(ImportSink& sink) const override { run_.end_elsewhere(sink); }
 
  private:
   void take(const LogLine& line);

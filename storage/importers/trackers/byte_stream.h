@@ -1,60 +1,38 @@
-// Reads an input in the sizes that a binary format needs, independent of the input's pieces.
+// Takes bytes in pieces and gives them out in the sizes that a binary format needs.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include "storage/importers/importer.h"
-#include "storage/regular_file.h"
 
 namespace stepladder {
 
 class ByteStream {
  public:
-  // `offset`: of the input's first byte in its file.
-  explicit ByteStream(ImportInput& input, std::uint64_t offset = 0) : input_(input), offset_(offset) {}
+  // `offset`: of the first byte in its file.
+  explicit ByteStream(std::uint64_t offset = 0) : offset_(offset) {}
 
-  // The next `size` bytes, fewer only if the input ends; valid until the next call. Memory grows with the bytes that
-  // exist rather than with `size`.
+  // The next bytes. What was taken before is no longer valid.
+  void give(std::string_view bytes);
+
+  // The next `size` bytes, or nothing if there are fewer yet. Valid until the next call of `give`.
   std::string_view take(std::size_t size);
 
-  // Skips `size` bytes; false if there were fewer.
-  bool skip(std::uint64_t size);
+  // The same, and leaves them.
+  std::string_view peek(std::size_t size) const;
 
-  std::uint64_t offset() const { return offset_; }  // of the next byte
+  // Skips `size` bytes, also those that aren't there yet.
+  void skip(std::uint64_t size);
+
+  std::size_t available() const { return bytes_.size() - begin_; }
+  bool is_skipping() const { return to_skip_ > 0; }  // beyond what is there
+  std::uint64_t offset() const { return offset_; }   // of the next byte; bytes that aren't there yet aren't skipped
 
  private:
-  bool refill();  // the rest of the piece is empty: false at the end of the input
-
-  ImportInput& input_;
-  std::string_view piece_;
-  std::string kept_;  // bytes that span pieces
+  std::string bytes_;
+  std::size_t begin_ = 0;  // of what wasn't taken, in `bytes_`
+  std::uint64_t to_skip_ = 0;
   std::uint64_t offset_;
-};
-
-// A file read in pieces of 64 KiB, from `begin` on. Throws ImportError if it cannot be opened.
-class StoreFile : public ImportInput {
- public:
-  explicit StoreFile(std::filesystem::path path);
-  StoreFile(const RegularFile& file, std::filesystem::path path, std::uint64_t begin);
-  std::string_view head() override { return buffer_; }
-  std::string_view next() override;
-  const std::filesystem::path& path() const override { return path_; }
-
- private:
-  std::string read_piece();
-
-  std::filesystem::path path_;
-  std::unique_ptr<RegularFile> owned_;
-  const RegularFile& file_;
-  std::int64_t next_ = 0;
-  std::string buffer_;  // the head, until the rest is read
-  std::string following_;
-  bool head_given_ = false;
 };
 
 }  // namespace stepladder

@@ -140,4 +140,22 @@ std::string ForeignDatabase::indexed(const std::string& table, const std::string
   return "temp." + copy;
 }
 
+bool is_sqlite_file(const fs::path& file) {
+  return !file.empty() && is_sqlite(RegularFile(file).read_at(0, 64));
+}
+
+std::unique_ptr<ImportReader> database_reader(const fs::path& file, std::function<void()> read) {
+  class Reader : public ImportReader {
+   public:
+    explicit Reader(std::function<void()> read) : read_(std::move(read)) {}
+    void take(std::string_view) override {}
+    void finish() override { read_(); }
+
+   private:
+    const std::function<void()> read_;
+  };
+  if (file.empty()) throw ImportError("is a database, which can only be read from a file");
+  return std::make_unique<Reader>(std::move(read));
+}
+
 }  // namespace stepladder

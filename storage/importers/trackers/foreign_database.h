@@ -2,17 +2,26 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "storage/database/database.h"
+#include "storage/importers/importer.h"
 
 namespace stepladder {
 
 // Whether the first bytes of a file are those of a SQLite database.
 bool is_sqlite(std::string_view head);
+
+// Whether a file of another program is a SQLite database; false also without a path.
+bool is_sqlite_file(const std::filesystem::path& file);
+
+// A reader of a database, which ignores the bytes and calls `read` when the input ends. Throws ImportError without a
+// path.
+std::unique_ptr<ImportReader> database_reader(const std::filesystem::path& file, std::function<void()> read);
 
 // If a log beside the file (-wal, -journal) holds changes, this reads a private copy of both, since SQLite would apply
 // the log or write an index for it. The copy is deleted with this object.

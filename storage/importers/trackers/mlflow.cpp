@@ -543,17 +543,19 @@ Importer importers::mlflow() {
   return {.id = "mlflow",
           .title = "MLflow database",
           .recognises =
-              [](ImportInput& input) {
-                if (!is_sqlite(input.head()) || input.path().empty()) return false;
-                return ForeignDatabase(input.path()).has_tables({"experiments", "runs", "metrics", "latest_metrics"});
+              [](std::string_view, const fs::path& path) {
+                return is_sqlite_file(path) &&
+                       ForeignDatabase(path).has_tables({"experiments", "runs", "metrics", "latest_metrics"});
               },
-          .read =
-              [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
-                if (input.path().empty()) throw ImportError("is a database, which can only be read from a file");
-                MlflowDatabase store(input.path(), sink);
-                if (!store.recognised()) throw ImportError("is not an MLflow database: its tables differ");
-                store.read();
-              }};
+          .reader =
+              [](const fs::path& path, const ImportOptions&, ImportSink& sink) {
+                return database_reader(path, [path, &sink] {
+                  MlflowDatabase store(path, sink);
+                  if (!store.recognised()) throw ImportError("is not an MLflow database: its tables differ");
+                  store.read();
+                });
+              },
+          .opens_file = true};
 }
 
 bool is_mlflow_folder(const fs::path& folder) {

@@ -375,9 +375,8 @@ class ProjectFile {
   std::uint64_t bad_steps_ = 0;
 };
 
-bool is_project(ImportInput& input) {
-  if (!is_sqlite(input.head()) || input.path().empty()) return false;
-  return ForeignDatabase(input.path()).get().integer("PRAGMA application_id") == project_id;
+bool is_project(const fs::path& file) {
+  return is_sqlite_file(file) && ForeignDatabase(file).get().integer("PRAGMA application_id") == project_id;
 }
 
 }  // namespace
@@ -385,12 +384,15 @@ bool is_project(ImportInput& input) {
 Importer importers::project() {
   return {.id = "stepladder",
           .title = "Stepladder project",
-          .recognises = is_project,
-          .read = [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
-            if (input.path().empty()) throw ImportError("is a database, which can only be read from a file");
-            if (!is_project(input)) throw ImportError("is not a Stepladder project");
-            ProjectFile(input.path(), sink).read();
-          }};
+          .recognises = [](std::string_view, const fs::path& path) { return is_project(path); },
+          .reader =
+              [](const fs::path& path, const ImportOptions&, ImportSink& sink) {
+                return database_reader(path, [path, &sink] {
+                  if (!is_project(path)) throw ImportError("is not a Stepladder project");
+                  ProjectFile(path, sink).read();
+                });
+              },
+          .opens_file = true};
 }
 
 }  // namespace stepladder

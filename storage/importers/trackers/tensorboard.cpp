@@ -2,9 +2,11 @@
 #include "storage/importers/trackers/tensorboard.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/tensorboard/event_reader.h"
 
 namespace stepladder {
@@ -37,23 +39,37 @@ ForeignRun read_folder_as_run(const fs::path& folder, const std::string& name) {
   return run;
 }
 
+// A single file.
+class EventFile : public ImportReader {
+ public:
+  EventFile(const fs::path& path, ImportSink& sink)
+      : name_(path.filename().string()), sink_(sink), run_(new_event_run(path)), reader_(run_) {
+    if (!path.empty()) run_.run.stage = run_.run.title = fs::absolute(path).parent_path().filename().string();
+  }
+
+  void take(std::string_view bytes) override { reader_.take(bytes); }
+  void finish() override {
+    reader_.finish_file(name_);
+    reader_.finish();
+    require_numbers(run_);
+    tell(std::move(run_), sink_);
+  }
+
+ private:
+  const std::string name_;
+  ImportSink& sink_;
+  ForeignRun run_;
+  EventReader reader_;
+};
+
 }  // namespace
 
 Importer importers::tensorboard() {
   return {.id = "tensorboard",
           .title = "TensorBoard event file",
-          .recognises = [](ImportInput& input) { return begins_event_file(input.head()); },
-          .read =
-              [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
-                ForeignRun run = new_event_run(input.path());
-                if (!input.path().empty())
-                  run.run.stage = run.run.title = fs::absolute(input.path()).parent_path().filename().string();
-                EventReader reader(run);
-                reader.read(input);
-                reader.finish();
-                require_numbers(run);
-                tell(std::move(run), sink);
-              }};
+          .recognises = [](std::string_view head, const auto&) { return begins_event_file(head); },
+          .reader = [](const fs::path& path, const auto&,
+                       ImportSink& sink) { return std::make_unique<EventFile>(path, sink); }};
 }
 
 bool is_event_file_name(const fs::path& file) {

@@ -3,16 +3,18 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "storage/csv.h"
-#include "storage/importers/logs/lines/line_reader.h"
-#include "storage/importers/trackers/byte_stream.h"
+#include "storage/importers/logs/lines/text_lines.h"
 #include "storage/importers/trackers/foreign_run.h"
 
 namespace stepladder {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t longest_line = 1 << 20;
@@ -23,15 +25,6 @@ std::string_view first_line(std::string_view text) {
   text = text.substr(0, text.find('\n'));
   if (text.ends_with('\r')) text.remove_suffix(1);
   return text;
-}
-
-// Calls visit(line number, fields) for each line that isn't empty.
-template <class Visit>
-void for_each_row(ImportInput& input, ImportSink& sink, const Visit& visit) {
-  LineReader reader(input, sink);
-  CsvFields splitter;
-  for (std::string_view line; reader.next(line);)
-    if (!line.empty()) visit(reader.number(), splitter.split(line));
 }
 
 // "run - train/loss" -> run, train/loss. Run names may hold " - ", metric names seldom do.
@@ -80,88 +73,132 @@ class MalformedLines {
   std::uint64_t all_ = 0;
 };
 
-void read_wandb_table(ImportInput& input, ImportSink& sink) {
+class WandbTable : public TextLines {
+ public:
+  WandbTable(fs::path path, ImportSink& sink) : TextLines(sink), path_(std::move(path)), sink_(sink) {}
+
+ private:
   struct Target {
     std::size_t run;
     std::string metric;
     bool bound;  // "__MIN", "__MAX": of the steps that W&B put into one row
   };
-  std::vector<Target> targets;
-  std::vector<ForeignRun> runs;
-  MalformedLines malformed;
-  std::uint64_t bounds = 0;
-  const auto run_named = [&](const std::string& name) {
-    const auto found = std::find_if(runs.begin(), runs.end(), [&](auto& it) { return it.run.title == name; });
-    if (found != runs.end()) return static_cast<std::size_t>(found - runs.begin());
-    ForeignRun& run = runs.emplace_back();
+
+  void take_line(std::string_view line) override {
+    const std::vector<std::string_view>& fields = splitter_.split(line);
+    if (number() == 1) return take_header(fields);
+    std::int64_t step = 0;
+    if (fields.size() != targets_.size() + 1 || !read_step(fields[0], step)) return malformed_.add(number());
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      double value = 0;
+      if (!targets_[i].bound && read_number(fields[i + 1], value))
+        runs_[targets_[i].run].metrics.add(targets_[i].metric, step, value, missing);
+    }
+  }
+
+  void take_header(const std::vector<std::string_view>& fields) {
+    for (std::size_t i = 1; i < fields.size(); ++i) {
+      std::string run, metric;
+      const bool bound = fields[i].ends_with("__MIN") || fields[i].ends_with("__MAX");
+      if (!split_column(fields[i], run, metric)) {
+        targets_.push_back({0, "", true});
+        continue;
+      }
+      if (bound) ++bounds_;
+      targets_.push_back({run_named(run), metric, bound});
+    }
+  }
+
+  std::size_t run_named(const std::string& name) {
+    const auto found = std::find_if(runs_.begin(), runs_.end(), [&](auto& it) { return it.run.title == name; });
+    if (found != runs_.end()) return static_cast<std::size_t>(found - runs_.begin());
+    ForeignRun& run = runs_.emplace_back();
     run.run.status = RunStatus::finished;
     run.run.title = run.run.stage = name;
-    run.run.name = import_name(input.path(), name);
-    return runs.size() - 1;
-  };
-  for_each_row(input, sink, [&](std::int64_t number, const std::vector<std::string_view>& fields) {
-    if (number == 1) {
-      for (std::size_t i = 1; i < fields.size(); ++i) {
-        std::string run, metric;
-        const bool bound = fields[i].ends_with("__MIN") || fields[i].ends_with("__MAX");
-        if (!split_column(fields[i], run, metric)) {
-          targets.push_back({0, "", true});
-          continue;
-        }
-        if (bound) ++bounds;
-        targets.push_back({run_named(run), metric, bound});
-      }
-      return;
-    }
-    std::int64_t step = 0;
-    if (fields.size() != targets.size() + 1 || !read_step(fields[0], step)) {
-      malformed.add(number);
-      return;
-    }
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      double value = 0;
-      if (!targets[i].bound && read_number(fields[i + 1], value))
-        runs[targets[i].run].metrics.add(targets[i].metric, step, value, missing);
-    }
-  });
-  if (runs.empty()) throw ImportError("is not a W&B table: no column is named \"run - metric\"");
-  LadderOfRuns ladder(input.path().stem().string(), sink);
-  for (ForeignRun& run : runs) ladder.tell(std::move(run));
-  ladder.finish();
-  malformed.tell(sink);
-  if (bounds > 0) sink.note(1, "columns __MIN and __MAX were skipped: they bound the steps that share a row");
-}
+    run.run.name = import_name(path_, name);
+    return runs_.size() - 1;
+  }
+
+  void end() override {
+    if (runs_.empty()) throw ImportError("is not a W&B table: no column is named \"run - metric\"");
+    LadderOfRuns ladder(path_.stem().string(), sink_);
+    for (ForeignRun& run : runs_) ladder.tell(std::move(run));
+    ladder.finish();
+    malformed_.tell(sink_);
+    if (bounds_ > 0) sink_.note(1, "columns __MIN and __MAX were skipped: they bound the steps that share a row");
+  }
+
+  const fs::path path_;
+  ImportSink& sink_;
+  CsvFields splitter_;
+  std::vector<Target> targets_;  // by column, without the first
+  std::vector<ForeignRun> runs_;
+  MalformedLines malformed_;
+  std::uint64_t bounds_ = 0;
+};
 
 // "run-NAME-tag-train_loss.csv" -> train_loss
-std::string tag_of(const std::filesystem::path& path) {
+std::string tag_of(const fs::path& path) {
   const std::string stem = path.stem().string();
   const std::size_t at = stem.rfind("-tag-");
   return at == std::string::npos ? stem : stem.substr(at + std::string_view("-tag-").size());
 }
 
-void read_tensorboard_table(ImportInput& input, ImportSink& sink) {
-  ForeignRun run;
-  run.run.status = RunStatus::finished;
-  run.run.name = input.path().stem().string();
-  std::string tag = tag_of(input.path());
-  if (meaning_of_metric(tag).role == MetricRole::none) {
+class TensorboardTable : public TextLines {
+ public:
+  TensorboardTable(const fs::path& path, ImportSink& sink) : TextLines(sink), sink_(sink), tag_(tag_of(path)) {
+    run_.run.status = RunStatus::finished;
+    run_.run.name = path.stem().string();
+    if (meaning_of_metric(tag_).role != MetricRole::none) return;
     sink.note(0, "neither the table nor the file's name names the metric; it was taken for the loss");
-    tag = "loss";
+    tag_ = "loss";
   }
-  MalformedLines malformed;
-  for_each_row(input, sink, [&](std::int64_t number, const std::vector<std::string_view>& fields) {
-    if (number == 1) return;
+
+ private:
+  void take_line(std::string_view line) override {
+    const std::vector<std::string_view>& fields = splitter_.split(line);
+    if (number() == 1) return;
     double at = 0, value = 0;
     std::int64_t step = 0;
     if (fields.size() == 3 && read_number(fields[0], at) && read_step(fields[1], step) && read_number(fields[2], value))
-      run.metrics.add(tag, step, value, at > 0 ? at : missing);
+      run_.metrics.add(tag_, step, value, at > 0 ? at : missing);
     else
-      malformed.add(number);
-  });
-  if (run.metrics.empty()) throw ImportError("is a TensorBoard table without numbers");
-  tell(std::move(run), sink);
-  malformed.tell(sink);
-}
+      malformed_.add(number());
+  }
+
+  void end() override {
+    if (run_.metrics.empty()) throw ImportError("is a TensorBoard table without numbers");
+    tell(std::move(run_), sink_);
+    malformed_.tell(sink_);
+  }
+
+  ImportSink& sink_;
+  std::string tag_;
+  CsvFields splitter_;
+  ForeignRun run_;
+  MalformedLines malformed_;
+};
+
+// Either table, which the first line tells.
+class TrackerTable : public ImportReader {
+ public:
+  TrackerTable(fs::path path, ImportSink& sink) : path_(std::move(path)), sink_(sink) {}
+
+  void take(std::string_view bytes) override {
+    if (!table_ && first_line(bytes) == tensorboard_header) table_ = std::make_unique<TensorboardTable>(path_, sink_);
+    if (!table_) table_ = std::make_unique<WandbTable>(path_, sink_);
+    table_->take(bytes);
+  }
+  void finish() override {
+    if (!table_) throw ImportError("is empty");
+    table_->finish();
+  }
+
+ private:
+  const fs::path path_;
+  ImportSink& sink_;
+  std::unique_ptr<ImportReader> table_;
+};
 
 }  // namespace
 
@@ -169,17 +206,12 @@ Importer importers::tracker_csv() {
   return {.id = "tracker-csv",
           .title = "CSV of W&B or TensorBoard",
           .recognises =
-              [](ImportInput& input) {
-                const std::string_view header = first_line(input.head());
+              [](std::string_view head, const auto&) {
+                const std::string_view header = first_line(head);
                 return header == tensorboard_header || is_wandb_header(header.substr(0, longest_line));
               },
-          .read =
-              [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
-                if (first_line(input.head()) == tensorboard_header)
-                  read_tensorboard_table(input, sink);
-                else
-                  read_wandb_table(input, sink);
-              }};
+          .reader = [](const auto& path, const auto&,
+                       ImportSink& sink) { return std::make_unique<TrackerTable>(path, sink); }};
 }
 
 }  // namespace stepladder

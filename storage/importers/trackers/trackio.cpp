@@ -245,18 +245,20 @@ Importer importers::trackio() {
   return {.id = "trackio",
           .title = "Trackio database",
           .recognises =
-              [](ImportInput& input) {
-                if (!is_sqlite(input.head()) || input.path().empty()) return false;
-                ForeignDatabase database(input.path());
+              [](std::string_view, const fs::path& path) {
+                if (!is_sqlite_file(path)) return false;
+                ForeignDatabase database(path);
                 return has_trackio_tables(database);
               },
-          .read =
-              [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
-                if (input.path().empty()) throw ImportError("is a database, which can only be read from a file");
-                TrackioDatabase store(input.path(), sink);
-                if (!store.recognised()) throw ImportError("is not a Trackio database: its tables differ");
-                store.read();
-              }};
+          .reader =
+              [](const fs::path& path, const ImportOptions&, ImportSink& sink) {
+                return database_reader(path, [path, &sink] {
+                  TrackioDatabase store(path, sink);
+                  if (!store.recognised()) throw ImportError("is not a Trackio database: its tables differ");
+                  store.read();
+                });
+              },
+          .opens_file = true};
 }
 
 }  // namespace stepladder

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/importers/trackers/growing_store.h"
 #include "storage/importers/trackers/metric_values.h"
+#include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/wire_reader.h"
 
 namespace stepladder {
@@ -41,37 +43,30 @@ bool checksum_holds(std::uint32_t stored, std::string_view type_and_data) {
   return stored == crc32(type_and_data) || stored == masked(crc32c(type_and_data));
 }
 
-// Reads the log's records, joined from their pieces.
+// Joins the log's records from their pieces: bytes in, records out.
 class RecordLog {
  public:
   enum class Damage { is_skipped, stops };  // stops: what is damaged may be whole later
 
-  RecordLog(ImportInput& input, std::vector<std::string>& notes, std::uint64_t begin = 0,
-            Damage damage = Damage::is_skipped)
-      : stream_(input, begin), notes_(notes), damage_(damage), good_(begin) {}
+  explicit RecordLog(std::uint64_t begin = 0, Damage damage = Damage::is_skipped)
+      : stream_(begin), damage_(damage), good_(begin) {}
 
-  void check_header() {
-    const std::string_view header = stream_.take(file_header_size);
-    if (!has_magic(header)) throw ImportError("is not a .wandb file: it does not begin with \":W&B\"");
-    if (header[6] != 0)
-      throw ImportError("is a .wandb file of version " + std::to_string(static_cast<unsigned char>(header[6])) +
-                        ", which is not known");
-  }
+  void give(std::string_view bytes) { stream_.give(bytes); }
 
-  // The next whole record; false at the end. Valid until the next call.
+  // The next whole record, valid until the next call; false if it needs more bytes. Throws ImportError for a file that
+  // isn't one of W&B.
   bool next(std::string_view& record) {
-    record_.clear();
-    bool inside = false;
-    while (true) {
+    while (!is_stuck()) {
+      if (stream_.offset() == 0 && !check_header()) return false;
       const std::size_t left_in_block = block_size - static_cast<std::size_t>(stream_.offset() % block_size);
       if (left_in_block < piece_header_size) {
-        if (!stream_.skip(left_in_block)) return end(inside);
+        if (stream_.available() == 0) return false;
+        stream_.skip(left_in_block);
         continue;
       }
       const std::uint64_t begins = stream_.offset();
-      if (lost_ > 0 && damage_ == Damage::stops) return false;
-      const std::string_view header = stream_.take(piece_header_size);
-      if (header.size() < piece_header_size) return end(inside || !header.empty());
+      const std::string_view header = stream_.peek(piece_header_size);
+      if (header.empty()) return false;
       std::uint32_t checksum = 0;
       std::memcpy(&checksum, header.data(), sizeof checksum);
       const std::size_t length = static_cast<unsigned char>(header[4]) | static_cast<unsigned char>(header[5]) << 8;
@@ -79,67 +74,85 @@ class RecordLog {
       if (length > left_in_block - piece_header_size || type < whole || type > last) {
         // The framing is lost until the next block.
         lose(begins);
-        inside = false;
-        if (!stream_.skip(left_in_block - piece_header_size)) return end(false);
+        stream_.skip(left_in_block);
         continue;
       }
-      std::string piece(1, static_cast<char>(type));
-      piece += stream_.take(length);
-      if (piece.size() < length + 1) return end(true);
+      std::string_view piece = stream_.take(piece_header_size + length);
+      if (piece.empty()) return false;
+      piece.remove_prefix(piece_header_size - 1);  // the checksum is of the type and the data
       if (!checksum_holds(checksum, piece)) {
         lose(begins);
-        inside = false;
         continue;
       }
-      if (type == whole || type == first) {
-        if (inside) lose(begins);
-        record_.clear();
-      } else if (!inside) {
-        continue;  // its beginning was lost, which was noted
-      }
-      inside = true;
-      if (record_.size() + length > largest_record) {
-        lose(begins);
-        inside = false;
-        continue;
-      }
-      record_.append(piece, 1);
-      if (type == whole || type == last) {
+      if (add(piece, begins)) {
         record = record_;
-        good_ = stream_.offset();
         return true;
       }
     }
+    return false;
   }
 
   std::uint64_t good() const { return good_; }  // where the last whole record ends
   bool is_stuck() const { return lost_ > 0 && damage_ == Damage::stops; }
 
-  void finish() {
+  // There are no more bytes: notes what was lost.
+  void finish(std::vector<std::string>& notes) {
+    if (stream_.offset() == 0) throw ImportError(not_wandb);
     if (lost_ > 0)
-      notes_.push_back("left out " + times(lost_, "damaged record", "damaged records") + ", the first at byte " +
-                       std::to_string(first_lost_));
-    if (cut_off_) notes_.push_back("the file ends in the middle of a record; the rest was read");
+      notes.push_back("left out " + times(lost_, "damaged record", "damaged records") + ", the first at byte " +
+                      std::to_string(first_lost_));
+    if (inside_ || stream_.available() > 0)
+      notes.push_back("the file ends in the middle of a record; the rest was read");
   }
 
  private:
-  void lose(std::uint64_t at) {
-    if (lost_++ == 0) first_lost_ = at;
+  static constexpr const char* not_wandb = "is not a .wandb file: it does not begin with \":W&B\"";
+
+  // False if it isn't there yet.
+  bool check_header() {
+    const std::string_view header = stream_.take(file_header_size);
+    if (header.empty()) return false;
+    if (!has_magic(header)) throw ImportError(not_wandb);
+    if (header[6] != 0)
+      throw ImportError("is a .wandb file of version " + std::to_string(static_cast<unsigned char>(header[6])) +
+                        ", which is not known");
+    return true;
   }
 
-  bool end(bool cut_off) {
-    cut_off_ = cut_off;
-    return false;
+  // Adds a piece, type and data, to the record; true if that is whole.
+  bool add(std::string_view piece, std::uint64_t begins) {
+    const int type = piece.front();
+    if (type == whole || type == first) {
+      if (inside_) lose(begins);
+      record_.clear();
+    } else if (!inside_) {
+      return false;  // its beginning was lost, which was noted
+    }
+    inside_ = true;
+    piece.remove_prefix(1);
+    if (record_.size() + piece.size() > largest_record) {
+      lose(begins);
+      return false;
+    }
+    record_.append(piece);
+    if (type != whole && type != last) return false;
+    inside_ = false;
+    good_ = stream_.offset();
+    return true;
+  }
+
+  void lose(std::uint64_t at) {
+    if (lost_++ == 0) first_lost_ = at;
+    inside_ = false;
   }
 
   ByteStream stream_;
-  std::vector<std::string>& notes_;
   std::string record_;
+  bool inside_ = false;  // a record whose last piece isn't there yet
   const Damage damage_;
   std::uint64_t good_;
   std::uint64_t lost_ = 0;
   std::uint64_t first_lost_ = 0;
-  bool cut_off_ = false;
 };
 
 // An item of history or configuration: a name, perhaps nested, and a value as JSON or typed.
@@ -199,25 +212,34 @@ class WandbReader {
     run_.config = Json::object();
   }
 
-  void read(ImportInput& input) {
-    RecordLog log(input, run_.notes);
-    log.check_header();
-    std::string_view record;
-    while (log.next(record)) read_record(record);
-    log.finish();
+  // The whole records that the log has.
+  void read(RecordLog& log) {
+    for (std::string_view record; log.next(record);) read_record(record);
+  }
+
+  // The records behind `begin`, about `most` bytes of them. Returns where they end.
+  std::uint64_t read_some(RecordLog& log, ImportInput& input, std::uint64_t begin, std::uint64_t most) {
+    for (std::string_view record; log.good() - begin < most;) {
+      if (log.next(record)) {
+        read_record(record);
+        continue;
+      }
+      const std::string_view piece = log.is_stuck() ? std::string_view() : input.next();
+      if (piece.empty()) break;
+      log.give(piece);
+    }
+    keep_facts();
+    return log.good();
+  }
+
+  // There are no more records. Throws ImportError if there was none.
+  void finish(RecordLog& log) {
+    log.finish(run_.notes);
     if (malformed_ > 0)
       run_.notes.push_back(times(malformed_, "record is malformed and was", "records are malformed and were") +
                            " left out");
     if (!has_run_ && run_.metrics.empty()) throw ImportError("holds no run: no record could be read");
     keep_facts();
-  }
-
-  // The records behind `begin`, about `most` bytes of them. Returns where they end.
-  std::uint64_t read_some(RecordLog& log, std::uint64_t begin, std::uint64_t most) {
-    std::string_view record;
-    while (log.good() - begin < most && log.next(record)) read_record(record);
-    keep_facts();
-    return log.good();
   }
 
   bool has_ended() const { return ended_; }
@@ -227,15 +249,22 @@ class WandbReader {
   static std::string group_of(ImportInput& input) {
     ForeignRun run;
     WandbReader reader(run);
-    RecordLog log(input, run.notes);
-    log.check_header();
-    std::string_view record;
-    for (int i = 0; i < 20 && !reader.has_run_ && log.next(record); ++i) reader.read_record(record);
+    RecordLog log;
+    for (std::string_view record; !reader.has_run_ && reader.records_ < 20;) {
+      if (log.next(record)) {
+        reader.read_record(record);
+        continue;
+      }
+      const std::string_view piece = input.next();
+      if (piece.empty()) break;
+      log.give(piece);
+    }
     return reader.group_.empty() ? reader.project_ : reader.project_ + " " + reader.group_;
   }
 
  private:
   void read_record(std::string_view message) {
+    ++records_;
     WireReader field(message);
     while (field.next()) {
       switch (field.number()) {
@@ -390,17 +419,37 @@ class WandbReader {
   std::string project_;
   std::string group_;
   std::int64_t next_step_;
+  std::uint64_t records_ = 0;
   std::uint64_t malformed_ = 0;
   bool has_run_ = false;
   bool ended_ = false;
 };
 
-ForeignRun read_wandb_file(ImportInput& input) {
-  ForeignRun run;
-  WandbReader(run).read(input);
-  run.run.name = import_name(input.path(), run.run.title);
-  return run;
-}
+// A single file.
+class WandbFile : public ImportReader {
+ public:
+  explicit WandbFile(fs::path path, ImportSink* sink = nullptr) : path_(std::move(path)), sink_(sink), reader_(run_) {}
+
+  void take(std::string_view bytes) override {
+    log_.give(bytes);
+    reader_.read(log_);
+  }
+  void finish() override { tell(take_run(), *sink_); }
+
+  // Instead of `finish`, for a sink that gets several.
+  ForeignRun take_run() {
+    reader_.finish(log_);
+    run_.run.name = import_name(path_, run_.run.title);
+    return std::move(run_);
+  }
+
+ private:
+  const fs::path path_;
+  ImportSink* const sink_;
+  ForeignRun run_;
+  RecordLog log_;
+  WandbReader reader_;
+};
 
 class GrowingWandb : public GrowingStore {
  public:
@@ -420,14 +469,10 @@ class GrowingWandb : public GrowingStore {
       return piece;
     }
     StoreFile input(*file, path(), begin);
-    RecordLog log(input, piece.news.notes, begin, impatient ? RecordLog::Damage::is_skipped : RecordLog::Damage::stops);
-    if (begin == 0) {
-      if (input.head().size() < file_header_size) return piece;  // not yet
-      log.check_header();
-    }
+    RecordLog log(begin, impatient ? RecordLog::Damage::is_skipped : RecordLog::Damage::stops);
     const std::int64_t next_step = from.state.is_object() ? integer_in(from.state, "next_step") : 0;
     WandbReader reader(piece.news, std::clamp<std::int64_t>(next_step, 0, highest_logged_step));
-    const std::uint64_t end = reader.read_some(log, begin, store_piece_bytes);
+    const std::uint64_t end = reader.read_some(log, input, begin, store_piece_bytes);
     piece.is_stuck = log.is_stuck();
     piece.has_ended = reader.has_ended();
     piece.more = end - begin >= store_piece_bytes;
@@ -446,11 +491,11 @@ class GrowingWandb : public GrowingStore {
 }  // namespace
 
 Importer importers::wandb() {
-  return {
-      .id = "wandb",
-      .title = "W&B offline file",
-      .recognises = [](ImportInput& input) { return input.head().starts_with(":W&B"); },
-      .read = [](ImportInput& input, const ImportOptions&, ImportSink& sink) { tell(read_wandb_file(input), sink); }};
+  return {.id = "wandb",
+          .title = "W&B offline file",
+          .recognises = [](std::string_view head, const auto&) { return head.starts_with(":W&B"); },
+          .reader = [](const fs::path& path, const auto&,
+                       ImportSink& sink) { return std::make_unique<WandbFile>(path, &sink); }};
 }
 
 std::unique_ptr<GrowingStore> growing_wandb_file(const fs::path& file) {
@@ -497,7 +542,9 @@ void read_wandb_folder(const fs::path& folder, ImportSink& sink) {
     for (const fs::path& file : files) {
       try {
         StoreFile input(file);
-        ladder.tell(read_wandb_file(input));
+        WandbFile reader(file);
+        for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) reader.take(piece);
+        ladder.tell(reader.take_run());
       } catch (const ImportError& error) {
         sink.note(0, file.filename().string() + " " + error.what());
       }

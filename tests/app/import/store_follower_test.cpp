@@ -13,7 +13,7 @@
 
 #include "app/import/follower.h"
 #include "storage/importers/importer.h"
-#include "storage/importers/trackers/byte_stream.h"
+#include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/store_folder.h"
 #include "storage/importers/trackers/tensorboard.h"
 #include "tests/importers/collecting_sink.h"

@@ -10,11 +10,16 @@ namespace {
 using Kind = LogLine::Kind;
 
 std::vector<std::pair<Kind, std::int64_t>> lines_of(std::string_view text) {
-  MemoryInput input(text);
   Told told;
-  LogLines lines(input, told);
+  LogLines lines(told);
   std::vector<std::pair<Kind, std::int64_t>> found;
-  while (const LogLine* line = lines.next()) found.emplace_back(line->kind, line->number);
+  const auto take = [&] {
+    while (const LogLine* line = lines.next()) found.emplace_back(line->kind, line->number);
+  };
+  lines.give(text);
+  take();
+  lines.finish();
+  take();
   return found;
 }
 

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace stepladder {
 namespace {
+
+constexpr std::size_t looked_at = 65536;  // bytes, to tell text from binary
 
 // Where a line ends: LF, CR, or the backspaces of an old progress bar.
 constexpr std::array<bool, 256> line_ends = [] {
@@ -55,11 +58,17 @@ void without_colours(std::string_view line, std::string& plain) {
 
 }  // namespace
 
-LineReader::LineReader(ImportInput& input, ImportSink& sink)
-    : input_(input), decoder_(input.head()), skipped_(sink, "lines were skipped, too long or with NUL bytes") {
-  const std::string_view head = input.head();
-  if (head.empty()) throw ImportError("is empty");
-  if (!looks_like_text(head)) throw ImportError("is binary, not the text of a log");
+void LineReader::give(std::string_view bytes) {
+  if (!decoder_) {
+    if (!looks_like_text(bytes.substr(0, looked_at))) throw ImportError("is binary, not the text of a log");
+    decoder_.emplace(bytes);
+  }
+  rest_ = decoder_->decode(bytes);
+}
+
+void LineReader::finish() {
+  if (!decoder_) throw ImportError("is empty");
+  finished_ = true;
 }
 
 void LineReader::skipped(const char* why) {
@@ -79,25 +88,14 @@ bool LineReader::next(std::string_view& line) {
     }
     return true;
   }
-  skipped_.finish();
+  if (finished_ && !std::exchange(ends_noted_, true)) skipped_.finish();
   return false;
 }
 
-// The next line as it is in the input, perhaps an empty one.
+// The next line as it is in the input, perhaps an empty one. The start of a line whose end isn't there yet is carried
+// over to the next bytes.
 bool LineReader::cut(std::string_view& line) {
-  carried_.clear();
-  while (true) {
-    if (rest_.empty()) {
-      if (!finished_ && refill()) continue;
-      finished_ = true;
-      number_ = ended_ + 1;
-      if (skipping_) skipped("the line is longer than a MiB");
-      skipping_ = false;
-      if (carried_.empty()) return false;
-      given_.swap(carried_);
-      line = given_;
-      return true;
-    }
+  while (!rest_.empty()) {
     const char* const begin = rest_.data();
     const char* const end = begin + rest_.size();
     const char* const stop = find_end(begin, end);
@@ -126,16 +124,22 @@ bool LineReader::cut(std::string_view& line) {
     } else {
       carried_.append(part);
       given_.swap(carried_);
+      carried_.clear();
       line = given_;
     }
     return true;
   }
+  return finished_ && cut_last(line);
 }
 
-bool LineReader::refill() {
-  const std::string_view bytes = input_.next();
-  if (bytes.empty()) return false;
-  rest_ = decoder_.decode(bytes);
+// What is behind the last end of a line.
+bool LineReader::cut_last(std::string_view& line) {
+  number_ = ended_ + 1;
+  if (std::exchange(skipping_, false)) skipped("the line is longer than a MiB");
+  if (carried_.empty()) return false;
+  given_.swap(carried_);
+  carried_.clear();
+  line = given_;
   return true;
 }
 

@@ -1,7 +1,8 @@
-// Cuts an input into lines, as a terminal would show them: without colour codes, redrawn bars one after the other.
+// Cuts bytes into lines, as a terminal would show them: without colour codes, redrawn bars one after the other.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,11 +14,17 @@ namespace stepladder {
 
 class LineReader {
  public:
-  // Notes what it skips. Throws ImportError for input that is empty or binary.
-  LineReader(ImportInput& input, ImportSink& sink);
+  // Notes what it skips.
+  explicit LineReader(ImportSink& sink) : skipped_(sink, "lines were skipped, too long or with NUL bytes") {}
 
-  // The next line, valid until the next call; false at the end. Ends are LF, CR and backspace (a bar that is redrawn);
-  // of these only LF counts as a line. Lines over a MiB are skipped with a note.
+  // The next bytes, which stay valid until `next` has returned false. Throws ImportError if the first piece is binary.
+  void give(std::string_view bytes);
+
+  // There are no more bytes, so that the last line needs no end. Throws ImportError if there were none.
+  void finish();
+
+  // The next line, valid until the next call; false if it needs more bytes. Ends are LF, CR and backspace (a bar that
+  // is redrawn); of these only LF counts as a line. Lines over a MiB are skipped with a note.
   bool next(std::string_view& line);
 
   std::int64_t number() const { return number_; }  // of the line just given, from 1
@@ -25,20 +32,20 @@ class LineReader {
  private:
   void skipped(const char* why);
   bool cut(std::string_view& line);
-  bool refill();
+  bool cut_last(std::string_view& line);
 
   static constexpr std::size_t longest = 1 << 20;
 
-  ImportInput& input_;
-  TextDecoder decoder_;
-  std::string_view rest_;  // of the piece that is being cut
-  std::string carried_;    // the start of a line whose end is in the next piece
-  std::string given_;      // the line just given, if it spans pieces
-  std::string plain_;      // ... without its colour codes
+  std::optional<TextDecoder> decoder_;  // from the first piece on
+  std::string_view rest_;               // of the piece that is being cut
+  std::string carried_;                 // the start of a line whose end is in the next piece
+  std::string given_;                   // the line just given, if it spans pieces
+  std::string plain_;                   // ... without its colour codes
   std::int64_t number_ = 1;
   std::int64_t ended_ = 0;  // lines ended so far
   bool skipping_ = false;   // until the end of an overlong line
   bool finished_ = false;
+  bool ends_noted_ = false;
   CappedNotes skipped_;
 };
 

@@ -12,6 +12,11 @@ constexpr int longest_literal = 1000;  // lines
 
 }  // namespace
 
+void LogLines::finish() {
+  reader_.finish();
+  finished_ = true;
+}
+
 const LogLine* LogLines::next() {
   while (ready_.given == ready_.filled) {
     ready_.given = ready_.filled = 0;
@@ -20,7 +25,7 @@ const LogLine* LogLines::next() {
       number_ = reader_.number();
       take(line);
     } else {
-      if (std::exchange(ended_, true)) return nullptr;
+      if (!finished_ || std::exchange(ended_, true)) return nullptr;
       joiner_.end();
       if (joiner_.ready()) take_joined();
     }

@@ -43,10 +43,13 @@ struct LogLine {
 
 class LogLines {
  public:
-  // Throws ImportError for input that is empty or binary; notes lines that it skips.
-  LogLines(ImportInput& input, ImportSink& sink) : reader_(input, sink) {}
+  explicit LogLines(ImportSink& sink) : reader_(sink) {}
 
-  // The next line, valid until the next call; null at the end.
+  // As LineReader's.
+  void give(std::string_view bytes) { reader_.give(bytes); }
+  void finish();
+
+  // The next line, valid until the next call; null if it needs more bytes.
   const LogLine* next();
 
   std::int64_t number() const { return number_; }  // of the last line read
@@ -78,6 +81,7 @@ class LogLines {
   std::string joined_;
   std::int64_t block_number_ = 0;  // of the line that opened a block of several; 0: none is open
   std::int64_t number_ = 0;
+  bool finished_ = false;
   bool ended_ = false;
   Ready ready_;
 };

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "storage/checksum.h"
@@ -63,13 +64,11 @@ ForeignRun new_event_run(const std::filesystem::path& folder_or_file) {
   return run;
 }
 
-void EventReader::read(ImportInput& input) {
-  ByteStream stream(input);
-  const std::string name = input.path().filename().string();
-  std::string_view event;
-  while (true) {
-    const std::uint64_t begins = stream.offset();
-    switch (next_frame(stream, event)) {
+void EventReader::take(std::string_view bytes) {
+  if (is_lost_) return;
+  stream_.give(bytes);
+  for (std::string_view event; !is_lost_;) {
+    switch (next_frame(stream_, event)) {
       case Frame::event:
         read_event(event);
         break;
@@ -79,27 +78,45 @@ void EventReader::read(ImportInput& input) {
       case Frame::too_large:
         ++too_large_;
         break;
-      case Frame::end:
+      case Frame::not_yet:
         return;
-      case Frame::cut_off:
-        if (begins == 0 && stream.offset() < header_size)
-          throw ImportError("is not an event file: it is shorter than one record");
-        return note(name, "ends in the middle of a record; the rest was read");
       case Frame::lost:
-        if (begins == 0) throw ImportError("is not an event file: its first record has a wrong checksum");
-        return note(name, "is damaged at byte " + std::to_string(begins) + "; the rest could not be read");
+        if (stream_.offset() == 0) throw ImportError("is not an event file: its first record has a wrong checksum");
+        is_lost_ = true;
     }
   }
 }
 
+void EventReader::finish_file(const std::string& name) {
+  const ByteStream stream = std::exchange(stream_, ByteStream());
+  const std::string damaged_at = std::to_string(stream.offset());
+  if (std::exchange(is_lost_, false))
+    return note(name, "is damaged at byte " + damaged_at + "; the rest could not be read");
+  if (stream.offset() == 0 && stream.available() > 0 && stream.available() < header_size)
+    throw ImportError("is not an event file: it is shorter than one record");
+  if (stream.available() > 0 || stream.is_skipping()) note(name, "ends in the middle of a record; the rest was read");
+}
+
+void EventReader::read(ImportInput& input) {
+  for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) take(piece);
+  finish_file(input.path().filename().string());
+}
+
 EventReader::Progress EventReader::read_some(ImportInput& input, std::uint64_t begin, std::uint64_t most,
                                              bool impatient) {
-  ByteStream stream(input, begin);
+  ByteStream stream(begin);
   Progress progress{.end = begin};
   std::string_view event;
-  for (bool is_first = true; progress.end - begin < most; is_first = false) {
+  for (bool is_first = true; progress.end - begin < most;) {
     const Frame frame = next_frame(stream, event);
-    if (frame == Frame::end || frame == Frame::cut_off) return progress;
+    if (frame == Frame::not_yet) {
+      const bool was_skipping = stream.is_skipping();
+      const std::string_view piece = input.next();
+      if (piece.empty()) return progress;
+      stream.give(piece);
+      if (was_skipping && !stream.is_skipping()) progress.end = stream.offset();
+      continue;
+    }
     progress.is_stuck = frame == Frame::lost || (frame == Frame::bad && !impatient);
     if (progress.is_stuck) return progress;
     if (frame == Frame::event && starts_session(event)) {
@@ -107,7 +124,8 @@ EventReader::Progress EventReader::read_some(ImportInput& input, std::uint64_t b
       progress.restarts = true;
     }
     if (frame == Frame::event) read_event(event);
-    progress.end = stream.offset();
+    if (!stream.is_skipping()) progress.end = stream.offset();
+    is_first = false;
   }
   progress.more = true;
   return progress;
@@ -124,19 +142,23 @@ void EventReader::finish() {
                          " without a single number (histogram, image, text)");
 }
 
+// Leaves the stream as it was if the record isn't all there.
 EventReader::Frame EventReader::next_frame(ByteStream& stream, std::string_view& event) {
-  const std::string_view header = stream.take(header_size);
-  if (header.empty()) return Frame::end;
-  if (header.size() < header_size) return Frame::cut_off;
+  if (stream.is_skipping()) return Frame::not_yet;
+  const std::string_view header = stream.peek(header_size);
+  if (header.empty()) return Frame::not_yet;
   if (!length_holds(header)) return Frame::lost;
   const std::uint64_t length = u64_at(header, 0);
-  if (length > largest_event)
-    return stream.skip(length) && stream.skip(footer_size) ? Frame::too_large : Frame::cut_off;
-  const std::size_t size = static_cast<std::size_t>(length) + footer_size;
-  const std::string_view payload = stream.take(size);
-  if (payload.size() < size) return Frame::cut_off;
-  event = payload.substr(0, size - footer_size);
-  return u32_at(payload, size - footer_size) == masked(crc32c(event)) ? Frame::event : Frame::bad;
+  if (length > largest_event) {
+    stream.skip(header_size);
+    stream.skip(length);
+    stream.skip(footer_size);
+    return Frame::too_large;
+  }
+  const std::string_view record = stream.take(header_size + static_cast<std::size_t>(length) + footer_size);
+  if (record.empty()) return Frame::not_yet;
+  event = record.substr(header_size, static_cast<std::size_t>(length));
+  return u32_at(record, record.size() - footer_size) == masked(crc32c(event)) ? Frame::event : Frame::bad;
 }
 
 bool EventReader::starts_session(std::string_view message) {

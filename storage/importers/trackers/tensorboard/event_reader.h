@@ -25,7 +25,11 @@ class EventReader {
  public:
   explicit EventReader(ForeignRun& run) : run_(run) {}
 
-  // Reads one file to its end. Throws ImportError if it doesn't begin with a record.
+  // One file, pushed piece by piece. Throws ImportError if it doesn't begin with a record. `name` is for notes.
+  void take(std::string_view bytes);
+  void finish_file(const std::string& name);
+
+  // The same of a whole file.
   void read(ImportInput& input);
 
   struct Progress {
@@ -42,7 +46,7 @@ class EventReader {
   void finish();
 
  private:
-  enum class Frame { event, bad, too_large, end, cut_off, lost };  // lost: no later record can be found
+  enum class Frame { event, bad, too_large, not_yet, lost };  // lost: no later record can be found
 
   // `event` is valid until the next call.
   static Frame next_frame(ByteStream& stream, std::string_view& event);
@@ -59,6 +63,8 @@ class EventReader {
   void read_session_end(std::string_view message);
 
   ForeignRun& run_;
+  ByteStream stream_;  // of the file that is being read
+  bool is_lost_ = false;
   std::uint64_t bad_checksums_ = 0;
   std::uint64_t malformed_ = 0;
   std::uint64_t too_large_ = 0;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/tensorboard.h"
 #include "storage/importers/trackers/tensorboard/event_reader.h"
 
