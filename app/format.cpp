@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "storage/bounded_text.h"
-#include "storage/importers/trackers/growing_store.h"
+#include "storage/importers/growing_source.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -205,7 +205,7 @@ std::string lateness_text(std::string_view format, double age_s) {
 }
 
 std::string lateness_text(const Run& run, double newest_at) {
-  constexpr std::string_view key = "\"followed_store\":\"";  // written by app/import/store_follower.cpp
+  constexpr std::string_view key = "\"followed_store\":\"";  // written by app/import/source_follower.cpp
   const double age_s = unix_now() - newest_at;
   const std::size_t at = run.environment.find(key);
   if (run.status != RunStatus::running || at == std::string::npos || !(age_s >= late_after_s)) return {};

@@ -8,25 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/content_hash.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
 class RunStore;
-
-// Hashes bytes as they are read: in pieces of any size, with the same result. Not cryptographic.
-class ContentHash {
- public:
-  void take(std::string_view piece);
-  std::string text() const;  // "1234-" (bytes) and 16 hexadecimal digits
-
- private:
-  void mix(std::uint64_t word);
-
-  std::uint64_t hash_ = 0x9e3779b97f4a7c15;
-  std::uint64_t word_ = 0;  // bytes that don't fill eight yet
-  std::uint64_t bytes_ = 0;
-};
 
 // The bytes of a file (with a database's log, FILE-wal) or of all files in a folder; 0 if they can't be read.
 std::uint64_t content_bytes(const std::filesystem::path& path);

@@ -6,42 +6,38 @@
 #include <vector>
 
 #include "app/import/journal_follower.h"
-#include "app/import/store_follower.h"
-#include "app/import/text_follower.h"
+#include "app/import/source_follower.h"
 
 namespace stepladder {
 
-// Used by one thread, as its store. The functions do for all what each of the three does.
+// Used by one thread, as its store. The functions do for all what each of the two does.
 class Follower {
  public:
-  Follower(RunStore& store, const FollowRequest& request, const std::function<void(const std::string&)>& tell)
-      : journals_(store, request, tell), stores_(store, request, tell), texts_(store, request, tell) {}
+  Follower(RunStore& store, const FollowRequest& request, const std::function<void(const std::string&)>& report)
+      : journals_(store, request, report), sources_(store, request, report) {}
 
-  void look() {
-    journals_.look();
-    stores_.look();
-    texts_.look();
+  void scan() {
+    journals_.scan();
+    sources_.scan();
   }
-  bool take_in() {
-    const bool journals = journals_.take_in();
-    const bool stores = stores_.take_in();
-    return texts_.take_in() || stores || journals;
+  bool poll() {
+    const bool journals = journals_.poll();
+    return sources_.poll() || journals;
   }
-  void settle() {
-    journals_.settle(true);
-    stores_.settle(true);
-    texts_.settle(true);
+  void finish_idle_runs() {
+    journals_.finish_idle_runs(true);
+    sources_.finish_idle_runs(true);
   }
   std::vector<FollowedRun> runs() const {
     std::vector<FollowedRun> all = journals_.runs();
-    for (const auto& some : {stores_.runs(), texts_.runs()}) all.insert(all.end(), some.begin(), some.end());
+    const std::vector<FollowedRun> others = sources_.runs();
+    all.insert(all.end(), others.begin(), others.end());
     return all;
   }
 
  private:
   JournalFollower journals_;
-  StoreFollower stores_;
-  TextFollower texts_;
+  SourceFollower sources_;
 };
 
 }  // namespace stepladder

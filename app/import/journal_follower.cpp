@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "app/import/follow_rules.h"
 #include "storage/database/process.h"
 #include "storage/importers/trackers/foreign_run.h"
 
@@ -36,10 +35,13 @@ bool is_alive_here(const JournalHeader& header) {
   return is_on_this_machine(header) && is_alive(writer_of(header));
 }
 
-JournalFollower::JournalFollower(RunStore& store, FollowRequest request, std::function<void(const std::string&)> tell)
-    : store_(store), request_(std::move(request)), tell_(std::move(tell)), folders_(deepest_followed_folder) {}
+JournalFollower::JournalFollower(RunStore& store, FollowRequest request, std::function<void(const std::string&)> report)
+    : store_(store),
+      request_(std::move(request)),
+      intake_(store, std::move(report)),
+      folders_(deepest_followed_folder) {}
 
-void JournalFollower::look() {
+void JournalFollower::scan() {
   for (const fs::path& path : request_.paths) {
     std::error_code error;
     if (fs::is_directory(path, error))
@@ -78,15 +80,15 @@ std::optional<fs::path> JournalFollower::joined_journal(RunStore& store, const s
   return state["joined"].get<std::string>();
 }
 
-bool JournalFollower::take_in() {
+bool JournalFollower::poll() {
   bool more = false;
   const Clock::time_point now = Clock::now();
   for (auto& [folder, group] : groups_)
-    if (now >= group.next_look || at_end_) more = take_in(group) || more;
+    if (now >= group.next_look || at_end_) more = poll(group) || more;
   return more;
 }
 
-bool JournalFollower::take_in(Group& group) {
+bool JournalFollower::poll(Group& group) {
   bool more = false;
   std::optional<std::int64_t> unread_rank;
   const Clock::time_point now = Clock::now();
@@ -101,11 +103,11 @@ bool JournalFollower::take_in(Group& group) {
       look_again_later(file);
       continue;
     }
-    more = take_in(group, file) || more;
+    more = poll(group, file) || more;
     if (file.is_left_out) continue;
     if (!file.drained || file.stuck_since) unread_rank = place.rank;
   }
-  settle(group);
+  finish_if_idle(group);
   if (!group.settled) return more;
   group.next_look = Clock::time_point::max();
   for (const auto& [place, file] : group.files)
@@ -113,7 +115,7 @@ bool JournalFollower::take_in(Group& group) {
   return more;
 }
 
-bool JournalFollower::take_in(Group& group, File& file) {
+bool JournalFollower::poll(Group& group, File& file) {
   const auto size = static_cast<std::uint64_t>(file.open->size());
   if (size == file.size && file.drained && !file.stuck_since) {
     look_again_later(file);
@@ -124,7 +126,7 @@ bool JournalFollower::take_in(Group& group, File& file) {
   file.size = size;
   group.settled = false;
   try {
-    if (!file.position_known) know_position(group, file);
+    if (!file.position_known) load_position(group, file);
     if (file.is_left_out) {
       file.open.reset();
       return false;
@@ -134,7 +136,7 @@ bool JournalFollower::take_in(Group& group, File& file) {
     file.drained = !piece.more && !piece.held_back;
     if (file.drained) report_skipped(file);
     return piece.more;
-  } catch (const MovedOn&) {
+  } catch (const PositionConflict&) {
     file.position_known = false;
     return true;
   }
@@ -156,7 +158,7 @@ void JournalFollower::look_again_later(File& file) {
 
 void JournalFollower::report_skipped(File& file) {
   if (file.skipped == std::exchange(file.skipped_reported, file.skipped)) return;
-  tell_(file.path.string() + ": left out " + times(file.skipped, "damaged byte", "damaged bytes"));
+  intake_.report(file.path.string() + ": left out " + times(file.skipped, "damaged byte", "damaged bytes"));
 }
 
 // The first line, if it is whole. Damage before it is left out, and so is what an import leaves out: lines before it.
@@ -194,7 +196,7 @@ bool JournalFollower::read_header(File& file) {
   try {
     file.header = find_header(file);
   } catch (const ImportError& error) {
-    tell_(file.path.string() + " " + error.what());
+    intake_.report(file.path.string() + " " + error.what());
     file.is_left_out = true;
     file.open.reset();
   }
@@ -205,7 +207,7 @@ bool JournalFollower::read_header(File& file) {
 }
 
 // Where an earlier reader, or another one, has got to.
-void JournalFollower::know_position(Group& group, File& file) {
+void JournalFollower::load_position(Group& group, File& file) {
   const auto stored = store_.following().position(file.source);
   file.stored = stored.value_or(FollowedSource{});
   const Json state = Json::parse(file.stored.state, nullptr, false);
@@ -248,7 +250,7 @@ bool JournalFollower::leaves_out(Group& group, File& file, RunId id, const std::
     if (may != MayAdd::no) {
       if (stored && may == MayAdd::as_first)
         store_.in_one_transaction([&] {
-          if (store_.following().position(file.source) != stored) throw MovedOn();
+          if (store_.following().position(file.source) != stored) throw PositionConflict();
           file.stored.state = state_of(group, file, file.steps);
           store_.following().set_position(file.source, file.stored);
         });
@@ -260,7 +262,7 @@ bool JournalFollower::leaves_out(Group& group, File& file, RunId id, const std::
   }
   if (!group.refused.insert(id).second) return true;
   const std::string advice = group.joined || file.planned ? "" : "; `stepladder import` makes it a run of its own";
-  tell_(file.path.string() + " " + why + ": nothing is taken from it" + advice);
+  intake_.report(file.path.string() + " " + why + ": nothing is taken from it" + advice);
   return true;
 }
 
@@ -319,16 +321,16 @@ void JournalFollower::writers_are_gone(const std::string& why) {
   gone_ = why;
 }
 
-void JournalFollower::settle(bool at_end) {
+void JournalFollower::finish_idle_runs(bool at_end) {
   at_end_ = at_end;
-  while (at_end && take_in()) {
+  while (at_end && poll()) {
   }
   for (auto& [folder, group] : groups_) {
     for (const auto& [place, file] : group.files)
       if (at_end && file.stuck_since)
-        tell_(file.path.string() + " isn't read to its end: what is behind byte " + std::to_string(file.stored.bytes) +
-              " is damaged or not yet whole");
-    settle(group);
+        intake_.report(file.path.string() + " isn't read to its end: what is behind byte " +
+                       std::to_string(file.stored.bytes) + " is damaged or not yet whole");
+    finish_if_idle(group);
   }
 }
 
@@ -344,7 +346,7 @@ std::string JournalFollower::why_over(const File& newest) const {
 }
 
 // Rank 0's newest attempt tells whether the run goes on.
-void JournalFollower::settle(Group& group) {
+void JournalFollower::finish_if_idle(Group& group) {
   if (group.settled || group.joined || group.run == 0 || group.files.empty()) return;
   const File* newest = nullptr;
   for (const auto& [place, file] : group.files)
@@ -358,12 +360,7 @@ void JournalFollower::settle(Group& group) {
   const auto run = store_.run(group.run);
   if (!run || is_over(run->status)) return;
   const auto last = store_.recorded_steps(run->id).last_step;
-  Run over = *run;
-  over.status = RunStatus::interrupted;
-  over.reason = why_over(*newest) + "; last step " + std::to_string(last);
-  over.ended_at = unix_now();
-  store_.update_run(over);
-  tell_("run " + std::to_string(over.id) + " is interrupted: " + over.reason);
+  intake_.end(run->id, RunStatus::interrupted, why_over(*newest) + "; last step " + std::to_string(last));
 }
 
 std::vector<FollowedRun> JournalFollower::runs() const {

@@ -1,4 +1,4 @@
-// Takes in journals (docs/journal.md) while they grow, each value exactly once, whoever is restarted.
+// Follows journals (docs/journal.md) while they grow: each value is stored exactly once, whoever is restarted.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "app/import/follow_request.h"
 #include "app/import/journal_origin.h"
 #include "storage/database/process.h"
 #include "storage/database/run_store.h"
@@ -19,42 +20,19 @@
 #include "storage/importers/journal/journal.h"
 #include "storage/importers/journal/journal_run.h"
 #include "storage/importers/journal/run_events.h"
+#include "storage/intake/intake.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
 
-struct FollowRequest {
-  std::vector<std::filesystem::path> paths;  // journals, other trackers' stores, or folders of those
-  std::string name;                          // of the runs; empty: as the script or the store calls them
-
-  // Nobody reads on after what is there: this process owns no run.
-  bool once = false;
-
-  // The files are copies of another machine's, which grow while the machine can be reached. No process here owns their
-  // runs, silence means nothing, and only `writers_are_gone` tells that they will not go on.
-  bool is_far = false;
-  std::string origin = {};                  // "far UID": which of the machine's runs they are of
-  std::function<void(RunId)> created = {};  // in the transaction that creates a run, or first adds to one
-};
-
-struct FollowedRun {
-  RunId run = 0;
-  std::filesystem::path folder;
-  std::int64_t ranks = 0;
-  std::int64_t values_read = 0;    // by this process
-  std::string format = "journal";  // an importer's id
-  double newest_at = missing;      // unix seconds: when the newest value was logged, if another tracker's store says it
-  bool ended = false;
-};
-
 // Used by one thread, as its store.
 class JournalFollower {
  public:
-  // `tell` gets a sentence for a person: a run begins, ends, or a file can't be read.
-  JournalFollower(RunStore& store, FollowRequest request, std::function<void(const std::string&)> tell);
+  // `report` gets a sentence for a person: a run begins, ends, or a file can't be read.
+  JournalFollower(RunStore& store, FollowRequest request, std::function<void(const std::string&)> report);
 
   // Looks for new journals. Costs a walk through the folders.
-  void look();
+  void scan();
 
   // One that the caller has found. With `joined`, the journals of its folder complete that run, which has a name, an
   // owner and an end of its own.
@@ -65,11 +43,11 @@ class JournalFollower {
 
   // Stores what the journals have more since the last call, a piece of each. Returns whether there may be more at once.
   // Throws StorageError; then nothing of the piece is stored, and the next call tries it again.
-  bool take_in();
+  bool poll();
 
-  // Runs whose process has exited without ending them become interrupted. `take_in` does so as well, after a while.
+  // Runs whose process has exited without ending them become interrupted. `poll` does so as well, after a while.
   // `at_end`: this process reads no more, so it also ends those that no process is known to log.
-  void settle(bool at_end = false);
+  void finish_idle_runs(bool at_end = false);
 
   // Of far journals: no process will add to them. What they hold is taken in first.
   void writers_are_gone(const std::string& why);
@@ -126,15 +104,15 @@ class JournalFollower {
     bool held_back = false;  // the last event waits for the one after it
   };
 
-  bool take_in(Group& group);
-  bool take_in(Group& group, File& file);
+  bool poll(Group& group);
+  bool poll(Group& group, File& file);
   void look_again_later(File& file);
   void report_skipped(File& file);
   bool read_header(File& file);
   std::optional<JournalHeader> find_header(File& file);
   Piece read_piece(File& file);
   void store(Group& group, File& file, const Piece& piece);
-  void know_position(Group& group, File& file);
+  void load_position(Group& group, File& file);
   RunId run_of(const Group& group, const File& file, const std::optional<FollowedSource>& stored);
   bool leaves_out(Group& group, File& file, RunId run, const std::optional<FollowedSource>& stored);
   void store_script(Group& group, File& file, const Piece& piece, LoggedSteps& steps);
@@ -146,7 +124,7 @@ class JournalFollower {
   void update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch);
   void update_joined_run(RunId id, const JournalRun& journal, const LoggedBatch& batch);
   void store_batch(const Group& group, File& file, LoggedBatch& batch);
-  void settle(Group& group);
+  void finish_if_idle(Group& group);
   std::string why_over(const File& newest) const;
   void own(const Group& group, const File& file, bool is_new);
   bool may_grow(const File& file) const;
@@ -154,7 +132,7 @@ class JournalFollower {
 
   RunStore& store_;
   const FollowRequest request_;
-  const std::function<void(const std::string&)> tell_;
+  Intake intake_;
   std::map<std::filesystem::path, Group> groups_;  // by folder
   std::set<std::string> joined_metrics_;
   bool has_joined_times_ = false;

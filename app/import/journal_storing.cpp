@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/import/follow_rules.h"
 #include "app/import/journal_follower.h"
 #include "storage/importers/trackers/foreign_run.h"
 
@@ -27,13 +26,12 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
   FollowedSource position = file.stored;
   bool ended = false;
   try {
-    store_.in_one_transaction([&] {
-      const auto stored = store_.following().position(file.source);
-      if (stored.value_or(FollowedSource{}).bytes != file.stored.bytes) throw MovedOn();
+    position = intake_.take(file.source, file.stored, [&] {
       if (group.joined)
         group.run = *group.joined;
-      else if (const RunId known = run_of(group, file, stored); known != before && store_.run(known))
-        throw MovedOn();  // another follower has begun it
+      else if (const RunId known = run_of(group, file, store_.following().position(file.source));
+               known != before && store_.run(known))
+        throw PositionConflict();  // another follower has begun it
       if (file.planned && !group.joined)
         store_own(group, file, piece);
       else
@@ -43,8 +41,7 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
       ended = has_end(piece.events);
       file.ended = file.ended || ended;
       file.skipped += piece.skipped;
-      position = {group.run, static_cast<std::int64_t>(piece.end), state_of(group, file, steps)};
-      store_.following().set_position(file.source, position);
+      return FollowedSource{group.run, static_cast<std::int64_t>(piece.end), state_of(group, file, steps)};
     });
   } catch (...) {
     group.run = before;
@@ -56,14 +53,9 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
   file.stored = std::move(position);
   group.values_read += std::ssize(piece.events);
   if (before != group.run && !request_.is_far)
-    tell_("run " + std::to_string(group.run) + (group.joined ? " takes in " : " is ") +
-          group.folder.filename().string());
-  if (!ended || group.joined || file.header->rank > 0) return;
-  const Run run = store_.existing_run(group.run);
-  store_.summary(run);  // computes and keeps it
-  store_.metrics().of_run(run.id);
-  tell_("run " + std::to_string(group.run) + " has " + std::string(to_string(run.status)) +
-        (run.reason.empty() ? "" : ": " + run.reason));
+    intake_.report("run " + std::to_string(group.run) + (group.joined ? " takes in " : " is ") +
+                   group.folder.filename().string());
+  if (ended && !group.joined && file.header->rank == 0) intake_.finish(group.run);
 }
 
 void JournalFollower::store_script(Group& group, File& file, const Piece& piece, LoggedSteps& steps) {
@@ -96,9 +88,8 @@ void JournalFollower::store_own(Group& group, File& file, const Piece& piece) {
   if (file.stored.bytes == 0) file.told = RunStatus::queued;
   Run run = store_.existing_run(group.run);
   if (run.status == RunStatus::interrupted && !is_over(file.told)) {  // by a follower that was gone meanwhile
+    Intake::resume(run);
     run.status = file.told;
-    run.reason.clear();
-    run.ended_at = missing;
     store_.update_run(run);
   }
   std::vector<RunEvent> events;
@@ -142,7 +133,7 @@ void JournalFollower::place_own(Group& group, const PlannedRun& planned, Run& ru
   const auto accepts = [&](std::optional<RunId> other, const std::string& what) {
     const auto known = other ? store_.run(*other) : std::nullopt;
     if (known && is_beside(store_, *known, group.origin)) return true;
-    tell_(group.folder.string() + " names " + what + ", which isn't from there; the run is kept without it");
+    intake_.report(group.folder.string() + " names " + what + ", which isn't from there; the run is kept without it");
     return false;
   };
   if (const auto parent = store_.following().run_with_uid(planned.parent_uid);
@@ -173,27 +164,19 @@ std::string JournalFollower::state_of(const Group& group, const File& file, cons
 }
 
 void JournalFollower::create_run(Group& group, const File& file) {
-  Run run{.uid = file.header->uid,
-          .name = !request_.name.empty()      ? request_.name
-                  : file.header->name.empty() ? group.folder.filename().string()
-                                              : file.header->name,
-          .status = RunStatus::running,
-          .source = "import",
-          .source_path = group.folder.string(),
-          .created_at = file.header->started_at,
-          .started_at = file.header->started_at};
-  group.run = store_.create_run(run);
+  const std::string own_name = file.header->name.empty() ? group.folder.filename().string() : file.header->name;
+  const Run run{.uid = file.header->uid,
+                .name = request_.name.empty() ? own_name : request_.name,
+                .created_at = file.header->started_at,
+                .started_at = file.header->started_at};
+  group.run = intake_.begin(run, group.folder);
 }
 
 // A run that was taken for interrupted goes on. Its owner is the process that logs it or, of another machine, this one.
 void JournalFollower::update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch) {
   const Run before = store_.existing_run(id);
   Run run = journal.run();
-  if (before.status == RunStatus::interrupted && run.status == RunStatus::interrupted) {
-    run.status = RunStatus::running;
-    run.reason.clear();
-    run.ended_at = missing;
-  }
+  if (before.status == RunStatus::interrupted && run.status == RunStatus::interrupted) Intake::resume(run);
   if (file.header->rank == 0 && run.tokens_per_step == 0 && !batch.steps.empty())
     run.tokens_per_step = batch.steps.front().tokens;
   if (journal.changed() || run.status != before.status || run.tokens_per_step != before.tokens_per_step)
@@ -213,17 +196,12 @@ void JournalFollower::update_joined_run(RunId id, const JournalRun& journal, con
 // A step's parts may come in several pieces: they make one record. A new attempt supersedes the older one's.
 void JournalFollower::store_batch(const Group& group, File& file, LoggedBatch& batch) {
   const RunId run = group.run;
-  if (file.header->rank == 0 && group.joined) {
-    complete_joined(store_, run, batch);
-    if (file.steps.has_timed_steps()) has_joined_times_ = true;
-  } else if (file.header->rank == 0) {
-    store_steps(store_, run, batch, file.heals);
-  }
+  if (file.header->rank == 0) intake_.add(run, batch, group.joined ? Merge::joined : Merge::own, file.heals);
+  if (file.header->rank == 0 && group.joined && file.steps.has_timed_steps()) has_joined_times_ = true;
   for (auto& [metric, points] : batch.metrics) {
     if (file.header->rank > 0 && !metric.field.empty()) continue;
     if (group.joined) joined_metrics_.insert(metric.name);
-    store_.metrics().describe(run, metric);
-    if (!points.empty()) store_.metrics().append(run, metric.name, points);
+    intake_.add(run, metric, points);
   }
 }
 

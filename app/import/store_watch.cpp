@@ -7,9 +7,9 @@
 #include <chrono>
 #include <vector>
 
-#include "app/import/follow_rules.h"
 #include "app/import/open_files.h"
 #include "storage/importers/journal/journal.h"
+#include "storage/importers/logs/growing_text.h"
 #include "storage/importers/trackers/tensorboard.h"
 #include "storage/importers/trackers/wandb.h"
 
@@ -38,11 +38,6 @@ double made_at(const fs::path& file) {
 
 std::string joined_folder(const fs::path& journal) {
   return "journals " + journal.parent_path().string();
-}
-
-bool is_table_name(const fs::path& file) {
-  const std::string ending = file.extension().string();
-  return ending == ".csv" || ending == ".jsonl" || ending == ".ndjson";
 }
 
 }  // namespace
@@ -103,17 +98,16 @@ void StoreWatch::work() {
     try {
       if (!store_) rejoin();
       if (const auto now = Clock::now(); ends || now >= next_look_) {
-        look();
+        scan();
         next_look_ = now + (now - begun_ < often_at_first ? between_polls : std::chrono::milliseconds(1000));
       }
-      while (take_in()) {
+      while (poll()) {
         std::lock_guard lock(mutex_);
         if (given_up_) break;
       }
       if (ends) {
-        journals_->settle();
-        stores_->settle(true);
-        texts_->settle(true);
+        journals_->finish_idle_runs();
+        others_->finish_idle_runs(true);
       }
       trouble.clear();
     } catch (const std::runtime_error& error) {  // StorageError
@@ -133,8 +127,7 @@ void StoreWatch::work() {
 void StoreWatch::rejoin() {
   auto store = std::make_unique<RunStore>(RunStore::open(database_));
   journals_ = std::make_unique<JournalFollower>(*store, FollowRequest{}, tell_);
-  stores_ = std::make_unique<StoreFollower>(*store, FollowRequest{}, tell_);
-  texts_ = std::make_unique<TextFollower>(*store, FollowRequest{.paths = {}, .name = name_}, tell_);
+  others_ = std::make_unique<SourceFollower>(*store, FollowRequest{}, tell_);
   // A project may have come from elsewhere, and its rows name any file of this user's: only those are read that the
   // program has open, or that were noted.
   const std::vector<std::string> known = store->following().sources_of(run_);
@@ -162,11 +155,11 @@ void StoreWatch::rejoin() {
       joined_journals_ = journal->parent_path();
       add_journal(*journal);
     } else if (is_text) {
-      texts_->add(path, run_);
+      others_->add(growing_text(path, growing_text_options()), run_);
     } else {
       std::string unread;
       for (auto& found : search_.find_new(path, unread))
-        if (found->source() == source) stores_->add(std::move(found), run_);
+        if (found->source() == source) others_->add(std::move(found), run_);
     }
   }
   store_ = std::move(store);
@@ -201,16 +194,16 @@ std::map<fs::path, std::int64_t> StoreWatch::open_files() const {
   return files_open_for_writing(with_descendants(program_.process.pid));
 }
 
-void StoreWatch::look() {
+void StoreWatch::scan() {
   std::vector<std::pair<std::int64_t, fs::path>> open;
   for (const auto& [file, pid] : open_files()) open.emplace_back(pid, file);
   std::sort(open.begin(), open.end());
   for (const auto& [pid, file] : open)
-    if (seen_.insert(file).second) look_at(file);
-  look_into_databases();
+    if (seen_.insert(file).second) scan_file(file);
+  scan_databases();
 }
 
-void StoreWatch::look_at(const fs::path& file) {
+void StoreWatch::scan_file(const fs::path& file) {
   std::string name = file.string();
   for (const char* const ending : {"-wal", "-shm", "-journal"})
     if (name.ends_with(ending)) name.resize(name.size() - std::string_view(ending).size());
@@ -226,14 +219,14 @@ void StoreWatch::look_at(const fs::path& file) {
     const bool joins = !has_joined();
     if (joins) join();
     if (joins) note_joined("text " + file.string());
-    texts_->add(file, joins ? std::optional(run_) : std::nullopt);
+    add_to_follower(growing_text(file, growing_text_options()), joins);
   } else {
     databases_.insert(name);
   }
 }
 
 // A database may get runs at any time, and hold those of other programs.
-void StoreWatch::look_into_databases() {
+void StoreWatch::scan_databases() {
   for (const fs::path& file : databases_) {
     std::string unread;
     for (auto& store : search_.find_new(file, unread))
@@ -241,12 +234,19 @@ void StoreWatch::look_into_databases() {
   }
 }
 
-void StoreWatch::add(std::unique_ptr<GrowingStore> store) {
+void StoreWatch::add(std::unique_ptr<GrowingSource> store) {
   if (!sources_.insert(store->source()).second) return;
   const bool joins = !has_joined();
   if (joins) join();
   if (joins) note_joined(store->source());
-  stores_->add(std::move(store), joins ? std::optional(run_) : std::nullopt, name_);
+  add_to_follower(std::move(store), joins);
+}
+
+void StoreWatch::add_to_follower(std::unique_ptr<GrowingSource> source, bool joins) {
+  if (joins)
+    others_->add(std::move(source), run_);
+  else
+    others_->add(std::move(source), name_);
 }
 
 // The journals of one run, one of each rank and attempt, are in one folder.
@@ -282,14 +282,13 @@ void StoreWatch::join() {
   }
 }
 
-bool StoreWatch::take_in() {
-  const bool journals = journals_->take_in();
-  const bool stores = stores_->take_in();
-  const bool texts = texts_->take_in();
-  return take_printed() || journals || stores || texts;
+bool StoreWatch::poll() {
+  const bool journals = journals_->poll();
+  const bool others = others_->poll();
+  return store_printed() || journals || others;
 }
 
-bool StoreWatch::take_printed() {
+bool StoreWatch::store_printed() {
   std::vector<StepRecord> steps;
   std::vector<MetricValues> values;
   {
@@ -307,7 +306,7 @@ bool StoreWatch::take_printed() {
     if (!steps.empty() && !journals_->has_joined_times()) store_->following().complete_steps(run_, steps);
     for (const MetricValues& each : values)
       for (const auto& [name, value] : each.values)
-        if (!stores_->has_joined(name) && !journals_->has_joined(name))
+        if (!others_->has_joined(name) && !journals_->has_joined(name))
           store_->metrics().append(run_, name, std::vector<MetricPoint>{{each.step, value, each.at}});
   });
   std::lock_guard lock(mutex_);

@@ -15,8 +15,7 @@
 #include <utility>
 
 #include "app/import/journal_follower.h"
-#include "app/import/store_follower.h"
-#include "app/import/text_follower.h"
+#include "app/import/source_follower.h"
 #include "storage/database/recorder.h"
 
 namespace stepladder {
@@ -57,15 +56,16 @@ class StoreWatch {
   std::set<std::string> noted_sources(RunStore& store) const;
   void note_joined(const std::string& source);
   std::map<std::filesystem::path, std::int64_t> open_files() const;
-  void look();
-  void look_at(const std::filesystem::path& file);
-  void look_into_databases();
-  void add(std::unique_ptr<GrowingStore> store);
+  void scan();
+  void scan_file(const std::filesystem::path& file);
+  void scan_databases();
+  void add(std::unique_ptr<GrowingSource> store);
+  void add_to_follower(std::unique_ptr<GrowingSource> source, bool joins);
   void add_journal(const std::filesystem::path& file);
   bool has_joined();
   void join();
-  bool take_in();
-  bool take_printed();
+  bool poll();
+  bool store_printed();
 
   const std::filesystem::path database_;
   const RunId run_;
@@ -78,9 +78,8 @@ class StoreWatch {
   // Of the thread.
   std::unique_ptr<RunStore> store_;
   std::unique_ptr<JournalFollower> journals_;
-  std::unique_ptr<StoreFollower> stores_;
-  std::unique_ptr<TextFollower> texts_;
-  StoreSearch search_;
+  std::unique_ptr<SourceFollower> others_;
+  SourceSearch search_;
   std::set<std::filesystem::path> seen_;
   std::set<std::filesystem::path> databases_;
   std::filesystem::path joined_journals_;  // the folder of the journals that have joined the run

@@ -14,7 +14,9 @@
 #include "app/machines/base64.h"
 #include "app/machines/followed_run.h"
 #include "app/machines/mirror.h"
+#include "engine/stage.h"
 #include "storage/bounded_text.h"
+#include "storage/importers/logs/growing_text.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -87,7 +89,7 @@ FarRuns::Followed& FarRuns::follow(const FarRun& run) {
   };
   request.name = run.name;
   followed.keeper = std::make_unique<JournalFollower>(store_, request, tell);
-  followed.text = std::make_unique<TextFollower>(store_, request, tell);
+  followed.text = std::make_unique<SourceFollower>(store_, request, tell);
   std::error_code error;
   const bool is_ours = bool(open_own_folder(mirrors_folder(store_)));
   for (auto it = is_ours ? fs::recursive_directory_iterator(followed.folder, error)
@@ -266,19 +268,18 @@ bool FarRuns::take_in(Followed& followed) {
       followed.output.take_in(followed.folder / name, size, [&](std::string_view bytes) {
         if (ears_.output) ears_.output(followed.row.uid, bytes);
       });
-  bool more = followed.keeper->take_in();
+  bool more = followed.keeper->poll();
   if (followed.is_watch() && followed.run == 0)
     if (const auto runs = followed.keeper->runs(); !runs.empty()) followed.run = runs.front().run;
-  more = followed.journals->take_in() || more;
+  more = followed.journals->poll() || more;
   if (followed.run != 0 && !followed.reads_text && followed.output.size() > 0) {
     followed.reads_text = true;
-    followed.text->add(followed.output.path(), {.run = followed.run,
-                                                .options = options_in(followed.request),
-                                                .written_at = [&output = followed.output](std::int64_t byte) {
-                                                  return output.written_at(byte);
-                                                }});
+    ImportOptions options = options_in(followed.request);
+    options.known_stages = &known_stages();
+    const auto written_at = [&output = followed.output](std::int64_t byte) { return output.written_at(byte); };
+    followed.text->add(growing_output(followed.output.path(), options, written_at), followed.run, Merge::printed);
   }
-  return followed.text->take_in() || more;
+  return followed.text->poll() || more;
 }
 
 void FarRuns::take_in() {
@@ -301,8 +302,8 @@ void FarRuns::take_in() {
 // Everything that the machine has of it is stored.
 void FarRuns::end(Followed& followed) {
   if (followed.phase != "refused") {
-    followed.text->settle(true);
-    while (followed.text->take_in()) {
+    followed.text->finish_idle_runs(true);
+    while (followed.text->poll()) {
     }
     const std::string why =
         followed.phase == "gone"
@@ -312,9 +313,9 @@ void FarRuns::end(Followed& followed) {
                   ") without ending it";
     for (JournalFollower* each : {followed.keeper.get(), followed.journals.get()}) {
       each->writers_are_gone(why);
-      while (each->take_in()) {
+      while (each->poll()) {
       }
-      each->settle();
+      each->finish_idle_runs();
     }
     if (followed.run != 0) {
       Run run = store_.existing_run(followed.run);

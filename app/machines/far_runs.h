@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "app/import/journal_follower.h"
-#include "app/import/text_follower.h"
+#include "app/import/source_follower.h"
 #include "app/machines/link.h"
 #include "app/machines/output_file.h"
 #include "storage/database/run_store.h"

@@ -27,7 +27,7 @@ struct FarRuns::Followed {
   OutputFile output;
   std::unique_ptr<JournalFollower> keeper;    // of a watched program: its run
   std::unique_ptr<JournalFollower> journals;  // of what it trains or logs
-  std::unique_ptr<TextFollower> text;
+  std::unique_ptr<SourceFollower> text;
   std::set<std::string> known;  // names that the followers have
   RunId run = 0;                // of a watched program
   std::string joined;           // the folder under journals/ that completes it

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "app/exit_status.h"
-#include "app/import/follow_rules.h"
+#include "app/import/follow_request.h"
 #include "app/import/journal_follower.h"
 #include "storage/database/process.h"
 #include "storage/errors.h"
@@ -45,11 +45,11 @@ void TrainingPlace::take_in_journals() {
   if (temporary_.empty()) return;
   RunStore store = RunStore::open(database_);
   JournalFollower follower(store, {.paths = {folders_.journals}}, [](const std::string&) {});
-  follower.look();
+  follower.scan();
   const auto since = std::chrono::steady_clock::now();
   for (bool said = false; !interrupted();) {
-    if (follower.take_in()) continue;
-    follower.settle();
+    if (follower.poll()) continue;
+    follower.finish_idle_runs();
     const std::vector<Run> going_on = store.runs_under_way();
     if (going_on.empty()) break;
     const std::vector<RunId> own = store.runs_owned_by(this_process());

@@ -75,7 +75,7 @@ class Reading {
   // Returns whether there may be more at once.
   bool read() {
     try {
-      const bool more = follower_.take_in();
+      const bool more = follower_.poll();
       if (!trouble_.empty()) std::cerr << "stepladder: everything is stored again\n";
       trouble_.clear();
       return more;
@@ -116,7 +116,7 @@ class Lateness {
 // A locked database is no reason to forget how runs ended; their next reader sees it too.
 void settle(Follower& follower) {
   try {
-    follower.settle();
+    follower.finish_idle_runs();
   } catch (const StorageError& error) {
     std::cerr << "stepladder: " << error.what() << "\n";
   }
@@ -130,7 +130,7 @@ int follow(FollowFlags flags, const CommonOptions& common) {
                     [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
   Lateness lateness;
   Reading reading(follower);
-  follower.look();
+  follower.scan();
   while (!interrupted() && (reading.read() || (flags.once && reading.failing()))) {
   }
   if (!flags.once) {
@@ -140,7 +140,7 @@ int follow(FollowFlags flags, const CommonOptions& common) {
       std::this_thread::sleep_for(between_reads);
       if (std::chrono::steady_clock::now() - looked < between_looks) continue;
       looked = std::chrono::steady_clock::now();
-      follower.look();
+      follower.scan();
       lateness.tell(follower.runs());
     }
   }

@@ -11,10 +11,10 @@
 #include <sstream>
 #include <utility>
 
+#include "storage/importers/growing_source.h"
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
-#include "storage/importers/trackers/growing_store.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -327,17 +327,17 @@ bool has_ended(const Run& run) {
 }
 
 // The piece of a run of which the store tells no numbers but always the facts.
-StorePiece piece_of(ForeignRun facts, const StorePosition& from, const fs::path& store, const std::string& id) {
-  StorePiece piece{.news = std::move(facts), .end = from};
+SourcePiece piece_of(ForeignRun facts, const SourcePosition& from, const fs::path& store, const std::string& id) {
+  SourcePiece piece{.news = std::move(facts), .end = from};
   if (!piece.end.state.is_object()) piece.end.state = Json::object();
   name_run(piece.news, store, id);
   piece.has_ended = has_ended(piece.news.run);
   return piece;
 }
 
-class GrowingMlflowFolder : public GrowingStore {
+class GrowingMlflowFolder : public GrowingSource {
  public:
-  explicit GrowingMlflowFolder(fs::path folder) : GrowingStore("mlflow", std::move(folder)) {}
+  explicit GrowingMlflowFolder(fs::path folder) : GrowingSource("mlflow", std::move(folder)) {}
 
   std::vector<fs::path> files() const override {
     std::vector<fs::path> files{path() / "meta.yaml"};
@@ -345,8 +345,8 @@ class GrowingMlflowFolder : public GrowingStore {
     return files;
   }
 
-  StorePiece read(const StorePosition& from, bool impatient) override {
-    StorePiece piece = piece_of(read_run_facts(path()), from, path().parent_path().parent_path(), name());
+  SourcePiece read(const SourcePosition& from, bool impatient) override {
+    SourcePiece piece = piece_of(read_run_facts(path()), from, path().parent_path().parent_path(), name());
     Json& marks = piece.end.state["files"];
     if (!marks.is_object()) marks = Json::object();
     std::int64_t taken = 0;
@@ -374,8 +374,8 @@ class GrowingMlflowFolder : public GrowingStore {
  private:
   // The whole lines from `begin` on, as far as the piece has room. Returns where they end.
   static std::int64_t read_lines(const std::string& name, const RegularFile& lines, std::int64_t begin,
-                                 std::int64_t taken, StorePiece& piece, bool impatient) {
-    const auto room = static_cast<std::int64_t>(store_piece_bytes) - taken;
+                                 std::int64_t taken, SourcePiece& piece, bool impatient) {
+    const auto room = static_cast<std::int64_t>(source_piece_bytes) - taken;
     const std::int64_t size = lines.size();
     if (size == begin) return begin;
     if (room <= 0) {
@@ -444,10 +444,10 @@ class MlflowNews {
 };
 
 // One run of a database. Its position is the number of the last row of `metrics` that was taken.
-class GrowingMlflowRun : public GrowingStore {
+class GrowingMlflowRun : public GrowingSource {
  public:
   GrowingMlflowRun(std::shared_ptr<MlflowNews> news, std::string id)
-      : GrowingStore("mlflow", news->file(), id), news_(std::move(news)), id_(std::move(id)) {}
+      : GrowingSource("mlflow", news->file(), id), news_(std::move(news)), id_(std::move(id)) {}
 
   std::string name() const override { return id_; }
   std::vector<fs::path> files() const override { return {path(), path().string() + "-wal"}; }
@@ -464,10 +464,10 @@ class GrowingMlflowRun : public GrowingStore {
     return true;
   }
 
-  StorePiece read(const StorePosition& from, bool) override {
+  SourcePiece read(const SourcePosition& from, bool) override {
     ForeignDatabase database(path(), ForeignDatabase::Writer::at_work);
     Transaction one_state(database.get(), Transaction::Kind::read);
-    StorePiece piece = piece_of(facts(database.get()), from, path(), id_);
+    SourcePiece piece = piece_of(facts(database.get()), from, path(), id_);
     const std::string last = from.state.is_object() ? from.state.value("last", "") : "";
     if (from.amount > 0 && row_text(database.get(), from.amount) != last) {
       piece.replaced = "no longer holds the row that was read last";
@@ -476,7 +476,7 @@ class GrowingMlflowRun : public GrowingStore {
     Statement rows(database.get(),
                    "SELECT rowid, key, value, timestamp, step, is_nan FROM metrics WHERE run_uuid = ? AND rowid > ? "
                    "ORDER BY rowid LIMIT ?");
-    rows.bind(id_).bind(from.amount).bind(store_piece_rows);
+    rows.bind(id_).bind(from.amount).bind(source_piece_rows);
     std::int64_t taken = 0;
     while (rows.step()) {
       piece.news.metrics.add(rows.text(1), rows.integer(4), sql_value(rows, 2, 5),
@@ -484,7 +484,7 @@ class GrowingMlflowRun : public GrowingStore {
       piece.end.amount = rows.integer(0);
       ++taken;
     }
-    piece.more = taken == store_piece_rows;
+    piece.more = taken == source_piece_rows;
     piece.has_ended = piece.has_ended && !piece.more;
     if (taken > 0) piece.end.state["last"] = row_text(database.get(), piece.end.amount);
     one_state.commit();
@@ -527,7 +527,7 @@ bool is_mlflow_run_folder(const fs::path& folder) {
   return is_run_folder(folder);
 }
 
-std::unique_ptr<GrowingStore> growing_mlflow_folder(const fs::path& run_folder) {
+std::unique_ptr<GrowingSource> growing_mlflow_folder(const fs::path& run_folder) {
   return std::make_unique<GrowingMlflowFolder>(run_folder);
 }
 

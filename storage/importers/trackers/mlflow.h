@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "storage/importers/growing_source.h"
 #include "storage/importers/importer.h"
-#include "storage/importers/trackers/growing_store.h"
 
 namespace stepladder {
 
@@ -17,7 +17,7 @@ void read_mlflow_folder(const std::filesystem::path& folder, ImportSink& sink);
 
 // Runs while they grow: one run's folder, and those of a database (null if the file isn't MLflow's).
 bool is_mlflow_run_folder(const std::filesystem::path& folder);
-std::unique_ptr<GrowingStore> growing_mlflow_folder(const std::filesystem::path& run_folder);
+std::unique_ptr<GrowingSource> growing_mlflow_folder(const std::filesystem::path& run_folder);
 std::shared_ptr<GrowingDatabase> growing_mlflow_database(const std::filesystem::path& file);
 
 }  // namespace stepladder

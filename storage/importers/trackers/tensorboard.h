@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "storage/importers/growing_source.h"
 #include "storage/importers/importer.h"
-#include "storage/importers/trackers/growing_store.h"
 
 namespace stepladder {
 
@@ -29,7 +29,7 @@ void read_event_folders(const std::filesystem::path& folder, ImportSink& sink);
 
 // The same while they grow: one run each.
 // `since` (unix seconds): without the files that were last written before.
-std::unique_ptr<GrowingStore> growing_event_folder(const std::filesystem::path& folder, double since = 0);
-std::unique_ptr<GrowingStore> growing_event_file(const std::filesystem::path& file);
+std::unique_ptr<GrowingSource> growing_event_folder(const std::filesystem::path& folder, double since = 0);
+std::unique_ptr<GrowingSource> growing_event_file(const std::filesystem::path& file);
 
 }  // namespace stepladder

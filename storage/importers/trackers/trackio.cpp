@@ -8,10 +8,10 @@
 #include <set>
 #include <utility>
 
+#include "storage/importers/growing_source.h"
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
-#include "storage/importers/trackers/growing_store.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -157,10 +157,10 @@ class TrackioNews {
 };
 
 // One run of a database. Its position is the number of the last row of `metrics` that was taken.
-class GrowingTrackioRun : public GrowingStore {
+class GrowingTrackioRun : public GrowingSource {
  public:
   GrowingTrackioRun(std::shared_ptr<TrackioNews> news, std::string id)
-      : GrowingStore("trackio", news->file(), id), news_(std::move(news)), id_(std::move(id)) {}
+      : GrowingSource("trackio", news->file(), id), news_(std::move(news)), id_(std::move(id)) {}
 
   std::string name() const override { return id_; }
   std::vector<fs::path> files() const override { return {path(), path().string() + "-wal"}; }
@@ -178,10 +178,10 @@ class GrowingTrackioRun : public GrowingStore {
     return now != runs.end() && now->second != std::exchange(seen_, now->second);
   }
 
-  StorePiece read(const StorePosition& from, bool) override {
+  SourcePiece read(const SourcePosition& from, bool) override {
     ForeignDatabase database(path(), ForeignDatabase::Writer::at_work);
     Transaction one_state(database.get(), Transaction::Kind::read);
-    StorePiece piece{.news = {}, .end = from};
+    SourcePiece piece{.news = {}, .end = from};
     const std::string last = from.state.is_object() ? from.state.value("last", "") : "";
     if (from.amount > 0 && row_text(database.get(), from.amount) != last) {
       piece.replaced = "no longer holds the row that was read last";
@@ -197,10 +197,10 @@ class GrowingTrackioRun : public GrowingStore {
     Statement rows(database.get(),
                    "SELECT rowid, timestamp, step, metrics, run_name FROM metrics WHERE rowid > ? AND +" +
                        news_->key() + " = ? ORDER BY rowid LIMIT ?");
-    rows.bind(from.amount).bind(id_).bind(store_piece_rows);
+    rows.bind(from.amount).bind(id_).bind(source_piece_rows);
     std::int64_t taken = 0;
     std::size_t bytes = 0;
-    while (bytes < store_piece_bytes && rows.step()) {
+    while (bytes < source_piece_bytes && rows.step()) {
       const std::string metrics = rows.text(3);
       add_row(rows.text(1), rows.integer(2), metrics, piece.news);
       piece.news.run.title = piece.news.run.stage = rows.text(4);
@@ -208,7 +208,7 @@ class GrowingTrackioRun : public GrowingStore {
       bytes += metrics.size();
       ++taken;
     }
-    piece.more = taken == store_piece_rows || bytes >= store_piece_bytes;
+    piece.more = taken == source_piece_rows || bytes >= source_piece_bytes;
     if (!piece.news.run.title.empty()) piece.news.run.name = import_name(path(), piece.news.run.title);
     if (taken > 0) piece.end.state = {{"last", row_text(database.get(), piece.end.amount)}};
     return piece;

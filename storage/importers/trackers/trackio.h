@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "storage/importers/trackers/growing_store.h"
+#include "storage/importers/growing_source.h"
 
 namespace stepladder {
 

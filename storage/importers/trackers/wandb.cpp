@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "storage/checksum.h"
+#include "storage/importers/growing_source.h"
 #include "storage/importers/journal/journal_reader.h"
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_run.h"
-#include "storage/importers/trackers/growing_store.h"
 #include "storage/importers/trackers/metric_values.h"
 #include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/wire_reader.h"
@@ -451,15 +451,15 @@ class WandbFile : public ImportReader {
   WandbReader reader_;
 };
 
-class GrowingWandb : public GrowingStore {
+class GrowingWandb : public GrowingSource {
  public:
-  explicit GrowingWandb(fs::path file) : GrowingStore("wandb", std::move(file)) {}
+  explicit GrowingWandb(fs::path file) : GrowingSource("wandb", std::move(file)) {}
 
   std::vector<fs::path> files() const override { return {path()}; }
   std::string name() const override { return path().stem().string(); }
 
-  StorePiece read(const StorePosition& from, bool impatient) override {
-    StorePiece piece{.news = {}, .end = from};
+  SourcePiece read(const SourcePosition& from, bool impatient) override {
+    SourcePiece piece{.news = {}, .end = from};
     const auto begin = static_cast<std::uint64_t>(from.amount);
     const Json mark = from.state.is_object() ? from.state.value("file", Json()) : Json();
     const RegularFile* const file = hold(path(), from.amount);
@@ -472,10 +472,10 @@ class GrowingWandb : public GrowingStore {
     RecordLog log(begin, impatient ? RecordLog::Damage::is_skipped : RecordLog::Damage::stops);
     const std::int64_t next_step = from.state.is_object() ? integer_in(from.state, "next_step") : 0;
     WandbReader reader(piece.news, std::clamp<std::int64_t>(next_step, 0, highest_logged_step));
-    const std::uint64_t end = reader.read_some(log, input, begin, store_piece_bytes);
+    const std::uint64_t end = reader.read_some(log, input, begin, source_piece_bytes);
     piece.is_stuck = log.is_stuck();
     piece.has_ended = reader.has_ended();
-    piece.more = end - begin >= store_piece_bytes;
+    piece.more = end - begin >= source_piece_bytes;
     if (end == begin) return piece;
     piece.end.amount = static_cast<std::int64_t>(end);
     piece.end.state = {{"file", mark_of(*file, piece.end.amount)}, {"next_step", reader.next_step()}};
@@ -498,7 +498,7 @@ Importer importers::wandb() {
                        ImportSink& sink) { return std::make_unique<WandbFile>(path, &sink); }};
 }
 
-std::unique_ptr<GrowingStore> growing_wandb_file(const fs::path& file) {
+std::unique_ptr<GrowingSource> growing_wandb_file(const fs::path& file) {
   return std::make_unique<GrowingWandb>(file);
 }
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "storage/importers/growing_source.h"
 #include "storage/importers/importer.h"
-#include "storage/importers/trackers/growing_store.h"
 
 namespace stepladder {
 
@@ -18,6 +18,6 @@ std::vector<std::filesystem::path> wandb_files_in(const std::filesystem::path& f
 void read_wandb_folder(const std::filesystem::path& folder, ImportSink& sink);
 
 // One of them while it grows.
-std::unique_ptr<GrowingStore> growing_wandb_file(const std::filesystem::path& file);
+std::unique_ptr<GrowingSource> growing_wandb_file(const std::filesystem::path& file);
 
 }  // namespace stepladder

@@ -51,8 +51,8 @@ class JournalFollowing : public ::testing::Test {
     JournalFollower follower(store_,
                              {.paths = {folder_.path() / folder}, .is_far = !machine.empty(), .origin = machine},
                              [this](const std::string& text) { told_.push_back(text); });
-    follower.look();
-    while (follower.take_in()) {
+    follower.scan();
+    while (follower.poll()) {
     }
   }
 
@@ -121,14 +121,14 @@ TEST_F(JournalFollowing, ARunWhoseProcessLivesIsRunningAndItsBadTailIsTriedAgain
   const std::string begin = first_line(0, 1, true) + logged(0, R"("loss":4)");
   JournalFollower follower(store_, {.paths = {folder_.path()}, .name = "mine"}, [](const std::string&) {});
   write("rank-0.1.jsonl", begin + std::string(40, '\0') + "\n");
-  follower.look();
-  while (follower.take_in()) {
+  follower.scan();
+  while (follower.poll()) {
   }
   EXPECT_EQ(store_.existing_run(1).status, RunStatus::running);
   EXPECT_EQ(store_.existing_run(1).name, "mine");
   EXPECT_EQ(store_.close_dead_runs(), 0) << "its owner is the process that logs";
   write("rank-0.1.jsonl", begin + logged(1, R"("loss":3)") + last_line);
-  while (follower.take_in()) {
+  while (follower.poll()) {
   }
   EXPECT_EQ(losses(), "0 4 nan nan; 1 3 nan 1000; ");
   EXPECT_EQ(store_.existing_run(1).status, RunStatus::finished);
@@ -141,15 +141,15 @@ TEST_F(JournalFollowing, ATimedStepWaitsForItsNumbers) {
   const std::string begin = first_line(0, 1, true) + timed(0) + logged(0, R"("loss":4)");
   JournalFollower follower(store_, {.paths = {folder_.path()}}, [](const std::string&) {});
   write("rank-0.1.jsonl", begin + timed(1));
-  follower.look();
-  while (follower.take_in()) {
+  follower.scan();
+  while (follower.poll()) {
   }
   EXPECT_EQ(losses(), "0 4 nan 12.5; ");
-  while (follower.take_in()) {
+  while (follower.poll()) {
   }
   EXPECT_EQ(losses(), "0 4 nan 12.5; 1 nan nan 12.5; ") << "but not for long";
   write("rank-0.1.jsonl", begin + timed(1) + logged(1, R"("loss":3)"));
-  while (follower.take_in()) {
+  while (follower.poll()) {
   }
   EXPECT_EQ(losses(), "0 4 nan 12.5; 1 3 nan 12.5; ");
 }
@@ -162,8 +162,8 @@ TEST_F(JournalFollowing, TwoFollowersAtOnceStoreEachValueOnce) {
     bytes += logged(i, R"("loss":1,"x":)" + std::to_string(i));
     write("rank-0.1.jsonl", bytes);
     for (JournalFollower* follower : {&first, &second}) {
-      follower->look();
-      while (follower->take_in()) {
+      follower->scan();
+      while (follower->poll()) {
       }
     }
   }
@@ -265,8 +265,8 @@ TEST_F(JournalFollowing, OtherFilesAreSaidOnceAndLeftAlone) {
   JournalFollower follower(store_, {.paths = {folder_.path()}},
                            [this](const std::string& text) { told_.push_back(text); });
   for (int i = 0; i < 3; ++i) {
-    follower.look();
-    follower.take_in();
+    follower.scan();
+    follower.poll();
   }
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_NE(told_[0].find("is a journal of format 2"), std::string::npos);

@@ -133,8 +133,8 @@ class OwnJournal : public ::testing::Test {
       told_ = text;
       told_all_ += text + "\n";
     });
-    follower.look();
-    while (follower.take_in()) {
+    follower.scan();
+    while (follower.poll()) {
     }
   }
 

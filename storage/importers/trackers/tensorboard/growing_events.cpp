@@ -15,10 +15,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The event files of one run: all of a folder, or one. A program that was started again writes another file.
-class GrowingEvents : public GrowingStore {
+class GrowingEvents : public GrowingSource {
  public:
   GrowingEvents(fs::path path, bool is_folder, double since = 0)
-      : GrowingStore("tensorboard", std::move(path)), is_folder_(is_folder), since_(since) {}
+      : GrowingSource("tensorboard", std::move(path)), is_folder_(is_folder), since_(since) {}
 
   std::vector<fs::path> files() const override {
     if (!is_folder_) return {path()};
@@ -28,8 +28,8 @@ class GrowingEvents : public GrowingStore {
   }
   std::string name() const override { return (is_folder_ ? path() : path().parent_path()).filename().string(); }
 
-  StorePiece read(const StorePosition& from, bool impatient) override {
-    StorePiece piece{.news = {}, .end = from};
+  SourcePiece read(const SourcePosition& from, bool impatient) override {
+    SourcePiece piece{.news = {}, .end = from};
     piece.news = new_event_run(path());
     piece.news.run.title = piece.news.run.stage = name();
     if (!from.state.is_object()) piece.end.state = Json::object();
@@ -45,7 +45,7 @@ class GrowingEvents : public GrowingStore {
         return {.news = {}, .end = {}, .replaced = key + " " + replaced};
       if (held->size() == begin) continue;
       StoreFile input(*held, file, static_cast<std::uint64_t>(begin));
-      const auto progress = reader.read_some(input, static_cast<std::uint64_t>(begin), store_piece_bytes, impatient);
+      const auto progress = reader.read_some(input, static_cast<std::uint64_t>(begin), source_piece_bytes, impatient);
       const auto end = static_cast<std::int64_t>(progress.end);
       piece.is_stuck = piece.is_stuck || progress.is_stuck;
       if (end == begin) continue;
@@ -87,11 +87,11 @@ class GrowingEvents : public GrowingStore {
 
 }  // namespace
 
-std::unique_ptr<GrowingStore> growing_event_folder(const fs::path& folder, double since) {
+std::unique_ptr<GrowingSource> growing_event_folder(const fs::path& folder, double since) {
   return std::make_unique<GrowingEvents>(folder, true, since);
 }
 
-std::unique_ptr<GrowingStore> growing_event_file(const fs::path& file) {
+std::unique_ptr<GrowingSource> growing_event_file(const fs::path& file) {
   return std::make_unique<GrowingEvents>(file, false);
 }
 

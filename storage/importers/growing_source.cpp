@@ -1,15 +1,11 @@
-#include "storage/importers/trackers/growing_store.h"
+#include "storage/importers/growing_source.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "storage/checksum.h"
-#include "storage/importers/trackers/foreign_database.h"
-#include "storage/importers/trackers/mlflow.h"
-#include "storage/importers/trackers/tensorboard.h"
-#include "storage/importers/trackers/trackio.h"
-#include "storage/importers/trackers/wandb.h"
+#include "storage/folder_watch.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -39,13 +35,9 @@ void add_members(const std::string& news, std::string& known) {
   known = to.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string first_bytes(const fs::path& file) {
-  return RegularFile(file).read_at(0, 64);
-}
-
 }  // namespace
 
-GrowingStore::GrowingStore(std::string format, fs::path path, const std::string& run)
+GrowingSource::GrowingSource(std::string format, fs::path path, const std::string& run)
     : format_(std::move(format)),
       path_(std::move(path)),
       source_(format_ + " " + path_.string() + (run.empty() ? "" : " " + run)) {}
@@ -61,13 +53,13 @@ fs::path path_of_source(std::string_view source) {
   return whole;
 }
 
-bool GrowingStore::has_changed() {
+bool GrowingSource::has_changed() {
   std::string now = stamp_of(files());
   for (const auto& [path, file] : held_) now += std::to_string(file->size()) + (file->is_at(path) ? "\n" : " gone\n");
   return now != std::exchange(stamp_, now);
 }
 
-const RegularFile* GrowingStore::hold(const fs::path& path, std::int64_t bytes) {
+const RegularFile* GrowingSource::hold(const fs::path& path, std::int64_t bytes) {
   std::error_code error;
   std::unique_ptr<RegularFile>& file = held_[path];
   if (file && file->size() == bytes && !file->is_at(path) && fs::exists(path, error)) file.reset();
@@ -77,14 +69,14 @@ const RegularFile* GrowingStore::hold(const fs::path& path, std::int64_t bytes) 
   return nullptr;
 }
 
-void GrowingStore::let_silent_go() {
+void GrowingSource::let_silent_go() {
   std::erase_if(held_, [](const auto& held) {
     std::error_code error;
     return held.second->is_at(held.first) && quiet_since(fs::last_write_time(held.first, error)) > silent_after;
   });
 }
 
-std::vector<fs::path> GrowingStore::held_files() const {
+std::vector<fs::path> GrowingSource::held_files() const {
   std::vector<fs::path> files;
   for (const auto& [path, file] : held_) files.push_back(path);
   return files;
@@ -131,75 +123,6 @@ std::string_view writer_delay(std::string_view format) {
   if (format == "tensorboard") return "TensorBoard's writer holds values back for up to 120 s";
   if (format == "wandb") return "W&B's writer holds values back for some seconds";
   return {};
-}
-
-std::vector<std::unique_ptr<GrowingStore>> StoreSearch::find_new(const fs::path& given, std::string& unread) {
-  unread_ = &unread;
-  const fs::path path = resolved(given);
-  std::error_code error;
-  if (fs::is_directory(path, error)) {
-    // A database may get runs, and a file become a database, without a change of its folder.
-    const fs::path below = path / "";
-    std::vector<fs::path> known;
-    for (auto it = databases_.lower_bound(below); it != databases_.end(); ++it) {
-      if (!it->first.string().starts_with(below.string())) break;
-      known.push_back(it->first);
-    }
-    for (const fs::path& file : known) add_file(file);
-    folders_.look(path, [this](const fs::path& folder) { return look_into(folder); });
-  } else if (fs::is_regular_file(path, error)) {
-    add_file(path);
-  }
-  return std::exchange(found_, {});
-}
-
-// Returns whether there may be stores below it.
-bool StoreSearch::look_into(const fs::path& folder) {
-  if (is_mlflow_run_folder(folder)) {
-    add(growing_mlflow_folder(folder));
-    return false;
-  }
-  bool has_events = false;
-  std::error_code error;
-  const auto options = fs::directory_options::skip_permission_denied;
-  for (auto it = fs::directory_iterator(folder, options, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    std::error_code unknown;
-    const std::string name = it->path().filename().string();
-    if (name.starts_with('.') || !it->is_regular_file(unknown)) continue;
-    if (is_event_file_name(it->path()))
-      has_events = true;
-    else
-      add_file(it->path());
-  }
-  if (has_events) add(growing_event_folder(folder));
-  return true;
-}
-
-void StoreSearch::add_file(const fs::path& file) {
-  if (is_event_file_name(file)) return add(growing_event_file(file));
-  if (file.extension() == ".wandb") return add(growing_wandb_file(file));
-  try {
-    if (!databases_[file]) {
-      const std::string head = first_bytes(file);
-      const fs::path ending = file.extension();
-      const bool may_be_one =
-          head.empty() ? ending == ".db" || ending == ".sqlite" || ending == ".sqlite3" : is_sqlite(head);
-      if (!may_be_one) databases_.erase(file);
-      if (!is_sqlite(head)) return;
-      std::shared_ptr<GrowingDatabase> database = growing_mlflow_database(file);
-      if (!database) database = growing_trackio_database(file);
-      if (!database) return;
-      databases_[file] = std::move(database);
-    }
-    for (auto& store : databases_[file]->find_new()) add(std::move(store));
-  } catch (const std::runtime_error& error) {  // ImportError, StorageError
-    *unread_ = file.string() + " " + error.what();
-  }
-}
-
-void StoreSearch::add(std::unique_ptr<GrowingStore> store) {
-  if (known_.insert(store->source()).second) found_.push_back(std::move(store));
 }
 
 }  // namespace stepladder

@@ -1,6 +1,6 @@
 // Stores in tests/importers/stores, made by the trackers' own writers, that grow byte by byte while followers come and
 // go.
-#include "app/import/store_follower.h"
+#include "app/import/source_follower.h"
 
 #include <gtest/gtest.h>
 
@@ -65,11 +65,11 @@ class StoreFollowing : public ::testing::Test {
   std::unique_ptr<Follower> follower() {
     auto made = std::make_unique<Follower>(store_, FollowRequest{.paths = {folder_.path()}},
                                            [this](const std::string& text) { told_ += text + "\n"; });
-    made->look();
+    made->scan();
     return made;
   }
   static void drain(Follower& follower) {
-    while (follower.take_in()) {
+    while (follower.poll()) {
     }
   }
   void follow() { drain(*follower()); }
@@ -82,7 +82,7 @@ class StoreFollowing : public ::testing::Test {
       if (i % 97 == 0 || !reader)
         reader = follower();
       else if (reader->runs().empty())
-        reader->look();
+        reader->scan();
       drain(*reader);
     }
   }
@@ -184,10 +184,10 @@ TEST_F(StoreFollowing, TablesAndJsonLinesThatGrowByteByByte) {
   }
   grow("table.csv", table);
   grow("lines.jsonl", lines);
-  follower()->settle();  // knows nothing of the last ones, and reads again
+  follower()->finish_idle_runs();  // knows nothing of the last ones, and reads again
   const auto last = follower();
   drain(*last);
-  last->settle();
+  last->finish_idle_runs();
   ASSERT_EQ(store_.runs().size(), 2u) << told_;
   for (const RunId run : {1, 2}) {
     EXPECT_EQ(store_.recorded_steps(run).records, 40);
@@ -207,7 +207,7 @@ TEST_F(StoreFollowing, TablesAndJsonLinesThatGrowByteByByte) {
   follow();
   const auto end = follower();
   drain(*end);
-  end->settle();
+  end->finish_idle_runs();
   EXPECT_EQ(store_.runs().size(), 2u) << told_;
   EXPECT_EQ(store_.recorded_steps(1).records, 42);
   EXPECT_EQ(store_.metrics().points(1, "acc").size(), 42u);
@@ -217,7 +217,7 @@ TEST_F(StoreFollowing, AStateThatAStrangerWroteIsNone) {
   write("table.csv", "step,train_loss\n1,4\n2,3\n");
   const auto first = follower();
   drain(*first);
-  first->settle();
+  first->finish_idle_runs();
   ASSERT_EQ(store_.following().sources_of(1).size(), 1u);
   const std::string source = store_.following().sources_of(1).front();
   FollowedSource position = store_.following().position(source).value();
@@ -241,7 +241,7 @@ TEST_F(StoreFollowing, ATableThatIsWrittenAgainWithOneMoreColumnGoesOn) {
     wider += std::to_string(i) + "," + std::to_string(5 - 0.25 * i) + "," + (i == 12 ? "3.5" : "") + "\n";
   write("metrics.csv", wider);
   drain(*reader);
-  reader->settle();
+  reader->finish_idle_runs();
   EXPECT_EQ(store_.runs().size(), 1u) << told_;
   EXPECT_EQ(store_.recorded_steps(1).records, 12);
   EXPECT_EQ(store_.series(1).val_loss.back(), 3.5);
@@ -295,11 +295,11 @@ TEST_F(StoreFollowing, TwoFollowersOfOneStoreTakeEachValueOnce) {
 TEST_F(StoreFollowing, NumbersOfAJoinedStoreWinOverThoseThatWerePrinted) {
   const RunId run = store_.create_run({.name = "watched", .status = RunStatus::running, .source = "import"});
   store_.append_steps(run, std::vector<StepRecord>{{.step = 0, .loss = 11.0, .dt_ms = 3}, {.step = 50, .loss = 1}});
-  StoreFollower reader(store_, {}, [](const std::string&) {});
+  SourceFollower reader(store_, {}, [](const std::string&) {});
   reader.add(growing_event_folder(stores / "tb_simple"), run);
-  while (reader.take_in()) {
+  while (reader.poll()) {
   }
-  reader.settle(true);
+  reader.finish_idle_runs(true);
   CollectingSink imported;
   read_store_folder(stores / "tb_simple", imported);
   Losses expected = losses_of(imported.runs.at(0).steps);

@@ -1,5 +1,5 @@
-// Stores of other trackers that are read while they grow: piece by piece, each number once, from where an earlier
-// reader has got to. The importers' readers do it, so a followed run and an imported one hold the same.
+// Files and stores of other programs that are read while they grow: piece by piece, each number once, from where an
+// earlier reader has got to. The importers' readers do it, so a followed run and an imported one hold the same.
 #pragma once
 
 #include <cstddef>
@@ -12,40 +12,60 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "storage/folder_watch.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
 
 // Where a reader has got to; before the first piece 0 and null.
-struct StorePosition {
+struct SourcePosition {
   std::int64_t amount = 0;       // bytes or rows that were taken
-  nlohmann::ordered_json state;  // what the next reader needs to go on
+  nlohmann::ordered_json state;  // what the next reader needs to continue
+
+  bool operator==(const SourcePosition&) const = default;
 };
 
-// About so much of a store is one piece, so memory is bounded by this and the largest record.
-inline constexpr std::size_t store_piece_bytes = 512 << 10;
-inline constexpr std::int64_t store_piece_rows = 4'000;
+// What a log or a table says, in its order.
+struct RunBegins {
+  Run run;
+};
+struct RunFacts {  // of the run that has begun
+  Run run;
+};
+struct LoggedStep {
+  StepRecord record;
+  bool is_part = false;  // an earlier piece may have had it, with fewer fields
+};
+struct LoggedPoints {
+  Metric metric;
+  std::vector<MetricPoint> points;
+};
+using SourceEvent = std::variant<RunBegins, RunFacts, LoggedStep, LoggedPoints>;
 
-struct StorePiece {
-  ForeignRun news;         // numbers in the order of the store; of the facts those that the piece gives, else empty
-  bool has_ended = false;  // the store says so; news.run.status says how
-  bool restarts = false;   // the writer went back to an earlier step before these numbers
-  StorePosition end;
+// About so much of a source is one piece, so memory is bounded by this and the largest record.
+inline constexpr std::size_t source_piece_bytes = 512 << 10;
+inline constexpr std::int64_t source_piece_rows = 4'000;
+
+struct SourcePiece {
+  ForeignRun news;                       // of a store: its numbers in order, and the facts that the piece gives
+  std::vector<SourceEvent> events = {};  // of a log or a table
+  bool has_ended = false;                // the store says so; news.run.status says how
+  bool restarts = false;                 // the writer went back to an earlier step before these numbers
+  SourcePosition end;
   bool more = false;      // there is more to read at once
   bool is_stuck = false;  // what follows is damaged or not yet whole; an impatient reader skips it
   std::string replaced;   // "is shorter than before": the store isn't the one of this position. Nothing else is set
 };
 
-// One run of a store. One thread.
-class GrowingStore {
+// A log, a table, or one run of a store. Not thread-safe: one thread.
+class GrowingSource {
  public:
-  virtual ~GrowingStore() = default;
+  virtual ~GrowingSource() = default;
 
-  const std::string& format() const { return format_; }                   // an importer's id
+  virtual const std::string& format() const { return format_; }           // an importer's id
   const std::filesystem::path& path() const { return path_; }             // the file or folder; absolute
   const std::string& source() const { return source_; }                   // names the run: no other has the same
   virtual std::string name() const { return path_.filename().string(); }  // of a run that the store doesn't name
@@ -59,7 +79,10 @@ class GrowingStore {
   // What follows `from`, as far as it is whole. `impatient`: what is damaged will not become whole, so it is skipped.
   // Throws ImportError and, if another process holds a database for long, StorageError: then nothing is lost, and the
   // next call reads it.
-  virtual StorePiece read(const StorePosition& from, bool impatient) = 0;
+  virtual SourcePiece read(const SourcePosition& from, bool impatient) = 0;
+
+  // There will be no more: what `read` held back, and a last line without an end.
+  virtual SourcePiece finish(const SourcePosition& from) { return {.news = {}, .end = from}; }
 
   // The files whose writer is the run's process.
   virtual std::vector<std::filesystem::path> files() const = 0;
@@ -68,12 +91,13 @@ class GrowingStore {
   virtual void settle(Run& run) const = 0;
 
  protected:
-  GrowingStore(std::string format, std::filesystem::path path, const std::string& run = {});
+  GrowingSource(std::string format, std::filesystem::path path, const std::string& run = {});
 
   // The file, which stays open while it may grow, so that what was written before it got another name or was removed is
   // read as well; after these bytes, if they are all, the one that has its name now. Null if it can't be opened.
   const RegularFile* hold(const std::filesystem::path& file, std::int64_t bytes);
   void let_silent_go();
+  void let_go() { held_.clear(); }
   std::vector<std::filesystem::path> held_files() const;
 
  private:
@@ -88,8 +112,8 @@ class GrowingStore {
 class GrowingDatabase {
  public:
   virtual ~GrowingDatabase() = default;
-  // The runs that no earlier call has returned. Throws as GrowingStore::read.
-  virtual std::vector<std::unique_ptr<GrowingStore>> find_new() = 0;
+  // The runs that no earlier call has returned. Throws as GrowingSource::read.
+  virtual std::vector<std::unique_ptr<GrowingSource>> find_new() = 0;
 };
 
 // Of the runs that `News::runs` tells by id; a `GrowingRun` is made of the news and an id.
@@ -98,8 +122,8 @@ class GrowingRuns : public GrowingDatabase {
  public:
   explicit GrowingRuns(std::shared_ptr<News> news) : news_(std::move(news)) {}
 
-  std::vector<std::unique_ptr<GrowingStore>> find_new() override {
-    std::vector<std::unique_ptr<GrowingStore>> found;
+  std::vector<std::unique_ptr<GrowingSource>> find_new() override {
+    std::vector<std::unique_ptr<GrowingSource>> found;
     for (const auto& [id, news] : news_->runs())
       if (known_.insert(id).second) found.push_back(std::make_unique<GrowingRun>(news_, id));
     return found;
@@ -112,26 +136,6 @@ class GrowingRuns : public GrowingDatabase {
 
 // The path of the store that has this source().
 std::filesystem::path path_of_source(std::string_view source);
-
-// Finds the stores at a path again and again.
-class StoreSearch {
- public:
-  // The runs that no earlier call has returned: of a store or database, or of those in a folder and up to four levels
-  // below it. A file that can't be read yet is tried again by the next call; `unread` gets why.
-  std::vector<std::unique_ptr<GrowingStore>> find_new(const std::filesystem::path& path, std::string& unread);
-
- private:
-  bool look_into(const std::filesystem::path& folder);
-  void add_file(const std::filesystem::path& file);
-  void add(std::unique_ptr<GrowingStore> store);
-
-  FolderWatch folders_{4};
-  // By path; null: a file that isn't a database of a tracker yet.
-  std::map<std::filesystem::path, std::shared_ptr<GrowingDatabase>> databases_;
-  std::set<std::string> known_;  // sources
-  std::vector<std::unique_ptr<GrowingStore>> found_;
-  std::string* unread_ = nullptr;
-};
 
 // Sizes and times of files, which change whenever one of them is written.
 std::string stamp_of(const std::vector<std::filesystem::path>& files);

@@ -1,0 +1,430 @@
+// Reads a growing log or table piece by piece. The file may be rotated, cut, removed or written again meanwhile: what
+// it was is read to its end first.
+#include "storage/importers/logs/growing_text.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <type_traits>
+#include <utility>
+
+#include "storage/content_hash.h"
+#include "storage/importers/journal/journal_reader.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t text_piece_bytes = 256 << 10;
+constexpr std::int64_t output_piece_bytes = 4 << 10;     // all lines of a piece get the time of its last
+constexpr std::chrono::milliseconds short_silence(500);  // then what may still be completed is passed on as it is
+constexpr std::int64_t silent_bytes = 4 << 20;  // of a table without an event so far: then it is left to `import`
+constexpr std::size_t head_bytes = 65536;
+constexpr std::ptrdiff_t most_first = 3;  // steps by which another file is known early
+
+// Keeps what a reader passes on.
+class EventSink : public ImportSink {
+ public:
+  void begin_run(const Run& run) override { events_.emplace_back(RunBegins{run}); }
+  void step(const StepRecord& record) override { events_.emplace_back(LoggedStep{record}); }
+  void metric(const Metric& metric, std::span<const MetricPoint> points) override {
+    events_.emplace_back(LoggedPoints{metric, {points.begin(), points.end()}});
+  }
+  void end_run(const Run& run) override { events_.emplace_back(RunFacts{run}); }
+  void ladder(const Ladder&, std::span<const int>) override {}
+  void note(std::int64_t, std::string) override {}
+
+  std::vector<SourceEvent> take() { return std::exchange(events_, {}); }
+
+ private:
+  std::vector<SourceEvent> events_;
+};
+
+// The number of the events so far, and a hash of the names and numbers in them.
+class EventCount {
+ public:
+  void add(const SourceEvent& event) {
+    ++events_;
+    std::visit([this](const auto& each) { add(each); }, event);
+  }
+  std::int64_t events() const { return events_; }
+  std::string hash() const { return hash_.text(); }
+
+ private:
+  void add(const RunBegins& begins) { add(begins.run.stage); }
+  void add(const RunFacts&) {}
+  void add(const LoggedStep& step) {
+    const StepRecord& record = step.record;
+    add(record.step);
+    for (const double value : {record.loss, record.val_loss, record.dt_ms, record.lr, record.grad_norm}) add(value);
+  }
+  void add(const LoggedPoints& logged) {
+    add(logged.metric.name);
+    for (const MetricPoint& point : logged.points) {
+      add(point.step);
+      add(point.value);
+    }
+  }
+  void add(const std::string& text) { hash_.take(text + "\n"); }
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  void add(Number number) { hash_.take({reinterpret_cast<const char*>(&number), sizeof number}); }
+
+  std::int64_t events_ = 0;
+  ContentHash hash_;
+};
+
+// Whole lines only; empty if there is none yet. A line longer than a piece is taken in parts.
+std::string lines_at(const RegularFile& file, std::int64_t begin, std::int64_t most) {
+  std::string bytes = file.read_at(begin, static_cast<std::size_t>(most));
+  const std::size_t end = bytes.rfind('\n');
+  if (end != std::string::npos)
+    bytes.resize(end + 1);
+  else if (std::ssize(bytes) < most)
+    bytes.clear();
+  return bytes;
+}
+
+bool are_equal(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+std::int64_t runs_in(const std::vector<SourceEvent>& events) {
+  return std::count_if(events.begin(), events.end(),
+                       [](const SourceEvent& event) { return std::holds_alternative<RunBegins>(event); });
+}
+
+const StepRecord* step_in(const SourceEvent& event) {
+  const auto* const step = std::get_if<LoggedStep>(&event);
+  return step ? &step->record : nullptr;
+}
+
+class GrowingText : public GrowingSource {
+ public:
+  GrowingText(fs::path path, ImportOptions options, std::function<double(std::int64_t)> written_at)
+      : GrowingSource("text", std::move(path)), options_(std::move(options)), written_at_(std::move(written_at)) {
+    options_.live = true;
+  }
+
+  const std::string& format() const override { return importer_ ? importer_->id : GrowingSource::format(); }
+  std::vector<fs::path> files() const override { return {path()}; }
+  std::string name() const override { return path().stem().string(); }
+
+  // Also when what was held back is due.
+  bool has_changed() override {
+    const bool changed = GrowingSource::has_changed();
+    if (changed) grown_ = Clock::now();
+    return !is_foreign_ && (changed || (!is_held_passed_ && Clock::now() - grown_ > short_silence));
+  }
+
+  SourcePiece read(const SourcePosition& from, bool) override {
+    SourcePiece piece{.news = {}, .end = from};
+    if (!refused_.empty()) {
+      is_foreign_ = true;
+      let_go();
+      throw ImportError(std::exchange(refused_, {}));
+    }
+    if (from != passed_) restart(from);
+    if (is_foreign_ || (!reader_ && !begin())) return piece;
+    if (is_replaced()) {
+      pass_rest(piece);
+    } else if (const std::string bytes = lines_at(*file_, given_, written_at_ ? output_piece_bytes : text_piece_bytes);
+               !bytes.empty()) {
+      take(bytes);
+      pass_lines(piece);
+    } else if (!is_held_passed_ && Clock::now() - grown_ > short_silence) {
+      is_held_passed_ = true;
+      EventSink held;
+      reader_->pass_held(held);
+      pass_held(piece, held.take());
+    }
+    passed_ = piece.end;
+    return piece;
+  }
+
+  SourcePiece finish(const SourcePosition& from) override {
+    SourcePiece piece{.news = {}, .end = from};
+    if (from != passed_) restart(from);
+    if (is_foreign_ || (!reader_ && !begin())) return piece;
+    give_rest();
+    std::vector<SourceEvent> events = sink_.take();
+    if (!skip_known(events)) return replaced();
+    if (count_.events() < skipped_until_) return replaced();
+    const EventCount before = count_;
+    std::string refusal = finish_reader();
+    for (SourceEvent& event : sink_.take()) events.push_back(std::move(event));
+    if (!events.empty()) {
+      complete(events);
+      add_held(events);
+      piece.events = std::move(events);
+      piece.end = {given_, state_of(before)};
+    }
+    let_go();
+    restart(piece.end);  // the reader is used up
+    if (before.events() == 0 && piece.events.empty() && !refusal.empty()) throw ImportError(refusal);
+    return piece;
+  }
+
+  void settle(Run& run) const override {
+    run.status = RunStatus::finished;
+    run.reason = "its file doesn't say how a run ends";
+  }
+
+ private:
+  using Losses = std::map<std::int64_t, double>;  // by step
+
+  // Chooses the importer by the first whole lines; false if there is none yet, or none that reads such a file.
+  bool begin() {
+    file_ = hold(path(), given_);
+    const std::string head = file_ ? lines_at(*file_, 0, text_piece_bytes) : "";
+    if (head.empty()) return false;
+    try {
+      importer_ = &importer_for(std::string_view(head).substr(0, head_bytes), path(), options_);
+    } catch (const ImportError&) {
+      importer_ = nullptr;
+    }
+    if (!importer_ || (importer_->id != "csv" && importer_->id != "log")) {
+      importer_ = nullptr;
+      is_foreign_ = true;
+      let_go();
+      return false;
+    }
+    sink_.take();
+    reader_ = importer_->reader(path(), options_, sink_);
+    return true;
+  }
+
+  // Another reader has passed on what is before `from`.
+  void restart(const SourcePosition& from) {
+    start_again();
+    const Json& state = from.state;
+    skipped_until_ = state.is_object() ? integer_in(state, "events") : 0;
+    skipped_hash_ = state.is_object() ? text_in(state, "hash") : "";
+    held_ = losses_in(state, "held");
+    first_ = losses_in(state, "first");
+    passed_ = from;
+  }
+
+  static Losses losses_in(const Json& state, const char* name) {
+    Losses losses;
+    if (state.is_object() && state.contains(name) && state[name].is_array())
+      for (const Json& each : state[name])
+        if (each.is_object()) losses[integer_in(each, "step")] = number_in(each, "loss");
+    return losses;
+  }
+  static Json json_of(const Losses& losses) {
+    Json json = Json::array();
+    for (const auto& [step, loss] : losses) {
+      Json each = {{"step", step}};
+      if (!is_missing(loss))
+        each["loss"] = std::isfinite(loss) ? Json(loss)
+                       : std::isnan(loss)  ? "NaN"
+                       : loss > 0          ? "Infinity"
+                                           : "-Infinity";
+      json.push_back(std::move(each));
+    }
+    return json;
+  }
+
+  void start_again() {
+    reader_.reset();
+    file_ = nullptr;
+    count_ = {};
+    given_ = 0;
+    mark_ = {};
+    begun_ = is_first_run_passed_ = false;
+    is_held_passed_ = true;
+    skipped_until_ = 0;
+  }
+
+  SourcePiece replaced() {
+    restart({});
+    return {.news = {}, .end = {}, .replaced = "its beginning isn't what it was"};
+  }
+
+  // Another file has its name, or it was written again.
+  bool is_replaced() const {
+    std::error_code error;
+    if (!file_->is_at(path())) return fs::exists(path(), error);
+    return given_ > 0 && !replaced_since(*file_, mark_).empty();
+  }
+
+  void take(std::string_view bytes) {
+    given_ += std::ssize(bytes);
+    is_held_passed_ = false;
+    try {
+      reader_->take(bytes);
+    } catch (const ImportError& error) {
+      refused_ = error.what();  // after what it has read
+    }
+  }
+
+  // All that there is, and a last line without an end, since no more of it comes.
+  void give_rest() {
+    for (std::string bytes = lines_at(*file_, given_, text_piece_bytes); !bytes.empty() && refused_.empty();
+         bytes = lines_at(*file_, given_, text_piece_bytes))
+      take(bytes);
+    if (const std::string rest = file_->read_at(given_, text_piece_bytes); !rest.empty() && refused_.empty())
+      take(rest);
+  }
+
+  // Empty, or why there is nothing to read.
+  std::string finish_reader() {
+    try {
+      reader_->finish();
+    } catch (const ImportError& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  void pass_lines(SourcePiece& piece) {
+    mark_ = mark_of(*file_, given_);
+    std::vector<SourceEvent> events = sink_.take();
+    if (!skip_known(events)) {
+      piece = replaced();
+      return;
+    }
+    piece.more = true;
+    if (count_.events() == 0 && events.empty() && given_ > silent_bytes && !written_at_)
+      refused_ = "holds several runs in one table, which only an import of the whole file reads";
+    if (events.empty()) return;
+    piece.events = std::move(events);
+    complete(piece.events);
+    begun_ = true;
+    for (const SourceEvent& event : piece.events)
+      if (const StepRecord* const step = step_in(event)) held_.erase(step->step);
+    piece.end = {given_, state_of(count_)};
+  }
+
+  // What may still be completed: it is passed on again, complete, later.
+  void pass_held(SourcePiece& piece, std::vector<SourceEvent> events) {
+    if (events.empty()) return;
+    if (count_.events() < skipped_until_) {  // too short yet to be known by its hash
+      if (is_another(events)) piece = replaced();
+      return;
+    }
+    if (runs_in(events) > (begun_ ? 0 : 1)) return;
+    piece.events = std::move(events);
+    complete(piece.events);
+    add_held(piece.events);
+    piece.end.state = state_of(count_);
+  }
+
+  // Of a file that was replaced: the rest of what it was. The next piece is of the file that has its name now.
+  void pass_rest(SourcePiece& piece) {
+    if (!file_->is_at(path())) give_rest();
+    std::vector<SourceEvent> events = sink_.take();
+    if (skip_known(events)) {
+      finish_reader();
+      const EventCount counted = count_;
+      for (SourceEvent& event : sink_.take()) events.push_back(std::move(event));
+      if (counted.events() >= skipped_until_ && !events.empty()) {
+        piece.events = std::move(events);
+        complete(piece.events);
+        add_held(piece.events);
+        piece.end.state = state_of(counted);
+      }
+    }
+    let_go();
+    restart(piece.end);
+    piece.more = true;
+  }
+
+  // Drops what an earlier reader has passed on. False if the file's beginning says something else.
+  bool skip_known(std::vector<SourceEvent>& events) {
+    std::size_t known = 0;
+    if (count_.events() < skipped_until_ && is_another(events)) return false;
+    for (; known < events.size() && count_.events() < skipped_until_; ++known) {
+      count_.add(events[known]);
+      begun_ = begun_ || std::holds_alternative<RunBegins>(events[known]);
+      if (count_.events() == skipped_until_ && count_.hash() != skipped_hash_) return false;
+    }
+    events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(known));
+    if (count_.events() == 0 && is_another(events)) return false;
+    for (const SourceEvent& event : events) {
+      count_.add(event);
+      if (const StepRecord* const step = step_in(event); step && std::ssize(first_) < most_first)
+        first_.try_emplace(step->step, step->loss);
+    }
+    return true;
+  }
+
+  // Whether one of the first steps, or of those that were held back, has another loss now.
+  bool is_another(const std::vector<SourceEvent>& events) const {
+    const auto differs = [](const Losses& known, const StepRecord& step) {
+      const auto found = known.find(step.step);
+      return found != known.end() && !are_equal(found->second, step.loss);
+    };
+    return std::any_of(events.begin(), events.end(), [&](const SourceEvent& event) {
+      const StepRecord* const step = step_in(event);
+      return step && (differs(held_, *step) || differs(first_, *step));
+    });
+  }
+
+  // Completes events that are passed on. The first run may have been passed on while its first steps were held back: it
+  // begins once.
+  void complete(std::vector<SourceEvent>& events) {
+    const double now = written_at_ ? written_at_(given_ - 1) : unix_now();
+    for (SourceEvent& event : events) {
+      if (auto* const step = std::get_if<LoggedStep>(&event)) {
+        step->is_part = held_.contains(step->record.step);
+        if (is_missing(step->record.at)) step->record.at = now;
+      } else if (const auto* const begins = std::get_if<RunBegins>(&event); begins && !begun_) {
+        if (std::exchange(is_first_run_passed_, true)) event = RunFacts{begins->run};
+      }
+    }
+  }
+
+  void add_held(const std::vector<SourceEvent>& events) {
+    for (const SourceEvent& event : events)
+      if (const StepRecord* const step = step_in(event)) held_[step->step] = step->loss;
+  }
+
+  Json state_of(const EventCount& count) const {
+    Json state = {{"events", count.events()}, {"hash", count.hash()}};
+    if (!held_.empty()) state["held"] = json_of(held_);
+    if (!first_.empty()) state["first"] = json_of(first_);
+    return state;
+  }
+
+  ImportOptions options_;
+  const std::function<double(std::int64_t)> written_at_;
+  const Importer* importer_ = nullptr;
+  EventSink sink_;
+  std::unique_ptr<ImportReader> reader_;
+  const RegularFile* file_ = nullptr;
+  SourcePosition passed_{.amount = -1, .state = {}};  // before any piece: unlike every position
+  std::int64_t given_ = 0;                            // bytes
+  Json mark_;                                         // of these
+  EventCount count_;
+  std::int64_t skipped_until_ = 0;  // so many events an earlier reader has passed on, with this hash
+  std::string skipped_hash_;
+  Losses first_;  // the first steps
+  Losses held_;   // steps that were passed on while they were held back
+  bool is_held_passed_ = true;
+  bool begun_ = false;                // the reader has begun a run, for good
+  bool is_first_run_passed_ = false;  // perhaps while it was held back
+  bool is_foreign_ = false;
+  std::string refused_;  // why the next piece can't be read
+  Clock::time_point grown_ = Clock::now();
+};
+
+}  // namespace
+
+std::unique_ptr<GrowingSource> growing_text(const fs::path& file, const ImportOptions& options) {
+  return std::make_unique<GrowingText>(file, options, nullptr);
+}
+
+std::unique_ptr<GrowingSource> growing_output(const fs::path& file, const ImportOptions& options,
+                                              std::function<double(std::int64_t)> written_at) {
+  ImportOptions of_log = options;
+  of_log.format = "log";
+  return std::make_unique<GrowingText>(file, of_log, std::move(written_at));
+}
+
+}  // namespace stepladder
