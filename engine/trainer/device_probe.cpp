@@ -39,12 +39,11 @@ std::string try_to_compile(at::Device device, Compile compile, const StepGraphMa
   tiny.compile = compile;
   std::string reason;
   RunControl control;
-  train(
-      {.recipe = tiny}, control,
-      [&](const RunEvent& event) {
-        if (const auto* ended = std::get_if<RunEnded>(&event)) reason = ended->reason;
-      },
-      make_graph);
+  train({.recipe = tiny}, control,
+        [&](const RunEvent& event) {
+          if (const auto* ended = std::get_if<RunEnded>(&event)) reason = ended->reason;
+        },
+        {.graph = make_graph});
   return reason;
 }
 

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "engine/files/tokens.h"
-#include "engine/trainer/captured_step.h"
+#include "engine/trainer/step_tensors.h"
 
 namespace stepladder {
 

@@ -201,6 +201,12 @@ NamedTensors named_parameters(const Gpt& model) {
   return parameters;
 }
 
+std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
+  return tensors;
+}
+
 std::shared_ptr<Gpt> build_model(const Recipe& recipe) {
   torch::manual_seed(recipe.seed);
   return std::make_shared<Gpt>(recipe);

@@ -97,12 +97,14 @@ struct Gpt : torch::nn::Module {
   int vocab_;
   bool fused_on_cpu_;    // blocks and classifier by fused kernels: the `compile` stage on a CPU
   bool planned_on_cpu_;  // steps run by the plan: the `compile-max` stage on a CPU; samples still run here
-  bool fused_on_gpu_;    // steps run by device/device_step.h: `compile-max` on a GPU; its attention is LibTorch's fused
+  bool fused_on_gpu_;  // steps run by device/device_model.h: `compile-max` on a GPU; its attention is LibTorch's fused
 };
 
 // The model's parameters by their GPT-2 names ("h.0.attn.c_attn.weight"); a tied head isn't among them. The tensors
 // are the model's own.
 NamedTensors named_parameters(const Gpt& model);
+
+std::vector<at::Tensor> tensors_of(const NamedTensors& named);
 
 // The model of a run: the same recipe and seed give the same weights.
 std::shared_ptr<Gpt> build_model(const Recipe& recipe);

@@ -10,22 +10,16 @@
 
 #include "engine/preparation.h"
 #include "engine/system_metrics.h"
-#include "engine/trainer/captured_step.h"
 #include "engine/trainer/checkpoint.h"
-#include "engine/trainer/cuda/cuda_parts.h"
-#include "engine/trainer/cuda_library.h"
-#include "engine/trainer/device/kernel_module.h"
-#include "engine/trainer/device/lt_products.h"
 #include "engine/trainer/device_probe.h"
 #include "engine/trainer/host_copies.h"
 #include "engine/trainer/model.h"
 #include "engine/trainer/operator_watch.h"
-#include "engine/trainer/optimizer.h"
 #include "engine/trainer/parallel/data_parallel.h"
-#include "engine/trainer/planned_step.h"
 #include "engine/trainer/preflight.h"
 #include "engine/trainer/profile/step_tracer.h"
 #include "engine/trainer/settings.h"
+#include "engine/trainer/step/make_step.h"
 #include "engine/trainer/step_timer.h"
 #include "engine/trainer/text_sample.h"
 #include "engine/trainer/weights.h"
@@ -34,7 +28,6 @@ namespace stepladder {
 namespace {
 
 using Emit = std::function<void(const RunEvent&)>;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t most_watched_steps = 5;
 
@@ -60,50 +53,26 @@ std::int64_t peak_memory_bytes(at::Device device) {
   return at::getDeviceAllocator(device.type())->getDeviceStats(0).allocated_bytes[all].peak;
 }
 
-std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
-  std::vector<at::Tensor> tensors;
-  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
-  return tensors;
-}
-
 std::shared_ptr<Gpt> model_on(at::Device device, const Recipe& recipe) {
   std::shared_ptr<Gpt> model = build_model(recipe);
   model->to(device);
   return model;
 }
 
-std::unique_ptr<DeviceStep> device_step_of(const Recipe& recipe, const Gpt& model, const StepDeviceMaker& make) {
-  if (recipe.compile != Compile::max) return nullptr;
-  DeviceStep::Device device = make(recipe);
-  return device.launcher ? std::make_unique<DeviceStep>(recipe, model, std::move(device)) : nullptr;
-}
-
 // One run: its model and everything that trains it. The functions below are in the order in which a run calls them.
 class Training {
  public:
   Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control, const Emit& emit,
-           const StepGraphMaker& make_graph, const StepDeviceMaker& make_device, StepTracer* tracer);
+           const StepMakers& makers, StepTracer* tracer);
 
   Outcome run();
 
  private:
   void load_state();
   bool connect();
-  double capture_step();
-  void plan_step();
-  bool is_planned() const { return recipe_.compile == Compile::max && device_.is_cpu() && !device_step_; }
-  void prepare_device_step();
-  void tell_choices();
   void announce(double setup_ms);
+  void log_product_choices();
   StepRecord train_step(std::int64_t step);
-  template <class Mark>
-  StepTensors compute(const TokensOf& tokens_of, const Mark& mark);
-  Batch train_batch(std::int64_t step, int micro) const;
-  template <class Mark>
-  StepTensors compute_planned(const TokensOf& tokens_of, const Mark& mark);
-  at::Tensor forward_loss(const Tokens& tokens);
-  double loss_of(const Tokens& tokens);
-  void begin_step(double lr);
   void emit_gap(const StepRecord& record, double wall_ms);
   void after_step(StepRecord record);
   double evaluate();
@@ -117,7 +86,6 @@ class Training {
   const DeviceReport& report_;
   const RunControl& control_;
   const Emit& emit_;
-  const StepGraphMaker& make_graph_;
   const RunId run_;
   const Recipe recipe_;
   const TokenSource source_;
@@ -126,31 +94,24 @@ class Training {
   DataParallel parallel_;  // before the model: the other processes load while this one builds it
   const c10::OptionalDeviceGuard own_gpu_;
   const std::shared_ptr<Gpt> model_;
-  const Clock::time_point began_ = Clock::now();
-  const std::unique_ptr<DeviceStep> device_step_;  // null: the model's own operations, or the plan, compute the step
-  const std::unique_ptr<AdamW> optimizer_;
+  MicroBatches batches_;
+  const std::unique_ptr<Step> step_;
   std::optional<Tokenizer> tokenizer_;  // for text samples
   CheckpointSaver saver_;
   StepTimer timer_;
-  TokenFeed feed_;
   FiguresOnHost figures_;
-  std::int64_t done_ = 0;                          // the last step
-  bool has_checkpoint_ = false;                    // one was saved
-  std::string save_error_;                         // why the last one that failed could not be saved
-  std::unique_ptr<CapturedStep> captured_;         // null: each step starts its kernels one by one
-  std::unique_ptr<PlannedStep> planned_;           // null: LibTorch's autograd and the optimiser compute the step
-  std::optional<PlannedStep::Observed> observed_;  // by the tracer
-  StepTracer* const tracer_;                       // null: the steps are timed, not traced
+  std::int64_t done_ = 0;        // the last step
+  bool has_checkpoint_ = false;  // one was saved
+  std::string save_error_;       // why the last one that failed could not be saved
+  StepTracer* const tracer_;     // null: the steps are timed, not traced
 };
 
 Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control,
-                   const Emit& emit, const StepGraphMaker& make_graph, const StepDeviceMaker& make_device,
-                   StepTracer* tracer)
+                   const Emit& emit, const StepMakers& makers, StepTracer* tracer)
     : job_(job),
       report_(report),
       control_(control),
       emit_(emit),
-      make_graph_(make_graph),
       run_(job.run),
       recipe_(std::move(prepared.recipe)),
       source_(std::move(prepared.source)),
@@ -159,11 +120,11 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
       parallel_(recipe_, control),
       own_gpu_(parallel_.own_gpu()),
       model_(model_on(device_, recipe_)),
-      device_step_(device_step_of(recipe_, *model_, make_device)),
-      optimizer_(device_step_ ? device_step_->make_optimizer() : make_optimizer(recipe_, named_parameters(*model_))),
+      batches_(recipe_, source_, parallel_, device_),
+      step_(make_step({recipe_, *model_, parallel_, batches_, device_},
+                      report.hardware(recipe_.device) + ", LibTorch " + report.torch_version, makers)),
       saver_(job.run, job.checkpoints, recipe_),
       timer_(device_),
-      feed_(device_, recipe_.seq),
       figures_(device_),
       tracer_(tracer) {
   if (tracer_) tracer_->prepare(device_);
@@ -172,11 +133,8 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
 Outcome Training::run() {
   load_state();
   if (!connect()) return {RunStatus::stopped, "stopped before the first step"};
-  prepare_device_step();
-  const double setup_ms = capture_step();
-  plan_step();
-  announce(setup_ms);
-  tell_choices();
+  announce(step_->prepare(done_));
+  log_product_choices();
 
   Outcome outcome;
   while (done_ < recipe_.steps && outcome.status == RunStatus::finished) {
@@ -195,7 +153,7 @@ Outcome Training::run() {
   }
 
   if (outcome.status != RunStatus::failed && done_ > 0 && parallel_.is_rank0()) {
-    saver_.finish(done_, *model_, *optimizer_,
+    saver_.finish(done_, *model_, step_->optimizer(),
                   control_.wants_checkpoint() ? AtStop::checkpoint : AtStop::as_recipe_says);
   }
   emit_checkpoints();
@@ -211,7 +169,7 @@ Outcome Training::run() {
 void Training::load_state() {
   if (recipe_.sample_every > 0) tokenizer_ = tokenizer_of(recipe_, source_);
   if (!job_.start_from.empty()) {
-    done_ = restore_checkpoint(job_.start_from, recipe_, *model_, *optimizer_);
+    done_ = restore_checkpoint(job_.start_from, recipe_, *model_, step_->optimizer());
   } else if (!recipe_.weights.empty()) {
     load_model(*model_, recipe_, WeightsFile(recipe_.weights));
   }
@@ -219,60 +177,10 @@ void Training::load_state() {
 
 // Gives all processes rank 0's state; false if the run was stopped while waiting for them.
 bool Training::connect() {
-  const bool connected =
-      parallel_.connect(tensors_of(named_parameters(*model_)), tensors_of(optimizer_->state()), done_,
-                        is_planned() ? DataParallel::Gradients::planned : DataParallel::Gradients::autograd);
-  optimizer_->set_steps(done_);
+  const bool connected = parallel_.connect(tensors_of(named_parameters(*model_)),
+                                           tensors_of(step_->optimizer().state()), done_, step_->gradients());
+  step_->optimizer().set_steps(done_);
   return connected;
-}
-
-// Compares it with the model's own operations on one sequence, since its kernels were compiled for this card just now.
-void Training::prepare_device_step() {
-  if (!device_step_) return;
-  device_step_->weights_changed();
-  Batch batch = train_batch(done_ + 1, 0);
-  batch.inputs.resize(static_cast<std::size_t>(recipe_.seq));
-  batch.targets.resize(static_cast<std::size_t>(recipe_.seq));
-  device_step_->verify(feed_.to_device(batch));
-  optimizer_->clear_gradients();
-}
-
-// What the products' timing has chosen, as the run's console output.
-void Training::tell_choices() {
-  if ((!device_step_ && !planned_) || !parallel_.is_rank0()) return;
-  std::string text;
-  for (const std::string& choice : planned_ ? planned_->choices() : device_step_->products().choices())
-    text += "product " + choice + "\n";
-  if (!text.empty()) emit_(ConsoleText{.run = run_, .at = unix_now(), .text = std::move(text)});
-}
-
-// Captures the step if the recipe asks for it and the device can. Returns the milliseconds until the device had
-// finished, with those for compiling kernels; missing without a capture.
-double Training::capture_step() {
-  if (recipe_.compile == Compile::off || is_planned()) return missing;
-  std::unique_ptr<StepGraph> graph = make_graph_(device_);
-  if (!graph) return missing;
-  const auto started = device_step_ ? began_ : Clock::now();
-  std::vector<at::Tensor> state = tensors_of(named_parameters(*model_));
-  for (at::Tensor& moment : tensors_of(optimizer_->state())) state.push_back(std::move(moment));
-  if (device_step_) {
-    for (at::Tensor& copy : device_step_->state()) state.push_back(std::move(copy));
-  }
-  const auto unmarked = [](double StepParts::*) {};  // a graph's parts cannot be timed
-  captured_ = std::make_unique<CapturedStep>(std::move(graph), recipe_, device_, *optimizer_,
-                                             [=, this](const TokensOf& tokens) { return compute(tokens, unmarked); });
-  const auto fill = [this](std::int64_t step, int micro, const Tokens& place) {
-    feed_.copy_into(place, train_batch(step, micro));
-  };
-  captured_->capture(done_, fill, state);
-  return std::chrono::duration<double, std::milli>(Clock::now() - started).count();
-}
-
-void Training::plan_step() {
-  if (!is_planned()) return;
-  planned_ = std::make_unique<PlannedStep>(recipe_, *model_, *optimizer_, recipe_.batch / recipe_.nproc,
-                                           report_.hardware(recipe_.device) + ", LibTorch " + report_.torch_version);
-  if (tracer_) observed_.emplace(*planned_);
 }
 
 void Training::announce(double setup_ms) {
@@ -292,27 +200,30 @@ void Training::announce(double setup_ms) {
                    .torch_version = report_.torch_version});
 }
 
+// How the products are computed, as the run's console output.
+void Training::log_product_choices() {
+  if (!parallel_.is_rank0()) return;
+  std::string text;
+  for (const std::string& choice : step_->product_choices()) text += "product " + choice + "\n";
+  if (!text.empty()) emit_(ConsoleText{.run = run_, .at = unix_now(), .text = std::move(text)});
+}
+
 StepRecord Training::train_step(std::int64_t step) {
   StepRecord record{.run = run_, .step = step, .tokens = recipe_.tokens_per_step(), .lr = learning_rate(recipe_, step)};
-  StepTensors result;
   const auto mark = [this](double StepParts::*part) {
     timer_.mark(part);
-    if (tracer_) tracer_->end_part(part);
+    if (!tracer_) return;
+    tracer_->end_part(part);
+    if (step_->is_replayed()) tracer_->replay_begins();
   };
-  const auto began = Clock::now();
-  if (tracer_) tracer_->begin_step(step, recipe_.grad_accum);
-  if (observed_) observed_->share_observers();
+  const auto began = std::chrono::steady_clock::now();
+  if (tracer_) {
+    tracer_->begin_step(step, recipe_.grad_accum);
+    step_->show_kernels(Step::Threads::all);
+  }
 
   timer_.start();  // ----------------------------------------------------------------------------- dt begins
-  begin_step(record.lr);
-  if (captured_) {
-    captured_->load([&](int micro, const Tokens& place) { feed_.copy_into(place, train_batch(step, micro)); });
-    mark(&StepParts::data_ms);
-    if (tracer_) tracer_->replay_begins();
-    result = captured_->replay();
-  } else {
-    result = compute([&](int micro) { return feed_.to_device(train_batch(step, micro)); }, mark);
-  }
+  const StepTensors result = step_->take(step, record.lr, mark);
   figures_.start(result);
   record.dt_ms = timer_.stop_ms();  // ------------------------------ dt ends; the device has finished the step
   if (tracer_) tracer_->end_step(step);
@@ -323,12 +234,8 @@ StepRecord Training::train_step(std::int64_t step) {
     record.parts.communication_ms = waited_ms;
   }
   record.loss = parallel_.mean(figures_.loss());
-  if (result.norm.defined()) {
-    record.grad_norm = figures_.norm();
-  } else {
-    record.grad_norm = planned_ ? planned_->gradient_norm() : optimizer_->gradient_norm().item<double>();
-  }
-  emit_gap(record, std::chrono::duration<double, std::milli>(Clock::now() - began).count());
+  record.grad_norm = result.norm.defined() ? figures_.norm() : step_->gradient_norm();
+  emit_gap(record, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count());
   return record;
 }
 
@@ -343,78 +250,6 @@ void Training::emit_gap(const StepRecord& record, double wall_ms) {
                                 {"clock_tokens_per_s", static_cast<double>(record.tokens) * 1e3 / wall_ms}}});
 }
 
-void Training::begin_step(double lr) {
-  if (planned_) return planned_->begin_step(lr);
-  optimizer_->begin_step(lr);
-}
-
-// The step's work on the device. Calls `mark(part)` after each part.
-template <class Mark>
-StepTensors Training::compute(const TokensOf& tokens_of, const Mark& mark) {
-  if (planned_) return compute_planned(tokens_of, mark);
-  StepTensors result;
-  optimizer_->clear_gradients();
-  for (int micro = 0; micro < recipe_.grad_accum; ++micro) {
-    const Tokens tokens = tokens_of(micro);
-    mark(&StepParts::data_ms);
-    at::Tensor loss = forward_loss(tokens);
-    if (recipe_.grad_accum > 1) loss = loss / recipe_.grad_accum;
-    mark(&StepParts::forward_ms);
-    parallel_.backward(loss, /*average=*/micro == recipe_.grad_accum - 1);
-    result.loss = micro == 0 ? loss.detach() : result.loss + loss.detach();
-    mark(&StepParts::backward_ms);
-  }
-  if (recipe_.clip > 0) result.norm = optimizer_->clip_gradients(recipe_.clip);
-  optimizer_->update();
-  if (device_step_) device_step_->updated();
-  mark(&StepParts::optimizer_ms);
-  return result;
-}
-
-template <class Mark>
-StepTensors Training::compute_planned(const TokensOf& tokens_of, const Mark& mark) {
-  double loss = 0;
-  for (int micro = 0; micro < recipe_.grad_accum; ++micro) {
-    const Tokens tokens = tokens_of(micro);
-    mark(&StepParts::data_ms);
-    loss += planned_->forward(tokens, micro);
-    mark(&StepParts::forward_ms);
-    if (recipe_.nproc > 1 && micro == recipe_.grad_accum - 1) {
-      planned_->backward(micro, [this](const at::Tensor& gradients) { parallel_.begin_average(gradients); });
-      parallel_.finish_averages();
-    } else {
-      planned_->backward(micro);
-    }
-    mark(&StepParts::backward_ms);
-  }
-  StepTensors result{.loss = at::scalar_tensor(loss, at::kDouble)};
-  double factor = 1;
-  if (recipe_.clip > 0) {
-    const double norm = planned_->gradient_norm();
-    result.norm = at::scalar_tensor(norm, at::kDouble);
-    // As clip_gradients; what is not a number stays none.
-    if (!(norm + 1e-6 <= recipe_.clip)) factor = recipe_.clip / (norm + 1e-6);
-  }
-  planned_->update(factor);
-  mark(&StepParts::optimizer_ms);
-  return result;
-}
-
-Batch Training::train_batch(std::int64_t step, int micro) const {
-  const std::int64_t index = (recipe_.overfit ? 0 : (step - 1) * recipe_.grad_accum) + micro;
-  return parallel_.share(source_.batch(Split::train, index, recipe_.batch));
-}
-
-at::Tensor Training::forward_loss(const Tokens& tokens) {
-  if (device_step_) return device_step_->loss(tokens);
-  const AutocastScope autocast(recipe_.autocast, device_.type());
-  return model_->loss(tokens.inputs, tokens.targets);
-}
-
-double Training::loss_of(const Tokens& tokens) {
-  return planned_ ? planned_->loss(tokens) : forward_loss(tokens).item<double>();
-}
-
 // Everything between two steps: validation, text samples, checkpoints. None of it counts in dt.
 void Training::after_step(StepRecord record) {
   const bool finite = std::isfinite(record.loss);
@@ -427,7 +262,7 @@ void Training::after_step(StepRecord record) {
     std::string text = sample_text(*model_, recipe_, *tokenizer_, device_, record.step, length);
     emit_(TextSample{.run = run_, .step = record.step, .at = unix_now(), .text = std::move(text)});
   }
-  if (parallel_.is_rank0()) saver_.after_step(record.step, *model_, *optimizer_);
+  if (parallel_.is_rank0()) saver_.after_step(record.step, *model_, step_->optimizer());
   emit_checkpoints();
 }
 
@@ -438,8 +273,7 @@ double Training::evaluate() {
   double sum = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
     if (parallel_.stop_requested()) return missing;
-    const Batch batch = parallel_.share(source_.batch(Split::validation, i, recipe_.batch));
-    sum += parallel_.mean(loss_of(feed_.to_device(batch)));
+    sum += parallel_.mean(step_->loss(batches_.validation(i)));
   }
   return sum / static_cast<double>(batches);
 }
@@ -455,30 +289,28 @@ void Training::emit_checkpoints() {
 // Times the operators of a few more steps after everything is done and saved, and keeps nothing else of these steps.
 // Every rank takes them, since they exchange gradients. A failure here is ignored: the run is complete without it.
 void Training::watch_operators() try {
-  if (captured_ || !device_.is_cpu()) return;
+  if (step_->is_replayed() || !device_.is_cpu()) return;
   const int steps = static_cast<int>(std::min<std::int64_t>(most_watched_steps, recipe_.steps / 10));
   if (steps == 0) return;
   OperatorWatch watch;
-  std::optional<PlannedStep::Observed> observed;
-  if (planned_) observed.emplace(*planned_);
+  step_->show_kernels(Step::Threads::calling);
   for (int i = 0; i < steps; ++i) {
     watch.begin_step();
-    begin_step(learning_rate(recipe_, recipe_.steps));
-    compute([&](int micro) { return feed_.to_device(train_batch(recipe_.steps + 1 + i, micro)); },
-            [&](double StepParts::*part) { watch.end_part(part); });
+    step_->take(recipe_.steps + 1 + i, learning_rate(recipe_, recipe_.steps),
+                [&](double StepParts::*part) { watch.end_part(part); });
   }
   emit_(StepProfile{.run = run_, .at = unix_now(), .steps = steps, .operators = watch.operators()});
 } catch (const std::exception&) {
 }
 
-Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph,
-                     const StepDeviceMaker& make_device, StepTracer* tracer) {
+Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& emit, const StepMakers& makers,
+                     StepTracer* tracer) {
   const DeviceReport& report = device_report();
   Prepared prepared = prepare(job.recipe, job.start_from.empty() ? Start::fresh : Start::checkpoint);
   prepared.recipe = resolve(std::move(prepared.recipe), report);
   require_memory(prepared.recipe);
   reset_peak_memory(at::Device(prepared.recipe.device));
-  return Training(job, std::move(prepared), report, control, emit, make_graph, make_device, tracer).run();
+  return Training(job, std::move(prepared), report, control, emit, makers, tracer).run();
 }
 
 // The first line of LibTorch's message, without the place in its source.
@@ -502,10 +334,10 @@ Outcome failure(const std::string& message) {
   return {RunStatus::failed, text.empty() ? "failed without a message" : text};
 }
 
-Outcome outcome_of(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph,
-                   const StepDeviceMaker& make_device, StepTracer* tracer = nullptr) {
+Outcome outcome_of(const TrainingJob& job, RunControl& control, const Emit& emit, const StepMakers& makers,
+                   StepTracer* tracer = nullptr) {
   try {
-    return train_to_end(job, control, emit, make_graph, make_device, tracer);
+    return train_to_end(job, control, emit, makers, tracer);
   } catch (const c10::Error& error) {
     return failure(error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
@@ -517,33 +349,8 @@ Outcome outcome_of(const TrainingJob& job, RunControl& control, const Emit& emit
 
 }  // namespace
 
-std::unique_ptr<StepGraph> make_step_graph(at::Device device) {
-  const CudaParts* const parts = device.is_cuda() ? cuda_library().parts : nullptr;
-  return parts ? parts->make_step_graph() : nullptr;
-}
-
-// Its kernels are compiled for the first GPU, or another of the same kind.
-DeviceStep::Device make_step_device(const Recipe& recipe) {
-  const CudaParts* const parts = recipe.device == "cuda" ? cuda_library().parts : nullptr;
-  if (!parts) return {};
-  const Gpu& gpu = cuda_library().gpus.front();
-  const std::string module = kernel_module({.compute_major = gpu.compute_major,
-                                            .compute_minor = gpu.compute_minor,
-                                            .half = recipe.autocast == Autocast::bf16,
-                                            .width = recipe.d_model,
-                                            .vocab = recipe.vocab,
-                                            .padded_vocab = recipe.padded_vocab()});
-  const bool tf32 = recipe.matmul == MatmulPrecision::tf32;
-  return {.launcher = parts->make_launcher(module), .make_products = [parts, tf32](const DeviceKernels& kernels) {
-            lt::Library library = parts->lt_library();
-            KeptChoices kept(kept_choices_file(library.machine));
-            return std::make_unique<LtProducts>(kernels, std::move(library), tf32, std::move(kept));
-          }};
-}
-
-void train(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph,
-           const StepDeviceMaker& make_device) {
-  Outcome outcome = outcome_of(job, control, emit, make_graph, make_device);
+void train(const TrainingJob& job, RunControl& control, const Emit& emit, const StepMakers& makers) {
+  Outcome outcome = outcome_of(job, control, emit, makers);
   emit(RunEnded{.run = job.run,
                 .at = unix_now(),
                 .status = outcome.status,
@@ -551,15 +358,14 @@ void train(const TrainingJob& job, RunControl& control, const Emit& emit, const 
                 .peak_memory_bytes = outcome.peak_memory_bytes});
 }
 
-void trace_training(const StepTracing& asked, const std::function<bool()>& stop_requested,
-                    const StepGraphMaker& make_graph, const StepDeviceMaker& make_device) {
+void trace_training(const StepTracing& asked, const std::function<bool()>& stop_requested, const StepMakers& makers) {
   RunControl control;
   const Emit stop_if_asked = [&](const RunEvent&) {
     if (stop_requested()) control.request_stop();
   };
   StepTracer tracer(asked.skipped, asked.steps, asked.file);
   const TrainingJob job{.recipe = recipe_to_trace(asked)};
-  const Outcome outcome = outcome_of(job, control, stop_if_asked, make_graph, make_device, &tracer);
+  const Outcome outcome = outcome_of(job, control, stop_if_asked, makers, &tracer);
   if (!tracer.is_done()) throw std::runtime_error(outcome.reason);
 }
 

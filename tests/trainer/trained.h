@@ -40,7 +40,7 @@ inline Trained train_here(const TrainingJob& job,
     if (const auto* profile = std::get_if<StepProfile>(&event)) trained.profiles.push_back(*profile);
     if (const auto* ended = std::get_if<RunEnded>(&event)) trained.endings.push_back(*ended);
   };
-  train(job, control, keep, make_graph, make_device);
+  train(job, control, keep, {make_graph, make_device});
   return trained;
 }
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "engine/trainer/library_kernels.h"
-#include "engine/trainer/planned_step.h"
+#include "engine/trainer/planned_model.h"
 #include "tests/trainer/trained.h"
 
 namespace stepladder {
@@ -174,7 +174,7 @@ TEST(MixedProducts, HaveTheLossAndGradientsOfOwnOnes) {
       torch::manual_seed(5);
       const std::shared_ptr<Gpt> model = build_model(recipe);
       const std::unique_ptr<AdamW> optimizer = make_optimizer(recipe, named_parameters(*model));
-      PlannedStep planned(recipe, *model, *optimizer, recipe.batch, on);
+      PlannedModel planned(recipe, *model, *optimizer, recipe.batch, on);
       lines = planned.choices();
       planned.forward(tokens, 0);
       planned.backward(0);

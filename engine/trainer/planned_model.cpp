@@ -1,4 +1,4 @@
-#include "engine/trainer/planned_step.h"
+#include "engine/trainer/planned_model.h"
 
 #include <ATen/ThreadLocalState.h>
 
@@ -84,8 +84,8 @@ PlanParameters arranged(const Recipe& recipe, const Parameters& parameters) {
 
 }  // namespace
 
-PlannedStep::PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences,
-                         const std::string& machine)
+PlannedModel::PlannedModel(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences,
+                           const std::string& machine)
     : recipe_(recipe), optimizer_(optimizer), layer_end_(static_cast<std::size_t>(recipe.layers)) {
   const at::NoGradGuard no_grad;
   std::int64_t all = 0;
@@ -106,8 +106,8 @@ PlannedStep::PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimize
 }
 
 template <class T>
-std::unique_ptr<GptPlan> PlannedStep::make_plan(const PlanShape& shape, const PlanParameters& parameters,
-                                                const std::string& machine) {
+std::unique_ptr<GptPlan> PlannedModel::make_plan(const PlanShape& shape, const PlanParameters& parameters,
+                                                 const std::string& machine) {
   const std::set<std::string> left_out = kernels_left_out(recipe_);
   PlanKernels<T> kernels = kernels_without<T>(left_out);
   if (!machine.empty() && !left_out.contains("products")) {
@@ -122,7 +122,7 @@ std::unique_ptr<GptPlan> PlannedStep::make_plan(const PlanShape& shape, const Pl
 }
 
 // The plan indexes its tables without another look.
-Tokens PlannedStep::checked(const Tokens& tokens) const {
+Tokens PlannedModel::checked(const Tokens& tokens) const {
   for (const at::Tensor& each : {tokens.inputs, tokens.targets}) {
     TORCH_CHECK(each.scalar_type() == at::kLong && each.is_contiguous() && each.size(1) == recipe_.seq,
                 "not the tokens of a micro-batch");
@@ -132,19 +132,19 @@ Tokens PlannedStep::checked(const Tokens& tokens) const {
   return tokens;
 }
 
-void PlannedStep::begin_step(double lr) {
+void PlannedModel::begin_step(double lr) {
   lr_ = lr;
   optimizer_.begin_step(lr);
 }
 
-double PlannedStep::forward(const Tokens& tokens, int micro) {
+double PlannedModel::forward(const Tokens& tokens, int micro) {
   tokens_ = checked(tokens);
   const double share = 1.0 / recipe_.grad_accum;
   return share * plan_->forward(tokens_.inputs.const_data_ptr<std::int64_t>(),
                                 tokens_.targets.const_data_ptr<std::int64_t>(), share, micro > 0);
 }
 
-void PlannedStep::backward(int micro, const Ready& ready, std::int64_t piece) {
+void PlannedModel::backward(int micro, const Ready& ready, std::int64_t piece) {
   if (!ready) return plan_->backward(micro > 0, {});
   std::int64_t given = 0;
   const auto give = [&](std::int64_t end, bool all) {
@@ -158,7 +158,7 @@ void PlannedStep::backward(int micro, const Ready& ready, std::int64_t piece) {
   give(gradients_.numel(), true);
 }
 
-void PlannedStep::update(double gradient_factor) {
+void PlannedModel::update(double gradient_factor) {
   plan_->update({.lr = lr_,
                  .beta1 = recipe_.beta1,
                  .beta2 = recipe_.beta2,
@@ -167,14 +167,14 @@ void PlannedStep::update(double gradient_factor) {
                  .step = optimizer_.steps()});
 }
 
-double PlannedStep::loss(const Tokens& tokens) {
+double PlannedModel::loss(const Tokens& tokens) {
   tokens_ = checked(tokens);
   return plan_->forward(tokens_.inputs.const_data_ptr<std::int64_t>(), tokens_.targets.const_data_ptr<std::int64_t>(),
                         0, false);
 }
 
 // LibTorch's observers belong to threads; the other workers' threads borrow this thread's state for each kernel.
-class PlannedStep::Observed::Watch : public KernelWatch {
+class PlannedModel::Observed::Watch : public KernelWatch {
  public:
   explicit Watch(int workers) : kernels_(static_cast<std::size_t>(workers)) {}
 
@@ -201,16 +201,16 @@ class PlannedStep::Observed::Watch : public KernelWatch {
   std::optional<at::ThreadLocalState> shared_;
 };
 
-PlannedStep::Observed::Observed(PlannedStep& step)
+PlannedModel::Observed::Observed(PlannedModel& step)
     : step_(step), watch_(std::make_unique<Watch>(step.plan_->workers())) {
   step_.plan_->watch(watch_.get());
 }
 
-void PlannedStep::Observed::share_observers() {
+void PlannedModel::Observed::share_observers() {
   watch_->share_observers();
 }
 
-PlannedStep::Observed::~Observed() {
+PlannedModel::Observed::~Observed() {
   step_.plan_->watch(nullptr);
 }
 

@@ -1,4 +1,4 @@
-// A run's step by the plan of engine/trainer/plan/: the `compile-max` stage on a CPU (engine/stages/compile_max.cpp).
+// A model computed by the plan of engine/trainer/plan/, for PlannedStep (step/planned_step.h).
 // Parameters and moments stay the model's and the optimiser's own tensors, so checkpoints, samples and resuming work as
 // in any other run; their gradients are views into one flat tensor.
 #pragma once
@@ -12,20 +12,20 @@
 #include <vector>
 
 #include "engine/recipe.h"
-#include "engine/trainer/captured_step.h"
 #include "engine/trainer/model.h"
 #include "engine/trainer/optimizer.h"
 #include "engine/trainer/plan/gpt_plan.h"
+#include "engine/trainer/step_tensors.h"
 
 namespace stepladder {
 
-class PlannedStep {
+class PlannedModel {
  public:
   // `sequences` of each micro-batch are this process's. Model and optimiser must outlive this; nobody may move their
   // tensors meanwhile. With `machine`, the hardware's name, ways to compute the products are timed, for a second at
   // most, and the choices kept (plan/product_choice.h); with none, products are the plan's own.
-  PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences,
-              const std::string& machine = {});
+  PlannedModel(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences,
+               const std::string& machine = {});
 
   // How products were chosen, a line each.
   const std::vector<std::string>& choices() const { return choices_; }
@@ -50,7 +50,7 @@ class PlannedStep {
   // While it lives, LibTorch's observers see the kernels that the calling thread runs.
   class Observed {
    public:
-    explicit Observed(PlannedStep& step);
+    explicit Observed(PlannedModel& step);
     ~Observed();
     Observed(const Observed&) = delete;
     Observed& operator=(const Observed&) = delete;
@@ -60,7 +60,7 @@ class PlannedStep {
 
    private:
     class Watch;
-    PlannedStep& step_;
+    PlannedModel& step_;
     const std::unique_ptr<Watch> watch_;
   };
 

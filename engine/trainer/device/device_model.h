@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "engine/recipe.h"
-#include "engine/trainer/captured_step.h"
 #include "engine/trainer/device/device_kernels.h"
 #include "engine/trainer/device/kernel_adamw.h"
 #include "engine/trainer/device/products.h"
 #include "engine/trainer/model.h"
 #include "engine/trainer/optimizer.h"
+#include "engine/trainer/step_tensors.h"
 
 namespace stepladder {
 
-class DeviceStep {
+class DeviceModel {
  public:
   // Where the kernels run, and the products.
   struct Device {
@@ -28,10 +28,10 @@ class DeviceStep {
   };
 
   // The model's parameters must stay where they are.
-  DeviceStep(const Recipe& recipe, const Gpt& model, Device device);
-  ~DeviceStep();
-  DeviceStep(const DeviceStep&) = delete;
-  DeviceStep& operator=(const DeviceStep&) = delete;
+  DeviceModel(const Recipe& recipe, const Gpt& model, Device device);
+  ~DeviceModel();
+  DeviceModel(const DeviceModel&) = delete;
+  DeviceModel& operator=(const DeviceModel&) = delete;
 
   // Of all parameters, by the recipe's optimiser or its kernel. This must outlive it.
   std::unique_ptr<AdamW> make_optimizer() const;

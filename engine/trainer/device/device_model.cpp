@@ -1,4 +1,4 @@
-#include "engine/trainer/device/device_step.h"
+#include "engine/trainer/device/device_model.h"
 
 #include <cmath>
 #include <optional>
@@ -172,7 +172,7 @@ at::Tensor attention(const at::Tensor& qkv, std::int64_t B, std::int64_t T, std:
 
 }  // namespace
 
-DeviceStep::DeviceStep(const Recipe& recipe, const Gpt& model, Device device)
+DeviceModel::DeviceModel(const Recipe& recipe, const Gpt& model, Device device)
     : recipe_(recipe),
       model_(model),
       launcher_(std::move(device.launcher)),
@@ -198,14 +198,14 @@ DeviceStep::DeviceStep(const Recipe& recipe, const Gpt& model, Device device)
   weights_changed();
 }
 
-DeviceStep::~DeviceStep() = default;
+DeviceModel::~DeviceModel() = default;
 
-std::unique_ptr<AdamW> DeviceStep::make_optimizer() const {
+std::unique_ptr<AdamW> DeviceModel::make_optimizer() const {
   if (!kernels_.parts().adamw) return stepladder::make_optimizer(recipe_, named_parameters(model_));
   return make_kernel_adamw(recipe_, named_parameters(model_), kernels_, copies_);
 }
 
-void DeviceStep::weights_changed() {
+void DeviceModel::weights_changed() {
   const at::NoGradGuard no_grad;
   for (const auto& [name, parameter] : named_parameters(model_)) {
     const auto copy = copies_.find(parameter.unsafeGetTensorImpl());
@@ -213,20 +213,20 @@ void DeviceStep::weights_changed() {
   }
 }
 
-void DeviceStep::updated() {
+void DeviceModel::updated() {
   if (!kernels_.parts().adamw) weights_changed();  // else the kernel has written the copies
 }
 
-std::vector<at::Tensor> DeviceStep::state() const {
+std::vector<at::Tensor> DeviceModel::state() const {
   return all_copies_.defined() ? std::vector<at::Tensor>{all_copies_} : std::vector<at::Tensor>{};
 }
 
-at::Tensor DeviceStep::for_products(const at::Tensor& parameter) const {
+at::Tensor DeviceModel::for_products(const at::Tensor& parameter) const {
   const auto copy = copies_.find(parameter.unsafeGetTensorImpl());
   return copy == copies_.end() ? parameter.detach() : copy->second;
 }
 
-void DeviceStep::verify(const Tokens& tokens) const {
+void DeviceModel::verify(const Tokens& tokens) const {
   const auto gradients_of = [&](const at::Tensor& loss) {
     std::vector<at::Tensor> gradients;
     for (const auto& [name, parameter] : named_parameters(model_)) at::Tensor(parameter).mutable_grad().reset();
@@ -266,11 +266,11 @@ void DeviceStep::verify(const Tokens& tokens) const {
   }
 }
 
-LayerTensors DeviceStep::layer(const Linear& linear) const {
+LayerTensors DeviceModel::layer(const Linear& linear) const {
   return {.weight = for_products(linear.weight), .bias = for_products(linear.bias), .float_bias = linear.bias.detach()};
 }
 
-at::Tensor DeviceStep::loss(const Tokens& tokens) const {
+at::Tensor DeviceModel::loss(const Tokens& tokens) const {
   const WithoutAutocast by_hand;
   const std::int64_t B = tokens.inputs.size(0), T = tokens.inputs.size(1);
   const std::optional<at::Tensor> none;

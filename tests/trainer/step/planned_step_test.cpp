@@ -1,12 +1,11 @@
 // The planned step against LibTorch's autograd: every parameter's gradient, the loss, and whole runs.
-#include "engine/trainer/planned_step.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "engine/kernel_parts.h"
 #include "engine/trainer/plan/pair_products.h"
+#include "engine/trainer/planned_model.h"
 #include "engine/trainer/settings.h"
 #include "tests/trainer/trained.h"
 
@@ -38,7 +37,7 @@ void expect_the_gradients_of_autograd(Recipe recipe) {
   recipe.compile = Compile::max;
   const std::shared_ptr<Gpt> model = build_model(recipe);
   const std::unique_ptr<AdamW> optimizer = make_optimizer(recipe, named_parameters(*model));
-  PlannedStep planned(recipe, *model, *optimizer, recipe.batch);
+  PlannedModel planned(recipe, *model, *optimizer, recipe.batch);
   for (int round = 0; round < 2; ++round) {  // the second must not see anything of the first
     double exact = 0, found = 0;
     for (const auto& [name, parameter] : named_parameters(*plain)) at::Tensor(parameter).mutable_grad().reset();
@@ -212,7 +211,7 @@ TEST(PlannedStep, HandsOverGradientsThatAreFinal) {
     recipe.compile = Compile::max;
     const std::shared_ptr<Gpt> model = build_model(recipe);
     const std::unique_ptr<AdamW> optimizer = make_optimizer(recipe, named_parameters(*model));
-    PlannedStep planned(recipe, *model, *optimizer, recipe.batch);
+    PlannedModel planned(recipe, *model, *optimizer, recipe.batch);
     std::vector<at::Tensor> given, then;
     for (int micro = 0; micro < recipe.grad_accum; ++micro) {
       planned.forward(random_tokens(recipe), micro);
@@ -268,7 +267,7 @@ TEST(PlannedStep, RefusesATokenThatTheModelDoesNotHave) {
   recipe.compile = Compile::max;
   const std::shared_ptr<Gpt> model = build_model(recipe);
   const std::unique_ptr<AdamW> optimizer = make_optimizer(recipe, named_parameters(*model));
-  PlannedStep planned(recipe, *model, *optimizer, recipe.batch);
+  PlannedModel planned(recipe, *model, *optimizer, recipe.batch);
   Tokens tokens = random_tokens(recipe);
   tokens.targets[0][3] = 50;
   EXPECT_THROW(planned.forward(tokens, 0), c10::Error);

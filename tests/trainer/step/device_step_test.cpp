@@ -1,28 +1,19 @@
 // compile-max on a GPU, whole: its kernels run through the shim on the CPU, its products by LibTorch.
-#include "engine/trainer/device/device_step.h"
-
 #include <gtest/gtest.h>
 
 #include "engine/kernel_parts.h"
 #include "engine/stage.h"
+#include "engine/trainer/device/device_model.h"
 #include "tests/trainer/device/kernels_on_cpu.h"
+#include "tests/trainer/step/repeating.h"
 #include "tests/trainer/trained.h"
 
 namespace stepladder {
 namespace {
 
-DeviceStep::Device on_cpu(const Recipe& recipe) {
+DeviceModel::Device on_cpu(const Recipe& recipe) {
   return {.launcher = std::make_unique<KernelsOnCpu>(recipe.autocast == Autocast::bf16)};
 }
-
-class Repeating : public StepGraph {
- public:
-  void record(const std::function<void()>& work) override { work_ = work; }
-  void replay() override { work_(); }
-
- private:
-  std::function<void()> work_;
-};
 
 Trained train_by_kernels(const Recipe& recipe, const StepDeviceMaker& make_device = on_cpu) {
   Recipe max = recipe;
@@ -93,10 +84,10 @@ TEST(DeviceStep, EachPartCanBeLeftOut) {
       auto launcher = std::make_unique<KernelsOnCpu>(autocast == Autocast::bf16);
       auto& launches = launcher->launches;
       if (part.name == "attention") {
-        EXPECT_THROW(DeviceStep(recipe, *model, {.launcher = std::move(launcher)}), RecipeError);
+        EXPECT_THROW(DeviceModel(recipe, *model, {.launcher = std::move(launcher)}), RecipeError);
         continue;
       }
-      DeviceStep step(recipe, *model, {.launcher = std::move(launcher)});
+      DeviceModel step(recipe, *model, {.launcher = std::move(launcher)});
       EXPECT_NO_THROW(step.verify({tokens, targets})) << part.name;
       const auto optimizer = step.make_optimizer();
       optimizer->begin_step(1e-3);
@@ -125,7 +116,7 @@ class Wrong : public KernelsOnCpu {
 TEST(DeviceStep, AKernelThatDoesSomethingElseFailsTheRun) {
   for (const char* kernel : {"gelu_backward", "embedding_backward", "column_sums"}) {
     const Trained trained = train_by_kernels(small_recipe(), [&](const Recipe&) {
-      return DeviceStep::Device{.launcher = std::make_unique<Wrong>(false, kernel)};
+      return DeviceModel::Device{.launcher = std::make_unique<Wrong>(false, kernel)};
     });
     EXPECT_TRUE(trained.steps.empty());
     EXPECT_EQ(trained.endings.at(0).status, RunStatus::failed);

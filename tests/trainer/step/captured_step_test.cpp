@@ -1,4 +1,4 @@
-#include "engine/trainer/captured_step.h"
+#include "engine/trainer/step/captured_step.h"
 
 #include <gtest/gtest.h>
 
@@ -7,20 +7,11 @@
 #include <utility>
 
 #include "engine/stage.h"
+#include "tests/trainer/step/repeating.h"
 #include "tests/trainer/trained.h"
 
 namespace stepladder {
 namespace {
-
-// A "graph" of the CPU: nothing runs while it records, and a replay runs the same work over the same tensors.
-class Repeating : public StepGraph {
- public:
-  void record(const std::function<void()>& work) override { work_ = work; }
-  void replay() override { work_(); }
-
- protected:
-  std::function<void()> work_;
-};
 
 // Runs the step twice, so its first loss is that of the second step.
 class Hasty : public Repeating {
