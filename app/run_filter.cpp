@@ -132,7 +132,7 @@ RunFilter::RunFilter(const std::string& expression, const ProjectNames& names) {
   try {
     terms_ = FilterParser(expression, names).terms();
   } catch (const FigureError& error) {
-    throw FilterError("--filter: " + std::string(error.what()) + " (" + position_text(expression, error.at) + ")");
+    throw FilterError(std::string(error.what()) + " (" + position_text(expression, error.at) + ")");
   }
 }
 

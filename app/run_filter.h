@@ -10,9 +10,10 @@
 
 namespace stepladder {
 
-// The filter is malformed; what() names the term and its place.
+// The filter is malformed; `why` names the term and its place. what() is the command line's sentence.
 struct FilterError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit FilterError(const std::string& why_) : std::runtime_error("--filter: " + why_), why(why_) {}
+  std::string why;
 };
 
 class RunFilter {

@@ -26,17 +26,18 @@ std::string first_rung_text(const Recipe& recipe) {
 void refuse_fewer_steps_than_recorded(const Run& run, const Recipe& recipe, std::int64_t recorded) {
   if (recipe.steps >= recorded) return;
   const std::string id = std::to_string(run.id);
-  throw RecipeError("--steps", "run " + id + " has recorded " + std::to_string(recorded) + " steps, more than " +
-                                   std::to_string(recipe.steps) +
-                                   "; give it at least as many, or make a new run from "
-                                   "an earlier checkpoint: --fork " +
-                                   id + "@STEP");
+  throw RecipeError(FieldName{"steps"}, "run " + id + " has recorded " + std::to_string(recorded) +
+                                            " steps, more than " + std::to_string(recipe.steps) +
+                                            "; give it at least as many, or make a new run from "
+                                            "an earlier checkpoint: " +
+                                            FieldName{"fork"} + " " + id + "@STEP");
 }
 
 void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
   if (recipe.steps > from.step) return;
-  throw RecipeError("--steps", std::to_string(recipe.steps) + " steps are already done: the checkpoint is of step " +
-                                   std::to_string(from.step));
+  throw RecipeError(
+      FieldName{"steps"},
+      std::to_string(recipe.steps) + " steps are already done: the checkpoint is of step " + std::to_string(from.step));
 }
 
 // Removes what killed processes left in the folders of runs that nobody trains.
@@ -162,7 +163,9 @@ void Session::begin(const std::vector<RunId>& runs) {
     launched_.add(runs);
   } catch (const StorageError& error) {  // they train all the same
     if (!runs.empty())
-      note(runs.front(), {std::string(error.what()) + "; --continue and --resume will ask for --adopt"});
+      note(runs.front(), {(std::string(error.what()) + "; " + FieldName{"continue"} + " and " + FieldName{"resume"} +
+                           " will ask for " + FieldName{"adopt"})
+                              .for_command_line()});
   }
   if (!journals_) return;
   const std::vector<Ladder> ladders = store_.ladders();
@@ -258,7 +261,7 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
   ChosenCheckpoint chosen;
   if (asked.fork_of) {
     const Run parent = store_.existing_run(*asked.fork_of);
-    refuse_others({parent}, "--fork");
+    refuse_others({parent}, FieldName{"fork"});
     chosen = choose_checkpoint(owner_of_checkpoints(parent), asked.fork_step);
     const Checkpoint& from = chosen.checkpoint;
     run.parent = parent.id;
@@ -309,7 +312,7 @@ void Session::adopt(const std::vector<RunId>& runs) {
 
 // A run whose journal is followed is trained by a process elsewhere: two would train it, and its ladder would compare
 // two machines. One that this user hasn't launched may say anything.
-void Session::refuse_others(const std::vector<Run>& runs, const std::string& what) {
+void Session::refuse_others(const std::vector<Run>& runs, const FieldText& what) {
   owner_.check();
   std::vector<Run> others;
   for (const Run& run : runs) {
@@ -347,11 +350,11 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, Qu
 std::vector<RunId> Session::continue_ladder(LadderId ladder, QuietPatience quiet_patience) {
   owner_.check();
   const std::vector<Run> runs = store_.runs_of(ladder);
-  refuse_others(runs, "--continue");
+  refuse_others(runs, FieldName{"continue"});
   for (const Run& run : runs) {
     if (!is_over(run.status))
-      throw RecipeError("--continue", "run " + std::to_string(run.id) + " of the ladder is still " +
-                                          std::string(to_string(run.status)));
+      throw RecipeError(FieldName{"continue"}, "run " + std::to_string(run.id) + " of the ladder is still " +
+                                                   std::string(to_string(run.status)));
   }
   struct Left {
     Again again;  // without an id: a new repeat
@@ -412,9 +415,10 @@ ChosenCheckpoint Session::checkpoint_to_resume(const Run& run) {
 void Session::resume(RunId id, const Recipe& recipe, QuietPatience quiet_patience) {
   owner_.check();
   const Run run = store_.existing_run(id);
-  refuse_others({run}, "--resume");
+  refuse_others({run}, FieldName{"resume"});
   if (!is_over(run.status)) {
-    throw RecipeError("--resume", "run " + std::to_string(id) + " is still " + std::string(to_string(run.status)));
+    throw RecipeError(FieldName{"resume"},
+                      "run " + std::to_string(id) + " is still " + std::string(to_string(run.status)));
   }
   Recipe same = recipe_from_json(run.recipe);
   // These may change without changing the training.
@@ -426,8 +430,9 @@ void Session::resume(RunId id, const Recipe& recipe, QuietPatience quiet_patienc
   same.save_every = recipe.save_every;
   same.keep = recipe.keep;
   if (const std::string changes = difference(same, recipe); !changes.empty()) {
-    throw RecipeError("--resume", "continues a run unchanged; to change " + changes +
-                                      ", make a new run from it: --fork " + std::to_string(id));
+    throw RecipeError(FieldName{"resume"}, "continues a run unchanged; to change " + changes +
+                                               ", make a new run from it: " + FieldName{"fork"} + " " +
+                                               std::to_string(id));
   }
   refuse_fewer_steps_than_recorded(run, recipe, store_.recorded_steps(id).last_step);
   const ChosenCheckpoint from = checkpoint_to_resume(run);

@@ -112,7 +112,7 @@ class Session {
 
   // Throws NotLaunchedHere if any of these isn't this user's own, and RecipeError if another machine trains it. `what`
   // names them.
-  void refuse_others(const std::vector<Run>& runs, const std::string& what);
+  void refuse_others(const std::vector<Run>& runs, const FieldText& what);
 
   // Holds a run before its next step, or lets it continue. Queued runs wait with it.
   void pause(RunId run, bool paused) { engine_.pause(run, paused); }

@@ -27,7 +27,7 @@ std::set<std::string> kernels_left_out(const Recipe& recipe) {
     const std::size_t end = rest.find('+');
     const std::string name(rest.substr(0, end));
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw RecipeError("--without-kernel", unknown_name(name, known));
+      throw RecipeError(FieldName{"without_kernel"}, unknown_name(name, known));
     left_out.insert(name);
     if (end == std::string_view::npos) break;
     rest.remove_prefix(end + 1);
@@ -37,7 +37,7 @@ std::set<std::string> kernels_left_out(const Recipe& recipe) {
 
 void require_kernels_to_leave_out(const Recipe& recipe) {
   if (recipe.without_kernel.empty() || recipe.compile == Compile::max) return;
-  throw RecipeError("--without-kernel", "only compile-max has kernels to leave out; add it as a stage");
+  throw RecipeError(FieldName{"without_kernel"}, "only compile-max has kernels to leave out; add it as a stage");
 }
 
 }  // namespace stepladder

@@ -102,7 +102,7 @@ const LadderPreset& ladder_preset(std::string_view name) {
   if (found != plans.end()) return *found;
   std::vector<std::string> names;
   for (const LadderPreset& known : plans) names.push_back(known.name);
-  throw RecipeError("--plan", unknown_name(name, names));
+  throw RecipeError(FieldName{"plan"}, unknown_name(name, names));
 }
 
 void fit_to_memory(Recipe& base, std::vector<PlannedRung>& rungs, const DeviceReport& report, std::int64_t free_bytes) {

@@ -24,8 +24,8 @@ void take_shape(Recipe& recipe, const WeightsFile& file) {
   recipe.vocab = shape.vocab;
   recipe.tied_head = shape.tied_head;
   if (recipe.seq > shape.max_seq) {
-    throw RecipeError("--seq", std::to_string(recipe.seq) + " is too long: " + file.name() + " has " +
-                                   std::to_string(shape.max_seq) + " positions");
+    throw RecipeError(FieldName{"seq"}, std::to_string(recipe.seq) + " is too long: " + file.name() + " has " +
+                                            std::to_string(shape.max_seq) + " positions");
   }
   const auto& presets = model_presets();
   const auto preset = std::find_if(presets.begin(), presets.end(), [&](const ModelPreset& known) {
@@ -45,14 +45,15 @@ Recipe with_absolute_paths(Recipe recipe) {
 
 Prepared prepare(Recipe recipe, Start start) {
   if (start == Start::fresh && !recipe.weights.empty() && !architecture_of(recipe).is_gpt2())
-    throw RecipeError("--weights", "files hold GPT-2's weights; this recipe has another norm, GELU or no biases");
+    throw RecipeError(FieldName{"weights"},
+                      "files hold GPT-2's weights; this recipe has another norm, GELU or no biases");
   if (start == Start::fresh && !recipe.weights.empty()) take_shape(recipe, WeightsFile(recipe.weights));
   validate(recipe);
   TokenSource source = TokenSource::open(recipe.data, recipe.seq, recipe.seed);
   if (recipe.vocab == 0) recipe.vocab = source.vocab_needed();
   if (recipe.vocab < source.vocab_needed()) {
-    throw RecipeError("--vocab", std::to_string(recipe.vocab) + " is too small: " + source.description() + " needs " +
-                                     std::to_string(source.vocab_needed()));
+    throw RecipeError(FieldName{"vocab"}, std::to_string(recipe.vocab) + " is too small: " + source.description() +
+                                              " needs " + std::to_string(source.vocab_needed()));
   }
   if (recipe.sample_every > 0) tokenizer_of(recipe, source);
   return {std::move(recipe), std::move(source)};
@@ -61,13 +62,14 @@ Prepared prepare(Recipe recipe, Start start) {
 Tokenizer tokenizer_of(const Recipe& recipe, const TokenSource& source) {
   if (recipe.tokenizer.empty()) {
     if (source.vocab_needed() <= 256) return Tokenizer::bytes();
-    throw RecipeError("--sample-every",
-                      "needs --tokenizer (tokenizer.json or merges.txt): " + source.description() + " aren't bytes");
+    throw RecipeError(FieldName{"sample_every"}, "needs " + FieldName{"tokenizer"} +
+                                                     " (tokenizer.json or merges.txt): " + source.description() +
+                                                     " aren't bytes");
   }
   Tokenizer tokenizer = Tokenizer::open(recipe.tokenizer);
   if (tokenizer.vocab() > recipe.vocab) {
-    throw RecipeError("--tokenizer", recipe.tokenizer + " has " + std::to_string(tokenizer.vocab()) +
-                                         " tokens, the model " + std::to_string(recipe.vocab));
+    throw RecipeError(FieldName{"tokenizer"}, recipe.tokenizer + " has " + std::to_string(tokenizer.vocab()) +
+                                                  " tokens, the model " + std::to_string(recipe.vocab));
   }
   return tokenizer;
 }

@@ -41,11 +41,11 @@ std::string name_of(Enum value) {
 }
 
 template <class Enum>
-Enum value_of(const std::string& member, const std::string& name) {
+Enum value_of(const FieldText& about, const std::string& name) {
   const auto& known = names<Enum>;
   const auto found = std::find(known.begin(), known.end(), name);
   if (found == known.end()) {
-    throw RecipeError(member, unknown_name(name, std::vector<std::string>(known.begin(), known.end())));
+    throw RecipeError(about, unknown_name(name, std::vector<std::string>(known.begin(), known.end())));
   }
   return static_cast<Enum>(found - known.begin());
 }
@@ -121,22 +121,15 @@ std::string text_of(const T& value) {
   }
 }
 
-// "weight_decay" -> "--weight-decay"
-std::string option_of(std::string_view member) {
-  std::string option = "--" + std::string(member);
-  std::replace(option.begin(), option.end(), '_', '-');
-  return option;
-}
-
 template <class T>
-T value_from_text(const std::string& option, const std::string& text) {
+T value_from_text(const FieldText& about, const std::string& text) {
   if constexpr (std::is_enum_v<T>) {
-    return value_of<T>(option, text);
+    return value_of<T>(about, text);
   } else if constexpr (std::is_same_v<T, std::string>) {
     return text;
   } else if constexpr (std::is_same_v<T, bool>) {
     if (text == "on" || text == "off") return text == "on";
-    throw RecipeError(option, "must be on or off, not '" + text + "'");
+    throw RecipeError(about, "must be on or off, not '" + text + "'");
   } else {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -144,22 +137,23 @@ T value_from_text(const std::string& option, const std::string& text) {
     const char* const kind = std::is_floating_point_v<T> ? "a number"
                              : std::is_signed_v<T>       ? "a whole number"
                                                          : "a whole number of at least 0";
-    throw RecipeError(option, std::string("must be ") + kind + ", not '" + text + "'");
+    throw RecipeError(about, std::string("must be ") + kind + ", not '" + text + "'");
   }
 }
 
 template <class T>
-void require_range(const char* option, T value, T low, T high) {
-  if (value < low) throw RecipeError(option, "must be at least " + text_of(low) + ", not " + text_of(value));
-  if (value > high) throw RecipeError(option, "must be at most " + text_of(high) + ", not " + text_of(value));
+void require_range(const char* field, T value, T low, T high) {
+  if (value < low) throw RecipeError(FieldName{field}, "must be at least " + text_of(low) + ", not " + text_of(value));
+  if (value > high) throw RecipeError(FieldName{field}, "must be at most " + text_of(high) + ", not " + text_of(value));
 }
 
 // For values that must be in [0, below) or, if `positive`, in (0, below).
-void require_number(const char* option, double value, bool positive, double below) {
-  if (!std::isfinite(value)) throw RecipeError(option, "must be a finite number, not " + shortest(value));
-  if (positive && value <= 0) throw RecipeError(option, "must be greater than 0, not " + shortest(value));
-  if (value < 0) throw RecipeError(option, "must not be negative, but is " + shortest(value));
-  if (value >= below) throw RecipeError(option, "must be less than " + shortest(below) + ", not " + shortest(value));
+void require_number(const char* field, double value, bool positive, double below) {
+  if (!std::isfinite(value)) throw RecipeError(FieldName{field}, "must be a finite number, not " + shortest(value));
+  if (positive && value <= 0) throw RecipeError(FieldName{field}, "must be greater than 0, not " + shortest(value));
+  if (value < 0) throw RecipeError(FieldName{field}, "must not be negative, but is " + shortest(value));
+  if (value >= below)
+    throw RecipeError(FieldName{field}, "must be less than " + shortest(below) + ", not " + shortest(value));
 }
 
 }  // namespace
@@ -196,7 +190,7 @@ void apply_preset(Recipe& recipe, std::string_view name) {
   if (preset == presets.end()) {
     std::vector<std::string> known;
     for (const ModelPreset& candidate : presets) known.emplace_back(candidate.name);
-    throw RecipeError("--model", unknown_name(name, known));
+    throw RecipeError(FieldName{"model"}, unknown_name(name, known));
   }
   recipe.model = preset->name;
   recipe.layers = preset->layers;
@@ -213,44 +207,44 @@ void apply_preset(Recipe& recipe, std::string_view name) {
 
 void validate(const Recipe& recipe) {
   // The upper bounds are far beyond anything trainable; they keep products of these numbers within 64 bits.
-  require_range("--layers", recipe.layers, 1, 10'000);
-  require_range("--heads", recipe.heads, 1, 65'536);
-  require_range("--d-model", recipe.d_model, 1, 65'536);
+  require_range("layers", recipe.layers, 1, 10'000);
+  require_range("heads", recipe.heads, 1, 65'536);
+  require_range("d_model", recipe.d_model, 1, 65'536);
   if (recipe.d_model % recipe.heads != 0) {
-    throw RecipeError(
-        "--heads", std::to_string(recipe.heads) + " heads do not divide a width of " + std::to_string(recipe.d_model));
+    throw RecipeError(FieldName{"heads"}, std::to_string(recipe.heads) + " heads do not divide a width of " +
+                                              std::to_string(recipe.d_model));
   }
-  if (recipe.vocab != 0) require_range("--vocab", recipe.vocab, 2, 16'777'216);
-  require_range("--vocab-multiple", recipe.vocab_multiple, 1, 65'536);
-  require_range("--batch", recipe.batch, 1, 1'000'000);
-  require_range("--seq", recipe.seq, 1, 1'000'000);
-  require_range("--grad-accum", recipe.grad_accum, 1, 1'000'000);
-  require_range<std::int64_t>("--steps", recipe.steps, 1, 1'000'000'000);
-  require_range<std::int64_t>("--warmup", recipe.warmup, -1, 1'000'000'000);
-  require_range<std::int64_t>("--eval-every", recipe.eval_every, 0, 1'000'000'000);
-  require_range<std::int64_t>("--eval-batches", recipe.eval_batches, 1, 1'000'000'000);
-  require_range<std::int64_t>("--sample-every", recipe.sample_every, 0, 1'000'000'000);
-  require_range("--sample-tokens", recipe.sample_tokens, 1, 100'000);
-  require_range<std::int64_t>("--save-every", recipe.save_every, 0, 1'000'000'000);
-  require_range("--keep", recipe.keep, 0, 1'000'000);
+  if (recipe.vocab != 0) require_range("vocab", recipe.vocab, 2, 16'777'216);
+  require_range("vocab_multiple", recipe.vocab_multiple, 1, 65'536);
+  require_range("batch", recipe.batch, 1, 1'000'000);
+  require_range("seq", recipe.seq, 1, 1'000'000);
+  require_range("grad_accum", recipe.grad_accum, 1, 1'000'000);
+  require_range<std::int64_t>("steps", recipe.steps, 1, 1'000'000'000);
+  require_range<std::int64_t>("warmup", recipe.warmup, -1, 1'000'000'000);
+  require_range<std::int64_t>("eval_every", recipe.eval_every, 0, 1'000'000'000);
+  require_range<std::int64_t>("eval_batches", recipe.eval_batches, 1, 1'000'000'000);
+  require_range<std::int64_t>("sample_every", recipe.sample_every, 0, 1'000'000'000);
+  require_range("sample_tokens", recipe.sample_tokens, 1, 100'000);
+  require_range<std::int64_t>("save_every", recipe.save_every, 0, 1'000'000'000);
+  require_range("keep", recipe.keep, 0, 1'000'000);
   const std::vector<std::string> devices = {"auto", "cpu", "cuda", "mps"};
   if (std::find(devices.begin(), devices.end(), recipe.device) == devices.end()) {
-    throw RecipeError("--device", unknown_name(recipe.device, devices));
+    throw RecipeError(FieldName{"device"}, unknown_name(recipe.device, devices));
   }
-  require_range("--threads", recipe.threads, 0, 4'096);
-  require_range("--nproc", recipe.nproc, 1, 4'096);
+  require_range("threads", recipe.threads, 0, 4'096);
+  require_range("nproc", recipe.nproc, 1, 4'096);
   if (recipe.batch % recipe.nproc != 0) {
-    throw RecipeError("--nproc", std::to_string(recipe.nproc) + " processes do not divide a batch of " +
-                                     std::to_string(recipe.batch));
+    throw RecipeError(FieldName{"nproc"}, std::to_string(recipe.nproc) + " processes do not divide a batch of " +
+                                              std::to_string(recipe.batch));
   }
   const double unlimited = std::numeric_limits<double>::infinity();
-  require_number("--lr", recipe.lr, true, unlimited);
-  require_number("--beta1", recipe.beta1, false, 1.0);
-  require_number("--beta2", recipe.beta2, false, 1.0);
-  require_number("--eps", recipe.eps, true, unlimited);
-  require_number("--weight-decay", recipe.weight_decay, false, unlimited);
-  require_number("--clip", recipe.clip, false, unlimited);
-  require_range<std::int64_t>("--lr-warmup", recipe.lr_warmup, 0, 1'000'000'000);
+  require_number("lr", recipe.lr, true, unlimited);
+  require_number("beta1", recipe.beta1, false, 1.0);
+  require_number("beta2", recipe.beta2, false, 1.0);
+  require_number("eps", recipe.eps, true, unlimited);
+  require_number("weight_decay", recipe.weight_decay, false, unlimited);
+  require_number("clip", recipe.clip, false, unlimited);
+  require_range<std::int64_t>("lr_warmup", recipe.lr_warmup, 0, 1'000'000'000);
   kernels_left_out(recipe);
 }
 
@@ -290,7 +284,7 @@ void set_value(Recipe& recipe, std::string_view wanted, const std::string& value
     known.emplace_back(name);
     if (name != wanted) return;
     found = true;
-    member = value_from_text<T>(option_of(name), value);
+    member = value_from_text<T>(FieldName{name}, value);
   });
   if (!found) throw RecipeError(std::string(wanted), unknown_name(wanted, known).substr(wanted.size() + 3));
 }

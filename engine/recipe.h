@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "engine/recipe_error.h"
 
 namespace stepladder {
 
@@ -76,13 +77,6 @@ struct Recipe {
   std::int64_t tokens_per_step() const;
   int padded_vocab() const;  // rows of the embedding and the head
   bool operator==(const Recipe&) const = default;
-};
-
-// A recipe that cannot be trained. `option` is the command line's name for the wrong value ("--heads").
-struct RecipeError : std::runtime_error {
-  RecipeError(std::string option_, const std::string& why)
-      : std::runtime_error(option_ + ": " + why), option(std::move(option_)) {}
-  std::string option;
 };
 
 // The published configurations, smallest first. `lr`, `batch` and `seq` are the usual ones for it.

@@ -74,12 +74,7 @@ std::vector<std::string> stage_ids() {
   return ids;
 }
 
-// The error's sentence about a value, without the option that it begins with.
-std::string without_option(const RecipeError& error) {
-  return std::string(error.what()).substr(error.option.size() + 2);
-}
-
-void add_value(PlannedRung& rung, std::string_view part, const std::string& option) {
+void add_value(PlannedRung& rung, std::string_view part, const FieldText& about) {
   const std::size_t equals = find_plain(part, '=');
   std::string name = unescaped(trimmed(part.substr(0, equals)));
   if (name.starts_with("--")) name.erase(0, 2);
@@ -89,20 +84,20 @@ void add_value(PlannedRung& rung, std::string_view part, const std::string& opti
   try {
     set_value(tried, name, value);
   } catch (const RecipeError& error) {
-    throw RecipeError(option, name + " " + without_option(error));
+    throw RecipeError(about, name + " " + error.why);
   }
   const bool again =
       std::any_of(rung.values.begin(), rung.values.end(), [&](const auto& known) { return known.first == name; });
-  if (again) throw RecipeError(option, name + " is set twice");
+  if (again) throw RecipeError(about, name + " is set twice");
   rung.values.emplace_back(std::move(name), value);
 }
 
-void add_stages(PlannedRung& rung, std::string_view part, const std::string& option) {
+void add_stages(PlannedRung& rung, std::string_view part, const FieldText& about) {
   for (const std::string_view piece : split(part, '+')) {
     std::string id = unescaped(trimmed(piece));
-    if (!find_stage(id)) throw RecipeError(option, unknown_name(id, stage_ids()));
+    if (!find_stage(id)) throw RecipeError(about, unknown_name(id, stage_ids()));
     if (std::find(rung.stages.begin(), rung.stages.end(), id) != rung.stages.end())
-      throw RecipeError(option, id + " is named twice");
+      throw RecipeError(about, id + " is named twice");
     rung.stages.push_back(std::move(id));
   }
 }
@@ -112,18 +107,18 @@ bool is_own_name(std::string_view part) {
   return find_plain(part, '=') == part.size() && find_plain(part, '+') == part.size() && !find_stage(unescaped(part));
 }
 
-void check_own_name(const PlannedRung& rung, const std::string& option) {
+void check_own_name(const PlannedRung& rung, const FieldText& about) {
   if (rung.name.empty()) return;
   const std::vector<std::string> ids = stage_ids();
   if (rung.stages.empty() && rung.values.empty()) {
     const std::string nearest = nearest_name(rung.name, ids);
-    throw RecipeError(option, nearest.empty() ? "isn't a stage and changes nothing; add a value, like " + rung.name +
-                                                    ":batch=24, or a stage"
-                                              : unknown_name(rung.name, ids));
+    throw RecipeError(about, nearest.empty() ? "isn't a stage and changes nothing; add a value, like " + rung.name +
+                                                   ":batch=24, or a stage"
+                                             : unknown_name(rung.name, ids));
   }
   if (const std::string meant = nearest_name(rung.name, ids); !meant.empty())
-    throw RecipeError(option, "\"" + rung.name + "\" isn't a stage; did you mean " + meant +
-                                  "? A name of your own must be less like a stage's");
+    throw RecipeError(about, "\"" + rung.name + "\" isn't a stage; did you mean " + meant +
+                                 "? A name of your own must be less like a stage's");
 }
 
 // "rung 2 'mine'"
@@ -166,7 +161,7 @@ class Climber {
     const bool alone = climb_ == Climb::alone || any(StageKind::check);
     const Recipe before = alone && !plan_.rungs.empty() ? plan_.rungs.front().recipe : reached_;
     Recipe recipe = before;
-    if (const std::string reason = apply(planned, stages, recipe); !reason.empty()) {
+    if (const FieldText reason = apply(planned, stages, recipe); !reason.empty()) {
       plan_.skipped.push_back({stage_text(planned), reason, asked});
       return;
     }
@@ -190,9 +185,9 @@ class Climber {
 
  private:
   // Why the rung is impossible; empty if it isn't. Throws RecipeError or DataError if it is the baseline.
-  std::string apply(const PlannedRung& planned, const std::vector<const Stage*>& stages, Recipe& recipe) const {
+  FieldText apply(const PlannedRung& planned, const std::vector<const Stage*>& stages, Recipe& recipe) const {
     for (const Stage* stage : stages) {
-      const std::string reason = stage->unavailable(recipe, report_, report_.resolve(recipe.device));
+      const FieldText reason = stage->unavailable(recipe, report_, report_.resolve(recipe.device));
       if (!reason.empty()) return stages.size() > 1 ? stage->id + ": " + reason : reason;
       stage->apply(recipe);
     }
@@ -202,7 +197,7 @@ class Climber {
       if (prepare_) recipe = prepare_(recipe);
     } catch (const RecipeError& error) {  // it doesn't fit the rest of the recipe
       if (plan_.rungs.empty()) throw;
-      return error.what();
+      return error.sentence();
     } catch (const DataError& error) {
       if (plan_.rungs.empty()) throw;
       return error.what();
@@ -253,36 +248,37 @@ void refuse_repeated_stages(std::span<const PlannedRung> rungs, Climb climb) {
   for (const PlannedRung& rung : rungs) {
     if (is_baseline(rung)) continue;
     const std::string key = climb == Climb::alone ? rung_text(rung) : "";
-    if (climb == Climb::alone && !seen.insert(key).second) throw RecipeError("--stages", key + " is named twice");
+    if (climb == Climb::alone && !seen.insert(key).second)
+      throw RecipeError(FieldName{"stages"}, key + " is named twice");
     if (climb == Climb::alone) continue;
     for (const std::string& id : rung.stages) {
       if (!seen.insert(stage_by_id(id).id).second && rung.values.empty())
-        throw RecipeError("--stages", id + " is named twice");
+        throw RecipeError(FieldName{"stages"}, id + " is named twice");
     }
   }
 }
 
 }  // namespace
 
-PlannedRung parse_rung(std::string_view text, const std::string& option) {
+PlannedRung parse_rung(std::string_view text, const FieldText& about) {
   PlannedRung rung;
-  if (trimmed(text).empty()) throw RecipeError(option, "the rung is empty; name a stage, or a value like batch=24");
+  if (trimmed(text).empty()) throw RecipeError(about, "the rung is empty; name a stage, or a value like batch=24");
   bool first = true;
   for (const std::string_view raw : split(text, ':')) {
     const std::string_view part = trimmed(raw);
-    if (part.empty()) throw RecipeError(option, "there is nothing between two colons, or after the last");
+    if (part.empty()) throw RecipeError(about, "there is nothing between two colons, or after the last");
     if (find_plain(part, '=') < part.size()) {
-      add_value(rung, part, option);
+      add_value(rung, part, about);
     } else if (first && is_own_name(part)) {
       rung.name = unescaped(part);
     } else if (first || find_stage(unescaped(part)) || find_plain(part, '+') < part.size()) {
-      add_stages(rung, part, option);
+      add_stages(rung, part, about);
     } else {
-      throw RecipeError(option, "'" + std::string(part) + "' is neither a stage nor a value like batch=24");
+      throw RecipeError(about, "'" + std::string(part) + "' is neither a stage nor a value like batch=24");
     }
     first = false;
   }
-  check_own_name(rung, option);
+  check_own_name(rung, about);
   return rung;
 }
 
@@ -290,13 +286,13 @@ std::vector<std::string_view> split_list(std::string_view text) {
   return split(text, ',');
 }
 
-std::vector<PlannedRung> parse_rungs(std::string_view text, const std::string& option) {
+std::vector<PlannedRung> parse_rungs(std::string_view text, const FieldText& about) {
   std::vector<PlannedRung> rungs;
   for (const std::string_view part : split_list(text)) {
     try {
-      rungs.push_back(parse_rung(part, option));
+      rungs.push_back(parse_rung(part, about));
     } catch (const RecipeError& error) {
-      throw RecipeError(option, place_text(rungs.size(), part) + ": " + without_option(error));
+      throw RecipeError(about, place_text(rungs.size(), part) + ": " + error.why);
     }
   }
   return rungs;
@@ -328,7 +324,7 @@ LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedRung> rungs, c
                        const PrepareRung& prepare) {
   for (const PlannedRung& rung : rungs) {
     for (const std::string& id : rung.stages) {
-      if (!find_stage(id)) throw RecipeError("--stages", unknown_name(id, stage_ids()));
+      if (!find_stage(id)) throw RecipeError(FieldName{"stages"}, unknown_name(id, stage_ids()));
     }
   }
   refuse_repeated_stages(rungs, climb);

@@ -29,9 +29,9 @@ struct PlannedRung {
 };
 
 // Both throw RecipeError for an unknown stage, name or value; parse_rungs also names the rung: "rung 2 'mine': lr must
-// be a number, not 'abc'". `option` is the command line's name for the text.
-PlannedRung parse_rung(std::string_view text, const std::string& option = "--stages");
-std::vector<PlannedRung> parse_rungs(std::string_view text, const std::string& option = "--stages");
+// be a number, not 'abc'". `about` names the text.
+PlannedRung parse_rung(std::string_view text, const FieldText& about = FieldName{"stages"});
+std::vector<PlannedRung> parse_rungs(std::string_view text, const FieldText& about = FieldName{"stages"});
 
 // The parts between commas, except commas behind a backslash. They point into `text`.
 std::vector<std::string_view> split_list(std::string_view text);
@@ -57,9 +57,9 @@ struct Rung {
 };
 
 struct SkippedRung {
-  std::string stage;   // stage_text
-  std::string reason;  // one that begins with an option ("--nproc: ...") is about the recipe's value
-  int asked = 0;       // its place among the rungs asked for
+  std::string stage;  // stage_text
+  FieldText reason;   // one that begins with a field ("nproc: ...") is about the recipe's value
+  int asked = 0;      // its place among the rungs asked for
 };
 
 struct LadderPlan {

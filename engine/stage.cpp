@@ -51,14 +51,14 @@ const Stage& stage_by_id(std::string_view id) {
   if (const Stage* stage = find_stage(id)) return *stage;
   std::vector<std::string> ids;
   for (const Stage& stage : all_stages()) ids.push_back(stage.id);
-  throw RecipeError("--stage", unknown_name(id, ids));
+  throw RecipeError(FieldName{"stage"}, unknown_name(id, ids));
 }
 
 void apply_stages(Recipe& recipe, std::span<const std::string> ids, const DeviceReport& report) {
   for (const std::string& id : ids) {
     const Stage& stage = stage_by_id(id);
-    if (const std::string why = stage.unavailable(recipe, report, report.resolve(recipe.device)); !why.empty())
-      throw RecipeError("--stage", id + " is not available here: " + why);
+    if (const FieldText why = stage.unavailable(recipe, report, report.resolve(recipe.device)); !why.empty())
+      throw RecipeError(FieldName{"stage"}, id + " is not available here: " + why);
     stage.apply(recipe);
   }
   require_kernels_to_leave_out(recipe);

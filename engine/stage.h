@@ -32,8 +32,9 @@ struct Stage {
   std::function<bool(const Recipe&)> is_on;  // whether a recipe has it
   // Why it cannot be applied to this recipe on this device; empty if it can. `device` is resolved ("cpu", never
   // "auto").
-  std::function<std::string(const Recipe&, const DeviceReport&, const std::string& device)> unavailable =
-      [](auto&&...) { return ""; };
+  std::function<FieldText(const Recipe&, const DeviceReport&, const std::string& device)> unavailable = [](auto&&...) {
+    return "";
+  };
   // Whether a recipe with it cannot be trained if it is unavailable, since the run's precision would be wrong.
   bool needs_support = false;
   // Its names in other people's logs, and the gains that the advisor may expect. known_stages() fills in `id` and

@@ -16,7 +16,7 @@ void RecipeOptions::add_to(CLI::App& command) {
   };
   value_option("--data", "data", "Text file (bytes), nanoGPT .bin or llm.c .bin (default: synthetic tokens)");
   for (const RecipeField& field : recipe_fields()) {
-    if (field.has_option()) value_option(option_of(field), field.name, field.help);
+    if (field.has_option()) value_option(option_of(field.name), field.name, field.help);
   }
   const auto flag = [&](const char* option, const char* member, const char* value, const char* help) {
     const auto keep = [this, member, value](std::int64_t) { given_.emplace_back(member, value); };

@@ -176,7 +176,8 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"seed_tokens_per_s", number(seed_tokens_per_s(plan, rung.rung))}});
   }
   Json left_out = Json::array();
-  for (const SkippedRung& rung : plan.skipped) left_out.push_back({{"id", rung.stage}, {"reason", rung.reason}});
+  for (const SkippedRung& rung : plan.skipped)
+    left_out.push_back({{"id", rung.stage}, {"reason", rung.reason.for_command_line()}});
   Json all = Json::array();
   for (const LoadedRun& run : runs) all.push_back(run_json(run.run, run.summary, context));
   return {{"ladder", ladder.id}, {"name", ladder.name}, {"database", database.string()},
@@ -220,7 +221,8 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
     }
   }
   std::string text = table(rows, right);
-  for (const SkippedRung& rung : plan.skipped) notes += rung.stage + ": not available, " + rung.reason + "\n";
+  for (const SkippedRung& rung : plan.skipped)
+    notes += rung.stage + ": not available, " + rung.reason.for_command_line() + "\n";
   return text + (notes.empty() ? "" : "\n" + notes);
 }
 

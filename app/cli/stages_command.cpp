@@ -13,7 +13,7 @@ int list_stages(const CommonOptions& common) {
   Json stages = Json::array();
   std::vector<std::vector<std::string>> rows = {{"stage", "kind", "available", "what it does"}};
   for (const Stage& stage : all_stages()) {
-    const std::string reason = stage.unavailable(Recipe{}, report, device);
+    const std::string reason = stage.unavailable(Recipe{}, report, device).for_command_line();
     stages.push_back(stage_json(stage, reason));
     rows.push_back({stage.id, std::string(to_string(stage.kind)), reason.empty() ? "yes" : "no",
                     reason.empty() ? stage.why : reason});

@@ -8,7 +8,6 @@
 
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/desktop_app.h"
-#include "app/desktop/fields.h"
 #include "app/desktop/system/open_file.h"
 #include "app/desktop/theme.h"
 #include "app/figures/export.h"
@@ -17,6 +16,7 @@
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
 #include "app/format.h"
+#include "app/launch/recipe_fields.h"
 #include "storage/error_text.h"
 #include "storage/traces/trace_file.h"
 
@@ -83,7 +83,7 @@ bool DesktopApp::execute() {
       adoption_.runs = error.runs;
       adoption_.command = command;
     } catch (const RecipeError& error) {
-      complain(field_words(error.what()));
+      complain(error.sentence().worded(label_of));
     } catch (const std::exception& error) {  // DataError, StorageError: the window stays open
       complain(error_text(error));
     }

@@ -6,6 +6,7 @@
 #include "app/environment.h"
 #include "app/format.h"
 #include "app/launch/noise_runs.h"
+#include "app/launch/recipe_fields.h"
 #include "app/launch/sweep.h"
 #include "app/machines/far_command.h"
 #include "app/preset_ladder.h"
@@ -46,7 +47,9 @@ void DesktopApp::execute(const PlanLadder& asked) {
     for (const Rung& rung : made.plan.rungs) recipes.push_back(rung.recipe);
     made.first_step = estimate_step(recipes.front(), device(), workspace_.hardware);
     made.seconds = estimate_seconds(recipes, device(), workspace_.hardware);
-  } catch (const std::exception& error) {  // not a message: the form shows it
+  } catch (const RecipeError& error) {  // not a message: the form shows it
+    workspace_.launch_plan.problem = error.sentence().worded(label_of);
+  } catch (const std::exception& error) {
     workspace_.launch_plan.problem = error.what();
   }
 }

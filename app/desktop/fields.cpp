@@ -88,17 +88,6 @@ std::string plain_path(std::string text) {
   return text;
 }
 
-std::string field_words(std::string_view sentence) {
-  std::string words;
-  for (std::size_t i = 0; i < sentence.size(); ++i) {
-    const bool is_option = sentence.substr(i).starts_with("--") && (i == 0 || sentence[i - 1] == ' ') &&
-                           i + 2 < sentence.size() && sentence[i + 2] >= 'a' && sentence[i + 2] <= 'z';
-    if (is_option) ++i;
-    if (!is_option) words += sentence[i];
-  }
-  return words;
-}
-
 void NumberField::show(double value) {
   is_wrong_ = false;
   text_[0] = 0;

@@ -21,10 +21,6 @@ std::optional<std::int64_t> read_count(std::string_view text);
 // A plain path from what file managers and shells write: file:///tmp/a%20b, quotes around it, ~ for the home folder.
 std::string plain_path(std::string text);
 
-// A RecipeError's sentence for the window, whose fields have names instead of options: "--heads: 3 ..." is "heads: 3
-// ...".
-std::string field_words(std::string_view sentence);
-
 // A field for a number that may be left empty. Text that isn't a number stays in it, in red, and changes nothing.
 class NumberField {
  public:

@@ -80,7 +80,7 @@ std::string recipe_words(const Recipe& recipe, std::vector<std::pair<std::string
     if (value == std::find_if(usual_values.begin(), usual_values.end(), named)->second) continue;
     const std::string_view name = field.name;
     if (field.has_option()) {
-      words += " " + option_of(field) + " " + quoted(value);
+      words += " " + option_of(field.name) + " " + quoted(value);
     } else if (name == "tied_head") {
       words += value == "on" ? " --tied-head" : " --untied-head";
     } else if (name == "overfit") {
@@ -103,17 +103,16 @@ LadderDraft draft_of(LadderRequest request) {
   return draft;
 }
 
-LadderRequest request_of(const LadderDraft& draft, const std::string& option) {
+LadderRequest request_of(const LadderDraft& draft, const FieldText& about) {
   LadderRequest request = draft.request;
   request.rungs.clear();
   for (std::size_t i = 0; i < draft.rungs.size(); ++i) {
     const DraftRung& rung = draft.rungs[i];
     if (!rung.on) continue;
     try {
-      request.rungs.push_back(parse_rung(rung.text, option));
+      request.rungs.push_back(parse_rung(rung.text, about));
     } catch (const RecipeError& error) {
-      throw RecipeError(option, "rung " + std::to_string(i + 1) + " '" + rung.text + "'" +
-                                    std::string(error.what()).substr(option.size()));
+      throw RecipeError(about, "rung " + std::to_string(i + 1) + " '" + rung.text + "': " + error.why);
     }
     request.rungs.back().seed_tokens_per_s = rung.seed_tokens_per_s;
   }
@@ -169,7 +168,7 @@ LadderDraft read_ladder_file(const fs::path& file) {
     draft.request.base = recipe_from_json(json.value("recipe", Json::object()).dump());
     validate(draft.request.base);
   } catch (const RecipeError& error) {
-    throw RecipeError(file.string(), error.what());
+    throw RecipeError(file.string(), error.sentence());
   }
   const Json rungs = member(json, "rungs", file, Json::array());
   if (!rungs.is_array()) throw RecipeError(file.string(), "rungs must be a list, not " + rungs.dump());

@@ -27,8 +27,8 @@ struct LadderDraft {
 LadderDraft draft_of(LadderRequest request);
 
 // The request with the rungs that are on, or the sweep. Throws RecipeError as parse_rungs and sweep_request do;
-// `option` is the text's name.
-LadderRequest request_of(const LadderDraft& draft, const std::string& option = "--stages");
+// `about` names the text.
+LadderRequest request_of(const LadderDraft& draft, const FieldText& about = FieldName{"stages"});
 
 // A preset as a file: JSON with the recipe, the rungs and how they are measured. Reading throws RecipeError, which
 // names the file and the field, for anything but such a file.

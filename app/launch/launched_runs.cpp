@@ -64,8 +64,8 @@ bool LaunchedRuns::has(const Run& run) {
   return order == agreed(run);
 }
 
-NotLaunchedHere::NotLaunchedHere(const std::string& option, const std::vector<Run>& others)
-    : RecipeError(option, text_of(others) + " To train by it all the same, adopt it (--adopt)"),
+NotLaunchedHere::NotLaunchedHere(const FieldText& about, const std::vector<Run>& others)
+    : RecipeError(about, text_of(others) + " To train by it all the same, adopt it (" + FieldName{"adopt"} + ")"),
       what_it_does(text_of(others)) {
   for (const Run& run : others) runs.push_back(run.id);
 }

@@ -31,7 +31,7 @@ class LaunchedRuns {
 // Somebody wants to train by the recipes of these runs, which this user hasn't launched. The text says what they would
 // do.
 struct NotLaunchedHere : RecipeError {
-  NotLaunchedHere(const std::string& option, const std::vector<Run>& others);
+  NotLaunchedHere(const FieldText& about, const std::vector<Run>& others);
   std::string what_it_does;  // sentences
   std::vector<RunId> runs;
 };

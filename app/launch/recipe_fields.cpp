@@ -1,6 +1,6 @@
 #include "app/launch/recipe_fields.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "engine/rungs.h"
 
@@ -55,6 +55,13 @@ constexpr RecipeField all_fields[] = {
     {"vocab_multiple", stages, "Padding", "Rows of the embedding and the head are a multiple of it"},
 };
 
+// What else errors name.
+constexpr std::pair<const char*, const char*> other_labels[] = {
+    {"model", "Model"},       {"data", "Data"},     {"repeats", "Repeats"}, {"over", "Lists"},
+    {"stages", "Rungs"},      {"stage", "Stage"},   {"plan", "Preset"},     {"fork", "Fork"},
+    {"continue", "Continue"}, {"resume", "Resume"}, {"adopt", "Adopt"},     {"format", "Format"},
+};
+
 }  // namespace
 
 const char* title_of(FieldGroup group) {
@@ -100,10 +107,14 @@ std::vector<std::string> choices_of(const RecipeField& field) {
   return choices;
 }
 
-std::string option_of(const RecipeField& field) {
-  std::string option = "--" + std::string(field.name);
-  std::replace(option.begin(), option.end(), '_', '-');
-  return option;
+std::string label_of(std::string_view field) {
+  for (const RecipeField& each : all_fields) {
+    if (field == each.name) return each.label;
+  }
+  for (const auto& [name, label] : other_labels) {
+    if (field == name) return label;
+  }
+  return std::string(field);
 }
 
 }  // namespace stepladder

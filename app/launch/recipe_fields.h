@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/recipe.h"
@@ -30,7 +31,8 @@ std::span<const RecipeField> recipe_fields();
 
 std::vector<std::string> choices_of(const RecipeField& field);
 
-// "--weight-decay"
-std::string option_of(const RecipeField& field);
+// The window's word for a field that an error names (engine/recipe_error.h): its label, or for anything else that a
+// request is given, that button's or option's.
+std::string label_of(std::string_view field);
 
 }  // namespace stepladder

@@ -27,26 +27,28 @@ void check_count(const std::vector<SweptValue>& swept, int repeats) {
   }
   if (repeats > 1) product += " x " + std::to_string(repeats) + " repeats";
   if (runs > most_swept_runs)
-    throw RecipeError("--over", product + " are too many: a sweep has at most " + grouped(most_swept_runs) + " runs");
+    throw RecipeError(FieldName{"over"},
+                      product + " are too many: a sweep has at most " + grouped(most_swept_runs) + " runs");
 }
 
 }  // namespace
 
-SweptValue parse_swept_value(std::string_view text, const std::string& option) {
+SweptValue parse_swept_value(std::string_view text, const FieldText& about) {
   const std::string_view name_text = text.substr(0, text.find('='));
   const std::string example = "; write it like lr=1e-4,3e-4";
-  if (name_text.size() == text.size()) throw RecipeError(option, "'" + std::string(text) + "' has no values" + example);
+  if (name_text.size() == text.size()) throw RecipeError(about, "'" + std::string(text) + "' has no values" + example);
   if (text.find_first_not_of(' ', name_text.size() + 1) == std::string_view::npos)
-    throw RecipeError(option, std::string(name_text) + " has an empty list of values" + example);
+    throw RecipeError(about, std::string(name_text) + " has an empty list of values" + example);
   SweptValue swept;
   // Each part is a rung of one value, so it is read as in --stages.
   for (const std::string_view part : split_list(text.substr(name_text.size() + 1))) {
-    const PlannedRung rung = parse_rung(std::string(name_text) + "=" + std::string(part), option);
+    const PlannedRung rung = parse_rung(std::string(name_text) + "=" + std::string(part), about);
     const auto& [name, value] = rung.values.front();
     if (rung.values.size() > 1 || !rung.stages.empty())
-      throw RecipeError(option, "'" + std::string(part) + "' isn't one value of " + name);
+      throw RecipeError(about, "'" + std::string(part) + "' isn't one value of " + name);
     if (std::find(swept.values.begin(), swept.values.end(), value) != swept.values.end())
-      throw RecipeError(option, name + " lists " + value + " twice; --repeats measures a combination again");
+      throw RecipeError(about,
+                        name + " lists " + value + " twice; " + FieldName{"repeats"} + " measures a combination again");
     swept.name = name;
     swept.values.push_back(value);
   }
@@ -67,10 +69,11 @@ LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>
   std::vector<PlannedRung> combinations(1);
   for (const SweptValue& each : swept) {
     if (std::count_if(swept.begin(), swept.end(), [&](const SweptValue& other) { return other.name == each.name; }) > 1)
-      throw RecipeError("--over", each.name + " is swept twice; list all its values once");
+      throw RecipeError(FieldName{"over"}, each.name + " is swept twice; list all its values once");
     if (each.name == seed_name) {
       if (request.repeats > 1)
-        throw RecipeError("--repeats", "the seeds of --over are the repeats already; give one or the other");
+        throw RecipeError(FieldName{"repeats"},
+                          "the seeds of " + FieldName{"over"} + " are the repeats already; give one or the other");
       for (const std::string& value : each.values) request.seeds.push_back(seed_of(value));
       request.repeats = static_cast<int>(request.seeds.size());
       continue;

@@ -24,7 +24,8 @@ ExportFormat export_format(std::string_view name) {
   if (name == "safetensors") return ExportFormat::safetensors;
   if (name == "llmc") return ExportFormat::llmc;
   if (name == "llmc-bf16") return ExportFormat::llmc_bf16;
-  throw RecipeError("--format", unknown_name(name, std::vector<std::string>{"safetensors", "llmc", "llmc-bf16"}));
+  throw RecipeError(FieldName{"format"},
+                    unknown_name(name, std::vector<std::string>{"safetensors", "llmc", "llmc-bf16"}));
 }
 
 void export_weights(const WeightsFile& from, int heads, const std::filesystem::path& to, ExportFormat format) {

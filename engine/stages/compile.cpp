@@ -7,10 +7,10 @@
 // On a GPU the launches cost time. Each takes the CPU some five microseconds, whatever the kernel does: where kernels
 // are shorter than that, the GPU waits for the next one most of the time. So the whole step (clear gradients, forward,
 // backward, clip, update) is captured once as a CUDA graph and replayed by one launch
-// (engine/trainer/captured_step.h). A graph keeps addresses and plain numbers as they were when it was captured. Values
-// that change from step to step must therefore stay in the same memory: tokens, learning rate, bias corrections. And
-// nothing in it may wait for the device, so the loss is read after the replay. Before the first step a few replays are
-// compared with direct steps; if they differ, the run fails with both numbers.
+// (engine/trainer/step/captured_step.h). A graph keeps addresses and plain numbers as they were when it was captured.
+// Values that change from step to step must therefore stay in the same memory: tokens, learning rate, bias corrections.
+// And nothing in it may wait for the device, so the loss is read after the replay. Before the first step a few replays
+// are compared with direct steps; if they differ, the run fails with both numbers.
 //
 // On a CPU the passes cost time. Products run near the machine's peak there. Each operation between them reads its
 // input from memory, changes it by an addition or two, and writes it back; some of those operations are slow in
@@ -32,28 +32,29 @@
 namespace stepladder {
 
 Stage stages::compile() {
-  return {
-      .id = "compile",
-      .title = "Compiled step",
-      .why =
-          "On a GPU the whole step is captured once and started by one call; on a CPU everything between two "
-          "products (GELU, add and norm, masked softmax, loss) is one fused kernel.",
-      .kind = StageKind::systems_only,
-      .apply = [](Recipe& recipe) { recipe.compile = Compile::on; },
-      .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
-      .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::on; },
-      .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> std::string {
-        if (device == "cpu")
-          return architecture_of(recipe).is_gpt2() ? ""
-                                                   : "the kernels are made for GPT-2's LayerNorm, biases and tanh GELU";
-        if (device != "cuda") return "made for CPUs and NVIDIA GPUs; this run is on " + device;
-        if (report.gpus.empty()) return "no usable NVIDIA GPU";
-        if (recipe.nproc > 1) return "a captured step cannot exchange gradients with other processes (--nproc)";
-        return report.step_capture_note;
-      },
-      .needs_support = true,
-      .known = {.words = {"torch compile", "compile"},
-                .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.compile == "off"; }}};
+  return {.id = "compile",
+          .title = "Compiled step",
+          .why =
+              "On a GPU the whole step is captured once and started by one call; on a CPU everything between two "
+              "products (GELU, add and norm, masked softmax, loss) is one fused kernel.",
+          .kind = StageKind::systems_only,
+          .apply = [](Recipe& recipe) { recipe.compile = Compile::on; },
+          .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
+          .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::on; },
+          .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> FieldText {
+            if (device == "cpu")
+              return architecture_of(recipe).is_gpt2()
+                         ? ""
+                         : "the kernels are made for GPT-2's LayerNorm, biases and tanh GELU";
+            if (device != "cuda") return "made for CPUs and NVIDIA GPUs; this run is on " + device;
+            if (report.gpus.empty()) return "no usable NVIDIA GPU";
+            if (recipe.nproc > 1)
+              return "a captured step cannot exchange gradients with other processes (" + FieldName{"nproc"} + ")";
+            return report.step_capture_note;
+          },
+          .needs_support = true,
+          .known = {.words = {"torch compile", "compile"},
+                    .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.compile == "off"; }}};
 }
 
 }  // namespace stepladder

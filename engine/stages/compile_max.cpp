@@ -16,7 +16,7 @@
 //   thread that another program has pushed aside delays one task and not the phase.
 //
 // On an NVIDIA GPU the step is a captured graph, as in `compile`, but what it starts is this program's own
-// (engine/trainer/device/device_step.h). There a pass over memory is what costs: written operation by operation, the
+// (engine/trainer/device/device_model.h). There a pass over memory is what costs: written operation by operation, the
 // loss alone reads and writes the (B T, V) logits several times, mostly in float32.
 //
 //   Kernels (engine/kernels/*.cu) take add, norm and rounding in one pass, forward and backward; turn logits into their
@@ -32,37 +32,38 @@
 namespace stepladder {
 namespace {
 
-std::string unavailable_on_gpu(const Recipe& recipe, const DeviceReport& report) {
+FieldText unavailable_on_gpu(const Recipe& recipe, const DeviceReport& report) {
   if (report.gpus.empty()) return "no usable NVIDIA GPU";
-  if (recipe.nproc > 1) return "a captured step cannot exchange gradients with other processes (--nproc)";
-  if (recipe.d_model > 4096) return "the kernels take models of at most 4,096 columns (--d-model)";
+  if (recipe.nproc > 1)
+    return "a captured step cannot exchange gradients with other processes (" + FieldName{"nproc"} + ")";
+  if (recipe.d_model > 4096) return "the kernels take models of at most 4,096 columns (" + FieldName{"d_model"} + ")";
   return report.step_capture_note.empty() ? report.gpu_kernels_note : report.step_capture_note;
 }
 
 }  // namespace
 
 Stage stages::compile_max() {
-  return {
-      .id = "compile-max",
-      .title = "Planned step",
-      .why =
-          "The whole step is laid out once: fused kernels and products in a fixed order on fixed memory, without a "
-          "tape, "
-          "a dispatcher or an allocation.",
-      .kind = StageKind::systems_only,
-      .apply = [](Recipe& recipe) { recipe.compile = Compile::max; },
-      .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
-      .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::max; },
-      .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> std::string {
-        if (device != "cpu" && device != "cuda")
-          return "the plan is made for CPUs and NVIDIA GPUs; this run is on " + device;
-        if (!architecture_of(recipe).is_gpt2()) return "the plan is made for GPT-2's LayerNorm, biases and tanh GELU";
-        if (recipe.matmul == MatmulPrecision::bf16 && recipe.autocast == Autocast::off)
-          return "the plan has no bf16 inside float32 products (bf16-matmul); use it with bf16, or with neither";
-        return device == "cuda" ? unavailable_on_gpu(recipe, report) : "";
-      },
-      .needs_support = true,
-      .known = {.words = {"max autotune"}}};
+  return {.id = "compile-max",
+          .title = "Planned step",
+          .why =
+              "The whole step is laid out once: fused kernels and products in a fixed order on fixed memory, without a "
+              "tape, "
+              "a dispatcher or an allocation.",
+          .kind = StageKind::systems_only,
+          .apply = [](Recipe& recipe) { recipe.compile = Compile::max; },
+          .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
+          .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::max; },
+          .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> FieldText {
+            if (device != "cpu" && device != "cuda")
+              return "the plan is made for CPUs and NVIDIA GPUs; this run is on " + device;
+            if (!architecture_of(recipe).is_gpt2())
+              return "the plan is made for GPT-2's LayerNorm, biases and tanh GELU";
+            if (recipe.matmul == MatmulPrecision::bf16 && recipe.autocast == Autocast::off)
+              return "the plan has no bf16 inside float32 products (bf16-matmul); use it with bf16, or with neither";
+            return device == "cuda" ? unavailable_on_gpu(recipe, report) : "";
+          },
+          .needs_support = true,
+          .known = {.words = {"max autotune"}}};
 }
 
 }  // namespace stepladder

@@ -172,7 +172,8 @@ class Experiment {
 std::vector<std::string> precisions_of(const CallTimesRequest& request, const DeviceReport& report) {
   if (request.precision == "fp32") return {"fp32"};
   const Recipe& recipe = request.recipe;
-  const std::string reason = stage_by_id("bf16").unavailable(recipe, report, recipe.device);
+  const FieldText unavailable = stage_by_id("bf16").unavailable(recipe, report, recipe.device);
+  const std::string reason = unavailable.for_command_line();
   if (request.precision == "bf16") {
     if (!reason.empty()) throw std::runtime_error("bf16 can't be timed here: " + reason);
     return {"bf16"};

@@ -17,14 +17,14 @@ namespace {
 
 void require_device(const Recipe& recipe, const DeviceReport& report) {
   if (recipe.device == "cuda" && report.gpus.empty()) {
-    throw RecipeError("--device", "cuda cannot be used: " + report.cuda_note);
+    throw RecipeError(FieldName{"device"}, "cuda cannot be used: " + report.cuda_note);
   }
   if (recipe.device == "mps" && !report.mps)
-    throw RecipeError("--device", "mps cannot be used: this machine has no Apple GPU");
+    throw RecipeError(FieldName{"device"}, "mps cannot be used: this machine has no Apple GPU");
   for (const Stage& stage : all_stages()) {
     if (!stage.needs_support || !stage.is_on(recipe)) continue;
-    const std::string reason = stage.unavailable(recipe, report, recipe.device);
-    if (!reason.empty()) throw RecipeError("--stage", stage.id + " cannot be used: " + reason);
+    const FieldText reason = stage.unavailable(recipe, report, recipe.device);
+    if (!reason.empty()) throw RecipeError(FieldName{"stage"}, stage.id + " cannot be used: " + reason);
   }
 }
 

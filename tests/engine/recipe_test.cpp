@@ -46,7 +46,7 @@ TEST(Recipe, UnknownPresetNamesTheNearest) {
     FAIL();
   } catch (const RecipeError& error) {
     EXPECT_STREQ(error.what(), "--model: \"gtp2\" is unknown; did you mean gpt2?");
-    EXPECT_EQ(error.option, "--model");
+    EXPECT_EQ(error.field(), "model");
   }
   EXPECT_EQ(recipe, Recipe{});
 }

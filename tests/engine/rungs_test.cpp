@@ -176,7 +176,7 @@ TEST(Ladder, SkipsAStageThatTheRecipeHasNoRoomFor) {
   EXPECT_EQ(plan.rungs[1].stage, "fused-adamw");
   EXPECT_EQ(plan.rungs[1].recipe.nproc, 1);
   ASSERT_EQ(plan.skipped.size(), 1u);
-  EXPECT_EQ(plan.skipped[0].reason, "--nproc: 2 processes do not divide a batch of 3");
+  EXPECT_EQ(plan.skipped[0].reason.for_command_line(), "--nproc: 2 processes do not divide a batch of 3");
 }
 
 TEST(Ladder, UnknownAndDoubledStagesAreErrors) {
@@ -258,7 +258,7 @@ TEST(LadderPlan, KernelsAreLeftOutOfRungsThatHaveThem) {
     validate(base);
     FAIL() << "there is no such kernel";
   } catch (const RecipeError& error) {
-    EXPECT_EQ(error.option, "--without-kernel");
+    EXPECT_EQ(error.field(), "without_kernel");
     EXPECT_NE(std::string(error.what()).find("gelu"), std::string::npos) << error.what();
   }
 }

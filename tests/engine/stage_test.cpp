@@ -130,7 +130,7 @@ TEST(Stages, CompileCapturesOnAGpuWhatOneProcessDoes) {
   EXPECT_EQ(compile.unavailable(Recipe{}, report, "mps"), "made for CPUs and NVIDIA GPUs; this run is on mps");
   report = machine_with(7, 0);
   EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "");
-  EXPECT_EQ(compile.unavailable(Recipe{.nproc = 2}, report, "cuda"),
+  EXPECT_EQ(compile.unavailable(Recipe{.nproc = 2}, report, "cuda").for_command_line(),
             "a captured step cannot exchange gradients with other processes (--nproc)");
   report.step_capture_note = "built without CUDA's headers";
   EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "built without CUDA's headers");
@@ -143,9 +143,9 @@ TEST(Stages, CompileMaxPlansWhatACpuOrAGpuDoes) {
             "the plan is made for CPUs and NVIDIA GPUs; this run is on mps");
   EXPECT_EQ(planned.unavailable(Recipe{}, DeviceReport{}, "cuda"), "no usable NVIDIA GPU");
   EXPECT_EQ(planned.unavailable(Recipe{}, machine_with(9, 0), "cuda"), "");
-  EXPECT_EQ(planned.unavailable(Recipe{.d_model = 4224}, machine_with(9, 0), "cuda"),
+  EXPECT_EQ(planned.unavailable(Recipe{.d_model = 4224}, machine_with(9, 0), "cuda").for_command_line(),
             "the kernels take models of at most 4,096 columns (--d-model)");
-  EXPECT_EQ(planned.unavailable(Recipe{.nproc = 2}, machine_with(9, 0), "cuda"),
+  EXPECT_EQ(planned.unavailable(Recipe{.nproc = 2}, machine_with(9, 0), "cuda").for_command_line(),
             "a captured step cannot exchange gradients with other processes (--nproc)");
   DeviceReport without = machine_with(9, 0);
   without.step_capture_note = "built without CUDA's headers";

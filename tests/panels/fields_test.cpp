@@ -32,12 +32,6 @@ TEST(PlainPath, UndoesWhatShellsAndFileManagersAdd) {
   EXPECT_EQ(plain_path("   "), "");
 }
 
-TEST(FieldWords, NameNoOptionOfTheCommandLine) {
-  EXPECT_EQ(field_words("--heads: 3 does not divide 128"), "heads: 3 does not divide 128");
-  EXPECT_EQ(field_words("--sample-every: needs --tokenizer (x)"), "sample-every: needs tokenizer (x)");
-  EXPECT_EQ(field_words("run 3: a--b -- c - --"), "run 3: a--b -- c - --");
-}
-
 TEST(HardwareMatches, APartOfTheNameOrAnAliasInAnyCase) {
   const Hardware hardware{.name = "NVIDIA GeForce RTX 4090", .aliases = {"4090"}};
   EXPECT_TRUE(hardware_matches(hardware, "rtx 40"));

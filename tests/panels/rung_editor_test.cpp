@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "app/launch/ladder_file.h"
+#include "app/launch/recipe_fields.h"
 #include "engine/device.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
@@ -139,7 +140,8 @@ TEST_F(RungEditorTest, AMistakeIsShownBesideItsFieldAndNothingStarts) {
   EXPECT_FALSE(ui_test_anchors::find("launch.rung_error.0"));
   EXPECT_TRUE(ui_test_anchors::find("launch.rung_left_out.0"));
   ASSERT_NE(app_.workspace().launch_plan.skipped(1), nullptr);
-  EXPECT_EQ(app_.workspace().launch_plan.skipped(1)->reason, "--heads: 3 heads do not divide a width of 128");
+  EXPECT_EQ(app_.workspace().launch_plan.skipped(1)->reason.worded(label_of),
+            "Heads: 3 heads do not divide a width of 128");
   type("launch.rung_text.0", "mine:lr=3e-4");
   type("launch.batch", "many");
   EXPECT_TRUE(ui_test_anchors::find("launch.error.batch"));

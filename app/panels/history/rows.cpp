@@ -105,8 +105,7 @@ std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& w
         found.push_back(&entry);
     }
   } catch (const FilterError& error) {
-    const std::string said = error.what();  // after the name of the command line's option
-    list.filter_problem = said.substr(said.starts_with("--filter: ") ? 10 : 0);
+    list.filter_problem = error.why;
     if (asked_for_metrics && !workspace.project_metrics) list.filter_problem = reading;
     for (const RunEntry& entry : workspace.runs()) {
       if (listed(entry)) found.push_back(&entry);

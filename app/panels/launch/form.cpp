@@ -19,11 +19,6 @@ const ModelPreset& model_of(const LaunchForm& form) {
   return model_presets()[static_cast<std::size_t>(form.model)];
 }
 
-// The window's words for an error: without the option that it begins with.
-std::string without_option(const RecipeError& error) {
-  return field_words(std::string(error.what()).substr(error.option.size() + 2));
-}
-
 // The recipe of the form, with the first value of each list. Values that it cannot have keep their default and are
 // noted in `problems`.
 Recipe recipe_of(const LaunchForm& form, std::map<std::string, std::string>& problems, std::vector<SweptValue>& swept) {
@@ -44,15 +39,13 @@ Recipe recipe_of(const LaunchForm& form, std::map<std::string, std::string>& pro
       }
       set_value(recipe, name, value);
     } catch (const RecipeError& error) {
-      problems[name] = without_option(error);
+      problems[name] = error.why.worded(label_of);
     }
   }
   try {
     validate(recipe);
   } catch (const RecipeError& error) {
-    std::string name = error.option.substr(2);
-    std::replace(name.begin(), name.end(), '-', '_');
-    problems.try_emplace(name, without_option(error));
+    problems.try_emplace(error.field(), error.why.worded(label_of));
   }
   return recipe;
 }
@@ -89,7 +82,7 @@ void take_lists(CheckedForm& checked) {
   try {
     checked.request = sweep_request(checked.request, checked.swept);
   } catch (const RecipeError& error) {
-    checked.sweep_problem = without_option(error);
+    checked.sweep_problem = error.why.worded(label_of);
   }
   if (!checked.is_sweep) return;
   std::fill(checked.asked.begin(), checked.asked.end(), -1);
@@ -100,7 +93,7 @@ void take_lists(CheckedForm& checked) {
 std::string refused_combination(const CheckedForm& checked) {
   if (!checked.is_sweep || !checked.plan || checked.plan->plan.skipped.empty()) return "";
   const SkippedRung& refused = checked.plan->plan.skipped.front();
-  return refused.stage + ": " + field_words(refused.reason);
+  return refused.stage + ": " + refused.reason.worded(label_of);
 }
 
 }  // namespace
@@ -187,7 +180,7 @@ CheckedForm check(const LaunchForm& form, const Workspace& workspace) {
         request.rungs.push_back(std::move(rung));
       }
     } catch (const RecipeError& error) {
-      problem = without_option(error);
+      problem = error.why.worded(label_of);
       checked.can_be_saved = false;
     }
     checked.asked.push_back(place);

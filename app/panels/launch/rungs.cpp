@@ -36,12 +36,12 @@ const Stage* plain_stage(const std::string& text) {
 std::string left_out(const RungRow& row, int asked, const CheckedForm& checked, const Workspace& workspace) {
   if (asked >= 0) {
     const SkippedRung* skipped = checked.plan ? checked.plan->skipped(asked) : nullptr;
-    return skipped ? skipped->reason : "";
+    return skipped ? skipped->reason.worded(label_of) : "";
   }
   const Stage* stage = plain_stage(row.text);
   if (!stage || !workspace.device) return "";
   const Recipe& base = checked.request.base;
-  return stage->unavailable(base, *workspace.device, workspace.device->resolve(base.device));
+  return stage->unavailable(base, *workspace.device, workspace.device->resolve(base.device)).worded(label_of);
 }
 
 // The row's rung; null if it isn't on the ladder, or until the ladder is planned.

@@ -45,7 +45,7 @@ DeviceParts device_parts(const Recipe& recipe) {
   const std::set<std::string> left_out = kernels_left_out(recipe);
   const auto stays = [&](const char* part) { return !left_out.contains(part); };
   if (!stays("attention"))
-    throw RecipeError("--without-kernel", "on a GPU attention is LibTorch's own; there is none to leave out");
+    throw RecipeError(FieldName{"without_kernel"}, "on a GPU attention is LibTorch's own; there is none to leave out");
   return {.products = stays("products"),
           .add_norm = stays("add-norm"),
           .gelu = stays("gelu"),

@@ -40,7 +40,7 @@ void require_gpu(const Recipe& recipe, const std::optional<Placement>& launched)
   const int gpus = static_cast<int>(cuda_library().gpus.size());
   const std::string have = "this machine has " + std::to_string(gpus);
   if (!launched && recipe.nproc > gpus) {
-    throw RecipeError("--nproc", std::to_string(recipe.nproc) + " processes need a GPU each, but " + have);
+    throw RecipeError(FieldName{"nproc"}, std::to_string(recipe.nproc) + " processes need a GPU each, but " + have);
   }
   if (launched && !gpu_of(*launched, gpus)) {
     throw RecipeError("LOCAL_RANK", std::to_string(launched->local_rank) + " has no GPU: " + have);
@@ -50,12 +50,12 @@ void require_gpu(const Recipe& recipe, const std::optional<Placement>& launched)
 // Requires that the recipe's number of processes is the launcher's.
 Placement own_placement(const Recipe& recipe, const std::optional<Placement>& launched) {
   const at::DeviceType device = at::Device(recipe.device).type();
-  if (const std::string note = process_groups_note(device); !note.empty()) throw RecipeError("--nproc", note);
+  if (const std::string note = process_groups_note(device); !note.empty()) throw RecipeError(FieldName{"nproc"}, note);
   if (device == at::kCUDA) require_gpu(recipe, launched);
   if (!launched) return {.world_size = recipe.nproc};
   if (launched->world_size != recipe.nproc) {
-    throw RecipeError("--nproc", std::to_string(recipe.nproc) + " processes were asked for, but " +
-                                     std::to_string(launched->world_size) + " were launched");
+    throw RecipeError(FieldName{"nproc"}, std::to_string(recipe.nproc) + " processes were asked for, but " +
+                                              std::to_string(launched->world_size) + " were launched");
   }
   return *launched;
 }

@@ -14,6 +14,21 @@ TEST(RecipeFields, EveryValueOfTheRecipeHasOne) {
   EXPECT_TRUE(fields.empty()) << *fields.begin();
 }
 
+TEST(RecipeFields, TheWindowNamesWhatAnErrorNames) {
+  EXPECT_EQ(label_of("weight_decay"), "Weight decay");
+  EXPECT_EQ(label_of("resume"), "Resume");
+  EXPECT_EQ(label_of("colour"), "colour");
+  Recipe recipe;
+  recipe.heads = 3;
+  try {
+    validate(recipe);
+    FAIL();
+  } catch (const RecipeError& error) {
+    EXPECT_EQ(error.sentence().worded(label_of), "Heads: 3 heads do not divide a width of 128");
+    EXPECT_STREQ(error.what(), "--heads: 3 heads do not divide a width of 128");
+  }
+}
+
 TEST(RecipeFields, AllChoicesAreThere) {
   for (const RecipeField& field : recipe_fields()) {
     Recipe recipe;
