@@ -8,28 +8,13 @@
 namespace stepladder {
 namespace {
 
-constexpr std::chrono::milliseconds shortest_look{500};
+constexpr std::chrono::milliseconds shortest_interval{500};
 constexpr double worth_naming = 0.1;  // cores of others
 
 }  // namespace
 
-bool MachineLoad::look() {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - last_look_ < shortest_look) return false;
-  last_look_ = now;
-  others_ = watch_.look();
-  busiest_.clear();
-  if (is_known() && others_.other_cores > worth_naming) busiest_ = processes_.look();
-  return true;
-}
-
-void MachineLoad::wait_and_look() {
-  std::this_thread::sleep_until(last_look_ + shortest_look);
-  look();
-}
-
 bool MachineLoad::would_disturb(int needed_cores) const {
-  Contention with_run = others_;
+  Contention with_run = others;
   with_run.needed_cores = needed_cores;
   return is_disturbed(with_run);
 }
@@ -37,9 +22,23 @@ bool MachineLoad::would_disturb(int needed_cores) const {
 std::string MachineLoad::text() const {
   if (!is_known()) return "Nobody can tell here how busy other programs keep the machine";
   char used[96];
-  std::snprintf(used, sizeof used, "Other programs use %.1f of %d cores", others_.other_cores, others_.cores);
-  const std::string names = names_of(busiest_);
+  std::snprintf(used, sizeof used, "Other programs use %.1f of %d cores", others.other_cores, others.cores);
+  const std::string names = names_of(busiest);
   return used + (names.empty() ? "" : " (" + names + ")");
+}
+
+const MachineLoad& LoadWatch::read() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_ < shortest_interval) return load_;
+  last_ = now;
+  load_ = {.others = watch_.look(), .busiest = {}};
+  if (load_.is_known() && load_.others.other_cores > worth_naming) load_.busiest = processes_.look();
+  return load_;
+}
+
+const MachineLoad& LoadWatch::wait_and_read() {
+  std::this_thread::sleep_until(last_ + shortest_interval);
+  return read();
 }
 
 }  // namespace stepladder

@@ -199,9 +199,13 @@ LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report) {
 }
 
 LaunchedLadder Session::launch_ladder(const LadderRequest& request, const DeviceReport& report) {
+  return launch_ladder(request, plan_of(request, report));
+}
+
+LaunchedLadder Session::launch_ladder(const LadderRequest& request, LadderPlan plan) {
   owner_.check();
   assert(request.seeds.empty() || std::ssize(request.seeds) == request.repeats);
-  LaunchedLadder launched{.plan = plan_of(request, report)};
+  LaunchedLadder launched{.plan = std::move(plan)};
   const Recipe& base = launched.plan.rungs.front().recipe;
   const std::string name = launched.name = request.name.empty() ? default_name(base) : request.name;
 

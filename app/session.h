@@ -84,6 +84,8 @@ class Session {
 
   // Both check recipe and data (RecipeError, DataError), then write the rows and queue the runs.
   LaunchedLadder launch_ladder(const LadderRequest& request, const DeviceReport& report);
+  // By this plan (plan_of), such as one that the user has seen; nothing is prepared again.
+  LaunchedLadder launch_ladder(const LadderRequest& request, LadderPlan plan);
   RunId launch_run(const RunSpec& request, const DeviceReport& report);
 
   // Launches each of these runs `times` more by its own recipe, as repeats of its rung if it belongs to a ladder. Their

@@ -242,20 +242,20 @@ int share_database(const fs::path& out, bool with_output, const CommonOptions& c
 
 Json load_json(const MachineLoad& load) {
   Json busiest = Json::array();
-  for (const BusyProcess& each : load.busiest())
+  for (const BusyProcess& each : load.busiest)
     busiest.push_back({{"pid", each.pid}, {"name", each.name}, {"cores", each.cores}});
-  return {{"cores", count_or_null(load.others().cores)},
-          {"other_cores", number(load.others().other_cores)},
+  return {{"cores", count_or_null(load.others.cores)},
+          {"other_cores", number(load.others.other_cores)},
           {"busiest", busiest}};
 }
 
 std::string load_text(const MachineLoad& load) {
-  const bool is_busy = load.would_disturb(load.others().cores);
+  const bool is_busy = load.would_disturb(load.others.cores);
   return load.text() + (is_busy ? ": a run on all cores would be disturbed; --when-quiet waits\n" : "\n");
 }
 
 int doctor(bool probe, const CommonOptions& common) {
-  MachineLoad load;
+  LoadWatch watch;
   DeviceReport report = describe_cpu();
   std::string problem;
   try {
@@ -264,7 +264,7 @@ int doctor(bool probe, const CommonOptions& common) {
     problem = error.what();
   }
   Json json = doctor_json(report, common.database);
-  load.wait_and_look();
+  const MachineLoad& load = watch.wait_and_read();
   json["load"] = load_json(load);
   std::string text = doctor_text(report, common.database) + "\n" + load_text(load);
   if (probe && problem.empty()) {

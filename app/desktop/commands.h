@@ -28,8 +28,9 @@ namespace stepladder {
 
 struct LaunchLadder {
   LadderRequest request;
-  std::string on = {};                 // a machine's alias; empty: here
-  std::vector<SweptValue> swept = {};  // of a sweep on a machine
+  std::string on = {};                  // a machine's alias; empty: here
+  std::vector<SweptValue> swept = {};   // of a sweep on a machine
+  std::optional<LadderPlan> plan = {};  // the one that was shown; without, one is made
 };
 struct AddMachine {  // or change what it is asked for
   Machine machine;
@@ -52,6 +53,7 @@ struct SaveLadderPreset {  // as one of the user's own, replacing one of that na
 };
 struct OpenLadderPreset {  // into the Launch view
   std::string name;
+  bool is_shipped = false;  // one of ladder_presets(); else one of the user's own
 };
 struct StopRun {
   RunId run = 0;

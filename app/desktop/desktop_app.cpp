@@ -68,6 +68,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
       curves_(store, wake_),
       import_job_(wake_),
       exports_(wake_),
+      load_reader_(wake_),
       trace_import_(wake_) {
   workspace_.database = store.file().string();
   workspace_.hardware = HardwareTable::load(assets_folder());
@@ -258,6 +259,7 @@ void DesktopApp::ingest() {
   }
   show_confirmation();
   follow_others();
+  if (is_open("launch") && !workspace_.running()) load_reader_.update(workspace_.machine_load);
   if (const RunEntry* running = workspace_.running(); running && workspace_.is_ours(running->run.id)) {
     workspace_.order_queue(session_->queue());
     workspace_.pause(session_->paused(running->run.id));

@@ -18,6 +18,7 @@
 #include "app/desktop/export_queue.h"
 #include "app/desktop/import_job.h"
 #include "app/desktop/machines/ssh_popup.h"
+#include "app/desktop/models/machine_load_reader.h"
 #include "app/desktop/palette_popup.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/profile/profile_view.h"
@@ -218,6 +219,7 @@ class DesktopApp {
   ProjectMetricsReader metrics_reader_;
   RecordReader records_;
   ProfileReader profiles_;
+  MachineLoadReader load_reader_;
   TraceImportJob trace_import_;
   std::string metrics_problem_;  // ProjectMetrics::problem, as shown
   std::future<std::optional<bool>> asked_portal_;

@@ -33,7 +33,8 @@ void DesktopApp::execute(const LaunchLadder& launch) {
                                                               assets_folder() / "tinyshakespeare.txt")));
     return show("machines");
   }
-  const LaunchedLadder launched = session_->launch_ladder(launch.request, device());
+  const LaunchedLadder launched =
+      session_->launch_ladder(launch.request, launch.plan ? *launch.plan : plan_of(launch.request, device()));
   workspace_.add_ladder(store_, launched.ladder, launched.runs);
   show("live");
 }
@@ -61,7 +62,8 @@ void DesktopApp::execute(const SaveLadderPreset& save) {
 }
 
 void DesktopApp::execute(const OpenLadderPreset& open) {
-  workspace_.proposal = read_ladder_file(saved_ladder(open.name));
+  workspace_.proposal = open.is_shipped ? draft_of(preset_ladder(ladder_preset(open.name), device()))
+                                        : read_ladder_file(saved_ladder(open.name));
   ++workspace_.proposals;
 }
 

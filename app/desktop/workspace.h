@@ -22,6 +22,7 @@
 #include "app/excerpt.h"
 #include "app/import/import.h"
 #include "app/launch/step_estimate.h"
+#include "app/machine_load.h"
 #include "app/machines/machine_status.h"
 #include "app/machines/ssh_questions.h"
 #include "engine/device.h"
@@ -255,6 +256,7 @@ class Workspace {
   int explanations = 0;                             // asked for so far
   Verification verification;
   LaunchPlan launch_plan;
+  MachineLoad machine_load;                     // read while Launch is open and nothing trains
   std::vector<ResumableRun> resumable;          // newest first; as of the last LoadResumable
   std::optional<LadderDraft> proposal;          // for the Launch view to take over
   int proposals = 0;                            // made so far

@@ -97,6 +97,19 @@ TEST(Session, ALadderIsKeptWhole) {
   }
 }
 
+TEST(Session, APlanIsLaunchedAsItWasShown) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  LadderRequest asked = request(20);
+  const LadderPlan plan = plan_of(asked, machine());
+  asked.base.data = (folder / "nothing.txt").string();  // would be refused if it were prepared again
+  const LaunchedLadder launched = session.launch_ladder(asked, plan);
+  wait_for_end(session, launched.runs.size());
+  const auto runs = session.store().runs_of(launched.ladder);
+  ASSERT_EQ(runs.size(), plan.rungs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) EXPECT_EQ(runs[i].recipe, to_json(plan.rungs[i].recipe));
+}
+
 TEST(Session, RunsAreRepeatedByTheirOwnRecipes) {
   const Folder folder;
   Session session(folder / "runs.db", {}, &fake);

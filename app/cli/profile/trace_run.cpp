@@ -89,8 +89,7 @@ int trace_run(TraceRunOptions options, const CommonOptions& common) {
   std::cerr << "stepladder: tracing " << options.asked.steps << " steps of " << subject.name << " on "
             << report.hardware(device) << ", after " << options.asked.skipped << " others; no run is recorded\n";
   {
-    MachineLoad load;
-    load.wait_and_look();
+    const MachineLoad load = LoadWatch().wait_and_read();
     const Recipe& recipe = subject.recipe;
     const int threads = recipe.threads > 0 ? recipe.threads : report.cpu_cores;
     if (load.would_disturb(needed_cores(device, threads, recipe.nproc)))

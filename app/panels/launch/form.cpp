@@ -11,21 +11,18 @@
 namespace stepladder {
 namespace {
 
-std::filesystem::path shakespeare() {
-  return assets_folder() / "tinyshakespeare.txt";
-}
-
-const ModelPreset& model_of(const LaunchForm& form) {
+const ModelPreset& model_of(const LaunchInput& form) {
   return model_presets()[static_cast<std::size_t>(form.model)];
 }
 
 // The recipe of the form, with the first value of each list. Values that it cannot have keep their default and are
 // noted in `problems`.
-Recipe recipe_of(const LaunchForm& form, std::map<std::string, std::string>& problems, std::vector<SweptValue>& swept) {
+Recipe recipe_of(const LaunchInput& form, std::map<std::string, std::string>& problems,
+                 std::vector<SweptValue>& swept) {
   Recipe recipe;
   apply_preset(recipe, model_of(form).name);
-  if (form.data == LaunchData::shakespeare) recipe.data = shakespeare().string();
-  if (form.data == LaunchData::file) recipe.data = form.file.path();
+  if (form.data == LaunchData::shakespeare) recipe.data = form.shakespeare;
+  if (form.data == LaunchData::file) recipe.data = form.file;
   for (const RecipeField& field : recipe_fields()) {
     const std::string name = field.name;
     const auto typed = form.values.find(name);
@@ -57,11 +54,11 @@ std::string device_problem(const Recipe& recipe, const Workspace& workspace) {
   return "";
 }
 
-std::string problem_of(const LaunchForm& form, const CheckedForm& checked, const Workspace& workspace) {
+std::string problem_of(const LaunchInput& form, const CheckedForm& checked, const Workspace& workspace) {
   const bool is_here = form.where.empty();
   if (is_here && !workspace.device_problem.empty()) return workspace.device_problem;
   if (is_here && !workspace.device) return "Detecting hardware...";
-  if (form.data == LaunchData::file && form.file.path().empty()) return "Enter the path of a data file.";
+  if (form.data == LaunchData::file && form.file.empty()) return "Enter the path of a data file.";
   for (const RecipeField& field : recipe_fields()) {
     if (const auto found = checked.field_problems.find(field.name); found != checked.field_problems.end())
       return std::string(field.label) + ": " + found->second;
@@ -89,6 +86,41 @@ void take_lists(CheckedForm& checked) {
   std::fill(checked.row_problems.begin(), checked.row_problems.end(), "");
 }
 
+// All of it that the form alone decides.
+CheckedForm checked_input(const LaunchInput& form) {
+  CheckedForm checked;
+  LadderRequest& request = checked.request;
+  request.name = form.name;
+  request.notes = form.notes;
+  request.base = recipe_of(form, checked.field_problems, checked.swept);
+  request.climb = form.climb;
+  request.repeats = form.repeats;
+  request.interleave = form.interleave;
+  if (form.when_quiet) request.quiet_patience = until_quiet;
+  request.rungs.push_back(
+      {.stages = {all_stages().front().id}, .seed_tokens_per_s = form.baseline_seed_tokens_per_s.value_or(missing)});
+  for (const RungRow& row : form.rows) {
+    int place = -1;
+    std::string problem;
+    try {
+      PlannedRung rung = parse_rung(row.text, "rung");
+      rung.seed_tokens_per_s = row.seed_tokens_per_s.value_or(missing);
+      if (row.on) {
+        place = static_cast<int>(request.rungs.size());
+        request.rungs.push_back(std::move(rung));
+      }
+    } catch (const RecipeError& error) {
+      problem = error.why.worded(label_of);
+      checked.can_be_saved = false;
+    }
+    checked.asked.push_back(place);
+    checked.row_problems.push_back(std::move(problem));
+  }
+  take_lists(checked);
+  checked.text = text_of(request);
+  return checked;
+}
+
 // A sweep is launched whole or not at all.
 std::string refused_combination(const CheckedForm& checked) {
   if (!checked.is_sweep || !checked.plan || checked.plan->plan.skipped.empty()) return "";
@@ -99,6 +131,7 @@ std::string refused_combination(const CheckedForm& checked) {
 }  // namespace
 
 LaunchForm::LaunchForm() {
+  shakespeare = (assets_folder() / "tinyshakespeare.txt").string();
   for (const Stage& stage : all_stages()) {
     if (&stage != &all_stages().front()) insert_row(rows.size(), stage.id, stage.kind == StageKind::systems_only);
   }
@@ -134,10 +167,9 @@ void LaunchForm::take(const LadderDraft& draft) {
     if (value_name != "model" && value_name != "data" && value != usual_values[i].second) values[value_name] = value;
   }
   const std::string& path = request.base.data;
-  file.show(path);
-  data = path.empty()                     ? LaunchData::synthetic
-         : path == shakespeare().string() ? LaunchData::shakespeare
-                                          : LaunchData::file;
+  file = path;
+  file_field.show(path);
+  data = path.empty() ? LaunchData::synthetic : path == shakespeare ? LaunchData::shakespeare : LaunchData::file;
   name = request.name;
   notes = request.notes;
   repeats = request.repeats;
@@ -146,56 +178,35 @@ void LaunchForm::take(const LadderDraft& draft) {
   climb = request.climb;
   for (const SweptValue& swept : draft.over) values[swept.name] = list_text(swept.values);
   rows.clear();
-  baseline_seed_tokens_per_s = missing;
+  const auto known = [](double value) { return is_missing(value) ? std::optional<double>() : value; };
+  baseline_seed_tokens_per_s = {};
   for (const DraftRung& rung : draft.rungs) {
     const PlannedRung first = rows.empty() && &rung == &draft.rungs.front() ? parse_rung(rung.text) : PlannedRung{};
     if (first.name.empty() && first.stages == std::vector<std::string>{all_stages().front().id}) {
       for (const auto& [value_name, value] : first.values) values[value_name] = value;
-      baseline_seed_tokens_per_s = rung.seed_tokens_per_s;
+      baseline_seed_tokens_per_s = known(rung.seed_tokens_per_s);
       continue;
     }
-    insert_row(rows.size(), rung.text, rung.on).seed_tokens_per_s = rung.seed_tokens_per_s;
+    insert_row(rows.size(), rung.text, rung.on).seed_tokens_per_s = known(rung.seed_tokens_per_s);
   }
 }
 
-CheckedForm check(const LaunchForm& form, const Workspace& workspace) {
-  CheckedForm checked;
-  LadderRequest& request = checked.request;
-  request.name = form.name;
-  request.notes = form.notes;
-  request.base = recipe_of(form, checked.field_problems, checked.swept);
-  request.climb = form.climb;
-  request.repeats = form.repeats;
-  request.interleave = form.interleave;
-  if (form.when_quiet) request.quiet_patience = until_quiet;
-  request.rungs.push_back({.stages = {all_stages().front().id}, .seed_tokens_per_s = form.baseline_seed_tokens_per_s});
-  for (const RungRow& row : form.rows) {
-    int place = -1;
-    std::string problem;
-    try {
-      PlannedRung rung = parse_rung(row.text, "rung");
-      rung.seed_tokens_per_s = row.seed_tokens_per_s;
-      if (row.on) {
-        place = static_cast<int>(request.rungs.size());
-        request.rungs.push_back(std::move(rung));
-      }
-    } catch (const RecipeError& error) {
-      problem = error.why.worded(label_of);
-      checked.can_be_saved = false;
-    }
-    checked.asked.push_back(place);
-    checked.row_problems.push_back(std::move(problem));
+const CheckedForm& FormCheck::check(const LaunchForm& form, const Workspace& workspace) {
+  if (!input_ || *input_ != form) {
+    input_ = form;
+    checked_ = checked_input(form);
   }
-  take_lists(checked);
-  checked.problem = problem_of(form, checked, workspace);
-  if (!form.where.empty()) return checked;  // another machine has its own files and devices
-  const bool has_data = form.data != LaunchData::file || !form.file.path().empty();
-  checked.can_be_planned =
-      workspace.device && has_data && checked.field_problems.empty() && checked.sweep_problem.empty();
-  if (workspace.launch_plan.asked == text_of(request)) checked.plan = &workspace.launch_plan;
-  if (checked.problem.empty() && checked.plan) checked.problem = checked.plan->problem;
-  if (checked.problem.empty()) checked.problem = refused_combination(checked);
-  return checked;
+  checked_.problem = problem_of(form, checked_, workspace);
+  checked_.can_be_planned = false;
+  checked_.plan = nullptr;
+  if (!form.where.empty()) return checked_;  // another machine has its own files and devices
+  const bool has_data = form.data != LaunchData::file || !form.file.empty();
+  checked_.can_be_planned =
+      workspace.device && has_data && checked_.field_problems.empty() && checked_.sweep_problem.empty();
+  if (workspace.launch_plan.asked == checked_.text) checked_.plan = &workspace.launch_plan;
+  if (checked_.problem.empty() && checked_.plan) checked_.problem = checked_.plan->problem;
+  if (checked_.problem.empty()) checked_.problem = refused_combination(checked_);
+  return checked_;
 }
 
 std::vector<std::string> listed_values(const RecipeField& field, const std::string& typed) {
@@ -222,10 +233,12 @@ LadderDraft draft_of(const LaunchForm& form, const CheckedForm& checked) {
   draft.request.seeds.clear();
   draft.request.climb = form.climb;
   draft.request.repeats = form.repeats;
-  draft.rungs.push_back(
-      {.text = all_stages().front().id, .on = true, .seed_tokens_per_s = form.baseline_seed_tokens_per_s});
+  draft.rungs.push_back({.text = all_stages().front().id,
+                         .on = true,
+                         .seed_tokens_per_s = form.baseline_seed_tokens_per_s.value_or(missing)});
   for (const RungRow& row : form.rows)
-    draft.rungs.push_back({.text = row.text, .on = row.on, .seed_tokens_per_s = row.seed_tokens_per_s});
+    draft.rungs.push_back(
+        {.text = row.text, .on = row.on, .seed_tokens_per_s = row.seed_tokens_per_s.value_or(missing)});
   return draft;
 }
 

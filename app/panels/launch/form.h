@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,16 @@ struct RungRow {
   int id = 0;  // stays while the row moves
   std::string text;
   bool on = true;
-  double seed_tokens_per_s = missing;
+  std::optional<double> seed_tokens_per_s;
+  bool operator==(const RungRow&) const = default;
 };
 
-struct LaunchForm {
+// What the user has entered.
+struct LaunchInput {
   int model = 0;  // of model_presets()
   LaunchData data = LaunchData::shakespeare;
-  PathField file{{.title = "Choose the data to train on"}};
-  std::map<std::string, PathField> paths;  // of the fields that are paths; their text is in `values`
+  std::string file;         // the data's path
+  std::string shakespeare;  // that file's path
   std::string name;
   std::string where;  // a machine's alias; empty: here
   std::string notes;
@@ -36,7 +39,13 @@ struct LaunchForm {
   bool when_quiet = false;
   Climb climb = Climb::together;
   std::vector<RungRow> rows;  // without the baseline, which is the recipe itself
-  double baseline_seed_tokens_per_s = missing;
+  std::optional<double> baseline_seed_tokens_per_s;
+  bool operator==(const LaunchInput&) const = default;
+};
+
+struct LaunchForm : LaunchInput {
+  PathField file_field{{.title = "Choose the data to train on"}};
+  std::map<std::string, PathField> paths;  // of the fields that are paths; their text is in `values`
 
   LaunchForm();                         // all stages, those that preserve the loss on
   void take_model(int chosen);          // with its own shape, batch, sequence and learning rate
@@ -47,7 +56,7 @@ struct LaunchForm {
   int next_id_ = 0;
 };
 
-// What a form becomes, and what is wrong with it. Derived anew in every frame.
+// What a form becomes, and what is wrong with it.
 struct CheckedForm {
   LadderRequest request;                              // the baseline, then the rows that are on and right; or a sweep
   std::vector<SweptValue> swept;                      // the fields with a list of values
@@ -56,14 +65,25 @@ struct CheckedForm {
   std::vector<int> asked;                             // each row's place among the request's rungs; -1: not there
   std::vector<std::string> row_problems;              // of each row; empty: none
   std::map<std::string, std::string> field_problems;  // by the field's name
-  std::string problem;                                // why it cannot be launched; empty if it can
-  bool can_be_planned = false;                        // its files are named and its recipe is right
-  const LaunchPlan* plan = nullptr;                   // of this request; null until it has been made
   bool can_be_saved = true;
+  std::string text;  // text_of the request
+
+  // By the workspace, in every frame.
+  std::string problem;               // why it cannot be launched; empty if it can
+  bool can_be_planned = false;       // its files are named and its recipe is right
+  const LaunchPlan* plan = nullptr;  // of this request; null until it has been made
 };
 
-// Launching also checks whether the files exist.
-CheckedForm check(const LaunchForm& form, const Workspace& workspace);
+// Checks a form, without its files: the plan reads them. The recipe is built and validated only after a change.
+class FormCheck {
+ public:
+  // Valid until the next call.
+  const CheckedForm& check(const LaunchForm& form, const Workspace& workspace);
+
+ private:
+  std::optional<LaunchInput> input_;  // that was checked
+  CheckedForm checked_;
+};
 
 // The field's values as a list; one value, or none, if it has no list.
 std::vector<std::string> listed_values(const RecipeField& field, const std::string& typed);

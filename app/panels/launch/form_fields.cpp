@@ -32,7 +32,7 @@ void draw_problem(const CheckedForm& checked, const std::string& name) {
 
 // Whether everything is bytes; a .bin has GPT-2's tokens.
 bool needs_gpt2_tokens(const LaunchForm& form) {
-  return form.data == LaunchData::file && std::filesystem::path(form.file.path()).extension() == ".bin";
+  return form.data == LaunchData::file && std::filesystem::path(form.file).extension() == ".bin";
 }
 
 void draw_model(LaunchForm& form, const CheckedForm& checked) {
@@ -73,8 +73,9 @@ void draw_data(LaunchForm& form, Commands& commands) {
   mark("launch.data");
   if (form.data == LaunchData::file) {
     label("");
-    form.file.draw("##file", ".txt, nanoGPT .bin or llm.c .bin", ImGui::GetContentRegionAvail().x, "launch.file",
-                   commands);
+    form.file_field.draw("##file", ".txt, nanoGPT .bin or llm.c .bin", ImGui::GetContentRegionAvail().x, "launch.file",
+                         commands);
+    form.file = form.file_field.path();
   }
   ImGui::SetCursorPosX(px(label_width));
   text_quiet_wrapped(form.data == LaunchData::synthetic ? "source of known entropy, so the loss has a floor"
@@ -82,17 +83,25 @@ void draw_data(LaunchForm& form, Commands& commands) {
                                                         : "bytes as tokens; last 10 % held out for validation");
 }
 
-// A value that the recipe has if the field is left empty.
-std::string default_of(const RecipeField& field, const Recipe& usual) {
-  const std::string_view name = field.name;
-  if (name == "vocab" && usual.vocab == 0) return "as the data needs";
-  if (name == "warmup") return "detected";
-  if (name == "threads") return "one per core";
-  if (name == "sample_prompt") return "a line end";
-  for (const auto& [value_name, value] : describe(usual)) {
-    if (value_name == name) return value.empty() ? "none" : value;
-  }
-  return "";
+// The recipe's values where fields are left empty, by name.
+using Usual = std::map<std::string, std::string>;
+
+Usual usual_values(const LaunchForm& form) {
+  Recipe recipe;
+  apply_preset(recipe, model_presets()[static_cast<std::size_t>(form.model)].name);
+  const auto described = describe(recipe);
+  Usual usual(described.begin(), described.end());
+  if (recipe.vocab == 0) usual["vocab"] = "as the data needs";
+  usual["warmup"] = "detected";
+  usual["threads"] = "one per core";
+  usual["sample_prompt"] = "a line end";
+  return usual;
+}
+
+std::string default_of(const RecipeField& field, const Usual& usual) {
+  const auto found = usual.find(field.name);
+  if (found == usual.end()) return "";
+  return found->second.empty() ? "none" : found->second;
 }
 
 // Adds a choice to the field's list or removes it; the list keeps the order of the choices.
@@ -129,7 +138,7 @@ void draw_path(LaunchForm& form, const RecipeField& field, const char* hint, std
   value = path.path();
 }
 
-void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField& field, const Recipe& usual,
+void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField& field, const Usual& usual,
                 Commands& commands) {
   std::string& value = form.values[field.name];
   const std::string hint = default_of(field, usual);
@@ -153,7 +162,7 @@ void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField&
 }
 
 // The fields of a group, folded unless one of them is wrong.
-void draw_group(LaunchForm& form, const CheckedForm& checked, FieldGroup group, const Recipe& usual,
+void draw_group(LaunchForm& form, const CheckedForm& checked, FieldGroup group, const Usual& usual,
                 Commands& commands) {
   std::size_t changed = 0;
   bool is_wrong = false;
@@ -217,8 +226,7 @@ bool text_input(const char* id, const char* hint, std::string& text) {
 }
 
 void draw_launch_form(LaunchForm& form, const CheckedForm& checked, Commands& commands) {
-  Recipe usual;
-  apply_preset(usual, model_presets()[static_cast<std::size_t>(form.model)].name);
+  const Usual usual = usual_values(form);
   text_strong(title_of(FieldGroup::everyday));
   ImGui::Dummy(ImVec2(0, px(2)));
   draw_model(form, checked);

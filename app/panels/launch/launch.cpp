@@ -12,7 +12,6 @@
 #include "app/desktop/widgets.h"
 #include "app/format.h"
 #include "app/launch/noise_runs.h"
-#include "app/machine_load.h"
 #include "app/panels/launch/form.h"
 #include "app/panels/launch/queue.h"
 #include "app/panels/launch/resume.h"
@@ -24,18 +23,17 @@ namespace {
 
 struct State {
   LaunchForm form;
+  FormCheck check;
   RungEditor editor;
   ResumeChoice resume;
-  MachineLoad load;
   int proposals_taken = 0;
 };
 
 // What a run of this form would be disturbed by if it started now; empty: nothing. While one trains, the others that it
 // competes with are in its own samples.
-std::string disturbance_of(const CheckedForm& checked, MachineLoad& load, bool is_elsewhere,
-                           const Workspace& workspace) {
+std::string disturbance_of(const CheckedForm& checked, bool is_elsewhere, const Workspace& workspace) {
   if (workspace.running() || !workspace.device || is_elsewhere) return "";
-  load.look();
+  const MachineLoad& load = workspace.machine_load;
   const std::string device = workspace.device->resolve(checked.request.base.device);
   if (!load.would_disturb(needed_cores(device, workspace.device->cpu_cores, 1))) return "";
   return load.text() + (checked.request.quiet_patience ? "; each run waits until they leave it the cores that it needs"
@@ -123,8 +121,10 @@ void draw_noise(const std::string& noise, const Workspace& workspace, Commands& 
 void draw_start(const CheckedForm& checked, std::string& where, const std::string& disturbance,
                 const Workspace& workspace, Commands& commands) {
   if (primary_button(checked.is_sweep ? "Launch sweep" : "Launch ladder", checked.problem.empty()))
-    commands.push_back(
-        LaunchLadder{checked.request, where, checked.is_sweep ? checked.swept : std::vector<SweptValue>{}});
+    commands.push_back(LaunchLadder{.request = checked.request,
+                                    .on = where,
+                                    .swept = checked.is_sweep ? checked.swept : std::vector<SweptValue>{},
+                                    .plan = checked.plan ? std::optional(checked.plan->plan) : std::nullopt});
   mark("launch.start");
   ImGui::SameLine(0, px(16));
   draw_where(where, workspace);
@@ -151,7 +151,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     state.proposals_taken = workspace.proposals;
     state.form.take(*workspace.proposal);
   }
-  const CheckedForm checked = check(state.form, workspace);
+  const CheckedForm& checked = state.check.check(state.form, workspace);
   if (checked.can_be_planned && !checked.plan) commands.push_back(PlanLadder{checked.request});
   const ImVec2 corner = ImGui::GetCursorPos();
   text_title("Launch a ladder");
@@ -173,7 +173,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   end_card();
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
-  const std::string disturbance = disturbance_of(checked, state.load, !state.form.where.empty(), workspace);
+  const std::string disturbance = disturbance_of(checked, !state.form.where.empty(), workspace);
   const float start = disturbance.empty() ? px(118) : px(154);
   begin_card("##rungs", ImVec2(0, room.y - queue - start - 2 * gap), true);
   draw_rungs(state.editor, state.form, checked, workspace, commands);

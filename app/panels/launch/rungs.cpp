@@ -9,7 +9,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
-#include "app/preset_ladder.h"
+#include "engine/ladder_presets.h"
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -93,8 +93,7 @@ void draw_explanation(const RungRow& row, std::size_t place, const CheckedForm& 
   const Stage* stage = plain_stage(row.text);
   const Rung* rung = planned_rung(checked, asked);
   std::string words = stage ? stage->why : rung ? rung->changed : "";
-  if (!is_missing(row.seed_tokens_per_s))
-    words = "reference: " + tokens_per_s_text(row.seed_tokens_per_s) + " tokens/s";
+  if (row.seed_tokens_per_s) words = "reference: " + tokens_per_s_text(*row.seed_tokens_per_s) + " tokens/s";
   if (!words.empty()) one_line(in_print(words));
 }
 
@@ -184,9 +183,9 @@ void draw_baseline(const LaunchForm& form) {
   text_strong("Baseline");
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
-  text_quiet(is_missing(form.baseline_seed_tokens_per_s)
+  text_quiet(!form.baseline_seed_tokens_per_s
                  ? "the recipe, without the stages of the rungs"
-                 : "reference: " + tokens_per_s_text(form.baseline_seed_tokens_per_s) + " tokens/s");
+                 : "reference: " + tokens_per_s_text(*form.baseline_seed_tokens_per_s) + " tokens/s");
   ImGui::Dummy(ImVec2(0, px(3)));
 }
 
@@ -269,7 +268,7 @@ void draw_presets(RungEditor& editor, LaunchForm& form, const CheckedForm& check
   if (!ImGui::BeginPopup("##presets")) return;
   text_quiet("Measured elsewhere");
   for (const LadderPreset& preset : ladder_presets()) {
-    if (ImGui::Selectable(preset.name.c_str())) form.take(draft_of(preset_ladder(preset, *workspace.device)));
+    if (ImGui::Selectable(preset.name.c_str())) commands.push_back(OpenLadderPreset{preset.name, true});
     mark("launch.preset." + preset.name);
     ImGui::SetItemTooltip("%s", preset.note.c_str());
   }
