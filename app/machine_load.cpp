@@ -31,8 +31,8 @@ const MachineLoad& LoadWatch::read() {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_ < shortest_interval) return load_;
   last_ = now;
-  load_ = {.others = watch_.look(), .busiest = {}};
-  if (load_.is_known() && load_.others.other_cores > worth_naming) load_.busiest = processes_.look();
+  load_ = {.others = watch_.sample(), .busiest = {}};
+  if (load_.is_known() && load_.others.other_cores > worth_naming) load_.busiest = processes_.sample();
   return load_;
 }
 

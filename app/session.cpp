@@ -64,7 +64,7 @@ Session::Session(const std::filesystem::path& database, std::function<void()> wa
       engine_([this](const RunEvent& event) { take_event(event); }, library),
       recorder_(
           database, [this](const std::string&) { wake_(); },
-          [this](RunId run, const RunChange& change) { apply(run, change); }, [this] { return queue_to_tell(); }) {
+          [this](RunId run, const RunChange& change) { apply(run, change); }, [this] { return queue_to_publish(); }) {
   store_.close_dead_runs();
   remove_leftovers(store_);
   if (!folders_.journals.empty()) journals_.emplace(folders_.journals);
@@ -282,31 +282,31 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
 }
 
 // The run once more by its own recipe, with the next number of its rung.
-Session::Again Session::repeated(RunId id, std::map<std::pair<LadderId, int>, int>& next_repeat) {
+Session::PreparedRun Session::prepare_repeat(RunId id, std::map<std::pair<LadderId, int>, int>& next_repeat) {
   owner_.check();
   const Run before = store_.existing_run(id);
   if (before.source != "launched")
     throw RecipeError("run " + std::to_string(id), "was not launched here, so its whole recipe isn't known");
   refuse_others({before}, "run " + std::to_string(id));
-  Again again{.run = {}, .recipe = prepare(recipe_from_json(before.recipe)).recipe};
-  again.run.name = before.name;
-  again.run.stage = before.stage;
-  again.run.title = before.title;
-  again.run.changed = before.changed;
-  if (!before.ladder) return again;
+  PreparedRun prepared{.run = {}, .recipe = prepare(recipe_from_json(before.recipe)).recipe};
+  prepared.run.name = before.name;
+  prepared.run.stage = before.stage;
+  prepared.run.title = before.title;
+  prepared.run.changed = before.changed;
+  if (!before.ladder) return prepared;
   int& repeat = next_repeat[{*before.ladder, before.rung}];
   for (const Run& other : store_.runs_of(*before.ladder)) {
     if (other.rung == before.rung) repeat = std::max(repeat, other.repeat + 1);
   }
-  again.run.ladder = before.ladder;
-  again.run.rung = before.rung;
-  again.run.loss_against = before.loss_against;
-  again.run.repeat = repeat++;
+  prepared.run.ladder = before.ladder;
+  prepared.run.rung = before.rung;
+  prepared.run.loss_against = before.loss_against;
+  prepared.run.repeat = repeat++;
   // "name #2" becomes "name #4", not "name #2 #4".
   const std::string number = " #" + std::to_string(before.repeat + 1);
-  if (again.run.name.ends_with(number)) again.run.name.resize(again.run.name.size() - number.size());
-  again.run.name += " #" + std::to_string(again.run.repeat + 1);
-  return again;
+  if (prepared.run.name.ends_with(number)) prepared.run.name.resize(prepared.run.name.size() - number.size());
+  prepared.run.name += " #" + std::to_string(prepared.run.repeat + 1);
+  return prepared;
 }
 
 void Session::adopt(const std::vector<RunId>& runs) {
@@ -338,14 +338,14 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, Qu
   for (const RunId id : runs) order.insert(order.end(), static_cast<std::size_t>(times), id);
   std::mt19937_64 random(std::random_device{}());
   std::shuffle(order.begin(), order.end(), random);
-  std::vector<Again> planned;
+  std::vector<PreparedRun> planned;
   std::map<std::pair<LadderId, int>, int> next_repeat;
   for (const RunId id : order) {
-    planned.push_back(repeated(id, next_repeat));
+    planned.push_back(prepare_repeat(id, next_repeat));
     if (seed) planned.back().recipe.seed = *seed;
   }
   std::vector<RunId> launched;
-  for (const Again& again : planned) launched.push_back(create_run(again.run, again.recipe));
+  for (const PreparedRun& prepared : planned) launched.push_back(create_run(prepared.run, prepared.recipe));
   begin(launched);
   for (std::size_t i = 0; i < planned.size(); ++i) submit(launched[i], planned[i].recipe, quiet_patience);
   return launched;
@@ -361,7 +361,7 @@ std::vector<RunId> Session::continue_ladder(LadderId ladder, QuietPatience quiet
                                                    std::string(to_string(run.status)));
   }
   struct Left {
-    Again again;  // without an id: a new repeat
+    PreparedRun prepared;  // without an id: a new repeat
     ChosenCheckpoint from;
   };
   std::vector<Left> left;
@@ -369,33 +369,33 @@ std::vector<RunId> Session::continue_ladder(LadderId ladder, QuietPatience quiet
   for (const Run& run : runs_to_continue(runs)) {
     const Recipe recipe = recipe_from_json(run.recipe);
     if (store_.recorded_steps(run.id).records == 0) {
-      left.push_back({.again = {.run = run, .recipe = prepare(recipe).recipe}, .from = {}});
+      left.push_back({.prepared = {.run = run, .recipe = prepare(recipe).recipe}, .from = {}});
       continue;
     }
     try {
       const ChosenCheckpoint from = checkpoint_to_resume(run);
       prepare(recipe, Start::checkpoint);
-      left.push_back({.again = {.run = run, .recipe = recipe}, .from = from});
+      left.push_back({.prepared = {.run = run, .recipe = recipe}, .from = from});
     } catch (const DataError&) {
-      left.push_back({.again = repeated(run.id, next_repeat), .from = {}});
+      left.push_back({.prepared = prepare_repeat(run.id, next_repeat), .from = {}});
     }
   }
   std::vector<RunId> launched;
   store_.in_one_transaction([&] {
     owner_.check();
-    for (const auto& [again, from] : left) {
-      if (again.run.id == 0) {
-        launched.push_back(create_run(again.run, again.recipe));
+    for (const auto& [prepared, from] : left) {
+      if (prepared.run.id == 0) {
+        launched.push_back(create_run(prepared.run, prepared.recipe));
       } else {
-        queue_again(again.run.id, again.recipe);
-        launched.push_back(again.run.id);
+        queue_again(prepared.run.id, prepared.recipe);
+        launched.push_back(prepared.run.id);
       }
     }
   });
   begin(launched);
   for (std::size_t i = 0; i < left.size(); ++i) {
     note(launched[i], left[i].from.passed_over);
-    submit(launched[i], left[i].again.recipe, quiet_patience, left[i].from.checkpoint.folder);
+    submit(launched[i], left[i].prepared.recipe, quiet_patience, left[i].from.checkpoint.folder);
   }
   return launched;
 }
@@ -454,7 +454,7 @@ void Session::confirm(const SpeedupQuestion& question) {
   std::erase_if(sides, [](const Run& run) { return run.source != "launched"; });  // which it refuses itself
   refuse_others(sides, "run " + std::to_string(question.run));
   stop_confirming();
-  look_after_.reset();
+  judge_after_.reset();
   HardwareTable hardware = HardwareTable::load(assets_folder());
   hardware.spreads.learn_from(store_.runs_with_kept_summaries());
   confirmation_.emplace(store_, question, std::move(hardware),
@@ -481,26 +481,26 @@ const SpeedupConfirmation* Session::confirmation() const {
 
 std::vector<RunEvent> Session::drain() {
   std::vector<RunEvent> events = events_.drain();
-  carry_on_confirming(events);
+  advance_confirmation(events);
   return events;
 }
 
 std::vector<RunEvent> Session::wait_and_drain(std::chrono::milliseconds patience) {
   events_.wait(patience);
   std::vector<RunEvent> events = events_.drain();
-  carry_on_confirming(events);
+  advance_confirmation(events);
   return events;
 }
 
 // Runs that ended are judged from the database, so this waits, without blocking, until the writer has written them.
-void Session::carry_on_confirming(const std::vector<RunEvent>& events) {
+void Session::advance_confirmation(const std::vector<RunEvent>& events) {
   owner_.check();
   if (!confirmation_ || !confirmation_->is_open()) return;
   const bool has_ended = std::any_of(events.begin(), events.end(),
                                      [](const RunEvent& event) { return std::holds_alternative<RunEnded>(event); });
-  if (has_ended) look_after_ = recorder_.posted();
-  if (!look_after_ || !recorder_.has_written(*look_after_)) return;
-  look_after_.reset();
+  if (has_ended) judge_after_ = recorder_.posted();
+  if (!judge_after_ || !recorder_.has_written(*judge_after_)) return;
+  judge_after_.reset();
   confirmation_->look();
 }
 
@@ -516,7 +516,7 @@ void Session::submit(RunId run, const Recipe& recipe, QuietPatience quiet_patien
                   .quiet_patience = quiet_patience});
 }
 
-std::vector<QueuedRun> Session::queue_to_tell() const {
+std::vector<QueuedRun> Session::queue_to_publish() const {
   std::vector<RunId> runs = engine_.queue();
   if (const auto running = engine_.running()) runs.insert(runs.begin(), *running);
   std::vector<QueuedRun> queue;

@@ -119,7 +119,7 @@ class Session {
   // Holds a run before its next step, or lets it continue. Queued runs wait with it.
   void pause(RunId run, bool paused) { engine_.pause(run, paused); }
   bool paused(RunId run) const { return engine_.paused(run); }
-  bool holding() const { return engine_.holding(); }  // whether nothing trains at this moment
+  bool is_idle_or_paused() const { return engine_.is_idle_or_paused(); }  // whether no step is being taken
   std::vector<RunId> queue() const { return engine_.queue(); }
   // Whether it trains nothing, nothing waits, and no question is open that will launch more runs.
   bool idle() const;
@@ -152,11 +152,11 @@ class Session {
   void leave_unstored();
 
  private:
-  struct Again {
+  struct PreparedRun {
     Run run;
     Recipe recipe;
   };
-  Again repeated(RunId id, std::map<std::pair<LadderId, int>, int>& next_repeat);
+  PreparedRun prepare_repeat(RunId id, std::map<std::pair<LadderId, int>, int>& next_repeat);
   CheckpointOwner owner_of_checkpoints(const Run& run);
   ChosenCheckpoint checkpoint_to_resume(const Run& run);
   RunId create_run(Run run, const Recipe& recipe);
@@ -164,19 +164,19 @@ class Session {
   void begin(const std::vector<RunId>& runs);
   void submit(RunId run, const Recipe& recipe, QuietPatience quiet_patience,
               const std::filesystem::path& start_from = {});
-  void apply(RunId run, const RunChange& change);  // the writer's thread
-  std::vector<QueuedRun> queue_to_tell() const;    // the writer's thread
+  void apply(RunId run, const RunChange& change);   // the writer's thread
+  std::vector<QueuedRun> queue_to_publish() const;  // the writer's thread
   void note(RunId run, const std::vector<std::string>& sentences);
   std::string store_steps();  // as CheckpointPlace::store_steps
 
-  void carry_on_confirming(const std::vector<RunEvent>& events);
+  void advance_confirmation(const std::vector<RunEvent>& events);
   void take_event(const RunEvent& event);  // on the engine's threads
 
   OwnerThread owner_;
   RunStore store_ GUARDED_BY(owner_);
   std::optional<SpeedupConfirmation> confirmation_ GUARDED_BY(owner_);
-  std::optional<EventRing::Position> look_after_ GUARDED_BY(owner_);  // judge once these events are in the database
-  EventRing events_;                                                  // for drain
+  std::optional<EventRing::Position> judge_after_ GUARDED_BY(owner_);  // judge once these events are in the database
+  EventRing events_;                                                   // for drain
   const std::function<void()> wake_;
   const RunFolders folders_;
   std::optional<RunJournals> journals_;

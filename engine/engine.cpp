@@ -217,9 +217,9 @@ bool Engine::paused(RunId run) const {
   return job != impl_->queue.end() && job->control->paused();
 }
 
-bool Engine::holding() const {
+bool Engine::is_idle_or_paused() const {
   const MutexLock lock(impl_->mutex);
-  return impl_->running ? impl_->running->control->holding() : impl_->queue.empty();
+  return impl_->running ? impl_->running->control->is_held() : impl_->queue.empty();
 }
 
 void Engine::move_to(RunId run, std::size_t place) {

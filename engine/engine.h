@@ -51,8 +51,8 @@ class Engine {
   void pause(RunId run, bool paused);
   bool paused(RunId run) const;
 
-  // Whether nothing is training right now: no run is running, or the running one is paused between two steps.
-  bool holding() const;
+  // Whether no step is being taken: no run is running, or the running one is paused between two steps.
+  bool is_idle_or_paused() const;
 
   // Whether nothing is queued or running.
   bool idle() const;

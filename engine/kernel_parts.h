@@ -19,7 +19,8 @@ struct KernelPart {
 // In the order of a step.
 const std::vector<KernelPart>& kernel_parts();
 
-// Of Recipe::without_kernel. Throws RecipeError for a part that doesn't exist, with the nearest one that does.
+// The parts that Recipe::without_kernel names. Throws RecipeError for a part that doesn't exist, with the nearest one
+// that does.
 std::set<std::string> kernels_left_out(const Recipe& recipe);
 
 // Throws RecipeError if kernels are left out of a step that has none of them.

@@ -111,7 +111,7 @@ std::optional<ProcessLine> read_process(const std::string& folder) {
   return process;
 }
 
-// Of the processes in "/proc/", or of this one's threads in "/proc/self/task/".
+// Visits the processes in "/proc/", or this one's threads in "/proc/self/task/".
 template <class See>
 void for_each_process(const std::string& in, See&& see) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(in.c_str()), ::closedir);
@@ -188,7 +188,7 @@ CpuReading OthersWatch::read() {
   return reading;
 }
 
-Contention OthersWatch::look() {
+Contention OthersWatch::sample() {
   const CpuReading now = read();
   const double seconds = now.steady_s - before_.steady_s;
   run_cores_ = seconds > 0 ? (now.run_s - before_.run_s) / seconds : missing;
@@ -220,7 +220,7 @@ BusyProcesses::Reading BusyProcesses::read() {
   return reading;
 }
 
-std::vector<BusyProcess> BusyProcesses::look(std::size_t most) {
+std::vector<BusyProcess> BusyProcesses::sample(std::size_t most) {
   Reading now = read();
   const double seconds = now.steady_s - before_.steady_s;
   std::vector<BusyProcess> busiest;

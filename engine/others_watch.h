@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// What has been used up to a moment: the busy time of the cores that this process may use, and of it the own share.
+// CPU time up to a moment: the busy time of the cores that this process may use, and of it the own share.
 struct CpuReading {
   std::int64_t busy_ticks = 0;
   double steady_s = 0;   // of the clock
@@ -24,8 +24,8 @@ struct CpuReading {
 // The busy time of these cores in the text of /proc/stat; waiting for a disk counts as idle. `usable` by number.
 std::int64_t busy_ticks_in(std::istream& proc_stat, const std::vector<bool>& usable);
 
-// What others used of `cores` between two readings, as a mean; unknown if they are too close, if the machine shows no
-// busy time at all (some sandboxes), or if `cores` is 0.
+// The mean number of `cores` that others used between two readings; unknown if they are too close, if the machine shows
+// no busy time at all (some sandboxes), or if `cores` is 0.
 Contention use_of_others(const CpuReading& before, const CpuReading& now, int cores, double ticks_a_second);
 
 // Makes the calling thread one of the run's, and with it all threads that it makes from now on, since a thread takes
@@ -34,10 +34,10 @@ void become_run_thread();
 // The opposite, for a thread that a run's thread has made. `name`: at most 15 bytes.
 void leave_run_threads(const char* name);
 
-// What others use of the cores that this process may use, as a mean since the previous look: the cores' busy time less
-// the run's. Time that a virtual machine's host gave to others counts as theirs, and so does the kernel's work on
-// interrupts, and this program's window and recorder. A look costs some tens of microseconds, and as much again for
-// each of the process's threads. One thread.
+// The mean number of cores that others have used since the previous sample, of those that this process may use: the
+// cores' busy time less the run's. Time that a virtual machine's host gave to others counts as theirs, and so does the
+// kernel's work on interrupts, and this program's window and recorder. A sample costs some tens of microseconds, and as
+// much again for each of the process's threads. Not thread-safe: one thread.
 //
 // Unknown where a control group limits the CPU time (a container's --cpus), since the machine may then be idle and the
 // group busy, or the other way round.
@@ -47,9 +47,9 @@ class OthersWatch {
   explicit OthersWatch(Run run, std::vector<pid_t> helpers = {});
 
   // Without the cores that the run needs, which the caller knows, and without the GPU.
-  Contention look();
+  Contention sample();
 
-  double run_cores() const { return run_cores_; }  // in the last look
+  double run_cores() const { return run_cores_; }  // in the last sample
 
  private:
   CpuReading read();
@@ -74,11 +74,11 @@ struct BusyProcess {
   double cores = 0;
 };
 
-// Which other programs are busy. A look reads the whole list of processes, which takes milliseconds.
+// Which other programs are busy. A sample reads the whole list of processes, which takes milliseconds.
 class BusyProcesses {
  public:
   BusyProcesses();
-  std::vector<BusyProcess> look(std::size_t most = 3);  // since the previous look, the busiest first
+  std::vector<BusyProcess> sample(std::size_t most = 3);  // since the previous one, the busiest first
 
  private:
   struct Reading {

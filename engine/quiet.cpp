@@ -11,15 +11,15 @@ namespace stepladder {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds between_looks{500};
+constexpr std::chrono::milliseconds between_samples{500};
 constexpr std::chrono::seconds say_again{30};
 
 // Returns early if the run has to stop.
-void sleep_between_looks(const std::stop_token& stopping) {
+void sleep_between_samples(const std::stop_token& stopping) {
   std::mutex mutex;
   std::condition_variable_any never;
   std::unique_lock lock(mutex);
-  never.wait_for(lock, stopping, between_looks, [] { return false; });
+  never.wait_for(lock, stopping, between_samples, [] { return false; });
 }
 
 std::string with_names(const Contention& contention, const std::vector<BusyProcess>& processes) {
@@ -29,10 +29,10 @@ std::string with_names(const Contention& contention, const std::vector<BusyProce
 
 }  // namespace
 
-bool Quiet::after(const Contention& look) {
-  last_.push_back(look);
-  if (last_.size() > looks) last_.pop_front();
-  return last_.size() == looks && !is_disturbed(average());
+bool Quiet::after(const Contention& sample) {
+  last_.push_back(sample);
+  if (last_.size() > samples) last_.pop_front();
+  return last_.size() == samples && !is_disturbed(average());
 }
 
 Contention Quiet::average() const {
@@ -40,9 +40,9 @@ Contention Quiet::average() const {
   if (last_.empty()) return mean;
   mean = last_.back();
   mean.other_cores = mean.program_cores = 0;
-  for (const Contention& look : last_) {
-    mean.other_cores += look.other_cores / static_cast<double>(last_.size());
-    mean.program_cores += look.program_cores / static_cast<double>(last_.size());
+  for (const Contention& sample : last_) {
+    mean.other_cores += sample.other_cores / static_cast<double>(last_.size());
+    mean.program_cores += sample.program_cores / static_cast<double>(last_.size());
   }
   return mean;
 }
@@ -57,15 +57,15 @@ bool wait_until_quiet(int needed_cores, std::chrono::seconds patience, RunContro
   bool has_said = false;
   while (true) {
     control.wait_while_paused();
-    sleep_between_looks(control.stop_token());
+    sleep_between_samples(control.stop_token());
     if (control.stop_token().stop_requested()) return false;
-    Contention look = others.look();
-    look.needed_cores = needed_cores;
-    if (!is_known(look)) {
+    Contention sample = others.sample();
+    sample.needed_cores = needed_cores;
+    if (!is_known(sample)) {
       say("nobody can tell here whether the machine is quiet, so the run starts");
       return true;
     }
-    if (quiet.after(look)) {
+    if (quiet.after(sample)) {
       if (has_said) say("the machine is quiet");
       return true;
     }
@@ -73,14 +73,14 @@ bool wait_until_quiet(int needed_cores, std::chrono::seconds patience, RunContro
     const Contention average = quiet.average();
     if (patience != until_quiet && now - begin > patience) {
       say("waited " + std::to_string(patience.count()) +
-          " s for a quiet machine and starts anyway: " + with_names(average, processes.look()));
+          " s for a quiet machine and starts anyway: " + with_names(average, processes.sample()));
       return true;
     }
-    const bool may_say = has_said ? now - said > say_again : now - begin > Quiet::looks * between_looks;
+    const bool may_say = has_said ? now - said > say_again : now - begin > Quiet::samples * between_samples;
     if (!may_say) continue;
     has_said = true;
     said = now;
-    say("waiting for a quiet machine: " + with_names(average, processes.look()));
+    say("waiting for a quiet machine: " + with_names(average, processes.sample()));
   }
 }
 

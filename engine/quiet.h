@@ -10,22 +10,22 @@
 
 namespace stepladder {
 
-// Whether others left a run what it needs, on average over the last looks.
+// Whether others left a run what it needs, on average over the last samples.
 class Quiet {
  public:
-  static constexpr std::size_t looks = 4;  // half a second each
+  static constexpr std::size_t samples = 4;  // half a second each
 
-  // Adds what others used since the previous look. Returns whether the machine is quiet; never before `looks` of them.
-  bool after(const Contention& look);
+  // Adds a sample. Returns whether the machine is quiet; never before `samples` of them.
+  bool after(const Contention& sample);
   Contention average() const;
 
  private:
   std::deque<Contention> last_;
 };
 
-// Returns true once the machine is quiet, `patience` is over, or nobody can tell (OthersWatch); false if the run has to
-// stop. Waits longer while the run is paused. `say` gets a sentence when it begins to wait, every half a minute and at
-// the end; none if the machine is quiet at once. The engine's thread.
+// Returns true once the machine is quiet, `patience` is over, or it can't be known (OthersWatch); false if the run has
+// to stop. Waits longer while the run is paused. `say` gets a sentence when it begins to wait, every half a minute and
+// at the end; none if the machine is quiet at once. The engine's thread.
 bool wait_until_quiet(int needed_cores, std::chrono::seconds patience, RunControl& control,
                       const std::function<void(const std::string&)>& say);
 

@@ -40,7 +40,7 @@ std::vector<std::string_view> split_list(std::string_view text);
 std::string rung_text(const PlannedRung& rung);
 std::string rungs_text(std::span<const PlannedRung> rungs);
 
-// What a run records as its stage: the name, else the stages ("bf16+compile"), else the values ("lr=3e-4").
+// The stage that a run records: the name, else the stages ("bf16+compile"), else the values ("lr=3e-4").
 std::string stage_text(const PlannedRung& rung);
 
 // One rung: the recipe with these stages and values, and all before them, applied.

@@ -19,11 +19,10 @@ struct StepTracing {
   std::filesystem::path file;  // to be written, by rank 0: JSON as PyTorch's profiler exports it
 };
 
-// What rank N writes, beside rank 0's file.
+// The file that rank N writes, beside rank 0's.
 std::filesystem::path trace_file_of(const std::filesystem::path& file, int rank);
 
-// What a worker process that `trace_steps` of rank 0 has started is asked to trace, by its environment; nothing: it
-// trains.
+// The request of a worker process that rank 0's `trace_steps` has started, from its environment; nullopt if it trains.
 std::optional<StepTracing> tracing_of_worker(const Recipe& recipe, int rank);
 
 // The recipe as such a training needs it.

@@ -129,8 +129,8 @@ class SystemMonitor::Nvml {
 
   Nvml(void* library, std::vector<pid_t> own) : library_(library), own_(std::move(own)) {}
 
-  // What other processes used of the GPU's multiprocessors since the last call. Missing unless this run's own processes
-  // are among those that the driver lists: in a container it may list them under other numbers.
+  // The share of the GPU's multiprocessors that other processes used since the last call. Missing unless this run's own
+  // processes are among those that the driver lists: in a container it may list them under other numbers.
   double other_load() {
     std::array<ProcessLoad, 256> loads;
     auto count = static_cast<unsigned>(loads.size());
@@ -212,7 +212,7 @@ SystemMetrics SystemMonitor::sample() {
     sample.cpu_load = static_cast<double>(ticks.busy - ticks_.busy) / static_cast<double>(ticks.all - ticks_.all);
   }
   ticks_ = ticks;
-  sample.contention = others_.look();
+  sample.contention = others_.sample();
   sample.process_cores = others_.run_cores();
   sample.resident_bytes = resident_bytes();
   if (nvml_) nvml_->read(sample);

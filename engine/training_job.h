@@ -65,8 +65,8 @@ class RunControl {
     return paused_;
   }
 
-  // Whether the run is paused between two steps right now.
-  bool holding() const {
+  // Whether the run is waiting between two steps because it is paused.
+  bool is_held() const {
     const MutexLock lock(mutex_);
     return paused_ && waiting_;
   }

@@ -35,7 +35,7 @@ void Suspension::look() {
     return;
   }
   if (!holds_) hold();
-  if (session_.holding()) stop_here();
+  if (session_.is_idle_or_paused()) stop_here();
 }
 
 void Suspension::hold() {

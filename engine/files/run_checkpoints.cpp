@@ -67,7 +67,7 @@ Whose whose(const fs::path& checkpoint, const CheckpointOwner& owner) {
   }
 }
 
-// What is in one of the two folders that a run may have.
+// The contents of one of the two folders that a run may have.
 struct Contents {
   bool exists = false;
   bool readable = true;  // and a real folder

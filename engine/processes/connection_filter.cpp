@@ -51,8 +51,8 @@ struct Owner {
   uid_t user = 0;
 };
 
-// Of the TCP socket whose own end is `local`. Asks the kernel for this one socket (man 7 sock_diag), which takes some
-// microseconds however many connections there are. Nothing if it can't be found.
+// The owner of the TCP socket whose own end is `local`. Asks the kernel for this one socket (man 7 sock_diag), which
+// takes some microseconds however many connections there are. Nothing if it can't be found.
 std::optional<Owner> owner_of(const ConnectionEnd& local, const ConnectionEnd& remote) {
   struct {
     nlmsghdr header;
@@ -97,7 +97,7 @@ bool is_from_another_user(int connection) {
   if (::getpeername(connection, reinterpret_cast<sockaddr*>(&address), &size) != 0) return true;  // closed
   const ConnectionEnd other = end_of(address);
   if (const auto owner = owner_of(other, own)) return !owner->is_open || owner->user != ::geteuid();
-  // Of this machine, it has been closed, unless the kernel can't be asked at all.
+  // A socket of this machine without an owner has been closed, unless the kernel can't be asked at all.
   return other.is_loopback() && owner_of(own, other);
 }
 

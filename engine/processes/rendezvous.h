@@ -33,7 +33,7 @@ std::optional<int> gpu_of(const Placement& placement, int gpus_in_sight);
 inline constexpr const char* store_descriptor_variable = "STEPLADDER_STORE_DESCRIPTOR";
 
 // A file without a name, in memory. Only processes that inherit its descriptor can open it, so no other user can read
-// or write what the processes of one machine tell each other; and nothing is left when they have exited.
+// or write the messages between the processes of one machine; and nothing is left when they have exited.
 class MemoryFile {
  public:
   MemoryFile();  // throws std::runtime_error with a sentence

@@ -143,7 +143,7 @@ class Experiment {
            (request_.spread > 0 && standard_error(row.times) > request_.spread);
   }
 
-  // Of the mean, as a share of it. The first call isn't like the others.
+  // The mean's standard error as a share of it, without the first call, which isn't like the others.
   static double standard_error(const CallTimes& row) {
     const auto n = static_cast<double>(row.ms.size()) - 1;
     if (n < 2) return 1;

@@ -99,22 +99,22 @@ void OperatorWatch::left(const Call& call) {
   innermost_ = call.caller;
   of_part_[{"", call.name, call.product.shapes}].add(
       {.calls = 1, .self = now - call.began - call.others, .flops = call.product.flops});
-  (innermost_ ? innermost_->others : told_) += Clock::now() - call.entered;
+  (innermost_ ? innermost_->others : accounted_) += Clock::now() - call.entered;
 }
 
 void OperatorWatch::begin_step() {
   ++steps_;
-  told_ = {};
+  accounted_ = {};
   part_began_ = Clock::now();
 }
 
 void OperatorWatch::end_part(double StepParts::*part) {
   const auto named = std::find_if(all_step_parts.begin(), all_step_parts.end(),
                                   [&](const NamedStepPart& each) { return each.ms == part; });
-  of_part_[{}].self = Clock::now() - part_began_ - told_;
+  of_part_[{}].self = Clock::now() - part_began_ - accounted_;
   for (const auto& [key, totals] : of_part_) totals_[{std::string(named->name), key.name, key.shapes}].add(totals);
   of_part_.clear();
-  told_ = {};
+  accounted_ = {};
   part_began_ = Clock::now();
 }
 

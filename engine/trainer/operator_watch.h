@@ -48,7 +48,7 @@ class OperatorWatch {
   std::uint64_t handle_ = 0;
   int steps_ = 0;
   Clock::time_point part_began_;
-  Clock::duration told_{};  // of this part: in operators, and in watching them
+  Clock::duration accounted_{};  // of this part: in operators, and in watching them
   Call* innermost_ = nullptr;
   std::map<Key, Totals> of_part_;  // since the last end_part, under no part
   std::map<Key, Totals> totals_;

@@ -58,12 +58,12 @@ TEST(Quiet, OnAverageOverItsLooks) {
 TEST(OthersWatch, OthersAreThoseThatAreNotTheRun) {
   OthersWatch watch(OthersWatch::Run::whole_process);
   std::this_thread::sleep_for(200ms);
-  if (is_missing(watch.look().other_cores)) GTEST_SKIP() << "a control group limits the CPU time here";
+  if (is_missing(watch.sample().other_cores)) GTEST_SKIP() << "a control group limits the CPU time here";
   // Both look at the same time, so whatever else the machine does is the same for both.
   const Burner burner;
   OthersWatch apart(OthersWatch::Run::whole_process), together(OthersWatch::Run::whole_process, {burner.pid()});
   std::this_thread::sleep_for(1s);
-  const Contention with = apart.look(), without = together.look();
+  const Contention with = apart.sample(), without = together.sample();
   EXPECT_GT(with.cores, 0);
   EXPECT_GT(with.other_cores, without.other_cores + 0.1);
   EXPECT_GT(together.run_cores(), 0.1);
@@ -94,7 +94,7 @@ TEST(OthersWatch, OfItsOwnProcessOnlyTheRunsThreadsAreTheRun) {
   while (begun < 3) std::this_thread::yield();
   OthersWatch run(OthersWatch::Run::run_threads), process(OthersWatch::Run::whole_process);
   std::this_thread::sleep_for(1s);
-  const Contention with_window = run.look(), without = process.look();
+  const Contention with_window = run.sample(), without = process.sample();
   over = true;
   EXPECT_GT(run.run_cores(), 0.1);
   EXPECT_GT(process.run_cores(), run.run_cores() + 0.1) << "the thread that draws isn't the run's";
@@ -106,7 +106,7 @@ TEST(OthersWatch, OfItsOwnProcessOnlyTheRunsThreadsAreTheRun) {
 
 TEST(OthersWatch, TooShortATimeSaysNothing) {
   OthersWatch watch(OthersWatch::Run::whole_process);
-  EXPECT_TRUE(is_missing(watch.look().other_cores));
+  EXPECT_TRUE(is_missing(watch.sample().other_cores));
 }
 
 TEST(OthersWatch, HelpersAreTheRunsChildren) {
@@ -129,7 +129,7 @@ TEST(WaitUntilQuiet, GivesUpAfterItsPatienceAndSaysSo) {
 
 TEST(WaitUntilQuiet, AStopEndsIt) {
   OthersWatch watch(OthersWatch::Run::whole_process);
-  if (watch.look().cores == 0) GTEST_SKIP() << "a control group limits the CPU time here";
+  if (watch.sample().cores == 0) GTEST_SKIP() << "a control group limits the CPU time here";
   std::vector<Burner> burners(2 * std::thread::hardware_concurrency());
   RunControl control;
   std::vector<std::string> said;

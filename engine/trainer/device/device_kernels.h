@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// What runs by kernels of our own; false: by LibTorch's operations.
+// The parts that kernels of our own compute; false: LibTorch's operations.
 struct DeviceParts {
   bool products = true;  // by cuBLASLt itself (lt_products.h)
   bool add_norm = true;

@@ -17,7 +17,7 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t copy_alignment = 128;  // elements: 256 bytes, what cuBLASLt's fastest algorithms ask for
 
-// What a function's backward pass needs beside tensors; the step outlives the graph.
+// Keeps an object that a function's backward pass needs beside tensors; the model outlives the graph.
 template <class Object>
 void keep(AutogradContext* context, const char* name, const Object& object) {
   context->saved_data[name] = reinterpret_cast<std::int64_t>(&object);

@@ -33,7 +33,7 @@ class DeviceModel {
   DeviceModel(const DeviceModel&) = delete;
   DeviceModel& operator=(const DeviceModel&) = delete;
 
-  // Of all parameters, by the recipe's optimiser or its kernel. This must outlive it.
+  // An optimiser of all parameters: the recipe's, or its kernel. This must outlive it.
   std::unique_ptr<AdamW> make_optimizer() const;
 
   // As Gpt::loss; with gradients on, the backward pass gives the gradients of all parameters, in float32.
@@ -48,7 +48,7 @@ class DeviceModel {
   // numbers if they differ by more than rounding explains. Leaves gradients behind.
   void verify(const Tokens& tokens) const;
 
-  // What a step changes beside weights and moments.
+  // The tensors that a step changes beside weights and moments.
   std::vector<at::Tensor> state() const;
 
   const Products& products() const { return *products_; }

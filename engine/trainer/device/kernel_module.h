@@ -17,7 +17,7 @@ struct KernelSource {
 };
 std::span<const KernelSource> kernel_sources();
 
-// What a module is compiled for. A shape of 0 stays an argument of the kernels.
+// The GPU and shapes that a module is compiled for. A shape of 0 stays an argument of the kernels.
 struct KernelTarget {
   int compute_major = 0, compute_minor = 0;
   bool half = false;

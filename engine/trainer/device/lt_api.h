@@ -56,7 +56,7 @@ struct Api {
   Status (*MatmulPreferenceDestroy)(Descriptor);
   Status (*MatmulAlgoGetHeuristic)(Handle, Descriptor, Descriptor a, Descriptor b, Descriptor c, Descriptor d,
                                    Descriptor preference, int requested, Heuristic* results, int* returned);
-  // Of a result only the workspace is written.
+  // Writes only the workspace of the result.
   Status (*MatmulAlgoCheck)(Handle, Descriptor, Descriptor a, Descriptor b, Descriptor c, Descriptor d,
                             const Algorithm*, Heuristic* result);
   Status (*Matmul)(Handle, Descriptor, const void* alpha, const void* a, Descriptor, const void* b, Descriptor,

@@ -15,7 +15,7 @@ namespace stepladder {
 class LtProducts : public Products {
  public:
   // `tf32`: float32 factors may be rounded to TF32.
-  // What `kept` has of an earlier run isn't timed again.
+  // Shapes that `kept` has from an earlier run aren't timed again.
   LtProducts(const DeviceKernels& kernels, lt::Library library, bool tf32, KeptChoices kept);
   ~LtProducts() override;
 

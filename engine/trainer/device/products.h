@@ -54,7 +54,7 @@ class Products {
   };
   virtual WeightGradients weight_gradient(const at::Tensor& d, const at::Tensor& x, bool wants_bias);
 
-  // What it chose for each shape by timing, in the order of their first calls; empty: nothing.
+  // The algorithms that it chose by timing, a line for each shape, in the order of their first calls.
   virtual std::vector<std::string> choices() const { return {}; }
 
  protected:

@@ -51,7 +51,7 @@ struct PlanParameters {
   PlanLayer ln_f;
 };
 
-// What one call of a kernel does at least: floating-point operations (0: not counted, as the memory limits it), and
+// The least that one call of a kernel must do: floating-point operations (0: not counted, as the memory limits it), and
 // bytes to read and to write if each operand moves once.
 struct KernelWork {
   double flops = 0, bytes = 0;

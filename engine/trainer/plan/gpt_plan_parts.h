@@ -92,7 +92,7 @@ class Plan : public GptPlan {
     const int worker_;
   };
 
-  // Of a product of m x k and k x n values of type T, or a left factor of another size.
+  // The work of a product of m x k and k x n values of type T, or a left factor of another size.
   static KernelWork product_work(std::int64_t m, std::int64_t k, std::int64_t n, std::size_t result_bytes,
                                  std::size_t left_bytes = sizeof(T)) {
     return {2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n),
@@ -100,14 +100,14 @@ class Plan : public GptPlan {
                 static_cast<double>(k * n) * static_cast<double>(sizeof(T)) +
                 static_cast<double>(m * n) * static_cast<double>(result_bytes)};
   }
-  // Of causal attention: so many FLOPs for each pair of tokens and value of a head, half of the pairs, and so many
-  // tensors of the head's size.
+  // The work of causal attention: `flops_per_pair` for each pair of tokens and value of a head, for half of the pairs,
+  // and so many tensors of the head's size.
   static KernelWork attention_work(const HeadShape& head, double flops_per_pair, double tensors) {
     const auto values = static_cast<double>(head.length * head.width);
     return {flops_per_pair / 2 * static_cast<double>(head.length) * values,
             values * tensors * static_cast<double>(sizeof(T))};
   }
-  // Of a kernel that the memory limits: elements times the bytes that it moves for each.
+  // The work of a memory-bound kernel: elements times the bytes that it moves for each.
   static KernelWork moved(std::int64_t elements, std::size_t bytes_each) {
     return {0, static_cast<double>(elements) * static_cast<double>(bytes_each)};
   }
@@ -212,7 +212,7 @@ class Plan : public GptPlan {
   KernelWatch* watch_ = nullptr;
   bool packed_ = false;
 
-  // Of the pass that is under way.
+  // The arguments of the pass that is under way.
   const std::int64_t *inputs_ = nullptr, *targets_ = nullptr;
   float logit_scale_ = 0;
   bool add_ = false;

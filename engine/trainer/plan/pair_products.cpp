@@ -115,7 +115,7 @@ STEPLADDER_IN_LOOP void transpose(const From* from, std::int64_t stride, std::in
 
 // --- a vector of 16 sums for each row --------------------------------------------------------------------------------
 
-// What both ways to multiply read and write: a piece of the depth, two panels at most.
+// The operands of both ways to multiply: a piece of the depth, two panels at most.
 struct Piece {
   const Bf16* left;
   std::int64_t left_row, depth;
@@ -378,7 +378,7 @@ void by_tiles(const PairProduct& p, const Bf16* panels) {
       const std::int64_t depth = std::min(depth_block, p.depth - k);
       const Bf16* from = p.left + row * p.left_row + k;
       std::int64_t from_row = p.left_row;
-      // What a tile would read beyond A, zeros stand for: what lies there may be no number.
+      // Zeros replace values beyond A that a tile would read, since these may be NaN.
       if (rows % tile_rows != 0 || depth % tile_depth != 0) {
         from_row = pair_depth(depth);
         std::memset(filled, 0, static_cast<std::size_t>(2 * tile_rows * from_row) * sizeof(Bf16));

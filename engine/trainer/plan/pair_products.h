@@ -17,7 +17,7 @@ enum class PairUnit { none, plain, avx512_bf16, plain_tiles, amx };
 // "AMX"; of none: "own", the products of products.h.
 const char* name_of(PairUnit unit);
 
-// What this CPU multiplies pairs with, and the system allows. none: float32 products are the fastest here.
+// The unit of this CPU that multiplies pairs, if the system allows it. none: float32 products are the fastest here.
 PairUnit pair_unit();
 // For tests. A plan keeps what it found when it was made.
 void use_pair_unit(PairUnit unit);

@@ -26,7 +26,7 @@ struct PlanKernels {
   void (*attention_backward)(const HeadShape& head, const HeadGradients<T>& tensors,
                              float* scratch) = stepladder::attention_backward;
 
-  // What the first one keeps in place of `before` is for the second one alone.
+  // The first one overwrites `before` with values that only the second one reads.
   void (*gelu)(T* before_then_kept, const float* bias, std::int64_t rows, std::int64_t width, T* after) = gelu_rows;
   void (*gelu_backward)(const T* kept, std::int64_t rows, std::int64_t width, T* gradient,
                         float* d_bias) = gelu_backward_rows;

@@ -25,8 +25,9 @@ struct ChosenProducts {
   std::vector<std::string> lines;  // "fc, 64 x 512 x 128 and back, bf16: AMX (AMX 0.021 ms, LibTorch 0.240 ms)"
 };
 
-// Of `ways`, the first for each product unless another one is faster by a tenth. Timing ends when `budget_s` is used
-// up; what wasn't timed by then takes the first way and isn't kept. shape.workers threads compute the product at once.
+// Chooses the first of `ways` for each product unless another one is faster by a tenth. Timing ends when `budget_s` is
+// used up; products that weren't timed by then take the first way, which isn't kept. shape.workers threads compute the
+// product at once.
 template <class T>
 ChosenProducts<T> choose_products(const PlanShape& shape, const std::vector<ProductWay<T>>& ways, KeptChoices& kept,
                                   double budget_s, const Stopwatch& stopwatch);

@@ -36,7 +36,7 @@ ProductWay<T> own_way() {
   return way;
 }
 
-// Of each weight, forwards and backwards, and of all weights' gradients.
+// The products with each weight, forwards and backwards, and those that give the weights' gradients.
 template <class T>
 struct PlanProducts {
   ProductWay<T> attention, attention_out, fc, fc_out, head, gradient;

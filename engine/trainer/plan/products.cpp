@@ -28,7 +28,7 @@ STEPLADDER_UNIT(8)
 STEPLADDER_UNIT(16)
 #undef STEPLADDER_UNIT
 
-// What a tile reads and writes. `ends` columns of the panel are in C.
+// The operands of a tile. `ends` columns of the panel are in C.
 struct Tile {
   const float* left;
   std::int64_t left_row, left_depth, depth;

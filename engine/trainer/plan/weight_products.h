@@ -21,8 +21,8 @@ constexpr std::int64_t gradient_stride = gradient_rows + panel_columns;
 constexpr std::int64_t gradient_scratch = gradient_depth * (gradient_columns + gradient_stride);  // floats
 constexpr std::int64_t packed_panels = 16;  // a task of packing: so many panels
 constexpr std::int64_t small_width = 256;   // up to which rows are in blocks of 64, and weights are packed once a step
-// Of a wider model's weight so much is packed at a time, by each block of rows again: a copy, where packed weights
-// would cost memory.
+// Each block of rows packs this much of a wider model's weight at a time: a copy, since weights that stay packed would
+// cost memory.
 constexpr std::int64_t copied_columns = 64, copied_depth = 1024;
 
 // A weight, (out, in), as products read it: for y = x W^T, and for d_x = d_y W. Null: packed where it is needed.

@@ -80,7 +80,7 @@ void CapturedStep::capture(std::int64_t done) {
   restore();
 }
 
-// What the graph records.
+// The work that the graph records.
 void CapturedStep::compute() {
   const auto no_mark = [](double StepParts::*) {};  // a graph's parts cannot be timed
   result_ = direct_->compute([this](int micro) { return tokens_[static_cast<std::size_t>(micro)]; }, no_mark);

@@ -25,10 +25,10 @@ class Step {
 
   virtual ~Step() = default;
 
-  // Of the model's parameters. It belongs to the step.
+  // The optimiser of the model's parameters, which the step owns.
   virtual AdamW& optimizer() = 0;
 
-  // What DataParallel must average.
+  // The gradients that DataParallel must average.
   virtual DataParallel::Gradients gradients() const { return DataParallel::Gradients::autograd; }
 
   // Compiles, verifies and captures what the step needs. Called once, when weights, moments and the optimiser's number
