@@ -87,7 +87,7 @@ std::string emptied_text(const EmptiedBin& emptied) {
       emptied.freed_bytes > 0 ? bytes_text(static_cast<double>(emptied.freed_bytes)) + " of checkpoints freed" : "";
   const std::size_t runs = emptied.runs.size() + emptied.finished;
   if (runs == 0) return freed.empty() ? "The bin was empty" : freed;
-  return "Permanently deleted " + runs_text(runs) + (freed.empty() ? "" : ", " + freed);
+  return "Permanently deleted " + plural(runs, "run") + (freed.empty() ? "" : ", " + freed);
 }
 
 std::string space_text(const fs::path& file, const EmptiedBin& emptied) {

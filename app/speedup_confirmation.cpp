@@ -7,6 +7,7 @@
 #include "app/excerpt.h"
 #include "app/verdict_text.h"
 #include "engine/recipe.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -36,10 +37,6 @@ bool is_doubted_only_for(FlagId id, const RungJudgement& rung) {
 }
 
 constexpr int fewest_before_giving_up = 3;
-
-std::string runs_each(int repeats) {
-  return repeats == 1 ? "1 run each" : std::to_string(repeats) + " runs each";
-}
 
 }  // namespace
 
@@ -192,12 +189,12 @@ void SpeedupConfirmation::decide() {
   if (!is_trusted && !(is_only_busy_ && may_go_on)) {
     end(State::answered, doubt_);
   } else if (is_trusted && is_clear) {
-    end(State::answered, "The verdict is clear after " + runs_each(answer_.repeats) + "." + left_out);
+    end(State::answered, "The verdict is clear after " + plural(answer_.repeats, "run") + " each" + "." + left_out);
   } else if (!may_go_on || (is_trusted && is_futile())) {
     answer_.speedup.verdict = Verdict::cannot_tell;
     const std::int64_t needed = answer_.speedup.needed_runs;
     end(State::answered,
-        "Still inconclusive after " + runs_each(answer_.repeats) + ". " +
+        "Still inconclusive after " + plural(answer_.repeats, "run") + " each" + ". " +
             needed_text(needed, static_cast<double>(needed) * needed_run_seconds_, question_.noise_floor) + left_out);
   } else {
     begin_round();

@@ -21,9 +21,8 @@ std::string clock_text(double unix_seconds) {
 
 std::string unstored_text(const Unstored& unstored) {
   if (unstored.why.empty()) return {};
-  const std::string what = unstored.steps == 0   ? "The end of a run waits"
-                           : unstored.steps == 1 ? "1 step waits"
-                                                 : grouped(unstored.steps) + " steps wait";
+  const std::string what =
+      unstored.steps == 0 ? "The end of a run waits" : plural(unstored.steps, "step waits", "steps wait");
   const std::string lost =
       unstored.refused == 0 ? "" : " " + grouped(unstored.refused) + " more are lost, since memory and disk were full.";
   return what + " to be stored since " + clock_text(unstored.since) + ": " + harmless(unstored.why) + "." + lost;

@@ -12,7 +12,7 @@ namespace {
 
 // "About 7 more runs of each, 12 min, "
 std::string more_runs_text(std::int64_t runs, double seconds) {
-  return "About " + grouped(runs) + " more run" + (runs == 1 ? "" : "s") + " of each" +
+  return "About " + plural(runs, "more run") + " of each" +
          (seconds > 0 ? ", " + rough_duration_text(seconds) + ", " : " ");
 }
 

@@ -1,5 +1,7 @@
 #include "storage/contention.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -64,15 +66,15 @@ bool is_disturbed(const Contention& contention) {
 
 std::string contention_text(const Contention& contention, const std::string& when) {
   if (lacks_gpu(contention) && !lacks_cores(contention))
-    return "others used " + wording::percent(contention.other_gpu_load) + " of its GPU" + when;
+    return "others used " + percent_text(contention.other_gpu_load) + " of its GPU" + when;
   if (!knows_cores(contention)) return "";
   const double left = std::max(0.0, contention.cores - contention.other_cores);
   const std::string own = contention.program_cores >= worth_naming
                               ? " (" + cores_text(contention.program_cores) + " by this window or terminal)"
                               : "";
-  return "others used " + cores_text(contention.other_cores) + " of " + std::to_string(contention.cores) +
-         (contention.cores == 1 ? " core" : " cores") + own + when + ", which left " + cores_text(left) + " for its " +
-         std::to_string(contention.needed_cores) + (contention.needed_cores == 1 ? " thread" : " threads");
+  return fmt::format("others used {} of {}{}{}, which left {} for its {}", cores_text(contention.other_cores),
+                     plural(contention.cores, "core"), own, when, cores_text(left),
+                     plural(contention.needed_cores, "thread"));
 }
 
 // Reads the samples up to the one that covers `at`.

@@ -38,7 +38,7 @@ int show_bin(bool empty, const CommonOptions& common) {
   auto store = open_to_read(common.database);
   if (empty && store) return empty_it(*store, common);
   if (const std::size_t left = store ? store->left_to_delete() : 0; left > 0)
-    std::cerr << "stepladder: a killed process has left " << runs_text(left)
+    std::cerr << "stepladder: a killed process has left " << plural(left, "run")
               << " half deleted or half imported; `stepladder bin --empty` removes the rest\n";
   const std::vector<BinnedRun> binned = store ? runs_in_bin(*store) : std::vector<BinnedRun>{};
   if (common.json) {
@@ -122,8 +122,9 @@ int move_runs(const BinFlags& flags, const CommonOptions& common) {
   if (common.json) {
     print({{flags.restore ? "restored" : "deleted", ids}});
   } else {
-    std::cout << (flags.restore ? "Restored " + runs_text(runs.size())
-                                : "Moved " + runs_text(runs.size()) + " to the bin; --restore brings them back")
+    std::cout << (flags.restore
+                      ? "Restored " + plural(std::ssize(runs), "run")
+                      : "Moved " + plural(std::ssize(runs), "run") + " to the bin; --restore brings them back")
               << "\n";
   }
   return exit_done;

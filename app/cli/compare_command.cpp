@@ -281,7 +281,7 @@ std::string compare_table(const Comparisons& compared) {
     if (comparison.batch) notes += who + "batch: " + comparison.batch->sentence + "\n";
     if (comparison.break_even_steps > 0)
       notes += who + "setup: " + milliseconds_text(loaded.run.setup_ms) + " before the first step pays off after " +
-               wording::grouped(comparison.break_even_steps) + " steps\n";
+               grouped(comparison.break_even_steps) + " steps\n";
     if (const std::string needed = needed_text(judgement); !needed.empty())
       notes += who + "inconclusive: " + needed + "\n";
     notes += flag_notes(judgement, who);

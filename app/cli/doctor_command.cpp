@@ -204,8 +204,8 @@ int back_up_database(const fs::path& out, const CommonOptions& common) {
            {"steps", copy.steps}});
   } else {
     std::cout << out.string() << " is a complete copy of " << common.database.string() << ", with "
-              << grouped(copy.runs) << (copy.runs == 1 ? " run and " : " runs and ") << grouped(copy.steps)
-              << (copy.steps == 1 ? " step (" : " steps (") << bytes_text(static_cast<double>(copy.bytes)) << ")\n";
+              << plural(copy.runs, "run") << " and " << plural(copy.steps, "step") << " ("
+              << bytes_text(static_cast<double>(copy.bytes)) << ")\n";
   }
   return exit_done;
 }
@@ -232,9 +232,8 @@ int share_database(const fs::path& out, bool with_output, const CommonOptions& c
            {"removed", copy.removed}});
     return exit_done;
   }
-  std::cout << harmless(out.string()) << " is a copy for others, with "
-            << runs_text(static_cast<std::size_t>(copy.contents.runs)) << " and " << grouped(copy.contents.steps)
-            << (copy.contents.steps == 1 ? " step" : " steps") << "\n";
+  std::cout << harmless(out.string()) << " is a copy for others, with " << plural(copy.contents.runs, "run") << " and "
+            << plural(copy.contents.steps, "step") << "\n";
   for (const auto& [kind, count] : copy.removed)
     std::cout << "  left out or shortened: " << kind << " (" << grouped(count) << ")\n";
   return exit_done;

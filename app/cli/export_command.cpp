@@ -308,7 +308,7 @@ int export_runs(const ExportRequest& request) {
   const auto write = [&](const Sink& sink) { write_export(request, form, store, chosen, sink); };
   if (request.out != "-") {
     write_file(request.out, write);
-    std::cerr << "stepladder: " << request.out << " holds " << runs_text(chosen.runs.size()) << "\n";
+    std::cerr << "stepladder: " << request.out << " holds " << plural(std::ssize(chosen.runs), "run") << "\n";
   } else {
     write(write_data);
   }

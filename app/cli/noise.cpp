@@ -32,10 +32,10 @@ double between_runs(const MachineNoise& noise) {
 
 std::string share_text(double share, const Interval& ci95 = {}) {
   if (is_missing(share)) return "not known";
-  const std::string text = wording::fine_percent(share);
-  return ci95.known() ? text + " (95 % interval " + wording::fine_percent(ci95.low) + " to " +
-                            wording::fine_percent(ci95.high) + ")"
-                      : text;
+  const std::string text = fine_percent_text(share);
+  return ci95.known()
+             ? text + " (95 % interval " + fine_percent_text(ci95.low) + " to " + fine_percent_text(ci95.high) + ")"
+             : text;
 }
 
 Json noise_json(const MachineNoise& noise, const Run& first) {
@@ -56,7 +56,7 @@ Json noise_json(const MachineNoise& noise, const Run& first) {
 }
 
 std::string noise_text(const MachineNoise& noise, const Run& first) {
-  std::string text = runs_text(noise.runs) + " of " + first.name.substr(0, first.name.find(':')) + " on " +
+  std::string text = plural(noise.runs, "run") + " of " + first.name.substr(0, first.name.find(':')) + " on " +
                      harmless(first.hardware.empty() ? "unknown hardware" : first.hardware) + ", in " +
                      duration_text(noise.seconds) + "\n";
   text += "  within a run   " + share_text(noise.within) + " from step to step\n";

@@ -77,12 +77,11 @@ std::string operators_text(const ProfiledRun& profiled, bool shapes) {
       continue;
     }
     cells.push_back({each.part, title_of(each), each.calls > 0 ? compact(each.calls) : "-",
-                     milliseconds_text(each.self_ms), wording::percent(each.self_ms / whole),
+                     milliseconds_text(each.self_ms), percent_text(each.self_ms / whole),
                      compact(gigaflops_per_s(each))});
     if (shapes) cells.back().push_back(each.shapes);
   }
-  std::string text = heading(profiled) + ": " + std::to_string(profile.steps) +
-                     (profile.steps == 1 ? " step, " : " steps, ") + milliseconds_text(whole) +
+  std::string text = heading(profiled) + ": " + plural(profile.steps, "step") + ", " + milliseconds_text(whole) +
                      " each, operator by operator\n" + table(cells, right);
   if (const std::string fit = fit_text(profiled.fitted); !fit.empty()) text += fit + "\n";
   if (small > 0)

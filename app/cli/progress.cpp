@@ -113,7 +113,7 @@ RunStore::KeepDeleting say_deletions() {
     if (const auto now = std::chrono::steady_clock::now(); now >= next) {
       next = now + 10s;
       std::fprintf(stderr, "stepladder: deleting the rows of %s; Ctrl-C leaves the rest for later\n",
-                   runs_text(runs_left).c_str());
+                   plural(runs_left, "run").c_str());
     }
     return true;
   };

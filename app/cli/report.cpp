@@ -26,7 +26,7 @@ std::string with_detail(const std::string& text, const std::string& detail) {
 
 std::string warmup_text(std::int64_t warmup_steps) {
   if (warmup_steps == 0) return "no warm-up step excluded";
-  return grouped(warmup_steps) + " warm-up " + (warmup_steps == 1 ? "step" : "steps") + " excluded";
+  return plural(warmup_steps, "warm-up step") + " excluded";
 }
 
 double seed_tokens_per_s(const LadderPlan& plan, int rung) {

@@ -79,8 +79,8 @@ std::string rescue_text(const RescueReport& report, const fs::path& out) {
                       run.row_is_lost ? "its name, settings and status are lost" : ""});
     text += "\n" + table(runs, {true, false, true, true, false});
   }
-  return text + "\n" + out.string() + " has " + runs_text(static_cast<std::size_t>(report.runs_saved)) + " with " +
-         grouped(report.steps_saved) + (report.steps_saved == 1 ? " step" : " steps") +
+  return text + "\n" + out.string() + " has " + plural(report.runs_saved, "run") + " with " +
+         plural(report.steps_saved, "step") +
          (report.is_whole() ? "; nothing is lost\n" : "; see above for what is lost\n");
 }
 

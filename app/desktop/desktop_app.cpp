@@ -342,11 +342,10 @@ bool DesktopApp::may_close() const {
 void DesktopApp::draw_closing() {
   const std::vector<const RunEntry*> waiting = workspace_.waiting();
   const RunEntry* running = workspace_.running();
-  std::string what = running ? running->run.name + " is at step " +
-                                   grouped(static_cast<std::int64_t>(running->series().size())) + " of " +
+  std::string what = running ? running->run.name + " is at step " + grouped(running->series().size()) + " of " +
                                    grouped(running->run.planned_steps)
                              : "No run trains at this moment";
-  if (!waiting.empty()) what += ", and " + runs_text(waiting.size()) + (waiting.size() == 1 ? " waits" : " wait");
+  if (!waiting.empty()) what += ", and " + plural(std::ssize(waiting), "run waits", "runs wait");
   const Closing answer = closing_popup_.draw(what + ".");
   if (answer == Closing::no) return;
   closing_ = answer;

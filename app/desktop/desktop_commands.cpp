@@ -270,7 +270,7 @@ void DesktopApp::execute(const EmptyBin& bin) {
   if (!bin.sure) {
     std::int64_t bytes = 0;
     for (const BinnedRun& run : binned) bytes += run.checkpoint_bytes;
-    const std::string what = runs_text(binned.size()) +
+    const std::string what = plural(std::ssize(binned), "run") +
                              (bytes > 0 ? " and " + bytes_text(static_cast<double>(bytes)) + " of checkpoints" : "");
     return palette_.open({{.title = "Keep the runs in the bin", .command = ShowPalette{}},
                           {.title = "Permanently delete " + what, .command = EmptyBin{.sure = true}}});
@@ -323,7 +323,7 @@ void DesktopApp::take_import(ImportPreview read) {
   std::vector<RunId> runs;
   for (const ImportPreview::PreviewRun& imported : workspace_.import.runs) runs.push_back(imported.run.id);
   if (runs.empty()) return;
-  can_undo("Imported " + runs_text(runs.size()), [this, runs, number = workspace_.import.number] {
+  can_undo("Imported " + plural(std::ssize(runs), "run"), [this, runs, number = workspace_.import.number] {
     store_.in_one_transaction([&] {
       for (const RunId run : runs) {
         const RunEntry* entry = workspace_.find(run);

@@ -175,7 +175,7 @@ void add_curves(Figure& figure, const Study& study, XAxis x, const Column& colum
     figure.curves.push_back(std::move(curve));
   }
   if (left_out > 0)
-    figure.caption.insert(figure.caption.begin(), std::to_string(left_out) + (left_out == 1 ? " run is" : " runs are") +
+    figure.caption.insert(figure.caption.begin(), plural(left_out, "run is", "runs are") +
                                                       " left out: not every step has its " +
                                                       (x == XAxis::tokens ? "tokens" : "time") + ".");
 }
@@ -204,7 +204,7 @@ void note_not_finite(Figure& figure) {
     }
     count = std::max(count, curve.not_finite);
     if (count > 0)
-      figure.caption.push_back(curve.label + ": " + grouped(count) + (count == 1 ? " value is" : " values are") +
+      figure.caption.push_back(curve.label + ": " + plural(count, "value is", "values are") +
                                " NaN or infinite (crosses at the upper edge), the first at " + compact(first) + ".");
   }
 }

@@ -70,8 +70,7 @@ class StepDrawing {
     }
     flush();
     if (hidden > 0) {
-      canvas_.text(scale_.left, y + 13,
-                   std::to_string(hidden) + (hidden == 1 ? " deeper row isn't" : " deeper rows aren't") + " drawn",
+      canvas_.text(scale_.left, y + 13, plural(hidden, "deeper row isn't", "deeper rows aren't") + " drawn",
                    svg::small_size, canvas_.colours.quiet);
       y += lane_height;
     }

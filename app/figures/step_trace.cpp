@@ -70,7 +70,7 @@ class Layout {
   // Within thirty years, so that sums with a step's own times don't overflow.
   static std::int64_t start_of(const PlacedStep& step) {
     constexpr double farthest_ms = 1e12;
-    return wording::whole(std::clamp(step.start_ms, -farthest_ms, farthest_ms) * 1e6);
+    return whole_number(std::clamp(step.start_ms, -farthest_ms, farthest_ms) * 1e6);
   }
 
   // Kernels that run beside each other on one stream need tracks of their own: slices of a track nest.

@@ -77,11 +77,7 @@ std::string text_in(const Json& object, const char* key) {
 }
 
 std::string tflops_text(double value) {
-  return value >= 999.5 ? wording::grouped(value) : compact(value);
-}
-
-std::string plural(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  return value >= 999.5 ? grouped(value) : compact(value);
 }
 
 }  // namespace

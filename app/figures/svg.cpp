@@ -121,7 +121,7 @@ void draw_curve(Canvas& canvas, const FigureCurve& curve, const Figure& figure, 
   const std::string colour = colour_of(canvas.colours, curve.style);
   canvas.begin_group(curve.label + ": " +
                      (curve.behind > 0 ? "means and range of " + grouped(curve.behind) + " values"
-                                       : grouped(static_cast<std::int64_t>(line.points)) + " points"));
+                                       : grouped(line.points) + " points"));
   if (!line.band_x.empty()) canvas.area(band_of(line, plot), colour, curve.is_thin ? 0.1 : 0.22);
   if (curve.is_dotted || line.points == 1) {
     for (std::size_t i = 0; i < line.x.size(); ++i) canvas.dot(plot.at_x(line.x[i]), plot.at_y(line.y[i]), 3.2, colour);

@@ -6,6 +6,7 @@
 
 #include "storage/database/process.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -158,7 +159,7 @@ void JournalFollower::look_again_later(File& file) {
 
 void JournalFollower::report_skipped(File& file) {
   if (file.skipped == std::exchange(file.skipped_reported, file.skipped)) return;
-  intake_.report(file.path.string() + ": left out " + times(file.skipped, "damaged byte", "damaged bytes"));
+  intake_.report(file.path.string() + ": left out " + plural(file.skipped, "damaged byte"));
 }
 
 // The first line, if it is whole. Damage before it is left out, and so is what an import leaves out: lines before it.

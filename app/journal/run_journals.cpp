@@ -251,7 +251,7 @@ void RunJournals::add(const RunEvent& event) {
     if (const auto lost = lost_.find(end->run); lost != lost_.end()) {
       journal.file.add(journal_line({{"e", "lost"}, {"n", lost->second}}));
       last.status = RunStatus::failed;
-      last.reason = wording::grouped(lost->second) +
+      last.reason = grouped(lost->second) +
                     " of its events are not in its journal, since the disk refused them and memory was full" +
                     (last.reason.empty() ? "" : "; " + last.reason);
       lost_.erase(lost);

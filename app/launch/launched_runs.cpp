@@ -25,7 +25,7 @@ std::string training_text(const Run& run) {
 }
 
 std::string text_of(const std::vector<Run>& others) {
-  const std::string more = others.size() > 1 ? " and " + runs_text(others.size() - 1) + " more" : "";
+  const std::string more = others.size() > 1 ? " and " + plural(others.size() - 1, "run") + " more" : "";
   return "run " + std::to_string(others.front().id) + more + (more.empty() ? " wasn't" : " weren't") +
          " launched here: the project came from elsewhere, was moved or copied, or is from an earlier version. " +
          training_text(others.front());

@@ -47,7 +47,7 @@ std::string smallest_gain_text(const RunSpread& spread, std::size_t runs) {
   const double gain = smallest_gain(spread, runs);
   if (is_missing(gain)) return "";
   return "With " + (runs == 1 ? std::string("one run") : std::to_string(runs) + " runs") +
-         " of each you can see a gain of " + wording::fine_percent(gain);
+         " of each you can see a gain of " + fine_percent_text(gain);
 }
 
 }  // namespace stepladder

@@ -276,7 +276,7 @@ namespace {
 std::string picked_text(const PickedBest& picked, const SweepResultKind& kind) {
   if (picked.ties == 0) return " Best of " + std::to_string(picked.of) + ".";
   return " Best of " + std::to_string(picked.of) + ": it is expected to lose this lead, since " +
-         std::to_string(picked.ties) + (picked.ties == 1 ? " other" : " others") +
+         plural(picked.ties, "other") +
          " can't be told from it; corrected for having been picked: " + kind.text(picked.corrected) + ".";
 }
 
@@ -295,7 +295,7 @@ std::string best_text(const SweepResults& results, SweepResult result) {
   if (figure.runs < 2)
     text += ", in one run; add seeds to see the spread between runs.";
   else
-    text += " (" + kind.text(figure.low) + " - " + kind.text(figure.high) + ", " + runs_text(figure.runs) + ").";
+    text += " (" + kind.text(figure.low) + " - " + kind.text(figure.high) + ", " + plural(figure.runs, "run") + ").";
   const PickedBest& picked = results.picked[static_cast<std::size_t>(result)];
   if (picked.known()) return text + picked_text(picked, kind);
   if (figure.runs < 2) return text;

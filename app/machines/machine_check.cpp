@@ -111,7 +111,7 @@ std::string gpus_text(const std::vector<MachineGpu>& gpus) {
   std::vector<std::string> texts;
   for (const MachineGpu& gpu : gpus) {
     std::string text = gpu.name;
-    if (!is_missing(gpu.load)) text += ", " + wording::percent(gpu.load) + " busy";
+    if (!is_missing(gpu.load)) text += ", " + percent_text(gpu.load) + " busy";
     if (gpu.all_memory_bytes > 0)
       text += ", " + bytes_text(double(gpu.memory_bytes)) + " of " + bytes_text(double(gpu.all_memory_bytes));
     texts.push_back(text);
@@ -157,8 +157,7 @@ std::string explained(const std::string& why, const std::string& alias) {
 
 std::string queue_text(const MachineReport& report) {
   if (report.running_jobs < 0 || report.pending_jobs < 0) return {};
-  const auto jobs = [](std::int64_t count) { return grouped(count) + (count == 1 ? " job" : " jobs"); };
-  return jobs(report.running_jobs) + " running, " + grouped(report.pending_jobs) + " waiting, as of " +
+  return plural(report.running_jobs, "job") + " running, " + grouped(report.pending_jobs) + " waiting, as of " +
          local_time_text(report.queue_read_at);
 }
 

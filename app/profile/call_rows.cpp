@@ -100,7 +100,7 @@ std::string spread_warning(const std::vector<CallRow>& rows) {
   }
   if (wide.empty()) return "";
   return "Warning: " + std::to_string(wide.size()) + " of the warm rows spread by more than " +
-         wording::percent(large_spread) + " (" + wide.front() + (wide.size() > 1 ? " and others" : "") +
+         percent_text(large_spread) + " (" + wide.front() + (wide.size() > 1 ? " and others" : "") +
          "): close other programs, or time more calls (--steps).";
 }
 

@@ -53,9 +53,9 @@ TextTable roofline_table(const std::vector<KindRoofline>& kinds) {
   for (const KindRoofline& each : kinds) {
     const bool is_bounded = !is_missing(each.share());
     table.rows.push_back(
-        {std::string(to_string(each.kind)), milliseconds_text(each.ms), wording::percent(each.known_ms / each.ms),
+        {std::string(to_string(each.kind)), milliseconds_text(each.ms), percent_text(each.known_ms / each.ms),
          or_dash(each.tflops()), or_dash(each.gb_s()), is_bounded ? milliseconds_text(each.least_ms) : "-",
-         is_bounded ? wording::percent(each.share()) : "-", is_bounded ? std::string(bound_of(each)) : "unknown"});
+         is_bounded ? percent_text(each.share()) : "-", is_bounded ? std::string(bound_of(each)) : "unknown"});
   }
   return table;
 }

@@ -21,7 +21,7 @@ SpeedrunLog speedrun_log_of(RunStore& store, const Run& run) {
   log.scheduled_steps = run.planned_steps;
   log.seed = seed_of(run);
   if (!run.hardware.empty()) log.gpus.push_back(run.hardware);
-  if (!is_missing(run.started_at)) log.started_at_s = wording::whole(run.started_at);
+  if (!is_missing(run.started_at)) log.started_at_s = whole_number(run.started_at);
 
   double time_ms = 0;
   store.for_steps(run.id, [&](std::span<const StepRecord> steps) {

@@ -15,11 +15,6 @@
 namespace stepladder {
 namespace {
 
-using wording::factor;
-using wording::figure;
-using wording::grouped;
-using wording::percent;
-
 constexpr double worth_it = 0.03;   // a smaller share of the step isn't worth advice
 constexpr double noise = 0.01;      // a factor nearer to 1 isn't a gain
 constexpr double spike_nats = 0.5;  // a spike: the loss jumps by more than this, and
@@ -131,8 +126,8 @@ class Advisor {
     return part_ms > 0 && summary_.dt_ms_median > 0 ? std::min(part_ms / summary_.dt_ms_median, 0.99) : missing;
   }
   std::string part_text(const char* part, double part_ms) const {
-    return std::string(part) + " takes " + figure(part_ms) + " of " + figure(summary_.dt_ms_median) + " ms (" +
-           percent(share(part_ms)) + " of a step)";
+    return std::string(part) + " takes " + figure_text(part_ms) + " of " + figure_text(summary_.dt_ms_median) +
+           " ms (" + percent_text(share(part_ms)) + " of a step)";
   }
   static ExpectedGain bound(double high, std::string from) {
     return {.low = 1, .high = std::max(high, 1.0), .source = GainSource::arithmetic, .from = std::move(from)};
@@ -177,7 +172,7 @@ class Advisor {
       why = "The loss is NaN or infinite at " + grouped(summary_.nonfinite_steps) + " of " + grouped(summary_.steps) +
             " steps, first at step " + grouped(summary_.first_nonfinite_step);
     } else if (const auto spike = loss_spike()) {
-      why = "The loss jumps to " + figure(spike->max) + " at step " +
+      why = "The loss jumps to " + figure_text(spike->max) + " at step " +
             (spike->first_step == spike->last_step ? grouped(spike->first_step)
                                                    : grouped(spike->first_step) + " to " + grouped(spike->last_step));
     } else {
@@ -198,7 +193,7 @@ class Advisor {
     } else {
       advice.change = Change::lower_learning_rate;
       advice.title = "Lower the learning rate";
-      advice.why = why + ", though gradients are clipped to " + figure(facts_.clip) + ".";
+      advice.why = why + ", though gradients are clipped to " + figure_text(facts_.clip) + ".";
     }
     add(std::move(advice));
   }
@@ -287,10 +282,10 @@ class Advisor {
       return {};
     const double times = then.tflops / now.tflops;
     const double matmuls = share(about_.parts.forward_ms + about_.parts.backward_ms);
-    const std::string peaks = now.hardware->name + " reaches " + figure(then.tflops) + " TFLOP/s in " + precision +
-                              " and " + figure(now.tflops) + " in " + run_.precision + ", which this run used";
+    const std::string peaks = now.hardware->name + " reaches " + figure_text(then.tflops) + " TFLOP/s in " + precision +
+                              " and " + figure_text(now.tflops) + " in " + run_.precision + ", which this run used";
     if (is_missing(matmuls)) return {peaks + ".", bound(times, "the ratio of the peaks")};
-    return {peaks + "; forward and backward take " + percent(matmuls) + " of a step.",
+    return {peaks + "; forward and backward take " + percent_text(matmuls) + " of a step.",
             bound(amdahl(matmuls, times), "Amdahl, with the ratio of the peaks")};
   }
 
@@ -304,7 +299,8 @@ class Advisor {
     if (here.known()) {
       if (std::sqrt(here.low * here.high) < 1 + noise) return;  // it was tried here without a gain
       advice.gain = here;
-      const std::string range = here.low < here.high ? factor(here.low) + " to " + factor(here.high) : factor(here.low);
+      const std::string range =
+          here.low < here.high ? factor_text(here.low) + " to " + factor_text(here.high) : factor_text(here.low);
       if (own.why.empty()) own.why = "It brought " + range + " on this hardware (" + here.from + ").";
     } else if (own.why.empty()) {
       return;
@@ -315,7 +311,7 @@ class Advisor {
           advice.gain = {.low = std::min(other.factor(), std::max(own.gain.low, 1.0)),
                          .high = own.gain.known() ? std::min(other.factor(), own.gain.high) : other.factor(),
                          .source = GainSource::measured_elsewhere,
-                         .from = factor(other.factor()) + " in " + other.source,
+                         .from = factor_text(other.factor()) + " in " + other.source,
                          .published = other};
     }
     advice.why = std::move(own.why);
@@ -350,10 +346,10 @@ class Advisor {
     add({.change = Change::set_values,
          .values = std::move(values),
          .title = "Larger micro-batch",
-         .why = "MFU is " + std::string(used.assumed.empty() ? "" : "about ") + percent(used.mfu) + " (" +
+         .why = "MFU is " + std::string(used.assumed.empty() ? "" : "about ") + percent_text(used.mfu) + " (" +
                 used.convention + (used.condition.empty() ? "" : ", " + used.condition) + ") with a batch of " +
-                std::to_string(facts_.batch) + ", which fills " + figure(peak / 1e9) + " of " +
-                figure(device->memory_gb) + " GB.",
+                std::to_string(facts_.batch) + ", which fills " + figure_text(peak / 1e9) + " of " +
+                figure_text(device->memory_gb) + " GB.",
          .gain = bound(std::min(static_cast<double>(times), limit),
                        std::to_string(times) + " times the tokens, if a step took no longer"),
          .risk = same_update ? "" : "fewer updates for the same tokens: the learning rate may need to change"});
@@ -375,8 +371,8 @@ class Advisor {
     if (run_.device != "cuda" || !(about_.gpu_load > 0.05) || about_.gpu_load >= 0.9) return;
     add({.change = Change::larger_kernels,
          .title = "Keep the GPU busy",
-         .why = "No kernel ran on the GPU for " + percent(1 - about_.gpu_load) + " of the steady time: it waited for " +
-                "the CPU, for data or for other processes.",
+         .why = "No kernel ran on the GPU for " + percent_text(1 - about_.gpu_load) +
+                " of the steady time: it waited for " + "the CPU, for data or for other processes.",
          .gain = bound(1 / about_.gpu_load, "if it never waited")});
   }
 
@@ -387,7 +383,7 @@ class Advisor {
     add({.kind = AdviceKind::certainty,
          .change = Change::repeat,
          .title = "Repeat to measure the noise",
-         .why = "This is a single run. The quartiles of its steps are " + percent(apart) +
+         .why = "This is a single run. The quartiles of its steps are " + percent_text(apart) +
                 " apart; how much repeats would differ is unknown."});
   }
 
@@ -434,14 +430,15 @@ std::vector<AdviceRun> known_before(std::span<const AdviceRun> project, const Re
 
 std::string outcome_text(const ExpectedGain& expected, const AdviceOutcome& outcome) {
   if (outcome.held == Held::is_source)
-    return "Measured " + factor(outcome.factor) +
+    return "Measured " + factor_text(outcome.factor) +
            ". This is the log that the expectation comes from, so it can't "
            "confirm it.";
-  const std::string range =
-      expected.low == expected.high ? factor(expected.low) : factor(expected.low) + " to " + factor(expected.high);
+  const std::string range = expected.low == expected.high
+                                ? factor_text(expected.low)
+                                : factor_text(expected.low) + " to " + factor_text(expected.high);
   return (expected.known() ? "Expected " + range + " (" + source_text(expected) + ")"
                            : std::string("Expected a gain of unknown size")) +
-         ", measured " + factor(outcome.factor) + ": " + std::string(to_string(outcome.held)) + ".";
+         ", measured " + factor_text(outcome.factor) + ": " + std::string(to_string(outcome.held)) + ".";
 }
 
 }  // namespace

@@ -8,10 +8,6 @@
 namespace stepladder {
 namespace {
 
-using wording::factor;
-using wording::figure;
-using wording::grouped;
-
 bool is_known(const BatchPoint& point) {
   return point.tokens > 0 && point.dt_ms > 0;
 }
@@ -44,8 +40,9 @@ std::optional<BatchSplit> split_gain(const BatchPoint& base, const BatchPoint& r
   BatchSplit split{.tokens_ratio = run.tokens / base.tokens, .step_time_ratio = run.dt_ms / base.dt_ms};
   const double speedup = split.tokens_ratio / split.step_time_ratio;
   split.sentence = grouped(run.tokens) + " / " + grouped(base.tokens) +
-                   " tokens a step = " + figure(split.tokens_ratio) + ", " + figure(run.dt_ms) + " / " +
-                   figure(base.dt_ms) + " ms = " + figure(split.step_time_ratio) + ": " + factor(speedup) + " in all. ";
+                   " tokens a step = " + figure_text(split.tokens_ratio) + ", " + figure_text(run.dt_ms) + " / " +
+                   figure_text(base.dt_ms) + " ms = " + figure_text(split.step_time_ratio) + ": " +
+                   factor_text(speedup) + " in all. ";
 
   if (third && is_known(third->point)) {
     const bool like_run = third->is == ThirdIs::like_run;
@@ -60,14 +57,15 @@ std::optional<BatchSplit> split_gain(const BatchPoint& base, const BatchPoint& r
         split.equal_batch_low = split.equal_batch_high = equal;
         split.bigger_batch_low = split.bigger_batch_high = speedup / equal;
         const std::string id = std::to_string(third->point.run);
-        split.sentence += (third->point.tokens == wanted
-                               ? "Run " + id + " is the same at " + grouped(wanted) + " tokens: "
-                               : "By run " + id + ", t = " + figure(line.a) + " ms + " + figure(1000 * line.b) +
-                                     " us per token, at " + grouped(wanted) + " tokens: ") +
-                          figure(predicted) + " ms. So " +
-                          (like_run ? figure(base.dt_ms) + " / " + figure(predicted)
-                                    : figure(predicted) + " / " + figure(run.dt_ms)) +
-                          " = " + factor(equal) + " at equal batch, and " + factor(speedup / equal) + " by the batch.";
+        split.sentence +=
+            (third->point.tokens == wanted
+                 ? "Run " + id + " is the same at " + grouped(wanted) + " tokens: "
+                 : "By run " + id + ", t = " + figure_text(line.a) + " ms + " + figure_text(1000 * line.b) +
+                       " us per token, at " + grouped(wanted) + " tokens: ") +
+            figure_text(predicted) + " ms. So " +
+            (like_run ? figure_text(base.dt_ms) + " / " + figure_text(predicted)
+                      : figure_text(predicted) + " / " + figure_text(run.dt_ms)) +
+            " = " + factor_text(equal) + " at equal batch, and " + factor_text(speedup / equal) + " by the batch.";
         return split;
       }
     }
@@ -77,8 +75,9 @@ std::optional<BatchSplit> split_gain(const BatchPoint& base, const BatchPoint& r
   split.equal_batch_high = std::max(if_fixed, speedup);
   split.bigger_batch_low = speedup / split.equal_batch_high;
   split.bigger_batch_high = speedup / split.equal_batch_low;
-  split.sentence += "Two runs can't separate the change from the batch: at equal batch between " + factor(if_fixed) +
-                    " (if a step's time did not depend on its batch) and " + factor(speedup) +
+  split.sentence += "Two runs can't separate the change from the batch: at equal batch between " +
+                    factor_text(if_fixed) + " (if a step's time did not depend on its batch) and " +
+                    factor_text(speedup) +
                     " (if it were proportional), the rest by the batch. A run of either at the other's batch would.";
   return split;
 }

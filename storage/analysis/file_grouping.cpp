@@ -58,7 +58,7 @@ std::map<std::string, std::string> facts_of(const Run& run) {
   add("device", run.device);
   add("precision", run.precision);
   add("attention kernel", run.attention);
-  if (run.params > 0) facts["number of parameters"] = wording::grouped(run.params);
+  if (run.params > 0) facts["number of parameters"] = grouped(run.params);
   const Json recipe = Json::parse(run.recipe, nullptr, false);
   if (recipe.is_object()) {
     // A log's stage is a heading in it; a tracker's is the run's name, which no two runs share.
@@ -108,7 +108,7 @@ std::optional<std::string> different_tokens(std::span<const FileRun> files) {
     most = std::max(most, tokens);
   }
   if (static_cast<double>(most - least) <= same_tokens * static_cast<double>(most)) return std::nullopt;
-  return "the number of tokens per step differs: " + wording::grouped(least) + " to " + wording::grouped(most);
+  return "the number of tokens per step differs: " + grouped(least) + " to " + grouped(most);
 }
 
 struct StepTime {
@@ -139,7 +139,7 @@ double median_member(const std::vector<StepTime>& times, double StepTime::*membe
 std::string range_text(const std::vector<StepTime>& times) {
   const auto [least, most] =
       std::minmax_element(times.begin(), times.end(), [](const StepTime& a, const StepTime& b) { return a.ms < b.ms; });
-  return wording::figure(least->ms) + " to " + wording::figure(most->ms) + " ms";
+  return figure_text(least->ms) + " to " + figure_text(most->ms) + " ms";
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ FileGrouping group_files(std::span<const FileRun> files) {
   const auto apart = std::count_if(times.begin(), times.end(), [&](const StepTime& time) {
     return std::max(time.ms, middle) / std::min(time.ms, middle) - 1 > least;
   });
-  const std::string within = wording::percent(scatter) + " between the quartiles of a file";
+  const std::string within = percent_text(scatter) + " between the quartiles of a file";
   if (apart > 0 && static_cast<double>(apart) >= least_share_of_files * static_cast<double>(times.size()))
     return {FilesAre::rungs, "the median steps take " + range_text(times) + ", with " + within};
   if (apart > 0)

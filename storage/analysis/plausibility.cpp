@@ -14,10 +14,6 @@
 namespace stepladder {
 namespace {
 
-using wording::figure;
-using wording::grouped;
-using wording::percent;
-
 struct Gpt2 {
   std::string_view name;
   std::string_view size;
@@ -58,13 +54,13 @@ bool is_cpu(const Run& run) {
 
 std::string throughput_sum(const Run& run, const Summary& summary) {
   if (run.tokens_per_step <= 0) return grouped(summary.tokens_per_s) + " tokens/s";
-  return grouped(run.tokens_per_step) + " tokens / " + figure(summary.dt_ms_median) +
+  return grouped(run.tokens_per_step) + " tokens / " + figure_text(summary.dt_ms_median) +
          " ms = " + grouped(summary.tokens_per_s) + " tokens/s";
 }
 
 std::string peak_text(const Peak& peak, const Run& run) {
-  std::string text = figure(peak.total_tflops()) + " TFLOP/s of ";
-  text += peak.devices > 1 ? grouped(std::int64_t{peak.devices}) + " x " + peak.hardware->name : peak.hardware->name;
+  std::string text = figure_text(peak.total_tflops()) + " TFLOP/s of ";
+  text += peak.devices > 1 ? grouped(peak.devices) + " x " + peak.hardware->name : peak.hardware->name;
   text += " in " + std::string(to_string(peak.precision)) + " (dense; " + peak.hardware->source;
   if (peak.assumed)
     text += run.precision.empty() ? "; its fastest training precision, since the run's is unknown"
@@ -81,7 +77,7 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
   if (share <= suspicious_share) return;
   std::optional<Remedy> remedy;
   std::string why = throughput_sum(run, summary) + ", x 6 x " + grouped(params.count) +
-                    " parameters = " + figure(tflops) + " TFLOP/s";
+                    " parameters = " + figure_text(tflops) + " TFLOP/s";
   if (share > 1) {
     why += ", over the peak of " + peak_text(peak, run);
     const bool waited = run.sync == Sync::device || run.sync == Sync::event;
@@ -95,8 +91,8 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
                     : ": most likely the clock was read before the device had finished";
     }
   } else {
-    why += ", which is " + percent(share) + " of the peak of " + peak_text(peak, run) +
-           "; whole training steps hardly ever reach " + percent(suspicious_share);
+    why += ", which is " + percent_text(share) + " of the peak of " + peak_text(peak, run) +
+           "; whole training steps hardly ever reach " + percent_text(suspicious_share);
   }
   if (!params.why.empty()) why += "; " + params.why;
   if (params.from_loss_alone) remedy = Remedy::give_params;
@@ -106,9 +102,10 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
 void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
   const PrintedUnits& printed = run.printed;
   if (printed.unit.starts_with("tokens/ms") && printed.unit.find(" as ") != std::string::npos) {
-    const std::string sum = is_missing(summary.tokens_per_s) ? std::string()
-                                                             : ": " + throughput_sum(run, summary) + ", which is " +
-                                                                   figure(summary.tokens_per_s / 1000) + " tokens/ms";
+    const std::string sum = is_missing(summary.tokens_per_s)
+                                ? std::string()
+                                : ": " + throughput_sum(run, summary) + ", which is " +
+                                      figure_text(summary.tokens_per_s / 1000) + " tokens/ms";
     const std::string label = printed.unit.substr(printed.unit.find(" as ") + 4);
     flags.push_back({FlagId::unit_tokens_per_ms, "The log prints tokens/ms and calls them " + label + sum + "."});
   }
@@ -116,8 +113,8 @@ void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags
   const double ratio = printed.tokens_per_s / summary.tokens_per_s;
   if (ratio > 0.9 && ratio < 1.1) return;
   flags.push_back({FlagId::dt_throughput_mismatch, throughput_sum(run, summary) + ", but the log prints " +
-                                                       figure(printed.tokens_per_s) + " tokens/s (" + figure(ratio) +
-                                                       " times that)."});
+                                                       figure_text(printed.tokens_per_s) + " tokens/s (" +
+                                                       figure_text(ratio) + " times that)."});
 }
 
 // A run that was launched here records every step; a log may print every tenth, so other runs aren't judged.
@@ -171,9 +168,9 @@ double disturbed_share(const Summary& summary) {
 void check_contention(const Summary& summary, std::vector<Flag>& flags) {
   if (!is_disturbed(summary)) return;
   const double share = disturbed_share(summary);
-  std::string why = contention_text(summary.disturbance, " during " + percent(share) + " of the steps that count (" +
-                                                             grouped(summary.disturbed_steps) + " of " +
-                                                             grouped(summary.watched_steps) + ")");
+  std::string why = contention_text(
+      summary.disturbance, " during " + percent_text(share) + " of the steps that count (" +
+                               grouped(summary.disturbed_steps) + " of " + grouped(summary.watched_steps) + ")");
   why.front() = 'O';
   why += share >= too_disturbed_share ? ": its median is a disturbed step, so it cannot be judged"
                                       : ": its times may be too long";

@@ -73,8 +73,7 @@ void require_room(Database& database, const fs::path& out) {
   const fs::space_info space = fs::space(fs::absolute(out).parent_path(), error);
   if (error || static_cast<std::int64_t>(space.available) > bytes) return;
   constexpr std::int64_t mb = 1'000'000;
-  throw_not_written(out, "it takes " + wording::grouped(bytes / mb + 1) + " MB, and " +
-                             wording::grouped(static_cast<std::int64_t>(space.available) / mb) +
+  throw_not_written(out, "it takes " + grouped(bytes / mb + 1) + " MB, and " + grouped(space.available / mb) +
                              " MB are free on its volume");
 }
 

@@ -31,7 +31,6 @@ MissingSteps missing_steps(Database& database, RunId run, std::int64_t first, st
 }
 
 std::string missing_steps_text(const MissingSteps& steps) {
-  using wording::grouped;
   if (steps.missing == 0) return "";
   const std::string where = steps.first == steps.last ? "step " + grouped(steps.first) + " is missing"
                                                       : grouped(steps.missing) + " between " + grouped(steps.first) +

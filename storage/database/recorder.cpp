@@ -1,5 +1,7 @@
 #include "storage/database/recorder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -188,7 +190,7 @@ void Recorder::note_refused(std::vector<RunEvent>& events) {
     const auto refused = refused_.find(ended->run);
     if (refused == refused_.end()) continue;
     ended->status = RunStatus::failed;
-    ended->reason = wording::grouped(refused->second) +
+    ended->reason = grouped(refused->second) +
                     " of its events are lost, since memory and disk were full while the database could not be written" +
                     (failing_.why.empty() ? "" : ": " + failing_.why);
   }
@@ -199,13 +201,12 @@ void Recorder::keep_apart(const std::vector<RunEvent>& events, const std::vector
   for (const RunEvent& event : events)
     if (std::find(runs.begin(), runs.end(), run_of(event)) != runs.end()) without_run.push_back(event);
   runs_apart_.insert(runs.begin(), runs.end());
-  std::string names;
-  for (const RunId run : runs_apart_) names += (names.empty() ? "" : ", ") + std::to_string(run);
-  std::string text = (runs_apart_.size() == 1 ? "run " : "runs ") + names + (runs_apart_.size() == 1 ? " is" : " are") +
-                     " not in " + store_.file().string();
+  const bool one = runs_apart_.size() == 1;
+  std::string text = fmt::format("run{} {} {} not in {}", one ? "" : "s", fmt::join(runs_apart_, ", "),
+                                 one ? "is" : "are", store_.file().string());
   // The others' events are committed, so this must not fail.
   if (apart_.append(without_run, text))
-    text += "; " + wording::grouped(apart_.steps()) + " steps are kept in " + apart_.file().string();
+    text += "; " + grouped(apart_.steps()) + " steps are kept in " + apart_.file().string();
   else
     text += "; steps are lost, since no file could be written for them";
   const MutexLock lock(mutex_);

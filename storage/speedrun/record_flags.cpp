@@ -10,6 +10,7 @@
 
 #include "storage/analysis/statistics.h"
 #include "storage/speedrun/script_diff.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -17,10 +18,6 @@ namespace {
 using Logs = std::vector<SpeedrunLog>;
 
 constexpr std::size_t most_named = 4;
-
-std::string count_text(std::size_t count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 std::string decimal(double value, int digits = 1) {
   char text[48];
@@ -55,7 +52,7 @@ std::string groups_text(const std::map<std::string, std::vector<std::string>>& g
   for (const auto& [said, files] : groups) largest = std::max(largest, files.size());
   std::vector<std::string> parts;
   for (const auto& [said, files] : groups)
-    parts.push_back(said + " (" + count_text(files.size(), "log") +
+    parts.push_back(said + " (" + plural(files.size(), "log") +
                     (files.size() < largest ? ": " + list_text(files) : "") + ")");
   return list_text(parts);
 }
@@ -70,7 +67,7 @@ std::string gpu_model(const SpeedrunLog& log) {
 }
 
 std::string gpu_count(const SpeedrunLog& log) {
-  return log.gpus.empty() ? "" : count_text(log.gpus.size(), "GPU");
+  return log.gpus.empty() ? "" : plural(log.gpus.size(), "GPU");
 }
 
 struct Fact {
@@ -82,10 +79,7 @@ struct Fact {
 
 const Fact facts[] = {
     {"step-counts", "The runs are of different length: ",
-     [](const SpeedrunLog& log) {
-       return log.final.step > 0 ? count_text(static_cast<std::size_t>(log.final.step), "step") : "";
-     },
-     false},
+     [](const SpeedrunLog& log) { return log.final.step > 0 ? plural(log.final.step, "step") : ""; }, false},
     {"gpu-models", "The GPUs differ: ", gpu_model, true},
     {"gpu-counts", "The numbers of GPUs differ: ", gpu_count, true},
     {"torch-versions", "The versions of PyTorch differ: ", [](const SpeedrunLog& log) { return log.torch; }, true},
@@ -119,10 +113,9 @@ void flag_scripts(const Logs& logs, const char* of, std::vector<RecordFlag>& fla
     if (!first) first = &log;
     if (log.script_hash != first->script_hash && !other) other = &log;
   }
-  flags.push_back({"several-scripts", std::string("The ") + of + " holds runs of " +
-                                          count_text(groups.size(), "script") + ": " + groups_text(groups) + ". " +
-                                          name_of(*first) + " and " + name_of(*other) + ": " +
-                                          difference_in_short(first->script, other->script)});
+  flags.push_back({"several-scripts", std::string("The ") + of + " holds runs of " + plural(groups.size(), "script") +
+                                          ": " + groups_text(groups) + ". " + name_of(*first) + " and " +
+                                          name_of(*other) + ": " + difference_in_short(first->script, other->script)});
 }
 
 void flag_seeds(const Logs& logs, const char* of, std::vector<RecordFlag>& flags) {
@@ -159,8 +152,8 @@ void flag_copies(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>
     parts.push_back(list_text(files));
   }
   if (copies > 0)
-    flags.push_back({"same-curve", "The same curve is there more than once, so " + count_text(copies, "log") +
-                                       (copies == 1 ? " adds" : " add") + " nothing: " + list_text(parts)});
+    flags.push_back({"same-curve", "The same curve is there more than once, so " +
+                                       plural(copies, "log adds", "logs add") + " nothing: " + list_text(parts)});
 }
 
 // --- the clock -------------------------------------------------------------------------------------------------------
@@ -302,7 +295,7 @@ void flag_unfinished(const RecordPool& pool, const char* of, std::vector<RecordF
   for (const ExcludedLog& log : pool.excluded)
     if (log.unfinished) files.push_back(std::filesystem::path(log.file).filename().string());
   if (files.empty()) return;
-  flags.push_back({"unfinished-logs", count_text(files.size(), "run") + " of the " + of + " didn't finish and " +
+  flags.push_back({"unfinished-logs", plural(files.size(), "run") + " of the " + of + " didn't finish and " +
                                           (files.size() == 1 ? "isn't" : "aren't") + " counted beside the " +
                                           std::to_string(pool.logs.size()) + " that did: " + list_text(files) +
                                           ". Runs that are stopped when their loss is bad make the others look good"});

@@ -160,12 +160,12 @@ std::string certainty_of(const Anatomy& anatomy, bool has_graphs) {
     return "Neither names nor the operators' order tell the parts of the model. Put ranges around them "
            "(torch.profiler.record_function(\"attention\"), or NVTX), or profile with with_stack=True.";
   std::string text = "Of forward and backward, ";
-  if (by_name >= 0.005) text += wording::percent(by_name) + " is known by names of ranges and modules";
+  if (by_name >= 0.005) text += percent_text(by_name) + " is known by names of ranges and modules";
   if (by_name >= 0.005 && by_order >= 0.005) text += ", ";
-  if (by_order >= 0.005) text += wording::percent(by_order) + " is guessed from the order of operators";
+  if (by_order >= 0.005) text += percent_text(by_order) + " is guessed from the order of operators";
   const double rest = 1 - by_name - by_order;
   const std::string why = has_graphs ? " isn't known, since torch.compile's graphs mix operators." : " isn't known.";
-  return text + (rest >= 0.005 ? ", and " + wording::percent(rest) + why : ".");
+  return text + (rest >= 0.005 ? ", and " + percent_text(rest) + why : ".");
 }
 
 Anatomy mean_anatomy(const std::vector<std::pair<Anatomy, double>>& ranks) {

@@ -150,7 +150,7 @@ TracedProcess attribute_cpu(const Trace& trace) {
   CpuTime time = cpu_time(trace, places, steps, &rows);
   if (time.segments.empty()) throw TraceError("holds no operator and no kernel");
   if (time.cut * 100 > static_cast<std::int64_t>(trace.slices().size()) && time.cut > 10)
-    throw TraceError("has clocks that disagree: " + wording::grouped(time.cut) +
+    throw TraceError("has clocks that disagree: " + grouped(time.cut) +
                      " of its slices end after the slices around them");
   if (!profile.has_steps) steps = whole(time.segments);
   profile.slices = time.operations;
@@ -215,7 +215,7 @@ TracedProcess attribute_gpus(const Trace& trace, const std::set<std::string>& gp
     require_few_steps(process.profile.steps.size());
   }
   if (outside > 0)
-    process.profile.notes.push_back(wording::grouped(outside) + " kernels are outside the steps and were left out.");
+    process.profile.notes.push_back(grouped(outside) + " kernels are outside the steps and were left out.");
   add_operators(process.profile, rows);
   process.anatomy = place_times.anatomy(static_cast<double>(std::max<std::size_t>(process.profile.steps.size(), 1)));
   return process;

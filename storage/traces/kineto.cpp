@@ -132,7 +132,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   // A name or time of another type, as a value of type `type`, is nothing that can be skipped in silence.
   void require(bool is_right, const char* type) const {
     if (in_event() && !is_right)
-      throw TraceError("has an event whose " + key_ + " is " + type + ", event " + wording::grouped(events_ + 1));
+      throw TraceError("has an event whose " + key_ + " is " + type + ", event " + grouped(events_ + 1));
   }
   bool string(string_t& text) override {
     require(key_ != "ts" && key_ != "dur", "a text");
@@ -194,7 +194,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     return value_read();
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    const std::string place = wording::grouped(source_.read);
+    const std::string place = grouped(source_.read);
     if (has_value_ && depth_ == 0) throw TraceError("goes on after its JSON value has ended, at byte " + place);
     throw TraceError(source_.at_end() ? "is cut off after " + place + " bytes"
                                       : "isn't JSON: byte " + place + " is not what a value goes on with");
@@ -225,8 +225,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   std::int64_t time_of(const std::string& text) const {
     const std::optional<std::int64_t> ns = nanoseconds(text);
     if (!ns)
-      throw TraceError("has a slice at an impossible time, '" + event_.name + "', event " +
-                       wording::grouped(events_ + 1));
+      throw TraceError("has a slice at an impossible time, '" + event_.name + "', event " + grouped(events_ + 1));
     return *ns;
   }
 
@@ -269,7 +268,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     try {
       finish_event();
     } catch (const TraceError& error) {
-      throw TraceError(std::string(error.what()) + ", event " + wording::grouped(events_));
+      throw TraceError(std::string(error.what()) + ", event " + grouped(events_));
     }
   }
 

@@ -6,7 +6,7 @@
 
 namespace stepladder {
 void require_few_steps(std::size_t steps) {
-  if (steps > most_steps) throw TraceError("has more than " + wording::grouped(std::int64_t{most_steps}) + " steps");
+  if (steps > most_steps) throw TraceError("has more than " + grouped(most_steps) + " steps");
 }
 
 std::vector<StepSpan> in_order(std::vector<StepSpan> spans) {

@@ -255,7 +255,7 @@ int remove(const MachinesFlags& flags, const CommonOptions& common) {
   std::size_t open = 0;
   for (const FarRun& run : store.machines().open_runs()) open += run.alias == machine.alias && has_runs_here(run.kind);
   if (open > 0 && !flags.forces)
-    throw UsageError(runs_text(open) + " at " + flags.alias +
+    throw UsageError(plural(open, "run") + " at " + flags.alias +
                      " may still have steps that aren't here; --force removes it all the same");
   store.machines().remove(machine.alias);
   return exit_done;

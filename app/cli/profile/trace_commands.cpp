@@ -180,8 +180,8 @@ int run_export(const TraceOptions& options, const CommonOptions& common) {
   if (common.json) {
     print({{"file", options.out}, {"format", options.format}, {"steps", steps.steps.size()}, {"slices", slices}});
   } else {
-    std::cerr << "stepladder: wrote " << grouped(slices) << " slices of " << steps.steps.size()
-              << (steps.steps.size() == 1 ? " step" : " steps") << " to " << options.out << "\n";
+    std::cerr << "stepladder: wrote " << grouped(slices) << " slices of " << plural(std::ssize(steps.steps), "step")
+              << " to " << options.out << "\n";
   }
   return exit_done;
 }

@@ -64,7 +64,7 @@ std::string kinds_text(const TraceProfile& profile) {
   for (const OperatorKind kind : kinds_by_time(means)) {
     const auto place = static_cast<std::size_t>(kind);
     cells.push_back({std::string(to_string(kind)), milliseconds_text(means.ms[place]),
-                     wording::percent(means.ms[place] / whole), milliseconds_text(means.busy_ms[place])});
+                     percent_text(means.ms[place] / whole), milliseconds_text(means.busy_ms[place])});
   }
   cells.push_back({"a step", milliseconds_text(whole), "100 %", ""});
   return table(cells, {false, true, true, true});
@@ -162,8 +162,8 @@ std::string head_text(const StoredTrace& trace) {
   const TraceProfile& profile = trace.profile;
   std::string text = "trace " + std::to_string(trace.id) + ", " + trace.name;
   if (trace.run) text += ", of run " + std::to_string(*trace.run);
-  text += ": " + std::to_string(profile.steps.size()) + (profile.steps.size() == 1 ? " step of " : " steps of ") +
-          milliseconds_text(mean_step_ms(profile)) + (profile.on_gpu ? " on a GPU" : " on a CPU");
+  text += ": " + plural(std::ssize(profile.steps), "step") + " of " + milliseconds_text(mean_step_ms(profile)) +
+          (profile.on_gpu ? " on a GPU" : " on a CPU");
   if (profile.ranks > 1) text += ", " + std::to_string(profile.ranks) + " ranks";
   if (const std::string note = format_note(trace.format); !note.empty()) text += "\n" + note;
   return text + "\n\n";
@@ -233,7 +233,7 @@ std::string anatomy_text(const StoredTrace& trace, const Anatomy& anatomy, bool 
   for (const AnatomyRow& row : by_block ? anatomy : by_part(anatomy)) {
     const bool is_told = row.known_by != KnownBy::nothing;
     cells.push_back({title_of(row, anatomy), is_told ? std::string(to_string(row.known_by)) : "",
-                     milliseconds_text(row.ms), wording::percent(row.ms / whole)});
+                     milliseconds_text(row.ms), percent_text(row.ms / whole)});
   }
   cells.push_back({"a step", "", milliseconds_text(whole), "100 %"});
   const int blocks = block_count(anatomy);

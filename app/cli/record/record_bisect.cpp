@@ -72,11 +72,11 @@ std::string bisect_text(const CommitSearch& search) {
     text += "  " + search.commits()[i].substr(0, 12) + "  ";
     text += figures.unusable ? "the command fails\n"
                              : figure_text(search.figure(i), "%.6g") + " " + search.unit() + ", " +
-                                   runs_text(figures.values.size()) + "\n";
+                                   plural(std::ssize(figures.values), "run") + "\n";
   }
   if (const auto commit = bisection.found())
     return text + search.commits()[*commit] + " " + harmless(search.subject(*commit)) + "\n" +
-           change_text(search, *commit) + " as at the commit before; " + runs_text(bisection.runs()) + " in all\n";
+           change_text(search, *commit) + " as at the commit before; " + plural(bisection.runs(), "run") + " in all\n";
   return text + "Inconclusive: " + bisection.reason() + ". The change is after " +
          search.commits()[bisection.last_good()].substr(0, 12) + " and not after " +
          search.commits()[bisection.first_bad()].substr(0, 12) + "\n";

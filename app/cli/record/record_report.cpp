@@ -68,7 +68,7 @@ std::string record_text(const RecordClaim& claim, const std::optional<RecordRule
   if (!is_missing(claim.p)) text += "  p          " + figure_text(claim.p, "%.3g") + "\n";
   if (claim.time_s.n > 0) text += "  time       " + time_line(claim.time_s) + "\n";
   if (claim.baseline_time_s.n > 0)
-    text += "  baseline   " + runs_text(claim.baseline_metric.n) + ": " + time_line(claim.baseline_time_s) + "\n";
+    text += "  baseline   " + plural(claim.baseline_metric.n, "run") + ": " + time_line(claim.baseline_time_s) + "\n";
   if (!is_missing(claim.speedup))
     text += "  speed-up   " + figure_text(claim.speedup, "%.4f") + interval_text(claim.speedup_ci95, "%.4f") + "\n";
   if (claim.needed_n > 0)

@@ -59,8 +59,8 @@ std::string with_interval(Estimate estimate, const char* format, double scale = 
 }
 
 std::string pool_text(const TradePool& pool, const std::string& metric) {
-  return runs_text(pool.metric.n) + " of " + grouped(static_cast<std::int64_t>(pool.steps)) + " steps: mean " + metric +
-         " " + figure_text(pool.metric.mean, "%.5f") +
+  return plural(pool.metric.n, "run") + " of " + grouped(pool.steps) + " steps: mean " + metric + " " +
+         figure_text(pool.metric.mean, "%.5f") +
          (is_missing(pool.time_s.mean) ? "" : ", mean time " + figure_text(pool.time_s.mean, "%.2f") + " s") + "\n";
 }
 

@@ -111,8 +111,8 @@ std::vector<std::string> caption_of(const std::vector<const RunEntry*>& runs) {
   }
   if (runs.empty()) return {};
   const std::string steps = least == most ? grouped(most) : grouped(least) + " to " + grouped(most);
-  return {joined(hardware, 3), "n = " + std::to_string(runs.size()) + (runs.size() == 1 ? " run of " : " runs of ") +
-                                   steps + " steps; clock synchronised by: " + joined(timed, 3) + "."};
+  return {joined(hardware, 3), "n = " + plural(std::ssize(runs), "run") + " of " + steps +
+                                   " steps; clock synchronised by: " + joined(timed, 3) + "."};
 }
 
 fs::path default_exports_folder(const fs::path& database) {

@@ -318,13 +318,12 @@ std::string caption(const ChartView& view, const OffScreen& off_screen, bool has
     not_finite += curve.line.not_finite;
   }
   if (points + not_finite == 0) return has_hidden ? "all runs are hidden" : "no steps yet";
-  const auto count = [](std::size_t value) { return grouped(static_cast<std::int64_t>(value)); };
+  const auto count = [](std::size_t value) { return grouped(value); };
   std::string text;
-  if (drawn < points || off_screen.points > 0) text = count(points) + (points == 1 ? " point" : " points");
+  if (drawn < points || off_screen.points > 0) text = plural(points, "point");
   if (drawn < points) text += ", " + count(drawn) + " drawn";
   if (off_screen.points > 0) text += ", " + count(off_screen.points) + " off-screen";
-  if (off_screen.curves > 0)
-    text += off_screen.curves == 1 ? " (1 whole curve)" : " (" + count(off_screen.curves) + " whole curves)";
+  if (off_screen.curves > 0) text += " (" + plural(off_screen.curves, "whole curve") + ")";
   if (off_screen.band > 0) text += (text.empty() ? "" : ", ") + std::string("extremes off-screen");
   if (not_finite > 0) text += (text.empty() ? "" : ", ") + count(not_finite) + " NaN or infinite";
   return text;

@@ -38,7 +38,7 @@ std::string metric_value_text(double value) {
 }
 
 std::string more_metrics_text(std::size_t more) {
-  return "and " + grouped(static_cast<std::int64_t>(more)) + " more; a search narrows them";
+  return "and " + grouped(more) + " more; a search narrows them";
 }
 
 std::string group_by_prefix(Quantity quantity) {

@@ -86,7 +86,7 @@ std::string signed_metric(double gap) {
   return is_missing(gap) ? "" : (gap > 0 ? "+" : "") + metric_text(gap);
 }
 
-std::string percent_text(double share) {
+std::string mfu_percent(double share) {
   if (is_missing(share)) return "-";
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%", share * 100);
@@ -190,7 +190,7 @@ std::string cell_text(const std::string& column, const RunEntry& entry, const Co
   if (column == "loss_gap") return signed_loss(cell_value(column, entry, context));
   if (column == "mfu") {
     const RunUtilisation use = assumed_utilisation_of(run, entry.summary, context.workspace->hardware);
-    return (use.assumed.empty() ? "" : "~") + percent_text(use.mfu);
+    return (use.assumed.empty() ? "" : "~") + mfu_percent(use.mfu);
   }
   if (column == "stage") return run.stage;
   if (column == "status") return std::string(to_string(run.status));

@@ -19,9 +19,9 @@ std::string list_text(const std::vector<std::string>& names) {
 }
 
 std::string gone_text(const std::string& view, const std::vector<std::string>& names) {
-  return names.size() == 1
-             ? "The view " + view + " names a run that is gone: " + names.front() + "."
-             : "The view " + view + " names " + runs_text(names.size()) + " that are gone: " + list_text(names) + ".";
+  return names.size() == 1 ? "The view " + view + " names a run that is gone: " + names.front() + "."
+                           : "The view " + view + " names " + plural(std::ssize(names), "run") +
+                                 " that are gone: " + list_text(names) + ".";
 }
 
 // A run is the same if its number is, unless its uid says otherwise; one that has moved here is found by its uid.

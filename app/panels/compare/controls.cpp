@@ -165,7 +165,7 @@ void draw_compare_head(CompareFields& fields, CompareView& view, const Workspace
   text_title("Compare");
   const std::string chosen = workspace.selected_runs.empty() && workspace.shown_ladder()
                                  ? "No run selected: showing all of " + workspace.shown_ladder()->name
-                                 : runs_text(runs) + " selected";
+                                 : plural(runs, "run") + " selected";
   text_cut(chosen + "  \xE2\x80\x93  scroll to zoom, drag to pan, A and B set cursors", right - px(380),
            palette().quiet, fonts().regular, small_size);
   const float below = ImGui::GetCursorPosY();

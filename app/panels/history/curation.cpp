@@ -14,8 +14,9 @@ namespace {
 
 template <class Change>
 void curate(const std::string& done, const std::vector<const RunEntry*>& entries, Commands& commands, Change change) {
-  Curate asked{.what = done + " " + (entries.size() == 1 ? entries.front()->run.name : runs_text(entries.size())),
-               .changes = {}};
+  Curate asked{
+      .what = done + " " + (entries.size() == 1 ? entries.front()->run.name : plural(std::ssize(entries), "run")),
+      .changes = {}};
   for (const RunEntry* entry : entries) {
     Curation curation = entry->curation;
     change(curation);
@@ -85,7 +86,7 @@ void TagPopup::draw(const std::vector<const RunEntry*>& entries, Commands& comma
   if (std::exchange(open, false)) ImGui::OpenPopup("##tag");
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
   if (ImGui::BeginPopup("##tag")) {
-    text_quiet("Tag " + runs_text(entries.size()) + "; a tag that all of them have is removed");
+    text_quiet("Tag " + plural(std::ssize(entries), "run") + "; a tag that all of them have is removed");
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(px(260));
     const bool done = ImGui::InputTextWithHint("##tag", "e.g. night, good", tag.data(), tag.size(),

@@ -66,7 +66,7 @@ void draw_match_count(const HistoryRows& list) {
   ImGui::AlignTextToFramePadding();
   const float room = std::max(px(60), ImGui::GetContentRegionAvail().x);
   if (list.filter_problem.empty()) {
-    text_quiet(grouped(static_cast<std::int64_t>(list.matching)) + (list.matching == 1 ? " matches" : " match"));
+    text_quiet(grouped(list.matching) + (list.matching == 1 ? " matches" : " match"));
   } else {
     text_cut(list.filter_problem, room, palette().warning, fonts().regular, small_size);
   }
@@ -162,9 +162,9 @@ void show_state(State& state, const nlohmann::json& json) {
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   text_title("History");
-  text_cut(
-      workspace.database.empty() ? "No database yet" : runs_text(workspace.runs().size()) + " in " + workspace.database,
-      ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+  text_cut(workspace.database.empty() ? "No database yet"
+                                      : plural(std::ssize(workspace.runs()), "run") + " in " + workspace.database,
+           ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   if (workspace.runs().empty()) {
     empty_state("No runs yet", "Every run is listed here. Launch a ladder, or drop a log on the window.");
     return;

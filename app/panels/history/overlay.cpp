@@ -35,8 +35,8 @@ void draw_selection_bar(HistoryOverlay& overlay, const HistoryRows& list, TagPop
   }
   ImGui::SameLine(0, px(20));
   ImGui::AlignTextToFramePadding();
-  text_quiet(runs_text(entries.size() + hidden) + " selected" +
-             (hidden > 0 ? ", " + grouped(static_cast<std::int64_t>(hidden)) + " hidden" : ""));
+  text_quiet(plural(entries.size() + hidden, "run") + " selected" +
+             (hidden > 0 ? ", " + grouped(hidden) + " hidden" : ""));
   if (hidden > 0) {
     mark("history.hidden");
     wrapped_tooltip("The filter hides them, or they are archived. Tag, Pin, Archive and Delete don't change them.",

@@ -265,8 +265,8 @@ void draw_group_head(HistoryRows& list, const HistoryRow& row) {
     draw->AddTriangleFilled(ImVec2(x - px(5), y - px(3)), ImVec2(x + px(5), y - px(3)), ImVec2(x, y + px(4)), ink);
   }
   ImGui::TableNextColumn();
-  text_cut(row.head + "   " + grouped(static_cast<std::int64_t>(row.runs)), ImGui::GetContentRegionAvail().x,
-           palette().text, fonts().semibold, text_size);
+  text_cut(row.head + "   " + grouped(row.runs), ImGui::GetContentRegionAvail().x, palette().text, fonts().semibold,
+           text_size);
   ImGui::PopID();
 }
 

@@ -167,8 +167,7 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
     empty_state("No run selected", "Click runs in the table to plot their loss here.");
     return;
   }
-  if (wanted < import.runs.size())
-    chart.note = grouped(static_cast<std::int64_t>(wanted)) + " of " + runs_text(import.runs.size());
+  if (wanted < import.runs.size()) chart.note = grouped(wanted) + " of " + plural(std::ssize(import.runs), "run");
   draw_chart(chart);
 }
 
@@ -177,7 +176,7 @@ void draw_kept(const Workspace& workspace, Commands& commands) {
   const ImportPreview& import = workspace.import;
   begin_card("##kept", ImVec2(0, ImGui::GetFrameHeight() + px(30)));
   ImGui::AlignTextToFramePadding();
-  text_toned(import.runs.empty() ? "Nothing was imported." : "Imported " + runs_text(import.runs.size()) + ".",
+  text_toned(import.runs.empty() ? "Nothing was imported." : "Imported " + plural(std::ssize(import.runs), "run") + ".",
              import.runs.empty() ? Tone::bad : Tone::good);
   std::vector<RunId> ids;
   std::vector<LadderId> ladders;
@@ -204,7 +203,7 @@ void draw_kept(const Workspace& workspace, Commands& commands) {
     }
     mark("import.runs");
     ImGui::SameLine();
-    if (workspace.undoable == "Imported " + runs_text(import.runs.size())) {
+    if (workspace.undoable == "Imported " + plural(std::ssize(import.runs), "run")) {
       if (quiet_button("Undo import")) commands.push_back(Undo{});
       mark("import.undo");
     }
@@ -311,7 +310,7 @@ Ending ending_of(const ImportPreview& import) {
   const float padding = 2 * ImGui::GetStyle().FramePadding.x;
   ending.width = ImGui::CalcTextSize(ending.forget.c_str()).x + padding;
   if (import.state == ImportPreview::State::kept || import.runs.empty()) return ending;
-  ending.keep = "Import " + runs_text(import.runs.size());
+  ending.keep = "Import " + plural(std::ssize(import.runs), "run");
   ImGui::PushFont(fonts().semibold, text_size);
   ending.width += ImGui::CalcTextSize(ending.keep.c_str()).x + padding + px(8);
   ImGui::PopFont();

@@ -46,8 +46,7 @@ void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& 
     if (has_title) {
       ImGui::SameLine();
       ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
-      text_quiet(import.failures.empty() ? grouped(static_cast<std::int64_t>(notes.lines.size()))
-                                         : grouped(static_cast<std::int64_t>(import.failures.size())));
+      text_quiet(import.failures.empty() ? grouped(notes.lines.size()) : grouped(import.failures.size()));
     }
     ImGui::SameLine(ImGui::GetContentRegionMax().x - px(64));
     if (has_title) ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(6));

@@ -54,7 +54,7 @@ void draw_flags(const std::vector<Flag>& flags, float width) {
     if (!is_shown(flag)) continue;
     const std::string words(kind_of(flag.id).title);
     if (shown == 0 && pill_size(words).x > width) {  // the title doesn't fit
-      pill(std::to_string(in_row) + (in_row == 1 ? " issue" : " issues"), severity_tone(flag.id));
+      pill(plural(in_row, "issue"), severity_tone(flag.id));
       shown = in_row;
       break;
     }

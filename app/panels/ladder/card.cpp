@@ -135,8 +135,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   }
   ImGui::Dummy(ImVec2(0, px(2)));
   const auto fact = [](const std::string& text) { text_quiet_wrapped(text); };
-  fact(grouped(summary.warmup_steps) + (summary.warmup_steps == 1 ? " warm-up step" : " warm-up steps") + " of " +
-       grouped(summary.steps) + " excluded.");
+  fact(plural(summary.warmup_steps, "warm-up step") + " of " + grouped(summary.steps) + " excluded.");
   if (!is_missing(run.setup_ms)) {
     fact("Setup took " + milliseconds_text(run.setup_ms) +
          (is_missing(rung.setup_pays_back_after)

@@ -35,7 +35,7 @@ std::string tokens_text(const LadderModel& model) {
 std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
   const LadderRung& rung = model.rungs.front();
   const Run& first = rung.first;
-  std::string line = std::to_string(model.rungs.size()) + (model.rungs.size() == 1 ? " rung" : " rungs");
+  std::string line = plural(std::ssize(model.rungs), "rung");
   const int repeats = rung.repeats;
   if (repeats > 1) line += " \xC3\x97 " + std::to_string(repeats) + " repeats";
   const std::int64_t steps = first.planned_steps > 0 ? first.planned_steps : rung.summary.steps;
@@ -203,7 +203,7 @@ void draw_continue(const Workspace& workspace, const Ladder& ladder, Commands& c
   flow_to("Continue");
   if (quiet_button("Continue")) commands.push_back(ContinueLadder{ladder.id});
   mark("ladder.continue");
-  ImGui::SetItemTooltip("Trains the %s that %s interrupted or stopped", runs_text(left).c_str(),
+  ImGui::SetItemTooltip("Trains the %s that %s interrupted or stopped", plural(left, "run").c_str(),
                         left == 1 ? "was" : "were");
 }
 

@@ -49,10 +49,7 @@ void draw_model(LaunchForm& form, const CheckedForm& checked) {
   ImGui::SetCursorPosX(px(label_width));
   Recipe shape = checked.request.base;
   if (shape.vocab == 0) shape.vocab = needs_gpt2_tokens(form) ? 50257 : 256;
-  const auto counted = [](int count, const std::string& what) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s") + ", ";
-  };
-  text_quiet_wrapped(counted(shape.layers, "layer") + counted(shape.heads, "head") + "d_model " +
+  text_quiet_wrapped(plural(shape.layers, "layer") + ", " + plural(shape.heads, "head") + ", d_model " +
                      std::to_string(shape.d_model) + ", " + compact(static_cast<double>(parameter_count(shape))) +
                      " parameters");
 }

@@ -52,12 +52,11 @@ std::string range_text(const std::vector<Rung>& rungs, const std::function<std::
 std::string size_text(const CheckedForm& checked) {
   const LadderRequest& request = checked.request;
   const std::size_t rungs = checked.plan ? checked.plan->plan.rungs.size() : request.rungs.size();
-  const std::string noun = checked.is_sweep ? "combination" : "rung";
-  std::string text = std::to_string(rungs) + " " + noun + (rungs == 1 ? "" : "s");
+  std::string text = plural(rungs, checked.is_sweep ? "combination" : "rung");
   if (request.repeats > 1)
     text += " \xC3\x97 " + std::to_string(request.repeats) + (request.seeds.empty() ? " repeats" : " seeds");
   const std::size_t runs = rungs * static_cast<std::size_t>(request.repeats);
-  if (checked.is_sweep || request.repeats > 1) text += " = " + runs_text(runs);
+  if (checked.is_sweep || request.repeats > 1) text += " = " + plural(runs, "run");
   if (!checked.plan || checked.plan->plan.rungs.empty()) return text;
   const std::vector<Rung>& planned = checked.plan->plan.rungs;
   text += " \xC3\x97 " + range_text(planned, [](const Recipe& recipe) { return recipe.steps; }) + " steps of " +

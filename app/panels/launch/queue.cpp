@@ -44,8 +44,7 @@ void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspa
            Cut::middle);
   ImGui::SameLine(progress);
   ImGui::SetCursorPosY(text_top + px(2));
-  text_quiet(is_running ? (workspace.is_paused ? "paused at " : "step ") +
-                              grouped(static_cast<std::int64_t>(entry.series().size())) + " of " +
+  text_quiet(is_running ? (workspace.is_paused ? "paused at " : "step ") + grouped(entry.series().size()) + " of " +
                               grouped(entry.run.planned_steps)
              : quiet_wait.empty() ? "queued"
                                   : "waits for quiet");

@@ -75,7 +75,7 @@ void LiveMetrics::draw_head(std::size_t shown) {
   ImGui::SameLine(0, px(10));
   ImGui::AlignTextToFramePadding();
   text_quiet(shown == logged ? grouped(std::ssize(list.all()))
-                             : grouped(static_cast<std::int64_t>(shown)) + " of " + grouped(std::ssize(list.all())));
+                             : grouped(shown) + " of " + grouped(std::ssize(list.all())));
   ImGui::SameLine(right - ImGui::CalcTextSize(words).x - 2 * ImGui::GetStyle().FramePadding.x);
   if (ImGui::Button(words)) ImGui::OpenPopup("##choose");
   mark("live.choose");

@@ -77,7 +77,7 @@ void draw_gpus(const std::vector<MachineGpu>& gpus) {
     ImGui::Dummy(ImVec2(bar, ImGui::GetFrameHeight()));
     ImGui::SameLine(left + name + bar + px(12));
     ImGui::AlignTextToFramePadding();
-    text_quiet((is_missing(gpu.load) ? "load not known" : wording::percent(gpu.load) + " busy") +
+    text_quiet((is_missing(gpu.load) ? "load not known" : percent_text(gpu.load) + " busy") +
                (gpu.all_memory_bytes > 0
                     ? ", " + bytes_text(double(gpu.memory_bytes)) + " of " + bytes_text(double(gpu.all_memory_bytes))
                     : ""));
@@ -89,8 +89,7 @@ std::string facts_of(const MachineStatus& status) {
   const MachineReport& report = status.report;
   std::string text = report.host + ", " + report.platform;
   if (report.cores > 0)
-    text += "; load " + (is_missing(report.load) ? "-" : compact(report.load)) + " on " + std::to_string(report.cores) +
-            (report.cores == 1 ? " core" : " cores");
+    text += "; load " + (is_missing(report.load) ? "-" : compact(report.load)) + " on " + plural(report.cores, "core");
   if (report.memory_bytes > 0)
     text += "; " + bytes_text(double(report.free_memory_bytes)) + " of " + bytes_text(double(report.memory_bytes)) +
             " memory free";
@@ -182,7 +181,7 @@ void draw_work(const MachineStatus& status, const Workspace& workspace, Commands
     }
     if (waiting > 0) {
       ImGui::SameLine();
-      text_quiet(runs_text(waiting) + " queued");
+      text_quiet(plural(waiting, "run") + " queued");
     }
     ImGui::PopID();
   }

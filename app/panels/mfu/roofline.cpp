@@ -172,8 +172,7 @@ void draw_head(const Roofline& roofline, const Hardware* hardware) {
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
   std::string note = hardware ? hardware->name : "no hardware selected";
   if (!roofline.points.empty())
-    note += "  \xE2\x80\x93  " + grouped(static_cast<std::int64_t>(roofline.points.size())) + " of " +
-            grouped(static_cast<std::int64_t>(roofline.runs)) + " runs";
+    note += "  \xE2\x80\x93  " + grouped(roofline.points.size()) + " of " + grouped(roofline.runs) + " runs";
   const float help = px(70);
   text_cut(note, std::max(px(20), ImGui::GetContentRegionAvail().x - help - px(8)), palette().quiet, fonts().regular,
            small_size);
@@ -258,8 +257,7 @@ std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) 
            (point->intensity < ridge ? ": memory-bound" : ": compute-bound");
   if (roof.ceilings.empty()) return "No roof: choose hardware or enter a peak above";
   if (const std::size_t not_drawn = roofline.runs - roofline.points.size(); not_drawn > 0)
-    return grouped(static_cast<std::int64_t>(not_drawn)) + (not_drawn == 1 ? " run" : " runs") +
-           " not shown: unknown shape, batch or throughput";
+    return plural(not_drawn, "run") + " not shown: unknown shape, batch or throughput";
   if (roofline.points.empty()) return "Runs of known shape and batch appear as points";
   return "Filled: this hardware; hollow: other hardware; cross: above the peak";
 }

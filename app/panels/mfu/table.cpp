@@ -202,11 +202,10 @@ void draw_head(MfuTable& table, MfuConvention convention) {
   const std::size_t own = table.rows.size() - table.published.size();
   // The tables' starred MFU is 6N; every other convention is compared with their MFU without a star.
   const char* figure = convention == MfuConvention::six_n ? "MFU* (6 N)" : "MFU (6 N + 4 L d T)";
-  const std::string counts = table.published_problem.empty()
-                                 ? grouped(static_cast<std::int64_t>(own)) + " yours, " +
-                                       grouped(static_cast<std::int64_t>(table.published.size())) +
-                                       " published by MosaicML as " + figure
-                                 : "published runs missing: " + table.published_problem;
+  const std::string counts =
+      table.published_problem.empty()
+          ? grouped(own) + " yours, " + grouped(table.published.size()) + " published by MosaicML as " + figure
+          : "published runs missing: " + table.published_problem;
   text_cut(counts, std::max(px(20), ImGui::GetContentRegionAvail().x - field - px(20)),
            table.published_problem.empty() ? palette().quiet : palette().bad, fonts().regular, small_size);
   ImGui::SameLine(ImGui::GetContentRegionMax().x - field);

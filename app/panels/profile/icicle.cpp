@@ -411,7 +411,7 @@ void Icicle::tell(const Hovered& hovered) const {
   text_quiet(std::string(to_string(slice.kind)) + ", " + step.lanes[step.rows[hovered.row].lane].title);
   const double share =
       step.length_ns > 0 ? static_cast<double>(slice.duration_ns) / static_cast<double>(step.length_ns) : 0;
-  ImGui::TextUnformatted((slice_time_text(static_cast<double>(slice.duration_ns)) + ", " + wording::percent(share) +
+  ImGui::TextUnformatted((slice_time_text(static_cast<double>(slice.duration_ns)) + ", " + percent_text(share) +
                           " of the step, from " + slice_time_text(static_cast<double>(slice.start_ns)) + " on")
                              .c_str());
   ImGui::PopTextWrapPos();

@@ -148,7 +148,7 @@ void hear_dialog(State& state, Commands& commands) {
 void draw_progress(const Workspace& workspace, Commands& commands) {
   if (workspace.trace_import.empty()) return;
   ImGui::AlignTextToFramePadding();
-  text_quiet("Reading " + workspace.trace_import + ": " + wording::percent(workspace.trace_import_share));
+  text_quiet("Reading " + workspace.trace_import + ": " + percent_text(workspace.trace_import_share));
   mark("profile.progress");
   ImGui::SameLine(0, px(10));
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ImGui::GetFrameHeight() / 2 - px(3));

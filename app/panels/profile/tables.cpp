@@ -130,7 +130,7 @@ void ceiling_cell(const KindRoofline& each) {
     progress_bar(each.share(), room - number);
     ImGui::SetCursorPos(ImVec2(right - number, top));
   }
-  text_right(wording::percent(each.share()), right, fonts().regular, cell_size);
+  text_right(percent_text(each.share()), right, fonts().regular, cell_size);
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ void draw_operator_table(const ShownProfile& shown, const FoundRows& found) {
       kind_cell(kind_of(each));
       right_cell(calls_text(each.time.calls));
       right_cell(ms_figure(each.time.self_ms, shown.step_ms));
-      right_cell(wording::percent(each.time.self_ms / shown.step_ms), &palette().quiet);
+      right_cell(percent_text(each.time.self_ms / shown.step_ms), &palette().quiet);
       right_cell(compact(gigaflops_per_s(each.time)), &palette().quiet);
     }
   }
@@ -261,7 +261,7 @@ void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after) {
       if (compares)
         right_cell(change_text(row.ms - was, whole), &change_colour(row.ms - was, whole));
       else
-        right_cell(wording::percent(row.ms / after.step_ms), &palette().quiet);
+        right_cell(percent_text(row.ms / after.step_ms), &palette().quiet);
     }
     ImGui::EndTable();
   }
@@ -281,7 +281,7 @@ void draw_roofline_table(const ShownProfile& shown) {
   ImGui::BeginChild("##rooflines", ImVec2(0, -foot));
   if (begin_table("##kinds", heads)) {
     for (const KindRoofline& each : shown.rooflines) {
-      const std::string known = wording::percent(each.known_ms / each.ms);
+      const std::string known = percent_text(each.known_ms / each.ms);
       ImGui::TableNextRow();
       kind_cell(each.kind);
       const std::string rates = figure(each.tflops()) + " TFLOP/s, " + figure(each.gb_s()) + " GB/s";

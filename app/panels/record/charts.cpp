@@ -136,7 +136,7 @@ void draw_losses(const RecordView& view, ImVec2 size) {
     y.push_back(dot.value);
     not_finite += !std::isfinite(dot.value);
   }
-  std::string note = runs_text(view.dots.size()) + " in order of date; the band is the mean's 95 % interval";
+  std::string note = plural(std::ssize(view.dots), "run") + " in order of date; the band is the mean's 95 % interval";
   if (not_finite > 0) note += "; " + std::to_string(not_finite) + " not finite";
   title_line("Final " + metric, note);
   size.y -= ImGui::GetTextLineHeightWithSpacing() * 2 + px(4);

@@ -193,8 +193,7 @@ void draw_flags(const RecordView& view) {
   constexpr std::size_t most_listed = 200;
   for (std::size_t i = 0; i < std::min(claim.excluded.size(), most_listed); ++i)
     text_quiet_wrapped(std::filesystem::path(claim.excluded[i].file).filename().string() + " " + claim.excluded[i].why);
-  if (claim.excluded.size() > most_listed)
-    text_quiet("and " + grouped(static_cast<std::int64_t>(claim.excluded.size() - most_listed)) + " more");
+  if (claim.excluded.size() > most_listed) text_quiet("and " + grouped(claim.excluded.size() - most_listed) + " more");
 }
 
 template <class Draw>
@@ -279,7 +278,7 @@ void draw_history(const RecordView& view, State& state) {
   const float space = px(14);
   const auto chart = [&] {
     text_strong(published.title);
-    text_cut(grouped(static_cast<std::int64_t>(published.records.size())) + " records, " +
+    text_cut(grouped(published.records.size()) + " records, " +
                  in_print(figure(published.total_factor(), "%.1f") + " x") + " in all; from " + published.source +
                  " (" + published.read + ")",
              ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);

@@ -26,9 +26,8 @@ void RunMetrics::draw(SharedX& shared, const Workspace& workspace, const RunEntr
   const std::vector<Quantity> found = list.meant_by(search.data());
   ImGui::SameLine(0, px(10));
   ImGui::AlignTextToFramePadding();
-  text_quiet(
-      (found.empty() ? "No matches" : grouped(std::ssize(found)) + (found.size() == 1 ? " metric" : " metrics")) +
-      (list.is_cut() ? " of the first " + grouped(most_listed_metrics) + " by name" : ""));
+  text_quiet((found.empty() ? "No matches" : plural(std::ssize(found), "metric")) +
+             (list.is_cut() ? " of the first " + grouped(most_listed_metrics) + " by name" : ""));
   std::vector<MetricLine> lines;
   if (against)
     lines.push_back({against, {.label = against->run.name, .colour = faded(palette().quiet, 0.7f), .weight = 1}});

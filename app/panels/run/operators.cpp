@@ -116,8 +116,7 @@ void draw_run_operators(RunOperators& operators, const Workspace& workspace, con
   ImGui::Dummy(ImVec2(0, px(4)));
   if (const std::string text = fit_text(*fitted); !text.empty()) text_quiet_wrapped(text);
   text_quiet_wrapped((before ? "Grey bars and change: " + against->run.name + ". " : "") + "Mean of " +
-                     std::to_string(profile.steps) + (profile.steps == 1 ? " step" : " steps") +
-                     " profiled after the last training step.");
+                     plural(profile.steps, "step") + " profiled after the last training step.");
   ImGui::EndChild();
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("##rows", ImVec2(0, 0));

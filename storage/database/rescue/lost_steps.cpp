@@ -11,8 +11,7 @@ std::string lost_steps(Database& database) {
   std::string found;
   while (rows.step()) {
     found += (found.empty() ? "" : "; ") + std::string("run ") + std::to_string(rows.integer(0)) + " has " +
-             wording::grouped(rows.integer(1)) + " of the " + wording::grouped(rows.integer(2)) +
-             " steps that its summary counts";
+             grouped(rows.integer(1)) + " of the " + grouped(rows.integer(2)) + " steps that its summary counts";
   }
   return found;
 }

@@ -1,18 +1,17 @@
 #include "storage/database/rescue/rescued_runs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <set>
 #include <string>
 
 #include "storage/bounded_text.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
-
-std::string counted(std::int64_t n, const std::string& one) {
-  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
-}
 
 std::set<std::int64_t> numbers(Database& database, const std::string& sql) {
   std::set<std::int64_t> found;
@@ -159,9 +158,9 @@ void count_missing_steps(Database& database, const StepLosses& losses, SavedRun&
 
 std::string loss_text(const DamagedRun& run) {
   if (run.missing_steps == 0) return "steps at its end may be missing";
-  return std::to_string(run.missing_steps) + " of its " + counted(run.steps + run.missing_steps, "step") +
-         (run.missing_steps == 1 ? " is missing" : " are missing") +
-         (run.more_may_be_missing ? ", and more may be at its end" : "");
+  return fmt::format("{} of its {} {} missing{}", run.missing_steps, plural(run.steps + run.missing_steps, "step"),
+                     run.missing_steps == 1 ? "is" : "are",
+                     run.more_may_be_missing ? ", and more may be at its end" : "");
 }
 
 std::vector<SavedRun> saved_runs(Database& database, const std::set<RunId>& lost_rows) {

@@ -1,5 +1,7 @@
 #include "storage/database/rescue/write_ahead_log.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -7,6 +9,7 @@
 #include "storage/database/rescue/byte_file.h"
 #include "storage/errors.h"
 #include "storage/regular_file.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -210,12 +213,9 @@ WriteAheadLog read_write_ahead_log(const fs::path& database) {
 std::string damage_of_write_ahead_log(const fs::path& database) {
   const WriteAheadLog log = read_write_ahead_log(database);
   if (log.lost_transactions == 0) return {};
-  const auto count = [](std::int64_t n, const std::string& one) {
-    return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
-  };
-  return database.string() + "-wal is damaged: opening the file would drop the last " +
-         count(log.lost_transactions, "transaction") + ", which " +
-         (log.damaged_frames == 1 ? "follow a damaged page" : "follow damaged pages") + " of it";
+  return fmt::format("{}-wal is damaged: opening the file would drop the last {}, which follow {} of it",
+                     database.string(), plural(log.lost_transactions, "transaction"),
+                     log.damaged_frames == 1 ? "a damaged page" : "damaged pages");
 }
 
 }  // namespace stepladder

@@ -10,6 +10,7 @@
 #include "storage/importers/journal/run_events.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/importers/trackers/store_file.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -74,12 +75,12 @@ class JournalImport : public ImportReader {
     run.name = import_name(path_, run.title == path_.stem().string() ? "" : run.title);
     sink_.end_run(run);
     for (std::string& note : run_.notes()) sink_.note(0, std::move(note));
-    if (skipped_ > 0) sink_.note(0, "left out " + times(skipped_, "damaged byte", "damaged bytes"));
-    if (malformed_ > 0) sink_.note(0, "left out " + times(malformed_, "line that is", "lines that are") + " no event");
+    if (skipped_ > 0) sink_.note(0, "left out " + plural(skipped_, "damaged byte"));
+    if (malformed_ > 0) sink_.note(0, "left out " + plural(malformed_, "line that is", "lines that are") + " no event");
     if (bad_steps_ > 0)
-      sink_.note(0, times(bad_steps_, "value was", "values were") + " left out: the step is negative or too large");
+      sink_.note(0, plural(bad_steps_, "value was", "values were") + " left out: the step is negative or too large");
     if (cut_off_) sink_.note(0, "a journal ends in the middle of a line; the rest was read");
-    if (texts_ > 0) sink_.note(0, "left out " + times(texts_, "text", "texts") + "; `stepladder follow` keeps them");
+    if (texts_ > 0) sink_.note(0, "left out " + plural(texts_, "text") + "; `stepladder follow` keeps them");
   }
 
   void tell(const JournalHeader& header, LoggedSteps& steps) {

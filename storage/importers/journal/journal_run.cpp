@@ -6,6 +6,7 @@
 #include "storage/importers/journal/run_events.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/name_pattern.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -273,10 +274,10 @@ std::vector<std::string> JournalRun::notes() const {
     notes.push_back("the script logged values that a journal doesn't keep: " +
                     counted(*found).substr(0, longest_count));
   if (const std::int64_t lost = integer_in(environment_, "lost_calls"); lost > 0)
-    notes.push_back(times(static_cast<std::uint64_t>(lost), "log call was", "log calls were") +
+    notes.push_back(plural(static_cast<std::uint64_t>(lost), "log call was", "log calls were") +
                     " lost, since the journal could not be written");
   for (const auto& [kind, count] : unknown_kinds_)
-    notes.push_back("left out " + times(count, "event", "events") +
+    notes.push_back("left out " + plural(count, "event") +
                     " of a kind that this version doesn't know: " + short_list({kind}));
   return notes;
 }

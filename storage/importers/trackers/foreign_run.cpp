@@ -181,8 +181,4 @@ double unix_from_iso(std::string_view text) {
   return static_cast<double>(days) * 86400.0 + hour * 3600.0 + minute * 60.0 + second - zone;
 }
 
-std::string times(std::uint64_t n, std::string_view one, std::string_view many) {
-  return std::to_string(n) + " " + std::string(n == 1 ? one : many);
-}
-
 }  // namespace stepladder

@@ -64,7 +64,4 @@ bool read_number(std::string_view text, double& value);
 // unix seconds of "2026-11-21T17:00:00.123456+00:00" (no zone: UTC), `missing` if it isn't one.
 double unix_from_iso(std::string_view text);
 
-// Counts things for a note: "1 row was", "3 rows were".
-std::string times(std::uint64_t n, std::string_view one, std::string_view many);
-
 }  // namespace stepladder

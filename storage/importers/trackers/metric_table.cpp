@@ -7,15 +7,12 @@
 #include <optional>
 
 #include "storage/importers/trackers/metric_values.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
 
 constexpr std::size_t longest_shown_name = 60;
-
-std::string count(std::uint64_t n, const char* one, const char* many) {
-  return std::to_string(n) + " " + (n == 1 ? one : many);
-}
 
 // A step's values, before its speed is derived.
 struct Draft {
@@ -163,7 +160,7 @@ std::array<MetricTable::Column*, metric_roles> MetricTable::choose(std::vector<s
     if (!column.points.empty() && chosen[static_cast<std::size_t>(column.meaning.role)] != &column)
       others.push_back(name);
   if (!others.empty())
-    notes.push_back("kept " + count(others.size(), "more metric: ", "more metrics: ") + short_list(others));
+    notes.push_back("kept " + plural(std::ssize(others), "more metric: ", "more metrics: ") + short_list(others));
   return chosen;
 }
 
@@ -280,7 +277,7 @@ void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool
     drafts[i].record.dt_ms = *wall.dt_ms[i];
     ++derived;
   }
-  std::string note = "the store holds no step times: those of " + count(derived, "step", "steps") +
+  std::string note = "the store holds no step times: those of " + plural(derived, "step") +
                      " are differences of the wall times at which values were logged, so they include everything that "
                      "the program did in between";
   if (wall.stride > 1) note += "; one was logged every " + std::to_string(wall.stride) + " steps, dt is their mean";
@@ -332,7 +329,7 @@ MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
   Steps steps;
   const auto chosen = choose(steps.notes);
   if (bad_steps_ > 0)
-    steps.notes.push_back(count(bad_steps_, "point was", "points were") +
+    steps.notes.push_back(plural(bad_steps_, "point was", "points were") +
                           " left out: the step is negative or too large");
   std::vector<Draft> drafts = merge(chosen);
   const Column* time = chosen[static_cast<std::size_t>(MetricRole::step_time)];
@@ -355,7 +352,7 @@ MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
   }
   if (!constant) steps.tokens_per_step = 0;
   if (twice > 0)
-    steps.notes.push_back(count(twice, "step was", "steps were") + " logged more than once; the newer count");
+    steps.notes.push_back(plural(twice, "step was", "steps were") + " logged more than once; the newer count");
   *this = MetricTable{};
   return steps;
 }

@@ -16,6 +16,7 @@
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/regular_file.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -120,7 +121,7 @@ class MlflowDatabase {
     metrics_ = database_.indexed("metrics", "run_uuid", "key, value, timestamp, step, is_nan");
     const std::int64_t deleted = database_.get().integer("SELECT count(*) FROM runs WHERE lifecycle_stage = 'deleted'");
     for (const Experiment& experiment : experiments) read_experiment(experiment.id, experiment.name);
-    if (deleted > 0) sink_.note(0, times(deleted, "deleted run was", "deleted runs were") + " left out");
+    if (deleted > 0) sink_.note(0, plural(deleted, "deleted run was", "deleted runs were") + " left out");
     if (told_ == 0) throw ImportError("is an MLflow store without runs");
   }
 
@@ -246,8 +247,7 @@ void read_metric_file(const std::string& name, const fs::path& file, ForeignRun&
   for (std::string line; std::getline(lines, line);)
     if (!read_metric_line(name, line, run) && !line.empty()) ++malformed;
   if (malformed > 0)
-    run.notes.push_back("metrics/" + short_list({name}) + ": " + "left out " +
-                        times(malformed, "malformed line", "malformed lines"));
+    run.notes.push_back("metrics/" + short_list({name}) + ": " + "left out " + plural(malformed, "malformed line"));
 }
 
 // What the folder says of the run, without its numbers.
@@ -319,7 +319,7 @@ void read_experiment_folder(const fs::path& folder, const fs::path& store, Impor
     ladder.tell(std::move(run));
   }
   ladder.finish();
-  if (deleted > 0) sink.note(0, times(deleted, "deleted run was", "deleted runs were") + " left out");
+  if (deleted > 0) sink.note(0, plural(deleted, "deleted run was", "deleted runs were") + " left out");
 }
 
 bool has_ended(const Run& run) {

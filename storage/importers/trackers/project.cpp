@@ -14,6 +14,7 @@
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/nested_json.h"
 #include "storage/record_fields.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -208,9 +209,9 @@ class ProjectFile {
     }
     for (const Entry& entry : loose) told += read_run(entry.id) ? 1 : 0;
     if (left_out_ > 0)
-      sink_.note(0, times(left_out_, "run was", "runs were") + " left out: in the bin, or not yet whole");
+      sink_.note(0, plural(left_out_, "run was", "runs were") + " left out: in the bin, or not yet whole");
     if (bad_steps_ > 0)
-      sink_.note(0, times(bad_steps_, "step was", "steps were") + " left out: its number is negative or too large");
+      sink_.note(0, plural(bad_steps_, "step was", "steps were") + " left out: its number is negative or too large");
     if (told == 0) throw ImportError("is a Stepladder project without runs");
     sink_.note(0,
                "runs, ladders, steps, metrics and saved views are imported; tags, notes, samples, console output and "

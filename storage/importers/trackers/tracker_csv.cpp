@@ -12,6 +12,7 @@
 #include "storage/csv.h"
 #include "storage/importers/logs/lines/text_lines.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -65,7 +66,7 @@ class MalformedLines {
   void tell(ImportSink& sink) const {
     for (const std::int64_t line : first_) sink.note(line, "the line has no step or no numbers, and was skipped");
     if (all_ > first_.size())
-      sink.note(0, times(all_ - first_.size(), "more line was", "more lines were") + " skipped for the same reason");
+      sink.note(0, plural(all_ - first_.size(), "more line was", "more lines were") + " skipped for the same reason");
   }
 
  private:

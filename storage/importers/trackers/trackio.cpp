@@ -12,6 +12,7 @@
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -107,7 +108,7 @@ class TrackioDatabase {
     std::uint64_t malformed = 0;
     while (rows.step())
       if (!add_row(rows.text(0), rows.integer(1), rows.text(2), run)) ++malformed;
-    if (malformed > 0) run.notes.push_back("left out " + times(malformed, "row", "rows") + " without a JSON object");
+    if (malformed > 0) run.notes.push_back("left out " + plural(malformed, "row") + " without a JSON object");
   }
 
   fs::path file_;

@@ -19,6 +19,7 @@
 #include "storage/importers/trackers/metric_values.h"
 #include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/wire_reader.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -99,7 +100,7 @@ class RecordLog {
   void finish(std::vector<std::string>& notes) {
     if (stream_.offset() == 0) throw ImportError(not_wandb);
     if (lost_ > 0)
-      notes.push_back("left out " + times(lost_, "damaged record", "damaged records") + ", the first at byte " +
+      notes.push_back("left out " + plural(lost_, "damaged record") + ", the first at byte " +
                       std::to_string(first_lost_));
     if (inside_ || stream_.available() > 0)
       notes.push_back("the file ends in the middle of a record; the rest was read");
@@ -236,7 +237,7 @@ class WandbReader {
   void finish(RecordLog& log) {
     log.finish(run_.notes);
     if (malformed_ > 0)
-      run_.notes.push_back(times(malformed_, "record is malformed and was", "records are malformed and were") +
+      run_.notes.push_back(plural(malformed_, "record is malformed and was", "records are malformed and were") +
                            " left out");
     if (!has_run_ && run_.metrics.empty()) throw ImportError("holds no run: no record could be read");
     keep_facts();

@@ -65,7 +65,7 @@ TEST_F(HostileTraceTest, CutOffAnywhere) {
   ASSERT_EQ(problem_of(whole), "");
   for (std::size_t size = 1; size < whole.size(); ++size)
     EXPECT_PRED2(holds, problem_of(whole.substr(0, size)),
-                 "is cut off after " + wording::grouped(static_cast<std::int64_t>(size)) + " bytes")
+                 "is cut off after " + grouped(static_cast<std::int64_t>(size)) + " bytes")
         << size;
 }
 

@@ -10,6 +10,7 @@
 #include "storage/checksum.h"
 #include "storage/importers/trackers/tensorboard/tensor.h"
 #include "storage/importers/trackers/wire_reader.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -133,12 +134,11 @@ EventReader::Progress EventReader::read_some(ImportInput& input, std::uint64_t b
 
 void EventReader::finish() {
   if (bad_checksums_ > 0)
-    run_.notes.push_back("left out " + times(bad_checksums_, "record", "records") + " with a wrong checksum");
-  if (malformed_ > 0) run_.notes.push_back("left out " + times(malformed_, "malformed event", "malformed events"));
-  if (too_large_ > 0)
-    run_.notes.push_back("left out " + times(too_large_, "record", "records") + " larger than 64 MiB");
+    run_.notes.push_back("left out " + plural(bad_checksums_, "record") + " with a wrong checksum");
+  if (malformed_ > 0) run_.notes.push_back("left out " + plural(malformed_, "malformed event"));
+  if (too_large_ > 0) run_.notes.push_back("left out " + plural(too_large_, "record") + " larger than 64 MiB");
   if (not_scalar_ > 0)
-    run_.notes.push_back("left out " + times(not_scalar_, "summary", "summaries") +
+    run_.notes.push_back("left out " + plural(not_scalar_, "summary", "summaries") +
                          " without a single number (histogram, image, text)");
 }
 
