@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "storage/analysis/machines/run_place.h"
+#include "storage/analysis/run_place.h"
 
 namespace stepladder {
 

@@ -10,7 +10,7 @@
 #include "engine/files/run_checkpoints.h"
 #include "engine/preparation.h"
 #include "engine/stage.h"
-#include "storage/analysis/machines/run_place.h"
+#include "storage/analysis/run_place.h"
 
 namespace stepladder {
 namespace {

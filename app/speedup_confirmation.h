@@ -12,7 +12,7 @@
 #include "app/loaded_runs.h"
 #include "engine/training_job.h"
 #include "storage/analysis/judgement.h"
-#include "storage/analysis/metrics/metric_comparison.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/database/run_store.h"
 #include "storage/metric_figure.h"
 

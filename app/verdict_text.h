@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "storage/analysis/judgement.h"
-#include "storage/analysis/metrics/metric_comparison.h"
-#include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/analysis/metric_comparison.h"
+#include "storage/analysis/metric_verdict.h"
 #include "storage/analysis/step_profile.h"
 
 namespace stepladder {

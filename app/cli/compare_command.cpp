@@ -8,7 +8,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
-#include "app/cli/metrics/metric_report.h"
+#include "app/cli/metric_report.h"
 #include "app/excerpt.h"
 #include "app/exit_status.h"
 #include "app/format.h"

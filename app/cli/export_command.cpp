@@ -10,7 +10,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
-#include "app/cli/metrics/metric_report.h"
+#include "app/cli/metric_report.h"
 #include "app/cli/report.h"
 #include "app/exit_status.h"
 #include "app/figures/export.h"

@@ -4,11 +4,11 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
-#include "app/cli/journal/training_place.h"
 #include "app/cli/machines/on_machine.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
 #include "app/cli/table.h"
+#include "app/cli/training_place.h"
 #include "app/exit_status.h"
 #include "app/format.h"
 #include "app/launch/sweep.h"

@@ -5,10 +5,10 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
-#include "app/cli/journal/training_place.h"
 #include "app/cli/machines/on_machine.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
+#include "app/cli/training_place.h"
 #include "app/cli/worker.h"
 #include "app/continued_ladder.h"
 #include "app/environment.h"

@@ -26,8 +26,8 @@
 #include "app/desktop/settings.h"
 #include "app/desktop/workspace.h"
 #include "app/machines/machine_watch.h"
+#include "app/saved_view.h"
 #include "app/session.h"
-#include "app/views/saved_view.h"
 
 namespace stepladder {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "app/format.h"
-#include "app/views/saved_view.h"
+#include "app/saved_view.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {

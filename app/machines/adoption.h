@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/database/machines/machine_store.h"
+#include "storage/database/machine_store.h"
 
 namespace stepladder {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "app/machines/child_process.h"
-#include "storage/database/machines/machine_store.h"
+#include "storage/database/machine_store.h"
 
 namespace stepladder {
 

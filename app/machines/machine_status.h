@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/database/machines/machine_store.h"
+#include "storage/database/machine_store.h"
 #include "storage/records.h"
 
 namespace stepladder {

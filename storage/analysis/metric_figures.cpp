@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/analysis/metric_verdict.h"
 #include "storage/analysis/statistics.h"
 
 namespace stepladder {

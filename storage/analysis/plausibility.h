@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "storage/analysis/hardware.h"
-#include "storage/analysis/machines/run_place.h"
 #include "storage/analysis/mfu.h"
+#include "storage/analysis/run_place.h"
 #include "storage/analysis/summary.h"
 #include "storage/records.h"
 

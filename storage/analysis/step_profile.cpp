@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "storage/analysis/profile/kernel_kind.h"
-#include "storage/analysis/profile/own_kernels.h"
+#include "storage/analysis/kernel_kind.h"
+#include "storage/analysis/own_kernels.h"
 
 namespace stepladder {
 namespace {

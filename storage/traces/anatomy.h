@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/analysis/profile/own_kernels.h"
+#include "storage/analysis/own_kernels.h"
 
 namespace stepladder {
 

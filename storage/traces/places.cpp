@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "storage/analysis/profile/own_kernels.h"
+#include "storage/analysis/own_kernels.h"
 #include "storage/traces/segments.h"
 
 namespace stepladder {

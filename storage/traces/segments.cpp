@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "storage/analysis/profile/kernel_kind.h"
-#include "storage/analysis/profile/own_kernels.h"
+#include "storage/analysis/kernel_kind.h"
+#include "storage/analysis/own_kernels.h"
 
 namespace stepladder {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "app/cli/metrics/metric_report.h"
+#include "app/cli/metric_report.h"
 #include "app/figures/figure.h"
 #include "app/record/run_pool.h"
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "app/desktop/profile/profile_view.h"
-#include "app/views/saved_view.h"
+#include "app/saved_view.h"
 #include "storage/database/traces/trace_details.h"
 #include "tests/panels/headless.h"
 

@@ -13,7 +13,7 @@
 #include "engine/step_tracing.h"
 #include "engine/trainer/operator_watch.h"
 #include "engine/trainer/trainer.h"
-#include "storage/analysis/profile/own_kernels.h"
+#include "storage/analysis/own_kernels.h"
 #include "storage/traces/step_slices.h"
 #include "storage/traces/trace_file.h"
 #include "storage/traces/traced_process.h"

@@ -27,7 +27,7 @@
 #include "app/import/store_watch.h"
 #include "app/import/watched_program.h"
 #include "engine/stage.h"
-#include "storage/database/machines/machine_store.h"
+#include "storage/database/machine_store.h"
 #include "storage/database/process.h"
 #include "storage/regular_file.h"
 

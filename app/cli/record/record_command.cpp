@@ -8,7 +8,7 @@
 #include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/record/pool_source.h"
-#include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/analysis/metric_verdict.h"
 
 namespace stepladder {
 namespace {

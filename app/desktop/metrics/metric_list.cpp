@@ -12,7 +12,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
-#include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/analysis/metric_verdict.h"
 #include "storage/name_pattern.h"
 
 namespace stepladder {

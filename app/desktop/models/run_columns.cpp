@@ -7,7 +7,7 @@
 
 #include "app/format.h"
 #include "storage/analysis/compare.h"
-#include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/analysis/metric_verdict.h"
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/recipe_facts.h"
 

@@ -16,7 +16,7 @@
 #include "app/format.h"
 #include "app/panels/compare/numbers.h"
 #include "app/verdict_text.h"
-#include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/analysis/metric_verdict.h"
 
 namespace stepladder {
 namespace {

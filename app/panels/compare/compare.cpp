@@ -20,7 +20,7 @@
 #include "app/panels/compare/controls.h"
 #include "app/panels/compare/numbers.h"
 #include "app/panels/compare/view.h"
-#include "app/views/saved_view.h"
+#include "app/saved_view.h"
 
 namespace stepladder {
 namespace {

@@ -17,7 +17,7 @@
 #include "app/panels/history/column_list.h"
 #include "app/panels/history/overlay.h"
 #include "app/panels/history/table.h"
-#include "app/views/saved_view.h"
+#include "app/saved_view.h"
 
 namespace stepladder {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/analysis/metric_verdict.h"
 #include "storage/bounded_text.h"
 #include "storage/database/column_values.h"
 #include "storage/database/database.h"

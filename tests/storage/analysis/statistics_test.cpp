@@ -34,7 +34,7 @@ std::vector<double> autoregressive(Noise& noise, std::size_t n, double rho) {
   return values;
 }
 
-struct Machine {
+struct SimulatedMachine {
   double noise = 0.01;
   double rho = 0.5;     // correlation of neighbouring steps
   double warmup = 0;    // the first step's excess, which decays over some steps
@@ -43,7 +43,7 @@ struct Machine {
   std::size_t steps = 300;
 };
 
-Series simulated(Noise& noise, const Machine& machine, double dt_ms) {
+Series simulated(Noise& noise, const SimulatedMachine& machine, double dt_ms) {
   const std::vector<double> errors = autoregressive(noise, machine.steps, machine.rho);
   Series series;
   for (std::size_t i = 0; i < machine.steps; ++i) {
@@ -63,7 +63,7 @@ struct Tally {
 };
 
 // Pairs of runs, the second `gain` times as fast, judged as `compare` judges them.
-Tally judge_pairs(int pairs, const Machine& machine, double gain, std::uint64_t seed) {
+Tally judge_pairs(int pairs, const SimulatedMachine& machine, double gain, std::uint64_t seed) {
   Noise noise(seed);
   const Run run{.tokens_per_step = 1024};
   Tally tally;
@@ -82,7 +82,7 @@ Tally judge_pairs(int pairs, const Machine& machine, double gain, std::uint64_t 
 }
 
 TEST(Intervals, cover_the_truth_in_95_of_100_runs_with_everything_that_goes_wrong) {
-  const Machine machine{.warmup = 2, .drift = 0.01, .outliers = 0.02};
+  const SimulatedMachine machine{.warmup = 2, .drift = 0.01, .outliers = 0.02};
   const Tally tally = judge_pairs(1000, machine, 1.1, 1);
   EXPECT_GE(tally.covered, 930);
   EXPECT_LE(tally.covered, 970);
@@ -98,8 +98,9 @@ TEST(Intervals, cover_the_truth_whether_or_not_neighbours_are_alike) {
 
 TEST(Intervals, cover_the_truth_with_few_steps_that_are_much_alike) {
   for (const std::size_t steps : {60, 100}) {
-    for (const Machine& machine : {Machine{.rho = 0.9, .steps = steps},
-                                   Machine{.rho = 0.9, .warmup = 2, .drift = 0.01, .outliers = 0.02, .steps = steps}}) {
+    for (const SimulatedMachine& machine :
+         {SimulatedMachine{.rho = 0.9, .steps = steps},
+          SimulatedMachine{.rho = 0.9, .warmup = 2, .drift = 0.01, .outliers = 0.02, .steps = steps}}) {
       const Tally tally = judge_pairs(1000, machine, 1.1, 8);
       EXPECT_GE(tally.covered, 914) << steps;  // 93 and 97 %, plus or minus two standard errors of a share
       EXPECT_LE(tally.covered, 981) << steps;

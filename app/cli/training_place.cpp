@@ -1,4 +1,4 @@
-#include "app/cli/journal/training_place.h"
+#include "app/cli/training_place.h"
 
 #include <algorithm>
 #include <cerrno>

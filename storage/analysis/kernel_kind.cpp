@@ -1,4 +1,4 @@
-#include "storage/analysis/profile/kernel_kind.h"
+#include "storage/analysis/kernel_kind.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "storage/database/views/view_store.h"
+#include "storage/database/view_store.h"
 
 #include "storage/bounded_text.h"
 #include "storage/database/database.h"

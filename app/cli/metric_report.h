@@ -8,7 +8,7 @@
 
 #include "app/figures/sink.h"
 #include "app/run_json.h"
-#include "storage/analysis/metrics/metric_comparison.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/database/run_store.h"
 
 namespace stepladder {

@@ -1,5 +1,5 @@
 // Orders are read from the OrderBook only; the project's tables get copies for readers, and keep what came of them.
-#include "storage/database/machines/machine_store.h"
+#include "storage/database/machine_store.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "app/cli/metrics/metric_report.h"
+#include "app/cli/metric_report.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "storage/analysis/metrics/metric_comparison.h"
+#include "storage/analysis/metric_comparison.h"
 
 #include <gtest/gtest.h>
 

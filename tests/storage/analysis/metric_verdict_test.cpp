@@ -1,4 +1,4 @@
-#include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/analysis/metric_verdict.h"
 
 #include <gtest/gtest.h>
 

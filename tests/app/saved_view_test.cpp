@@ -1,5 +1,5 @@
 // The text of a saved view: what comes back, which runs it names, and anybody's text in its place.
-#include "app/views/saved_view.h"
+#include "app/saved_view.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ SavedView example() {
           .runs = {{.id = 3, .uid = "u3", .name = "three", .selected = true}, {.id = 5, .uid = "", .name = "five"}}};
 }
 
-std::string problem_of(const std::string& text) {
+std::string view_problem_of(const std::string& text) {
   try {
     saved_view_from(text);
   } catch (const ViewError& error) {
@@ -47,13 +47,13 @@ TEST(SavedView, names_its_runs_by_other_numbers) {
 }
 
 TEST(SavedView, anybodys_text_is_a_sentence) {
-  EXPECT_EQ(problem_of(""), "it isn't JSON of a view");
-  EXPECT_EQ(problem_of("[1, 2]"), "it isn't JSON of a view");
-  EXPECT_EQ(problem_of(R"({"states": )"), "it isn't JSON of a view");
-  EXPECT_EQ(problem_of(R"({"format": 1})"), "it has no states of views");
-  EXPECT_EQ(problem_of(R"({"format": 99, "states": {}})"), "a newer version of Stepladder saved it");
-  EXPECT_EQ(problem_of(R"({"states": )" + std::string(1'000'000, '[')), "it is nested too deeply");
-  EXPECT_EQ(problem_of(std::string(1'000'000, '{')), "it isn't JSON of a view");
+  EXPECT_EQ(view_problem_of(""), "it isn't JSON of a view");
+  EXPECT_EQ(view_problem_of("[1, 2]"), "it isn't JSON of a view");
+  EXPECT_EQ(view_problem_of(R"({"states": )"), "it isn't JSON of a view");
+  EXPECT_EQ(view_problem_of(R"({"format": 1})"), "it has no states of views");
+  EXPECT_EQ(view_problem_of(R"({"format": 99, "states": {}})"), "a newer version of Stepladder saved it");
+  EXPECT_EQ(view_problem_of(R"({"states": )" + std::string(1'000'000, '[')), "it is nested too deeply");
+  EXPECT_EQ(view_problem_of(std::string(1'000'000, '{')), "it isn't JSON of a view");
   const SavedView odd = saved_view_from(
       R"({"states": {"history": 7}, "panels": "history", "selects": 3, "runs": [4, {"id": "x", "name": 5}, {"id": 1e300}]})");
   EXPECT_TRUE(odd.panels.empty());

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "storage/analysis/compare.h"
-#include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/analysis/metric_verdict.h"
 #include "storage/analysis/statistics.h"
 
 namespace stepladder {

@@ -1,4 +1,4 @@
-#include "storage/analysis/profile/own_kernels.h"
+#include "storage/analysis/own_kernels.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Verdicts on named metrics, by the rules of speed-ups but for differences.
-#include "storage/analysis/metrics/metric_comparison.h"
+#include "storage/analysis/metric_comparison.h"
 
 #include <algorithm>
 #include <cmath>

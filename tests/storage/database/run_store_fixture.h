@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "../../temporary_folder.h"
+#include "../temporary_folder.h"
 #include "storage/database/database.h"
 #include "storage/database/run_store.h"
 

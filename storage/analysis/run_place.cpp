@@ -1,4 +1,4 @@
-#include "storage/analysis/machines/run_place.h"
+#include "storage/analysis/run_place.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "app/views/saved_view.h"
+#include "app/saved_view.h"
 
 #include <algorithm>
 #include <set>
