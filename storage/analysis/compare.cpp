@@ -72,8 +72,6 @@ Between between_runs(const Sample& base, const Sample& run, const SpeedUpRules& 
   return {spread, 2 * spread.variance(), spread.variance() * (share_of(base.averaged) + share_of(run.averaged))};
 }
 
-constexpr std::int64_t most_needed_runs = 1000;
-
 // How many more runs of each side would bring half the width below the distance to the nearest verdict, or to half of
 // the noise floor where the factor is near its edge.
 std::int64_t needed_runs(const SpeedUp& found, double of_pair, double resolution, const SpeedUpRules& rules) {
@@ -82,12 +80,9 @@ std::int64_t needed_runs(const SpeedUp& found, double of_pair, double resolution
   const double off = std::abs(std::log(found.factor));
   const double distance = std::max(off >= floor ? off - clear : floor - off, clear) - resolution;
   if (!(distance > 0) || !(of_pair > 0)) return 0;
-  for (std::int64_t n = 2; n <= most_needed_runs; ++n) {
-    const double half = critical(2 * static_cast<double>(n) - 2, rules.looks.error_at(static_cast<std::size_t>(n))) *
-                        std::sqrt(of_pair * share_of(static_cast<std::size_t>(n)));
-    if (half <= distance) return std::max<std::int64_t>(n - static_cast<std::int64_t>(found.runs), 1);
-  }
-  return 0;
+  return more_runs_for(distance, found.runs, [&](std::size_t n) {
+    return critical(2 * static_cast<double>(n) - 2, rules.looks.error_at(n)) * std::sqrt(of_pair * share_of(n));
+  });
 }
 
 }  // namespace

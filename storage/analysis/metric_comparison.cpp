@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <vector>
 
 #include "storage/analysis/means/mean_test.h"
@@ -11,8 +10,6 @@
 
 namespace stepladder {
 namespace {
-
-constexpr std::int64_t most_needed_runs = 1000;
 
 // The error of a difference of means.
 struct Error {
@@ -50,14 +47,10 @@ std::int64_t needed_runs(const MetricComparison& found, double of_pair, double f
   const double off = std::abs(found.difference);
   const double distance = std::max(off >= floor ? off - floor / 2 : floor - off, floor / 2);
   if (!(distance > 0) || !(of_pair > 0)) return 0;
-  const auto are_too_few = [&](std::int64_t n) {
+  return more_runs_for(distance, found.runs, [&](std::size_t n) {
     const auto runs = static_cast<double>(n);
-    const double t = student_t_quantile(1 - looks.error_at(static_cast<std::size_t>(n)) / 2, 2 * runs - 2);
-    return t * std::sqrt(of_pair / runs) > distance;
-  };
-  const auto numbers = std::views::iota(std::int64_t{2}, most_needed_runs + 1);
-  const auto enough = std::ranges::partition_point(numbers, are_too_few);
-  return enough == numbers.end() ? 0 : std::max<std::int64_t>(*enough - static_cast<std::int64_t>(found.runs), 1);
+    return student_t_quantile(1 - looks.error_at(n) / 2, 2 * runs - 2) * std::sqrt(of_pair / runs);
+  });
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ constexpr double same_start_nats = 0.002;    // how well
 constexpr double share_of_same_start = 0.1;  // of the deviation between seeds
 constexpr double far_deviations = 6;
 constexpr std::size_t fewest_in_blocks = 4;
-constexpr std::int64_t most_needed_runs = 1000;
 
 struct SharedSteps {
   std::vector<std::int64_t> step;
@@ -166,12 +165,11 @@ LossVerdict verdict_of_gap(const Interval& ci95, double tolerance) {
 
 std::int64_t needed_pairs(const LossParity& parity, double variance) {
   const double distance = std::max(std::abs(parity.tolerance - std::abs(parity.tail_gap)), parity.tolerance / 2);
-  for (std::int64_t n = 2; variance > 0 && n <= most_needed_runs; ++n) {
+  if (!(variance > 0)) return 0;
+  return more_runs_for(distance, parity.runs, [&](std::size_t n) {
     const auto pairs = static_cast<double>(n);
-    if (student_t_quantile(0.975, pairs - 1) * std::sqrt(variance / pairs) > distance) continue;
-    return std::max<std::int64_t>(n - static_cast<std::int64_t>(parity.runs), 1);
-  }
-  return 0;
+    return student_t_quantile(0.975, pairs - 1) * std::sqrt(variance / pairs);
+  });
 }
 
 // Gap and interval over all pairs, by one of the two losses.

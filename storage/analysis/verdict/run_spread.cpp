@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 #include "storage/analysis/means/student_t.h"
@@ -65,6 +66,14 @@ Interval deviation_interval(const RunSpread& spread) {
     return std::sqrt(spread.squares / (spread.freedom * std::pow(std::max(root, 0.1), 3)));
   };
   return {end(0.975), end(0.025)};
+}
+
+std::int64_t more_runs_for(double distance, std::size_t have,
+                           const std::function<double(std::size_t runs)>& half_width) {
+  constexpr std::size_t most = 1000;
+  const auto numbers = std::views::iota(std::size_t{2}, most + 1);
+  const auto enough = std::ranges::partition_point(numbers, [&](std::size_t n) { return half_width(n) > distance; });
+  return enough == numbers.end() ? 0 : std::max<std::int64_t>(std::int64_t(*enough) - std::int64_t(have), 1);
 }
 
 SpreadTable SpreadTable::read(const std::filesystem::path& file) {

@@ -2,7 +2,10 @@
 // single runs takes it from this project's repeats or from a table of what was published.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -38,6 +41,11 @@ RunSpread spread_of(std::span<const double> figures);
 
 // 95 % interval of the standard deviation, by chi-squared (Wilson and Hilferty 1931); unknown if nothing is known.
 Interval deviation_interval(const RunSpread& spread);
+
+// How many more runs than the `have` of each side bring half an interval's width down to `distance`: at least 1, and 0
+// if a thousand runs are too few. `half_width` falls with the number of runs, which is 2 or more.
+std::int64_t more_runs_for(double distance, std::size_t have,
+                           const std::function<double(std::size_t runs)>& half_width);
 
 class SpreadTable {
  public:
