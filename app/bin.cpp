@@ -47,7 +47,7 @@ std::string text_of(const std::vector<CheckpointOwner>& owners) {
 
 std::vector<BinnedRun> runs_in_bin(RunStore& store) {
   std::vector<BinnedRun> binned;
-  for (const auto& [id, curation] : store.curations()) {
+  for (const auto& [id, curation] : store.curation().all()) {
     const std::optional<Run> run = curation.deleted() ? store.run(id) : std::nullopt;
     if (!run) continue;
     binned.push_back({*run, curation.deleted_at, checkpoint_bytes(checkpoint_owner(store.file(), *run))});
@@ -57,16 +57,16 @@ std::vector<BinnedRun> runs_in_bin(RunStore& store) {
   return binned;
 }
 
-EmptiedBin empty_bin(RunStore& store, double deleted_before, const RunStore::KeepDeleting& keep_deleting) {
-  EmptiedBin emptied{.finished = store.left_to_delete(), .before = store.space()};
+EmptiedBin empty_bin(RunStore& store, double deleted_before, const KeepDeleting& keep_deleting) {
+  EmptiedBin emptied{.finished = store.bin().left_to_delete(), .before = store.upkeep().space()};
   const auto note_checkpoints = [&](std::span<const Run> runs) {
-    std::vector<CheckpointOwner> all = owners_from(store.setting(to_remove).value_or(""), store.file());
+    std::vector<CheckpointOwner> all = owners_from(store.settings().get(to_remove).value_or(""), store.file());
     for (const Run& run : runs) all.push_back(checkpoint_owner(store.file(), run));
-    store.set_setting(to_remove, text_of(all));
+    store.settings().set(to_remove, text_of(all));
   };
-  emptied.runs = store.empty_bin(deleted_before, note_checkpoints, keep_deleting);
-  emptied.after = store.space();
-  const std::vector<CheckpointOwner> owners = owners_from(store.setting(to_remove).value_or(""), store.file());
+  emptied.runs = store.bin().empty(deleted_before, note_checkpoints, keep_deleting);
+  emptied.after = store.upkeep().space();
+  const std::vector<CheckpointOwner> owners = owners_from(store.settings().get(to_remove).value_or(""), store.file());
   if (owners.empty() || store.file().empty()) return emptied;  // a database in memory has no folders beside it
   std::vector<CheckpointOwner> left;
   for (const CheckpointOwner& owner : owners) {
@@ -78,7 +78,7 @@ EmptiedBin empty_bin(RunStore& store, double deleted_before, const RunStore::Kee
     left.push_back(owner);
     emptied.problems.push_back(problem);
   }
-  store.set_setting(to_remove, text_of(left));
+  store.settings().set(to_remove, text_of(left));
   return emptied;
 }
 
@@ -92,7 +92,7 @@ std::string emptied_text(const EmptiedBin& emptied) {
 
 std::string space_text(const fs::path& file, const EmptiedBin& emptied) {
   constexpr std::int64_t worth_saying = 1 << 20;
-  const RunStore::Space& now = emptied.after;
+  const FileSpace& now = emptied.after;
   const auto size = [](std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   std::string text = file.string() + " has " + size(now.file_bytes) + " now; it had " + size(emptied.before.file_bytes);
   if (now.file_bytes - now.content_bytes > worth_saying)

@@ -21,7 +21,7 @@ struct EmptiedBin {
   std::vector<RunId> runs;
   std::size_t finished = 0;           // other runs, whose deletion or import a killed process had left half done
   std::int64_t freed_bytes = 0;       // of checkpoints
-  RunStore::Space before, after;      // of the database
+  FileSpace before, after;            // of the database
   std::vector<std::string> problems;  // folders that could not be removed, and why; tried again next time
 };
 
@@ -31,7 +31,7 @@ std::vector<BinnedRun> runs_in_bin(RunStore& store);
 // Permanently removes the runs that were deleted before `deleted_before`. Blocks for seconds if they are long. Throws
 // StorageError; then they are in no list, and a later call removes the rest of them, as it does when `keep_deleting`
 // ends it.
-EmptiedBin empty_bin(RunStore& store, double deleted_before, const RunStore::KeepDeleting& keep_deleting = {});
+EmptiedBin empty_bin(RunStore& store, double deleted_before, const KeepDeleting& keep_deleting = {});
 
 // "Permanently deleted 3 runs, 1.2 GB of checkpoints freed"
 std::string emptied_text(const EmptiedBin& emptied);

@@ -18,7 +18,7 @@ std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs) 
   loaded.reserve(runs.size());
   for (const Run& run : runs) {
     LoadedRun& last = loaded.emplace_back(load_run(store, run, most_steps));
-    last.profile = store.profile(run.id);
+    last.profile = store.recordings().profile(run.id);
     if (!last.is_excerpt()) continue;
     for (const Quantity quantity : {Quantity::loss, Quantity::val_loss, Quantity::dt_ms})
       last.overviews.push_back(store.overview(run.id, quantity));

@@ -6,7 +6,7 @@ std::optional<RunStore> open_to_read(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return std::nullopt;
   try {
     RunStore store = RunStore::open(file);
-    store.close_dead_runs();
+    store.processes().close_dead_runs();
     return store;
   } catch (const MigrationError&) {
     throw;

@@ -65,7 +65,7 @@ Session::Session(const std::filesystem::path& database, std::function<void()> wa
       recorder_(
           database, [this](const std::string&) { wake_(); },
           [this](RunId run, const RunChange& change) { apply(run, change); }, [this] { return queue_to_publish(); }) {
-  store_.close_dead_runs();
+  store_.processes().close_dead_runs();
   remove_leftovers(store_);
   if (!folders_.journals.empty()) journals_.emplace(folders_.journals);
 }
@@ -149,7 +149,7 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
 
 void Session::queue_again(RunId id, const Recipe& recipe) {
   owner_.check();
-  store_.queue_again(id, recipe.steps);
+  store_.processes().queue_again(id, recipe.steps);
   Run run = store_.existing_run(id);
   run.recipe = to_json(recipe);
   run.environment = continued_environment(run.environment);

@@ -37,7 +37,7 @@ int empty_it(RunStore& store, const CommonOptions& common) {
 int show_bin(bool empty, const CommonOptions& common) {
   auto store = open_to_read(common.database);
   if (empty && store) return empty_it(*store, common);
-  if (const std::size_t left = store ? store->left_to_delete() : 0; left > 0)
+  if (const std::size_t left = store ? store->bin().left_to_delete() : 0; left > 0)
     std::cerr << "stepladder: a killed process has left " << plural(left, "run")
               << " half deleted or half imported; `stepladder bin --empty` removes the rest\n";
   const std::vector<BinnedRun> binned = store ? runs_in_bin(*store) : std::vector<BinnedRun>{};
@@ -88,7 +88,7 @@ struct BinFlags {
 // Runs to put into the bin, or back.
 int move_runs(const BinFlags& flags, const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
-  std::map<RunId, Curation> curations = store.curations();
+  std::map<RunId, Curation> curations = store.curation().all();
   std::vector<Run> runs;
   const auto add = [&](Run run) {
     const auto is_it = [&](const Run& other) { return other.id == run.id; };
@@ -114,7 +114,7 @@ int move_runs(const BinFlags& flags, const CommonOptions& common) {
                          ": stop it before you delete it");
       Curation curation = curations[run.id];
       curation.deleted_at = flags.restore ? missing : unix_now();
-      store.curate(run.id, curation);
+      store.curation().set(run.id, curation);
     }
   });
   Json ids = Json::array();

@@ -160,7 +160,7 @@ int check_database(const CommonOptions& common) {
     sentence = found = damage_of_write_ahead_log(common.database);
     if (found.empty()) {
       RunStore store = open_existing(common.database);
-      found = store.integrity_check();
+      found = store.upkeep().integrity_check();
       for (const MachineInFile& machine : store.machines().machines_in_file()) {
         ++machines;
         commands += machine.open_runs.size();
@@ -195,7 +195,7 @@ int check_database(const CommonOptions& common) {
 int back_up_database(const fs::path& out, const CommonOptions& common) {
   if (out.empty()) throw UsageError("--backup: the file name is empty");
   keep_off_database(out, common.database, "--backup");
-  const FileContents copy = open_existing(common.database).back_up(out);
+  const FileContents copy = open_existing(common.database).upkeep().back_up(out);
   if (common.json) {
     print({{"database", common.database.string()},
            {"backup", out.string()},
@@ -221,8 +221,9 @@ std::string without_secret(const std::string& name, const std::string& text) {
 int share_database(const fs::path& out, bool with_output, const CommonOptions& common) {
   if (out.empty()) throw UsageError("--share: the file name is empty");
   keep_off_database(out, common.database, "--share");
-  const SharedCopy copy =
-      open_existing(common.database).share(out, {.with_output = with_output, .without_secrets = without_secret});
+  const SharedCopy copy = open_existing(common.database)
+                              .upkeep()
+                              .share(out, {.with_output = with_output, .without_secrets = without_secret});
   if (common.json) {
     print({{"database", common.database.string()},
            {"out", out.string()},
@@ -289,11 +290,11 @@ int doctor(bool probe, const CommonOptions& common) {
 
 int compact_database(const CommonOptions& common) {
   RunStore store = open_existing(common.database);
-  const std::int64_t before = store.space().file_bytes;
-  store.finish_deletions(say_deletions());
+  const std::int64_t before = store.upkeep().space().file_bytes;
+  store.bin().finish_deletions(say_deletions());
   if (interrupted()) return exit_interrupted;
-  store.compact();
-  const std::int64_t after = store.space().file_bytes;
+  store.upkeep().compact();
+  const std::int64_t after = store.upkeep().space().file_bytes;
   if (common.json) {
     print({{"database", common.database.string()}, {"file_bytes_before", before}, {"file_bytes", after}});
   } else {

@@ -80,7 +80,7 @@ void print_numbers(const ImportOutcome& outcome) {
 // Of imports that were killed, say. The import itself is done by now, whatever becomes of this.
 void finish_deletions(std::optional<RunStore>& store) {
   try {
-    if (store) store->finish_deletions(say_deletions());
+    if (store) store->bin().finish_deletions(say_deletions());
   } catch (const StorageError&) {  // a later call tries again
   }
 }

@@ -132,7 +132,7 @@ int operators(const OperatorsOptions& options, const CommonOptions& common) {
   std::vector<ProfiledRun> runs;
   for (const std::string& wanted : options.runs) {
     Run run = find_run(store, wanted);
-    FittedProfile fitted = fit_to_step(store.profile(run.id), store.summary(run).dt_ms_median);
+    FittedProfile fitted = fit_to_step(store.recordings().profile(run.id), store.summary(run).dt_ms_median);
     runs.push_back({std::move(run), std::move(fitted)});
   }
   if (common.json) {

@@ -56,7 +56,7 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
   for (const RunId id : runs) rows.push_back(session.store().existing_run(id));
   const bool several_processes =
       std::any_of(rows.begin(), rows.end(), [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
-  for (const std::string& left : session.store().left_behind())
+  for (const std::string& left : session.store().processes().left_behind())
     std::fprintf(stderr, "stepladder: %s\n", harmless(left).c_str());
   Progress progress(std::move(rows));
   Suspension suspension(session, runs, several_processes);
@@ -103,7 +103,7 @@ void say_estimate(Session& session, const std::vector<RunId>& runs, const Device
                rough_duration_text(seconds).c_str(), rough_duration_text(step.seconds).c_str(), step.basis.c_str());
 }
 
-RunStore::KeepDeleting say_deletions() {
+KeepDeleting say_deletions() {
   using namespace std::chrono_literals;
   return [next = std::chrono::steady_clock::now() + 1s](std::size_t runs_left) mutable {
     if (interrupted()) {

@@ -21,7 +21,7 @@ bool follow(Session& session, const std::vector<RunId>& runs);
 void say_estimate(Session& session, const std::vector<RunId>& runs, const DeviceReport& report);
 
 // Says on stderr that runs are being deleted, once that has taken a second and then every ten, until Ctrl-C.
-RunStore::KeepDeleting say_deletions();
+KeepDeleting say_deletions();
 
 // The exit status of these runs' command: interrupted, failed (a run isn't finished, or no checkpoint was saved) or
 // done.

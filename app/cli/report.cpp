@@ -60,16 +60,16 @@ Json parity_json(const LossParity& loss) {
 }
 
 Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
-  const StepParts parts = store.mean_parts(run.run, run.summary.warmup_steps);
+  const StepParts parts = store.recordings().mean_parts(run.run, run.summary.warmup_steps);
   Json checkpoints = Json::array();
   for (const Checkpoint& checkpoint : run_checkpoints(checkpoint_owner(store.file(), run.run))) {
     checkpoints.push_back({{"step", checkpoint.step}, {"folder", checkpoint.folder.string()}});
   }
   Json samples = Json::array();
-  for (const TextSample& sample : store.samples(run.run.id)) {
+  for (const TextSample& sample : store.recordings().samples(run.run.id)) {
     samples.push_back({{"step", sample.step}, {"text", sample.text}});
   }
-  const std::vector<SystemMetrics> looks = store.system_metrics(run.run.id);
+  const std::vector<SystemMetrics> looks = store.recordings().system_metrics(run.run.id);
   const std::int64_t last_warmup_step = run.summary.first_step + run.summary.warmup_steps - 1;
   Json lanes = Json::array();
   for (const SystemMetrics& sample : looks) {
@@ -95,7 +95,7 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
   return {{"mean_ms", mean_ms},
           {"checkpoints", checkpoints},
           {"samples", samples},
-          {"console", text_or_null(store.console(run.run.id))},
+          {"console", text_or_null(store.recordings().console(run.run.id))},
           {"energy", energy_json(energy_of(looks, last_warmup_step, run.summary.tokens_per_s))},
           {"lanes", lanes}};
 }

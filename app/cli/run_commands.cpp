@@ -125,7 +125,7 @@ int list_runs(const RunsOptions& options, const CommonOptions& common) {
   FigureTable metrics;
   if (store) {
     metrics = store->metrics().table(std::move(figures));
-    std::map<RunId, Curation> curations = store->curations();
+    std::map<RunId, Curation> curations = store->curation().all();
     for (RunAndSummary& run : store->runs_with_summaries()) {
       const Curation& curation = curations[run.run.id];
       if (filter.accepts(run.run, run.summary, context, curation, metrics)) runs.push_back({std::move(run), curation});
@@ -177,7 +177,7 @@ int show(const ShowOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const Run found = find_run(store, options.run);
   if (options.console && !common.json) {
-    const std::string printed = store.console(found.id, std::numeric_limits<std::size_t>::max());
+    const std::string printed = store.recordings().console(found.id, std::numeric_limits<std::size_t>::max());
     if (printed.empty()) std::cerr << "stepladder: no output of run " << found.id << " was kept\n";
     print_console(printed);
     return exit_done;

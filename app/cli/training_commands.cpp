@@ -287,7 +287,7 @@ int ask_owner(const std::string& wanted, RunRequest request, const CommonOptions
                      "; only one that is queued or running can be asked to " + std::string(to_string(request)));
   }
   if (const auto asked = ask_machine(store, run, request)) return *asked;
-  store.request(run.id, request);
+  store.processes().request(run.id, request);
   return exit_done;
 }
 

@@ -50,9 +50,9 @@ void TrainingPlace::take_in_journals() {
   for (bool said = false; !interrupted();) {
     if (follower.poll()) continue;
     follower.finish_idle_runs();
-    const std::vector<Run> going_on = store.runs_under_way();
+    const std::vector<Run> going_on = store.processes().runs_under_way();
     if (going_on.empty()) break;
-    const std::vector<RunId> own = store.runs_owned_by(this_process());
+    const std::vector<RunId> own = store.processes().runs_owned_by(this_process());
     const bool is_here = std::any_of(going_on.begin(), going_on.end(), [&](const Run& run) {
       return std::find(own.begin(), own.end(), run.id) == own.end();
     });

@@ -200,7 +200,7 @@ int take_screenshot(const ScreenshotRequest& request) {
   if (!request.view.empty()) app.show(request.view);
   app.set_display_scale(static_cast<float>(request.scale));
   app.workspace().device = describe_cpu();
-  app.workspace().follow_others(store, store.runs_under_way());  // Live shows the one that is running
+  app.workspace().follow_others(store, store.processes().runs_under_way());  // Live shows the one that is running
   // Panels ask for steps in one frame and get them in one of the next; layouts settle in a few more.
   constexpr int most_frames = 1000;
   for (int frame = 0, quiet = 0; quiet < 5 && frame < most_frames; ++frame) {

@@ -82,7 +82,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
     complain(error.what());
   }
   if (session && !store.read_only()) machines_ = std::make_unique<MachineWatch>(store.file(), wake_);
-  for (const std::string& left : store.left_behind()) complain(left);
+  for (const std::string& left : store.processes().left_behind()) complain(left);
   for (const std::string& problem : workspace_.hardware.problems()) complain(problem);
   workspace_.device = std::nullopt;
   workspace_.line_styles = settings_.line_styles;
@@ -308,14 +308,14 @@ void DesktopApp::follow_others() {
   try {
     if (!workspace_.others().empty() && now >= next_look_for_dead_) {
       next_look_for_dead_ = now + 5s;
-      store_.close_dead_runs();
+      store_.processes().close_dead_runs();
     }
-    if (!store_.others_have_written()) return;
+    if (!store_.processes().others_have_written()) return;
     workspace_.views = store_.views().names();
     profiles_.read_again();
-    workspace_.follow_others(store_, store_.runs_under_way());
+    workspace_.follow_others(store_, store_.processes().runs_under_way());
     if (const RunEntry* running = workspace_.running(); running && !workspace_.is_ours(running->run.id))
-      workspace_.pause(store_.is_paused(running->run.id));
+      workspace_.pause(store_.processes().is_paused(running->run.id));
   } catch (const StorageError& error) {  // a lock passes; damage is reported by whatever needs the file next
     if (workspace_.messages.empty()) complain(error.what());
   }

@@ -185,7 +185,7 @@ void DesktopApp::execute(const Curate& asked) {
         throw std::runtime_error(entry->run.name + " is still running: stop it before you delete it.");
       before.emplace_back(run, entry->curation);
       lists_change = lists_change || curation.deleted() != entry->curation.deleted();
-      store_.curate(run, curation);
+      store_.curation().set(run, curation);
     }
   });
   std::vector<RunId> selected;  // deleting deselects them; undo selects them again
@@ -199,7 +199,7 @@ void DesktopApp::execute(const Curate& asked) {
       for (const auto& [run, curation] : before) {
         if (!store_.run(run))
           throw std::runtime_error("Another program has emptied the bin: a run was deleted permanently.");
-        store_.curate(run, curation);
+        store_.curation().set(run, curation);
       }
     });
     workspace_.load(store_);
@@ -330,7 +330,7 @@ void DesktopApp::take_import(ImportPreview read) {
         if (!entry) continue;  // deleted meanwhile
         Curation curation = entry->curation;
         curation.deleted_at = unix_now();
-        store_.curate(run, curation);
+        store_.curation().set(run, curation);
       }
     });
     workspace_.load(store_);

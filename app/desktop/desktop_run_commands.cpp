@@ -149,7 +149,7 @@ void DesktopApp::execute(const StopRun& stop) {
   if (!session_) return;
   if (workspace_.is_ours(stop.run)) return session_->stop(stop.run);
   if (asks_machine(stop.run, "stop")) return;
-  store_.request(stop.run, RunRequest::stop);
+  store_.processes().request(stop.run, RunRequest::stop);
   notice("Asked the process that trains it to stop");
 }
 
@@ -159,21 +159,21 @@ void DesktopApp::execute(const StopAll&) {
   if (workspace_.trains_here()) return session_->stop_all();
   // The waiting ones first, so that none of them begins.
   for (auto other = workspace_.others().rbegin(); other != workspace_.others().rend(); ++other)
-    store_.request(*other, RunRequest::stop);
+    store_.processes().request(*other, RunRequest::stop);
 }
 
 void DesktopApp::execute(const PauseRun& pause) {
   if (!session_) return;
   if (workspace_.is_ours(pause.run)) return session_->pause(pause.run, pause.paused);
   if (asks_machine(pause.run, pause.paused ? "pause" : "continue")) return workspace_.pause(pause.paused);
-  store_.request(pause.run, pause.paused ? RunRequest::pause : RunRequest::resume);
+  store_.processes().request(pause.run, pause.paused ? RunRequest::pause : RunRequest::resume);
   workspace_.pause(pause.paused);
 }
 
 void DesktopApp::execute(const MoveInQueue& move) {
   if (!session_) return;
   if (workspace_.is_ours(move.run)) return session_->move_to(move.run, move.place);
-  store_.request(move.run, QueuePlace{move.place});
+  store_.processes().request(move.run, QueuePlace{move.place});
   notice("Asked the process that trains it to change the order");
 }
 
@@ -274,7 +274,7 @@ void DesktopApp::execute(const LoadAdvice& load) {
     if (!is_over(entry->run.status)) continue;
     AdviceRun run{.run = &entry->run, .summary = &entry->summary};
     const bool wanted = entry->run.id == about || (entry->run.source == "launched" && read++ < most_read);
-    if (wanted) run.parts = store_.mean_parts(entry->run, entry->summary.warmup_steps);
+    if (wanted) run.parts = store_.recordings().mean_parts(entry->run, entry->summary.warmup_steps);
     project.push_back(run);
   }
   std::reverse(project.begin(), project.end());

@@ -148,7 +148,7 @@ class Import {
 
   void show_hidden() {
     const std::vector<RunId> hidden = hidden_runs();
-    if (!hidden.empty()) store_().show(hidden);
+    if (!hidden.empty()) store_().hidden_runs().show(hidden);
     shown_ = outcome_.runs.size();
     for (; stored_views_ < outcome_.views.size(); ++stored_views_) store_view(outcome_.views[stored_views_]);
   }
@@ -167,7 +167,7 @@ class Import {
     outcome_.runs.resize(shown_);
     outcome_.views.resize(stored_views_);
     try {
-      if (!hidden.empty()) store_().delete_hidden(hidden);
+      if (!hidden.empty()) store_().hidden_runs().remove(hidden);
     } catch (const StorageError&) {  // a later opening deletes them
     }
   }

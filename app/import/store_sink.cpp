@@ -34,7 +34,7 @@ StoreSink::~StoreSink() {
   std::vector<RunId> hidden;
   for (const Run& run : std::span(runs_).first(created_)) hidden.push_back(run.id);
   try {
-    store_->delete_hidden(hidden);
+    store_->hidden_runs().remove(hidden);
   } catch (const StorageError&) {  // a later opening deletes them
   }
 }
@@ -175,7 +175,7 @@ void StoreSink::complete(Run& run) const {
 bool StoreSink::write_next() {
   if (created_ < runs_.size()) {
     Run& run = runs_[created_];
-    run.id = store_->create_hidden_run(run);
+    run.id = store_->hidden_runs().create(run);
     ++created_;
   } else if (written_steps_ < steps_.size()) {
     const auto rest = std::span(steps_).subspan(written_steps_);

@@ -60,7 +60,7 @@ std::vector<Run> filtered_runs(RunStore& store, const std::string& expression) {
                                           }});
   const PlausibilityContext context = load_plausibility_context(&store);
   const FigureTable metrics = store.metrics().table(filter.figures());
-  std::map<RunId, Curation> curations = store.curations();
+  std::map<RunId, Curation> curations = store.curation().all();
   std::vector<Run> runs;
   for (RunAndSummary& run : store.runs_with_summaries())
     if (filter.accepts(run.run, run.summary, context, curations[run.run.id], metrics))

@@ -1,6 +1,7 @@
 // A user's own marks on a run: tags, a note, a pin, the archive, the bin. Nothing that was measured.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,19 @@ inline constexpr double bin_days = 30;
 // "fast, a100 fast" -> {"fast", "a100"}: tags are separated by commas or spaces.
 std::vector<std::string> tags_from(const std::string& text);
 std::string tags_text(const std::vector<std::string>& tags);  // "fast, a100"
+
+class Database;
+
+// A part of RunStore, which has its threads, locks and errors.
+class CurationStore {
+ public:
+  explicit CurationStore(Database& database) : database_(database) {}
+
+  std::map<RunId, Curation> all();  // without runs that have no mark
+  void set(RunId run, const Curation& curation);
+
+ private:
+  Database& database_;
+};
 
 }  // namespace stepladder

@@ -217,7 +217,7 @@ void Database::connect(const std::string& address, int flags) {
   sqlite3_extended_result_codes(connection_, 1);
   if (code != SQLITE_OK) fail(sqlite3_extended_errcode(connection_));
   sqlite3_busy_handler(connection_, wait_for_lock, &wait_);
-  distrust();
+  harden();
 }
 
 int Database::wait_for_lock(void* state, int times_before) {
@@ -231,7 +231,7 @@ int Database::wait_for_lock(void* state, int times_before) {
 
 // Defends against what a file may hold: expressions in its schema, gigabytes in one value, and pages that point at the
 // same pages again and again, which would be read forever.
-void Database::distrust() {
+void Database::harden() {
   for (const Limit& limit : limits) sqlite3_limit(connection_, limit.id, limit.most);
   sqlite3_db_config(connection_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(connection_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -239,7 +239,7 @@ void Database::distrust() {
   if (file_.empty()) return;
   known_bytes_ = bytes_of(file_);
   calls_left_ = calls_at_least + known_bytes_ / bytes_a_call;
-  const auto interrupt = [](void* database) { return static_cast<Database*>(database)->has_patience() ? 0 : 1; };
+  const auto interrupt = [](void* database) { return static_cast<Database*>(database)->within_budget() ? 0 : 1; };
   sqlite3_progress_handler(connection_, instructions_a_call, interrupt, this);
 }
 
@@ -248,7 +248,7 @@ void Database::begin_statement() {
   if (open_statements_ == 0 && mode_ != Mode::foreign) calls_left_ = calls_at_least + known_bytes_ / bytes_a_call;
 }
 
-bool Database::has_patience() {
+bool Database::within_budget() {
   if (--calls_left_ >= 0) return true;
   if (mode_ == Mode::foreign) return false;
   // The file may have grown since.
@@ -344,7 +344,7 @@ Statement::Statement(Database& database, std::string_view sql) : database_(datab
   database_.begin_statement();
   auto found = database.kept_.find(sql);
   if (found == database.kept_.end())
-    found = database.kept_.emplace(sql, Database::Kept{.statement = database.compile(sql)}).first;
+    found = database.kept_.emplace(sql, Database::CachedStatement{.statement = database.compile(sql)}).first;
   if (found->second.in_use) {
     statement_ = database.compile(sql);
     kept_ = nullptr;

@@ -55,12 +55,12 @@ class Database {
   friend class Statement;
   void connect(const std::string& address, int flags);
   void disconnect();
-  void distrust();
+  void harden();
   void begin_statement();
-  bool has_patience();
+  bool within_budget();
   sqlite3_stmt* compile(std::string_view sql);
 
-  struct Kept {
+  struct CachedStatement {
     sqlite3_stmt* statement = nullptr;
     bool in_use = false;
   };
@@ -77,9 +77,9 @@ class Database {
   sqlite3* connection_ = nullptr;
   Wait wait_;
   int open_statements_ = 0;
-  std::int64_t calls_left_ = 0;                    // how long statements may still run
-  std::int64_t known_bytes_ = 0;                   // the file's size that calls_left_ was derived from
-  std::map<std::string, Kept, std::less<>> kept_;  // prepared once, by their text
+  std::int64_t calls_left_ = 0;                               // how long statements may still run
+  std::int64_t known_bytes_ = 0;                              // the file's size that calls_left_ was derived from
+  std::map<std::string, CachedStatement, std::less<>> kept_;  // prepared once, by their text
 };
 
 // One use of a prepared statement: bind, step, read. The destructor resets it, so that no read lock outlives it.
@@ -118,7 +118,7 @@ class Statement {
 
   Database& database_;
   sqlite3_stmt* statement_;
-  Database::Kept* kept_;  // null: this one is the statement's only owner
+  Database::CachedStatement* kept_;  // null: this one is the statement's only owner
   int bound_ = 0;
 };
 

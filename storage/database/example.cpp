@@ -58,12 +58,12 @@ void describe(Run& run, const std::string& precision_before, std::size_t steps) 
 
 void add_example(RunStore& store, const fs::path& assets_folder) {
   constexpr const char* added = "example_added";
-  if (store.setting(added)) return;
+  if (store.settings().get(added)) return;
   std::vector<ExampleRun> runs = read_example(assets_folder / "examples" / "a100-three-rungs.csv");
 
   store.in_one_transaction([&] {
-    if (store.setting(added)) return;  // another process was faster
-    store.set_setting(added, "1");
+    if (store.settings().get(added)) return;  // another process was faster
+    store.settings().set(added, "1");
     if (!store.runs().empty()) return;  // a project with runs needs no example
     const LadderId ladder = store.create_ladder(
         {.name = "A100, three rungs",

@@ -93,7 +93,7 @@ void Recorder::give_up() {
 
 void Recorder::write_until_closed() {
   writer_thread_.enter();
-  store_.set_patience(lock_patience);
+  store_.upkeep().set_patience(lock_patience);
   bool loud = false;
   while (true) {
     bool closing = false;
@@ -266,12 +266,12 @@ void Recorder::publish_trouble() {
 void Recorder::look_for_requests() {
   try {
     if (on_request_) {
-      for (const auto& [run, change] : store_.take_requests()) on_request_(run, change);
+      for (const auto& [run, change] : store_.processes().take_requests()) on_request_(run, change);
     }
     if (!queue_) return;
     const std::vector<QueuedRun> now = queue_();
     if (now == told_queue_) return;
-    store_.tell_queue(now);
+    store_.processes().publish_queue(now);
     told_queue_ = now;
   } catch (const std::exception&) {
     // A busy file is free again at the next attempt; a broken one fails the next write, which reports it.

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "storage/database/column_values.h"
+#include "storage/database/process.h"
 #include "storage/database/slices.h"
 
 namespace stepladder {
@@ -72,6 +74,17 @@ void delete_row_of(Database& database, RunId run) {
   if (ladder != 0) empty.bind(ladder).run();
 }
 
+std::vector<RunId> being_deleted_here(Database& database) {
+  Statement rows(database,
+                 "SELECT id FROM runs WHERE hidden <> 0 AND hidden = ? AND owner_pid = ? AND owner_start IS ? "
+                 "ORDER BY id");
+  const ProcessIdentity own = this_process();
+  rows.bind(static_cast<int>(Hidden::being_deleted)).bind(own.pid).bind(known(own.start));
+  std::vector<RunId> runs;
+  while (rows.step()) runs.push_back(rows.integer(0));
+  return runs;
+}
+
 }  // namespace
 
 void delete_rows(Database& database, const std::string& table, RunId run) {
@@ -80,8 +93,7 @@ void delete_rows(Database& database, const std::string& table, RunId run) {
   in_slices(database, [&] { return delete_first_rows(database, *rows, run); });
 }
 
-bool delete_runs(Database& database, std::span<const RunId> hidden_runs,
-                 const std::function<bool(std::size_t runs_left)>& keep_deleting) {
+bool delete_runs(Database& database, std::span<const RunId> hidden_runs, const KeepDeleting& keep_deleting) {
   std::vector<RowsOfRuns> tables;
   for (const RowsOfRuns& rows : tables_with_many_rows)
     if (has_table(database, rows.table)) tables.push_back(rows);
@@ -100,6 +112,11 @@ bool delete_runs(Database& database, std::span<const RunId> hidden_runs,
     return true;
   });
   return run == hidden_runs.size();
+}
+
+void delete_own_hidden_runs(Database& database, const KeepDeleting& keep_deleting) {
+  const std::vector<RunId> runs = being_deleted_here(database);
+  if (!runs.empty() && delete_runs(database, runs, keep_deleting)) give_back_space(database);
 }
 
 void give_back_space(Database& database) {

@@ -88,7 +88,7 @@ void bound_texts(Run& run) {
 
 // What a stranger may have written into the file: a uid becomes a part of file names, and JSON is copied and written by
 // functions that recurse.
-void distrust(Run& run) {
+void drop_hostile_text(Run& run) {
   if (!Uid::from(run.uid)) run.uid.clear();
   for (std::string* json : {&run.recipe, &run.environment})
     if (nests_deep(*json)) json->clear();
@@ -139,7 +139,7 @@ Run read(const Statement& row) {
   run.id = row.integer(column++);
   for_each_field(run_fields, [&](const auto& field) { read_value(row, column++, run.*field.member, field.unknown); });
   bound_texts(run);
-  distrust(run);
+  drop_hostile_text(run);
   read_printed(run);
   return run;
 }
@@ -270,6 +270,23 @@ void end_run(Database& database, const RunEnded& ended) {
   update.bind(known(ended.peak_memory_bytes)).bind(ended.run).run();
   require_run(database, ended.run);
   Statement(database, "DELETE FROM requests WHERE run_id = ?").bind(ended.run).run();
+}
+
+std::vector<DeadRun> dead_runs(Database& database, const std::string& condition) {
+  Statement rows(
+      database, "SELECT id, owner_pid, owner_start, owner_boot FROM runs WHERE owner_pid IS NOT NULL AND " + condition);
+  std::vector<DeadRun> dead;
+  while (rows.step()) {
+    ProcessIdentity owner{.pid = rows.integer(1), .start = rows.integer(2), .boot = rows.text(3)};
+    if (!is_alive(owner)) dead.push_back({rows.integer(0), std::move(owner)});
+  }
+  return dead;
+}
+
+std::vector<Run> read_runs(const Database& database, Statement& rows) {
+  std::vector<Run> runs;
+  while (rows.step()) runs.push_back(read_run(database, rows));
+  return runs;
 }
 
 }  // namespace stepladder

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "storage/database/database.h"
 #include "storage/database/process.h"
@@ -39,6 +40,16 @@ inline constexpr const char* printed_clock = "times_from_clock";
 
 // 128 random bits as 32 hexadecimal digits: no two runs share them, on any machine.
 std::string random_uid();
+
+// A run whose owner has exited.
+struct DeadRun {
+  RunId id;
+  ProcessIdentity owner;
+};
+std::vector<DeadRun> dead_runs(Database& database, const std::string& condition);  // in SQL
+
+// All runs of a query for `run_columns`.
+std::vector<Run> read_runs(const Database& database, Statement& rows);
 
 // Binds the three columns of a process; without one they are NULL.
 Statement& bind_owner(Statement& statement, const std::optional<ProcessIdentity>& owner);

@@ -1,35 +1,33 @@
 // Runs, ladders and steps in one SQLite file (docs/database.md describes every table).
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "storage/analysis/overview.h"
 #include "storage/analysis/summary.h"
-#include "storage/database/backup.h"
+#include "storage/database/bin.h"
 #include "storage/database/curation.h"
 #include "storage/database/following/follow_store.h"
+#include "storage/database/hidden_runs.h"
 #include "storage/database/machine_store.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/database/missing_steps.h"
-#include "storage/database/share.h"
+#include "storage/database/process_store.h"
+#include "storage/database/recordings.h"
+#include "storage/database/settings.h"
 #include "storage/database/traces/trace_store.h"
+#include "storage/database/upkeep.h"
 #include "storage/database/view_store.h"
 #include "storage/errors.h"
 #include "storage/records.h"
 
 namespace stepladder {
-
-struct ProcessIdentity;
 
 // How much of a run is in the file. A step that was written twice has two records.
 struct RecordedSteps {
@@ -37,21 +35,9 @@ struct RecordedSteps {
   std::int64_t last_step = 0;
 };
 
-// A run that a process trains or will train.
-struct QueuedRun {
-  RunId run = 0;
-  bool is_paused = false;
-  bool operator==(const QueuedRun&) const = default;
-};
-
-// Among the waiting runs; 0: the next one to train.
-struct QueuePlace {
-  std::size_t place = 0;
-};
-using RunChange = std::variant<RunRequest, QueuePlace>;
-
 // One connection to one file. Used by one thread at a time; several processes and threads may each have their own (WAL,
 // waiting for each other). Every verb may block on the disk. Every verb throws StorageError.
+// Both are true of its parts, too.
 class RunStore {
  public:
   enum class Mode { read_write, read_only };
@@ -67,7 +53,7 @@ class RunStore {
   // --- Runs and ladders
 
   // Lists leave out runs in the bin, and ladders whose runs are all there; run() finds them. A hidden run (see
-  // create_hidden_run) is in no list, and run() doesn't find it.
+  // hidden_runs.h) is in no list, and run() doesn't find it.
   std::vector<Ladder> ladders();  // oldest first
   std::vector<Run> runs();        // oldest first
   std::optional<Run> run(RunId id);
@@ -79,13 +65,8 @@ class RunStore {
   LadderId create_ladder(const Ladder& ladder);
   RunId create_run(const Run& run);
 
-  // Oldest first; also those that are over.
-  std::vector<RunId> runs_owned_by(const ProcessIdentity& owner);
   RecordedSteps recorded_steps(RunId id);
   MissingSteps missing_steps(RunId id, std::int64_t first, std::int64_t last);
-
-  // Queues a run that is over again, owned by this process, for `planned_steps` steps in total.
-  void queue_again(RunId run, std::int64_t planned_steps);
 
   // Writes all of `run` but its owner; its summary is computed anew when it is asked for.
   void update_run(const Run& run);
@@ -105,14 +86,7 @@ class RunStore {
   // must exist. Ignores the steps' `run`; a status that isn't over becomes `finished`.
   RunId insert_finished(Run run, std::span<const StepRecord> steps);
 
-  // For runs that are over but whose rows are too many for one transaction (imports). Such runs are hidden and owned by
-  // this process while create_hidden_run, append_steps and update_run write them, in pieces of in_slices; `show` makes
-  // them visible, all in one transaction, and `delete_hidden` removes them. If the process exits without either,
-  // finish_deletions of a later one removes them.
-  RunId create_hidden_run(const Run& run);
   void append_steps(RunId run, std::span<const StepRecord> steps);  // ignores the steps' `run`
-  void show(std::span<const RunId> hidden_runs);
-  void delete_hidden(std::span<const RunId> hidden_runs);
 
   // Calls `piece`, which writes through this store for a few milliseconds, until it returns false. Others can write
   // every 50 ms meanwhile. If a piece throws, those of the last 50 ms may be undone.
@@ -152,113 +126,29 @@ class RunStore {
   std::vector<RunAndSummary> runs_with_summaries();       // oldest first; one query if every summary is cached
   std::vector<RunAndSummary> runs_with_kept_summaries();  // the same, always one query; without steps where none is
 
-  // --- Recorded besides the steps
+  // --- Parts with verbs of their own
 
   MetricStore& metrics();
-  FollowStore& following();
-
-  std::vector<SystemMetrics> system_metrics(RunId id);  // in the order of time
-  std::vector<TextSample> samples(RunId id);            // in the order of steps
-  // The output of a watched program: the last `most` bytes, and up to a piece more.
-  std::string console(RunId id, std::size_t most = 1 << 20);
-  // The most expensive operator first. Of a run whose operators weren't timed here: that of the newest trace attached
-  // to it.
-  StepProfile profile(RunId id);
+  Recordings& recordings();  // what runs recorded besides: output, samples, system metrics, operators
   TraceStore& traces();
-  // The mean time of a step's parts after the warm-up; `missing` if none of the last thousand steps has it.
-  StepParts mean_parts(const Run& run, std::int64_t warmup_steps);
 
-  // --- Users' marks, and the bin
-
-  // Users' marks on their runs; a run without any is not in the map.
-  std::map<RunId, Curation> curations();
-  void curate(RunId run, const Curation& curation);
-
-  ViewStore& views();  // of the window, saved by name
-
+  CurationStore& curation();  // users' marks on their runs
+  HiddenRuns& hidden_runs();  // imports that are being written
+  Bin& bin();                 // permanent deletion
+  ProcessStore& processes();  // that share the file, and their queues
+  FollowStore& following();
+  ViewStore& views();        // of the window, saved by name
   MachineStore& machines();  // ssh hosts that runs are launched on
   ProjectOrders& orders();   // what this user has asked for here; nothing else makes the program act
 
-  // Permanently deletes runs that were put into the bin before `deleted_before`, with everything that belongs to them,
-  // and returns them: hides them in one transaction, in which `also` may write something about them, then deletes their
-  // rows in slices and gives back their space. If it can't (StorageError), a later call goes on. A
-  // run whose checkpoint a queued fork needs stays. The caller removes files beside the database (app/bin.h); no later
-  // run gets one of their numbers. Also does what finish_deletions does.
-  using NoteRuns = std::function<void(std::span<const Run>)>;
-  // Called before each piece of a deletion; false leaves the rest to a later call.
-  using KeepDeleting = std::function<bool(std::size_t runs_left)>;
-  std::vector<RunId> empty_bin(double deleted_before, const NoteRuns& also = {},
-                               const KeepDeleting& keep_deleting = {});
-
-  // Runs that no list shows, since a process was killed while it deleted or imported them. They only take space;
-  // deleting the rows of long ones takes minutes, so close_dead_runs only does a moment's part of it.
-  std::size_t left_to_delete();
-  void finish_deletions(const KeepDeleting& keep_deleting = {});
-
-  // --- Other processes
-
-  // Queued and running ones, whoever owns them: by process, and of each in the order in which they train.
-  std::vector<Run> runs_under_way();
-
-  // What `runs_under_way` and `is_paused` tell of this process's runs, the one that trains first. Replaces what was
-  // told of them before; runs that are over are left out.
-  void tell_queue(std::span<const QueuedRun> queue);
-  bool is_paused(RunId run);
-
-  // Whether another connection, of this process or not, has written since the last call. Costs microseconds.
-  bool others_have_written();
-
-  // `request` asks the process that owns a run; `take_requests` returns the requests of other processes about runs of
-  // this one, each once.
-  void request(RunId run, const RunChange& change);
-  std::vector<std::pair<RunId, RunChange>> take_requests();
-
-  // Closes queued and running runs of processes that have exited as `interrupted`, at their last step. Returns how
-  // many. Leaves runs of other live processes alone. First stores the events that such processes left behind (see
-  // left_events.h); what is stored already isn't stored again.
-  int close_dead_runs();
-
-  // After close_dead_runs: a sentence for each file of left events that could not be stored, and is kept.
-  const std::vector<std::string>& left_behind() const;
-
-  // --- The file
-
-  // Small facts about the file itself, such as that the example was added once.
-  std::optional<std::string> setting(const std::string& key);
-  void set_setting(const std::string& key, const std::string& value);
-
-  std::string integrity_check();  // "ok", or SQLite's findings and the runs that have lost steps
-
-  // Writes a complete copy of the file's present state to `out`, which must not exist, while others go on writing. It
-  // is on the disk when this returns. Returns what the copy holds.
-  FileContents back_up(const std::filesystem::path& out);
-
-  // A copy for others, without what share.h names; else as back_up.
-  SharedCopy share(const std::filesystem::path& out, const ShareOptions& options);
-
+  Settings& settings();
+  Upkeep& upkeep();  // copies, size and soundness of the file
   const std::filesystem::path& file() const;
-
-  struct Space {
-    std::int64_t file_bytes = 0;     // of the database's file alone
-    std::int64_t content_bytes = 0;  // what it will have when the log is in it
-    std::int64_t free_bytes = 0;     // of these, unused until new rows need them
-  };
-  Space space();
-
-  // Writes the whole file anew without unused space; from then on deletions make it smaller. Throws StorageError if
-  // another connection has it open. Needs as much space again meanwhile.
-  void compact();
-
-  void set_patience(std::chrono::milliseconds patience);  // how long a verb waits for other processes' locks; 5 s
   bool read_only() const;
 
  private:
   struct Impl;
   explicit RunStore(std::unique_ptr<Impl> impl);
-  std::map<std::int64_t, std::string> take_in_left_events();
-  void delete_hidden_runs(const KeepDeleting& keep_deleting = {});
-  void take_over_deletions();
-  void refresh(RunId id);  // never throws
   std::unique_ptr<Impl> impl_;
 };
 

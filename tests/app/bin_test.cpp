@@ -34,18 +34,18 @@ TEST_F(Bin, CheckpointsGoWithTheirRunAndNotBefore) {
   const RunId deleted = run_with_checkpoint("deleted", 3000);
   const RunId fork = store_.insert_finished({.name = "fork", .parent = deleted, .forked_at_step = 10}, {});
   save_test_checkpoint(owner_of(fork), 20);
-  store_.curate(deleted, {.deleted_at = 1000});
+  store_.curation().set(deleted, {.deleted_at = 1000});
   ASSERT_EQ(runs_in_bin(store_).size(), 1u);
   const std::int64_t bytes = runs_in_bin(store_).front().checkpoint_bytes;
   EXPECT_GT(bytes, 3000);
 
   EXPECT_TRUE(empty_bin(store_, 500).runs.empty()) << "too young";
   EXPECT_TRUE(fs::exists(folder_of(deleted) / checkpoint_name(10) / checkpoint_weights)) << "it can be taken back";
-  store_.curate(deleted, {});
+  store_.curation().set(deleted, {});
   EXPECT_TRUE(empty_bin(store_, 2000).runs.empty());
   EXPECT_EQ(steps_saved(deleted), "10");
 
-  store_.curate(deleted, {.deleted_at = 1000});
+  store_.curation().set(deleted, {.deleted_at = 1000});
   const EmptiedBin emptied = empty_bin(store_, 2000);
   EXPECT_EQ(emptied.runs, std::vector{deleted});
   EXPECT_EQ(emptied.freed_bytes, bytes);
@@ -68,7 +68,7 @@ TEST_F(Bin, OnlyARunsOwnCheckpointsGo) {
   const CheckpointOwner other{.database = file_, .run = again, .uid = "0123456789abcdef0123456789abcdef"};
   const fs::path others = save_test_checkpoint(other, 10);
   const fs::path own = save_test_checkpoint(owner_of(again), 10);
-  for (const RunId run : {linked, links, again}) store_.curate(run, {.deleted_at = 1000});
+  for (const RunId run : {linked, links, again}) store_.curation().set(run, {.deleted_at = 1000});
   const EmptiedBin emptied = empty_bin(store_, 2000);
   EXPECT_EQ(emptied.runs.size(), 3u);
   EXPECT_TRUE(fs::exists(elsewhere / "weights"));
@@ -83,10 +83,10 @@ TEST_F(Bin, OnlyARunsOwnCheckpointsGo) {
 TEST_F(Bin, WhatCouldNotBeRemovedGoesTheNextTime) {
   const RunId deleted = run_with_checkpoint("deleted", 3000);
   const std::string uid = store_.existing_run(deleted).uid;
-  store_.curate(deleted, {.deleted_at = 1000});
+  store_.curation().set(deleted, {.deleted_at = 1000});
   // As if the process had exited after the rows but before the folder.
-  EXPECT_EQ(store_.empty_bin(2000).size(), 1u);
-  store_.set_setting("checkpoints_to_remove", std::to_string(deleted) + "/" + uid + "/1000.5");
+  EXPECT_EQ(store_.bin().empty(2000).size(), 1u);
+  store_.settings().set("checkpoints_to_remove", std::to_string(deleted) + "/" + uid + "/1000.5");
   const RunId next = run_with_checkpoint("next", 50);
   EXPECT_NE(next, deleted);
   const EmptiedBin emptied = empty_bin(store_, 2000);

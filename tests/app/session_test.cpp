@@ -269,8 +269,8 @@ TEST(Session, WhatCannotBeTrainedMakesNoRun) {
 // Does what another process would: moves the run into the bin, and empties the bin.
 void delete_for_good(const std::filesystem::path& database, RunId run) {
   RunStore other = RunStore::open(database);
-  other.curate(run, {.deleted_at = 1});
-  ASSERT_EQ(other.empty_bin(2), std::vector<RunId>{run});
+  other.curation().set(run, {.deleted_at = 1});
+  ASSERT_EQ(other.bin().empty(2), std::vector<RunId>{run});
 }
 
 TEST(Session, ARunThatAnotherProcessHasDeletedIsAClearError) {
@@ -348,23 +348,23 @@ TEST(Session, AnotherProcessSeesTheQueueAndChangesIt) {
   RunStore other = RunStore::open(folder / "runs.db");
   const auto wait_for = [&](const std::vector<RunId>& order, bool paused) {
     std::vector<RunId> seen;
-    for (int i = 0; i < 6000 && !(seen == order && other.is_paused(order[0]) == paused); ++i) {
+    for (int i = 0; i < 6000 && !(seen == order && other.processes().is_paused(order[0]) == paused); ++i) {
       session.wait_and_drain(std::chrono::milliseconds(50));
       seen.clear();
-      for (const stepladder::Run& run : other.runs_under_way()) seen.push_back(run.id);
+      for (const stepladder::Run& run : other.processes().runs_under_way()) seen.push_back(run.id);
     }
     EXPECT_EQ(seen, order);
-    EXPECT_EQ(other.is_paused(order[0]), paused);
+    EXPECT_EQ(other.processes().is_paused(order[0]), paused);
   };
   wait_for({runs[0], runs[1], runs[2]}, false);
-  other.request(runs[2], QueuePlace{.place = 0});
+  other.processes().request(runs[2], QueuePlace{.place = 0});
   wait_for({runs[0], runs[2], runs[1]}, false);
   EXPECT_EQ(session.queue(), (std::vector{runs[2], runs[1]}));
-  other.request(runs[0], RunRequest::pause);
+  other.processes().request(runs[0], RunRequest::pause);
   wait_for({runs[0], runs[2], runs[1]}, true);
-  other.request(runs[0], RunRequest::resume);
+  other.processes().request(runs[0], RunRequest::resume);
   wait_for({runs[0], runs[2], runs[1]}, false);
-  other.request(runs[0], RunRequest::stop);
+  other.processes().request(runs[0], RunRequest::stop);
   wait_for({runs[2], runs[1]}, false);
 }
 
@@ -401,7 +401,7 @@ TEST(Session, TheLastEventsOfARunThatItsEndStopsAreInTheDatabase) {
     RunStore store = RunStore::open(folder / "runs.db", RunStore::Mode::read_only);
     EXPECT_EQ(store.run(id)->reason, "asked to");
     EXPECT_EQ(store.series(id).size(), static_cast<std::size_t>(steps_emitted));
-    EXPECT_EQ(store.samples(id).size(), 1u);
+    EXPECT_EQ(store.recordings().samples(id).size(), 1u);
     EXPECT_EQ(store.run(queued)->status, RunStatus::stopped);
   }
 }

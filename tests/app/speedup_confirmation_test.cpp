@@ -259,8 +259,8 @@ TEST_F(SpeedupConfirmationTest, ARepeatThatAnotherProcessDeletesEndsIt) {
   const RunId repeat = session_.confirmation()->round().front();
   while (!is_over(session_.store().existing_run(repeat).status))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  session_.store().curate(repeat, {.deleted_at = 1});
-  session_.store().empty_bin(2);
+  session_.store().curation().set(repeat, {.deleted_at = 1});
+  session_.store().bin().empty(2);
   while (session_.confirmation()->is_open()) session_.wait_and_drain(std::chrono::milliseconds(5));
   EXPECT_EQ(state(), State::failed);
   EXPECT_NE(session_.confirmation()->answer().reason.find("no longer in the database"), std::string::npos);

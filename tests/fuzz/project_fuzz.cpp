@@ -43,7 +43,7 @@ std::string sound_file(const TemporaryFolder& folder) {
     const LadderId ladder = store.create_ladder({.name = "a ladder"});
     const RunId first = add_run(store, ladder, 0, 6000);  // long enough for overviews
     add_run(store, ladder, 1, 20);
-    store.curate(first, {.tags = {"fast"}, .note = "a note"});
+    store.curation().set(first, {.tags = {"fast"}, .note = "a note"});
     for (const auto& [run, summary] : store.runs_with_summaries()) store.overview(run.id, Quantity::loss);
   }
   std::ifstream in(file, std::ios::binary);
@@ -52,7 +52,7 @@ std::string sound_file(const TemporaryFolder& folder) {
 
 void ask_everything(RunStore& store) {
   store.ladders();
-  store.curations();
+  store.curation().all();
   for (const auto& [run, summary] : store.runs_with_summaries()) {
     if (run.id < 0 || run.id > 1000) continue;
     store.series(run.id);
@@ -60,13 +60,13 @@ void ask_everything(RunStore& store) {
     store.excerpt(run.id, 1000);
     store.overview(run.id, Quantity::loss);
     store.overview(run.id, Quantity::dt_ms, 100, 5000, 800);
-    store.mean_parts(run, 1);
-    store.samples(run.id);
-    store.system_metrics(run.id);
-    store.console(run.id);
-    store.profile(run.id);
+    store.recordings().mean_parts(run, 1);
+    store.recordings().samples(run.id);
+    store.recordings().system_metrics(run.id);
+    store.recordings().console(run.id);
+    store.recordings().profile(run.id);
   }
-  store.integrity_check();
+  store.upkeep().integrity_check();
 }
 
 template <class Work>
@@ -94,10 +94,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   expect_answer([&] {
     RunStore store = RunStore::open(path);
-    expect_answer([&] { store.close_dead_runs(); });
+    expect_answer([&] { store.processes().close_dead_runs(); });
     expect_answer([&] { ask_everything(store); });
     expect_answer([&] { add_run(store, 1, 2, 10); });
-    expect_answer([&] { store.empty_bin(2e9); });
+    expect_answer([&] { store.bin().empty(2e9); });
   });
   for (const char* beside : {"changed.db-wal", "changed.db-shm"}) std::filesystem::remove(folder / beside);
   return 0;

@@ -222,14 +222,14 @@ void look(RunStore& store) {
     expect_answer([&] { throw NotLaunchedHere("--resume", {run}); });
     expect_answer([&] {
       const Series series = store.series(id);
-      slow_steps(series, store.system_metrics(id), {});
+      slow_steps(series, store.recordings().system_metrics(id), {});
       for (const Axis axis : all_axes) points_of(run, series, Quantity::loss, axis);
     });
     expect_answer([&] { store.excerpt(id, 10); });
-    expect_answer([&] { store.mean_parts(run, 1); });
+    expect_answer([&] { store.recordings().mean_parts(run, 1); });
     expect_answer([&] { store.missing_steps(id, 1, 24); });
-    expect_answer([&] { console_lines(store.console(id)); });
-    expect_answer([&] { store.samples(id); });
+    expect_answer([&] { console_lines(store.recordings().console(id)); });
+    expect_answer([&] { store.recordings().samples(id); });
     expect_answer([&] { store.machines().place_of(id); });
     expect_answer([&] { store.following().sources_of(id); });
     for (const Quantity quantity : {Quantity::loss, Quantity::dt_ms, quantity_named("val/acc")}) {
@@ -247,7 +247,7 @@ void look(RunStore& store) {
   });
   expect_answer([&] { store.metrics().all_names(); });
   expect_answer([&] { store.machines().open_runs(); });
-  expect_answer([&] { store.runs_under_way(); });
+  expect_answer([&] { store.processes().runs_under_way(); });
   expect_answer([&] {
     for (const MachineInFile& machine : store.machines().machines_in_file()) {
       for (const std::string& sentence : adoption_text(machine))
@@ -278,7 +278,7 @@ void advise_about(RunStore& store) {
     for (const RunAndSummary& each : runs)
       project.push_back({.run = &each.run,
                          .summary = &each.summary,
-                         .parts = store.mean_parts(each.run, each.summary.warmup_steps),
+                         .parts = store.recordings().mean_parts(each.run, each.summary.warmup_steps),
                          .loss = &losses.emplace_back(store.overview(each.run.id, Quantity::loss)),
                          .gpu_load = 0.4});
     const HardwareTable hardware = HardwareTable::load(assets_folder());
@@ -308,15 +308,15 @@ void look_at_traces(RunStore& store) {
 void change_everything(Commands& commands, const fs::path& file) {
   expect_answer([&] {
     RunStore store = RunStore::open(file);
-    expect_answer([&] { store.close_dead_runs(); });
-    expect_answer([&] { store.take_requests(); });
-    expect_answer([&] { store.curate(1, {.tags = {"new"}, .note = "n"}); });
+    expect_answer([&] { store.processes().close_dead_runs(); });
+    expect_answer([&] { store.processes().take_requests(); });
+    expect_answer([&] { store.curation().set(1, {.tags = {"new"}, .note = "n"}); });
     expect_answer([&] { store.rename_run(2, "renamed"); });
     expect_answer([&] { store.update_run(store.existing_run(3)); });
-    expect_answer([&] { store.request(6, RunRequest::stop); });
+    expect_answer([&] { store.processes().request(6, RunRequest::stop); });
     expect_answer([&] { store.apply(std::vector<RunEvent>{sound_step(4, 25, 1, 1), sound_step(1, 3, 1, 1)}); });
     expect_answer([&] { store.metrics().append(1, "val/acc", std::vector<MetricPoint>{{.step = 3, .value = 2}}); });
-    expect_answer([&] { store.queue_again(3, 50); });
+    expect_answer([&] { store.processes().queue_again(3, 50); });
   });
   commands.run(doctor_command, {"doctor", "--share", "OUT/shared.stepladder", "--json"});
   commands.run(doctor_command, {"doctor", "--share", "OUT/shared2.stepladder", "--with-output"});

@@ -203,8 +203,8 @@ inline void make_sound_project(const std::filesystem::path& file, std::int64_t l
         store.apply(std::vector<RunEvent>{
             RunEnded{.run = id, .at = 1.7e9 + 100, .status = statuses[i], .reason = "", .peak_memory_bytes = 1 << 30}});
     }
-    store.curate(1, {.tags = {"fast", "two words"}, .note = "a note\nprivate: for me", .pinned = true});
-    store.curate(5, {.tags = {}, .note = "", .archived = true, .deleted_at = 1.7e9});
+    store.curation().set(1, {.tags = {"fast", "two words"}, .note = "a note\nprivate: for me", .pinned = true});
+    store.curation().set(5, {.tags = {}, .note = "", .archived = true, .deleted_at = 1.7e9});
     add_traces(store, 1);
     add_passes(store);
     for (const auto& [run, summary] : store.runs_with_summaries()) {

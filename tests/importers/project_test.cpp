@@ -86,9 +86,9 @@ TEST(ProjectImport, takes_ladders_runs_and_every_attempt_of_a_step) {
     store.metrics().append(run, "acc", std::vector<MetricPoint>{{1, 0.5}});
     store.insert_finished({.name = "alone"}, std::vector<StepRecord>{{.step = 1, .loss = 2}});
     store.insert_finished({.name = "base", .ladder = ladder}, first);
-    store.curate(store.insert_finished({.name = "binned"}, first), {.deleted_at = 7});
+    store.curation().set(store.insert_finished({.name = "binned"}, first), {.deleted_at = 7});
     store.create_run({.name = "queued"});
-    store.create_hidden_run({.name = "being written"});
+    store.hidden_runs().create({.name = "being written"});
     store.insert_finished({.name = "being deleted"}, first);
   }
   Database(file, Database::Mode::read_write).execute("UPDATE runs SET hidden = 2 WHERE name = 'being deleted'");

@@ -47,7 +47,7 @@ TEST(ContinueTest, TheButtonTrainsWhatIsLeftOnceItIsAdopted) {
   imgui.frame(app);
   ASSERT_TRUE(imgui.click(app, "ladder.continue"));
   EXPECT_TRUE(session.idle());
-  EXPECT_EQ(store.runs_under_way().size(), 0u);
+  EXPECT_EQ(store.processes().runs_under_way().size(), 0u);
   ASSERT_TRUE(imgui.click(app, "adoption.cancel"));
   ASSERT_TRUE(imgui.click(app, "ladder.continue"));
   ASSERT_TRUE(imgui.click(app, "adoption.agree"));

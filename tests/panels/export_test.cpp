@@ -118,8 +118,8 @@ TEST_F(Exports, AnExportThatFailsSaysWhyUntilItIsDismissed) {
 
 // Another process may delete a ladder's runs while the window shows them.
 TEST_F(Exports, ALadderWhoseRunsAreGoneIsAMessage) {
-  for (const stepladder::Run& run : store_.runs()) store_.curate(run.id, {.deleted_at = 1});
-  store_.empty_bin(2);
+  for (const stepladder::Run& run : store_.runs()) store_.curation().set(run.id, {.deleted_at = 1});
+  store_.bin().empty(2);
   save_report();
   ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return message("Saving") == nullptr; }));
   EXPECT_NE(message("Two rungs has no runs to export."), nullptr);

@@ -60,7 +60,7 @@ class FollowedRun : public testing::Test {
     store_.metrics().append(run_, name, points);
   }
   // As the window does twice a second.
-  void follow() { app_->workspace().follow_others(store_, store_.runs_under_way()); }
+  void follow() { app_->workspace().follow_others(store_, store_.processes().runs_under_way()); }
   bool click(const std::string& anchor) { return imgui_.click(*app_, anchor); }
   bool shows(const std::string& anchor) {
     ui_test_anchors::keep();

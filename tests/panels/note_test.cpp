@@ -28,7 +28,7 @@ class Note : public testing::Test {
     ImGui::GetIO().AddInputCharactersUTF8(text.c_str());
     for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
   }
-  Curation kept(RunId run) { return store_.curations()[run]; }
+  Curation kept(RunId run) { return store_.curation().all()[run]; }
 
   RunStore store_ = RunStore::in_memory();
   Headless imgui_;
@@ -71,7 +71,7 @@ TEST_F(Note, IsKeptWhenAnotherViewIsShownOrTheWindowCloses) {
 
 TEST_F(Note, ALongOneIsNotCutWhenTagsChange) {
   const std::string note(20'000, 'x');
-  store_.curate(runs_[0], {.note = note});
+  store_.curation().set(runs_[0], {.note = note});
   open(runs_[0]);
   type("run.tags", "night");
   imgui_.press(*app_, ImGuiKey_Enter);

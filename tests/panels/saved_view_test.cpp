@@ -105,7 +105,7 @@ TEST_F(SavedViews, SayWhichRunsAreGone) {
   app_->workspace().selected_runs = {runs_[0], runs_[1]};
   imgui_.frame(*app_);
   save_as("night");
-  store_.curate(runs_[1], {.deleted_at = unix_now()});
+  store_.curation().set(runs_[1], {.deleted_at = unix_now()});
   start();
   open_by_palette("open view night");
   EXPECT_EQ(errors(), "The view night names a run that is gone: beta.\n");
@@ -120,7 +120,7 @@ TEST_F(SavedViews, OfAnotherProjectOrNoneAreSentences) {
       {"other", R"({"states": {"history": {"columns": 7, "filter": [1], "sorted_by": {}}, "compare": {"hidden": 3,
           "charts": "x", "zoom": ["a"]}, "run": [], "window": 4}, "panels": ["nowhere", "compare"], "selects": true,
           "runs": [{"id": 1, "uid": "another project's", "name": "theirs", "selected": true}]})"}};
-  for (const auto& [name, content] : views) store_.set_setting("view:" + name, content);
+  for (const auto& [name, content] : views) store_.settings().set("view:" + name, content);
   start();
   for (const auto& [name, content] : views) open_by_palette("open view " + name);
   EXPECT_NE(errors().find("The view bad can't be opened: it isn't JSON of a view."), std::string::npos) << errors();

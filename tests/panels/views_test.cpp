@@ -183,7 +183,7 @@ TEST_F(ImportView, AnImportIsUndoneAsAWholeAndRecognisedBefore) {
   EXPECT_TRUE(store_.runs().empty());
   EXPECT_TRUE(store_.ladders().empty());
   EXPECT_TRUE(app_->workspace().ladders().empty());
-  for (const auto& [run, curation] : store_.curations()) EXPECT_TRUE(curation.deleted());
+  for (const auto& [run, curation] : store_.curation().all()) EXPECT_TRUE(curation.deleted());
   app_->take_dropped({logs.string()});
   wait_for(State::understood);
   EXPECT_EQ(import().runs.size(), 2u) << "what was undone can be imported again";

@@ -125,7 +125,7 @@ void settle(Follower& follower) {
 int follow(FollowFlags flags, const CommonOptions& common) {
   flags.request.once = flags.once;
   RunStore store = RunStore::open(common.database);
-  store.close_dead_runs();
+  store.processes().close_dead_runs();
   Follower follower(store, flags.request,
                     [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
   Lateness lateness;

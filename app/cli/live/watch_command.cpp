@@ -205,7 +205,7 @@ class Watch {
               std::cerr << "stepladder: " << why << "; the program continues, and its steps wait to be stored\n";
           });
         })),
-        recorded_console_(recorded.empty() ? 0 : store.console(run_.id, SIZE_MAX).size()),
+        recorded_console_(recorded.empty() ? 0 : store.recordings().console(run_.id, SIZE_MAX).size()),
         sink_([&store](const Run& next) { return persist([&] { return store.create_run(next); }); }, *recorder_, run_,
               std::move(recorded), whole) {}
 
@@ -304,7 +304,7 @@ int attach(RunStore& store, const WatchRequest& request) {
   WatchedProgram program(*spool);
   own_runs_as(program.keeper());
   std::vector<RecordedRun> recorded;
-  std::vector<RunId> runs = store.runs_owned_by(program.keeper());
+  std::vector<RunId> runs = store.processes().runs_owned_by(program.keeper());
   if (runs.empty()) runs.push_back(id);
   for (const RunId run : runs) {
     // The last one's end is that of the program.
@@ -340,7 +340,7 @@ int watch_input(RunStore& store, const WatchRequest& request) {
 int watch(const WatchRequest& request) {
   pass_signals_on();
   RunStore store = RunStore::open(request.database);
-  store.close_dead_runs();
+  store.processes().close_dead_runs();
   if (!request.attach.empty()) return attach(store, request);
   remove_unread_outputs(request.database, [&](RunId run) { return store.run(run).has_value(); });
   tell_of_unread_outputs(request.database);

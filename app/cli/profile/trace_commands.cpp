@@ -128,7 +128,7 @@ Side find_side(RunStore& store, const std::string& wanted) {
             std::move(doubt)};
   }
   const Run run = find_run(store, wanted.substr(of_run.size()));
-  const FittedProfile fitted = fit_to_step(store.profile(run.id), store.summary(run).dt_ms_median);
+  const FittedProfile fitted = fit_to_step(store.recordings().profile(run.id), store.summary(run).dt_ms_median);
   if (fitted.profile.steps == 0)
     throw UsageError("run " + std::to_string(run.id) + " has no profile: " + why_no_profile(run));
   return {"run " + std::to_string(run.id) + ", " + run.name, traced(fitted.profile),

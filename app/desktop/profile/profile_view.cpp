@@ -102,7 +102,7 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     const std::optional<Run> run = store.run(side.id);
     if (!run) return std::nullopt;
     shown.name = run->name;
-    const FittedProfile fitted = fit_to_step(store.profile(run->id), store.summary(*run).dt_ms_median);
+    const FittedProfile fitted = fit_to_step(store.recordings().profile(run->id), store.summary(*run).dt_ms_median);
     const StepProfile& timed = fitted.profile;
     if (timed.steps == 0) return std::nullopt;
     shown.doubt = doubt_about(fitted.profiled_ms, fitted.measured_ms);

@@ -93,7 +93,7 @@ void Workspace::read_new_steps(RunStore& store, RunEntry& followed) {
   ++logged_[followed.run.id];
   if (metrics_.contains(followed.run.id)) load_metrics(store, followed.run.id);
   if (const auto shown = details_.find(followed.run.id); shown != details_.end())
-    shown->second.metrics = store.system_metrics(followed.run.id);
+    shown->second.metrics = store.recordings().system_metrics(followed.run.id);
 }
 
 void Workspace::end_followed(RunStore& store, RunId id) {

@@ -10,7 +10,7 @@ namespace stepladder {
 void Workspace::load(RunStore& store) {
   ladders_ = store.ladders();
   views = store.views().names();
-  const std::map<RunId, Curation> curations = store.curations();
+  const std::map<RunId, Curation> curations = store.curation().all();
   std::vector<RunEntry> before = std::exchange(runs_, {});
   std::map<RunId, std::size_t> old = std::exchange(index_, {});
   std::vector<RunAndSummary> all = store.runs_with_summaries();
@@ -63,12 +63,12 @@ void Workspace::load_excerpt(RunStore& store, RunId run, std::int64_t most) {
 void Workspace::load_detail(RunStore& store, RunId id) {
   const RunEntry* found = find(id);
   if (!found) return;
-  details_[id] = {.metrics = store.system_metrics(id),
-                  .samples = store.samples(id),
+  details_[id] = {.metrics = store.recordings().system_metrics(id),
+                  .samples = store.recordings().samples(id),
                   .checkpoints = run_checkpoints(checkpoint_owner(store.file(), found->run)),
-                  .parts = store.mean_parts(found->run, found->summary.warmup_steps),
-                  .console = console_lines(store.console(id)),
-                  .profile = store.profile(id)};
+                  .parts = store.recordings().mean_parts(found->run, found->summary.warmup_steps),
+                  .console = console_lines(store.recordings().console(id)),
+                  .profile = store.recordings().profile(id)};
   fit_profile(id);
 }
 

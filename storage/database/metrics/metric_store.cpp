@@ -216,6 +216,14 @@ void MetricStore::keep(RunId run, std::span<const MadeFigures> made) {
 }
 
 // Many metrics in one transaction, which is short all the same.
+void MetricStore::refresh(RunId run) {
+  try {
+    if (const auto ended = read_run(database_, run)) derived_.refresh(*ended);
+    keep_figures(run);
+  } catch (const StorageError&) {  // another process may have deleted the run since its end
+  }
+}
+
 void MetricStore::keep_figures(RunId run, std::size_t most) {
   constexpr std::size_t metrics_at_once = 2000;
   constexpr std::int64_t values_at_once = 100'000;

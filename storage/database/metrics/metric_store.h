@@ -54,6 +54,10 @@ class MetricStore {
   std::vector<MetricAndFigures> of_run(RunId run, std::size_t most = all_metrics);
   void keep_figures(RunId run, std::size_t most = all_metrics);
 
+  // Call once a run's end is committed: makes the caches of its steps too. Never throws: what fails here is computed
+  // when somebody asks for it.
+  void refresh(RunId run);
+
   // The fields that the run's steps have and no logged metric stands for, then of_run. Reads all steps.
   std::vector<MetricAndFigures> all_of_run(RunId run, std::size_t most = all_metrics);
 

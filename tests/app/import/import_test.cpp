@@ -82,7 +82,7 @@ TEST_F(Imports, PastedTextIsRecognisedToo) {
 TEST_F(Imports, RunsInTheBinDoNotCount) {
   const std::string log = file("a.log", log_of(100));
   const ImportOutcome first = import({log});
-  store_.curate(first.runs.front().id, {.deleted_at = 1});
+  store_.curation().set(first.runs.front().id, {.deleted_at = 1});
   EXPECT_EQ(import({log}).runs.size(), 1u);
 }
 

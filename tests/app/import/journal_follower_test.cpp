@@ -126,7 +126,7 @@ TEST_F(JournalFollowing, ARunWhoseProcessLivesIsRunningAndItsBadTailIsTriedAgain
   }
   EXPECT_EQ(store_.existing_run(1).status, RunStatus::running);
   EXPECT_EQ(store_.existing_run(1).name, "mine");
-  EXPECT_EQ(store_.close_dead_runs(), 0) << "its owner is the process that logs";
+  EXPECT_EQ(store_.processes().close_dead_runs(), 0) << "its owner is the process that logs";
   write("rank-0.1.jsonl", begin + logged(1, R"("loss":3)") + last_line);
   while (follower.poll()) {
   }

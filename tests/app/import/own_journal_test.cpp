@@ -162,10 +162,10 @@ class OwnJournal : public ::testing::Test {
       all += line_of(event);
     };
     store.for_steps(id, [&](std::span<const StepRecord> steps) { std::for_each(steps.begin(), steps.end(), add); });
-    for (const SystemMetrics& sample : store.system_metrics(id)) add(sample);
-    for (const TextSample& sample : store.samples(id)) add(sample);
-    add(ConsoleText{.at = 0, .text = store.console(id)});
-    add(store.profile(id));
+    for (const SystemMetrics& sample : store.recordings().system_metrics(id)) add(sample);
+    for (const TextSample& sample : store.recordings().samples(id)) add(sample);
+    add(ConsoleText{.at = 0, .text = store.recordings().console(id)});
+    add(store.recordings().profile(id));
     for (const MetricPoint& point : store.metrics().points(id, "expert load"))
       add(MetricValues{.step = point.step, .at = point.at, .values = {{"expert load", point.value}}});
     return all + std::to_string(store.recorded_steps(id).records) + " records\n";
@@ -199,7 +199,7 @@ TEST_F(OwnJournal, GivesTheSameRunHoweverItIsCutAndByFollowersThatAreRestartedEa
   ASSERT_EQ(near_.runs().size(), 1u);
   EXPECT_EQ(all_of(near_, 1), all_of(far_, far_run_));
   EXPECT_EQ(near_.runs().at(0).status, RunStatus::finished);
-  EXPECT_EQ(near_.console(1).size(), 9u);
+  EXPECT_EQ(near_.recordings().console(1).size(), 9u);
   EXPECT_EQ(near_.ladders().size(), 1u);
 }
 
@@ -212,7 +212,7 @@ TEST_F(OwnJournal, OfTwoAttemptsTheLaterSupersedesAlsoIfBothAreReadAtOnce) {
   queue();
   train(events(1, 3));
   train({ending(RunStatus::stopped)});
-  far_.queue_again(far_run_, 5);
+  far_.processes().queue_again(far_run_, 5);
   train(events(3, 5));
   train({ending()});
   EXPECT_EQ(all_of(near_, 1), all_of(far_, far_run_));

@@ -96,12 +96,12 @@ TEST(StepProfile, TheMostExpensiveKindComesFirst) {
 TEST(StepProfile, IsKeptWithItsRunAndReplaced) {
   RunStore store = RunStore::in_memory();
   const RunId id = store.create_run({.name = "profiled", .status = RunStatus::finished});
-  EXPECT_EQ(store.profile(id).steps, 0);
+  EXPECT_EQ(store.recordings().profile(id).steps, 0);
   StepProfile profile = small_profile();
   profile.run = id;
   profile.at = 12;
   store.apply(std::vector<RunEvent>{profile});
-  StepProfile read = store.profile(id);
+  StepProfile read = store.recordings().profile(id);
   EXPECT_EQ(read.steps, 3);
   EXPECT_EQ(read.at, 12);
   ASSERT_EQ(read.operators.size(), 5u);
@@ -112,12 +112,12 @@ TEST(StepProfile, IsKeptWithItsRunAndReplaced) {
 
   profile.operators.resize(1);  // the run has continued
   store.apply(std::vector<RunEvent>{profile});
-  EXPECT_EQ(store.profile(id).operators.size(), 1u);
+  EXPECT_EQ(store.recordings().profile(id).operators.size(), 1u);
 
-  store.curate(id, {.deleted_at = 1000});
-  ASSERT_EQ(store.empty_bin(2000).size(), 1u);
-  EXPECT_EQ(store.profile(id).steps, 0);
-  EXPECT_TRUE(store.profile(id).operators.empty());
+  store.curation().set(id, {.deleted_at = 1000});
+  ASSERT_EQ(store.bin().empty(2000).size(), 1u);
+  EXPECT_EQ(store.recordings().profile(id).steps, 0);
+  EXPECT_TRUE(store.recordings().profile(id).operators.empty());
 }
 
 TEST(StepProfile, ARunWithoutOneSaysWhy) {

@@ -19,7 +19,7 @@ TEST(Backup, is_complete_and_is_one_file_of_its_owner) {
   TemporaryFolder folder;
   RunStore store = RunStore::open(folder / "a.db");
   store.insert_finished({.name = "r"}, std::vector<StepRecord>{{.step = 1, .loss = 2}, {.step = 2, .loss = 1}});
-  const FileContents contents = store.back_up(folder / "b.db");
+  const FileContents contents = store.upkeep().back_up(folder / "b.db");
   EXPECT_EQ(contents.runs, 1);
   EXPECT_EQ(contents.steps, 2);
   EXPECT_EQ(contents.bytes, static_cast<std::int64_t>(fs::file_size(folder / "b.db")));
@@ -29,14 +29,14 @@ TEST(Backup, is_complete_and_is_one_file_of_its_owner) {
   for (const char* ending : {".part", "-wal", "-shm", "-journal", ".part-journal"})
     EXPECT_FALSE(fs::exists((folder / "b.db").string() + ending)) << ending;
   RunStore copy = RunStore::open(folder / "b.db");
-  EXPECT_EQ(copy.integrity_check(), "ok");
+  EXPECT_EQ(copy.upkeep().integrity_check(), "ok");
   EXPECT_EQ(copy.series(1).loss, (std::vector<double>{2, 1}));
 }
 
 TEST(Backup, of_a_file_that_is_only_read) {
   TemporaryFolder folder;
   { RunStore::open(folder / "a.db").insert_finished({.name = "r"}, std::vector<StepRecord>{{.step = 1}}); }
-  EXPECT_EQ(RunStore::open(folder / "a.db", RunStore::Mode::read_only).back_up(folder / "b.db").steps, 1);
+  EXPECT_EQ(RunStore::open(folder / "a.db", RunStore::Mode::read_only).upkeep().back_up(folder / "b.db").steps, 1);
 }
 
 TEST(Backup, never_replaces_a_file) {
@@ -44,20 +44,21 @@ TEST(Backup, never_replaces_a_file) {
   RunStore store = RunStore::open(folder / "a.db");
   const auto out = folder / "b.db";
   std::ofstream(out) << "mine";
-  EXPECT_EQ(complaint<StorageError>([&] { store.back_up(out); }),
+  EXPECT_EQ(complaint<StorageError>([&] { store.upkeep().back_up(out); }),
             "the copy " + out.string() + " could not be written: it exists already");
-  EXPECT_EQ(complaint<StorageError>([&] { store.back_up(store.file()); }),
+  EXPECT_EQ(complaint<StorageError>([&] { store.upkeep().back_up(store.file()); }),
             "the copy " + store.file().string() + " could not be written: it exists already");
   EXPECT_EQ(fs::file_size(out), 4u);
   fs::create_symlink(folder / "nowhere", folder / "link");
-  EXPECT_NE(complaint<StorageError>([&] { store.back_up(folder / "link"); }).find("exists"), std::string::npos);
+  EXPECT_NE(complaint<StorageError>([&] { store.upkeep().back_up(folder / "link"); }).find("exists"),
+            std::string::npos);
 }
 
 TEST(Backup, says_why_it_could_not_be_written_and_leaves_nothing) {
   TemporaryFolder folder;
   RunStore store = RunStore::open(folder / "a.db");
   const auto out = folder / "absent/b.db";
-  EXPECT_EQ(complaint<StorageError>([&] { store.back_up(out); }),
+  EXPECT_EQ(complaint<StorageError>([&] { store.upkeep().back_up(out); }),
             "the copy " + out.string() + " could not be written: No such file or directory");
   EXPECT_FALSE(fs::exists(folder / "absent"));
 }
@@ -66,9 +67,9 @@ TEST(Backup, a_part_that_was_cut_off_is_overwritten) {
   TemporaryFolder folder;
   RunStore store = RunStore::open(folder / "a.db");
   std::ofstream(folder / "b.db.part") << "half of an earlier backup";
-  store.back_up(folder / "b.db");
+  store.upkeep().back_up(folder / "b.db");
   EXPECT_FALSE(fs::exists(folder / "b.db.part"));
-  EXPECT_EQ(RunStore::open(folder / "b.db").integrity_check(), "ok");
+  EXPECT_EQ(RunStore::open(folder / "b.db").upkeep().integrity_check(), "ok");
 }
 
 // The copy holds one state: all steps up to one of the commits, and no other.
@@ -89,7 +90,7 @@ TEST(Backup, is_one_state_of_a_file_that_is_written_to) {
     failure = complaint<std::exception>([&] {
       for (; copies < 5; ++copies) {
         RunStore other = RunStore::open(file);
-        other.back_up(folder.path() / std::to_string(copies));
+        other.upkeep().back_up(folder.path() / std::to_string(copies));
       }
     });
     copies = 5;

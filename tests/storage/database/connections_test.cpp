@@ -6,10 +6,10 @@ namespace stepladder {
 namespace {
 
 TEST_F(RunStoreTest, settings) {
-  EXPECT_FALSE(store.setting("k"));
-  store.set_setting("k", "1");
-  store.set_setting("k", "");
-  EXPECT_EQ(store.setting("k"), "");
+  EXPECT_FALSE(store.settings().get("k"));
+  store.settings().set("k", "1");
+  store.settings().set("k", "");
+  EXPECT_EQ(store.settings().get("k"), "");
 }
 
 TEST_F(RunStoreTest, two_connections_see_what_the_other_committed) {
@@ -38,23 +38,23 @@ TEST_F(RunStoreTest, many_connections_may_write_at_once) {
   for (std::thread& thread : threads) thread.join();
   for (const std::string& failure : failures) EXPECT_EQ(failure, "");
   EXPECT_EQ(store.series(id).size(), static_cast<std::size_t>(writers * batches));
-  EXPECT_EQ(store.integrity_check(), "ok");
+  EXPECT_EQ(store.upkeep().integrity_check(), "ok");
 }
 
 TEST(OthersRuns, are_found_when_another_connection_has_written) {
   TemporaryFolder folder;
   RunStore window = RunStore::open(folder / "a.db");
-  window.others_have_written();
-  EXPECT_FALSE(window.others_have_written());
+  window.processes().others_have_written();
+  EXPECT_FALSE(window.processes().others_have_written());
   const RunId own = window.create_run({.name = "own"});
-  EXPECT_FALSE(window.others_have_written()) << "own writing doesn't count";
+  EXPECT_FALSE(window.processes().others_have_written()) << "own writing doesn't count";
   RunStore training = RunStore::open(folder / "a.db");
   const RunId other = training.create_run({.name = "other"});
   training.insert_finished({.name = "over"}, {});
-  EXPECT_TRUE(window.others_have_written());
-  EXPECT_FALSE(window.others_have_written());
+  EXPECT_TRUE(window.processes().others_have_written());
+  EXPECT_FALSE(window.processes().others_have_written());
   std::vector<RunId> under_way;
-  for (const auto& run : window.runs_under_way()) under_way.push_back(run.id);
+  for (const auto& run : window.processes().runs_under_way()) under_way.push_back(run.id);
   EXPECT_EQ(under_way, (std::vector{own, other}));
 }
 

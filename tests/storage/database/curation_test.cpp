@@ -16,10 +16,10 @@ TEST(Curation, TagsAreSeparatedByCommasOrBlanksAndComeOnce) {
 TEST(Curation, ComesBackAsItWasWritten) {
   RunStore store = RunStore::in_memory();
   const RunId run = store.create_run({.name = "a run"});
-  EXPECT_TRUE(store.curations().empty());
-  store.curate(run, {.tags = {"fast", "a100"}, .note = "the good one", .pinned = true});
-  store.curate(run, {.tags = {"fast"}, .note = "the \"good\" one", .archived = true});
-  const Curation read = store.curations().at(run);
+  EXPECT_TRUE(store.curation().all().empty());
+  store.curation().set(run, {.tags = {"fast", "a100"}, .note = "the good one", .pinned = true});
+  store.curation().set(run, {.tags = {"fast"}, .note = "the \"good\" one", .archived = true});
+  const Curation read = store.curation().all().at(run);
   EXPECT_EQ(read.tags, std::vector<std::string>{"fast"});
   EXPECT_EQ(read.note, "the \"good\" one");
   EXPECT_FALSE(read.pinned);
@@ -33,15 +33,15 @@ TEST(Curation, TheBinHidesARunAndGivesItBackWhole) {
   const RunId kept = store.insert_finished({.name = "kept", .ladder = ladder}, {});
   const std::vector<StepRecord> steps{{.step = 1, .loss = 3}, {.step = 2, .loss = 2}};
   const RunId thrown = store.insert_finished({.name = "thrown", .ladder = ladder, .rung = 1}, steps);
-  store.curate(thrown, {.deleted_at = 1000});
+  store.curation().set(thrown, {.deleted_at = 1000});
   EXPECT_EQ(store.runs().size(), 1u);
   EXPECT_EQ(store.runs_of(ladder).size(), 1u);
   EXPECT_EQ(store.runs_with_summaries().size(), 1u);
   EXPECT_EQ(store.ladders().size(), 1u);
-  store.curate(kept, {.deleted_at = 1000});
+  store.curation().set(kept, {.deleted_at = 1000});
   EXPECT_TRUE(store.ladders().empty()) << "a ladder without a run that can be seen";
-  store.curate(thrown, {});
-  store.curate(kept, {});
+  store.curation().set(thrown, {});
+  store.curation().set(kept, {});
   EXPECT_EQ(store.runs_of(ladder).size(), 2u);
   EXPECT_EQ(store.series(thrown).size(), 2u);
 }
@@ -52,9 +52,9 @@ TEST(Curation, TheBinIsEmptiedOfWhatIsOldEnough) {
   const RunId old = store.insert_finished({.name = "old"}, steps);
   const RunId young = store.insert_finished({.name = "young"}, steps);
   const RunId child = store.insert_finished({.name = "child", .parent = old}, steps);
-  store.curate(old, {.deleted_at = 1000});
-  store.curate(young, {.deleted_at = 3000});
-  EXPECT_EQ(store.empty_bin(2000), std::vector{old});
+  store.curation().set(old, {.deleted_at = 1000});
+  store.curation().set(young, {.deleted_at = 3000});
+  EXPECT_EQ(store.bin().empty(2000), std::vector{old});
   EXPECT_FALSE(store.run(old).has_value());
   EXPECT_TRUE(store.series(old).empty());
   EXPECT_TRUE(store.run(young).has_value());
@@ -65,13 +65,13 @@ TEST(Curation, TheNumberOfARunThatIsGoneIsNeverGivenAgain) {
   RunStore store = RunStore::in_memory();
   const RunId kept = store.insert_finished({.name = "kept"}, {});
   const RunId gone = store.insert_finished({.name = "gone"}, {});
-  store.curate(gone, {.deleted_at = 1000});
-  EXPECT_EQ(store.empty_bin(2000).size(), 1u);
+  store.curation().set(gone, {.deleted_at = 1000});
+  EXPECT_EQ(store.bin().empty(2000).size(), 1u);
   const RunId next = store.insert_finished({.name = "next"}, {});
   EXPECT_GT(next, gone) << "what lies beside the file under the old number is not its";
   EXPECT_GT(store.insert_finished({.name = "one more"}, {}), next);
-  store.curate(kept, {.deleted_at = 1000});  // not the newest: the mark stays unchanged
-  EXPECT_EQ(store.empty_bin(2000).size(), 1u);
+  store.curation().set(kept, {.deleted_at = 1000});  // not the newest: the mark stays unchanged
+  EXPECT_EQ(store.bin().empty(2000).size(), 1u);
   EXPECT_EQ(store.insert_finished({.name = "and another"}, {}), next + 2);
 }
 
@@ -79,11 +79,11 @@ TEST(Curation, ARunThatAWaitingForkStartsFromStays) {
   RunStore store = RunStore::in_memory();
   const RunId parent = store.insert_finished({.name = "parent"}, {});
   const RunId fork = store.create_run({.name = "fork", .parent = parent, .forked_at_step = 1});
-  store.curate(parent, {.deleted_at = 1000});
-  EXPECT_TRUE(store.empty_bin(2000).empty());
+  store.curation().set(parent, {.deleted_at = 1000});
+  EXPECT_TRUE(store.bin().empty(2000).empty());
   const std::vector<RunEvent> events{RunStarted{.run = fork, .at = 1500}};
   store.apply(events);
-  EXPECT_EQ(store.empty_bin(2000), std::vector{parent});
+  EXPECT_EQ(store.bin().empty(2000), std::vector{parent});
 }
 
 TEST(Curation, RunsAndLaddersTakeANewName) {

@@ -56,11 +56,11 @@ TEST(DeadRuns, are_closed_once_their_process_is_gone) {
   const Child child = child_with_runs(file);
   RunStore store = RunStore::open(file);
   store.create_run({.name = "mine", .created_at = 15});
-  EXPECT_EQ(store.close_dead_runs(), 0) << "the child lives";
+  EXPECT_EQ(store.processes().close_dead_runs(), 0) << "the child lives";
   child.kill_and_reap();
-  EXPECT_EQ(RunStore::open(file, RunStore::Mode::read_only).close_dead_runs(), 0);
-  EXPECT_EQ(store.close_dead_runs(), 2);
-  EXPECT_EQ(store.close_dead_runs(), 0);
+  EXPECT_EQ(RunStore::open(file, RunStore::Mode::read_only).processes().close_dead_runs(), 0);
+  EXPECT_EQ(store.processes().close_dead_runs(), 2);
+  EXPECT_EQ(store.processes().close_dead_runs(), 0);
 
   const std::vector<stepladder::Run> runs = store.runs();
   ASSERT_EQ(runs.size(), 4u);
@@ -85,7 +85,7 @@ TEST(DeadRuns, a_run_with_steps_has_begun) {
                                     StepRecord{.run = run, .step = 2, .loss = 2, .at = 21.5}});
   ASSERT_TRUE(is_missing(store.run(run)->started_at));
   Database(folder / "a.db", Database::Mode::read_write).execute("UPDATE runs SET owner_boot = 'before'");
-  EXPECT_EQ(store.close_dead_runs(), 1);
+  EXPECT_EQ(store.processes().close_dead_runs(), 1);
   EXPECT_EQ(store.run(run)->started_at, 20.5);
   EXPECT_EQ(store.run(run)->ended_at, 21.5);
 }
@@ -97,7 +97,7 @@ TEST(DeadRuns, a_killed_process_that_nobody_reaped_is_gone_too) {
   kill(child.pid, SIGKILL);
   siginfo_t ignored;
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child.pid), &ignored, WEXITED | WNOWAIT), 0);
-  EXPECT_EQ(RunStore::open(file).close_dead_runs(), 2);
+  EXPECT_EQ(RunStore::open(file).processes().close_dead_runs(), 2);
   child.kill_and_reap();
 }
 
@@ -111,7 +111,7 @@ TEST(DeadRuns, a_pid_given_again_or_another_boot_is_not_the_owner) {
           "UPDATE runs SET owner_start = owner_start + 1 WHERE name = 'later process';"
           "UPDATE runs SET owner_boot = 'before' WHERE name = 'other boot';"
           "UPDATE runs SET owner_pid = NULL WHERE name = 'nobody''s'");
-  EXPECT_EQ(store.close_dead_runs(), 2);
+  EXPECT_EQ(store.processes().close_dead_runs(), 2);
   const std::vector<stepladder::Run> runs = store.runs();
   EXPECT_EQ(runs[0].status, RunStatus::queued);
   EXPECT_EQ(runs[1].status, RunStatus::interrupted);
@@ -125,10 +125,10 @@ TEST(DeadRuns, a_run_that_this_process_resumed_is_its_own) {
   const Child child = child_with_runs(file);
   child.kill_and_reap();
   RunStore store = RunStore::open(file);
-  ASSERT_EQ(store.close_dead_runs(), 2);
+  ASSERT_EQ(store.processes().close_dead_runs(), 2);
   const RunId id = store.runs()[0].id;
   store.apply(std::vector<RunEvent>{RunStarted{.run = id, .at = 30}});
-  EXPECT_EQ(store.close_dead_runs(), 0);
+  EXPECT_EQ(store.processes().close_dead_runs(), 0);
   EXPECT_EQ(store.run(id)->status, RunStatus::running);
   EXPECT_EQ(store.run(id)->reason, "");
   EXPECT_TRUE(is_missing(store.run(id)->ended_at));

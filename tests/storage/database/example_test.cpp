@@ -88,7 +88,7 @@ TEST(Example, a_missing_or_malformed_file_is_named_and_adds_nothing) {
   EXPECT_EQ(refused(header + "0,a,A,fp32,1,11.5,9,4096,7\n"), file.string() + ", line 3, has 9 fields instead of 8");
   EXPECT_TRUE(store.runs().empty());
   EXPECT_TRUE(store.ladders().empty());
-  EXPECT_FALSE(store.setting("example_added"));
+  EXPECT_FALSE(store.settings().get("example_added"));
 }
 
 TEST(Example, stays_away_from_a_project_that_has_runs) {
@@ -96,7 +96,7 @@ TEST(Example, stays_away_from_a_project_that_has_runs) {
   const RunId own = store.create_run({.name = "own", .status = RunStatus::finished});
   add_example(store, assets);
   EXPECT_TRUE(store.ladders().empty());
-  store.curate(own, {.deleted_at = 1000});
+  store.curation().set(own, {.deleted_at = 1000});
   add_example(store, assets);
   EXPECT_TRUE(store.ladders().empty()) << "later neither";
 }

@@ -17,7 +17,7 @@ class HiddenRuns : public testing::Test {
     return steps;
   }
   RunId hidden_run(LadderId ladder, std::int64_t count) {
-    const RunId id = store_.create_hidden_run({.name = "imported", .ladder = ladder, .status = RunStatus::finished});
+    const RunId id = store_.hidden_runs().create({.name = "imported", .ladder = ladder, .status = RunStatus::finished});
     store_.append_steps(id, steps(count));
     return id;
   }
@@ -35,7 +35,7 @@ class HiddenRuns : public testing::Test {
     events.emplace_back(StepProfile{.run = id, .at = 2, .steps = 3, .operators = {{.part = "forward", .name = "a"}}});
     events.emplace_back(RunEnded{.run = id, .at = 3, .status = RunStatus::finished});
     store_.apply(events);
-    store_.curate(id, {.deleted_at = 1000});
+    store_.curation().set(id, {.deleted_at = 1000});
     return id;
   }
   void execute(const std::string& sql) { Database(file_, Database::Mode::read_write).execute(sql); }
@@ -63,17 +63,17 @@ TEST_F(HiddenRuns, AreNowhereUntilTheyAreShown) {
   EXPECT_TRUE(other.runs_of(ladder).empty());
   EXPECT_TRUE(other.ladders().empty());
   EXPECT_FALSE(other.run(first));
-  EXPECT_EQ(other.close_dead_runs(), 0);
-  other.curate(first, {.deleted_at = 1});
-  EXPECT_TRUE(other.empty_bin(2).empty());
+  EXPECT_EQ(other.processes().close_dead_runs(), 0);
+  other.curation().set(first, {.deleted_at = 1});
+  EXPECT_TRUE(other.bin().empty(2).empty());
   EXPECT_EQ(other.apply(std::vector<RunEvent>{RunStarted{.run = first, .at = 1}}), std::vector{first});
-  other.curate(first, {});
+  other.curation().set(first, {});
 
-  store_.show(std::vector{first, second});
+  store_.hidden_runs().show(std::vector{first, second});
   EXPECT_EQ(other.runs_of(ladder).size(), 2u);
   EXPECT_EQ(other.summary(*other.run(second)).steps, 10);
   EXPECT_EQ(integer("SELECT count(*) FROM runs WHERE owner_pid IS NOT NULL"), 0);
-  EXPECT_THROW(store_.show(std::vector{first}), StorageError) << "shown already";
+  EXPECT_THROW(store_.hidden_runs().show(std::vector{first}), StorageError) << "shown already";
 }
 
 TEST_F(HiddenRuns, AreRemovedOnceTheirProcessHasExited) {
@@ -81,12 +81,12 @@ TEST_F(HiddenRuns, AreRemovedOnceTheirProcessHasExited) {
   hidden_run(ladder, 5000);
   hidden_run(ladder, 1);
   RunStore other = RunStore::open(file_);
-  other.finish_deletions();
+  other.bin().finish_deletions();
   EXPECT_EQ(integer("SELECT count(*) FROM runs"), 2) << "the import is still running";
-  EXPECT_EQ(other.left_to_delete(), 0u);
+  EXPECT_EQ(other.bin().left_to_delete(), 0u);
   let_owner_die();
-  EXPECT_EQ(other.left_to_delete(), 2u);
-  other.close_dead_runs();
+  EXPECT_EQ(other.bin().left_to_delete(), 2u);
+  other.processes().close_dead_runs();
   EXPECT_EQ(rows_of_runs(), 0);
   EXPECT_TRUE(other.ladders().empty()) << "nor is the ladder left without runs";
 }
@@ -95,7 +95,7 @@ TEST_F(HiddenRuns, AreRemovedByTheImportThatFails) {
   const RunId kept = store_.insert_finished({.name = "kept"}, steps(3));
   const RunId hidden = hidden_run(store_.create_ladder({.name = "ladder"}), 5000);
   // `kept` is another's run by now: its number was given to a run of a slice that was rolled back.
-  store_.delete_hidden(std::vector{hidden, kept});
+  store_.hidden_runs().remove(std::vector{hidden, kept});
   ASSERT_EQ(store_.runs().size(), 1u);
   EXPECT_EQ(store_.series(kept).size(), 3u);
   EXPECT_EQ(integer("SELECT count(*) FROM steps"), 3);
@@ -106,19 +106,19 @@ TEST_F(HiddenRuns, AnEmptiedBinLeavesNoRow) {
   run_with_everything();
   EXPECT_GT(integer("SELECT count(*) FROM overview_chunks"), 0);
   EXPECT_GT(integer("SELECT count(*) FROM operators"), 0);
-  EXPECT_EQ(store_.empty_bin(2000).size(), 1u);
+  EXPECT_EQ(store_.bin().empty(2000).size(), 1u);
   EXPECT_EQ(rows_of_runs(), 0);
 }
 
 TEST_F(HiddenRuns, ADeletionThatWasCutShortIsContinued) {
   const RunId id = run_with_everything();
   const auto die = [](auto) { throw StorageError("killed"); };
-  EXPECT_THROW(store_.empty_bin(2000, die), StorageError);
-  EXPECT_TRUE(store_.curations().at(id).deleted()) << "nothing has happened";
+  EXPECT_THROW(store_.bin().empty(2000, die), StorageError);
+  EXPECT_TRUE(store_.curation().all().at(id).deleted()) << "nothing has happened";
   // As if the process had been killed after hiding it and deleting some rows.
   execute(
       "UPDATE runs SET hidden = 2, owner_pid = 1, owner_start = 1, owner_boot = 'x'; DELETE FROM steps WHERE step < 9");
-  RunStore::open(file_).finish_deletions();
+  RunStore::open(file_).bin().finish_deletions();
   EXPECT_EQ(rows_of_runs(), 0);
 }
 
@@ -126,24 +126,24 @@ TEST_F(HiddenRuns, ADeletionThatEndsEarlyIsContinuedByTheNext) {
   run_with_everything();
   run_with_everything();
   int pieces = 0;
-  EXPECT_EQ(store_.empty_bin(2000, {}, [&](std::size_t) { return ++pieces < 3; }).size(), 2u);
+  EXPECT_EQ(store_.bin().empty(2000, {}, [&](std::size_t) { return ++pieces < 3; }).size(), 2u);
   EXPECT_TRUE(store_.runs().empty());
   EXPECT_GT(rows_of_runs(), 0);
-  EXPECT_EQ(store_.left_to_delete(), 0u) << "its process is alive";
+  EXPECT_EQ(store_.bin().left_to_delete(), 0u) << "its process is alive";
   let_owner_die();
   RunStore other = RunStore::open(file_);
-  EXPECT_EQ(other.left_to_delete(), 2u);
-  EXPECT_TRUE(other.empty_bin(0).empty());
+  EXPECT_EQ(other.bin().left_to_delete(), 2u);
+  EXPECT_TRUE(other.bin().empty(0).empty());
   EXPECT_EQ(rows_of_runs(), 0);
 }
 
 TEST_F(HiddenRuns, DeletedRowsMakeTheFileSmaller) {
-  const std::int64_t before = store_.space().content_bytes;
+  const std::int64_t before = store_.upkeep().space().content_bytes;
   const RunId id = store_.insert_finished({.name = "long"}, steps(30'000));
-  store_.curate(id, {.deleted_at = 1000});
-  EXPECT_GT(store_.space().content_bytes, before + 300'000);
-  store_.empty_bin(2000);
-  const RunStore::Space after = store_.space();
+  store_.curation().set(id, {.deleted_at = 1000});
+  EXPECT_GT(store_.upkeep().space().content_bytes, before + 300'000);
+  store_.bin().empty(2000);
+  const FileSpace after = store_.upkeep().space();
   EXPECT_LT(after.file_bytes, before + 100'000);
   EXPECT_EQ(after.free_bytes, 0);
 }
@@ -151,26 +151,26 @@ TEST_F(HiddenRuns, DeletedRowsMakeTheFileSmaller) {
 TEST_F(HiddenRuns, AFileOfAnEarlierVersionIsCompactedWhenAsked) {
   execute("PRAGMA auto_vacuum = NONE; VACUUM");
   store_ = RunStore::open(file_);
-  const std::int64_t before = store_.space().content_bytes;
+  const std::int64_t before = store_.upkeep().space().content_bytes;
   const RunId id = store_.insert_finished({.name = "long"}, steps(30'000));
   store_.insert_finished({.name = "kept"}, steps(3));
-  store_.curate(id, {.deleted_at = 1000});
-  store_.empty_bin(2000);
-  EXPECT_GT(store_.space().free_bytes, 300'000) << "unused, but part of the file";
+  store_.curation().set(id, {.deleted_at = 1000});
+  store_.bin().empty(2000);
+  EXPECT_GT(store_.upkeep().space().free_bytes, 300'000) << "unused, but part of the file";
   {
     RunStore other = RunStore::open(file_);
-    EXPECT_THROW(store_.compact(), StorageError) << "somebody has it open";
+    EXPECT_THROW(store_.upkeep().compact(), StorageError) << "somebody has it open";
     EXPECT_EQ(other.runs().size(), 1u);
     other.insert_finished({.name = "another"}, steps(3));
   }
-  store_.compact();
-  EXPECT_LT(store_.space().file_bytes, before + 200'000);
-  EXPECT_EQ(store_.space().free_bytes, 0);
+  store_.upkeep().compact();
+  EXPECT_LT(store_.upkeep().space().file_bytes, before + 200'000);
+  EXPECT_EQ(store_.upkeep().space().free_bytes, 0);
   RunStore other = RunStore::open(file_);
   EXPECT_EQ(other.runs().size(), 2u);
   EXPECT_EQ(integer("PRAGMA auto_vacuum"), 2) << "from now on it shrinks by itself";
   EXPECT_EQ(Database(file_, Database::Mode::read_only).text("PRAGMA journal_mode"), "wal");
-  EXPECT_EQ(store_.integrity_check(), "ok");
+  EXPECT_EQ(store_.upkeep().integrity_check(), "ok");
 }
 
 }  // namespace

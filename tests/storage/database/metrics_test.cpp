@@ -176,7 +176,7 @@ TEST(Metrics, a_value_takes_24_bytes_or_less) {
   RunStore store = RunStore::open(folder / "a.db");
   const RunId run = run_of_steps(store, steps);
   std::mt19937 random(1);
-  const auto bytes = [&] { return store.space().content_bytes; };
+  const auto bytes = [&] { return store.upkeep().space().content_bytes; };
   const std::int64_t before = bytes();
   for (std::int64_t first = 1; first <= steps; first += 40) {  // as they come: some steps of all metrics at a time
     std::vector<RunEvent> events;
@@ -204,8 +204,8 @@ TEST(Metrics, deleting_a_run_deletes_its_metrics) {
     store.metrics().append(other, name, line(1, 10));
   }
   store.metrics().of_run(run);
-  store.curate(run, {.deleted_at = 1});
-  EXPECT_EQ(store.empty_bin(2), std::vector<RunId>{run});
+  store.curation().set(run, {.deleted_at = 1});
+  EXPECT_EQ(store.bin().empty(2), std::vector<RunId>{run});
   for (const char* const table : {"superseded_metric_values", "metric_overviews", "metric_figures"})
     EXPECT_EQ(number(store, "SELECT count(*) FROM " + std::string(table)), 0) << table;
   EXPECT_EQ(number(store, "SELECT count(*) FROM metric_values"), 20);
@@ -227,7 +227,7 @@ TEST(Metrics, a_table_has_figures_of_all_listed_runs) {
   store.metrics().append(second, "val/acc", std::vector<MetricPoint>{{1, nan}});
   store.metrics().append(second, "only here", std::vector<MetricPoint>{{7, -infinity}, {9, 8}});
   store.metrics().append(binned, "val/acc", line(1, 3));
-  store.curate(binned, {.deleted_at = 1});
+  store.curation().set(binned, {.deleted_at = 1});
   std::vector<MetricFigure> asked;
   for (const char* text : {"last(val/acc)", "min(val/acc)", "max(val/acc)", "median(val/acc)", "at(val/acc, 2)",
                            "at(val/acc, 3)", "max(only here)", "at(only here, 7)", "last(loss)", "min(loss)",
@@ -304,7 +304,7 @@ TEST(Metrics, every_name_is_listed_once) {
   store.metrics().describe(second, {.name = "val/acc", .unit = "%", .direction = Direction::higher});
   store.metrics().describe(second, {.name = "loss", .field = "loss"});
   store.metrics().describe(binned, {.name = "gone"});
-  store.curate(binned, {.deleted_at = 1});
+  store.curation().set(binned, {.deleted_at = 1});
   std::vector<std::string> names;
   for (const Metric& metric : store.metrics().all_names()) names.push_back(metric.name);
   EXPECT_EQ(names,

@@ -51,7 +51,7 @@ TEST(Opening, makes_the_file_and_its_folder) {
   RunStore store = RunStore::open(file);
   EXPECT_EQ(store.file(), file);
   EXPECT_FALSE(store.read_only());
-  EXPECT_EQ(store.integrity_check(), "ok");
+  EXPECT_EQ(store.upkeep().integrity_check(), "ok");
 
   Database raw(file, Database::Mode::read_write);
   EXPECT_EQ(raw.integer("PRAGMA application_id"), application_id);
@@ -67,10 +67,10 @@ TEST(Opening, waits_for_a_lock_and_takes_it) {
   Database second(folder / "a.db", Database::Mode::read_write);
   first.use_write_ahead_log();
   first.execute("BEGIN IMMEDIATE");
-  second.set_patience(std::chrono::milliseconds(50));
+  second.upkeep().set_patience(std::chrono::milliseconds(50));
   EXPECT_EQ(complaint<StorageError>([&] { second.execute("BEGIN IMMEDIATE"); }),
             (folder / "a.db").string() + " is locked by another process");
-  second.set_patience(std::chrono::minutes(5));
+  second.upkeep().set_patience(std::chrono::minutes(5));
   std::thread releases([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     first.execute("COMMIT");
@@ -190,7 +190,7 @@ TEST(Opening, read_only_reads_and_never_writes) {
   EXPECT_TRUE(store.read_only());
   EXPECT_EQ(store.runs_with_summaries().at(0).summary.loss_last, 2);
   EXPECT_EQ(store.summary(store.runs().at(0)).loss_last, 2);
-  EXPECT_EQ(store.close_dead_runs(), 0);
+  EXPECT_EQ(store.processes().close_dead_runs(), 0);
   EXPECT_EQ(complaint<StorageError>([&] { store.create_run({.name = "no"}); }),
             file.string() + " is read-only and cannot be written");
   EXPECT_EQ(content(file), before);

@@ -66,7 +66,7 @@ TEST_F(OrdersOfAProject, BelongToTheFileAndItsPlace) {
     EXPECT_EQ(store.machines().machines()[0].folder.text(), "/scratch");
     ASSERT_EQ(store.machines().open_runs().size(), 1u);
     EXPECT_TRUE(store.machines().machines_in_file().empty());
-    store.back_up(folder_ / "copy.db");
+    store.upkeep().back_up(folder_ / "copy.db");
   }
   RunStore copy = RunStore::open(folder_ / "copy.db");
   EXPECT_TRUE(copy.machines().machines().empty());
@@ -127,9 +127,9 @@ TEST_F(OrdersOfAProject, WhatWasAskedOfARunBeforeItWasOursIsForgotten) {
   as_stranger(file_, "PRAGMA foreign_keys = OFF; INSERT INTO requests (run_id, verb, at) VALUES (1, 'stop', 1)");
   const RunId run = store.create_run({.name = "mine"});
   ASSERT_EQ(run, 1);
-  EXPECT_TRUE(store.take_requests().empty());
-  store.request(run, RunRequest::pause);
-  EXPECT_EQ(store.take_requests().size(), 1u);
+  EXPECT_TRUE(store.processes().take_requests().empty());
+  store.processes().request(run, RunRequest::pause);
+  EXPECT_EQ(store.processes().take_requests().size(), 1u);
 }
 
 TEST_F(OrdersOfAProject, AUidThatIsNoneAndJsonThatNestsDeepAreNotRead) {

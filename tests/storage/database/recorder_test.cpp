@@ -108,7 +108,7 @@ TEST(Recorder, a_queued_run_that_is_stopped_does_not_end_the_look_for_requests) 
   recorder.post(RunStarted{.run = running, .at = 1});
   recorder.post(RunEnded{.run = queued, .at = 2, .status = RunStatus::stopped});
   recorder.flush();
-  store.request(running, RunRequest::pause);
+  store.processes().request(running, RunRequest::pause);
   const auto begun = std::chrono::steady_clock::now();
   while (asked == 0 && std::chrono::steady_clock::now() - begun < 5min) {
     recorder.post(StepRecord{.run = running, .step = 1, .loss = 1});

@@ -64,12 +64,12 @@ void make_project(const fs::path& file) {
                                              .planned_steps = steps,
                                              .recipe = "{\"text\":\"" + std::string(9'000, 'x') + "\"}"},
                                             steps_of(1, steps));
-    store.curate(run, {.tags = {"fast"}, .note = "a note"});
+    store.curation().set(run, {.tags = {"fast"}, .note = "a note"});
     std::vector<MetricPoint> points;
     for (std::int64_t step = 1; step <= 200; ++step) points.push_back({step, 1.0 / static_cast<double>(step)});
     store.metrics().append(run, "val/acc", points);
   }
-  store.set_setting("example_added", "1");
+  store.settings().set("example_added", "1");
 }
 
 struct Saved {
@@ -83,7 +83,7 @@ Saved rescued(const fs::path& file, const fs::path& out) {
   fs::remove(out);
   Saved saved{.report = rescue(file, out)};
   RunStore store = RunStore::open(out, RunStore::Mode::read_only);
-  EXPECT_EQ(store.integrity_check(), "ok");
+  EXPECT_EQ(store.upkeep().integrity_check(), "ok");
   for (const auto& run : store.runs()) {
     const RecordedSteps recorded = store.recorded_steps(run.id);
     saved.steps += recorded.records;
@@ -134,9 +134,9 @@ TEST(Rescue, a_sound_file_is_copied_whole) {
     EXPECT_EQ(copied.at, steps.at);
     EXPECT_EQ(to.metrics().points(run.id, "val/acc").size(), 200u);
   }
-  EXPECT_EQ(to.curations().size(), 3u);
+  EXPECT_EQ(to.curation().all().size(), 3u);
   EXPECT_EQ(to.ladders().at(0).name, "a ladder");
-  EXPECT_EQ(to.setting("example_added"), "1");
+  EXPECT_EQ(to.settings().get("example_added"), "1");
 }
 
 // Whatever page of those that are tried is damaged: the file it becomes is sound, has 98 % of the steps, and says what
@@ -318,10 +318,10 @@ TEST(Rescue, refuses_what_it_must_not_read_or_write) {
 TEST(LostSteps, are_found_where_a_summary_counts_more) {
   TemporaryFolder folder;
   make_project(folder / "a.db");
-  EXPECT_EQ(RunStore::open(folder / "a.db").integrity_check(), "ok");
+  EXPECT_EQ(RunStore::open(folder / "a.db").upkeep().integrity_check(), "ok");
   Database(folder / "a.db", Database::Mode::read_write)
       .execute("DELETE FROM steps WHERE run_id = 2 AND step BETWEEN 1000 AND 1009");
-  EXPECT_EQ(RunStore::open(folder / "a.db").integrity_check(),
+  EXPECT_EQ(RunStore::open(folder / "a.db").upkeep().integrity_check(),
             "run 2 has 1,990 of the 2,000 steps that its summary counts");
 }
 

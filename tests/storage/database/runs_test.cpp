@@ -126,7 +126,7 @@ TEST_F(RunStoreTest, no_name_is_longer_than_people_can_read) {
   const LadderId ladder = store.create_ladder({.name = huge, .notes = huge});
   const RunId written =
       store.create_run({.name = huge, .ladder = ladder, .stage = huge, .title = huge, .reason = huge});
-  store.curate(written, {.tags = {huge}, .note = huge});
+  store.curation().set(written, {.tags = {huge}, .note = huge});
   // As somebody else's file may hold it.
   const RunId read = store.create_run({.name = "short"});
   execute(
@@ -140,8 +140,8 @@ TEST_F(RunStoreTest, no_name_is_longer_than_people_can_read) {
     EXPECT_LE(run.reason.size(), longest_line);
   }
   EXPECT_LE(store.ladders().front().notes.size(), longest_note);
-  EXPECT_LE(store.curations()[written].tags.front().size(), longest_line);
-  EXPECT_LE(store.curations()[written].note.size(), longest_note);
+  EXPECT_LE(store.curation().all()[written].tags.front().size(), longest_line);
+  EXPECT_LE(store.curation().all()[written].note.size(), longest_note);
   store.rename_run(read, huge);
   store.rename_ladder(ladder, huge);
   EXPECT_EQ(store.existing_run(read).name, bounded(huge, longest_name));

@@ -72,7 +72,7 @@ TEST(StepMove, keeps_every_step_attempt_and_odd_value) {
                           "(3, 4, 5, 43, 0.1, 1, 1, 1e-30, 1e30, 1, 0, 1, 2, 3, 4, 5),"
                           "(3, -5, 1, 5e-324, 1, 1, 1, 1, 1, 1, 0, 1, 2, 3, 4, 5);");
   RunStore store = RunStore::open(file);
-  EXPECT_EQ(store.integrity_check(), "ok");
+  EXPECT_EQ(store.upkeep().integrity_check(), "ok");
   expect_whole(store, 1, 1000);
   expect_whole(store, 2, 1);
   expect_whole(store, 4, 300);
@@ -151,7 +151,7 @@ TEST(StepMove, survives_kills) {
   RunStore store = RunStore::open(file);
   expect_whole(store, 1, steps);
   expect_whole(store, 2, 10);
-  EXPECT_EQ(store.integrity_check(), "ok");
+  EXPECT_EQ(store.upkeep().integrity_check(), "ok");
 }
 
 TEST(StepMove, several_may_open_the_file_at_once) {
@@ -226,8 +226,8 @@ TEST(Contention, a_file_of_the_version_before_is_backed_up_and_its_runs_are_not_
   }
   {
     RunStore store = RunStore::open(file);
-    EXPECT_EQ(store.system_metrics(1).at(0).cpu_load, 0.9);
-    EXPECT_TRUE(is_missing(store.system_metrics(1).at(0).contention.other_cores));
+    EXPECT_EQ(store.recordings().system_metrics(1).at(0).cpu_load, 0.9);
+    EXPECT_TRUE(is_missing(store.recordings().system_metrics(1).at(0).contention.other_cores));
     EXPECT_EQ(store.summary(*store.run(1)).steps, 2);
     EXPECT_EQ(store.summary(*store.run(1)).watched_steps, 0);
   }

@@ -258,7 +258,7 @@ TEST(Strangers, texts_in_the_place_of_times_end_a_reading) {
               "INSERT INTO lanes (run_id, at, step) VALUES (1, 1.0, 1), (1, 'x', 2); "
               "DELETE FROM summaries");
   RunStore store = RunStore::open(file);
-  EXPECT_EQ(store.system_metrics(1).size(), 1u);
+  EXPECT_EQ(store.recordings().system_metrics(1).size(), 1u);
   EXPECT_EQ(store.summary(store.existing_run(1)).steps, 1);
 }
 
@@ -270,7 +270,7 @@ TEST(Strangers, what_no_measurement_gives_is_0_where_a_time_must_be) {
       file,
       "INSERT INTO profiles VALUES (1, 1.0, 1); INSERT INTO operators (run_id, part, name, shapes, calls, self_ms) "
       "VALUES (1, '', 'a', '', 1, 9e999), (1, '', 'b', '', 1, 2), (1, '', 'c', '', 'x', -9e999)");
-  const StepProfile profile = RunStore::open(file).profile(1);
+  const StepProfile profile = RunStore::open(file).recordings().profile(1);
   ASSERT_EQ(profile.operators.size(), 3u);
   for (const OperatorTime& each : profile.operators) EXPECT_EQ(each.self_ms, each.name == "b" ? 2 : 0) << each.name;
 }

@@ -12,7 +12,7 @@ using Names = std::vector<std::string>;
 
 TEST(Views, are_kept_by_name) {
   RunStore store = RunStore::in_memory();
-  store.set_setting("another", "fact");
+  store.settings().set("another", "fact");
   store.views().save("night", "{}");
   store.views().save(" Day \"1\" ", "{\"a\": 1}");
   store.views().save("night", "{\"b\": 2}");
@@ -28,26 +28,26 @@ TEST(Views, are_kept_by_name) {
   store.views().remove("Day \"1\"");
   store.views().remove("Day \"1\"");
   EXPECT_EQ(store.views().names(), Names{"nights"});
-  EXPECT_EQ(store.setting("another"), "fact");
+  EXPECT_EQ(store.settings().get("another"), "fact");
 }
 
 TEST(Views, of_any_size_are_listed_but_not_read) {
   RunStore store = RunStore::in_memory();
   EXPECT_THROW(store.views().save("large", std::string(longest_view + 1, ' ')), StorageError);
-  store.set_setting("view:huge", std::string(10'000'000, '['));
-  store.set_setting("view:" + std::string(100'000, 'n'), "{}");
+  store.settings().set("view:huge", std::string(10'000'000, '['));
+  store.settings().set("view:" + std::string(100'000, 'n'), "{}");
   EXPECT_EQ(store.views().names(), Names{"huge"});
   EXPECT_THROW(store.views().content("huge"), StorageError);
-  for (int i = 0; i < 1100; ++i) store.set_setting("view:" + std::to_string(i), "{}");
+  for (int i = 0; i < 1100; ++i) store.settings().set("view:" + std::to_string(i), "{}");
   EXPECT_EQ(store.views().names().size(), most_views);
 }
 
 TEST(Views, are_seen_by_other_connections_and_read_only_ones) {
   TemporaryFolder folder;
   RunStore one = RunStore::open(folder / "a.db"), other = RunStore::open(folder / "a.db");
-  other.others_have_written();
+  other.processes().others_have_written();
   one.views().save("night", "{}");
-  EXPECT_TRUE(other.others_have_written());
+  EXPECT_TRUE(other.processes().others_have_written());
   EXPECT_EQ(other.views().names(), Names{"night"});
   RunStore reader = RunStore::open(folder / "a.db", RunStore::Mode::read_only);
   EXPECT_EQ(reader.views().content("night"), "{}");

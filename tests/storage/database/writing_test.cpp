@@ -59,7 +59,7 @@ TEST_F(RunStoreTest, what_others_used_is_kept_and_its_sum_is_in_the_summary) {
   }
   events.push_back(RunEnded{.run = id, .at = 200});
   store.apply(events);
-  const std::vector<SystemMetrics> kept = store.system_metrics(id);
+  const std::vector<SystemMetrics> kept = store.recordings().system_metrics(id);
   ASSERT_EQ(kept.size(), 10u);
   EXPECT_EQ(kept[9].contention.other_cores, 1.5);
   EXPECT_TRUE(is_missing(kept[9].contention.other_gpu_load));
@@ -104,7 +104,7 @@ TEST_F(RunStoreTest, a_batch_of_steps_is_stored_with_its_parts_and_its_order) {
   EXPECT_EQ(store.series(one).loss.at(49), 7);
   EXPECT_EQ(store.series(one).loss.at(100), 8);
   EXPECT_EQ(store.summary(*store.run(one)).repeated_steps, 1);
-  EXPECT_NEAR(store.mean_parts(*store.run(two), 1).forward_ms, 51, 1e-6);
+  EXPECT_NEAR(store.recordings().mean_parts(*store.run(two), 1).forward_ms, 51, 1e-6);
 }
 
 TEST_F(RunStoreTest, one_transaction_is_undone_where_its_work_throws) {
@@ -138,10 +138,10 @@ TEST(Console, ComesBackInTheOrderOfPrinting) {
   const std::string bytes("a\0b\x1b[1m\xff\n", 9);
   store.apply(std::vector<RunEvent>{ConsoleText{.run = run, .text = "first "},
                                     ConsoleText{.run = other, .text = "else"}, ConsoleText{.run = run, .text = bytes}});
-  EXPECT_EQ(store.console(run), "first " + bytes);
-  EXPECT_EQ(store.console(run, 3), bytes) << "the last pieces";
-  EXPECT_EQ(store.console(other), "else");
-  EXPECT_EQ(store.console(99), "");
+  EXPECT_EQ(store.recordings().console(run), "first " + bytes);
+  EXPECT_EQ(store.recordings().console(run, 3), bytes) << "the last pieces";
+  EXPECT_EQ(store.recordings().console(other), "else");
+  EXPECT_EQ(store.recordings().console(99), "");
 }
 
 }  // namespace

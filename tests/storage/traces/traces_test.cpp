@@ -292,7 +292,7 @@ TEST_F(TraceTest, a_kept_trace_reads_back_and_is_the_profile_of_its_run) {
   ASSERT_EQ(read.profile.steps.size(), 1U);
   EXPECT_EQ(read.profile.steps.front().ms, trace.profile.steps.front().ms);
   ASSERT_EQ(read.profile.operators.size(), trace.profile.operators.size());
-  const StepProfile profile = store.profile(*trace.run);
+  const StepProfile profile = store.recordings().profile(*trace.run);
   EXPECT_EQ(profile.steps, 1);
   EXPECT_DOUBLE_EQ(KindTimes(profile).of(OperatorKind::activation), 0.06);
   EXPECT_NEAR(step_ms(profile), 0.1, 1e-9);
@@ -304,7 +304,7 @@ TEST_F(TraceTest, a_kept_trace_reads_back_and_is_the_profile_of_its_run) {
   EXPECT_EQ(store.traces().insert(read), id);
   EXPECT_NE(store.traces().insert(read), id);
   for (const StoredTrace& each : store.traces().list()) store.traces().remove(each.id);
-  EXPECT_EQ(store.profile(*trace.run).steps, 0);
+  EXPECT_EQ(store.recordings().profile(*trace.run).steps, 0);
 }
 
 }  // namespace

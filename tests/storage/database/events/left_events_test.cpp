@@ -82,11 +82,11 @@ TEST(LeftEvents, every_posted_step_outlives_a_kill) {
   });
   RunStore store = RunStore::open(file);
   EXPECT_EQ(store.series(1).size(), 0u) << "killed within the second in which steps are gathered";
-  EXPECT_EQ(store.close_dead_runs(), 1);
+  EXPECT_EQ(store.processes().close_dead_runs(), 1);
   expect_steps(store, 1, steps);
   EXPECT_EQ(store.run(1)->status, RunStatus::interrupted);
   EXPECT_NE(store.run(1)->reason.find("last step 3000"), std::string::npos) << store.run(1)->reason;
-  EXPECT_TRUE(store.left_behind().empty());
+  EXPECT_TRUE(store.processes().left_behind().empty());
   EXPECT_TRUE(LeftEvents::of_database(file).empty()) << "taken in, so it is gone";
 }
 
@@ -139,9 +139,9 @@ TEST(LeftEvents, a_process_that_was_killed_while_the_database_was_locked_loses_n
     EXPECT_TRUE(has_spill(file));
   }
   RunStore store = RunStore::open(file);
-  store.close_dead_runs();
+  store.processes().close_dead_runs();
   expect_steps(store, run, 600);
-  EXPECT_EQ(store.console(run), "printed");
+  EXPECT_EQ(store.recordings().console(run), "printed");
   EXPECT_NE(store.run(run)->reason.find("is locked by another process"), std::string::npos) << store.run(run)->reason;
   EXPECT_FALSE(has_spill(file));
 }
@@ -161,12 +161,12 @@ TEST(LeftEvents, what_is_stored_already_is_not_stored_again) {
   };
   store.apply(std::span(events).first(60));
   leave_them();
-  store.close_dead_runs();
+  store.processes().close_dead_runs();
   expect_steps(store, run, 100);
   leave_them();
-  store.close_dead_runs();
+  store.processes().close_dead_runs();
   expect_steps(store, run, 100);
-  EXPECT_EQ(store.console(run), "once");
+  EXPECT_EQ(store.recordings().console(run), "once");
   EXPECT_EQ(store.run(run)->status, RunStatus::finished);
   EXPECT_FALSE(has_spill(file));
 }
@@ -182,10 +182,10 @@ TEST(LeftEvents, a_run_that_another_process_owns_by_now_is_left_alone) {
     SpillFile spill(origin, "events");
     ASSERT_TRUE(spill.append(std::vector<RunEvent>{left_step(run, 1), left_step(99, 1)}, ""));
   }
-  store.close_dead_runs();
+  store.processes().close_dead_runs();
   EXPECT_TRUE(store.series(run).empty());
-  ASSERT_EQ(store.left_behind().size(), 1u);
-  EXPECT_NE(store.left_behind()[0].find("holds events of run 1, which isn't in"), std::string::npos);
+  ASSERT_EQ(store.processes().left_behind().size(), 1u);
+  EXPECT_NE(store.processes().left_behind()[0].find("holds events of run 1, which isn't in"), std::string::npos);
   EXPECT_TRUE(has_spill(file)) << "kept";
 }
 
@@ -205,10 +205,10 @@ TEST(LeftEvents, a_damaged_file_gives_what_is_whole_and_is_kept) {
     bytes.seekp(-200, std::ios::end);  // in the second step
     bytes.put('!');
   }
-  store.close_dead_runs();
+  store.processes().close_dead_runs();
   EXPECT_EQ(store.series(run).step, (std::vector<std::int64_t>{1, 3}));
-  ASSERT_EQ(store.left_behind().size(), 1u);
-  EXPECT_NE(store.left_behind()[0].find("is damaged; 2 of its events are stored"), std::string::npos);
+  ASSERT_EQ(store.processes().left_behind().size(), 1u);
+  EXPECT_NE(store.processes().left_behind()[0].find("is damaged; 2 of its events are stored"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(spilled));
   // A last record that a kill cut short is no damage.
   std::filesystem::resize_file(spilled, std::filesystem::file_size(spilled) - 100);
@@ -226,7 +226,7 @@ TEST(LeftEvents, files_of_living_processes_and_others_are_not_touched) {
   std::ofstream(folder_of_spills / "note.txt") << "not ours";
   std::filesystem::create_symlink("/etc/hostname", folder_of_spills / "link");
   EXPECT_TRUE(LeftEvents::of_database(file).empty());
-  store.close_dead_runs();
+  store.processes().close_dead_runs();
   EXPECT_TRUE(store.series(run).empty());
 }
 
@@ -246,7 +246,7 @@ TEST(LeftEvents, a_recorder_that_gives_up_leaves_everything) {
     recorder.give_up();
   }
   EXPECT_TRUE(store.series(run).empty());
-  store.close_dead_runs();
+  store.processes().close_dead_runs();
   expect_steps(store, run, 10);
   EXPECT_EQ(store.run(run)->status, RunStatus::stopped);
   EXPECT_EQ(store.run(run)->reason, "stopped by hand");

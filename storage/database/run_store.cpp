@@ -1,14 +1,22 @@
-// Runs and ladders, their names, and what users have marked.
+// How a file is opened, its parts, and its runs and ladders. run_store_steps.cpp reads and writes steps.
+#include "storage/database/run_store.h"
+
+#include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "storage/bounded_text.h"
-#include "storage/checked_text.h"
+#include "storage/damaged_file.h"
 #include "storage/database/column_values.h"
 #include "storage/database/process.h"
+#include "storage/database/rescue/write_ahead_log.h"
 #include "storage/database/run_rows.h"
-#include "storage/database/run_store/run_store_impl.h"
+#include "storage/database/run_store_impl.h"
+#include "storage/database/schema.h"
+#include "storage/user_folders.h"
 
 namespace stepladder {
+namespace fs = std::filesystem;
 namespace {
 
 Ladder bounded_ladder(Ladder ladder) {
@@ -18,13 +26,96 @@ Ladder bounded_ladder(Ladder ladder) {
   return ladder;
 }
 
-std::vector<Run> read_all(const Database& database, Statement& rows) {
-  std::vector<Run> runs;
-  while (rows.step()) runs.push_back(read_run(database, rows));
-  return runs;
+// SQLite would drop committed transactions without a word.
+const fs::path& with_sound_log(const fs::path& file) {
+  const std::string damage = damage_of_write_ahead_log(file);
+  if (!damage.empty()) throw DamagedFile(file, damage);
+  return file;
 }
 
 }  // namespace
+
+RunStore::Impl::Impl(Database::InMemory in_memory) : database(in_memory) {
+  prepare_schema(database);
+}
+
+RunStore::Impl::Impl(const fs::path& file, Mode mode)
+    : database(with_sound_log(file), mode == Mode::read_only ? Database::Mode::read_only : Database::Mode::read_write) {
+  prepare_schema(database);
+}
+
+RunStore::RunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RunStore::RunStore(RunStore&&) noexcept = default;
+RunStore& RunStore::operator=(RunStore&&) noexcept = default;
+RunStore::~RunStore() = default;
+
+RunStore RunStore::open(const fs::path& file, Mode mode) {
+  return RunStore(std::make_unique<Impl>(file, mode));
+}
+
+RunStore RunStore::in_memory() {
+  return RunStore(std::make_unique<Impl>(Database::InMemory()));
+}
+
+Settings& RunStore::settings() {
+  return impl_->settings;
+}
+
+Upkeep& RunStore::upkeep() {
+  return impl_->upkeep;
+}
+
+CurationStore& RunStore::curation() {
+  return impl_->curation;
+}
+
+HiddenRuns& RunStore::hidden_runs() {
+  return impl_->hidden_runs;
+}
+
+Bin& RunStore::bin() {
+  return impl_->bin;
+}
+
+ProcessStore& RunStore::processes() {
+  return impl_->processes;
+}
+
+Recordings& RunStore::recordings() {
+  return impl_->recordings;
+}
+
+MetricStore& RunStore::metrics() {
+  return impl_->metrics;
+}
+
+TraceStore& RunStore::traces() {
+  return impl_->traces;
+}
+
+FollowStore& RunStore::following() {
+  return impl_->following;
+}
+
+ViewStore& RunStore::views() {
+  return impl_->views;
+}
+
+MachineStore& RunStore::machines() {
+  return impl_->machines;
+}
+
+ProjectOrders& RunStore::orders() {
+  return impl_->orders;
+}
+
+const fs::path& RunStore::file() const {
+  return impl_->database.file();
+}
+
+bool RunStore::read_only() const {
+  return impl_->database.read_only();
+}
 
 LadderId RunStore::create_ladder(const Ladder& ladder) {
   Statement insert(impl_->database,
@@ -70,17 +161,6 @@ void RunStore::update_run(const Run& run) {
   impl_->derived.forget(run.id);
 }
 
-void RunStore::queue_again(RunId run, std::int64_t planned_steps) {
-  Statement update(impl_->database,
-                   "UPDATE runs SET status = 'queued', planned_steps = ?, owner_pid = ?, owner_start = ?, "
-                   "owner_boot = ? WHERE id = ? AND status NOT IN ('queued', 'running') AND hidden = 0");
-  Transaction both(impl_->database);
-  bind_owner(update.bind(planned_steps), this_process()).bind(run).run();
-  if (impl_->database.changes() == 0) throw StorageError("run " + std::to_string(run) + " is still queued or running");
-  forget_requests(impl_->database, run);
-  both.commit();
-}
-
 void RunStore::rename_run(RunId run, const std::string& name) {
   Statement(impl_->database, "UPDATE runs SET name = ? WHERE id = ?").bind(bounded(name, longest_name)).bind(run).run();
 }
@@ -88,7 +168,7 @@ void RunStore::rename_run(RunId run, const std::string& name) {
 std::vector<Run> RunStore::runs() {
   Statement rows(impl_->database,
                  "SELECT " + run_columns + " FROM runs WHERE " + is_listed + " ORDER BY created_at, id");
-  return read_all(impl_->database, rows);
+  return read_runs(impl_->database, rows);
 }
 
 std::optional<Run> RunStore::run(RunId id) {
@@ -111,49 +191,12 @@ std::vector<Run> RunStore::runs_of(LadderId ladder) {
   Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE ladder_id = ? AND " + is_listed +
                                       " ORDER BY rung, repeat, id");
   rows.bind(ladder);
-  return read_all(impl_->database, rows);
+  return read_runs(impl_->database, rows);
 }
 
-std::vector<RunId> RunStore::runs_owned_by(const ProcessIdentity& owner) {
-  Statement rows(impl_->database,
-                 "SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ? AND owner_boot IS ? AND hidden = 0 "
-                 "ORDER BY id");
-  bind_owner(rows, owner);
-  std::vector<RunId> runs;
-  while (rows.step()) runs.push_back(rows.integer(0));
-  return runs;
-}
-
-std::vector<Run> RunStore::runs_under_way() {
-  Statement rows(impl_->database,
-                 "SELECT " + run_columns +
-                     " FROM runs LEFT JOIN queue ON queue.run_id = runs.id WHERE status IN ('queued', 'running') AND " +
-                     is_listed + " ORDER BY owner_pid, place IS NULL, place, created_at, id");
-  return read_all(impl_->database, rows);
-}
-
-std::map<RunId, Curation> RunStore::curations() {
-  Statement rows(impl_->database, "SELECT run_id, tags, note, pinned, archived, deleted_at FROM curation");
-  std::map<RunId, Curation> curations;
-  while (rows.step()) {
-    curations[rows.integer(0)] = {.tags = tags_from(bounded(rows.text(1), longest_line)),
-                                  .note = bounded(rows.text(2), longest_note),
-                                  .pinned = rows.integer(3) != 0,
-                                  .archived = rows.integer(4) != 0,
-                                  .deleted_at = rows.real(5)};
-  }
-  return curations;
-}
-
-void RunStore::curate(RunId run, const Curation& curation) {
-  Statement write(impl_->database,
-                  "INSERT INTO curation (run_id, tags, note, pinned, archived, deleted_at) VALUES (?, ?, ?, ?, ?, ?) "
-                  "ON CONFLICT (run_id) DO UPDATE SET tags = excluded.tags, note = excluded.note, "
-                  "pinned = excluded.pinned, archived = excluded.archived, deleted_at = excluded.deleted_at");
-  const std::string tags = bounded(tags_text(curation.tags), longest_line);
-  const std::string note = bounded(curation.note, longest_note);
-  write.bind(run).bind(known(tags)).bind(known(note));
-  write.bind(curation.pinned ? 1 : 0).bind(curation.archived ? 1 : 0).bind(curation.deleted_at).run();
+fs::path default_database_file() {
+  if (const char* named = std::getenv("STEPLADDER_DB"); named && *named) return named;
+  return user_folder("XDG_DATA_HOME", ".local/share") / "stepladder" / "stepladder.db";
 }
 
 }  // namespace stepladder

@@ -1,9 +1,5 @@
-// What a RunStore consists of. Only its own sources, in this folder, include it.
+// What a RunStore consists of. Only run_store.cpp and run_store_steps.cpp include it.
 #pragma once
-
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "storage/database/database.h"
 #include "storage/database/derived/derived.h"
@@ -17,16 +13,19 @@ struct RunStore::Impl {
 
   Database database;
   Derived derived{database};
+  Settings settings{database};
+  Upkeep upkeep{database};
+  CurationStore curation{database};
+  HiddenRuns hidden_runs{database};
+  Bin bin{database};
   MetricStore metrics{database, derived};
+  TraceStore traces{database};
+  Recordings recordings{database, traces};
+  ProcessStore processes{database, derived, metrics, bin};
   FollowStore following{database, derived};
   ViewStore views{database};
-  TraceStore traces{database};
   ProjectOrders orders{database};
   MachineStore machines{database, orders};
-  std::vector<std::string> left_behind;
-  std::int64_t seen_version = 0;  // of PRAGMA data_version
-  bool has_deleted_left =
-      false;  // what killed deletions left: once, since a window looks for dead runs again and again
 };
 
 }  // namespace stepladder

@@ -1,11 +1,12 @@
-// Recorded steps and what is derived from them are read here.
+// Events and steps are written, and recorded steps and what is derived from them are read here.
 #include <algorithm>
 #include <utility>
 
-#include "storage/database/attachment_rows.h"
 #include "storage/database/column_values.h"
+#include "storage/database/events/event_rows.h"
 #include "storage/database/run_rows.h"
-#include "storage/database/run_store/run_store_impl.h"
+#include "storage/database/run_store_impl.h"
+#include "storage/database/slices.h"
 #include "storage/database/step_rows.h"
 
 namespace stepladder {
@@ -128,25 +129,41 @@ std::vector<RunAndSummary> RunStore::runs_with_summaries() {
   return all;
 }
 
-std::vector<SystemMetrics> RunStore::system_metrics(RunId id) {
-  return read_system_metrics(impl_->database, id);
+std::vector<RunId> RunStore::apply(std::span<const RunEvent> events) {
+  if (events.empty()) return {};
+  const auto counted = count_steps_of_finished(impl_->database, events);
+  Transaction transaction(impl_->database);
+  const WrittenEvents written = write_events(impl_->database, events, std::nullopt, counted);
+  for (const RunId id : written.outdated) impl_->derived.forget(id);
+  transaction.commit();
+  // After the commit, since reading the steps of a long run takes a while and others want to write too.
+  for (const RunId id : written.ended) impl_->metrics.refresh(id);
+  return written.missing;
 }
 
-std::string RunStore::console(RunId id, std::size_t most) {
-  return read_console(impl_->database, id, most);
+RunId RunStore::insert_finished(Run run, std::span<const StepRecord> steps) {
+  if (!is_over(run.status)) run.status = RunStatus::finished;
+  Transaction transaction(impl_->database);
+  run.id = insert_run(impl_->database, run, std::nullopt);
+  insert_steps(impl_->database, run.id, steps);
+  transaction.commit();
+  impl_->derived.refresh(run);
+  return run.id;
 }
 
-StepProfile RunStore::profile(RunId id) {
-  StepProfile profile = read_profile(impl_->database, id);
-  return profile.steps > 0 ? profile : impl_->traces.profile_of_run(id);
+void RunStore::append_steps(RunId run, std::span<const StepRecord> steps) {
+  insert_steps(impl_->database, run, steps);
+  impl_->derived.forget(run);
 }
 
-std::vector<TextSample> RunStore::samples(RunId id) {
-  return read_text_samples(impl_->database, id);
+void RunStore::in_slices(const std::function<bool()>& piece) {
+  stepladder::in_slices(impl_->database, piece);
 }
 
-StepParts RunStore::mean_parts(const Run& run, std::int64_t warmup_steps) {
-  return read_mean_parts(impl_->database, run.id, warmup_steps);
+void RunStore::in_one_transaction(const std::function<void()>& work) {
+  Transaction transaction(impl_->database);
+  work();
+  transaction.commit();
 }
 
 }  // namespace stepladder

@@ -1,0 +1,35 @@
+// What a run recorded besides its steps and metrics. A part of RunStore, which has its threads, locks and errors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+class Database;
+class TraceStore;
+
+class Recordings {
+ public:
+  Recordings(Database& database, TraceStore& traces) : database_(database), traces_(traces) {}
+
+  std::vector<SystemMetrics> system_metrics(RunId id);  // in the order of time
+  std::vector<TextSample> samples(RunId id);            // in the order of steps
+  // The output of a watched program: the last `most` bytes, and up to a piece more.
+  std::string console(RunId id, std::size_t most = 1 << 20);
+  // The most expensive operator first. Of a run whose operators weren't timed here: that of the newest trace attached
+  // to it.
+  StepProfile profile(RunId id);
+  // The mean time of a step's parts after the warm-up; `missing` if none of the last thousand steps has it.
+  StepParts mean_parts(const Run& run, std::int64_t warmup_steps);
+
+ private:
+  Database& database_;
+  TraceStore& traces_;
+};
+
+}  // namespace stepladder
