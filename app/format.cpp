@@ -66,7 +66,7 @@ std::string harmless(std::string text) {
 std::string lateness_text(std::string_view format, double age_s) {
   const std::string_view delay = writer_delay(format);
   if (delay.empty()) return {};
-  return "newest value " + std::to_string(std::llround(age_s)) + " s old; " + std::string(delay);
+  return fmt::format("newest value {} s old; {}", std::llround(age_s), delay);
 }
 
 std::string lateness_text(const Run& run, double newest_at) {

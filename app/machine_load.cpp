@@ -1,9 +1,9 @@
 #include "app/machine_load.h"
 
-#include <cstdio>
 #include <thread>
 
 #include "storage/contention.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -21,10 +21,9 @@ bool MachineLoad::would_disturb(int needed_cores) const {
 
 std::string MachineLoad::text() const {
   if (!is_known()) return "Nobody can tell here how busy other programs keep the machine";
-  char used[96];
-  std::snprintf(used, sizeof used, "Other programs use %.1f of %d cores", others.other_cores, others.cores);
   const std::string names = names_of(busiest);
-  return used + (names.empty() ? "" : " (" + names + ")");
+  return fmt::format("Other programs use {:.1f} of {} cores", others.other_cores, others.cores) +
+         (names.empty() ? "" : " (" + names + ")");
 }
 
 const MachineLoad& LoadWatch::read() {

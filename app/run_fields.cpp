@@ -5,16 +5,11 @@
 
 #include "engine/nearest.h"
 #include "engine/recipe.h"
+#include "storage/name_pattern.h"
 #include "storage/quantity.h"
 
 namespace stepladder {
 namespace {
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 Json curation_json(const Curation& curation) {
   return {{"tags", tags_text(curation.tags)},
@@ -26,8 +21,9 @@ Json curation_json(const Curation& curation) {
 // A name that is written as it is logged comes first: two names may differ in case alone.
 std::optional<std::string> same_name(const std::set<std::string>& known, const std::string& name) {
   if (known.contains(name)) return name;
-  const std::string wanted = lower(name);
-  const auto found = std::find_if(known.begin(), known.end(), [&](const auto& each) { return lower(each) == wanted; });
+  const std::string wanted = lower_case(name);
+  const auto found =
+      std::find_if(known.begin(), known.end(), [&](const auto& each) { return lower_case(each) == wanted; });
   return found == known.end() ? std::nullopt : std::optional(*found);
 }
 
@@ -36,7 +32,7 @@ std::optional<std::string> same_name(const std::set<std::string>& known, const s
 void add_recipe_names(const Run& run, std::set<std::string>& names) {
   const Json recipe = Json::parse(run.recipe, nullptr, false);
   if (!recipe.is_object()) return;
-  for (const auto& [name, value] : recipe.items()) names.insert(lower(name));
+  for (const auto& [name, value] : recipe.items()) names.insert(lower_case(name));
 }
 
 RunFieldNames::RunFieldNames(ProjectNames names) : names_(std::move(names)), fields_(run_json({}, {})) {
@@ -61,7 +57,7 @@ std::optional<std::string> RunFieldNames::metric_named(const std::string& name) 
 }
 
 std::optional<RunField> RunFieldNames::find(const std::string& name) {
-  const std::string plain = lower(name);
+  const std::string plain = lower_case(name);
   if (fields_.contains(plain)) return RunField{.name = plain};
   if (known_recipe_.contains(plain) || recipe_names().contains(plain))
     return RunField{.of = RunField::Of::recipe, .name = plain};
@@ -107,7 +103,7 @@ Json RunValues::operator[](const RunField& field) {
   if (!recipe_.is_object()) return nullptr;
   auto found = recipe_.find(field.name);
   for (auto it = recipe_.begin(); found == recipe_.end() && it != recipe_.end(); ++it) {
-    if (lower(it.key()) == field.name) found = it;
+    if (lower_case(it.key()) == field.name) found = it;
   }
   return found == recipe_.end() ? Json() : *found;
 }

@@ -8,16 +8,12 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/name_pattern.h"
+
 namespace stepladder {
 namespace {
 
 constexpr std::string_view signs = "=!<>~";
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 std::string plain_text(const Json& value) {
   return lower_case(value.is_string() ? value.get<std::string>()

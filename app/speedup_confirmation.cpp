@@ -13,7 +13,7 @@ namespace stepladder {
 namespace {
 
 std::string number_of(const Run& run) {
-  return "run " + std::to_string(run.id);
+  return fmt::format("run {}", run.id);
 }
 
 bool is_same_rung(const Run& a, const Run& b) {
@@ -184,7 +184,7 @@ void SpeedupConfirmation::decide() {
   const bool is_a_look = looks_.is_at(static_cast<std::size_t>(answer_.repeats)) || !may_go_on;
   const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2 && is_a_look;
   const std::string left_out =
-      left_out_ == 0 ? "" : " Left out: " + std::to_string(left_out_) + " that other programs disturbed.";
+      left_out_ == 0 ? "" : fmt::format(" Left out: {} that other programs disturbed.", left_out_);
   // Any other flag of a repeat stays, even after more repeats.
   if (!is_trusted && !(is_only_busy_ && may_go_on)) {
     end(State::answered, doubt_);

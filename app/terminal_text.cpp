@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <iostream>
 #include <streambuf>
 #include <utility>
@@ -83,9 +82,7 @@ std::string harmless_json(std::string_view json) {
       const unsigned code = character.size() == 1   ? byte(0)
                             : character.size() == 2 ? (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F)
                                                     : (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", code);
-      safe += escape;
+      safe += fmt::format("\\u{:04x}", code);
     }
     json.remove_prefix(character.size());
   }

@@ -1,7 +1,6 @@
 #include "app/verdict_text.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "app/format.h"
 #include "app/launch/step_estimate.h"
@@ -20,10 +19,8 @@ std::string more_runs_text(std::int64_t runs, double seconds) {
 
 std::string ci95_text(const Interval& interval) {
   if (!interval.known()) return "-";
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f - %.*f", interval.low < 10 ? 3 : 1, interval.low, interval.low < 10 ? 3 : 1,
-                interval.high);
-  return text;
+  const int digits = interval.low < 10 ? 3 : 1;
+  return fmt::format("{:.{}f} - {:.{}f}", interval.low, digits, interval.high, digits);
 }
 
 std::string_view verdict_word(Verdict verdict) {
@@ -52,8 +49,8 @@ std::string loss_text(const LossParity& loss, bool is_baseline) {
 }
 
 std::string difference_text(const std::string& name, const MetricComparison& metric) {
-  std::string text = name + " " + metric_text(metric.value) + ", baseline " + metric_text(metric.base) + ": " +
-                     std::string(verdict_word(metric.verdict));
+  std::string text = fmt::format("{} {}, baseline {}: {}", name, metric_text(metric.value), metric_text(metric.base),
+                                 verdict_word(metric.verdict));
   if (is_missing(metric.difference) || metric.verdict == MetricVerdict::same) return text;
   text += ", a difference of " + metric_text(metric.difference);
   if (!metric.ci95.known()) return text + ", whose interval needs two runs of each that differ";
@@ -68,10 +65,8 @@ std::string needed_text(const RungJudgement& rung) {
 }
 
 std::string needed_text(std::int64_t runs, double seconds, double noise_floor) {
-  char what[48];
-  std::snprintf(what, sizeof what, "would tell %.3g %%.", 100 * noise_floor);
-  return runs == 0 ? "At this noise hardly any number of runs " + std::string(what)
-                   : more_runs_text(runs, seconds) + what;
+  const std::string who = runs == 0 ? "At this noise hardly any number of runs " : more_runs_text(runs, seconds);
+  return fmt::format("{}would tell {:.3g} %.", who, 100 * noise_floor);
 }
 
 std::string fit_text(const FittedProfile& fitted) {

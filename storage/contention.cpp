@@ -1,10 +1,7 @@
 #include "storage/contention.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "storage/wording.h"
 
@@ -30,12 +27,6 @@ int needed_cores(const Contention& contention) {
 
 bool lacks_cores(const Contention& contention) {
   return knows_cores(contention) && lacking_cores(contention) > undisturbed_share * needed_cores(contention);
-}
-
-std::string cores_text(double cores) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", cores);
-  return text;
 }
 
 // A weighted mean of the known values.
@@ -70,14 +61,22 @@ std::string contention_text(const Contention& contention, const std::string& whe
   if (!knows_cores(contention)) return "";
   const double left = std::max(0.0, contention.cores - contention.other_cores);
   const std::string own = contention.program_cores >= worth_naming
-                              ? " (" + cores_text(contention.program_cores) + " by this window or terminal)"
+                              ? " (" + decimals(contention.program_cores, 1) + " by this window or terminal)"
                               : "";
-  return fmt::format("others used {} of {}{}{}, which left {} for its {}", cores_text(contention.other_cores),
-                     plural(contention.cores, "core"), own, when, cores_text(left),
+  return fmt::format("others used {} of {}{}{}, which left {} for its {}", decimals(contention.other_cores, 1),
+                     plural(contention.cores, "core"), own, when, decimals(left, 1),
                      plural(contention.needed_cores, "thread"));
 }
 
 // Reads the samples up to the one that covers `at`.
+ContentionOfSteps::ContentionOfSteps(std::span<const SystemMetrics> samples)
+    : next_([samples](SystemMetrics& sample) mutable {
+        if (samples.empty()) return false;
+        sample = samples.front();
+        samples = samples.subspan(1);
+        return true;
+      }) {}
+
 void ContentionOfSteps::read_until(double at) {
   SystemMetrics sample;
   while (!done_ && !(last_at_ >= at)) {

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "storage/records.h"
@@ -35,6 +36,7 @@ class ContentionOfSteps {
  public:
   // `next` gives the samples in the order of time, and false after the last.
   explicit ContentionOfSteps(std::function<bool(SystemMetrics&)> next) : next_(std::move(next)) {}
+  explicit ContentionOfSteps(std::span<const SystemMetrics> samples);
 
   // The mean over the `dt_ms` before `at`; unknown if samples cover less than half of them. Ask in the order of time.
   Contention during(double at, double dt_ms);

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "storage/errors.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 
@@ -82,13 +83,12 @@ bool CsvFile::next_line() {
 bool CsvFile::next() {
   if (!next_line()) return false;
   fields_ = &splitter_.split(line_);
-  if (fields_->size() != columns_)
-    refuse("has " + std::to_string(fields_->size()) + " fields instead of " + std::to_string(columns_));
+  if (fields_->size() != columns_) refuse(fmt::format("has {} fields instead of {}", fields_->size(), columns_));
   return true;
 }
 
 void CsvFile::refuse(const std::string& why) const {
-  throw StorageError(file_.string() + ", line " + std::to_string(number_) + ", " + why);
+  throw StorageError(fmt::format("{}, line {}, {}", file_.string(), number_, why));
 }
 
 }  // namespace stepladder

@@ -68,6 +68,14 @@ std::string plural(std::int64_t count, std::string_view one, std::string_view ma
   return fmt::format("{} {}{}", grouped(count), many.empty() ? one : many, many.empty() ? "s" : "");
 }
 
+std::string decimals(double value, int digits) {
+  return is_missing(value) ? "-" : fmt::format("{:.{}f}", value, digits);
+}
+
+std::string significant(double value, int digits) {
+  return is_missing(value) ? "-" : fmt::format("{:.{}g}", value, digits);
+}
+
 std::string figure_text(double value) {
   return std::abs(value) >= 9999.5 ? grouped(value) : fmt::format("{:.4g}", value);
 }

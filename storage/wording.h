@@ -1,6 +1,9 @@
 // Numbers, counts and times for people: the one home of their formats, for sentences, tables and charts. Pure
-// functions. A measured value has three or four significant digits and "-" if missing.
+// functions. A measured value has three or four significant digits and "-" if missing. Whoever includes this can
+// write sentences with fmt::format.
 #pragma once
+
+#include <fmt/core.h>
 
 #include <concepts>
 #include <cstdint>
@@ -22,11 +25,13 @@ std::string grouped(Whole value) {
 // "1 run", "2,400 runs"; `many` for a plural that does more than add an s: plural(n, "run waits", "runs wait").
 std::string plural(std::int64_t count, std::string_view one, std::string_view many = {});
 
-std::string figure_text(double value);        // four significant digits, grouped from 10,000 on
-std::string percent_text(double share);       // "23 %"
-std::string fine_percent_text(double share);  // "23 %", "2.1 %", "0.08 %"
-std::string factor_text(double factor);       // "1.31 x", "12.5 x"
-std::string loss_text(double loss);           // "1.8731", "NaN", "inf"
+std::string decimals(double value, int digits);     // decimals(3.28, 5) is "3.28000"
+std::string significant(double value, int digits);  // significant(0.01234, 3) is "0.0123"
+std::string figure_text(double value);              // four significant digits, grouped from 10,000 on
+std::string percent_text(double share);             // "23 %"
+std::string fine_percent_text(double share);        // "23 %", "2.1 %", "0.08 %"
+std::string factor_text(double factor);             // "1.31 x", "12.5 x"
+std::string loss_text(double loss);                 // "1.8731", "NaN", "inf"
 std::string metric_text(double value);        // five digits of any metric: "3.2831", "0.31234", "1.2346e+06", "NaN"
 std::string compact(double value);            // 11.5 k, 1.34 M, 0.00102
 std::string tokens_per_s_text(double value);  // "28.4 k"

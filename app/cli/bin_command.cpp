@@ -110,8 +110,7 @@ int move_runs(const BinFlags& flags, const CommonOptions& common) {
   store.in_one_transaction([&] {
     for (const Run& run : runs) {
       if (!flags.restore && !is_over(run.status))
-        throw UsageError("run " + std::to_string(run.id) + " is " + std::string(to_string(run.status)) +
-                         ": stop it before you delete it");
+        throw UsageError(fmt::format("run {} is {}: stop it before you delete it", run.id, to_string(run.status)));
       Curation curation = curations[run.id];
       curation.deleted_at = flags.restore ? missing : unix_now();
       store.curation().set(run.id, curation);

@@ -25,8 +25,8 @@ Json check_json(const std::vector<CheckedRun>& runs) {
 std::string check_text(const std::vector<CheckedRun>& runs) {
   std::string text;
   for (const CheckedRun& checked : runs) {
-    text += std::to_string(checked.run.id) + "  " + checked.run.name +
-            (checked.plausibility.flags.empty() ? ": no flags\n" : "\n");
+    text += fmt::format("{}  {}{}", checked.run.id, checked.run.name,
+                        checked.plausibility.flags.empty() ? ": no flags\n" : "\n");
     for (const Flag& flag : checked.plausibility.flags)
       text += "   " + std::string(to_string(flag.id)) + ": " + flag_text(flag) + "\n";
   }

@@ -82,9 +82,8 @@ std::string target_text(const TargetReached& target) {
 
 std::string excerpt_note(const ComparedRun& run) {
   if (!run.loaded.is_excerpt()) return {};
-  return "run " + std::to_string(run.loaded.run.id) + ", excerpt: interval and loss are from " +
-         grouped(std::ssize(run.loaded.series.step)) + " evenly spaced steps of " + grouped(run.loaded.summary.steps) +
-         "\n";
+  return fmt::format("run {}, excerpt: interval and loss are from {} evenly spaced steps of {}\n", run.loaded.run.id,
+                     grouped(std::ssize(run.loaded.series.step)), grouped(run.loaded.summary.steps));
 }
 
 std::optional<BatchSplit> split_batch(const LoadedRun& base, const LoadedRun& run,
@@ -136,8 +135,8 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
   const std::int64_t most_steps = most_steps_of_each(found.size());
   const auto itself = [&](const Run& run) { return run.id == found.front().id; };
   if (std::any_of(found.begin() + 1, found.end(), itself))
-    throw UsageError("run " + std::to_string(found.front().id) +
-                     " is compared with itself; name another run to compare it with");
+    throw UsageError(
+        fmt::format("run {} is compared with itself; name another run to compare it with", found.front().id));
   std::vector<ComparedRun> all;
   for (const Run& run : found) all.push_back(load_compared(store, run, all.empty(), most_steps));
   const ComparedRun& base = all.front();
@@ -263,9 +262,9 @@ std::string compare_table(const Comparisons& compared) {
                   "baseline" + (reference.is_trusted() ? "" : ", " + std::string(to_string(reference.trust))),
                   loss_text({}, true), "-"});
   std::string notes = excerpt_note(*compared.base);
-  if (!reference.is_trusted()) notes += flag_notes(reference, "run " + std::to_string(base.run.id) + " (baseline), ");
+  if (!reference.is_trusted()) notes += flag_notes(reference, fmt::format("run {} (baseline), ", base.run.id));
   if (compared.base_target)
-    notes += "run " + std::to_string(base.run.id) + " (baseline), " + target_text(*compared.base_target) + "\n";
+    notes += fmt::format("run {} (baseline), {}\n", base.run.id, target_text(*compared.base_target));
   for (const Comparison& comparison : compared.runs) {
     const LoadedRun& loaded = comparison.run->loaded;
     const RungJudgement& judgement = comparison.judgement;
@@ -275,7 +274,7 @@ std::string compare_table(const Comparisons& compared) {
                     factor_text(judgement.over_previous.factor), factor_text(judgement.over_baseline.factor),
                     ci95_text(judgement.over_baseline.ci95), verdict_text(judgement.over_baseline),
                     loss_text(loss, false), gap ? loss_text(loss.max_gap) + " at step " + grouped(loss.at_step) : "-"});
-    const std::string who = "run " + std::to_string(loaded.run.id) + ", ";
+    const std::string who = fmt::format("run {}, ", loaded.run.id);
     notes += excerpt_note(*comparison.run);
     if (comparison.target) notes += who + target_text(*comparison.target) + "\n";
     if (comparison.batch) notes += who + "batch: " + comparison.batch->sentence + "\n";

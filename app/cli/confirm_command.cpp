@@ -41,13 +41,12 @@ CLI::Validator percent() {
 // A run of the ladder's first rung.
 Run baseline_of(RunStore& store, const Run& run) {
   if (!run.ladder) {
-    throw UsageError("run " + std::to_string(run.id) +
-                     " isn't in a ladder; name the run to compare it with: --against RUN");
+    throw UsageError(fmt::format("run {} isn't in a ladder; name the run to compare it with: --against RUN", run.id));
   }
   const std::vector<Run> runs = store.runs_of(*run.ladder);  // by rung, then repeat
   if (runs.empty() || runs.front().rung == run.rung) {
-    throw UsageError("run " + std::to_string(run.id) +
-                     " is the baseline of its ladder; name another run to compare it with: --against RUN");
+    throw UsageError(fmt::format(
+        "run {} is the baseline of its ladder; name another run to compare it with: --against RUN", run.id));
   }
   return runs.front();
 }
@@ -114,8 +113,8 @@ Json answer_json(const SpeedupConfirmation& confirmation) {
 
 std::string answer_text(const SpeedupConfirmation& confirmation) {
   const SpeedupAnswer& answer = confirmation.answer();
-  const std::string sides = "Run " + std::to_string(confirmation.question().run) + " against run " +
-                            std::to_string(confirmation.question().base) + ": ";
+  const std::string sides =
+      fmt::format("Run {} against run {}: ", confirmation.question().run, confirmation.question().base);
   if (const auto& metric = confirmation.question().metric)
     return sides + difference_text(name_of(*metric), answer.metric) + "\n" + answer.reason + "\n";
   return sides + verdict_text(answer.speedup) + ", " + factor_text(answer.speedup.factor) + ", 95 % interval " +

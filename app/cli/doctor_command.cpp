@@ -135,16 +135,18 @@ std::string probe_text(const Probe& probe) {
   for (const ProductRate& rate : peak.rates) {
     rows.push_back({rate.precision + " TFLOP/s", compact(rate.tflops), compact(rate.fastest_tflops),
                     compact(datasheet_peak(probe, rate.precision)),
-                    "median of " + std::to_string(rate.samples) + " samples, matrices of " + grouped(rate.size) +
-                        " x " + grouped(rate.size)});
+                    fmt::format("median of {} samples, matrices of {} x {}", rate.samples, grouped(rate.size),
+                                grouped(rate.size))});
   }
   rows.push_back({"memory GB/s", compact(peak.bandwidth_gb_s), "-",
                   compact(probe.known ? probe.known->bandwidth_gb_s : missing),
                   "a = b + s c over " + bytes_text(static_cast<double>(peak.bandwidth_bytes))});
   std::string text = table(rows, {false, true, true, true, false});
   if (was_busy(peak)) {
-    text += "\nOther programs used " + std::to_string(std::lround(100 * (1 - peak.cpu_share))) +
-            " % of the cores, so the fastest samples were saved. Probe again when they have finished.\n";
+    text += fmt::format(
+        "\nOther programs used {} % of the cores, so the fastest samples were saved. Probe again when they have "
+        "finished.\n",
+        std::lround(100 * (1 - peak.cpu_share)));
   }
   return text + "\nsaved as '" + probe.row.name + "' in " + probe.file.string() + "\n";
 }

@@ -24,6 +24,7 @@
 #include "app/terminal_text.h"
 #include "engine/files/run_checkpoints.h"
 #include "engine/files/weights_export.h"
+#include "storage/name_pattern.h"
 
 namespace stepladder {
 namespace {
@@ -73,17 +74,12 @@ std::string form_names() {
   return names;
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 Form form_of(const ExportRequest& request) {
   for (const NamedForm& named : forms()) {
     if (request.format == named.name) return named.form;
   }
   if (!request.format.empty()) throw UsageError("--format: '" + request.format + "' is not one of " + form_names());
-  const std::string out = lower(request.out);
+  const std::string out = lower_case(request.out);
   for (const NamedForm& named : forms()) {
     for (const std::string_view ending : named.endings) {
       if (out.ends_with(ending)) return named.form;
@@ -175,13 +171,13 @@ Chosen choose(RunStore& store, const ExportRequest& request) {
   const bool one_ladder = first.ladder && std::all_of(chosen.runs.begin(), chosen.runs.end(),
                                                       [&](const Run& run) { return run.ladder == first.ladder; });
   if (one_ladder && chosen.runs.size() > 1) {
-    chosen.title = find_ladder(store, std::to_string(*first.ladder)).name + ", " + std::to_string(chosen.runs.size()) +
-                   " of " + std::to_string(store.runs_of(*first.ladder).size()) + " runs";
+    chosen.title = fmt::format("{}, {} of {} runs", find_ladder(store, std::to_string(*first.ladder)).name,
+                               chosen.runs.size(), store.runs_of(*first.ladder).size());
     return chosen;
   }
   chosen.title = first.name;
   if (chosen.runs.size() == 2) chosen.title += " and " + chosen.runs[1].name;
-  if (chosen.runs.size() > 2) chosen.title += " and " + std::to_string(chosen.runs.size() - 1) + " more runs";
+  if (chosen.runs.size() > 2) chosen.title += fmt::format(" and {} more runs", chosen.runs.size() - 1);
   return chosen;
 }
 

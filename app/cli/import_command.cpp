@@ -56,8 +56,7 @@ void print_notes(const ImportOutcome& outcome) {
               << "\n";
   for (std::size_t i = 0; i < std::min(outcome.notes.size(), most_notes_shown); ++i) {
     const ImportNote& note = outcome.notes[i];
-    std::cerr << harmless(note.file + (note.line > 0 ? ":" + std::to_string(note.line) : "") + ": " + note.text)
-              << "\n";
+    std::cerr << harmless(note.file + (note.line > 0 ? fmt::format(":{}", note.line) : "") + ": " + note.text) << "\n";
   }
   if (outcome.notes.size() > most_notes_shown)
     std::cerr << "and " << outcome.notes.size() - most_notes_shown << " more notes; --json lists all\n";
@@ -70,7 +69,7 @@ void print_numbers(const ImportOutcome& outcome) {
   for (const Run& run : outcome.runs) ids.push_back(run.id);
   std::sort(ids.begin(), ids.end());
   const std::string range = ids.size() > 2 && ids.back() - ids.front() + 1 == std::ssize(ids)
-                                ? std::to_string(ids.front()) + "-" + std::to_string(ids.back())
+                                ? fmt::format("{}-{}", ids.front(), ids.back())
                                 : std::string();
   std::string numbers = range;
   for (std::size_t i = 0; range.empty() && i < ids.size(); ++i) numbers += (i ? " " : "") + std::to_string(ids[i]);

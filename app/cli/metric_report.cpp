@@ -62,7 +62,7 @@ std::string signed_text(double value) {
 }
 
 std::string run_fields(const Run& run) {
-  return std::to_string(run.id) + "," + csv_field(run.name) + ",";
+  return fmt::format("{},{},", run.id, csv_field(run.name));
 }
 
 void write_tall(RunStore& store, std::span<const Run> runs, const Sink& sink) {
@@ -73,7 +73,7 @@ void write_tall(RunStore& store, std::span<const Run> runs, const Sink& sink) {
     store.metrics().for_all_points(run.id, [&](const Metric& metric, std::span<const MetricPoint> points) {
       const std::string start = run_fields(run) + csv_field(metric.name) + ",";
       for (const MetricPoint& point : points)
-        text += start + std::to_string(point.step) + "," + exact(point.value) + "," + exact(point.at) + "\n";
+        text += fmt::format("{}{},{},{}\n", start, point.step, exact(point.value), exact(point.at));
       if (text.size() >= bytes_at_once) sink(std::exchange(text, {}));
     });
   }
@@ -120,9 +120,10 @@ void write_wide(RunStore& store, std::span<const Run> runs, const Sink& sink) {
   std::set<std::string> all;
   for (const Run& run : runs) {
     if (const std::int64_t count = store.metrics().count(run.id); count > most_columns)
-      throw UsageError("--metrics: run " + std::to_string(run.id) + " has " + grouped(count) +
-                       " metrics, and a table may have " + grouped(most_columns) +
-                       " columns; `--metrics long` writes a row for each value instead");
+      throw UsageError(
+          fmt::format("--metrics: run {} has {} metrics, and a table may have {} columns; `--metrics long` writes a "
+                      "row for each value instead",
+                      run.id, grouped(count), grouped(most_columns)));
     for (const MetricAndFigures& each : store.metrics().all_of_run(run.id)) all.insert(each.metric.name);
   }
   const std::vector<std::string> names(all.begin(), all.end());
@@ -193,14 +194,14 @@ std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> 
   std::size_t left = most_names_in_error;
   for (const std::string& each : known) {
     if (left-- == 0) {
-      names += " and " + std::to_string(known.size() - most_names_in_error) + " more";
+      names += fmt::format(" and {} more", known.size() - most_names_in_error);
       break;
     }
     names += (names.empty() ? "" : ", ") + each;
   }
   const bool any =
       std::any_of(compared.begin(), compared.end(), [](const MetricOfRun& each) { return each.metric.has_value(); });
-  const std::string who = any ? "run " + std::to_string(lacking->run.id) + " hasn't" : "none of these runs has";
+  const std::string who = any ? fmt::format("run {} hasn't", lacking->run.id) : "none of these runs has";
   throw UsageError("--metric: " + who + " '" + name + "'; they have " + (names.empty() ? "none" : names));
 }
 

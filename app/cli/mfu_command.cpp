@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -37,13 +36,6 @@ struct MfuAnswer {
   };
   std::vector<Row> rows;  // one for each convention
 };
-
-std::string decimals(const char* format, double value) {
-  if (is_missing(value)) return "-";
-  char text[48];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
 
 Json figures_json(const MosaicFigures& figures) {
   return {{"mfu_star", number(figures.mfu_star)},
@@ -84,8 +76,8 @@ MfuAnswer answer_mfu(const MfuQuestion& question, const HardwareTable& hardware)
         throw UsageError("the hardware table has no " + question.precision + " peak for '" + question.gpu +
                          "'; give --peak-tflops");
       answer.peak_tflops = peak.tflops;
-      answer.peak_source = peak.hardware->name + ", " + std::string(to_string(peak.precision)) + ", dense (" +
-                           peak.hardware->source + ")";
+      answer.peak_source =
+          fmt::format("{}, {}, dense ({})", peak.hardware->name, to_string(peak.precision), peak.hardware->source);
     }
   }
   const double total = is_missing(answer.peak_tflops) ? missing : answer.peak_tflops * question.gpus;
@@ -120,12 +112,12 @@ Json mfu_json(const MfuAnswer& answer) {
 std::string mfu_text(const MfuAnswer& answer) {
   std::vector<std::vector<std::string>> rows = {{"convention", "FLOPs per token", "MFU", "HFU", "formula"}};
   for (const MfuAnswer::Row& row : answer.rows)
-    rows.push_back({std::string(to_string(row.convention)), decimals("%.4g", row.flops_per_token),
-                    decimals("%.4f", row.mfu), decimals("%.4f", row.hfu), std::string(formula_of(row.convention))});
+    rows.push_back({std::string(to_string(row.convention)), significant(row.flops_per_token, 4), decimals(row.mfu, 4),
+                    decimals(row.hfu, 4), std::string(formula_of(row.convention))});
   std::string text = table(rows, {false, true, true, true, false});
   if (!is_missing(answer.peak_tflops))
-    text += "\nPeak: " + std::to_string(answer.question.gpus) + " x " + decimals("%.4g", answer.peak_tflops) +
-            " TFLOP/s, " + answer.peak_source + "\n";
+    text += fmt::format("\nPeak: {} x {} TFLOP/s, {}\n", answer.question.gpus, significant(answer.peak_tflops, 4),
+                        answer.peak_source);
   return text;
 }
 
@@ -154,11 +146,11 @@ std::string published_table(const std::vector<PublishedRow>& rows) {
   for (const PublishedRow& row : rows) {
     const MosaicFigures found = recompute(row);
     std::vector<std::string> cell = {row.model, std::to_string(row.shape.seq_len),
-                                     std::to_string(row.gpus) + "x" + row.gpu, decimals("%.4f", row.samples_per_s)};
+                                     fmt::format("{}x{}", row.gpus, row.gpu), decimals(row.samples_per_s, 4)};
     for (const auto figure :
          {&MosaicFigures::mfu_star, &MosaicFigures::mfu, &MosaicFigures::hfu_star, &MosaicFigures::hfu}) {
-      cell.push_back(decimals("%.4f", row.published.*figure));
-      cell.push_back(decimals("%.4f", found.*figure));
+      cell.push_back(decimals(row.published.*figure, 4));
+      cell.push_back(decimals(found.*figure, 4));
     }
     cell.push_back(disagreement(row.published, found));
     cells.push_back(std::move(cell));

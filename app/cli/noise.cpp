@@ -65,8 +65,8 @@ std::string noise_text(const MachineNoise& noise, const Run& first) {
   for (const std::size_t runs : {3, 10})
     if (const std::string line = smallest_gain_text(noise.between, runs); !line.empty()) text += line + ".\n";
   if (noise.disturbed > 0)
-    text += "Other programs disturbed " + std::to_string(noise.disturbed) + " of them: on a quiet machine the noise " +
-            "is smaller.\n";
+    text +=
+        fmt::format("Other programs disturbed {} of them: on a quiet machine the noise is smaller.\n", noise.disturbed);
   return text;
 }
 

@@ -56,7 +56,7 @@ Json operators_json(const ProfiledRun& profiled) {
 }
 
 std::string heading(const ProfiledRun& profiled) {
-  return "run " + std::to_string(profiled.run.id) + ", " + profiled.run.name;
+  return fmt::format("run {}, {}", profiled.run.id, profiled.run.name);
 }
 
 std::string operators_text(const ProfiledRun& profiled, bool shapes) {
@@ -84,15 +84,14 @@ std::string operators_text(const ProfiledRun& profiled, bool shapes) {
   std::string text = heading(profiled) + ": " + plural(profile.steps, "step") + ", " + milliseconds_text(whole) +
                      " each, operator by operator\n" + table(cells, right);
   if (const std::string fit = fit_text(profiled.fitted); !fit.empty()) text += fit + "\n";
-  if (small > 0)
-    text += std::to_string(small) + " smaller operators: " + milliseconds_text(small_ms) + " (--shapes: all)\n";
+  if (small > 0) text += fmt::format("{} smaller operators: {} (--shapes: all)\n", small, milliseconds_text(small_ms));
   return text;
 }
 
 // A row for each kind, a column for each run; for two runs the change.
 std::string kinds_text(const std::vector<ProfiledRun>& runs) {
   std::vector<std::string> head{""};
-  for (const ProfiledRun& each : runs) head.push_back("run " + std::to_string(each.run.id));
+  for (const ProfiledRun& each : runs) head.push_back(fmt::format("run {}", each.run.id));
   const bool compares =
       std::all_of(runs.begin(), runs.end(), [](const ProfiledRun& each) { return each.fitted.is_comparable; });
   const bool has_change = runs.size() == 2 && compares;
@@ -145,7 +144,7 @@ int operators(const OperatorsOptions& options, const CommonOptions& common) {
     if (each.fitted.profile.steps > 0) return false;
     std::cerr << "stepladder: run " << each.run.id << " has no profile: " << why_no_profile(each.run)
               << (each.run.source == "launched"
-                      ? "; `stepladder profile run " + std::to_string(each.run.id) + "` traces its recipe"
+                      ? fmt::format("; `stepladder profile run {}` traces its recipe", each.run.id)
                       : "")
               << "\n";
     return true;

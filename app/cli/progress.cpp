@@ -219,7 +219,7 @@ void Progress::draw(const StepRecord& record) {
   const int bar_width = 24;
   const int filled = std::clamp(static_cast<int>(share * bar_width), 0, bar_width);
   std::string line = "  [" + std::string(filled, '=') + std::string(bar_width - filled, ' ') + "] ";
-  if (runs_.size() > 1) line += std::to_string(place + 1) + "/" + std::to_string(runs_.size()) + " ";
+  if (runs_.size() > 1) line += fmt::format("{}/{} ", place + 1, runs_.size());
   line += bounded(run->title, longest_title) + "  step " + grouped(record.step) + "/" + grouped(run->planned_steps) +
           "  loss " + loss_text(record.loss) + "  " + milliseconds_text(record.dt_ms);
   if (done_steps_ >= 10) {

@@ -128,7 +128,7 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
   Json gpus = Json::array();
   for (const Gpu& gpu : report.gpus) {
     gpus.push_back({{"name", gpu.name},
-                    {"compute_capability", std::to_string(gpu.compute_major) + "." + std::to_string(gpu.compute_minor)},
+                    {"compute_capability", fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)},
                     {"memory_bytes", gpu.memory_bytes}});
   }
   return {{"version", STEPLADDER_VERSION},
@@ -204,7 +204,7 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
                     rows.size() == 1 ? "baseline" + (rung.is_trusted() ? "" : ", " + std::string(to_string(rung.trust)))
                                      : verdict_text(gain),
                     loss_text(rung.loss, rows.size() == 1) +
-                        (rung.loss_against > 0 ? " (rung " + std::to_string(rung.loss_against) + ")" : "")});
+                        (rung.loss_against > 0 ? fmt::format(" (rung {})", rung.loss_against) : "")});
     if (seeded) {
       const double seed = seed_tokens_per_s(plan, rung.rung);
       rows.back().push_back(tokens_per_s_text(seed));
@@ -243,7 +243,7 @@ std::string run_text(const LoadedRun& loaded, const PlausibilityContext& context
   const Summary& summary = loaded.summary;
   const Series& series = loaded.series;
   std::vector<std::vector<std::string>> rows = {
-      {"run", std::to_string(run.id) + "  " + run.name},
+      {"run", fmt::format("{}  {}", run.id, run.name)},
       {"status", status_text(run)},
       {"stage", with_detail(run.stage, run.changed)},
       {"device", run.hardware.empty() ? with_detail(run.device, "") : with_detail(run.hardware, run.device)},
@@ -311,9 +311,8 @@ std::string doctor_text(const DeviceReport& report, const std::filesystem::path&
       {"bf16 on the CPU", report.cpu_bf16 ? "yes, in hardware" : "emulated, slow"},
       {"memory", bytes_text(static_cast<double>(report.memory_bytes))}};
   for (const Gpu& gpu : report.gpus) {
-    rows.push_back({"GPU", gpu.name + ", compute capability " + std::to_string(gpu.compute_major) + "." +
-                               std::to_string(gpu.compute_minor) + ", " +
-                               bytes_text(static_cast<double>(gpu.memory_bytes))});
+    rows.push_back({"GPU", fmt::format("{}, compute capability {}.{}, {}", gpu.name, gpu.compute_major,
+                                       gpu.compute_minor, bytes_text(static_cast<double>(gpu.memory_bytes)))});
   }
   if (report.gpus.empty()) rows.push_back({"GPU", "none: " + report.cuda_note});
   rows.push_back({"display", display_is_there() ? "yes" : "none: the desktop cannot open, everything else works"});

@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cmath>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -78,8 +77,7 @@ CLI::Validator positive_number() {
 }
 
 CLI::Validator between(double low, double high) {
-  char range[64];
-  std::snprintf(range, sizeof range, "%g to %g", low, high);
+  const std::string range = fmt::format("{:g} to {:g}", low, high);
   return number_within(low, high, range, range);
 }
 

@@ -9,6 +9,7 @@
 #include "app/cli/recipe_options.h"
 #include "app/cli/table.h"
 #include "app/cli/training_place.h"
+#include "app/cli/worker.h"
 #include "app/exit_status.h"
 #include "app/format.h"
 #include "app/launch/sweep.h"
@@ -174,7 +175,7 @@ int show_sweep(const SweepOptions& options, const CommonOptions& common) {
   for (const Run& run : all) places.push_back(&run);
   std::vector<SweptValue> swept;
   for (const std::string& name : swept_names(places)) swept.push_back({name, {}});
-  if (swept.empty()) throw UsageError("ladder " + std::to_string(ladder.id) + " isn't a sweep");
+  if (swept.empty()) throw UsageError(fmt::format("ladder {} isn't a sweep", ladder.id));
   for (SweptValue& each : swept) {
     for (const Run& run : all) {
       const std::string value = value_text(recipe_value(run, each.name));
@@ -188,9 +189,7 @@ int show_sweep(const SweepOptions& options, const CommonOptions& common) {
 int sweep(const SweepOptions& options, const CommonOptions& common) {
   if (!options.of.empty()) return show_sweep(options, common);
   if (options.over.empty()) throw UsageError("--over is missing: --over lr=1e-4,3e-4 sweeps the learning rate");
-  if (const auto placement = placement_from_environment(); placement && placement->world_size > 1)
-    throw UsageError("a sweep starts its processes itself: give --nproc instead of starting it " +
-                     std::to_string(placement->world_size) + " times");
+  refuse_several_processes("a sweep");
   std::vector<SweptValue> swept;
   for (const std::string& text : options.over) swept.push_back(parse_swept_value(text));
   for (const std::string& stage : options.stages) stage_by_id(stage);

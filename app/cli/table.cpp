@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "app/figures/tables.h"
 #include "app/format.h"
 
 namespace stepladder {
@@ -138,6 +139,12 @@ std::string table(const std::vector<Row>& given, const std::vector<bool>& right,
   std::string text;
   for (const Row& row : rows) text += side_by_side(row, layout, right);
   return text;
+}
+
+std::string table(const TextTable& shown) {
+  std::vector<Row> rows{shown.heads};
+  rows.insert(rows.end(), shown.rows.begin(), shown.rows.end());
+  return table(rows, shown.right);
 }
 
 }  // namespace stepladder

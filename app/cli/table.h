@@ -7,6 +7,8 @@
 
 namespace stepladder {
 
+struct TextTable;
+
 // The width of the terminal on standard output; 0 if it isn't a terminal, so that piped rows stay one line each.
 std::size_t terminal_columns();
 
@@ -15,5 +17,6 @@ std::size_t terminal_columns();
 // characters: names come from other people's logs.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right,
                   std::size_t columns = terminal_columns());
+std::string table(const TextTable& shown);  // one that the window and exports have too
 
 }  // namespace stepladder

@@ -22,6 +22,7 @@
 #include "engine/ladder_presets.h"
 #include "engine/nearest.h"
 #include "engine/processes/rendezvous.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -192,10 +193,7 @@ LadderRequest ladder_request(const LadderOptions& options) {
 }
 
 int climb(const LadderRequest& request, const CommonOptions& common, TrainingPlace& place, Session& session) {
-  if (const auto placement = placement_from_environment(); placement && placement->world_size > 1) {
-    throw UsageError("a ladder starts its processes itself: give --nproc instead of starting it " +
-                     std::to_string(placement->world_size) + " times");
-  }
+  refuse_several_processes("a ladder");
   const DeviceReport report = session.probe().get();
   const LaunchedLadder launched = session.launch_ladder(request, report);
   place.begun();
@@ -210,6 +208,12 @@ int climb(const LadderRequest& request, const CommonOptions& common, TrainingPla
     std::cout << ladder_table(runs, launched.plan, context.hardware);
   }
   return exit_status(runs, have_checkpoints);
+}
+
+int climb(const LadderRequest& request, const CommonOptions& common) {
+  TrainingPlace place(common);
+  Session session(place.database(), {}, nullptr, place.folders());
+  return climb(request, common, place, session);
 }
 
 std::vector<RunId> ids_of(const std::vector<Run>& runs) {
@@ -273,9 +277,7 @@ int ladder(const LadderOptions& options, const CommonOptions& common) {
     return climb(preset_request(options, session.probe().get()), common, place, session);
   }
   const LadderRequest request = ladder_request(options);
-  TrainingPlace place(common);
-  Session session(place.database(), {}, nullptr, place.folders());
-  return climb(request, common, place, session);
+  return climb(request, common);
 }
 
 // Sends a request to the process that trains the run, which checks for requests about twice a second.
@@ -283,8 +285,8 @@ int ask_owner(const std::string& wanted, RunRequest request, const CommonOptions
   RunStore store = open_existing(common.database);
   const Run run = find_run(store, wanted);
   if (is_over(run.status)) {
-    throw UsageError("run " + std::to_string(run.id) + " is " + std::string(to_string(run.status)) +
-                     "; only one that is queued or running can be asked to " + std::string(to_string(request)));
+    throw UsageError(fmt::format("run {} is {}; only one that is queued or running can be asked to {}", run.id,
+                                 to_string(run.status), to_string(request)));
   }
   if (const auto asked = ask_machine(store, run, request)) return *asked;
   store.processes().request(run.id, request);
@@ -377,9 +379,7 @@ int quick_ladder(const CommonOptions& common) {
     request.rungs.push_back({.stages = {id}});
   }
   request.name = "quick ladder";
-  TrainingPlace place(common);
-  Session session(place.database(), {}, nullptr, place.folders());
-  return climb(request, common, place, session);
+  return climb(request, common);
 }
 
 }  // namespace stepladder

@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine/processes/worker_processes.h"
 #include "engine/step_tracing.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -82,6 +83,12 @@ int run_rank(const Placement& placement, const Recipe& recipe, bool (*interrupte
 
 Subcommand worker_processes_command(CLI::App& app) {
   return {app.add_subcommand(worker_command, "")->group(""), run_worker};
+}
+
+void refuse_several_processes(std::string_view what) {
+  if (const auto placement = placement_from_environment(); placement && placement->world_size > 1)
+    throw UsageError(fmt::format("{} starts its processes itself: give --nproc instead of starting it {} times", what,
+                                 placement->world_size));
 }
 
 }  // namespace stepladder

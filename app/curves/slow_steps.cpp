@@ -1,12 +1,11 @@
 #include "app/curves/slow_steps.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "storage/analysis/statistics.h"
 #include "storage/contention.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -24,11 +23,7 @@ std::string reason_for(const Series& series, std::size_t i, std::span<const Syst
     if (sample.step >= step - 1 && sample.step <= step && !sample.throttle_reason.empty())
       return "the device was throttled: " + sample.throttle_reason;
   }
-  ContentionOfSteps contention([&, next = std::size_t{0}](SystemMetrics& sample) mutable {
-    if (next == metrics.size()) return false;
-    sample = metrics[next++];
-    return true;
-  });
+  ContentionOfSteps contention(metrics);
   if (const Contention others = contention.during(series.at[i], series.dt_ms[i]); is_disturbed(others))
     return contention_text(others);
   if (i < 3) return "one of the first steps";
@@ -63,10 +58,10 @@ std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMet
   std::sort(slow.begin(), slow.end(), [&](std::size_t a, std::size_t b) { return series.dt_ms[a] > series.dt_ms[b]; });
   if (slow.size() > most) slow.resize(most);
   std::vector<SlowStep> found;
-  std::array<char, 48> times_text{};
   for (const std::size_t i : slow) {
-    std::snprintf(times_text.data(), times_text.size(), "%.1f times the median; ", series.dt_ms[i] / median);
-    found.push_back({series.step[i], series.dt_ms[i], times_text.data() + reason_for(series, i, metrics, saved)});
+    found.push_back(
+        {series.step[i], series.dt_ms[i],
+         fmt::format("{:.1f} times the median; {}", series.dt_ms[i] / median, reason_for(series, i, metrics, saved))});
   }
   return found;
 }

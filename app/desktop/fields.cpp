@@ -17,13 +17,6 @@
 namespace stepladder {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return low;
-}
-
 // One factor; 0 if it isn't a number.
 double factor_of(std::string text) {
   std::erase_if(text, [](char c) { return c == ',' || c == '_' || c == ' ' || c == '\t'; });
@@ -53,7 +46,7 @@ double factor_of(std::string text) {
 }  // namespace
 
 std::optional<double> read_number(std::string_view text) {
-  std::string rest = lower(text);
+  std::string rest = lower_case(text);
   double product = 1;
   while (true) {
     const std::size_t times = rest.find_first_of("x*");
@@ -123,7 +116,7 @@ bool NumberField::draw(const char* id, const char* hint, double& value, Kind kin
 }
 
 bool holds(std::string_view text, std::string_view typed) {
-  return lower(text).find(lower(typed)) != std::string::npos;
+  return lower_case(text).find(lower_case(typed)) != std::string::npos;
 }
 
 bool is_meant(std::string_view name, std::string_view typed) {
@@ -131,7 +124,7 @@ bool is_meant(std::string_view name, std::string_view typed) {
   if (first == std::string_view::npos) return true;
   typed = typed.substr(first, typed.find_last_not_of(' ') - first + 1);
   if (typed.find('*') == std::string_view::npos) return holds(name, typed);
-  return matches_pattern(lower(typed), lower(name));
+  return matches_pattern(lower_case(typed), lower_case(name));
 }
 
 bool hardware_matches(const Hardware& hardware, std::string_view typed) {

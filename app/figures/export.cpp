@@ -10,6 +10,7 @@
 #include "app/figures/raster.h"
 #include "engine/files/files.h"
 #include "storage/importers/trackers/foreign_database.h"
+#include "storage/name_pattern.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -42,8 +43,7 @@ std::string render(const Figure& figure, FigureFormat format, const SvgOptions& 
 }
 
 void export_figure(const Figure& figure, const std::filesystem::path& path, const SvgOptions& options) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string ending = lower_case(path.extension().string());
   const auto format = figure_format(ending.empty() ? "" : ending.substr(1));
   if (!format) throw DataError(path.string() + " ends in none of .svg, .png and .pdf");
   write_file(path, render(figure, *format, options));

@@ -1,12 +1,11 @@
 #include "app/figures/figure.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "app/curves/decimate.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -40,25 +39,16 @@ FigureRange with_air(Extent extent, const FigureAxis& axis, double air) {
 
 std::string tick_label(double value, double step, double scale, const char* unit) {
   const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step / scale) - 1e-9)), 0, 12);
-  std::array<char, 64> text{};
-  if (std::abs(value) < step * 1e-9) value = 0;
-  std::snprintf(text.data(), text.size(), "%.*f%s", value == 0 ? 0 : decimals, value / scale, value == 0 ? "" : unit);
-  return text.data();
+  if (std::abs(value) < step * 1e-9) return "0";
+  return fmt::format("{:.{}f}{}", value / scale, decimals, unit);
 }
 
 // The value with all its digits.
 std::string power_label(double value) {
-  std::array<char, 64> text{};
-  if (value >= 1e9 || value < 1e-4) {
-    std::snprintf(text.data(), text.size(), "%.0e", value);
-  } else if (value >= 1e6) {
-    std::snprintf(text.data(), text.size(), "%g M", value / 1e6);
-  } else if (value >= 1e4) {
-    std::snprintf(text.data(), text.size(), "%g k", value / 1e3);
-  } else {
-    std::snprintf(text.data(), text.size(), "%g", value);
-  }
-  return text.data();
+  if (value >= 1e9 || value < 1e-4) return fmt::format("{:.0e}", value);
+  if (value >= 1e6) return fmt::format("{:g} M", value / 1e6);
+  if (value >= 1e4) return fmt::format("{:g} k", value / 1e3);
+  return fmt::format("{:g}", value);
 }
 
 std::vector<Tick> linear_ticks(const FigureRange& range, int most) {

@@ -153,18 +153,17 @@ std::string tiles(const Study& study) {
     measured += rung.is_measured() ? 1 : 0;
     believed += rung.is_measured() && rung.is_trusted() ? 1 : 0;
   }
-  text += tile(std::to_string(believed) + " of " + std::to_string(measured),
+  text += tile(fmt::format("{} of {}", believed, measured),
                std::string("measured ") + (study.is_ladder ? "rungs" : "runs") + " have numbers that can be trusted");
   return text + "</div>\n";
 }
 
 std::string rungs_table(const Study& study) {
   const StudyRung* best = study.best();
-  std::string text =
-      "<div class=\"scroll\"><table><thead><tr><th></th>" +
-      std::string(study.is_ladder ? "<th>rung / change</th>" : "<th>run</th>") + "<th class=\"n\">" + study.rate_unit +
-      "</th><th class=\"n\">over previous</th><th class=\"n\">over baseline</th><th>verdict</th><th>loss</th>"
-      "<th>plausible?</th></tr></thead><tbody>\n";
+  std::string text = fmt::format(
+      "<div class=\"scroll\"><table><thead><tr><th></th>{}<th class=\"n\">{}</th><th class=\"n\">over previous</th><th "
+      "class=\"n\">over baseline</th><th>verdict</th><th>loss</th><th>plausible?</th></tr></thead><tbody>\n",
+      study.is_ladder ? "<th>rung / change</th>" : "<th>run</th>", study.rate_unit);
   for (const StudyRung& rung : study.rungs) {
     text += std::string("<tr") +
             (&rung == best       ? " class=\"best\""
@@ -214,7 +213,7 @@ std::string flags_list(const Study& study) {
     const std::size_t shown = sentences.size() <= most_unfolded ? sentences.size() : is_grave ? most_unfolded : 1;
     for (std::size_t i = 0; i < shown; ++i) text += sentences[i];
     if (shown < sentences.size()) {
-      text += "<details><summary>and " + std::to_string(sentences.size() - shown) + " more</summary>";
+      text += fmt::format("<details><summary>and {} more</summary>", sentences.size() - shown);
       for (std::size_t i = shown; i < sentences.size(); ++i) text += sentences[i];
       text += "</details>";
     }
@@ -379,8 +378,8 @@ std::string steps_section(const Study& study) {
          step_pair_svg(pair, Theme::page, "steps") + "</div></figure>\n<div class=\"card scroll\">" +
          html_table(table) +
          tag("p",
-             "The rows add up. `stepladder profile diff " + std::to_string(pair.before.trace) + " " +
-                 std::to_string(pair.after.trace) + "` prints the same.",
+             fmt::format("The rows add up. `stepladder profile diff {} {}` prints the same.", pair.before.trace,
+                         pair.after.trace),
              "note") +
          "</div>\n";
 }

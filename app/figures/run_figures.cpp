@@ -244,6 +244,17 @@ void use_log_axis(FigureAxis& axis) {
   axis.label += ", log scale";
 }
 
+Figure times_over_steps(const Study& study, XAxis x, std::string title, std::string y_label,
+                        std::function<double(double dt_ms, std::int64_t tokens)> value) {
+  Figure figure =
+      curves_over_steps(study, x, std::move(title), std::move(y_label), {Quantity::dt_ms, std::move(value)});
+  figure.y.from_zero = true;
+  if (needs_log_axis(figure.curves, false, most_on_linear_axis)) use_log_axis(figure.y);
+  figure.caption.push_back(timing_line(study));
+  add_common_caption(figure, study);
+  return figure;
+}
+
 }  // namespace
 
 std::optional<FigureKind> figure_kind(std::string_view name) {
@@ -411,26 +422,14 @@ Figure loss_figure(const Study& study, XAxis x) {
 
 Figure throughput_figure(const Study& study, XAxis x) {
   const bool steps = study.rate_unit == "steps/s";
-  Figure figure = curves_over_steps(study, x, "Throughput", study.rate_unit,
-                                    {Quantity::dt_ms, [steps](double dt_ms, std::int64_t tokens) {
-                                       if (!(dt_ms > 0) || (!steps && tokens <= 0)) return missing;
-                                       return (steps ? 1 : static_cast<double>(tokens)) * 1000 / dt_ms;
-                                     }});
-  figure.y.from_zero = true;
-  if (needs_log_axis(figure.curves, false, most_on_linear_axis)) use_log_axis(figure.y);
-  figure.caption.push_back(timing_line(study));
-  add_common_caption(figure, study);
-  return figure;
+  return times_over_steps(study, x, "Throughput", study.rate_unit, [steps](double dt_ms, std::int64_t tokens) {
+    if (!(dt_ms > 0) || (!steps && tokens <= 0)) return missing;
+    return (steps ? 1 : static_cast<double>(tokens)) * 1000 / dt_ms;
+  });
 }
 
 Figure step_time_figure(const Study& study, XAxis x) {
-  Figure figure = curves_over_steps(study, x, "Step time", "step time, ms",
-                                    {Quantity::dt_ms, [](double dt_ms, std::int64_t) { return dt_ms; }});
-  figure.y.from_zero = true;
-  if (needs_log_axis(figure.curves, false, most_on_linear_axis)) use_log_axis(figure.y);
-  figure.caption.push_back(timing_line(study));
-  add_common_caption(figure, study);
-  return figure;
+  return times_over_steps(study, x, "Step time", "step time, ms", [](double dt_ms, std::int64_t) { return dt_ms; });
 }
 
 Figure ecdf_figure(const Study& study) {

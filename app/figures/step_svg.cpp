@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <utility>
 #include <vector>
@@ -24,9 +23,7 @@ constexpr std::uint32_t deepest = 6;   // rows of a lane
 constexpr std::size_t most_lanes = 8;  // of a step
 
 std::string hex(unsigned colour) {
-  std::array<char, 8> text{};
-  std::snprintf(text.data(), text.size(), "#%06x", colour);
-  return text.data();
+  return fmt::format("#{:06x}", colour);
 }
 
 struct Scale {
@@ -46,9 +43,8 @@ class StepDrawing {
     canvas_.text(scale_.left, top + 15, what + ": " + side.label, svg::text_size, canvas_.colours.text,
                  svg::Anchor::start, true);
     canvas_.text(scale_.left + scale_.room, top + 15,
-                 "step " + std::to_string(step.step) + ", " +
-                     milliseconds_text(static_cast<double>(step.length_ns) / 1e6) + ", " + grouped(slice_count(step)) +
-                     " slices",
+                 fmt::format("step {}, {}, {} slices", step.step,
+                             milliseconds_text(static_cast<double>(step.length_ns) / 1e6), grouped(slice_count(step))),
                  svg::small_size, canvas_.colours.quiet, svg::Anchor::end);
     double y = top + head_height;
     std::size_t lanes = 0, hidden = 0;
@@ -89,8 +85,9 @@ class StepDrawing {
       const bool is_one = piece.count == 1;
       const double length = std::max(end - x - (is_one && end - x > 4 ? 1 : 0), 0.5);
       const int opacity = is_one ? 92 : static_cast<int>(std::lround(30 + 60 * static_cast<double>(piece.cover)));
-      paths_[{piece.kind, opacity}] += "M" + svg::decimal(x) + " " + svg::decimal(y) + "h" + svg::decimal(length) +
-                                       "v" + svg::decimal(row_height - 1) + "h-" + svg::decimal(length) + "z";
+      paths_[{piece.kind, opacity}] +=
+          fmt::format("M{} {}h{}v{}h-{}z", svg::decimal(x), svg::decimal(y), svg::decimal(length),
+                      svg::decimal(row_height - 1), svg::decimal(length));
       if (!is_one || length < 34) continue;
       const std::string& full = step.names[step.rows[row].slices[piece.first].name];
       const std::string name = full.starts_with("aten::") ? full.substr(6) : full;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <set>
@@ -80,8 +79,7 @@ class Layout {
     const auto [known, is_new] = numbers_.try_emplace(std::tuple(step.rank, lane.on_gpu, lane.title, beside),
                                                       static_cast<int>(tracks.size()) + 1);
     if (is_new)
-      tracks.push_back(
-          {step.rank + 1, lane.title + (beside > 0 ? " (" + std::to_string(beside + 1) + ")" : ""), lane.on_gpu});
+      tracks.push_back({step.rank + 1, lane.title + (beside > 0 ? fmt::format(" ({})", beside + 1) : ""), lane.on_gpu});
     return known->second;
   }
 
@@ -89,15 +87,12 @@ class Layout {
 };
 
 std::string process_title(const StepTrace& trace, int process) {
-  return trace.name + ", rank " + std::to_string(process - 1);
+  return fmt::format("{}, rank {}", trace.name, process - 1);
 }
 
 // Microseconds with all their nanoseconds.
 std::string microseconds(std::uint64_t ns) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%llu.%03u", static_cast<unsigned long long>(ns / 1000),
-                static_cast<unsigned>(ns % 1000));
-  return text;
+  return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
 }
 
 std::string quoted(const std::string& text) {
@@ -351,8 +346,8 @@ void write_chrome_trace(const StepTrace& trace, const Sink& sink) {
   for (const PlacedMemory& memory : layout.memory) {
     std::string uses;
     for (const MemoryUse use : all_memory_uses)
-      uses += (uses.empty() ? "\"" : ",\"") + std::string(to_string(use)) +
-              "\":" + std::to_string(memory.point->bytes[static_cast<std::size_t>(use)]);
+      uses += fmt::format("{}{}\":{}", uses.empty() ? "\"" : ",\"", to_string(use),
+                          memory.point->bytes[static_cast<std::size_t>(use)]);
     add(R"({"ph":"C","name":"memory in bytes","pid":)" + chrome_process(memory.process, false) + R"(,"ts":)" +
         microseconds(memory.at_ns) + R"(,"args":{)" + uses + "}}");
   }

@@ -35,7 +35,7 @@ StudyRung make_rung(RungJudgement judged, const Study& study, bool tokens_are_kn
   });
   rung.first = &*first;
   const Run& run = rung.first->run;
-  rung.label = first_of({run.title, run.stage, run.name, "run " + std::to_string(run.id)});
+  rung.label = first_of({run.title, run.stage, run.name, fmt::format("run {}", run.id)});
   if (!study.is_ladder) rung.label = first_of({run.name, rung.label});
   rung.changed = first_of({run.changed, run.precision});
   if (rung.changed == rung.label) rung.changed = run.precision;
@@ -46,7 +46,7 @@ StudyRung make_rung(RungJudgement judged, const Study& study, bool tokens_are_kn
 }
 
 std::string joined(const StringSet& texts, const std::string& between, std::size_t most, const std::string& what) {
-  if (texts.size() > most) return std::to_string(texts.size()) + " " + what;
+  if (texts.size() > most) return fmt::format("{} {}", texts.size(), what);
   std::string line;
   for (const std::string& text : texts) line += (line.empty() ? "" : between) + text;
   return line;
@@ -302,7 +302,7 @@ std::string loss_verdict_text(const StudyRung& rung) {
     return status == RunStatus::finished ? "no steps" : std::string(to_string(status));
   }
   std::string text = loss_text(rung.judged.loss, false);
-  if (rung.judged.loss_against > 0) text += " (vs rung " + std::to_string(rung.judged.loss_against) + ")";
+  if (rung.judged.loss_against > 0) text += fmt::format(" (vs rung {})", rung.judged.loss_against);
   return text;
 }
 

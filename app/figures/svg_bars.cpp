@@ -2,6 +2,7 @@
 
 #include "app/figures/svg_canvas.h"
 #include "app/figures/svg_text.h"
+#include "storage/wording.h"
 
 namespace stepladder::svg {
 namespace {
@@ -89,8 +90,8 @@ void draw_bar(Canvas& canvas, const FigureBar& bar, const Plot& plot, double mid
     const double cap = half * 0.55;
     const auto end = [&](double x, bool is_outside, double outwards) {
       const double tip = x - outwards * cap;
-      return is_outside ? "M" + decimal(tip) + " " + decimal(middle - cap) + "L" + decimal(x) + " " + decimal(middle) +
-                              "L" + decimal(tip) + " " + decimal(middle + cap)
+      return is_outside ? fmt::format("M{} {}L{} {}L{} {}", decimal(tip), decimal(middle - cap), decimal(x),
+                                      decimal(middle), decimal(tip), decimal(middle + cap))
                         : "M" + decimal(x) + " " + decimal(middle - cap) + "V" + decimal(middle + cap);
     };
     // A halo in the background's colour, since half of it would vanish over the bar.

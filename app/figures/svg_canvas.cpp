@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "app/figures/svg_text.h"
+#include "storage/wording.h"
 
 namespace stepladder::svg {
 
@@ -19,15 +19,13 @@ Palette palette_of(Theme theme) {
     return {"#1b1f26", "#e6e9ee", "#8b94a3", "#5b6472", "#2b313b", "#ff6b6b",
             "#35c48d", "#f2b84b", "#6b7482", "#262c35", series};
   }
-  for (std::size_t i = 0; i < series.size(); ++i) series[i] = "var(--series" + std::to_string(i) + ")";
+  for (std::size_t i = 0; i < series.size(); ++i) series[i] = fmt::format("var(--series{})", i);
   return {"none",        "var(--text)",    "var(--quiet)", "var(--line)", "var(--grid)", "var(--bad)",
           "var(--good)", "var(--warning)", "var(--hatch)", "var(--band)", series};
 }
 
 std::string decimal(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2f", std::abs(value) < 0.005 ? 0.0 : value);
-  std::string digits = text.data();
+  std::string digits = fmt::format("{:.2f}", std::abs(value) < 0.005 ? 0.0 : value);
   digits.erase(digits.find_last_not_of('0') + 1);
   if (digits.back() == '.') digits.pop_back();
   return digits;
@@ -51,8 +49,8 @@ void Canvas::line(double x1, double y1, double x2, double y2, const std::string&
 
 void Canvas::box(double x, double y, double width, double height, const std::string& fill, double radius,
                  const std::string& extra) {
-  body_ += "<rect x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" width=\"" + decimal(std::max(width, 0.0)) +
-           "\" height=\"" + decimal(std::max(height, 0.0)) + "\" fill=\"" + fill + "\"";
+  body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"", decimal(x), decimal(y),
+                       decimal(std::max(width, 0.0)), decimal(std::max(height, 0.0)), fill);
   if (radius > 0) body_ += " rx=\"" + decimal(radius) + "\"";
   body_ += extra + "/>\n";
 }
@@ -70,9 +68,9 @@ void Canvas::area(const std::string& steps, const std::string& colour, double op
 }
 
 void Canvas::dot(double x, double y, double radius, const std::string& colour) {
-  body_ += "<circle cx=\"" + decimal(x) + "\" cy=\"" + decimal(y) + "\" r=\"" + decimal(radius) + "\" fill=\"" +
-           colour + "\" stroke=\"" + (colours.background == "none" ? "var(--card)" : colours.background) +
-           "\" stroke-width=\"0.8\"/>\n";
+  body_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\" stroke=\"{}\" stroke-width=\"0.8\"/>\n",
+                       decimal(x), decimal(y), decimal(radius), colour,
+                       colours.background == "none" ? "var(--card)" : colours.background);
 }
 
 void Canvas::begin_group(const std::string& says, const std::string& extra) {
@@ -80,8 +78,9 @@ void Canvas::begin_group(const std::string& says, const std::string& extra) {
 }
 
 void Canvas::clip(double x, double y, double width, double height) {
-  definitions_ += "<clipPath id=\"" + id_ + "-plot\"><rect x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" width=\"" +
-                  decimal(width) + "\" height=\"" + decimal(height) + "\"/></clipPath>\n";
+  definitions_ +=
+      fmt::format("<clipPath id=\"{}-plot\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n", id_,
+                  decimal(x), decimal(y), decimal(width), decimal(height));
 }
 
 std::string Canvas::hatch(const std::string& colour) {

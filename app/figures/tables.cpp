@@ -116,8 +116,8 @@ std::string study_markdown(const Study& study) {
   for (const StudyRung& rung : study.rungs) {
     for (const Flag& flag : rung.judged.flags) {
       if (kind_of(flag.id).severity == Severity::note) continue;
-      flags += "- **" + markdown_cell(rung.label) + "**, " + std::string(kind_of(flag.id).title) + " (" +
-               std::string(to_string(flag.id)) + "): " + markdown_cell(flag.why) + "\n";
+      flags += fmt::format("- **{}**, {} ({}): {}\n", markdown_cell(rung.label), kind_of(flag.id).title,
+                           to_string(flag.id), markdown_cell(flag.why));
     }
   }
   if (!flags.empty()) text += "\n" + flags;
@@ -136,14 +136,14 @@ std::string steps_csv_head() {
 }
 
 std::string steps_csv(const Run& run, std::span<const StepRecord> steps) {
-  const std::string start = std::to_string(run.id) + "," + csv_field(run.name) + "," +
-                            (run.ladder ? std::to_string(*run.ladder) : "") + "," + std::to_string(run.rung) + "," +
-                            csv_field(run.stage) + "," + std::to_string(run.repeat) + ",";
+  const std::string start =
+      fmt::format("{},{},{},{},{},{},", run.id, csv_field(run.name), run.ladder ? std::to_string(*run.ladder) : "",
+                  run.rung, csv_field(run.stage), run.repeat);
   std::string text;
   text.reserve(steps.size() * (start.size() + 80));
   for (const StepRecord& step : steps) {
     const bool has_rate = step.dt_ms > 0 && step.tokens > 0;
-    text += start + std::to_string(step.step) + ",";
+    text += fmt::format("{}{},", start, step.step);
     for (const double value : {step.loss, step.val_loss, step.dt_ms}) text += exact(value) + ",";
     text += count_or_empty(step.tokens) + ",";
     text += exact(has_rate ? static_cast<double>(step.tokens) * 1000 / step.dt_ms : missing);

@@ -60,9 +60,9 @@ std::string colours() {
 }
 
 std::string axis_options(const Figure& figure, const FigureRange& x, const FigureRange& y) {
-  std::string text = std::string("  scale only axis, scaled ticks=false, width=") +
-                     (figure.bars.empty() ? "0.86" : "0.6") + "\\linewidth, xlabel=" + braced(figure.x.label) +
-                     ", xmin=" + exact(x.low) + ", xmax=" + exact(x.high);
+  std::string text =
+      fmt::format("  scale only axis, scaled ticks=false, width={}\\linewidth, xlabel={}, xmin={}, xmax={}",
+                  figure.bars.empty() ? "0.86" : "0.6", braced(figure.x.label), exact(x.low), exact(x.high));
   if (figure.x.is_log) text += ", xmode=log, log basis x=10";
   text += tick_options("x", x, figure.x.is_log);
   if (!figure.bars.empty()) return text;
@@ -154,8 +154,8 @@ std::string bars_picture(const Figure& figure) {
       // An arrow if it leaves the picture.
       const std::string ends =
           std::string(bar.whisker.low < x.low ? "<" : "|") + "-" + (bar.whisker.high > x.high ? ">" : "|");
-      text += "\\draw[white, line width=1.6pt] " + low + " -- " + high + ";\n\\draw[" + ends + ", semithick] " + low +
-              " -- " + high + ";\n";
+      text += fmt::format("\\draw[white, line width=1.6pt] {} -- {};\n\\draw[{}, semithick] {} -- {};\n", low, high,
+                          ends, low, high);
     }
     if (drawable(bar.limit))
       text += "\\draw[red!75!black, very thick] " + at(bar.limit, -0.4) + " -- " + at(bar.limit, 0.4) + ";\n";

@@ -99,9 +99,9 @@ std::string spread_warning(const std::vector<CallRow>& rows) {
     if (row.times.warmup > 0 && row.std_ms > large_spread * row.mean_ms) wide.push_back(name_of(row));
   }
   if (wide.empty()) return "";
-  return "Warning: " + std::to_string(wide.size()) + " of the warm rows spread by more than " +
-         percent_text(large_spread) + " (" + wide.front() + (wide.size() > 1 ? " and others" : "") +
-         "): close other programs, or time more calls (--steps).";
+  return fmt::format(
+      "Warning: {} of the warm rows spread by more than {} ({}{}): close other programs, or time more calls (--steps).",
+      wide.size(), percent_text(large_spread), wide.front(), wide.size() > 1 ? " and others" : "");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::string signed_ms(double ms) {
 
 std::string side_text(const std::vector<TracedOperator>& rows) {
   if (rows.empty()) return "";
-  const std::string more = rows.size() > 1 ? " and " + std::to_string(rows.size() - 1) + " more" : "";
+  const std::string more = rows.size() > 1 ? fmt::format(" and {} more", rows.size() - 1) : "";
   return title_of(row_of(rows.front())) + more;
 }
 
@@ -55,7 +55,7 @@ TextTable difference_table(const ProfileDifference& difference, bool all) {
                           milliseconds_text(row.after_ms), signed_ms(row.delta_ms())});
   }
   if (small > 0)
-    table.rows.push_back({"", "", "", std::to_string(small) + " smaller rows", "", "", "", signed_ms(small_ms)});
+    table.rows.push_back({"", "", "", fmt::format("{} smaller rows", small), "", "", "", signed_ms(small_ms)});
   table.rows.push_back({"", "", "", "a step", "", milliseconds_text(difference.before_ms),
                         milliseconds_text(difference.after_ms), signed_ms(difference.after_ms - difference.before_ms)});
   return table;

@@ -49,13 +49,13 @@ std::string clock_lesson(const StoredPasses& before, const StoredPasses& after, 
 std::string setting_of(const StoredPasses& passes) {
   return passes.model + ", batch " + std::to_string(passes.batch) + " x " + std::to_string(passes.seq) +
          " tokens, vocabulary " + std::to_string(passes.vocab) + ", on " + passes.hardware +
-         (passes.threads > 0 ? ", " + std::to_string(passes.threads) + " threads" : "") +
+         (passes.threads > 0 ? fmt::format(", {} threads", passes.threads) : "") +
          (passes.host.empty() ? "" : ", " + passes.host) + ", " + local_time_text(passes.measured_at) +
          (passes.is_synced ? "" : "; flagged no-sync");
 }
 
 std::string head_of(const StoredPasses& passes) {
-  return "passes " + std::to_string(passes.id) + ", " + passes.name + ": " + setting_of(passes);
+  return fmt::format("passes {}, {}: {}", passes.id, passes.name, setting_of(passes));
 }
 
 Json passes_json(const StoredPasses& passes) {

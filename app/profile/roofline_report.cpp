@@ -61,7 +61,7 @@ TextTable roofline_table(const std::vector<KindRoofline>& kinds) {
 }
 
 std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling, std::int64_t trace) {
-  const std::string command = "`stepladder profile show " + std::to_string(trace) + " --roofline ";
+  const std::string command = fmt::format("`stepladder profile show {} --roofline ", trace);
   if (ceiling.hardware.empty())
     return "Nothing says which device this trace is from, so there's no ceiling to compare with. " + command +
            "--hardware NAME` gives it; `stepladder doctor` says what this machine is called.";

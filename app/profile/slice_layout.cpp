@@ -5,16 +5,12 @@
 #include <cctype>
 #include <cmath>
 
+#include "storage/name_pattern.h"
+
 namespace stepladder {
 namespace {
 
 constexpr float least_width = 2;  // of a slice that is drawn alone, and of those that are drawn together
-
-std::string lower(const std::string& text) {
-  std::string result = text;
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 double end_of(const KeptSlice& slice) {
   return static_cast<double>(slice.start_ns + slice.duration_ns);
@@ -63,7 +59,7 @@ void set_bits(std::span<const std::uint32_t> numbers, std::vector<std::uint64_t>
 
 SliceIndex::SliceIndex(const StepSlices& step) {
   lower_names_.reserve(step.names.size());
-  for (const std::string& name : step.names) lower_names_.push_back(lower(name));
+  for (const std::string& name : step.names) lower_names_.push_back(lower_case(name));
   name_starts_.assign(step.names.size() + 1, 0);
   std::size_t slices = 0;
   for (const SliceRow& row : step.rows) {
@@ -117,7 +113,7 @@ OperatorKind SliceIndex::kind_of(const SliceRow& row, std::size_t number, std::s
 
 SliceSearch::SliceSearch(const SliceIndex& index, const std::string& text) : is_on_(!text.empty()) {
   if (!is_on_) return;
-  const std::string wanted = lower(text);
+  const std::string wanted = lower_case(text);
   row_starts_ = index.row_starts_;
   bits_.resize(index.by_name_.size() / 64 + 1);
   names_.reserve(index.lower_names_.size());

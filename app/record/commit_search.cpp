@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <sstream>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "engine/files/files.h"
 #include "storage/errors.h"
 #include "storage/own_folder.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -46,9 +46,7 @@ std::vector<std::string> commits_between(const GitCheckout& repository, const st
 }
 
 std::string run_name(std::size_t run, const std::string& commit) {
-  char number[24];
-  std::snprintf(number, sizeof number, "%04zu", run);
-  return std::string(number) + "-" + commit.substr(0, 12);
+  return fmt::format("{:04}-{}", run, commit.substr(0, 12));
 }
 
 std::string would_run(const Json& plan) {

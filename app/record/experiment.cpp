@@ -9,6 +9,7 @@
 #include "app/record/machine.h"
 #include "app/secrets.h"
 #include "storage/errors.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -68,7 +69,7 @@ std::vector<bool> random_order(int runs, std::uint64_t seed) {
 void require_same(const ExperimentPlan& there, const ExperimentPlan& asked, const fs::path& folder) {
   const std::string begun = folder.string() + " holds an experiment that was begun with ";
   if (asked.runs > 0 && asked.runs != there.runs)
-    throw UsageError(begun + std::to_string(there.runs) + " runs of each side, not " + std::to_string(asked.runs));
+    throw UsageError(fmt::format("{}{} runs of each side, not {}", begun, there.runs, asked.runs));
   for (const auto& [side, before, name] : {std::tuple(&asked.baseline, &there.baseline, "baseline"),
                                            std::tuple(&asked.candidate, &there.candidate, "candidate")})
     if (!side->command.empty() && *side != *before)
@@ -84,8 +85,8 @@ ExperimentPlan adopted(ExperimentPlan there, const ExperimentPlan& asked, const 
   };
   if (asked.baseline.command.empty() || asked.candidate.command.empty())
     throw UsageError(not_ordered(folder,
-                                 ", " + std::to_string(there.runs) + " times each:" +
-                                     words("baseline", there.baseline) + words("candidate", there.candidate),
+                                 fmt::format(", {} times each:{}{}", there.runs, words("baseline", there.baseline),
+                                             words("candidate", there.candidate)),
                                  "give its commands and folders"));
   ExperimentPlan shown = asked;
   for (ExperimentSide* side : {&shown.baseline, &shown.candidate}) side->command = each_without_secrets(side->command);
@@ -137,7 +138,7 @@ Experiment::Experiment(const fs::path& folder, ExperimentPlan asked, std::uint64
   std::error_code error;
   if (!found && (asked.runs == 0 || asked.baseline.command.empty() || asked.candidate.command.empty()))
     throw UsageError(folder_.string() + " holds no experiment yet, so record run needs --runs and both commands");
-  if (!found && asked.runs > most_runs) throw UsageError("--runs is at most " + std::to_string(most_runs));
+  if (!found && asked.runs > most_runs) throw UsageError(fmt::format("--runs is at most {}", most_runs));
   if (!found && fs::exists(folder_, error) && !fs::is_empty(folder_, error) && !fs::exists(folder_ / ".state", error))
     throw UsageError(folder_.string() + " isn't empty and holds no experiment");
   if (!found) {
@@ -190,10 +191,10 @@ bool Experiment::go_on(const std::function<void(const ExperimentRun&)>& begins, 
     if (!end) return false;
     if (end->exit_status == 0) continue;
     put_log_aside(run.command, "failed");
-    throw StorageError("run " + std::to_string(run.number) + " of the " +
-                       (run.is_candidate ? "candidate" : "baseline") + " failed with exit status " +
-                       std::to_string(end->exit_status) + "; its output is in " +
-                       run.command.log.parent_path().string() + ". The same command line runs it again");
+    throw StorageError(fmt::format(
+        "run {} of the {} failed with exit status {}; its output is in {}. The same command line runs it again",
+        run.number, run.is_candidate ? "candidate" : "baseline", end->exit_status,
+        run.command.log.parent_path().string()));
   }
   return true;
 }

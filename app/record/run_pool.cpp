@@ -17,7 +17,7 @@ std::string seed_of(const Run& run) {
 
 SpeedrunLog speedrun_log_of(RunStore& store, const Run& run) {
   SpeedrunLog log;
-  log.file = "run " + std::to_string(run.id) + ", " + run.name;
+  log.file = fmt::format("run {}, {}", run.id, run.name);
   log.scheduled_steps = run.planned_steps;
   log.seed = seed_of(run);
   if (!run.hardware.empty()) log.gpus.push_back(run.hardware);
@@ -36,8 +36,7 @@ SpeedrunLog speedrun_log_of(RunStore& store, const Run& run) {
   } else if (log.evaluations.empty()) {
     log.problem = "has no validation loss";
   } else if (log.evaluations.back().step < log.last_step) {
-    log.problem = "was last evaluated at step " + std::to_string(log.evaluations.back().step) + " of " +
-                  std::to_string(log.last_step);
+    log.problem = fmt::format("was last evaluated at step {} of {}", log.evaluations.back().step, log.last_step);
   } else {
     log.final = log.evaluations.back();
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "app/format.h"
 #include "app/record/held_folder.h"
@@ -21,18 +20,13 @@ constexpr std::size_t most_values = 100'000;
 constexpr double least_cost = 1e-9;  // a metric that is better by the whole of the baseline's mean
 
 std::string interval_words(const GateJudgement& judged, const FigureQuestion& question) {
-  char text[120];
   std::string words;
-  if (question.by == FigureBy::metric) {
-    std::snprintf(text, sizeof text, " is %.6g on average, the baseline's %.6g (%s is better): ", judged.now.mean,
-                  judged.baseline.mean, question.lower_is_better ? "lower" : "higher");
-    words = name_of(question) + text;
-  }
-  std::snprintf(text, sizeof text, "the factor against the baseline is %.4f", judged.factor);
-  words += text;
+  if (question.by == FigureBy::metric)
+    words = fmt::format("{} is {:.6g} on average, the baseline's {:.6g} ({} is better): ", name_of(question),
+                        judged.now.mean, judged.baseline.mean, question.lower_is_better ? "lower" : "higher");
+  words += fmt::format("the factor against the baseline is {:.4f}", judged.factor);
   if (!judged.ci95.known()) return words + ", and its interval needs two runs of each that differ";
-  std::snprintf(text, sizeof text, " (95 %% interval %.4f to %.4f)", judged.ci95.low, judged.ci95.high);
-  return words + text;
+  return words + fmt::format(" (95 % interval {:.4f} to {:.4f})", judged.ci95.low, judged.ci95.high);
 }
 
 // The values as positive costs, of which lower is better. A metric may have any sign and either direction, so its cost
@@ -55,9 +49,8 @@ constexpr double least_figure = 1e-15, most_figure = 1e15;
 void require_figure(double value, const FigureQuestion& question, const fs::path& file) {
   if (value >= least_figure && value <= most_figure) return;
   if (question.by == FigureBy::metric && std::abs(value) <= most_figure) return;
-  char text[64];
-  std::snprintf(text, sizeof text, "%g", value);
-  throw StorageError(file.string() + " gives " + text + ", and record gate compares positive figures up to 1e15");
+  throw StorageError(
+      fmt::format("{} gives {:g}, and record gate compares positive figures up to 1e15", file.string(), value));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <set>
 
@@ -22,20 +21,6 @@ namespace fs = std::filesystem;
 
 std::string metric_name(const Submission& it) {
   return it.rule ? it.rule->metric : "val_loss";
-}
-
-std::string decimals(double value, int digits) {
-  if (is_missing(value)) return "-";
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
-std::string short_number(double value) {
-  if (is_missing(value)) return "-";
-  char text[64];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
 }
 
 std::string interval_words(const Interval& interval, int digits) {
@@ -60,7 +45,7 @@ std::vector<CopiedLog> logs_of(const RecordPool& pool, const std::string& folder
     const fs::path path(file);
     std::string name = path.filename().string();
     for (int k = 2; !taken.insert(name).second; ++k)
-      name = path.stem().string() + "-" + std::to_string(k) + path.extension().string();
+      name = fmt::format("{}-{}{}", path.stem().string(), k, path.extension().string());
     logs.push_back({folder + "/" + name, path, counts});
   };
   for (const SpeedrunLog& log : pool.logs) add(log.file, true);
@@ -74,9 +59,10 @@ Json copy_log(const CopiedLog& log, const fs::path& to) {
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   if (!in && !in.eof()) throw StorageError(log.from.string() + " cannot be read");
   write_whole(to / log.name, bytes);
-  char sum[16];
-  std::snprintf(sum, sizeof sum, "%08x", crc32(bytes));
-  return {{"file", log.name}, {"bytes", bytes.size()}, {"crc32", sum}, {"counts", log.counts}};
+  return {{"file", log.name},
+          {"bytes", bytes.size()},
+          {"crc32", fmt::format("{:08x}", crc32(bytes))},
+          {"counts", log.counts}};
 }
 
 // --- texts -----------------------------------------------------------------------------------------------------------
@@ -101,7 +87,7 @@ std::string summary_table(const Submission& it) {
   text += row("standard deviation", decimals(claim.metric.std, 5), theirs(decimals(claim.baseline_metric.std, 5)));
   text += row("95 % interval of the mean", interval_words(claim.metric_ci95, 5),
               theirs(interval_words(mean_interval(claim.baseline_metric), 5)));
-  if (!is_missing(claim.p)) text += row("p", short_number(claim.p), "");
+  if (!is_missing(claim.p)) text += row("p", significant(claim.p, 3), "");
   text += row("mean time, s", decimals(claim.time_s.mean, 3), theirs(decimals(claim.baseline_time_s.mean, 3)));
   text += row("median time, s", decimals(claim.time_s.median, 3), theirs(decimals(claim.baseline_time_s.median, 3)));
   text += row("range of times, s", decimals(claim.time_s.low, 3) + " to " + decimals(claim.time_s.high, 3),
@@ -115,8 +101,8 @@ std::string runs_table(const Submission& it, const std::vector<CopiedLog>& logs)
   std::string text = "| log | steps | " + metric_name(it) + " | time, s |\n| --- | ---: | ---: | ---: |\n";
   for (std::size_t i = 0; i < it.pool.logs.size(); ++i) {
     const SpeedrunLog& log = it.pool.logs[i];
-    text += "| " + markdown_cell(logs[i].name) + " | " + std::to_string(log.final.step) + " | " +
-            decimals(log.final.value, 5) + " | " + decimals(log.final.time_ms / 1e3, 3) + " |\n";
+    text += fmt::format("| {} | {} | {} | {} |\n", markdown_cell(logs[i].name), log.final.step,
+                        decimals(log.final.value, 5), decimals(log.final.time_ms / 1e3, 3));
   }
   return text;
 }
@@ -141,7 +127,7 @@ std::string command_line(const Submission& it) {
   std::string text = "stepladder record logs";
   if (it.baseline) text += " --baseline baseline";
   if (it.rule) text += " --rule " + it.rule->name;
-  if (it.options.plan > 0) text += " --plan " + std::to_string(it.options.plan);
+  if (it.options.plan > 0) text += fmt::format(" --plan {}", it.options.plan);
   if (it.options.systems_only) text += " --systems-only";
   return text;
 }
@@ -167,22 +153,22 @@ std::string test_text(const Submission& it) {
     case RecordTest::none:
       return "The rule asks for the mean alone: " + mean + " against " + decimals(rule.target, 6) + ".\n";
     case RecordTest::t:
-      return "One-sided t test of the mean against the target, with n - 1 = " + short_number(n - 1) +
+      return "One-sided t test of the mean against the target, with n - 1 = " + significant(n - 1, 3) +
              " degrees of freedom:\n\n    t = (mean - target) / (s / sqrt(n)) = (" + mean + " - " +
-             decimals(rule.target, 6) + ") / (" + std + " / sqrt(" + short_number(n) +
+             decimals(rule.target, 6) + ") / (" + std + " / sqrt(" + significant(n, 3) +
              ")) = " + decimals((claim.metric.mean - rule.target) / (claim.metric.std / std::sqrt(n)), 4) +
-             "\n    p = " + short_number(claim.p) + ", asked for: below " + short_number(rule.alpha) + "\n";
+             "\n    p = " + significant(claim.p, 3) + ", asked for: below " + significant(rule.alpha, 3) + "\n";
     case RecordTest::z:
       if (!is_missing(rule.margin))
-        return "The rule asks for |target - mean| x sqrt(n) >= " + short_number(rule.margin) + ":\n\n    |" +
-               decimals(rule.target, 6) + " - " + mean + "| x sqrt(" + short_number(n) +
-               ") = " + decimals(std::abs(rule.target - claim.metric.mean) * std::sqrt(n), 6) + "\n";
-      return "One-sided z test with the known standard deviation " + short_number(rule.sigma) +
-             ":\n\n    p = " + short_number(claim.p) + ", asked for: below " + short_number(rule.alpha) + "\n";
+        return fmt::format("The rule asks for |target - mean| x sqrt(n) >= {}:\n\n    |{} - {}| x sqrt({}) = {}\n",
+                           significant(rule.margin, 3), decimals(rule.target, 6), mean, significant(n, 3),
+                           decimals(std::abs(rule.target - claim.metric.mean) * std::sqrt(n), 6));
+      return "One-sided z test with the known standard deviation " + significant(rule.sigma, 3) +
+             ":\n\n    p = " + significant(claim.p, 3) + ", asked for: below " + significant(rule.alpha, 3) + "\n";
     case RecordTest::welch:
       return "Welch's one-sided t test against the baseline's mean " + decimals(claim.baseline_metric.mean, 6) +
-             " less a margin of " + short_number(is_missing(rule.margin) ? 0 : rule.margin) +
-             ":\n\n    p = " + short_number(claim.p) + ", asked for: below " + short_number(rule.alpha) + "\n";
+             " less a margin of " + significant(is_missing(rule.margin) ? 0 : rule.margin, 3) +
+             ":\n\n    p = " + significant(claim.p, 3) + ", asked for: below " + significant(rule.alpha, 3) + "\n";
   }
   return {};
 }
@@ -190,15 +176,15 @@ std::string test_text(const Submission& it) {
 std::string statistics(const Submission& it) {
   const RecordClaim& claim = it.claim;
   std::string text = "# Statistics\n\n";
-  text += "n = " + std::to_string(claim.metric.n) + ", mean = " + decimals(claim.metric.mean, 6) +
-          ", s = " + decimals(claim.metric.std, 6) +
-          " (divides by n - 1). 95 % interval of the mean by Student's t: " + interval_words(claim.metric_ci95, 6) +
-          ".\n\n## Test\n";
+  text += fmt::format(
+      "n = {}, mean = {}, s = {} (divides by n - 1). 95 % interval of the mean by Student's t: {}.\n\n## Test\n",
+      claim.metric.n, decimals(claim.metric.mean, 6), decimals(claim.metric.std, 6),
+      interval_words(claim.metric_ci95, 6));
   text += it.rule ? test_text(it) : "No rule was given, so nothing is tested.\n";
-  if (it.options.plan > 0) text += "\n" + std::to_string(it.options.plan) + " runs were fixed beforehand.\n";
+  if (it.options.plan > 0) text += fmt::format("\n{} runs were fixed beforehand.\n", it.options.plan);
   if (claim.needed_n > 0)
-    text += "\nWith this mean and spread, " + std::to_string(claim.needed_n) + " runs pass with a probability of " +
-            short_number(100 * it.options.power) + " %.\n";
+    text += fmt::format("\nWith this mean and spread, {} runs pass with a probability of {} %.\n", claim.needed_n,
+                        significant(100 * it.options.power, 3));
   text += "\n## Speed-up\n";
   text += is_missing(claim.speedup)
               ? "Not known: there is no timed baseline.\n"
@@ -268,7 +254,7 @@ Figure figure_of_losses(const Submission& it) {
   const std::vector<ArrivedRun> runs = arrived(it);
   Figure figure{
       .title = "Final " + metric_name(it) + " of each run",
-      .subtitle = "mean " + decimals(it.claim.metric.mean, 5) + ", n = " + std::to_string(runs.size()),
+      .subtitle = fmt::format("mean {}, n = {}", decimals(it.claim.metric.mean, 5), runs.size()),
       .caption = {"Each dot is the last scheduled evaluation of one run; the band is the 95 % interval of the mean."},
       .x = {.label = "run, in order of date"},
       .y = {.label = metric_name(it)}};

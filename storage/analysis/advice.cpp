@@ -126,8 +126,8 @@ class Advisor {
     return part_ms > 0 && summary_.dt_ms_median > 0 ? std::min(part_ms / summary_.dt_ms_median, 0.99) : missing;
   }
   std::string part_text(const char* part, double part_ms) const {
-    return std::string(part) + " takes " + figure_text(part_ms) + " of " + figure_text(summary_.dt_ms_median) +
-           " ms (" + percent_text(share(part_ms)) + " of a step)";
+    return fmt::format("{} takes {} of {} ms ({} of a step)", part, figure_text(part_ms),
+                       figure_text(summary_.dt_ms_median), percent_text(share(part_ms)));
   }
   static ExpectedGain bound(double high, std::string from) {
     return {.low = 1, .high = std::max(high, 1.0), .source = GainSource::arithmetic, .from = std::move(from)};
@@ -221,13 +221,13 @@ class Advisor {
         gain.low = is_missing(gain.low) ? found.factor : std::min(gain.low, found.factor);
         gain.high = is_missing(gain.high) ? found.factor : std::max(gain.high, found.factor);
         evidence.push_back(on.id);
-        gain.from = "run " + std::to_string(on.id) + " over run " + std::to_string(before.id);
+        gain.from = fmt::format("run {} over run {}", on.id, before.id);
         ++times;
       }
     }
     if (times == 0) return gain;
     gain.source = GainSource::own_measurement;
-    gain.from += times > 1 ? ", and " + std::to_string(times - 1) + " more" : "";
+    gain.from += times > 1 ? fmt::format(", and {} more", times - 1) : "";
     return gain;
   }
 
@@ -261,17 +261,18 @@ class Advisor {
     if (facts_.seq < long_sequence || facts_.heads <= 0 || facts_.batch <= 0) return {};
     const double bytes = 4.0 * static_cast<double>(facts_.batch * facts_.heads) * static_cast<double>(facts_.seq) *
                          static_cast<double>(facts_.seq);
-    return {"Each layer writes its scores to memory and reads them again: B x heads x T x T = " +
-                std::to_string(facts_.batch) + " x " + std::to_string(facts_.heads) + " x " + grouped(facts_.seq) +
-                " x " + grouped(facts_.seq) + ", " + grouped(bytes / 1e6) + " MB in float32.",
+    return {fmt::format("Each layer writes its scores to memory and reads them again: B x heads x T x T = {} x {} x {} "
+                        "x {}, {} MB in float32.",
+                        facts_.batch, facts_.heads, grouped(facts_.seq), grouped(facts_.seq), grouped(bytes / 1e6)),
             {}};
   }
 
   Case case_for_tiled_vocabulary() const {
     if (run_.device != "cuda") return {};
-    return {"The vocabulary of " + grouped(facts_.vocab) + " is 128 x " + grouped(facts_.vocab / 128) + " + " +
-                std::to_string(facts_.vocab % 128) + ", so the head's matrix does not fit the tensor cores' tiles.",
-            {}};
+    return {
+        fmt::format("The vocabulary of {} is 128 x {} + {}, so the head's matrix does not fit the tensor cores' tiles.",
+                    grouped(facts_.vocab), grouped(facts_.vocab / 128), facts_.vocab % 128),
+        {}};
   }
 
   Case case_for_precision(const std::string& precision) const {
@@ -351,7 +352,7 @@ class Advisor {
                 std::to_string(facts_.batch) + ", which fills " + figure_text(peak / 1e9) + " of " +
                 figure_text(device->memory_gb) + " GB.",
          .gain = bound(std::min(static_cast<double>(times), limit),
-                       std::to_string(times) + " times the tokens, if a step took no longer"),
+                       fmt::format("{} times the tokens, if a step took no longer", times)),
          .risk = same_update ? "" : "fewer updates for the same tokens: the learning rate may need to change"});
   }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "storage/analysis/summary.h"
+#include "storage/name_pattern.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -30,14 +31,9 @@ constexpr std::size_t most_values_named = 3;
 constexpr std::array<std::string_view, 10> of_repeats = {"seed",    "run_name", "run_id",  "exp_name", "job",
                                                          "out_dir", "output",   "log_dir", "logdir",   "timestamp"};
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 // Whether a setting may differ between repeats: the seed, and names of runs, places and times.
 bool differs_between_repeats(const std::string& setting) {
-  const std::string name = lower(setting.substr(setting.rfind('.') + 1));
+  const std::string name = lower_case(setting.substr(setting.rfind('.') + 1));
   static const std::set<std::string> names = {"name", "run", "id", "uuid", "host", "hostname", "port", "date", "time"};
   if (names.contains(name)) return true;
   return std::any_of(of_repeats.begin(), of_repeats.end(),
@@ -160,8 +156,8 @@ FileGrouping group_files(std::span<const FileRun> files) {
   if (apart > 0 && static_cast<double>(apart) >= least_share_of_files * static_cast<double>(times.size()))
     return {FilesAre::rungs, "the median steps take " + range_text(times) + ", with " + within};
   if (apart > 0)
-    return {FilesAre::repeats, std::to_string(apart) + " of " + std::to_string(times.size()) +
-                                   " files differ in step time; too few to make rungs"};
+    return {FilesAre::repeats,
+            fmt::format("{} of {} files differ in step time; too few to make rungs", apart, times.size())};
   return {FilesAre::repeats,
           "the files name no difference; the median steps take " + range_text(times) + ", with " + within};
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "storage/csv.h"
+#include "storage/name_pattern.h"
 #include "storage/user_folders.h"
 
 namespace stepladder {
@@ -160,9 +161,7 @@ std::string_view to_string(Precision precision) {
 }
 
 Precision precision_from(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(text);
   const auto has = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
   if (has("fp8") || has("float8") || has("e4m3")) return Precision::fp8;
   if (has("bf16") || has("bfloat16")) return Precision::bf16;

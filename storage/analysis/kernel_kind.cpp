@@ -5,6 +5,8 @@
 #include <cctype>
 #include <string>
 
+#include "storage/name_pattern.h"
+
 namespace stepladder {
 namespace {
 
@@ -66,18 +68,11 @@ constexpr std::array kernel_words{
     KernelWord{"permute", OperatorKind::copies},
 };
 
-std::string in_lower_case(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
-  return lower;
-}
-
 }  // namespace
 
 std::optional<OperatorKind> kernel_kind(std::string_view name) {
   if (name == launch_gap || name == kernel_gap || name == idle_gap) return OperatorKind::idle;
-  const std::string lower = in_lower_case(name);
+  const std::string lower = lower_case(name);
   for (const KernelWord& each : kernel_words) {
     if (lower.find(each.word) != std::string::npos) return each.kind;
   }

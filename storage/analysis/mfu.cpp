@@ -1,10 +1,10 @@
 #include "storage/analysis/mfu.h"
 
 #include <cmath>
-#include <cstdio>
 #include <type_traits>
 
 #include "storage/csv.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -140,10 +140,8 @@ std::string disagreement(const MosaicFigures& published, const MosaicFigures& co
   std::string text;
   const auto compare = [&](const char* name, double said, double found) {
     if (std::lround(said * 1e4) == std::lround(found * 1e4)) return;
-    char buffer[96];
-    std::snprintf(buffer, sizeof buffer, "%s%s is published as %.4f but recomputes to %.6f", text.empty() ? "" : "; ",
-                  name, said, found);
-    text += buffer;
+    text += fmt::format("{}{} is published as {:.4f} but recomputes to {:.6f}", text.empty() ? "" : "; ", name, said,
+                        found);
   };
   compare("mfu_star", published.mfu_star, computed.mfu_star);
   compare("mfu", published.mfu, computed.mfu);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 #include "storage/analysis/mfu.h"
@@ -209,10 +208,9 @@ AssumedParams params_of(const Run& run, const Summary& summary) {
               "if this is " + std::string(gpt2->name) + ", as its name says", false};
   }
   if (summary.loss_first > 10.5 && summary.loss_first < 11.5 && summary.first_step <= 1) {
-    char loss[32];
-    std::snprintf(loss, sizeof loss, "%.2f", summary.loss_first);
     return {gpt2_sizes.back().params,
-            "the parameters are assumed to be those of GPT-2 124M, since a first loss of " + std::string(loss) +
+            "the parameters are assumed to be those of GPT-2 124M, since a first loss of " +
+                decimals(summary.loss_first, 2) +
                 " is that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.82) and this is the smallest",
             "if this is GPT-2 124M", true};
   }
@@ -350,8 +348,8 @@ RunUtilisation assumed_utilisation_of(const Run& run, const Summary& summary, co
   if (!params.why.empty()) result.assumed = "Assumed: " + params.why + ".";
   if (peak.assumed) {
     result.convention += " of the " + std::string(to_string(peak.precision)) + " peak";
-    result.assumed += (result.assumed.empty() ? "" : " ") + std::string("Assumed: ") +
-                      std::string(to_string(peak.precision)) + " peak, since the run's precision is unknown.";
+    result.assumed += fmt::format("{}Assumed: {} peak, since the run's precision is unknown.",
+                                  result.assumed.empty() ? "" : " ", to_string(peak.precision));
   }
   return result;
 }

@@ -196,11 +196,7 @@ Summary SummaryBuilder::finish() {
 Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t tokens_per_step,
                   std::span<const SystemMetrics> metrics, ReadFrom from) {
   SummaryBuilder builder(asked_warmup, tokens_per_step, SummaryBuilder::most_exact_steps, from);
-  ContentionOfSteps contention([&, next = std::size_t{0}](SystemMetrics& sample) mutable {
-    if (next == metrics.size()) return false;
-    sample = metrics[next++];
-    return true;
-  });
+  ContentionOfSteps contention(metrics);
   for (std::size_t i = 0; i < series.size(); ++i)
     builder.add({.step = series.step[i],
                  .loss = series.loss[i],

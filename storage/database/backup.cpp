@@ -104,10 +104,10 @@ bool back_up(Database& database, const fs::path& out, const std::function<bool()
 
 void back_up_before_migration(Database& database, std::int64_t version) {
   if (database.file().empty() || database.integer("SELECT EXISTS (SELECT 1 FROM runs)") == 0) return;
-  const std::string name = database.file().string() + ".before-" + std::to_string(version + 1);
+  const std::string name = fmt::format("{}.before-{}", database.file().string(), version + 1);
   fs::path out = name;
   // An earlier one may hold runs that somebody has deleted since.
-  for (int i = 2; fs::exists(fs::symlink_status(out)); ++i) out = name + "-" + std::to_string(i);
+  for (int i = 2; fs::exists(fs::symlink_status(out)); ++i) out = fmt::format("{}-{}", name, i);
   try {
     // Another process may just have made it.
     back_up(database, out,

@@ -15,6 +15,7 @@
 #include "storage/own_folder.h"
 #include "storage/records.h"
 #include "storage/regular_file.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -91,8 +92,9 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
   if (file.empty()) throw StorageError("the database's file name is empty");
   std::error_code error;
   if (const std::size_t bytes = fs::absolute(file, error).string().size(); bytes > longest_path)
-    throw StorageError("the database's path has " + std::to_string(bytes) + " bytes, of which SQLite takes at most " +
-                       std::to_string(longest_path) + "; choose a shorter one: " + file.string());
+    throw StorageError(
+        fmt::format("the database's path has {} bytes, of which SQLite takes at most {}; choose a shorter one: {}",
+                    bytes, longest_path, file.string()));
   for (const char* ending : {"-wal", "-shm", "-journal"}) {  // SQLite would wait for a named pipe's writer
     const fs::path beside = file.string() + ending;
     if (const auto status = fs::status(beside, error); fs::exists(status) && !fs::is_regular_file(status))
@@ -313,8 +315,7 @@ void Database::fail(int code) const {
       throw_no_space(file_);
     case SQLITE_BUSY:
       if (wait_.patience < std::chrono::seconds(1)) throw StorageError(name + " is locked by another process");
-      throw StorageError(name + " was locked by another process for " + std::to_string(wait_.patience.count() / 1000) +
-                         " s");
+      throw StorageError(fmt::format("{} was locked by another process for {} s", name, wait_.patience.count() / 1000));
     case SQLITE_IOERR:
       if (error_number == ENOSPC || error_number == EDQUOT || volume_is_full(file_)) throw_no_space(file_);
       throw StorageError(name + " could not be read or written: " + (error_number ? reason_of(error_number) : message));

@@ -1,7 +1,5 @@
 #include "storage/database/process_store.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
@@ -13,6 +11,7 @@
 #include "storage/database/events/left_events.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/database/run_rows.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -64,7 +63,7 @@ void ProcessStore::queue_again(RunId run, std::int64_t planned_steps) {
                    "owner_boot = ? WHERE id = ? AND status NOT IN ('queued', 'running') AND hidden = 0");
   Transaction both(database_);
   bind_owner(update.bind(planned_steps), this_process()).bind(run).run();
-  if (database_.changes() == 0) throw StorageError("run " + std::to_string(run) + " is still queued or running");
+  if (database_.changes() == 0) throw StorageError(fmt::format("run {} is still queued or running", run));
   forget_requests(database_, run);
   both.commit();
 }

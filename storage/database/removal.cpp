@@ -8,6 +8,7 @@
 #include "storage/database/column_values.h"
 #include "storage/database/process.h"
 #include "storage/database/slices.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -54,8 +55,8 @@ bool delete_first_rows(Database& database, const RowsOfRuns& rows, RunId run) {
   const std::optional<std::int64_t> owner = owner_of_rows(database, rows, run);
   if (!owner) return false;
   const std::string of_owner = rows.table + (rows.is_of_metrics ? " WHERE metric_id = ?1" : " WHERE run_id = ?1");
-  Statement some(database, "DELETE FROM " + of_owner + " AND (" + rows.keys + ") <= (SELECT " + rows.keys + " FROM " +
-                               of_owner + " ORDER BY " + rows.keys + " LIMIT 1 OFFSET ?2)");
+  Statement some(database, fmt::format("DELETE FROM {} AND ({}) <= (SELECT {} FROM {} ORDER BY {} LIMIT 1 OFFSET ?2)",
+                                       of_owner, rows.keys, rows.keys, of_owner, rows.keys));
   some.bind(*owner).bind(rows.at_once).run();
   if (database.changes() > 0) return true;
   Statement(database, "DELETE FROM " + of_owner).bind(*owner).run();
@@ -125,7 +126,7 @@ void give_back_space(Database& database) {
   const auto free_pages = [&] { return database.integer("PRAGMA freelist_count"); };
   if (free_pages() == 0) return;
   in_slices(database, [&, left = free_pages()]() mutable {
-    database.execute("PRAGMA incremental_vacuum(" + std::to_string(pages_to_give_back_at_once) + ")");
+    database.execute(fmt::format("PRAGMA incremental_vacuum({})", pages_to_give_back_at_once));
     const std::int64_t before = std::exchange(left, free_pages());
     return left > 0 && left < before;
   });

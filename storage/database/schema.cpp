@@ -11,6 +11,7 @@
 #include "storage/database/process.h"
 #include "storage/database/schema_check.h"
 #include "storage/database/step_move.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -48,8 +49,9 @@ std::int64_t version_of(Database& database, std::int64_t newest) {
   if (owner != application_id && (owner != 0 || !is_empty(database)))
     throw StorageError(file + " is a SQLite database of another program");
   if (version > newest || version < 0)
-    throw StorageError(file + " was written by a newer version of Stepladder (its format is " +
-                       std::to_string(version) + ", this version knows up to " + std::to_string(newest) + ")");
+    throw StorageError(
+        fmt::format("{} was written by a newer version of Stepladder (its format is {}, this version knows up to {})",
+                    file, version, newest));
   return version;
 }
 
@@ -60,11 +62,10 @@ void refuse_older_writers(Database& database) {
                  "owner_pid IS NOT NULL");
   while (rows.step()) {
     if (!is_alive({.pid = rows.integer(1), .start = rows.integer(2), .boot = rows.text(3)})) continue;
-    throw MigrationError(database.file().string() +
-                         " was made by an older version of Stepladder, which is still writing "
-                         "run " +
-                         std::to_string(rows.integer(0)) + " to it (process " + std::to_string(rows.integer(1)) +
-                         "); open it again when that run has ended");
+    throw MigrationError(
+        fmt::format("{} was made by an older version of Stepladder, which is still writing run {} to it (process {}); "
+                    "open it again when that run has ended",
+                    database.file().string(), rows.integer(0), rows.integer(1)));
   }
 }
 
@@ -81,8 +82,7 @@ void migrate(Database& database, std::span<const char* const> steps) {
     if (done == version_with_steps_to_move && has_steps_to_move(database)) continue;
     const std::int64_t next = done == 0 ? newest : done + 1;
     for (std::int64_t step = done; step < next; ++step) database.execute(steps[static_cast<std::size_t>(step)]);
-    database.execute("PRAGMA application_id = " + std::to_string(application_id) +
-                     "; PRAGMA user_version = " + std::to_string(next));
+    database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, next));
     transaction.commit();
   }
 }
@@ -109,7 +109,7 @@ void refuse_strangers(Database& database, std::span<const char* const> steps) {
   const std::vector<std::string> strange = strange_objects(schema_objects(database), expected_objects(steps));
   if (strange.empty()) return;
   throw StorageError(database.file().string() + " was changed by another program: " + strange.front() +
-                     (strange.size() > 1 ? " (and " + std::to_string(strange.size() - 1) + " more)" : "") +
+                     (strange.size() > 1 ? fmt::format(" (and {} more)", strange.size() - 1) : "") +
                      ". Import it to take its runs into your own file.");
 }
 
@@ -167,7 +167,7 @@ void prepare_schema(Database& database, std::span<const char* const> steps, Back
   }
 
   database.use_write_ahead_log();
-  database.execute("PRAGMA wal_autocheckpoint = " + std::to_string(longest_log / database.integer("PRAGMA page_size")));
+  database.execute(fmt::format("PRAGMA wal_autocheckpoint = {}", longest_log / database.integer("PRAGMA page_size")));
   if (version < newest) {
     if (version > 0) refuse_taken_names(database, steps);
     if (version > 0 && version != version_with_steps_to_move) {  // then they are being moved, and that was done before

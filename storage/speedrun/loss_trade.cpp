@@ -7,6 +7,7 @@
 
 #include "storage/analysis/means/student_t.h"
 #include "storage/speedrun/record_claim.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -39,8 +40,8 @@ TradePool trade_pool(const RecordPool& pool, const std::string& which) {
   figures.steps = static_cast<double>(pool.logs.front().final.step);
   for (const SpeedrunLog& log : pool.logs)
     if (log.final.step != pool.logs.front().final.step)
-      throw TradeError("the " + which + " holds runs of " + std::to_string(pool.logs.front().final.step) + " and of " +
-                       std::to_string(log.final.step) + " steps; each pool needs one step count");
+      throw TradeError(fmt::format("the {} holds runs of {} and of {} steps; each pool needs one step count", which,
+                                   pool.logs.front().final.step, log.final.step));
   figures.metric = figures_of(final_values(pool));
   figures.time_s = figures_of(final_times_s(pool));
   if (!std::isfinite(figures.metric.mean))
@@ -108,8 +109,8 @@ LossTrade loss_trade(const RecordPool& one, const RecordPool& other, const Recor
   trade.fewer = trade_pool(one, "first pool");
   trade.more = trade_pool(other, "second pool");
   if (trade.fewer.steps == trade.more.steps)
-    throw TradeError("both pools ran " + std::to_string(one.logs.front().final.step) +
-                     " steps; a trade needs two step counts");
+    throw TradeError(
+        fmt::format("both pools ran {} steps; a trade needs two step counts", one.logs.front().final.step));
   if (trade.fewer.steps > trade.more.steps) std::swap(trade.fewer, trade.more);
   const TradePool& fewer = trade.fewer;
   const TradePool& more = trade.more;

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
+
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
-
-std::string number_text(double value, const char* format = "%.6g") {
-  char text[40];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
 
 SampleFigures mirrored(SampleFigures figures) {
   figures.mean = -figures.mean;
@@ -54,7 +49,7 @@ struct Finding {
 
 // What the metric says.
 Finding judge_metric(const RecordClaim& claim, const RecordRule& rule, const ClaimOptions& options) {
-  const std::string mean = "the mean " + rule.metric + " is " + number_text(claim.metric.mean);
+  const std::string mean = "the mean " + rule.metric + " is " + significant(claim.metric.mean, 6);
   if (claim.metric.n == 0) return {RecordVerdict::cannot_tell, "no log holds a finished run"};
   if (!std::isfinite(claim.metric.mean))
     return {RecordVerdict::misses, "a run's last " + rule.metric + " isn't a finite number"};
@@ -65,41 +60,42 @@ Finding judge_metric(const RecordClaim& claim, const RecordRule& rule, const Cla
   const double ahead = distance(claim, rule);
   const std::string target =
       rule.test == RecordTest::welch
-          ? "the baseline's " + number_text(claim.baseline_metric.mean) + " less " + number_text(rule.margin)
-          : number_text(rule.target);
+          ? "the baseline's " + significant(claim.baseline_metric.mean, 6) + " less " + significant(rule.margin, 6)
+          : significant(rule.target, 6);
   if (std::isnan(ahead)) return {RecordVerdict::cannot_tell, "a baseline run's " + rule.metric + " isn't finite"};
   if (ahead < 0) return {RecordVerdict::misses, mean + ", which misses " + target};
   if (rule.test == RecordTest::none) return {RecordVerdict::record, mean + ", which reaches " + target};
   if (rule.test == RecordTest::z && !is_missing(rule.margin)) {
     const double score = ahead * std::sqrt(static_cast<double>(claim.metric.n));
-    const std::string text = "distance to the target times sqrt(n) is " + number_text(score);
-    if (score >= rule.margin - 1e-12) return {RecordVerdict::record, text + ", at least " + number_text(rule.margin)};
-    return {RecordVerdict::cannot_tell, text + "; the rule asks for " + number_text(rule.margin)};
+    const std::string text = "distance to the target times sqrt(n) is " + significant(score, 6);
+    if (score >= rule.margin - 1e-12)
+      return {RecordVerdict::record, text + ", at least " + significant(rule.margin, 6)};
+    return {RecordVerdict::cannot_tell, text + "; the rule asks for " + significant(rule.margin, 6)};
   }
   if (is_missing(claim.p))
     return {RecordVerdict::cannot_tell, mean + ", and runs without a spread cannot be tested; run at least two"};
-  const std::string p = mean + " and p is " + number_text(claim.p, "%.3g");
-  if (claim.p < rule.alpha) return {RecordVerdict::record, p + ", below " + number_text(rule.alpha)};
-  return {RecordVerdict::cannot_tell, p + ", not below " + number_text(rule.alpha)};
+  const std::string p = mean + " and p is " + significant(claim.p, 3);
+  if (claim.p < rule.alpha) return {RecordVerdict::record, p + ", below " + significant(rule.alpha, 6)};
+  return {RecordVerdict::cannot_tell, p + ", not below " + significant(rule.alpha, 6)};
 }
 
 // What the clock says.
 Finding judge_time(const RecordClaim& claim, const RecordRule& rule) {
   if (!is_missing(rule.time_limit_s) && claim.time_s.n > 0 && claim.time_s.high > rule.time_limit_s)
-    return {RecordVerdict::misses, "a run trained for " + number_text(claim.time_s.high) + " s; the rule allows " +
-                                       number_text(rule.time_limit_s)};
+    return {RecordVerdict::misses, "a run trained for " + significant(claim.time_s.high, 6) + " s; the rule allows " +
+                                       significant(rule.time_limit_s, 6)};
   if (!rule.faster_than_baseline) return {RecordVerdict::record, ""};
   if (claim.baseline_time_s.n == 0)
     return {RecordVerdict::cannot_tell,
             "the rule asks for runs faster than the record's, and no timed baseline was given"};
   if (is_missing(claim.speedup)) return {RecordVerdict::cannot_tell, "the logs print no clock"};
-  const std::string factor = "the speed-up over the baseline is " + number_text(claim.speedup, "%.4f");
+  const std::string factor = "the speed-up over the baseline is " + decimals(claim.speedup, 4);
   if (!claim.speedup_ci95.known())
     return claim.speedup < 1
                ? Finding{RecordVerdict::misses, factor}
                : Finding{RecordVerdict::cannot_tell, factor + ", and its interval needs two runs of each"};
-  const std::string interval = factor + " (" + number_text(claim.speedup_ci95.low, "%.4f") + " to " +
-                               number_text(claim.speedup_ci95.high, "%.4f") + ")";
+  const std::string interval =
+      factor + " (" + decimals(claim.speedup_ci95.low, 4) + " to " + decimals(claim.speedup_ci95.high, 4) + ")";
   if (claim.speedup_ci95.low > 1) return {RecordVerdict::record, interval};
   if (claim.speedup_ci95.high < 1) return {RecordVerdict::misses, interval};
   return {RecordVerdict::cannot_tell, interval + ", which may be none"};
@@ -121,18 +117,14 @@ void flag_added_runs(const RecordPool& pool, const RecordRule& rule, const Claim
     const bool last = k == history.size() - 1;
     const bool pause = *history[k].started_at_s - *history[k - 1].started_at_s > session_gap_s;
     if ((!last && !pause) || is_missing(before) || before < rule.alpha) continue;
+    const std::string later =
+        decimals(static_cast<double>(*history[k].started_at_s - *history[k - 1].started_at_s) / 3'600, 0);
     claim.flags.push_back(
         {"runs-added",
-         "after the first " + std::to_string(k) + " of " + std::to_string(n) + " runs p was " +
-             number_text(before, "%.3g") + "; it is below " + number_text(rule.alpha) + " only with " +
-             (last ? "the last run"
-                   : "those that were added " +
-                         number_text(
-                             static_cast<double>(*history[k].started_at_s - *history[k - 1].started_at_s) / 3'600,
-                             "%.0f") +
-                         " hours later") +
-             ". Stopping once p is low passes more null results than the level says, unless the number "
-             "of runs was fixed beforehand"});
+         fmt::format("after the first {} of {} runs p was {}; it is below {} only with {}. Stopping once p is low "
+                     "passes more null results than the level says, unless the number of runs was fixed beforehand",
+                     k, n, significant(before, 3), significant(rule.alpha, 6),
+                     last ? "the last run" : "those that were added " + later + " hours later")});
     return;
   }
 }

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <map>
 
@@ -19,12 +18,6 @@ using Logs = std::vector<SpeedrunLog>;
 
 constexpr std::size_t most_named = 4;
 
-std::string decimal(double value, int digits = 1) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 std::string name_of(const SpeedrunLog& log) {
   return std::filesystem::path(log.file).filename().string();
 }
@@ -33,7 +26,7 @@ std::string name_of(const SpeedrunLog& log) {
 std::string list_text(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) text += (i ? ", " : "") + names[i];
-  if (names.size() > most_named) text += " and " + std::to_string(names.size() - most_named) + " more";
+  if (names.size() > most_named) text += fmt::format(" and {} more", names.size() - most_named);
   return text;
 }
 
@@ -113,9 +106,9 @@ void flag_scripts(const Logs& logs, const char* of, std::vector<RecordFlag>& fla
     if (!first) first = &log;
     if (log.script_hash != first->script_hash && !other) other = &log;
   }
-  flags.push_back({"several-scripts", std::string("The ") + of + " holds runs of " + plural(groups.size(), "script") +
-                                          ": " + groups_text(groups) + ". " + name_of(*first) + " and " +
-                                          name_of(*other) + ": " + difference_in_short(first->script, other->script)});
+  flags.push_back({"several-scripts", fmt::format("The {} holds runs of {}: {}. {} and {}: {}", of,
+                                                  plural(groups.size(), "script"), groups_text(groups), name_of(*first),
+                                                  name_of(*other), difference_in_short(first->script, other->script))});
 }
 
 void flag_seeds(const Logs& logs, const char* of, std::vector<RecordFlag>& flags) {
@@ -134,10 +127,10 @@ std::string curve_of(const SpeedrunLog& log) {
   for (const PrintedEvaluation& it : log.evaluations) {
     if (it.step == 0) continue;
     ++values;
-    curve += std::to_string(it.step) + ":" + std::to_string(std::bit_cast<std::uint64_t>(it.value)) + " ";
+    curve += fmt::format("{}:{} ", it.step, std::bit_cast<std::uint64_t>(it.value));
   }
   if (values < 3)
-    for (const ClockReading& it : log.clock) curve += std::to_string(std::bit_cast<std::uint64_t>(it.time_ms)) + " ";
+    for (const ClockReading& it : log.clock) curve += fmt::format("{} ", std::bit_cast<std::uint64_t>(it.time_ms));
   return curve;
 }
 
@@ -237,23 +230,21 @@ void flag_clock(const Logs& logs, std::vector<RecordFlag>& flags) {
     if (const std::int64_t untimed = untimed_steps(log); untimed > 0) {
       const double step = step_ms(log);
       if (late.empty())
-        late_why = name_of(log) + ": the clock begins after step " + std::to_string(untimed) + "; " +
-                   std::to_string(untimed) + " x " + decimal(step) +
-                   " ms = " + decimal(static_cast<double>(untimed) * step / 1e3, 2) + " s are untimed";
+        late_why =
+            fmt::format("{}: the clock begins after step {}; {} x {} ms = {} s are untimed", name_of(log), untimed,
+                        untimed, decimals(step, 1), decimals(static_cast<double>(untimed) * step / 1e3, 2));
       late.push_back(name_of(log));
     }
     if (const ClockGap gap = worst_gap(log); gap.last > 0) {
       if (gaps.empty())
-        gap_why = name_of(log) + ": from step " + std::to_string(gap.first) + " to " + std::to_string(gap.last) +
-                  " the clock advanced by " + decimal(gap.advanced_ms / 1e3, 2) + " s; at the rate around it, " +
-                  decimal(gap.expected_ms / 1e3, 2) + " s";
+        gap_why =
+            fmt::format("{}: from step {} to {} the clock advanced by {} s; at the rate around it, {} s", name_of(log),
+                        gap.first, gap.last, decimals(gap.advanced_ms / 1e3, 2), decimals(gap.expected_ms / 1e3, 2));
       gaps.push_back(name_of(log));
     }
   }
   const auto of_all = [&](const std::vector<std::string>& files) {
-    return files.size() == 1
-               ? ""
-               : " (and so in " + std::to_string(files.size()) + " of " + std::to_string(logs.size()) + " logs)";
+    return files.size() == 1 ? "" : fmt::format(" (and so in {} of {} logs)", files.size(), logs.size());
   };
   if (!late.empty()) flags.push_back({"clock-starts-late", late_why + of_all(late)});
   if (!gaps.empty()) flags.push_back({"clock-gap", gap_why + of_all(gaps)});
@@ -286,7 +277,7 @@ void flag_baseline(const Logs& logs, const Logs& baseline, std::vector<RecordFla
     for (const std::int64_t other : baseline_days) nearest = std::min(nearest, std::abs(day - other));
   if (nearest > session_gap_s)
     flags.push_back({"baseline-other-day", "The baseline's nearest run began " +
-                                               decimal(static_cast<double>(nearest) / 3'600, 0) +
+                                               decimals(static_cast<double>(nearest) / 3'600, 0) +
                                                " hours from the nearest of these runs"});
 }
 
@@ -295,10 +286,11 @@ void flag_unfinished(const RecordPool& pool, const char* of, std::vector<RecordF
   for (const ExcludedLog& log : pool.excluded)
     if (log.unfinished) files.push_back(std::filesystem::path(log.file).filename().string());
   if (files.empty()) return;
-  flags.push_back({"unfinished-logs", plural(files.size(), "run") + " of the " + of + " didn't finish and " +
-                                          (files.size() == 1 ? "isn't" : "aren't") + " counted beside the " +
-                                          std::to_string(pool.logs.size()) + " that did: " + list_text(files) +
-                                          ". Runs that are stopped when their loss is bad make the others look good"});
+  flags.push_back(
+      {"unfinished-logs", fmt::format("{} of the {} didn't finish and {} counted beside the {} that did: {}. Runs that "
+                                      "are stopped when their loss is bad make the others look good",
+                                      plural(files.size(), "run"), of, files.size() == 1 ? "isn't" : "aren't",
+                                      pool.logs.size(), list_text(files))});
 }
 
 }  // namespace

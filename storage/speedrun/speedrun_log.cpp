@@ -10,6 +10,7 @@
 #include "storage/importers/text.h"
 #include "storage/regular_file.h"
 #include "storage/speedrun/log_line.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -215,17 +216,17 @@ class StepReader {
 // Why the attempt isn't a finished run.
 std::string unfinished_text(const Attempt& attempt, const LogQuestion& question) {
   if (attempt.last_step < 0) return "holds no training steps";
-  const std::string at = "step " + std::to_string(attempt.last_step) +
-                         (attempt.scheduled > 0 ? " of " + std::to_string(attempt.scheduled) : "");
+  const std::string at = fmt::format("step {}{}", attempt.last_step,
+                                     attempt.scheduled > 0 ? fmt::format(" of {}", attempt.scheduled) : "");
   if (attempt.evaluations.empty()) return "ends at " + at + " and never printed " + question.metric;
   if (!question.final_line.empty()) return "ends at " + at + " without a line that begins with " + question.final_line;
-  return "ends at " + at + "; its last " + question.metric + " is that of step " +
-         std::to_string(attempt.evaluations.back().step);
+  return fmt::format("ends at {}; its last {} is that of step {}", at, question.metric,
+                     attempt.evaluations.back().step);
 }
 
 void take_attempt(Attempt attempt, std::size_t finished, const LogQuestion& question, SpeedrunLog& log) {
   if (finished > 1) {
-    log.problem = "holds " + std::to_string(finished) + " finished runs; give each a file of its own";
+    log.problem = fmt::format("holds {} finished runs; give each a file of its own", finished);
   } else if (finished == 0) {
     log.problem = unfinished_text(attempt, question);
     log.unfinished = attempt.last_step >= 0;

@@ -113,8 +113,7 @@ std::string title_of(const AnatomyRow& row) {
   if (!is_of_model(row)) return std::string(to_string(row.phase));
   const std::string phase(to_string(row.phase));
   if (row.part == ModelPart::unknown) return "rest of " + phase;
-  return (row.block >= 0 ? "block " + std::to_string(row.block) + " " : "") + std::string(to_string(row.part)) + ", " +
-         phase;
+  return (row.block >= 0 ? fmt::format("block {} ", row.block) : "") + std::string(to_string(row.part)) + ", " + phase;
 }
 
 double ms_known_by(const Anatomy& anatomy, KnownBy known_by) {

@@ -210,7 +210,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   }
   void opened() {
     has_value_ = true;
-    if (++depth_ > deepest) throw TraceError("nests its values more than " + std::to_string(deepest) + " deep");
+    if (++depth_ > deepest) throw TraceError(fmt::format("nests its values more than {} deep", deepest));
   }
   bool is_basic() const { return key_ == "name" || key_ == "ph" || key_ == "ts" || key_ == "dur"; }
   bool in_event() const { return events_depth_ > 0 && depth_ == events_depth_ + 1; }

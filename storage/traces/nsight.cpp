@@ -6,6 +6,7 @@
 #include "storage/importers/importer.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/traces/operand_lists.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -43,8 +44,7 @@ class NsightReader {
           "is an SQLite database, but not an export of Nsight Systems with kernels (CUPTI_ACTIVITY_KIND_KERNEL)");
     Statement processes(file_.get(), "SELECT count(DISTINCT globalPid) FROM CUPTI_ACTIVITY_KIND_KERNEL");
     if (processes.step() && processes.integer(0) > 1)
-      throw TraceError("holds " + std::to_string(processes.integer(0)) +
-                       " processes; export each into a file of its own");
+      throw TraceError(fmt::format("holds {} processes; export each into a file of its own", processes.integer(0)));
     all_rows_ = rows_in_all();
     work(
         "SELECT k.start, k.end, k.deviceId, k.streamId, k.correlationId, s.value, 0 FROM CUPTI_ACTIVITY_KIND_KERNEL k "
@@ -74,7 +74,7 @@ class NsightReader {
                   .duration_ns = from_to(rows.integer(0), rows.integer(1)),
                   .name = trace_.name(name),
                   .correlation = static_cast<std::uint32_t>(rows.integer(4)),
-                  .lane = trace_.lane({"device " + std::to_string(rows.integer(2)), std::to_string(rows.integer(3))}),
+                  .lane = trace_.lane({fmt::format("device {}", rows.integer(2)), std::to_string(rows.integer(3))}),
                   .kind = SliceKind::kernel});
     }
   }

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "storage/bounded_text.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -32,8 +33,7 @@ std::uint32_t Trace::name(std::string_view text) {
 
 std::uint16_t Trace::lane(const TraceLane& lane) {
   if (const auto found = known_lanes_.find(lane); found != known_lanes_.end()) return found->second;
-  if (lanes_.size() == most_lanes)
-    throw TraceError("has more than " + std::to_string(most_lanes) + " threads and streams");
+  if (lanes_.size() == most_lanes) throw TraceError(fmt::format("has more than {} threads and streams", most_lanes));
   const auto number = static_cast<std::uint16_t>(lanes_.size());
   lanes_.push_back({bounded(lane.process, longest_name), bounded(lane.thread, longest_name)});
   known_lanes_.emplace(lane, number);
@@ -59,8 +59,7 @@ void Trace::add(const TraceSlice& slice) {
   if (slice.start_ns > longest_trace_ns || slice.start_ns < -longest_trace_ns || slice.duration_ns > longest_trace_ns)
     throw TraceError("has a slice at an impossible time, '" + text(slice.name) + "'");
   if (slices_.size() == most_slices)
-    throw TraceError("has more than " + std::to_string(most_slices / 1'000'000) +
-                     " million slices; profile fewer steps");
+    throw TraceError(fmt::format("has more than {} million slices; profile fewer steps", most_slices / 1'000'000));
   slices_.push_back(slice);
 }
 

@@ -12,7 +12,7 @@ import sys
 ARROWS = {
     "storage": ["storage"],
     "storage/analysis": ["storage/quantity.h", "storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
-                         "storage/wording.h", "storage/contention.h", "storage/user_folders.h", "storage/analysis"],
+                         "storage/wording.h", "storage/name_pattern.h", "storage/contention.h", "storage/user_folders.h", "storage/analysis"],
     "storage/importers": ["storage/records.h", "storage/record_fields.h", "storage/nested_json.h", "storage/errors.h", "storage/checksum.h", "storage/content_hash.h",
                           "storage/csv.h", "storage/wording.h", "storage/name_pattern.h", "storage/regular_file.h", "storage/folder_watch.h",
                           "storage/analysis", "storage/importers"],
@@ -20,7 +20,7 @@ ARROWS = {
                          "storage/importers/text.h", "storage/regular_file.h", "storage/speedrun"],
     "storage/traces": ["storage/records.h", "storage/errors.h", "storage/bounded_text.h", "storage/wording.h",
                        "storage/regular_file.h", "storage/analysis", "storage/traces"],
-    "storage/traces/nsight.cpp": ["storage/traces", "storage/importers"],
+    "storage/traces/nsight.cpp": ["storage/wording.h", "storage/traces", "storage/importers"],
     # Other trackers keep SQLite files too; this one importer file reads them through the wrapper, which is independent of our schema.
     "storage/importers/trackers/foreign_database.h": ["storage/errors.h", "storage/database/database.h", "storage/importers"],
     "storage/intake": ["storage/records.h", "storage/errors.h", "storage/folder_watch.h", "storage/regular_file.h", "storage/database",

@@ -3,7 +3,6 @@
 #include <iostream>
 #include <memory>
 
-#include "app/cli/profile/text_table.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/format.h"
@@ -22,8 +21,7 @@ struct PassOptions {
 
 StoredPasses find(RunStore& store, std::int64_t id) {
   std::optional<StoredPasses> found = store.traces().passes().find(id);
-  if (!found)
-    throw UsageError("there are no passes " + std::to_string(id) + "; `stepladder profile passes` lists them");
+  if (!found) throw UsageError(fmt::format("there are no passes {}; `stepladder profile passes` lists them", id));
   return std::move(*found);
 }
 
@@ -39,9 +37,8 @@ int list(const CommonOptions& common) {
   } else {
     std::vector<std::vector<std::string>> cells{{"passes", "name", "model", "batch", "hardware", "host", "measured"}};
     for (const StoredPasses& each : all)
-      cells.push_back({std::to_string(each.id), each.name, each.model,
-                       std::to_string(each.batch) + " x " + std::to_string(each.seq), each.hardware, each.host,
-                       local_time_text(each.measured_at)});
+      cells.push_back({std::to_string(each.id), each.name, each.model, fmt::format("{} x {}", each.batch, each.seq),
+                       each.hardware, each.host, local_time_text(each.measured_at)});
     std::cout << table(cells, {true, false, false, true, false, false, false});
   }
   return exit_done;
@@ -57,7 +54,7 @@ int show(const StoredPasses& passes, const PassOptions& options, const CommonOpt
     std::cout << passes_markdown(passes, nullptr, nullptr);
   } else {
     std::cout << head_of(passes) << "\n\n";
-    print_table(rows_table(rows));
+    std::cout << table(rows_table(rows));
     std::cout << "\n";
     for (const std::string& sentence : sentences_of(passes, rows)) std::cout << sentence << "\n";
   }
@@ -75,7 +72,7 @@ int compare(const StoredPasses& before, const StoredPasses& after, const PassOpt
     std::cout << passes_markdown(after, &before, &comparison);
   } else {
     std::cout << head_of(before) << "\n" << head_of(after) << "\n\n";
-    print_table(comparison_table(comparison));
+    std::cout << table(comparison_table(comparison));
     for (const std::string& sentence : comparison.sentences) std::cout << sentence << "\n";
   }
   return exit_done;

@@ -10,8 +10,8 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/profile/pass_command.h"
-#include "app/cli/profile/text_table.h"
 #include "app/cli/profile/trace_commands.h"
+#include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/format.h"
 #include "app/profile/call_rows.h"
@@ -101,17 +101,17 @@ std::vector<std::string> notes_of(const ProfileOptions& options, const std::vect
     return row.times.ms.size() < static_cast<std::size_t>(request.calls);
   };
   if (const auto short_rows = std::count_if(rows.begin(), rows.end(), is_short); short_rows > 0)
-    notes.push_back(std::to_string(short_rows) + " of " + std::to_string(rows.size()) + " rows have fewer than " +
-                    std::to_string(request.calls) + " calls, since they used up their share of " +
-                    duration_text(request.seconds) + "; --time 0 sets no limit.");
+    notes.push_back(fmt::format(
+        "{} of {} rows have fewer than {} calls, since they used up their share of {}; --time 0 sets no limit.",
+        short_rows, rows.size(), request.calls, duration_text(request.seconds)));
   const auto is_wide = [&](const CallRow& row) {
     return request.spread > 0 &&
            row.std_ms / std::sqrt(static_cast<double>(row.times.ms.size())) > request.spread * row.mean_ms;
   };
   if (const auto wide = std::count_if(rows.begin(), rows.end(), is_wide); wide > 0)
-    notes.push_back("The means of " + std::to_string(wide) + " of " + std::to_string(rows.size()) +
-                    " rows aren't known to the " + compact(options.spread_percent) +
-                    " % that --spread asks for; --time gives them more time.");
+    notes.push_back(fmt::format(
+        "The means of {} of {} rows aren't known to the {} % that --spread asks for; --time gives them more time.",
+        wide, rows.size(), compact(options.spread_percent)));
   if (!request.is_synced) notes.push_back(no_sync_sentence(on_cpu));
   return notes;
 }
@@ -145,7 +145,7 @@ int profile(ProfileOptions options, const CommonOptions& common) {
   } else if (options.csv) {
     std::cout << rows_csv(rows);
   } else {
-    print_table(rows_table(rows));
+    std::cout << table(rows_table(rows));
     std::cout << "\n";
   }
   const bool are_messages = common.json || options.csv;

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "app/cli/find_run.h"
-#include "app/cli/profile/text_table.h"
 #include "app/cli/profile/trace_report.h"
 #include "app/cli/profile/trace_run.h"
+#include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/figures/export.h"
 #include "app/figures/step_trace.h"
@@ -52,7 +52,7 @@ int run_import(const TraceOptions& options, const CommonOptions& common) {
   const TraceId id = keep_trace(store.traces(), read.trace, read.process);
   for (const std::string& note : read.process.profile.notes) std::cerr << "stepladder: " << note << "\n";
   const StoredTrace stored = store.traces().find(id).value();
-  tell_doubt("trace " + std::to_string(id), doubt_about(store, stored));
+  tell_doubt(fmt::format("trace {}", id), doubt_about(store, stored));
   const Anatomy anatomy = store.traces().details().anatomy(id);
   if (common.json)
     print(trace_details_json(stored, anatomy));
@@ -92,7 +92,7 @@ int run_show(const TraceOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const StoredTrace trace = find_trace(store, options.trace);
   const Anatomy anatomy = store.traces().details().anatomy(trace.id);
-  tell_doubt("trace " + std::to_string(trace.id), doubt_about(store, trace));
+  tell_doubt(fmt::format("trace {}", trace.id), doubt_about(store, trace));
   const Ceiling ceiling = ceiling_of(store, trace, options.hardware, options.precision);
   const std::vector<KindRoofline> kinds = rooflines(trace.profile, ceiling);
   if (common.json) {
@@ -102,7 +102,7 @@ int run_show(const TraceOptions& options, const CommonOptions& common) {
     return exit_done;
   }
   if (options.roofline) {
-    print_table(roofline_table(kinds));
+    std::cout << table(roofline_table(kinds));
     std::cout << "\n" << ceiling_text(kinds, ceiling, trace.id) << "\n";
   } else if (options.anatomy) {
     std::cout << anatomy_text(trace, anatomy, options.all);
@@ -124,14 +124,13 @@ Side find_side(RunStore& store, const std::string& wanted) {
   if (!wanted.starts_with(of_run)) {
     StoredTrace trace = find_trace(store, wanted);
     std::string doubt = doubt_about(store, trace);
-    return {"trace " + std::to_string(trace.id) + ", " + trace.name, std::move(trace.profile.operators),
-            std::move(doubt)};
+    return {fmt::format("trace {}, {}", trace.id, trace.name), std::move(trace.profile.operators), std::move(doubt)};
   }
   const Run run = find_run(store, wanted.substr(of_run.size()));
   const FittedProfile fitted = fit_to_step(store.recordings().profile(run.id), store.summary(run).dt_ms_median);
   if (fitted.profile.steps == 0)
-    throw UsageError("run " + std::to_string(run.id) + " has no profile: " + why_no_profile(run));
-  return {"run " + std::to_string(run.id) + ", " + run.name, traced(fitted.profile),
+    throw UsageError(fmt::format("run {} has no profile: {}", run.id, why_no_profile(run)));
+  return {fmt::format("run {}, {}", run.id, run.name), traced(fitted.profile),
           doubt_about(fitted.profiled_ms, fitted.measured_ms)};
 }
 
@@ -162,8 +161,7 @@ StepTrace steps_of(RunStore& store, const StoredTrace& trace, const TraceOptions
     made.steps.push_back(std::move(step));
   }
   if (kept.empty())
-    throw DataError("trace " + std::to_string(trace.id) +
-                    " was imported by a version that kept no slices; import it again");
+    throw DataError(fmt::format("trace {} was imported by a version that kept no slices; import it again", trace.id));
   if (made.steps.empty()) throw UsageError("no slices of that step are kept, only of the steps " + kept);
   return made;
 }

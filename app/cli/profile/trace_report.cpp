@@ -93,8 +93,7 @@ std::string operators_text(const TraceProfile& profile, bool all) {
     if (all) cells.back().push_back(each.time.shapes);
   }
   std::string text = table(cells, right);
-  if (small > 0)
-    text += std::to_string(small) + " smaller rows: " + milliseconds_text(small_ms) + " (--all lists them)\n";
+  if (small > 0) text += fmt::format("{} smaller rows: {} (--all lists them)\n", small, milliseconds_text(small_ms));
   return text;
 }
 
@@ -160,11 +159,11 @@ Json names_json(const std::vector<TracedOperator>& rows) {
 // "trace 3, eager: 5 steps of 12 ms on a CPU".
 std::string head_text(const StoredTrace& trace) {
   const TraceProfile& profile = trace.profile;
-  std::string text = "trace " + std::to_string(trace.id) + ", " + trace.name;
-  if (trace.run) text += ", of run " + std::to_string(*trace.run);
+  std::string text = fmt::format("trace {}, {}", trace.id, trace.name);
+  if (trace.run) text += fmt::format(", of run {}", *trace.run);
   text += ": " + plural(std::ssize(profile.steps), "step") + " of " + milliseconds_text(mean_step_ms(profile)) +
           (profile.on_gpu ? " on a GPU" : " on a CPU");
-  if (profile.ranks > 1) text += ", " + std::to_string(profile.ranks) + " ranks";
+  if (profile.ranks > 1) text += fmt::format(", {} ranks", profile.ranks);
   if (const std::string note = format_note(trace.format); !note.empty()) text += "\n" + note;
   return text + "\n\n";
 }
@@ -239,8 +238,7 @@ std::string anatomy_text(const StoredTrace& trace, const Anatomy& anatomy, bool 
   const int blocks = block_count(anatomy);
   return head_text(trace) + table(cells, {false, false, true, true}) + "\n" +
          certainty_of(anatomy, has_graphs(trace.profile.operators)) +
-         (blocks > 0 && !by_block ? " The model has " + std::to_string(blocks) + " blocks (--all lists them)." : "") +
-         "\n";
+         (blocks > 0 && !by_block ? fmt::format(" The model has {} blocks (--all lists them).", blocks) : "") + "\n";
 }
 
 Json difference_json(const ProfileDifference& difference, const std::string& before, const std::string& after) {
@@ -267,14 +265,9 @@ Json difference_json(const ProfileDifference& difference, const std::string& bef
 
 std::string difference_text(const ProfileDifference& difference, const std::string& before, const std::string& after,
                             bool all) {
-  const auto text_of = [](const TextTable& shown) {
-    std::vector<std::vector<std::string>> cells{shown.heads};
-    cells.insert(cells.end(), shown.rows.begin(), shown.rows.end());
-    return table(cells, shown.right);
-  };
   const TextTable rows = difference_table(difference, all);
   const bool leaves_out = rows.rows.size() < difference.rows.size() + 1;
-  return before + " -> " + after + "\n\n" + text_of(kinds_table(difference)) + "\n" + text_of(rows) +
+  return before + " -> " + after + "\n\n" + table(kinds_table(difference)) + "\n" + table(rows) +
          (leaves_out ? "--all lists the smaller rows, too.\n" : "");
 }
 

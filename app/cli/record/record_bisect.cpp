@@ -55,11 +55,10 @@ std::string change_text(const CommitSearch& search, std::size_t commit) {
   const double change = search.change(commit - 1, commit);
   const Interval ci95 = search.change_ci95(commit - 1, commit);
   const bool time = takes_time(search.question());
-  const char* const format = time ? "%.4f" : "%+.5f";
+  const auto figure = [&](double value) { return fmt::format(fmt::runtime(time ? "{:.4f}" : "{:+.5f}"), value); };
   std::string text = time ? "It takes " : "The " + name_of(search.question()) + " changes by ";
-  text += figure_text(change, format) + (time ? " times as long" : "");
-  if (ci95.known())
-    text += " (95 % interval " + figure_text(ci95.low, format) + " to " + figure_text(ci95.high, format) + ")";
+  text += figure(change) + (time ? " times as long" : "");
+  if (ci95.known()) text += " (95 % interval " + figure(ci95.low) + " to " + figure(ci95.high) + ")";
   return text;
 }
 
@@ -71,7 +70,7 @@ std::string bisect_text(const CommitSearch& search) {
     if (figures.values.empty() && !figures.unusable) continue;
     text += "  " + search.commits()[i].substr(0, 12) + "  ";
     text += figures.unusable ? "the command fails\n"
-                             : figure_text(search.figure(i), "%.6g") + " " + search.unit() + ", " +
+                             : significant(search.figure(i), 6) + " " + search.unit() + ", " +
                                    plural(std::ssize(figures.values), "run") + "\n";
   }
   if (const auto commit = bisection.found())

@@ -119,7 +119,7 @@ int write_baseline(const GateOptions& options, GateSample sample, const fs::path
   write_gate_baseline(options.write, sample, current_commit());
   const SampleFigures figures = figures_of(sample.values);
   std::cerr << "stepladder: " << options.write << " holds " << plural(figures.n, "run") << ", mean "
-            << figure_text(figures.mean, "%.6g") << " " << sample.unit << "\n";
+            << significant(figures.mean, 6) << " " << sample.unit << "\n";
   return exit_done;
 }
 

@@ -1,7 +1,6 @@
 #include "app/cli/record/record_report.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "app/cli/report.h"
 #include "app/format.h"
@@ -9,24 +8,17 @@
 namespace stepladder {
 namespace {
 
-std::string interval_text(const Interval& interval, const char* format) {
+std::string interval_text(const Interval& interval, int digits) {
   if (!interval.known()) return "";
-  return ", 95 % interval " + figure_text(interval.low, format) + " to " + figure_text(interval.high, format);
+  return ", 95 % interval " + decimals(interval.low, digits) + " to " + decimals(interval.high, digits);
 }
 
 std::string time_line(const SampleFigures& time) {
-  return "mean " + figure_text(time.mean, "%.2f") + " s, median " + figure_text(time.median, "%.2f") + " s, range " +
-         figure_text(time.low, "%.2f") + " to " + figure_text(time.high, "%.2f") + " s";
+  return "mean " + decimals(time.mean, 2) + " s, median " + decimals(time.median, 2) + " s, range " +
+         decimals(time.low, 2) + " to " + decimals(time.high, 2) + " s";
 }
 
 }  // namespace
-
-std::string figure_text(double value, const char* format) {
-  if (is_missing(value)) return "-";
-  char text[48];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
 
 Json record_json(const RecordClaim& claim, const std::optional<RecordRule>& rule) {
   Json flags = Json::array();
@@ -62,19 +54,19 @@ std::string record_text(const RecordClaim& claim, const std::optional<RecordRule
   const auto n = static_cast<std::int64_t>(claim.metric.n);
   std::string text = rule ? rule->title + " (" + rule->name + ", " + rule->date + ")\n" : "";
   text += "  runs       " + grouped(n) + "\n";
-  text += "  " + std::string(rule ? rule->metric : "val_loss") + "   mean " + figure_text(claim.metric.mean, "%.5f") +
-          ", standard deviation " + figure_text(claim.metric.std, "%.5f") + interval_text(claim.metric_ci95, "%.5f") +
-          "\n";
-  if (!is_missing(claim.p)) text += "  p          " + figure_text(claim.p, "%.3g") + "\n";
+  text +=
+      fmt::format("  {}   mean {}, standard deviation {}{}\n", rule ? rule->metric : "val_loss",
+                  decimals(claim.metric.mean, 5), decimals(claim.metric.std, 5), interval_text(claim.metric_ci95, 5));
+  if (!is_missing(claim.p)) text += "  p          " + significant(claim.p, 3) + "\n";
   if (claim.time_s.n > 0) text += "  time       " + time_line(claim.time_s) + "\n";
   if (claim.baseline_time_s.n > 0)
     text += "  baseline   " + plural(claim.baseline_metric.n, "run") + ": " + time_line(claim.baseline_time_s) + "\n";
   if (!is_missing(claim.speedup))
-    text += "  speed-up   " + figure_text(claim.speedup, "%.4f") + interval_text(claim.speedup_ci95, "%.4f") + "\n";
+    text += "  speed-up   " + decimals(claim.speedup, 4) + interval_text(claim.speedup_ci95, 4) + "\n";
   if (claim.needed_n > 0)
     text += "  needed     " + grouped(claim.needed_n) + " runs in all to pass with a probability of " +
-            figure_text(100 * power, "%.0f") + " %" +
-            (claim.needed_n > n ? "; " + grouped(claim.needed_n - n) + " more" : "") + "\n";
+            decimals(100 * power, 0) + " %" + (claim.needed_n > n ? "; " + grouped(claim.needed_n - n) + " more" : "") +
+            "\n";
   for (const RecordFlag& flag : claim.flags) text += "  flag       " + flag.id + ": " + flag.why + "\n";
   for (const ExcludedLog& log : claim.excluded) text += "  excluded   " + log.file + " " + log.why + "\n";
   const char* const words[] = {"A record", "Misses the target", "Inconclusive", "Flagged"};

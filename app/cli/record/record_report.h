@@ -10,8 +10,6 @@
 namespace stepladder {
 
 Json record_json(const RecordClaim& claim, const std::optional<RecordRule>& rule);
-// In a format of printf; "-" if missing.
-std::string figure_text(double value, const char* format);
 std::string record_text(const RecordClaim& claim, const std::optional<RecordRule>& rule, double power);
 
 }  // namespace stepladder

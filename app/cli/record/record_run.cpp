@@ -1,5 +1,4 @@
 // `stepladder record run`: a baseline and a candidate in turns, on this machine.
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <random>
@@ -88,12 +87,11 @@ Json wall_json(const WallTimes& wall) {
 }
 
 std::string wall_text(const WallTimes& wall) {
-  std::string text = "  wall clock baseline " + figure_text(wall.baseline.mean, "%.3f") + " s, candidate " +
-                     figure_text(wall.candidate.mean, "%.3f") + " s\n";
+  std::string text = "  wall clock baseline " + decimals(wall.baseline.mean, 3) + " s, candidate " +
+                     decimals(wall.candidate.mean, 3) + " s\n";
   if (is_missing(wall.speedup)) return text;
-  text += "  speed-up   " + figure_text(wall.speedup, "%.4f") + " by the wall clock";
-  if (wall.ci95.known())
-    text += ", 95 % interval " + figure_text(wall.ci95.low, "%.4f") + " to " + figure_text(wall.ci95.high, "%.4f");
+  text += "  speed-up   " + decimals(wall.speedup, 4) + " by the wall clock";
+  if (wall.ci95.known()) text += ", 95 % interval " + decimals(wall.ci95.low, 4) + " to " + decimals(wall.ci95.high, 4);
   return text + "\n";
 }
 

@@ -1,5 +1,4 @@
 // `stepladder record trade`: loss per step from pools at two step counts, and times at equal loss.
-#include <cstdio>
 #include <iostream>
 #include <memory>
 
@@ -50,37 +49,38 @@ Json trade_json(const LossTrade& trade, const std::string& metric) {
           {"note", text_or_null(trade.note)}};
 }
 
-std::string with_interval(Estimate estimate, const char* format, double scale = 1) {
-  std::string text = figure_text(estimate.value * scale, format);
+std::string with_interval(Estimate estimate, std::string_view format, double scale = 1) {
+  const auto figure = [&](double value) { return is_missing(value) ? "-" : fmt::format(fmt::runtime(format), value); };
+  const std::string text = figure(estimate.value * scale);
   if (!estimate.ci95.known()) return text;
   double low = estimate.ci95.low * scale, high = estimate.ci95.high * scale;
   if (low > high) std::swap(low, high);
-  return text + " (95 % interval " + figure_text(low, format) + " to " + figure_text(high, format) + ")";
+  return text + " (95 % interval " + figure(low) + " to " + figure(high) + ")";
 }
 
 std::string pool_text(const TradePool& pool, const std::string& metric) {
   return plural(pool.metric.n, "run") + " of " + grouped(pool.steps) + " steps: mean " + metric + " " +
-         figure_text(pool.metric.mean, "%.5f") +
-         (is_missing(pool.time_s.mean) ? "" : ", mean time " + figure_text(pool.time_s.mean, "%.2f") + " s") + "\n";
+         decimals(pool.metric.mean, 5) +
+         (is_missing(pool.time_s.mean) ? "" : ", mean time " + decimals(pool.time_s.mean, 2) + " s") + "\n";
 }
 
 std::string trade_text(const LossTrade& trade, const std::string& metric) {
   constexpr double thousandth = 0.001;
   std::string text = "  fewer      " + pool_text(trade.fewer, metric) + "  more       " + pool_text(trade.more, metric);
-  text += "  per step   " + metric + " " + with_interval(trade.metric_per_step, "%+.3g") + "\n";
+  text += "  per step   " + metric + " " + with_interval(trade.metric_per_step, "{:+.3g}") + "\n";
   if (!is_missing(trade.s_per_step.value))
-    text += "  per step   " + with_interval(trade.s_per_step, "%.2f", 1e3) + " ms\n";
+    text += "  per step   " + with_interval(trade.s_per_step, "{:.2f}", 1e3) + " ms\n";
   if (!is_missing(trade.s_per_metric.value))
-    text += "  0.001      of " + metric + " costs " + with_interval(trade.s_per_metric, "%.2f", -thousandth) +
+    text += "  0.001      of " + metric + " costs " + with_interval(trade.s_per_metric, "{:.2f}", -thousandth) +
             " s of training\n";
   if (!is_missing(trade.at)) {
-    text += "  at " + figure_text(trade.at, "%.5f") + " " + with_interval(trade.steps_at, "%.0f") + " steps";
-    if (!is_missing(trade.time_at_s.value)) text += ", " + with_interval(trade.time_at_s, "%.2f") + " s";
+    text += "  at " + decimals(trade.at, 5) + " " + with_interval(trade.steps_at, "{:.0f}") + " steps";
+    if (!is_missing(trade.time_at_s.value)) text += ", " + with_interval(trade.time_at_s, "{:.2f}") + " s";
     text += trade.extrapolated ? "; beyond the two pools, on the line through them\n" : "\n";
   }
   if (trade.candidate.metric.n > 0) text += "  candidate  " + pool_text(trade.candidate, metric);
   if (!is_missing(trade.speedup_at.value))
-    text += "  speed-up   at equal " + metric + ": " + with_interval(trade.speedup_at, "%.4f") + "\n";
+    text += "  speed-up   at equal " + metric + ": " + with_interval(trade.speedup_at, "{:.4f}") + "\n";
   if (!trade.note.empty()) text += "  " + trade.note + "\n";
   return text;
 }

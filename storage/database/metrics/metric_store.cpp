@@ -15,6 +15,7 @@
 #include "storage/database/derived/overview_reading.h"
 #include "storage/database/metrics/metric_rows.h"
 #include "storage/database/run_rows.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -280,12 +281,11 @@ std::vector<MetricOfRunRow> MetricStore::rows_named(const std::string& name) {
   const bool is_field = quantity_of(field).has_value();
   std::vector<MetricOfRunRow> found;
   Statement rows(database_,
-                 "SELECT runs.id, runs.status NOT IN ('queued', 'running'), metrics.id, field, count, "
-                 "not_finite, first_step, last_step, first, last, lowest, highest, mean, median FROM runs " +
-                     std::string(is_field ? "LEFT " : "") +
-                     "JOIN metrics ON metrics.run_id = runs.id AND metrics.name = ? LEFT JOIN "
-                     "metric_figures ON metric_figures.metric_id = metrics.id AND format = ? WHERE " +
-                     is_listed);
+                 fmt::format("SELECT runs.id, runs.status NOT IN ('queued', 'running'), metrics.id, field, count, "
+                             "not_finite, first_step, last_step, first, last, lowest, highest, mean, median FROM runs "
+                             "{}JOIN metrics ON metrics.run_id = runs.id AND metrics.name = ? LEFT JOIN metric_figures "
+                             "ON metric_figures.metric_id = metrics.id AND format = ? WHERE {}",
+                             is_field ? "LEFT " : "", is_listed));
   rows.bind(name).bind(figures_format);
   while (rows.step()) {
     MetricOfRunRow read{.run = rows.integer(0), .is_over = rows.integer(1) != 0, .row = {}, .kept = {}};

@@ -10,8 +10,8 @@ std::string lost_steps(Database& database) {
                  "FROM summaries JOIN runs ON id = run_id WHERE hidden = 0 AND stored < summaries.steps ORDER BY id");
   std::string found;
   while (rows.step()) {
-    found += (found.empty() ? "" : "; ") + std::string("run ") + std::to_string(rows.integer(0)) + " has " +
-             grouped(rows.integer(1)) + " of the " + grouped(rows.integer(2)) + " steps that its summary counts";
+    found += fmt::format("{}run {} has {} of the {} steps that its summary counts", found.empty() ? "" : "; ",
+                         rows.integer(0), grouped(rows.integer(1)), grouped(rows.integer(2)));
   }
   return found;
 }

@@ -20,6 +20,7 @@
 #include "storage/database/run_store.h"
 #include "storage/database/schema.h"
 #include "storage/database/schema_check.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -40,8 +41,9 @@ void refuse_an_open_file(const fs::path& file) {
   lock.l_start = 0x4000'0000;
   lock.l_len = 512;
   if (::fcntl(opened.descriptor(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return;
-  throw StorageError(file.string() + " is open in another process (pid " + std::to_string(lock.l_pid) +
-                     "): end it first, so that the file doesn't change while it is read");
+  throw StorageError(fmt::format(
+      "{} is open in another process (pid {}): end it first, so that the file doesn't change while it is read",
+      file.string(), lock.l_pid));
 }
 
 // A file beside `out` that gets its name when it is whole; else it is removed, with all that SQLite puts beside it.
@@ -124,8 +126,7 @@ std::map<std::string, FoundObject> read_schema(PageFile& file) {
 void create_schema(Database& database, std::size_t version) {
   Transaction whole(database);
   for (const char* const migration : migrations().first(version)) database.execute(migration);
-  database.execute("PRAGMA application_id = " + std::to_string(application_id) +
-                   "; PRAGMA user_version = " + std::to_string(version));
+  database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, version));
   whole.commit();
 }
 
@@ -228,7 +229,7 @@ class Rescue {
     objects_ = read_schema(file_);
     const std::size_t version = version_of_file();
     Database database(out, Database::Mode::read_write);
-    database.execute("PRAGMA page_size = " + std::to_string(file_.page_size()));
+    database.execute(fmt::format("PRAGMA page_size = {}", file_.page_size()));
     create_schema(database, version);
     database.execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF");  // it is synced as a whole at its end
     shapes_ = table_shapes(database);
@@ -255,9 +256,9 @@ class Rescue {
   std::size_t version_of_file() const {
     const auto newest = static_cast<std::int64_t>(migrations().size());
     if (file_.user_version() > newest)
-      throw StorageError(name_.string() + " was written by a newer version of Stepladder (its format is " +
-                         std::to_string(file_.user_version()) + ", this version knows up to " + std::to_string(newest) +
-                         ")");
+      throw StorageError(
+          fmt::format("{} was written by a newer version of Stepladder (its format is {}, this version knows up to {})",
+                      name_.string(), file_.user_version(), newest));
     if (file_.user_version() > 0) return static_cast<std::size_t>(file_.user_version());
     const std::size_t version = version_by_schema(objects_);
     if (version == 0) throw StorageError(name_.string() + " holds no table of Stepladder that could be rescued");

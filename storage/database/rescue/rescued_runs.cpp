@@ -1,7 +1,5 @@
 #include "storage/database/rescue/rescued_runs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -50,7 +48,7 @@ std::set<RunId> add_lost_runs(Database& database) {
                      "INSERT INTO runs (id, name, status, reason, created_at) VALUES (?1, ?2, 'interrupted', "
                      "'rescued from a damaged file, in which its name, settings and status are lost', "
                      "coalesce((SELECT min(at) FROM steps WHERE run_id = ?1), ?3))");
-    insert.bind(run).bind("run " + std::to_string(run) + " (rescued)").bind(unix_now()).run();
+    insert.bind(run).bind(fmt::format("run {} (rescued)", run)).bind(unix_now()).run();
   }
   return lost;
 }
@@ -78,7 +76,7 @@ void add_lost_metrics(Database& database, std::set<RunId>& lost_runs) {
   lost_runs.insert(id);
   for (const std::int64_t metric : lost) {
     Statement insert(database, "INSERT INTO metrics (id, run_id, name) VALUES (?, ?, ?)");
-    insert.bind(metric).bind(id).bind("metric " + std::to_string(metric) + " (rescued)").run();
+    insert.bind(metric).bind(id).bind(fmt::format("metric {} (rescued)", metric)).run();
   }
 }
 
@@ -90,7 +88,7 @@ void settle_references(Database& database) {
         database,
         "INSERT INTO ladders (id, name, notes, created_at) VALUES (?1, ?2, 'Rescued from a damaged file, in "
         "which its name is lost.', (SELECT min(created_at) FROM runs WHERE ladder_id = ?1))");
-    insert.bind(ladder).bind("ladder " + std::to_string(ladder) + " (rescued)").run();
+    insert.bind(ladder).bind(fmt::format("ladder {} (rescued)", ladder)).run();
   }
   database.execute(
       "UPDATE runs SET parent_id = NULL WHERE parent_id NOT IN (SELECT id FROM runs);"

@@ -1,7 +1,5 @@
 #include "storage/database/rescue/write_ahead_log.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>

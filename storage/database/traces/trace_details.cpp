@@ -5,6 +5,7 @@
 #include "storage/database/column_values.h"
 #include "storage/database/database.h"
 #include "storage/traces/trace.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -63,8 +64,7 @@ std::vector<KeptStepName> TraceDetails::steps(TraceId trace) {
 StepSlices TraceDetails::slices(TraceId trace, int rank, std::int64_t step) {
   Statement row(database_, "SELECT packed FROM trace_slices WHERE trace_id = ? AND rank = ? AND step = ?");
   row.bind(trace).bind(rank).bind(step);
-  const std::string what =
-      "trace " + std::to_string(trace) + ", step " + std::to_string(step) + " of rank " + std::to_string(rank);
+  const std::string what = fmt::format("trace {}, step {} of rank {}", trace, step, rank);
   if (!row.step()) throw StorageError(what + " has no slices");
   try {
     return unpack(row.blob(0));
