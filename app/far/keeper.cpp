@@ -14,15 +14,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <list>
+#include <map>
 #include <optional>
+#include <system_error>
 
 #include "app/far/journal_file.h"
 #include "app/far/machine.h"
-#include "app/far/process.h"
 #include "app/far/rank.h"
 #include "app/far/run_folder.h"
 #include "app/secrets.h"
 #include "storage/database/process.h"
+#include "storage/process.h"
 
 namespace stepladder::far {
 namespace {
@@ -92,14 +95,14 @@ class Keeper {
   void end(const std::string& status, int code, const std::string& reason);
   void end_as(int wait_status);
 
-  int run_child(const Launch& launch, bool is_program);
+  int run_child(Launch launch, bool is_program);
   void read_output(Clock::time_point now);
   void write_output(Clock::time_point now);
   void look_after(Clock::time_point now);
   void take_signal(int signal);
   void send(const Meaning& meaning);
   void look_at_control();
-  void reap();
+  void take_signals_that_came();
   bool in_job() const { return request_.slurm && !job_.empty(); }
   bool through_srun() const { return in_job() && request_.slurm->has_several_tasks(); }
 
@@ -115,10 +118,10 @@ class Keeper {
   Descriptor output_;
   std::string waiting_;  // output that isn't in the journal yet
   Clock::time_point waiting_since_{};
-  bool half_line_ = false;  // the line at its end has waited once
-  pid_t child_ = 0;
+  bool half_line_ = false;        // the line at its end has waited once
+  std::optional<Process> child_;  // the program, or tar before it
   bool is_program_ = false;
-  std::optional<int> child_status_;
+  std::list<Process> cancels_;  // scancel, as often as it was needed
 
   std::string asked_;  // what the program was asked for: stop, terminate, kill, time limit
   bool paused_ = false;
@@ -222,9 +225,11 @@ void Keeper::take_signals() {
 
 void Keeper::keep_program() {
   try {
-    if (start_program()) end_as(*child_status_);
+    if (start_program()) end_as(child_->wait_status());
   } catch (const Refusal& refusal) {
     end("failed", 127, refusal.what());
+  } catch (const std::system_error& error) {
+    end("failed", 127, std::string(error.what()) + ".");
   }
 }
 
@@ -246,15 +251,17 @@ bool Keeper::start_program() {
     end("stopped", 130, "It was stopped before the program began.");
     return false;
   }
-  Launch launch{.command = request_.command, .folder = request_.folder, .environment = request_.environment};
+  Launch launch{.command = request_.command, .folder = request_.folder};
   if (launch.folder.empty()) launch.folder = path_ + "/work";
   if (launch.folder[0] == '~') launch.folder.replace(0, 1, home_folder());
-  if (variable("PYTHONUNBUFFERED").empty()) launch.environment.emplace("PYTHONUNBUFFERED", "1");
-  launch.environment["STEPLADDER_DIR"] = path_ + "/journals";
+  std::map<std::string, std::string> environment = request_.environment;
+  if (variable("PYTHONUNBUFFERED").empty()) environment.emplace("PYTHONUNBUFFERED", "1");
+  environment["STEPLADDER_DIR"] = path_ + "/journals";
+  for (const auto& [name, value] : environment) launch.environment.push_back(name + "=" + value);
   if (through_srun()) {
     // A process that stops first must not take those with it that are still saving.
     std::vector<std::string> srun = {"srun", "--kill-on-bad-exit=0", own_program(), "rank", "--"};
-    if (launch.environment.contains("SLURM_KILL_BAD_EXIT")) srun.erase(srun.begin() + 1);
+    if (environment.contains("SLURM_KILL_BAD_EXIT")) srun.erase(srun.begin() + 1);
     launch.command.insert(launch.command.begin(), srun.begin(), srun.end());
   }
   run_child(launch, true);
@@ -263,7 +270,7 @@ bool Keeper::start_program() {
 
 void Keeper::end_as(int wait_status) {
   const int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
-  const int code = signal != 0 ? 128 + signal : WEXITSTATUS(wait_status);
+  const int code = exit_status_of(wait_status);
   std::string reason;
   if (signal != 0)
     reason = "The program was ended by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ").";
@@ -280,46 +287,42 @@ void Keeper::end(const std::string& status, int code, const std::string& reason)
 }
 
 // Runs a program to its end, its output to the journal.
-int Keeper::run_child(const Launch& wanted, bool is_program) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw refused("A pipe", "cannot be opened", errno);
-  ::fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);  // the program goes on while a slow disk writes
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  output_ = Descriptor(ends[0]);
-  {
-    const Descriptor theirs(ends[1]);
-    Launch launch = wanted;
-    launch.output = launch.errors = ends[1];
-    child_status_.reset();
-    is_program_ = is_program;
-    child_ = start(launch);
-  }
+int Keeper::run_child(Launch launch, bool is_program) {
+  Pipe pipe;
+  ::fcntl(pipe.read.get(), F_SETPIPE_SZ, 1 << 20);  // the program goes on while a slow disk writes
+  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  launch.output = launch.errors = pipe.write.get();
+  is_program_ = is_program;
+  child_.emplace(launch);
+  child_->leave_alone();  // whatever becomes of the keeper
+  pipe.write.reset();
+  output_ = std::move(pipe.read);
   if (is_program) {
-    const ProcessIdentity program = process_identity(child_);
+    const ProcessIdentity program = process_identity(child_->pid());
     journal_->append({{"e", "program"}, {"t", now()}, {"pid", program.pid}, {"pid_start", program.start}});
   }
   auto ended = Clock::time_point::max();
   auto heard = Clock::now();
-  while (output_ || !child_status_) {
+  while (output_ || !child_->has_ended()) {
     pollfd polled[2] = {{.fd = output_.get(), .events = POLLIN, .revents = 0},
                         {.fd = signals_.get(), .events = POLLIN, .revents = 0}};
     ::poll(polled, 2, waiting_.empty() && ended == Clock::time_point::max() ? 1000 : 25);
     const auto now = Clock::now();
-    if (polled[1].revents != 0) reap();
+    if (polled[1].revents != 0) take_signals_that_came();
     if (polled[0].revents != 0) heard = now;
     read_output(now);
     write_output(now);
     look_after(now);
-    if (child_status_ && ended == Clock::time_point::max()) ended = heard = now;
+    const bool has_ended = child_->has_ended();
+    if (has_ended && ended == Clock::time_point::max()) ended = heard = now;
     // A program that has ended is over even if another process holds its output.
-    if (child_status_ && (now - heard > quiet_at_end || now - ended > held_patience)) break;
+    if (has_ended && (now - heard > quiet_at_end || now - ended > held_patience)) break;
   }
   output_.reset();
   if (!waiting_.empty()) journal_->append_output(waiting_);
   waiting_.clear();
   journal_->append_held_back();
-  child_ = 0;
-  return *child_status_;
+  return child_->wait_status();
 }
 
 void Keeper::read_output(Clock::time_point now) {
@@ -367,13 +370,11 @@ void Keeper::look_after(Clock::time_point now) {
   }
 }
 
-void Keeper::reap() {
+void Keeper::take_signals_that_came() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info))
     take_signal(static_cast<int>(info.ssi_signo));
-  int status = 0;
-  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
-    if (pid == child_) child_status_ = status;
+  cancels_.remove_if([](Process& cancel) { return cancel.has_ended(); });
 }
 
 void Keeper::take_signal(int signal) {
@@ -385,19 +386,19 @@ void Keeper::take_signal(int signal) {
 void Keeper::send(const Meaning& meaning) {
   const bool ends = meaning.sent == SIGINT || meaning.sent == SIGTERM || meaning.sent == SIGKILL;
   if (ends && asked_.empty()) asked_ = meaning.name;
-  if (child_ == 0 || child_status_) return;
+  if (!child_ || child_->has_ended()) return;
   if (!is_program_ && !ends) return;
   // The programs of a job's other nodes are Slurm's children, and srun keeps interrupts to itself.
   if (is_program_ && through_srun() && meaning.sent != SIGKILL && meaning.sent != SIGTERM) {
     try {
-      start({.command = {"scancel", signal_option(meaning.sent), job_}});
-    } catch (const Refusal&) {  // no scancel on this node: srun itself gets the signal
-      ::kill(-child_, meaning.sent);
+      cancels_.emplace_back(Launch{.command = {"scancel", signal_option(meaning.sent), job_}}).leave_alone();
+    } catch (const std::system_error&) {  // no scancel on this node: srun itself gets the signal
+      child_->kill_group(meaning.sent);
     }
   } else {
-    ::kill(-child_, meaning.sent);
+    child_->kill_group(meaning.sent);
   }
-  if (ends && paused_) ::kill(-child_, SIGCONT);
+  if (ends && paused_) child_->kill_group(SIGCONT);
   const bool paused = meaning.sent == SIGSTOP || (paused_ && !ends && meaning.sent != SIGCONT);
   if (paused == paused_) return;
   paused_ = paused;
@@ -427,7 +428,7 @@ int fail(const std::string& sentence) {
 int keep(const std::string& path, std::int64_t number) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
-  close_others();
+  close_all_but({});
   ::prctl(PR_SET_NAME, "stepladder-keep");
   try {
     if (path.empty() || path[0] != '/') return fail("The run's folder must be an absolute path.");
@@ -440,33 +441,6 @@ int keep(const std::string& path, std::int64_t number) {
   } catch (const std::exception& error) {
     return fail(error.what());
   }
-}
-
-Descriptor start_keeper(const std::string& folder, std::int64_t number) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw refused("A pipe", "cannot be opened", errno);
-  Descriptor ours(ends[0]);
-  const Descriptor theirs(ends[1]);
-  const std::string number_text = std::to_string(number);
-  const pid_t between = ::fork();
-  if (between < 0) throw refused("A process", "cannot be started", errno);
-  if (between == 0) {
-    ::setsid();
-    if (::fork() != 0) ::_exit(0);
-    const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    const int answer = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
-    ::dup2(nothing, STDIN_FILENO);
-    ::dup2(answer, STDOUT_FILENO);
-    ::dup2(nothing, STDERR_FILENO);
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::execl("/proc/self/exe", "stepladder-far", "keep", folder.c_str(), "--request", number_text.c_str(), nullptr);
-    ::_exit(127);
-  }
-  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  return ours;
 }
 
 }  // namespace stepladder::far

@@ -5,17 +5,11 @@
 #include <cstdint>
 #include <string>
 
-#include "app/far/files.h"
-
 namespace stepladder::far {
 
 // `keep RUNFOLDER [--request N]`: keeps the run until its program has ended. Prints one line of JSON, {"ok":{}} or
 // {"error":"..."}, as soon as the program is certain to be started, then lets go of its output. Returns the exit
 // status.
 int keep(const std::string& folder, std::int64_t number);
-
-// Starts a keeper that no one waits for, in a session of its own. Returns the end of a pipe that has its line. Throws
-// Refusal.
-Descriptor start_keeper(const std::string& folder, std::int64_t number);
 
 }  // namespace stepladder::far

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "app/far/children.h"
 #include "app/far/files.h"
 #include "app/far/keeper.h"
 #include "app/far/machine.h"
-#include "app/far/process.h"
 #include "app/far/rank.h"
 #include "app/far/talker.h"
 
@@ -65,7 +65,7 @@ int talk(const std::vector<std::string>& arguments) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   if (folder.empty() || folder[0] != '/') return misused("--folder must begin with '/' or '~/'.");
   if (silence_s == 0) return misused("--silence must be 1 to 86400 seconds.");
-  close_others();
+  stepladder::close_all_but({});
   add_usual_folders_to_path();
   return Talker(folder, std::chrono::seconds(silence_s)).run();
 }

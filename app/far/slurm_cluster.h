@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/far/process.h"
+#include "app/far/children.h"
 #include "app/far/wire.h"
 
 namespace stepladder::far {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "app/far/process.h"
+#include "app/far/children.h"
 #include "app/far/run_folder.h"
 #include "app/far/run_state.h"
 #include "app/far/slurm_cluster.h"

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <csignal>
 
-#include "app/far/keeper.h"
 #include "app/far/machine.h"
 #include "storage/checked_text.h"
 
@@ -51,6 +50,7 @@ void set_blocking(int descriptor, bool blocking) {
 
 // What a keeper answered on its pipe.
 std::string keeper_error(const Outcome& outcome) {
+  if (!outcome.started) return outcome.errors;
   if (!outcome.in_time) return "The keeper did not answer in time.";
   if (outcome.output.empty()) return "";  // another keeper has the run
   const Json answer = Json::parse(outcome.output, nullptr, false);
@@ -336,16 +336,16 @@ void Talker::start_keeper_for(const Json& id, const Request& request, int run_fo
   const Descriptor keeper = folder_below(run_folder, "keeper");
   if (keeper && open_below(keeper.get(), {"claim-" + std::to_string(request.number) + ".0"}, O_RDONLY))
     return answer(id, state(request.run));
-  children_.await(start_keeper(path_of(request.run), request.number), keeper_patience,
-                  [this, id, run = request.run](const Outcome& outcome) {
-                    try {
-                      const std::string error = keeper_error(outcome);
-                      if (error.empty()) return answer(id, state(run));
-                      refuse(id, error);
-                    } catch (const Refusal& refusal) {
-                      refuse(id, refusal.what());
-                    }
-                  });
+  children_.start_self({"keep", path_of(request.run), "--request", std::to_string(request.number)}, keeper_patience,
+                       [this, id, run = request.run](const Outcome& outcome) {
+                         try {
+                           const std::string error = keeper_error(outcome);
+                           if (error.empty()) return answer(id, state(run));
+                           refuse(id, error);
+                         } catch (const Refusal& refusal) {
+                           refuse(id, refusal.what());
+                         }
+                       });
 }
 
 void Talker::signal(const Json& id, const Json& request) {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "app/far/children.h"
 #include "app/far/follower.h"
-#include "app/far/process.h"
 #include "app/far/run_state.h"
 #include "app/far/slurm_jobs.h"
 #include "app/far/wire.h"

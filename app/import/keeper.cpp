@@ -9,17 +9,17 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 
 #include "app/exit_status.h"
+#include "storage/process.h"
 
 namespace stepladder {
 namespace {
@@ -75,23 +75,15 @@ Ends open_output() {
   return ends;
 }
 
-// Runs in the program's process.
-[[noreturn]] void execute(const std::vector<std::string>& command, const Ends& ends) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  for (const int signal : signals_of_the_terminal)
-    if (signal != SIGHUP || !hang_ups_are_ignored) ::signal(signal, SIG_DFL);
-  ::signal(SIGWINCH, SIG_DFL);
-  ::dup2(ends.out[1], STDOUT_FILENO);
-  ::dup2(ends.err[1] >= 0 ? ends.err[1] : ends.out[1], STDERR_FILENO);
-  for (const int end : {ends.out[1], ends.err[1]})
-    if (end > STDERR_FILENO) ::close(end);
-  ::setenv("PYTHONUNBUFFERED", "1", 0);
-  ::execvp(arguments[0], arguments.data());
-  const int error = errno;
-  [[maybe_unused]] const ssize_t written = ::write(ends.failure[1], &error, sizeof error);
-  ::_exit(127);
+Launch launch_of(const std::vector<std::string>& command, const Ends& ends) {
+  Launch launch{.command = command,
+                .input = Launch::inherited,
+                .output = ends.out[1],
+                .errors = ends.err[1] >= 0 ? ends.err[1] : ends.out[1],
+                .group = Launch::Group::ours};
+  if (!std::getenv("PYTHONUNBUFFERED")) launch.environment.push_back("PYTHONUNBUFFERED=1");
+  if (hang_ups_are_ignored) launch.ignored_signals.push_back(SIGHUP);
+  return launch;
 }
 
 volatile std::sig_atomic_t window_changed = 0;
@@ -102,7 +94,7 @@ void note_window(int) {
 
 class Keeper {
  public:
-  Keeper(const Spool& spool, const Ends& ends, pid_t program)
+  Keeper(const Spool& spool, const Ends& ends, Process& program)
       : spool_(spool), state_(spool.state()), out_(ends.out[0]), err_(ends.err[0]), program_(program) {}
 
   void run() {
@@ -117,12 +109,12 @@ class Keeper {
       const int ready = ::poll(ends, 2, look_at_output_ms);
       if (ready < 0 && errno == EINTR) continue;
       // A program that has ended is over even if another process holds its output.
-      if (ready == 0 && has_ended()) break;
+      if (ready == 0 && program_.has_ended()) break;
       if (ready == 0 && !waiting_.empty()) append(nullptr, 0);
       for (const pollfd& end : ends)
         if (end.fd >= 0 && (end.revents & (POLLIN | POLLHUP | POLLERR)) != 0) read_from(end.fd, piece);
     }
-    while (!status_) has_ended(0);
+    program_.wait();
     finish();
   }
 
@@ -173,17 +165,8 @@ class Keeper {
     for (const auto end = Clock::now() + last_patience; !waiting_.empty() && Clock::now() < end; ::usleep(200'000))
       append(nullptr, 0);
     state_.lost += static_cast<std::int64_t>(waiting_.size());
-    state_.wait_status = *status_;
+    state_.wait_status = program_.wait_status();
     state_.ended = 1;
-  }
-
-  bool has_ended(int options = WNOHANG) {
-    int status = 0;
-    if (status_) return true;
-    const pid_t pid = ::waitpid(program_, &status, options);
-    if (pid == program_) status_ = status;
-    if (pid < 0 && errno != EINTR) status_ = 0;
-    return status_.has_value();
   }
 
   void copy_window() {
@@ -195,20 +178,12 @@ class Keeper {
   const Spool& spool_;
   SpoolState& state_;
   int out_, err_;
-  const pid_t program_;
-  std::optional<int> status_;
+  Process& program_;
   std::string waiting_;
   std::int64_t appended_ = 0;
   std::int64_t taken_ = 0;
   Clock::time_point taken_at_ = Clock::now();
 };
-
-// Only these stay open: others' ends of pipes would keep their readers waiting, and the database must not be shared.
-void close_all_but(std::initializer_list<int> kept) {
-  int low = STDERR_FILENO + 1;
-  for (const int limit = static_cast<int>(::sysconf(_SC_OPEN_MAX)); low < std::min(limit, 65'536); ++low)
-    if (std::find(kept.begin(), kept.end(), low) == kept.end()) ::close(low);
-}
 
 // Runs in the keeper's process.
 [[noreturn]] void keep(const std::vector<std::string>& command, const Spool& spool, const Ends& ends) {
@@ -217,20 +192,23 @@ void close_all_but(std::initializer_list<int> kept) {
   window.sa_handler = note_window;
   ::sigaction(SIGWINCH, &window, nullptr);
   ::prctl(PR_SET_NAME, "stepladder-keep");
-  const pid_t program = ::fork();
-  if (program == 0) execute(command, ends);
-  if (program < 0) {
-    const int error = errno;
+  std::optional<Process> program;
+  try {
+    program.emplace(launch_of(command, ends));
+    program->leave_alone();
+  } catch (const std::system_error& failure) {
+    const int error = failure.code().value();
     [[maybe_unused]] const ssize_t written = ::write(ends.failure[1], &error, sizeof error);
     ::_exit(exit_failed);
   }
-  spool.state().program.set(process_identity(program));
+  spool.state().program.set(process_identity(program->pid()));
+  // Others' ends of pipes would keep their readers waiting, and the database must not be shared.
   close_all_but({ends.out[0], ends.err[0], spool.output()});
   if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) {
     ::dup2(nothing, STDIN_FILENO);
     if (nothing > STDERR_FILENO) ::close(nothing);
   }
-  Keeper(spool, ends, program).run();
+  Keeper(spool, ends, *program).run();
   ::_exit(exit_done);
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "app/format.h"
+#include "app/process/run_program.h"
 #include "storage/importers/journal/journal_line.h"
 #include "storage/importers/journal/journal_reader.h"
 #include "storage/nested_json.h"
@@ -92,16 +93,7 @@ FarProgram far_program() {
     throw std::runtime_error(file.string() +
                              " is missing, which Stepladder sends to other machines; build the target "
                              "stepladder-far, or set STEPLADDER_FAR");
-  ChildProcess sum({"sha256sum", "--", file.string()}, false);
-  std::string output;
-  while (!sum.has_ended()) {
-    sum.turn(output);
-    std::vector<pollfd> waiting;
-    sum.add_to(waiting);
-    ::poll(waiting.data(), waiting.size(), 20);
-  }
-  if (sum.exit_status() != 0 || output.size() < 64)
-    throw std::runtime_error("the checksum of " + file.string() + " can't be computed: " + last_line(sum.errors()));
+  const std::string output = output_of({"sha256sum", "--", file.string()});
   utsname system{};
   ::uname(&system);
   return {.file = file,
@@ -142,7 +134,7 @@ void Link::connect() {
       storing("head -c " + std::to_string(program_.bytes), program_) +
       "; then exec \"$p\" talk --folder \"$d\"; else rm -f \"$t\"; echo " + mark_ + " unsent; fi";
   try {
-    child_ = std::make_unique<ChildProcess>(command(script), asks_.on_terminal, environment());
+    child_ = std::make_unique<PipedProcess>(command(script), asks_.on_terminal, environment());
   } catch (const std::exception& error) {
     return lose(error.what());
   }
@@ -165,7 +157,7 @@ void Link::send_program() {
   const std::string script = "echo; " + beginning(machine_, program_) + storing("cat", program_) + "; then echo " +
                              mark_ + " stored; else rm -f \"$t\"; echo " + mark_ + " failed; fi";
   try {
-    child_ = std::make_unique<ChildProcess>(command(script), asks_.on_terminal, environment());
+    child_ = std::make_unique<PipedProcess>(command(script), asks_.on_terminal, environment());
   } catch (const std::exception& error) {
     return lose(error.what());
   }
@@ -205,11 +197,11 @@ void Link::add_to(std::vector<pollfd>& waiting) const {
 
 void Link::read_lines() {
   std::string read;
-  child_->turn(read);
+  child_->poll(read);
   if (!read.empty()) heard_ = Clock::now();
   input_ += read;
   std::size_t begin = 0;
-  const ChildProcess* const child = child_.get();
+  const PipedProcess* const child = child_.get();
   for (std::size_t end; (end = input_.find('\n', begin)) != std::string::npos; begin = end + 1) {
     std::string line = input_.substr(begin, end - begin);
     if (!line.empty() && line.back() == '\r') line.pop_back();

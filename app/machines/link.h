@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/machines/child_process.h"
+#include "app/process/piped_process.h"
 #include "storage/database/machine_store.h"
 
 namespace stepladder {
@@ -119,7 +119,7 @@ class Link {
   const FarProgram program_;
   const Ears ears_;
   const SshAsks asks_;
-  std::unique_ptr<ChildProcess> child_;
+  std::unique_ptr<PipedProcess> child_;
   State state_ = State::waiting;
   std::string mark_;  // random; what comes before it is a login's noise
   bool is_marked_ = false;

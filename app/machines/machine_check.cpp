@@ -137,7 +137,7 @@ std::string explained(const std::string& why, const std::string& alias) {
       {"Connection refused", "It is there, but nothing listens for ssh: is sshd running, and is the port right?"},
       {"Connection timed out", "Nothing answers: is the machine on, and does it need a VPN or a ProxyJump?"},
       {"No route to host", "No network leads there: is a VPN needed?"},
-      {"ssh cannot be started", "OpenSSH's client isn't installed here."},
+      {"ssh' cannot be started", "OpenSSH's client isn't installed here."},
       {"Too many authentication failures",
        "ssh offers too many keys: set IdentityFile and IdentitiesOnly in ~/.ssh/config."},
       {"aren't Stepladder's",

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "app/format.h"
-#include "app/machines/child_process.h"
+#include "app/process/run_program.h"
 #include "app/record/git.h"
 #include "storage/own_folder.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "app/machines/child_process.h"
+#include "app/process/run_program.h"
 #include "app/record/held_folder.h"
 #include "engine/files/files.h"
 #include "storage/own_folder.h"

@@ -19,6 +19,7 @@
 #include "engine/files/files.h"
 #include "storage/database/process.h"
 #include "storage/errors.h"
+#include "storage/process.h"
 
 namespace stepladder {
 namespace {
@@ -70,21 +71,11 @@ void write_state(const fs::path& state, const CommandEnd& end) {
       private_file);
 }
 
-// Runs in the command's process.
-[[noreturn]] void execute(const MeasuredCommand& run, int log) {
-  ::setpgid(0, 0);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_DFL);
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
-  ::setenv("PYTHONUNBUFFERED", "1", 0);
-  for (const auto& [name, value] : run.environment) ::setenv(name.c_str(), value.c_str(), 1);
-  std::vector<char*> arguments;
-  for (const std::string& word : run.command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  if (run.folder.empty() || ::chdir(run.folder.c_str()) == 0) ::execvp(arguments[0], arguments.data());
-  ::dprintf(STDOUT_FILENO, "stepladder: %s in %s cannot be started: %s\n", arguments[0], run.folder.c_str(),
-            std::strerror(errno));
-  ::_exit(127);
+Launch launch_of(const MeasuredCommand& run, int log) {
+  Launch launch{.command = run.command, .folder = run.folder, .output = log, .errors = log};
+  if (!std::getenv("PYTHONUNBUFFERED")) launch.environment.push_back("PYTHONUNBUFFERED=1");
+  for (const auto& [name, value] : run.environment) launch.environment.push_back(name + "=" + value);
+  return launch;
 }
 
 // Runs in the keeper: a process of its own session, which nothing of this program's end reaches.
@@ -95,16 +86,16 @@ void write_state(const fs::path& state, const CommandEnd& end) {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, standard);
   CommandEnd end{.exit_status = 127, .started_at = unix_now(), .wall_s = 0};
   const auto begin = Clock::now();
-  const pid_t program = ::fork();
-  if (program == 0) execute(run, log);
-  if (program > 0) {
-    const ProcessIdentity it = process_identity(program);
+  try {
+    Process program(launch_of(run, log));
+    program.leave_alone();
+    const ProcessIdentity it = process_identity(program.pid());
     const std::string text = std::to_string(it.pid) + " " + std::to_string(it.start) + " " + it.boot + "\n";
     [[maybe_unused]] const ssize_t written = ::pwrite(lock, text.data(), text.size(), 0);
-    int status = 0;
-    while (::waitpid(program, &status, 0) < 0 && errno == EINTR) {
-    }
-    end.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    program.wait();
+    end.exit_status = program.exit_status();
+  } catch (const std::exception& error) {
+    ::dprintf(log, "stepladder: %s\n", error.what());
   }
   end.wall_s = std::chrono::duration<double>(Clock::now() - begin).count();
   ::fsync(log);

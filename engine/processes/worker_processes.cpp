@@ -1,24 +1,20 @@
 #include "engine/processes/worker_processes.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "engine/others_watch.h"
-
-extern char** environ;
 
 namespace stepladder {
 namespace {
@@ -29,60 +25,20 @@ std::string program() {
   return own.filename() == "stepladder" ? "/proc/self/exe" : (own.parent_path() / "stepladder").string();
 }
 
-[[noreturn]] void cannot_start(int rank, int error) {
-  throw std::runtime_error("rank " + std::to_string(rank) + " cannot be started: " + std::strerror(error));
-}
-
-struct Pipe {
-  int read = -1, write = -1;
-
-  explicit Pipe(int rank) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) cannot_start(rank, errno);
-    read = ends[0];
-    write = ends[1];
-  }
-  ~Pipe() {
-    if (read >= 0) ::close(read);
-    if (write >= 0) ::close(write);
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-};
-
 // The store's descriptor in a worker.
 constexpr int inherited_store = STDERR_FILENO + 1;
 
-// This process's environment plus a worker's placement.
+// A worker's placement, as variables.
 std::vector<std::string> worker_environment(const Placement& rank0, int rank) {
-  const std::vector<std::pair<std::string, std::string>> own = {
-      {"RANK", std::to_string(rank)},
-      {"WORLD_SIZE", std::to_string(rank0.world_size)},
-      {"LOCAL_RANK", std::to_string(rank)},
-      {"MASTER_ADDR", rank0.master_addr},
-      {"MASTER_PORT", std::to_string(rank0.master_port)},
-      {"TORCHELASTIC_USE_AGENT_STORE", "False"},
-      {"TORCHELASTIC_RESTART_COUNT", rank0.attempt},
-      {store_descriptor_variable, std::to_string(inherited_store)},
-      {worker_parent_variable, std::to_string(::getpid())},
-  };
-  std::vector<std::string> lines;
-  for (char** line = environ; *line; ++line) {
-    const std::string_view text = *line;
-    const std::string_view name = text.substr(0, text.find('='));
-    if (std::none_of(own.begin(), own.end(), [&](const auto& entry) { return entry.first == name; })) {
-      lines.emplace_back(text);
-    }
-  }
-  for (const auto& [name, value] : own) lines.push_back(name + "=" + value);
-  return lines;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& lines) {
-  std::vector<char*> pointers;
-  for (std::string& line : lines) pointers.push_back(line.data());
-  pointers.push_back(nullptr);
-  return pointers;
+  return {"RANK=" + std::to_string(rank),
+          "WORLD_SIZE=" + std::to_string(rank0.world_size),
+          "LOCAL_RANK=" + std::to_string(rank),
+          "MASTER_ADDR=" + rank0.master_addr,
+          "MASTER_PORT=" + std::to_string(rank0.master_port),
+          "TORCHELASTIC_USE_AGENT_STORE=False",
+          "TORCHELASTIC_RESTART_COUNT=" + rank0.attempt,
+          std::string(store_descriptor_variable) + "=" + std::to_string(inherited_store),
+          std::string(worker_parent_variable) + "=" + std::to_string(::getpid())};
 }
 
 // The last line of a worker's stderr, without the program's name.
@@ -105,7 +61,7 @@ std::optional<std::string> complaint(int rank, int status, std::string_view said
 }  // namespace
 
 WorkerProcesses::WorkerProcesses(const Placement& rank0, const std::string& recipe_json) {
-  for (int rank = 1; rank < rank0.world_size; ++rank) workers_.push_back({.rank = rank});
+  for (int rank = 1; rank < rank0.world_size; ++rank) workers_.emplace_back().rank = rank;
   try {
     for (Worker& worker : workers_) start(worker, rank0, recipe_json);
   } catch (...) {
@@ -127,39 +83,22 @@ WorkerProcesses::~WorkerProcesses() {
   kill_all();
 }
 
-void WorkerProcesses::start(Worker& worker, const Placement& rank0, const std::string& recipe_json) {
-  const Pipe input(worker.rank);
-  Pipe errors(worker.rank);
+void WorkerProcesses::start(Worker& worker, const Placement& rank0, const std::string& recipe_json) try {
+  Pipe input, errors;
   // Can be written before anybody reads, since a recipe is far smaller than a pipe.
-  if (::write(input.write, recipe_json.data(), recipe_json.size()) != static_cast<ssize_t>(recipe_json.size())) {
-    cannot_start(worker.rank, errno);
-  }
-
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, input.read, STDIN_FILENO);
-  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&files, errors.write, STDERR_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, rank0.store_descriptor, inherited_store);
-  ::posix_spawn_file_actions_addclosefrom_np(&files, inherited_store + 1);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-
-  std::vector<std::string> arguments = {"stepladder", worker_command};
-  std::vector<std::string> environment = worker_environment(rank0, worker.rank);
-  const int error = ::posix_spawn(&worker.pid, program().c_str(), &files, &attributes, pointers_to(arguments).data(),
-                                  pointers_to(environment).data());
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&files);
-  if (error != 0) {
-    worker.pid = 0;
-    cannot_start(worker.rank, error);
-  }
-  worker.errors = std::exchange(errors.read, -1);
+  if (::write(input.write.get(), recipe_json.data(), recipe_json.size()) != static_cast<ssize_t>(recipe_json.size()))
+    throw std::system_error(errno, std::generic_category());
+  worker.process.emplace(Launch{.command = {"stepladder", worker_command},
+                                .program = program(),
+                                .environment = worker_environment(rank0, worker.rank),
+                                .input = input.read.get(),
+                                .errors = errors.write.get(),
+                                .fourth = rank0.store_descriptor,
+                                .group = Launch::Group::ours,
+                                .ignored_signals = ignored_signals()});
+  worker.errors = std::move(errors.read);
+} catch (const std::system_error& error) {
+  throw std::runtime_error("rank " + std::to_string(worker.rank) + " cannot be started: " + error.code().message());
 }
 
 // A worker's stderr closes when it ends, so this needs no signal handler and no polling.
@@ -168,8 +107,8 @@ void WorkerProcesses::watch() {
     std::vector<pollfd> waiting;
     std::vector<Worker*> of;
     for (Worker& worker : workers_) {
-      if (worker.pid == 0 || worker.ended) continue;
-      waiting.push_back({.fd = worker.errors, .events = POLLIN, .revents = 0});
+      if (!worker.process || worker.ended) continue;
+      waiting.push_back({.fd = worker.errors.get(), .events = POLLIN, .revents = 0});
       of.push_back(&worker);
     }
     if (waiting.empty()) return;
@@ -182,7 +121,7 @@ void WorkerProcesses::watch() {
 
 void WorkerProcesses::read_errors(Worker& worker) {
   std::array<char, 4096> part{};
-  const ssize_t size = ::read(worker.errors, part.data(), part.size());
+  const ssize_t size = ::read(worker.errors.get(), part.data(), part.size());
   if (size < 0 && errno == EINTR) return;
   if (size <= 0) return reap(worker);
   worker.said.append(part.data(), static_cast<std::size_t>(size));
@@ -193,24 +132,23 @@ void WorkerProcesses::read_errors(Worker& worker) {
 void WorkerProcesses::reap(Worker& worker) {
   // Waits without reaping: until `ended` is set the pid stays the worker's, so kill_all cannot hit another process.
   siginfo_t ignored{};
-  while (::waitid(P_PID, static_cast<id_t>(worker.pid), &ignored, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  while (::waitid(P_PID, static_cast<id_t>(worker.process->pid()), &ignored, WEXITED | WNOWAIT) != 0 &&
+         errno == EINTR) {
   }
   const MutexLock lock(mutex_);
-  int status = 0;
-  ::waitpid(worker.pid, &status, 0);
-  ::close(worker.errors);
+  worker.process->wait();
+  worker.errors.reset();
   worker.ended = true;
   if (!failure_) {
-    failure_ = complaint(worker.rank, status, worker.said);
+    failure_ = complaint(worker.rank, worker.process->wait_status(), worker.said);
     if (failure_) kill_all();
   }
   changed_.notify_all();
 }
 
 void WorkerProcesses::kill_all() {
-  for (const Worker& worker : workers_) {
-    if (worker.pid != 0 && !worker.ended) ::kill(worker.pid, SIGKILL);
-  }
+  for (Worker& worker : workers_)
+    if (worker.process && !worker.ended) worker.process->kill(SIGKILL);
 }
 
 bool WorkerProcesses::all_ended() const {

@@ -1,8 +1,6 @@
 // The worker processes of a run that several processes train. Rank 0 starts, watches and ends them.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <optional>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "engine/processes/rendezvous.h"
+#include "storage/process.h"
 #include "storage/thread_safety.h"
 
 namespace stepladder {
@@ -45,10 +44,10 @@ class WorkerProcesses {
  private:
   struct Worker {
     int rank = 0;
-    pid_t pid = 0;
-    int errors = -1;     // the reading end of its stderr
+    std::optional<Process> process;
+    Descriptor errors;   // the reading end of its stderr
     std::string said;    // the newest part of its stderr
-    bool ended = false;  // and reaped, so the pid may belong to another process now
+    bool ended = false;  // and waited for, so its number may be another process's now
   };
 
   void start(Worker& worker, const Placement& rank0, const std::string& recipe_json);

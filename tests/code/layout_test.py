@@ -26,14 +26,14 @@ ARROWS = {
     "storage/intake": ["storage/records.h", "storage/errors.h", "storage/folder_watch.h", "storage/regular_file.h", "storage/database",
                        "storage/importers", "storage/intake"],
     "engine": ["storage/records.h", "storage/bounded_text.h", "storage/error_text.h", "storage/errors.h", "storage/thread_safety.h", "storage/contention.h",
-               "storage/checked_text.h", "storage/own_folder.h", "storage/regular_file.h", "storage/analysis/known_stage.h",
+               "storage/checked_text.h", "storage/own_folder.h", "storage/process.h", "storage/regular_file.h", "storage/analysis/known_stage.h",
                "engine"],
     "engine/kernels": ["engine/kernels"],
     "app": ["storage", "engine", "app"],
     # A program of its own, static and small: neither LibTorch, SQLite nor a window.
     "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/nested_json.h",
                 "storage/database/process.h",
-                "storage/checked_text.h", "storage/own_folder.h", "app/secrets.h",
+                "storage/checked_text.h", "storage/own_folder.h", "storage/process.h", "app/secrets.h",
                 "app/far"],
 }
 # And never from these, even if the list above allows them.
@@ -47,6 +47,7 @@ NEVER = {
     "app/import": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/record": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/journal": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
+    "app/process": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/desktop": ["app/cli", "engine/trainer"],
     "app/panels": ["app/cli", "engine/trainer"],
 }

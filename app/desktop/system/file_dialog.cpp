@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "app/desktop/system/portal_dialog.h"
-#include "app/desktop/system/program.h"
+#include "app/process/run_program.h"
 
 namespace stepladder {
 namespace {
@@ -51,8 +51,8 @@ Words kdialog(const FileQuestion& question) {
 FileAnswer ask_for_file(const FileQuestion& question, const std::atomic<bool>& cancelled) {
   if (const auto answer = ask_portal_for_file(question, cancelled)) return *answer;
   for (const Words& command : {zenity(question), kdialog(question)}) {
-    const ProgramEnd end = run_program(command, std::chrono::steady_clock::now() + dialog_patience, Afterwards::kill,
-                                       [&] { return cancelled.load(); });
+    const ProgramResult end = run_program(command, std::chrono::steady_clock::now() + dialog_patience, Afterwards::kill,
+                                          [&] { return cancelled.load(); });
     if (!end.started) continue;
     // Both exit with 1 if the user cancels.
     return {.paths = end.succeeded() ? lines_of(end.output) : std::vector<std::string>{}, .problem = {}};

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/system/program.h"
+#include "app/desktop/system/portal.h"
+#include "app/process/run_program.h"
 
 namespace stepladder {
 namespace {
@@ -29,7 +30,7 @@ std::string first_line(const std::string& text) {
 }
 
 void open_with_desktop(const std::filesystem::path& path) {
-  const ProgramEnd end = run_program({opener, path.string()}, Clock::now() + start_patience, Afterwards::leave);
+  const ProgramResult end = run_program({opener, path.string()}, Clock::now() + start_patience, Afterwards::leave);
   if (!end.started)
     throw std::runtime_error(path.string() + " cannot be opened from here: " + opener + " isn't installed.");
   if (!end.ended || end.status == 0) return;  // a viewer may run until it is closed

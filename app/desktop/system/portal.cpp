@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "app/desktop/system/program.h"
+#include "app/process/run_program.h"
 
 namespace stepladder {
 namespace {
@@ -31,6 +33,13 @@ int last_number(const std::string& text) {
 
 }  // namespace
 
+bool session_bus_is_there() {
+  if (const char* address = std::getenv("DBUS_SESSION_BUS_ADDRESS"); address && *address) return true;
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  std::error_code error;
+  return runtime && *runtime && std::filesystem::exists(std::filesystem::path(runtime) / "bus", error);
+}
+
 std::optional<bool> portal_prefers_dark() {
   if (!session_bus_is_there()) return std::nullopt;
   const Clock::time_point deadline = Clock::now() + patience;
@@ -41,7 +50,7 @@ std::optional<bool> portal_prefers_dark() {
            Words{"dbus-send", "--session", "--print-reply", "--dest=" + bus_name, object, interface + ".Read",
                  "string:" + space, "string:" + scheme_key},
        }) {
-    const ProgramEnd said = run_program(command, deadline);
+    const ProgramResult said = run_program(command, deadline);
     if (!said.succeeded()) continue;
     // 0: no preference, 1: dark, 2: light; the portal's specification treats any other as 0.
     const int scheme = last_number(said.output);

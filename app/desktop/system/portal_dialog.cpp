@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "app/desktop/fields.h"
-#include "app/desktop/system/program.h"
+#include "app/desktop/system/portal.h"
 
 namespace stepladder {
 namespace {

@@ -1,34 +1,19 @@
-// Starting other programs.
+// Programs that the talker asks, Slurm's and nvidia-smi among them.
 #pragma once
 
 #include <poll.h>
-#include <sys/types.h>
 
 #include <chrono>
 #include <functional>
-#include <map>
+#include <list>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/far/files.h"
+#include "storage/process.h"
 
 namespace stepladder::far {
-
-struct Launch {
-  std::vector<std::string> command;
-  std::string folder;                              // to start in; empty: ours
-  std::map<std::string, std::string> environment;  // added to ours
-  int output = -1;                                 // takes standard output; -1: /dev/null
-  int errors = -1;                                 // and standard error
-  bool dies_with_us = false;
-};
-
-// Starts a program in a process group of its own, with no other descriptor of ours and with signals as usual. Returns
-// its pid. Throws Refusal if it can't be started.
-pid_t start(const Launch& launch);
-
-// Closes every descriptor from 3 on.
-void close_others();
 
 // What a program that has ended left.
 struct Outcome {
@@ -49,8 +34,9 @@ class Children {
 
   // `done` is called in `handle`. A program that takes longer than `patience` is killed.
   void start(const std::vector<std::string>& command, std::chrono::seconds patience, Done done);
-  // A pipe on which another process will write its answer and which it will close.
-  void await(Descriptor pipe, std::chrono::seconds patience, Done done);
+  // This program, once more and to outlive this process. Its answer is awaited: what it prints before it closes its
+  // output.
+  void start_self(const std::vector<std::string>& arguments, std::chrono::seconds patience, Done done);
 
   void add_to(std::vector<pollfd>& polled) const;
   void handle();
@@ -58,16 +44,19 @@ class Children {
 
  private:
   struct Child {
-    pid_t pid = 0;  // 0: not ours
+    std::optional<Process> process;  // none: it outlives us, or could not be started
     Descriptor output, errors;
     Clock::time_point deadline;
     Done done;
     Outcome outcome;
   };
+  Child& add(std::chrono::seconds patience, Done done);
+  static Process start(Child& child, Launch launch);
   static void read_from(Descriptor& end, std::string& text);
   static bool has_ended(Child& child, Clock::time_point now);
 
   std::vector<Child> children_;
+  std::list<Process> outliving_;  // awaited, so that they leave no zombies
 };
 
 }  // namespace stepladder::far
