@@ -1,11 +1,10 @@
-// Starts programs for app, engine and the far program. The new process shares this one's memory until the program runs
-// (vfork), so that a process with gigabytes of tensors needn't copy its page tables; whatever allocates therefore
-// happens before, in Prepared.
+// Starts programs for app, engine and the far program by posix_spawn(3), which doesn't copy the page tables of a
+// process with gigabytes of tensors and is safe beside other threads.
 #include "storage/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
+#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +22,6 @@ extern char** environ;
 namespace stepladder {
 namespace {
 
-constexpr int last_signal = 64;
 constexpr int fourth_stream = STDERR_FILENO + 1;
 
 std::string_view name_of(std::string_view variable) {
@@ -49,144 +47,76 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
   return variables;
 }
 
-// The files that may be the program, as execvp(3) tries them: in the PATH of the program's own environment.
-std::vector<std::string> files_of(const std::string& program, const std::vector<std::string>& environment) {
-  if (program.find('/') != std::string::npos) return {program};
-  std::string path = "/usr/local/bin:/bin:/usr/bin";
-  for (const std::string& variable : environment)
-    if (name_of(variable) == "PATH") path = variable.substr(std::string_view("PATH=").size());
-  std::vector<std::string> files;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    files.push_back((begin == end ? "." : path.substr(begin, end - begin)) + "/" + program);
-    begin = end + 1;
+// How posix_spawn(3) is to prepare the new process.
+class Attributes {
+ public:
+  explicit Attributes(const Launch& launch) {
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t none, defaults;
+    sigemptyset(&none);
+    sigfillset(&defaults);
+    for (const int signal : launch.ignored_signals) sigdelset(&defaults, signal);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
+    int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    if (launch.group == Launch::Group::own) flags |= POSIX_SPAWN_SETPGROUP;
+    if (launch.group == Launch::Group::session) flags |= POSIX_SPAWN_SETSID;
+    ::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
+    ::posix_spawn_file_actions_init(&files_);
+    if (!launch.folder.empty()) ::posix_spawn_file_actions_addchdir_np(&files_, launch.folder.c_str());
+    place(launch.input, STDIN_FILENO);
+    place(launch.output, STDOUT_FILENO);
+    place(launch.errors, STDERR_FILENO);
+    if (launch.fourth == Launch::nothing) return;
+    place(launch.fourth, fourth_stream);
+    ::posix_spawn_file_actions_addclosefrom_np(&files_, fourth_stream + 1);
   }
-  return files;
-}
+  ~Attributes() {
+    ::posix_spawn_file_actions_destroy(&files_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
 
-struct Failure {
-  int error = 0;
-  bool is_of_folder = false;
-};
-
-// What the new process needs, so that it allocates nothing.
-struct Prepared {
-  explicit Prepared(const Launch& wanted)
-      : launch(wanted),
-        words(wanted.command),
-        variables(environment_with(wanted.environment)),
-        files(files_of(wanted.program.empty() ? wanted.command.at(0) : wanted.program, variables)),
-        arguments(pointers_to(words)),
-        environment(pointers_to(variables)),
-        script_arguments(arguments) {
-    script_arguments.insert(script_arguments.begin(), const_cast<char*>("/bin/sh"));
-    for (int signal = 1; signal <= last_signal; ++signal)
-      if (std::find(launch.ignored_signals.begin(), launch.ignored_signals.end(), signal) ==
-          launch.ignored_signals.end())
-        default_signals.push_back(signal);
+  int spawn(pid_t& pid, const std::string& program, std::vector<std::string> words,
+            std::vector<std::string> variables) {
+    return ::posix_spawnp(&pid, program.c_str(), &files_, &attributes_, pointers_to(words).data(),
+                          pointers_to(variables).data());
   }
 
-  const Launch& launch;
-  std::vector<std::string> words, variables, files;
-  std::vector<char*> arguments, environment;
-  std::vector<char*> script_arguments;  // of a shell, for a script without #!
-  std::vector<int> default_signals;
-  Pipe failure;
-};
-
-// Puts each stream at its place. They are copied above all places first, so that none is overwritten by another.
-void place_streams(const Launch& launch) {
-  const int wanted[] = {launch.input, launch.output, launch.errors, launch.fourth};
-  int copies[] = {Launch::inherited, Launch::inherited, Launch::inherited, Launch::inherited};
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int stream = 0; stream <= fourth_stream; ++stream) {
-    const bool is_null = wanted[stream] == Launch::nothing && stream != fourth_stream;
-    if (wanted[stream] >= 0 || is_null)
-      copies[stream] = ::fcntl(is_null ? null : wanted[stream], F_DUPFD_CLOEXEC, fourth_stream + 1);
-  }
-  for (int stream = 0; stream <= fourth_stream; ++stream)
-    if (copies[stream] >= 0) ::dup2(copies[stream], stream);
-}
-
-void close_between(unsigned first, unsigned last) {
-  if (first > last) return;
-#ifdef SYS_close_range
-  if (::syscall(SYS_close_range, first, last, 0u) == 0) return;
-#endif
-  last = std::min({last, static_cast<unsigned>(::sysconf(_SC_OPEN_MAX)), 65'536u});
-  for (unsigned descriptor = first; descriptor <= last; ++descriptor) ::close(static_cast<int>(descriptor));
-}
-
-// Returns why none of the files could be executed.
-int execute_program(Prepared& prepared) {
-  int error = ENOENT;
-  for (std::string& file : prepared.files) {
-    ::execve(file.c_str(), prepared.arguments.data(), prepared.environment.data());
-    if (errno == ENOEXEC) {
-      prepared.script_arguments[1] = file.data();
-      ::execve("/bin/sh", prepared.script_arguments.data(), prepared.environment.data());
+ private:
+  // A copy above all places, so that no stream overwrites the source of another.
+  void place(int descriptor, int stream) {
+    if (descriptor == Launch::nothing) {
+      ::posix_spawn_file_actions_addopen(&files_, stream, "/dev/null", O_RDWR, 0);
+    } else if (descriptor >= 0) {
+      const Descriptor& copy = copies_.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, fourth_stream + 1));
+      ::posix_spawn_file_actions_adddup2(&files_, copy.get(), stream);
     }
-    if (errno == EACCES) error = EACCES;
-    if (errno != EACCES && errno != ENOENT && errno != ENOTDIR) return errno;
   }
-  return error;
-}
 
-// Runs in the new process: only what is safe in a signal handler, since other threads may hold any lock.
-[[noreturn]] void become(Prepared& prepared) {
-  const Launch& launch = prepared.launch;
-  if (launch.group == Launch::Group::own) ::setpgid(0, 0);
-  if (launch.group == Launch::Group::session) ::setsid();
-  for (const int signal : prepared.default_signals) ::signal(signal, SIG_DFL);
-  if (launch.dies_with_us) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const int answer = prepared.failure.write.get();
-  place_streams(launch);
-  if (launch.fourth >= 0) {
-    close_between(fourth_stream + 1, static_cast<unsigned>(answer) - 1);
-    close_between(static_cast<unsigned>(answer) + 1, ~0u);
-  }
-  Failure failure;
-  failure.is_of_folder = !launch.folder.empty() && ::chdir(launch.folder.c_str()) != 0;
-  failure.error = errno;
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (!failure.is_of_folder) failure.error = execute_program(prepared);
-  [[maybe_unused]] const ssize_t written = ::write(answer, &failure, sizeof failure);
-  ::_exit(127);
-}
-
-// A function of its own: nothing of its caller is in registers that the new process changes.
-[[gnu::noinline]] pid_t start(Prepared& prepared) {
-  const pid_t pid = ::vfork();
-  if (pid == 0) become(prepared);
-  return pid;
-}
+  posix_spawnattr_t attributes_;
+  posix_spawn_file_actions_t files_;
+  std::vector<Descriptor> copies_;
+};
 
 }  // namespace
 
 Process::Process(const Launch& launch) {
-  Prepared prepared(launch);
-  // No handler of ours may run in the new process while it shares our memory.
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  pid_ = start(prepared);
-  Failure failure{.error = errno};
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  prepared.failure.write.reset();
-  const auto starting = [&](int error, bool is_of_folder = false) {
-    return std::system_error(
+  Attributes attributes(launch);
+  const std::vector<std::string> variables = environment_with(launch.environment);
+  const std::string& program = launch.program.empty() ? launch.command.at(0) : launch.program;
+  int error = attributes.spawn(pid_, program, launch.command, variables);
+  if (error == ENOEXEC) {  // a script without #!
+    std::vector<std::string> words = launch.command;
+    words.insert(words.begin(), "/bin/sh");
+    error = attributes.spawn(pid_, words.front(), words, variables);
+  }
+  if (error != 0) {
+    const bool is_of_folder = !launch.folder.empty() && ::access(launch.folder.c_str(), X_OK) != 0;
+    throw std::system_error(
         error, std::generic_category(),
         is_of_folder ? launch.folder + " cannot be entered" : "'" + launch.command.front() + "' cannot be started");
-  };
-  if (pid_ < 0) throw starting(failure.error);
-  ssize_t count = 0;
-  while ((count = ::read(prepared.failure.read.get(), &failure, sizeof failure)) < 0 && errno == EINTR) {
-  }
-  if (count == static_cast<ssize_t>(sizeof failure)) {
-    reap(0);
-    throw starting(failure.error, failure.is_of_folder);
   }
 #ifdef SYS_pidfd_open
   end_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
@@ -261,20 +191,18 @@ int exit_status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-void close_all_but(std::vector<int> kept) {
-  std::sort(kept.begin(), kept.end());
-  unsigned first = STDERR_FILENO + 1;
-  for (const int descriptor : kept) {
-    if (descriptor < static_cast<int>(first)) continue;
-    close_between(first, static_cast<unsigned>(descriptor) - 1);
-    first = static_cast<unsigned>(descriptor) + 1;
+void close_all_but(const std::vector<int>& kept) {
+  constexpr std::size_t most = 1 << 20;
+  for (const std::string& name : names_in(open_folder("/proc/self/fd").get(), most)) {
+    const int descriptor = std::atoi(name.c_str());
+    if (descriptor > STDERR_FILENO && std::find(kept.begin(), kept.end(), descriptor) == kept.end())
+      ::close(descriptor);
   }
-  close_between(first, ~0u);
 }
 
 std::vector<int> ignored_signals() {
   std::vector<int> ignored;
-  for (int signal = 1; signal <= last_signal; ++signal) {
+  for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction action = {};
     if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) ignored.push_back(signal);
   }

@@ -23,9 +23,8 @@ struct Launch {
   std::string folder = {};                    // to start in; empty: ours
   std::vector<std::string> environment = {};  // "NAME=VALUE" sets a variable of ours anew, "NAME" removes it
   int input = nothing, output = nothing, errors = nothing;
-  int fourth = nothing;       // becomes its descriptor 3, and all above are closed; nothing: what isn't O_CLOEXEC stays
-  Group group = Group::own;   // a session has no terminal, so Ctrl-C here reaches neither it nor a group of its own
-  bool dies_with_us = false;  // the system kills it when the calling thread ends
+  int fourth = nothing;      // becomes its descriptor 3, and all above are closed; nothing: what isn't O_CLOEXEC stays
+  Group group = Group::own;  // a session has no terminal, so Ctrl-C here reaches neither it nor a group of its own
   std::vector<int> ignored_signals = {};  // all others do what they do by default, and none is blocked
 };
 
@@ -48,6 +47,7 @@ class Process {
   void wait();                                    // blocks until it has ended
   void leave_alone() { is_left_ = true; }         // from now on nobody waits for it
 
+  int handle() const { return end_.get(); }    // to be polled: readable at its end; -1 before Linux 5.3
   int wait_status() const { return status_; }  // as waitpid(2) gives it; after its end
   int exit_status() const;                     // 128 + N after signal N; after its end
 
@@ -55,7 +55,7 @@ class Process {
   bool reap(int options);
 
   pid_t pid_ = 0;
-  Descriptor end_;  // readable at its end; empty where the system can't (before Linux 5.3)
+  Descriptor end_;
   int status_ = 0;
   bool has_ended_ = false;
   bool is_left_ = false;
@@ -68,7 +68,7 @@ int exit_status_of(int wait_status);
 std::vector<int> ignored_signals();
 
 // Closes every descriptor of this process above 2 but these.
-void close_all_but(std::vector<int> kept);
+void close_all_but(const std::vector<int>& kept);
 
 // A pipe, closed in programs that are started. Its ends are above 3. Throws std::system_error.
 struct Pipe {

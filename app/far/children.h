@@ -10,12 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "app/far/files.h"
-#include "storage/process.h"
+#include "app/process/awaited_program.h"
 
 namespace stepladder::far {
 
-// What a program that has ended left.
+// The result of a program.
 struct Outcome {
   bool started = false;
   bool in_time = false;
@@ -26,7 +25,8 @@ struct Outcome {
   std::string sentence(const std::string& program) const;  // why it didn't succeed
 };
 
-// Programs whose output is awaited. Nothing blocks: the owner polls. They die with this process.
+// Programs whose output is awaited. Nothing blocks: the owner polls and calls `handle` a few times a second. They are
+// killed when this is destroyed.
 class Children {
  public:
   using Clock = std::chrono::steady_clock;
@@ -34,8 +34,7 @@ class Children {
 
   // `done` is called in `handle`. A program that takes longer than `patience` is killed.
   void start(const std::vector<std::string>& command, std::chrono::seconds patience, Done done);
-  // This program, once more and to outlive this process. Its answer is awaited: what it prints before it closes its
-  // output.
+  // This program, once more and to outlive this process. Its answer is awaited: the first line that it prints.
   void start_self(const std::vector<std::string>& arguments, std::chrono::seconds patience, Done done);
 
   void add_to(std::vector<pollfd>& polled) const;
@@ -44,19 +43,17 @@ class Children {
 
  private:
   struct Child {
-    std::optional<Process> process;  // none: it outlives us, or could not be started
-    Descriptor output, errors;
+    std::optional<AwaitedProgram> program;  // none: it could not be started
+    bool outlives_us = false;
     Clock::time_point deadline;
     Done done;
     Outcome outcome;
   };
-  Child& add(std::chrono::seconds patience, Done done);
-  static Process start(Child& child, Launch launch);
-  static void read_from(Descriptor& end, std::string& text);
-  static bool has_ended(Child& child, Clock::time_point now);
+  void start(const Launch& launch, bool outlives_us, std::chrono::seconds patience, Done done);
+  bool is_done(Child& child, Clock::time_point now);
 
-  std::vector<Child> children_;
-  std::list<Process> outliving_;  // awaited, so that they leave no zombies
+  std::list<Child> children_;
+  std::list<Process> outliving_;  // waited for, so that they leave no zombies
 };
 
 }  // namespace stepladder::far

@@ -17,16 +17,6 @@ constexpr std::size_t longest_name = 1024;
 constexpr std::size_t longest_part = 200;
 constexpr std::size_t most_parts = 16;
 
-bool write_whole(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
 // Written and synchronised under a name of its own, which the caller removes or renames.
 std::string write_temporary(int folder, const std::string& name, std::string_view bytes) {
   static int number = 0;
@@ -34,7 +24,7 @@ std::string write_temporary(int folder, const std::string& name, std::string_vie
       "." + name + "." + host_name() + "." + std::to_string(::getpid()) + "." + std::to_string(++number);
   const Descriptor file(
       ::openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file || !write_whole(file.get(), bytes) || (::fsync(file.get()) != 0 && errno != EINVAL)) {
+  if (!file || !write_at(file.get(), 0, bytes) || (::fsync(file.get()) != 0 && errno != EINVAL)) {
     const int error = errno;
     if (file) ::unlinkat(folder, temporary.c_str(), 0);
     throw refused(name, "cannot be written", error);
@@ -88,7 +78,7 @@ bool create_once(int folder, const std::string& name, std::string_view bytes) {
   ::unlinkat(folder, temporary.c_str(), 0);
   if (error == EPERM || error == ENOSYS || error == EOPNOTSUPP || error == EMLINK) {  // no hard links here
     const Descriptor file(::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    error = file && write_whole(file.get(), bytes) ? 0 : errno;
+    error = file && write_at(file.get(), 0, bytes) ? 0 : errno;
   }
   if (error != 0 && error != EEXIST) throw refused(name, "cannot be written", error);
   ::fsync(folder);

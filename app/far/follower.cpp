@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "storage/base64.h"
 #include "storage/checked_text.h"
 
 namespace stepladder::far {
@@ -16,9 +17,9 @@ constexpr std::size_t most_runs = 10'000;
 constexpr std::size_t most_files = 4096;      // of a run
 constexpr std::size_t most_entries = 10'000;  // of a folder
 constexpr auto listing_interval = 1s;
-constexpr auto look_interval = 100ms;
+constexpr auto poll_interval = 100ms;
 constexpr auto state_interval = 400ms;
-constexpr auto look_interval_when_over = 5s;
+constexpr auto poll_interval_when_over = 5s;
 constexpr auto grace = 3s;  // after a run's end, for the last bytes of its other writers
 constexpr auto grace_of_tails = 10s;
 
@@ -83,22 +84,22 @@ void Follower::follow(const Json& runs) {
   runs_ = std::move(wanted);
 }
 
-void Follower::look(const std::function<bool()>& has_room) {
+void Follower::poll(const std::function<bool()>& has_room) {
   const auto now = Clock::now();
   for (auto& [run, followed] : runs_) {
     if (!has_room()) return;
-    if (now < followed.next_look) continue;
-    look_at(run, followed, has_room);
+    if (now < followed.next_poll) continue;
+    poll_run(run, followed, has_room);
   }
 }
 
-void Follower::look_at(const std::string& run, Followed& followed, const std::function<bool()>& has_room) {
+void Follower::poll_run(const std::string& run, Followed& followed, const std::function<bool()>& has_room) {
   const auto now = Clock::now();
   Descriptor folder;
   try {
     folder = run_folder(folder_, run);
   } catch (const Refusal& refusal) {
-    followed.next_look = now + look_interval_when_over;
+    followed.next_poll = now + poll_interval_when_over;
     if (!followed.is_missing) send_({{"state", {{"run", run}, {"phase", "gone"}, {"reason", refusal.what()}}}});
     followed.is_missing = true;
     return;
@@ -110,7 +111,7 @@ void Follower::look_at(const std::string& run, Followed& followed, const std::fu
         add_journals(inner.get(), std::string(top) + "/", top[0] == 'j' ? 3 : 0, followed.files);
   }
   bool more = false, rests_unsent = false;
-  const bool is_over = !followed.goes_on && now - followed.over_since > grace;
+  const bool is_over = !followed.is_active && now - followed.over_since > grace;
   for (auto& [name, tail] : followed.files) {
     if (!has_room()) return;
     const Descriptor file = open_below(folder.get(), parts_of(name), O_RDONLY);
@@ -124,19 +125,19 @@ void Follower::look_at(const std::string& run, Followed& followed, const std::fu
     send_({{"file", {{"run", run}, {"name", name}, {"at", at}, {"data", to_base64(bytes)}}}});
   }
   // A state that says that the run has ended follows its last bytes; bad lines are given some time to become good.
-  const bool waits = rests_unsent && !followed.goes_on && now - followed.over_since <= grace_of_tails;
-  if (!more && !waits && now >= followed.next_state) look_at_state(run, folder.get(), followed, now);
-  const bool rests = !followed.goes_on && now - followed.over_since > grace_of_tails;
-  followed.next_look = more ? now : now + (rests ? Clock::duration(look_interval_when_over) : look_interval);
+  const bool waits = rests_unsent && !followed.is_active && now - followed.over_since <= grace_of_tails;
+  if (!more && !waits && now >= followed.next_state) send_state_if_due(run, folder.get(), followed, now);
+  const bool rests = !followed.is_active && now - followed.over_since > grace_of_tails;
+  followed.next_poll = more ? now : now + (rests ? Clock::duration(poll_interval_when_over) : poll_interval);
 }
 
-void Follower::look_at_state(const std::string& run, int run_folder, Followed& followed, Clock::time_point now) {
+void Follower::send_state_if_due(const std::string& run, int run_folder, Followed& followed, Clock::time_point now) {
   followed.next_state = now + state_interval;
   try {
     Json state = state_of(run, run_folder, followed.attempt, job_of_(run, run_folder));
-    const bool goes_on = may_go_on(state);
-    const bool ends = !goes_on && followed.goes_on;
-    followed.goes_on = goes_on;
+    const bool is_active = may_be_active(state);
+    const bool ends = !is_active && followed.is_active;
+    followed.is_active = is_active;
     if (ends) {  // it may have begun journals since the last listing: those are sent first
       followed.over_since = now;
       followed.next_listing = followed.next_state = {};

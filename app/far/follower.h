@@ -25,7 +25,7 @@ class Follower {
   void follow(const Json& runs);
 
   // Sends what is there until `room` says that enough waits to be sent.
-  void look(const std::function<bool()>& has_room);
+  void poll(const std::function<bool()>& has_room);
 
   bool is_idle() const { return runs_.empty(); }
 
@@ -34,13 +34,13 @@ class Follower {
     std::map<std::string, JournalTail> files;
     Attempt attempt;
     std::string state;  // as it was sent
-    bool goes_on = true;
+    bool is_active = true;
     Clock::time_point over_since{};
-    Clock::time_point next_listing{}, next_look{}, next_state{};
+    Clock::time_point next_listing{}, next_poll{}, next_state{};
     bool is_missing = false;
   };
-  void look_at(const std::string& run, Followed& followed, const std::function<bool()>& has_room);
-  void look_at_state(const std::string& run, int run_folder, Followed& followed, Clock::time_point now);
+  void poll_run(const std::string& run, Followed& followed, const std::function<bool()>& has_room);
+  void send_state_if_due(const std::string& run, int run_folder, Followed& followed, Clock::time_point now);
 
   const std::string folder_;
   const Send send_;

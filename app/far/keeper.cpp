@@ -1,8 +1,6 @@
 #include "app/far/keeper.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,14 +13,14 @@
 #include <cstring>
 #include <initializer_list>
 #include <list>
-#include <map>
 #include <optional>
 #include <system_error>
 
-#include "app/far/journal_file.h"
 #include "app/far/machine.h"
+#include "app/far/output_journal.h"
 #include "app/far/rank.h"
 #include "app/far/run_folder.h"
+#include "app/keep/kept_program.h"
 #include "app/secrets.h"
 #include "storage/database/process.h"
 #include "storage/process.h"
@@ -35,14 +33,13 @@ using namespace std::chrono_literals;
 
 constexpr auto line_patience = 50ms;  // for a line to become whole, twice
 constexpr auto held_patience = 2s;    // with what others print on the output of a program that has ended
-constexpr auto quiet_at_end = 200ms;  // until then they may print more
 constexpr auto alive_interval = 10s;
 constexpr auto control_interval = 2s;
-constexpr auto last_patience = 1h;          // for a full disk, once the program has ended
-constexpr auto last_patience_in_job = 60s;  // a job's time is paid for
+constexpr std::chrono::seconds last_patience = 1h;          // for a full disk, once the program has ended
+constexpr std::chrono::seconds last_patience_in_job = 60s;  // a job's time is paid for
 constexpr int exit_failed = 1;
 
-// What each signal to the keeper means for the program.
+// The effect on the program of each signal to the keeper.
 struct Meaning {
   int received;
   const char* name;
@@ -89,20 +86,19 @@ class Keeper {
   bool claim();
   void open_journal();
   void first_line();
-  void take_signals();
+  void receive_signals();
   void keep_program();
   bool start_program();
   void end(const std::string& status, int code, const std::string& reason);
   void end_as(int wait_status);
 
   int run_child(Launch launch, bool is_program);
-  void read_output(Clock::time_point now);
   void write_output(Clock::time_point now);
-  void look_after(Clock::time_point now);
-  void take_signal(int signal);
+  void maintain(Clock::time_point now);
+  void on_signal(int signal);
   void send(const Meaning& meaning);
-  void look_at_control();
-  void take_signals_that_came();
+  void read_control();
+  void handle_signals();
   bool in_job() const { return request_.slurm && !job_.empty(); }
   bool through_srun() const { return in_job() && request_.slurm->has_several_tasks(); }
 
@@ -111,22 +107,21 @@ class Keeper {
   const Request request_;
   const std::string job_ = job_of_slurm();
   Descriptor keeper_folder_;
-  std::optional<JournalFile> journal_;
+  std::optional<OutputJournal> journal_;
   std::int64_t attempt_ = 1;
   Descriptor signals_;
 
-  Descriptor output_;
   std::string waiting_;  // output that isn't in the journal yet
   Clock::time_point waiting_since_{};
-  bool half_line_ = false;        // the line at its end has waited once
-  std::optional<Process> child_;  // the program, or tar before it
+  bool half_line_ = false;            // the line at its end has waited once
+  std::optional<KeptProgram> child_;  // the program, or tar before it
   bool is_program_ = false;
   std::list<Process> cancels_;  // scancel, as often as it was needed
 
   std::string asked_;  // what the program was asked for: stop, terminate, kill, time limit
   bool paused_ = false;
   std::int64_t next_control_ = 1;
-  Clock::time_point next_look_{};
+  Clock::time_point next_control_look_{};
   Clock::time_point next_sync_{};
   Clock::time_point next_write_{};
 };
@@ -134,26 +129,23 @@ class Keeper {
 int Keeper::run() {
   if (!claim()) return 0;
   open_journal();
-  take_signals();
+  receive_signals();
   first_line();
   journal_->write();
   journal_->sync();
   [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, "{\"ok\":{}}\n", 10);
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, standard);
-  ::close(nothing);
+  leave_streams({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
   [[maybe_unused]] const int moved = ::chdir("/");
   keep_program();
-  const auto deadline = Clock::now() + (in_job() ? Clock::duration(last_patience_in_job) : last_patience);
-  for (;;) {
+  keep_trying(in_job() ? last_patience_in_job : last_patience, 1s, [this] {
     journal_->write();
     journal_->sync();
-    if (!journal_->has_unsynced() || Clock::now() > deadline) return 0;
-    ::sleep(1);
-  }
+    return journal_->is_complete();
+  });
+  return 0;
 }
 
-// Of all keepers that were started for this request, one runs the program. A job that Slurm starts again is another
+// Only one of the keepers that were started for this request runs the program. A job that Slurm starts again is another
 // claim.
 bool Keeper::claim() {
   keeper_folder_ = make_folder_below(folder_.get(), "keeper");
@@ -175,13 +167,13 @@ void Keeper::open_journal() {
                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file && errno == EEXIST) continue;
     if (!file) throw refused(path_ + "/keeper/" + attempt_journal(attempt_), "cannot be made", errno);
-    journal_.emplace(std::move(file));
+    journal_.emplace(JournalFile(std::move(file), path_ + "/keeper/" + attempt_journal(attempt_)));
     break;
   }
   create_once(keeper_folder_.get(), "uid", request_.run + "\n");
   for (const char* const name : {"journals", "work"})
     if (!make_folder_below(folder_.get(), name)) throw refused(path_ + "/" + name, "cannot be made", errno);
-  // A job that Slurm starts again doesn't obey what its former start was told.
+  // A job that Slurm starts again ignores the signals of its former start.
   if (!variable("SLURM_RESTART_COUNT").empty())
     while (faccessat(folder_.get(), ("control/" + control_name(request_.number, next_control_)).c_str(), F_OK, 0) == 0)
       ++next_control_;
@@ -213,7 +205,7 @@ void Keeper::first_line() {
   journal_->append(line);
 }
 
-void Keeper::take_signals() {
+void Keeper::receive_signals() {
   sigset_t taken;
   sigemptyset(&taken);
   for (const Meaning& meaning : meanings) sigaddset(&taken, meaning.received);
@@ -225,7 +217,7 @@ void Keeper::take_signals() {
 
 void Keeper::keep_program() {
   try {
-    if (start_program()) end_as(child_->wait_status());
+    if (start_program()) end_as(child_->process().wait_status());
   } catch (const Refusal& refusal) {
     end("failed", 127, refusal.what());
   } catch (const std::system_error& error) {
@@ -254,14 +246,13 @@ bool Keeper::start_program() {
   Launch launch{.command = request_.command, .folder = request_.folder};
   if (launch.folder.empty()) launch.folder = path_ + "/work";
   if (launch.folder[0] == '~') launch.folder.replace(0, 1, home_folder());
-  std::map<std::string, std::string> environment = request_.environment;
-  if (variable("PYTHONUNBUFFERED").empty()) environment.emplace("PYTHONUNBUFFERED", "1");
-  environment["STEPLADDER_DIR"] = path_ + "/journals";
-  for (const auto& [name, value] : environment) launch.environment.push_back(name + "=" + value);
+  ::setenv("PYTHONUNBUFFERED", "1", 0);
+  for (const auto& [name, value] : request_.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  ::setenv("STEPLADDER_DIR", (path_ + "/journals").c_str(), 1);
   if (through_srun()) {
     // A process that stops first must not take those with it that are still saving.
     std::vector<std::string> srun = {"srun", "--kill-on-bad-exit=0", own_program(), "rank", "--"};
-    if (environment.contains("SLURM_KILL_BAD_EXIT")) srun.erase(srun.begin() + 1);
+    if (request_.environment.contains("SLURM_KILL_BAD_EXIT")) srun.erase(srun.begin() + 1);
     launch.command.insert(launch.command.begin(), srun.begin(), srun.end());
   }
   run_child(launch, true);
@@ -290,57 +281,35 @@ void Keeper::end(const std::string& status, int code, const std::string& reason)
 int Keeper::run_child(Launch launch, bool is_program) {
   Pipe pipe;
   ::fcntl(pipe.read.get(), F_SETPIPE_SZ, 1 << 20);  // the program goes on while a slow disk writes
-  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
   launch.output = launch.errors = pipe.write.get();
   is_program_ = is_program;
-  child_.emplace(launch);
-  child_->leave_alone();  // whatever becomes of the keeper
+  child_.emplace(Process(launch), std::move(pipe.read), Descriptor(), held_patience);
   pipe.write.reset();
-  output_ = std::move(pipe.read);
   if (is_program) {
-    const ProcessIdentity program = process_identity(child_->pid());
+    const ProcessIdentity program = process_identity(child_->process().pid());
     journal_->append({{"e", "program"}, {"t", now()}, {"pid", program.pid}, {"pid_start", program.start}});
   }
-  auto ended = Clock::time_point::max();
-  auto heard = Clock::now();
-  while (output_ || !child_->has_ended()) {
-    pollfd polled[2] = {{.fd = output_.get(), .events = POLLIN, .revents = 0},
-                        {.fd = signals_.get(), .events = POLLIN, .revents = 0}};
-    ::poll(polled, 2, waiting_.empty() && ended == Clock::time_point::max() ? 1000 : 25);
-    const auto now = Clock::now();
-    if (polled[1].revents != 0) take_signals_that_came();
-    if (polled[0].revents != 0) heard = now;
-    read_output(now);
-    write_output(now);
-    look_after(now);
-    const bool has_ended = child_->has_ended();
-    if (has_ended && ended == Clock::time_point::max()) ended = heard = now;
-    // A program that has ended is over even if another process holds its output.
-    if (has_ended && (now - heard > quiet_at_end || now - ended > held_patience)) break;
+  const auto on_output = [this](int, std::string_view bytes) {
+    if (waiting_.empty()) waiting_since_ = Clock::now();
+    waiting_ += bytes;
+    write_output(Clock::now());
+  };
+  while (!child_->is_over()) {
+    child_->poll(waiting_.empty() ? 1000ms : 25ms, on_output, signals_.get());
+    handle_signals();
+    write_output(Clock::now());
+    maintain(Clock::now());
   }
-  output_.reset();
   if (!waiting_.empty()) journal_->append_output(waiting_);
   waiting_.clear();
   journal_->append_held_back();
-  return child_->wait_status();
-}
-
-void Keeper::read_output(Clock::time_point now) {
-  char piece[64 * 1024];
-  for (int i = 0; output_ && i < 16; ++i) {
-    const ssize_t count = ::read(output_.get(), piece, sizeof piece);
-    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (count <= 0) return output_.reset();
-    if (waiting_.empty()) waiting_since_ = now;
-    waiting_.append(piece, static_cast<std::size_t>(count));
-    write_output(now);
-  }
+  return child_->process().wait_status();
 }
 
 // Whole lines where that takes less than 0.1 s.
 void Keeper::write_output(Clock::time_point now) {
   if (waiting_.empty()) return;
-  const bool full = waiting_.size() >= JournalFile::longest_output;
+  const bool full = waiting_.size() >= OutputJournal::longest_output;
   if (!full && now - waiting_since_ < line_patience) return;
   const std::size_t line_end = waiting_.rfind('\n');
   const std::size_t size = line_end != std::string::npos ? line_end + 1 : full || half_line_ ? waiting_.size() : 0;
@@ -350,10 +319,10 @@ void Keeper::write_output(Clock::time_point now) {
   waiting_since_ = now;
 }
 
-void Keeper::look_after(Clock::time_point now) {
-  if (now >= next_look_) {
-    look_at_control();
-    next_look_ = now + control_interval;
+void Keeper::maintain(Clock::time_point now) {
+  if (now >= next_control_look_) {
+    read_control();
+    next_control_look_ = now + control_interval;
   }
   if (now - journal_->last_line() >= alive_interval) {
     Json line = {{"e", "alive"}, {"t", far::now()}};
@@ -364,21 +333,21 @@ void Keeper::look_after(Clock::time_point now) {
     journal_->write();
     if (journal_->has_unwritten()) next_write_ = now + 1s;
   }
-  if (journal_->has_unsynced() && now >= next_sync_) {
+  if (!journal_->is_complete() && now >= next_sync_) {
     journal_->sync();
     next_sync_ = Clock::now() + 1s;
   }
 }
 
-void Keeper::take_signals_that_came() {
+void Keeper::handle_signals() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info))
-    take_signal(static_cast<int>(info.ssi_signo));
+    on_signal(static_cast<int>(info.ssi_signo));
   cancels_.remove_if([](Process& cancel) { return cancel.has_ended(); });
 }
 
-void Keeper::take_signal(int signal) {
-  if (signal == SIGUSR2) look_at_control();
+void Keeper::on_signal(int signal) {
+  if (signal == SIGUSR2) read_control();
   for (const Meaning& meaning : meanings)
     if (meaning.received == signal) send(meaning);
 }
@@ -386,27 +355,27 @@ void Keeper::take_signal(int signal) {
 void Keeper::send(const Meaning& meaning) {
   const bool ends = meaning.sent == SIGINT || meaning.sent == SIGTERM || meaning.sent == SIGKILL;
   if (ends && asked_.empty()) asked_ = meaning.name;
-  if (!child_ || child_->has_ended()) return;
+  if (!child_ || child_->process().has_ended()) return;
   if (!is_program_ && !ends) return;
   // The programs of a job's other nodes are Slurm's children, and srun keeps interrupts to itself.
   if (is_program_ && through_srun() && meaning.sent != SIGKILL && meaning.sent != SIGTERM) {
     try {
       cancels_.emplace_back(Launch{.command = {"scancel", signal_option(meaning.sent), job_}}).leave_alone();
     } catch (const std::system_error&) {  // no scancel on this node: srun itself gets the signal
-      child_->kill_group(meaning.sent);
+      child_->process().kill_group(meaning.sent);
     }
   } else {
-    child_->kill_group(meaning.sent);
+    child_->process().kill_group(meaning.sent);
   }
-  if (ends && paused_) child_->kill_group(SIGCONT);
+  if (ends && paused_) child_->process().kill_group(SIGCONT);
   const bool paused = meaning.sent == SIGSTOP || (paused_ && !ends && meaning.sent != SIGCONT);
   if (paused == paused_) return;
   paused_ = paused;
   journal_->append({{"e", "alive"}, {"t", now()}, {"paused", paused_}});
 }
 
-// Wishes of a talker on another machine that shares the folder.
-void Keeper::look_at_control() {
+// Signals from a talker on another machine that shares the folder.
+void Keeper::read_control() {
   const Descriptor control = folder_below(folder_.get(), "control");
   while (control) {
     const auto wish = read_below(control.get(), control_name(request_.number, next_control_), 100);
@@ -426,10 +395,8 @@ int fail(const std::string& sentence) {
 }  // namespace
 
 int keep(const std::string& path, std::int64_t number) {
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGHUP, SIG_IGN);
+  become_keeper({SIGPIPE, SIGHUP});
   close_all_but({});
-  ::prctl(PR_SET_NAME, "stepladder-keep");
   try {
     if (path.empty() || path[0] != '/') return fail("The run's folder must be an absolute path.");
     Descriptor folder = open_folder(path);

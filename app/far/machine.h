@@ -1,4 +1,4 @@
-// This machine, as `hello` and `report` tell of it.
+// This machine, as `hello` and `report` describe it.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ Json hello(const std::string& folder);
 // The answer to `report` but for the GPUs. Bytes, and parts of 1.
 Json load_report(const std::string& folder);
 
-// What a logout does to programs that go on: the question, and its answer as `logout`.
+// How to learn whether a logout ends running programs: the command, and its answer as `logout`.
 std::vector<std::string> logout_question();
 Json logout_in(const std::string& answer);
 
-// What `nvidia-smi` is asked for, and its answer as `gpus`.
+// How to learn about GPUs: the command, and its answer as `gpus`.
 std::vector<std::string> gpu_question();
 Json gpus_in(const std::string& answer);
 

@@ -79,7 +79,7 @@ struct Phase {
 Phase phase_of_job(const Attempt& attempt, const Job& job, bool began, double request_age) {
   if (job.id.empty() && !began && request_age < fresh_s) return {"starting", ""};
   const bool fresh = began && now() - attempt.changed_at() < fresh_s;
-  // What the keeper wrote later than Slurm was asked counts more.
+  // Lines that the keeper wrote after Slurm was asked count more.
   if (job.is_queued() && (!began || job.asked_at > attempt.changed_at() + 1)) return {"queued", job.reason};
   if (began && attempt.has_ended()) return {"ended", ""};
   if (job.is_over()) return {"gone", "Slurm says that job " + job.id + " is " + job.state + "."};
@@ -204,7 +204,7 @@ Json state_of(const std::string& run, int run_folder, Attempt& attempt, const Jo
   return state;
 }
 
-bool may_go_on(const Json& state) {
+bool may_be_active(const Json& state) {
   const std::string phase = text(state, "phase");
   return phase != "ended" && phase != "gone";
 }

@@ -22,7 +22,7 @@ struct Job {
   bool is_over() const;
 };
 
-// What the journal of a run's latest attempt says; read again only when it has grown.
+// The journal of a run's latest attempt; read again only when it has grown.
 class Attempt {
  public:
   void read(int run_folder);
@@ -44,7 +44,7 @@ class Attempt {
 // As docs/far.md has it. `job` is null for a run without Slurm. Throws Refusal if the folder has no request.
 Json state_of(const std::string& run, int run_folder, Attempt& attempt, const Job* job);
 
-bool may_go_on(const Json& state);  // the phase isn't `ended` or `gone`
+bool may_be_active(const Json& state);  // the phase isn't `ended` or `gone`
 
 // A process that a journal's line names, if it is on this machine and alive.
 bool is_here(const Json& first_line);

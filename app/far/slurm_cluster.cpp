@@ -146,7 +146,7 @@ void SlurmCluster::answer() {
   for (const Done& done : std::exchange(waiting_, {})) done(answer_);
 }
 
-void SlurmCluster::take_queue(const Outcome& outcome) {
+void SlurmCluster::on_queue(const Outcome& outcome) {
   counted_ = Clock::now();
   answer_["time"] = now();
   answer_["reason"] = outcome.succeeded() ? "" : outcome.sentence("squeue");

@@ -1,4 +1,4 @@
-// What a cluster has: its partitions, their nodes, and how many jobs run and wait there.
+// Describes a cluster: its partitions, their nodes, and how many jobs run and wait there.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@ class SlurmCluster {
 
   explicit SlurmCluster(Children& children) : children_(children) {}
 
-  void describe(Done done);  // what `slurm` answers
+  void describe(Done done);  // answers the request `slurm`
 
   // The owner asks squeue. Whether it is to count the jobs of all users, and whether somebody waits for it.
   bool is_asked() const { return is_described_ && Clock::now() < asked_until_; }
   bool awaits_queue() const { return is_described_ && !waiting_.empty(); }
-  void take_queue(const Outcome& outcome);
+  void on_queue(const Outcome& outcome);
 
  private:
   void ask_version();

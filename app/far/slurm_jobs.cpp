@@ -79,7 +79,7 @@ std::vector<std::string> sbatch_command(const std::string& path, const Request& 
   return command;
 }
 
-// What the job runs: the keeper of its run or, as a task of an array, of one of the repeats.
+// The script that the job runs: it starts the keeper of its run or, as a task of an array, of one of the repeats.
 std::string script_of(const std::string& path, const Request& request) {
   std::string script = "#!/bin/sh\n";
   std::string folder = for_shell(path);
@@ -182,16 +182,16 @@ void SlurmJobs::submit(const std::string& path, const Request& request, Done don
     // Its talker was cut off, perhaps between sbatch and the file with the job's number.
     replace(folder, submission->lock, as_text(identity()));
   }
-  look_for_name(submission);
+  find_by_name(submission);
 }
 
-void SlurmJobs::look_for_name(std::shared_ptr<Submission> submission) {
+void SlurmJobs::find_by_name(std::shared_ptr<Submission> submission) {
   children_.start({"squeue", "--noheader", "--states=all", "--user=" + std::to_string(::getuid()),
                    "--name=" + job_name(submission->request), "--format=%F"},
                   patience, [this, submission](const Outcome& outcome) {
                     if (!outcome.succeeded()) return finish(submission, outcome.sentence("squeue"));
                     const std::string id = first_word(outcome.output);
-                    if (is_number(id)) return keep_number(submission, id);
+                    if (is_number(id)) return store_number(submission, id);
                     submit_now(submission);
                   });
 }
@@ -207,11 +207,11 @@ void SlurmJobs::submit_now(std::shared_ptr<Submission> submission) {
                   [this, submission](const Outcome& outcome) {
                     const std::string id = outcome.output.substr(0, outcome.output.find_first_of(";\n"));
                     if (!outcome.succeeded() || !is_number(id)) return finish(submission, outcome.sentence("sbatch"));
-                    keep_number(submission, id);
+                    store_number(submission, id);
                   });
 }
 
-void SlurmJobs::keep_number(const std::shared_ptr<Submission>& submission, const std::string& id) {
+void SlurmJobs::store_number(const std::shared_ptr<Submission>& submission, const std::string& id) {
   const Request& request = submission->request;
   try {
     // The file of the first repeat says that all have theirs.
@@ -248,7 +248,7 @@ void SlurmJobs::signal(const Job& job, const std::string& name, bool is_queued, 
   });
 }
 
-void SlurmJobs::look() {
+void SlurmJobs::poll() {
   if (asks_) return;
   const auto since = Clock::now() - last_ask_;
   const bool is_soon = is_new_ || cluster_.awaits_queue();
@@ -262,12 +262,12 @@ void SlurmJobs::look() {
   is_new_ = false;
   last_ask_ = Clock::now();
   children_.start(queue_question(of_all_users), patience, [this, of_all_users](const Outcome& outcome) {
-    take_queue(outcome);
-    if (of_all_users) cluster_.take_queue(outcome);
+    on_queue(outcome);
+    if (of_all_users) cluster_.on_queue(outcome);
   });
 }
 
-void SlurmJobs::take_queue(const Outcome& outcome) {
+void SlurmJobs::on_queue(const Outcome& outcome) {
   asks_ = false;
   std::map<std::string, std::vector<std::string>> lines;
   for (const std::string& line : split(outcome.output, '\n')) {
@@ -314,10 +314,10 @@ void SlurmJobs::set_state(const std::string& run, const std::string& state, cons
 
 void SlurmJobs::ask_details(const std::string& run) {
   children_.start({"scontrol", "show", "job", "--oneliner", known_[run].job.id}, patience,
-                  [this, run](const Outcome& outcome) { take_details(run, outcome); });
+                  [this, run](const Outcome& outcome) { on_details(run, outcome); });
 }
 
-void SlurmJobs::take_details(const std::string& run, const Outcome& outcome) {
+void SlurmJobs::on_details(const std::string& run, const Outcome& outcome) {
   const std::string state = value_in(outcome.output, "JobState");
   if (!outcome.succeeded() || state.empty()) return ask_accounting(run);
   const std::string reason = value_in(outcome.output, "Reason");

@@ -34,9 +34,9 @@ class SlurmJobs {
   void signal(const Job& job, const std::string& name, bool is_queued, Done done);
 
   // Asks Slurm if it is time.
-  void look();
+  void poll();
 
-  // What `slurm` answers.
+  // Answers the request `slurm`.
   void describe(SlurmCluster::Done done) { cluster_.describe(std::move(done)); }
 
  private:
@@ -47,16 +47,16 @@ class SlurmJobs {
     Clock::time_point next_detail{};
   };
   struct Submission;
-  void look_for_name(std::shared_ptr<Submission> submission);
+  void find_by_name(std::shared_ptr<Submission> submission);
   void submit_now(std::shared_ptr<Submission> submission);
-  void keep_number(const std::shared_ptr<Submission>& submission, const std::string& id);
+  void store_number(const std::shared_ptr<Submission>& submission, const std::string& id);
   void finish(const std::shared_ptr<Submission>& submission, const std::string& error);
 
-  void take_queue(const Outcome& outcome);
+  void on_queue(const Outcome& outcome);
   void ask_details(const std::string& run);
   void ask_accounting(const std::string& run);
 
-  void take_details(const std::string& run, const Outcome& outcome);
+  void on_details(const std::string& run, const Outcome& outcome);
   void set_state(const std::string& run, const std::string& state, const std::string& reason, const std::string& nodes);
 
   const std::string folder_;

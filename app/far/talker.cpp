@@ -48,7 +48,7 @@ void set_blocking(int descriptor, bool blocking) {
   if (flags >= 0) ::fcntl(descriptor, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
 }
 
-// What a keeper answered on its pipe.
+// The error that a keeper reported on its pipe; empty: none.
 std::string keeper_error(const Outcome& outcome) {
   if (!outcome.started) return outcome.errors;
   if (!outcome.in_time) return "The keeper did not answer in time.";
@@ -65,14 +65,14 @@ Talker::Talker(std::string folder, std::chrono::seconds silence)
       silence_(silence),
       jobs_(folder_, children_),
       follower_(
-          folder_, [this](const Json& line) { say(line); },
+          folder_, [this](const Json& line) { send(line); },
           [this](const std::string& run, int run_folder) { return jobs_.job_of(run, run_folder); }) {}
 
 int Talker::run() {
   ::signal(SIGPIPE, SIG_IGN);
   set_blocking(STDIN_FILENO, false);
   set_blocking(STDOUT_FILENO, false);
-  say({{"stepladder-far", 1}, {"version", STEPLADDER_VERSION}});
+  send({{"stepladder-far", 1}, {"version", STEPLADDER_VERSION}});
   remove_forgotten();
   auto last_moment = Clock::time_point::max();
   while (!output_is_gone_ && Clock::now() - last_line_ < silence_ && Clock::now() < last_moment) {
@@ -84,12 +84,12 @@ int Talker::run() {
     ::poll(polled.data(), polled.size(), follower_.is_idle() && children_.is_idle() ? 1000 : 50);
     for (const pollfd& end : polled)
       if (end.fd == STDOUT_FILENO && (end.revents & (POLLERR | POLLNVAL)) != 0) output_is_gone_ = true;
-    if (!input_has_ended_) take_input();
+    if (!input_has_ended_) read_input();
     children_.handle();
-    jobs_.look();
-    if (!input_has_ended_) follower_.look([this] { return output_.size() < most_waiting; });
+    jobs_.poll();
+    if (!input_has_ended_) follower_.poll([this] { return output_.size() < most_waiting; });
     if (Clock::now() >= next_alive_ && output_.size() < most_waiting) {
-      say({{"alive", now()}});
+      send({{"alive", now()}});
       next_alive_ = Clock::now() + alive_interval;
     }
     write_output();
@@ -101,7 +101,7 @@ int Talker::run() {
   return 0;
 }
 
-void Talker::take_input() {
+void Talker::read_input() {
   char piece[64 * 1024];
   for (int i = 0; i < 16 && output_.size() < most_answers; ++i) {
     const ssize_t count = ::read(STDIN_FILENO, piece, sizeof piece);
@@ -115,7 +115,7 @@ void Talker::take_input() {
     std::size_t begin = 0;
     for (std::size_t end = 0; (end = input_.find('\n', begin)) != std::string::npos; begin = end + 1) {
       last_line_ = Clock::now();
-      if (!skips_line_) take_line(std::string_view(input_).substr(begin, end - begin));
+      if (!skips_line_) handle_line(std::string_view(input_).substr(begin, end - begin));
       skips_line_ = false;
     }
     input_.erase(0, begin);
@@ -141,35 +141,35 @@ void Talker::write_output() {
   output_.erase(0, sent);
 }
 
-void Talker::say(const Json& line) {
+void Talker::send(const Json& line) {
   output_ += as_text(line);
   output_ += '\n';
 }
 
 void Talker::answer(const Json& id, const Json& ok) {
-  say({{"id", id}, {"ok", ok}});
+  send({{"id", id}, {"ok", ok}});
 }
 
 void Talker::refuse(const Json& id, const std::string& sentence) {
   if (id.is_null())
-    say({{"error", sentence}});
+    send({{"error", sentence}});
   else
-    say({{"id", id}, {"error", sentence}});
+    send({{"id", id}, {"error", sentence}});
 }
 
-void Talker::take_line(std::string_view line) {
+void Talker::handle_line(std::string_view line) {
   if (line.size() > longest_line) return refuse(nullptr, "A line has more than 1 MiB.");
   Json id = nullptr;
   try {
     const Json request = parse_object(line);
     id = integer_field(request, "id", 0, INT64_MAX);
-    take(id, text_field(request, "do"), request);
+    handle(id, text_field(request, "do"), request);
   } catch (const std::exception& error) {
     refuse(id, error.what());
   }
 }
 
-void Talker::take(const Json& id, const std::string& what, const Json& request) {
+void Talker::handle(const Json& id, const std::string& what, const Json& request) {
   if (what == "ping") return answer(id, Json::object());
   if (what == "hello") {
     if (integer_field(request, "version", 1, 1'000'000) > 1)
@@ -271,18 +271,12 @@ Json Talker::put(const Json& request) {
   const std::int64_t at = integer_field(request, "at", 0, INT64_MAX / 2, status.st_size);
   if (at != 0 && at != status.st_size)
     throw Refusal(shown + " has " + std::to_string(status.st_size) + " bytes; 'at' must be that, or 0 to begin anew.");
-  const std::string bytes = from_base64(text_field(request, "data", ""));
+  const std::string bytes = bytes_field(request, "data");
   if (at < status.st_size && ::ftruncate(file.get(), at) != 0) throw refused(shown, "cannot be written", errno);
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t count = ::pwrite(file.get(), bytes.data() + done, bytes.size() - done,
-                                   static_cast<off_t>(at + static_cast<std::int64_t>(done)));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      const int error = count < 0 ? errno : ENOSPC;
-      [[maybe_unused]] const int cut = ::ftruncate(file.get(), at);
-      throw refused(shown, "cannot be written", error);
-    }
-    done += static_cast<std::size_t>(count);
+  if (!write_at(file.get(), static_cast<std::uint64_t>(at), bytes)) {
+    const int error = errno;
+    [[maybe_unused]] const int cut = ::ftruncate(file.get(), at);
+    throw refused(shown, "cannot be written", error);
   }
   return {{"size", at + static_cast<std::int64_t>(bytes.size())}};
 }
@@ -294,7 +288,7 @@ void Talker::start(const Json& id, const Json& json) {
   if (request.number < latest) return answer(id, state(request.run));
   if (request.number > latest + 1)
     throw Refusal("The run was started " + std::to_string(latest) + " times; 'number' must be at most one more.");
-  if (latest > 0 && request.number > latest && may_go_on(state(request.run)))
+  if (latest > 0 && request.number > latest && may_be_active(state(request.run)))
     throw Refusal("The run hasn't ended yet, so it can't be started again.");
   if (request.number > latest) write_request(request);
   // Another talker may have been first: its request counts.
@@ -354,7 +348,7 @@ void Talker::signal(const Json& id, const Json& request) {
   const Descriptor folder = run_folder(folder_, run);
   const Job* const job = jobs_.job_of(run, folder.get());
   const Json found = state_of(run, folder.get(), attempts_[run], job);
-  if (!may_go_on(found)) return answer(id, found);
+  if (!may_be_active(found)) return answer(id, found);
   if (job) {
     return jobs_.signal(*job, signal.name, found["phase"] == "queued", [this, id, run](const std::string& error) {
       try {
@@ -394,11 +388,11 @@ void Talker::forget(const Json& id, const Json& request) {
     const Json found = state(run);
     const auto force = request.find("force");
     const bool forced = force != request.end() && *force == true && found["phase"] == "unknown";
-    if (may_go_on(found) && !forced) throw Refusal("The run hasn't ended, so it is kept.");
+    if (may_be_active(found) && !forced) throw Refusal("The run hasn't ended, so it is kept.");
     const auto first = read_request(folder.get(), 1);
     if (first && first->leader() == run)  // the others' output and code are in its folder
       for (const std::string& repeat : first->repeats)
-        if (repeat != run && open_folder(path_of(repeat)) && may_go_on(state(repeat)))
+        if (repeat != run && open_folder(path_of(repeat)) && may_be_active(state(repeat)))
           throw Refusal("Its repeat " + repeat + " hasn't ended, so it is kept.");
   }
   const Descriptor all = open_folder(folder_ + "/runs");

@@ -25,16 +25,16 @@ class Talker {
   int run();  // until the other side has gone; the exit status
 
   // One request; the answer follows in `waiting`.
-  void take_line(std::string_view line);
+  void handle_line(std::string_view line);
   const std::string& waiting() const { return output_; }
 
  private:
-  void take_input();
+  void read_input();
   void write_output();
-  void say(const Json& line);
+  void send(const Json& line);
   void answer(const Json& id, const Json& ok);
   void refuse(const Json& id, const std::string& sentence);
-  void take(const Json& id, const std::string& what, const Json& request);
+  void handle(const Json& id, const std::string& what, const Json& request);
 
   void report(const Json& id);
   void ask_about_logout(const Json& id, Json found);

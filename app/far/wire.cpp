@@ -1,16 +1,14 @@
 #include "app/far/wire.h"
 
-#include <array>
 #include <chrono>
 #include <cstring>
 
+#include "storage/base64.h"
 #include "storage/importers/journal/journal_line.h"
 #include "storage/nested_json.h"
 
 namespace stepladder::far {
 namespace {
-
-constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 std::string quoted(const char* name) {
   return std::string("'") + name + "'";
@@ -60,40 +58,10 @@ std::int64_t integer_field(const Json& object, const char* name, std::int64_t le
   return found == object.end() || found->is_null() ? otherwise : integer_field(object, name, least, most);
 }
 
-std::string to_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (std::size_t k = 0; k < 4; ++k) text += i + k <= bytes.size() ? digits[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
-
-std::string from_base64(std::string_view text) {
-  static constexpr auto values = [] {
-    std::array<std::int8_t, 256> table{};
-    table.fill(-1);
-    for (std::size_t i = 0; i < digits.size(); ++i)
-      table[static_cast<unsigned char>(digits[i])] = static_cast<std::int8_t>(i);
-    return table;
-  }();
-  if (text.size() % 4 != 0) throw Refusal("'data' isn't base64.");
-  std::size_t size = text.size();
-  for (int padding = 0; padding < 2 && size > 0 && text[size - 1] == '='; ++padding) --size;
-  std::string bytes;
-  bytes.reserve(size * 3 / 4);
-  std::uint32_t group = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::int8_t value = values[static_cast<unsigned char>(text[i])];
-    if (value < 0) throw Refusal("'data' isn't base64.");
-    group = group << 6 | static_cast<std::uint32_t>(value);
-    // The second, third and fourth digit of a group complete a byte each.
-    if (i % 4 != 0) bytes += static_cast<char>(group >> (6 - 2 * (i % 4)) & 0xff);
-  }
-  return bytes;
+std::string bytes_field(const Json& object, const char* name) {
+  const auto bytes = from_base64(text_field(object, name, ""));
+  if (!bytes) throw Refusal(quoted(name) + " isn't base64.");
+  return *bytes;
 }
 
 double now() {

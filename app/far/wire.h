@@ -35,8 +35,7 @@ std::int64_t integer_field(const Json& object, const char* name, std::int64_t le
 std::int64_t integer_field(const Json& object, const char* name, std::int64_t least, std::int64_t most,
                            std::int64_t otherwise);
 
-std::string to_base64(std::string_view bytes);
-std::string from_base64(std::string_view text);  // throws Refusal
+std::string bytes_field(const Json& object, const char* name);  // in base64; empty if it is missing
 
 double now();  // unix seconds
 

@@ -235,7 +235,7 @@ void remove_unread_outputs(const fs::path& database, const std::function<bool(st
           folder && !is_alive(process_identity(process)))
         ::unlinkat(folder.get(), ("new-" + std::to_string(process) + ending).c_str(), 0);
   for (const UnreadOutput& output : unread_outputs(database)) {
-    if (output.goes_on || exists(output.run)) continue;
+    if (output.is_running || exists(output.run)) continue;
     if (auto spool = Spool::open(database, output.run)) spool->remove();
   }
 }

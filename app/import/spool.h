@@ -48,7 +48,7 @@ struct SpoolState {
   char options[3072] = {};              // the user's ImportOptions as JSON
 };
 
-// One thread. Throws StorageError if the files can't be made or read.
+// Not thread-safe: one thread. Throws StorageError if the files can't be made or read.
 class Spool {
  public:
   // Bytes at the start of the output that are never freed: they contain the facts about the run.
@@ -100,7 +100,7 @@ class Spool {
 // A run whose output nobody records at the moment.
 struct UnreadOutput {
   std::int64_t run = 0;
-  bool goes_on = false;  // its program is running
+  bool is_running = false;  // its program is running
 };
 std::vector<UnreadOutput> unread_outputs(const std::filesystem::path& database);
 

@@ -1,4 +1,4 @@
-// A journal's file (docs/journal.md) while its only writer appends to it.
+// A journal's file (docs/journal.md) while its only writer appends to it: a run of Stepladder's own, or a keeper.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,18 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/own_folder.h"
+
 namespace stepladder {
 
-// Keeps the bytes that the disk may lack, and writes them again at the same place after an error. Used by one thread at
-// a time. Only `create` throws.
+// Keeps the bytes that the disk may lack, and writes them again at the same place after an error, so a disk that
+// refuses them never stops the caller. Used by one thread at a time. Only `create` throws.
 class JournalFile {
  public:
   // Creates the file; nothing if it exists. Throws StorageError.
   static std::optional<JournalFile> create(const std::filesystem::path& path);
-  JournalFile(JournalFile&& other) noexcept;
-  JournalFile& operator=(JournalFile&& other) noexcept;
-  ~JournalFile();
+  // `file` is new and open for writing.
+  JournalFile(Descriptor file, std::filesystem::path path) : file_(std::move(file)), path_(std::move(path)) {}
 
   void add(std::string_view lines) { bytes_ += lines; }
 
@@ -29,20 +30,19 @@ class JournalFile {
 
   std::size_t kept() const { return bytes_.size(); }  // bytes that the disk may lack
   bool is_complete() const { return bytes_.empty(); }
-  const std::filesystem::path& path() const { return path_; }
+  bool has_unwritten() const { return written_ < bytes_.size(); }
 
   // Closes it until it is written to again, since a process may have few files open. What is kept stays.
-  void rest();
+  void rest() { file_.reset(); }
 
  private:
-  JournalFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
   std::string open_again();
 
+  Descriptor file_;
   std::filesystem::path path_;
-  int descriptor_ = -1;
-  std::string bytes_;         // from `synced_` on
+  std::string bytes_;         // from `synced_` on: only what the disk has for sure is given up
   std::uint64_t synced_ = 0;  // the file's bytes that are on the disk
-  std::uint64_t written_ = 0;
+  std::size_t written_ = 0;   // of `bytes_`
 };
 
 }  // namespace stepladder

@@ -1,5 +1,5 @@
-// What a machine that came with the project's file would do if the user made it one of theirs. Command line and window
-// show the same sentences first.
+// Describes what a machine that came with the project's file would do if the user made it one of theirs. Command line
+// and window show the same sentences first.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What Stepladder asks a machine to run: a Stepladder there, with the words of a command line.
+// The commands that a machine is to run: a Stepladder there, with the words of a command line.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What kinds of commands are started on machines (FarRun::kind), and what each leaves here.
+// The kinds of commands that are started on machines (FarRun::kind), and what each leaves here.
 #pragma once
 
 #include <string_view>

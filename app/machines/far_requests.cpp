@@ -1,4 +1,4 @@
-// What FarRuns asks of machines: to start something, what is sent for it, and the answers.
+// The requests of FarRuns to machines: it starts programs, sends their files, and handles the answers.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "app/machines/base64.h"
 #include "app/machines/followed_run.h"
 #include "app/machines/mirror.h"
 #include "app/secrets.h"
+#include "storage/base64.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -55,7 +55,7 @@ Json request_of(const FarCommand& command) {
   return request;
 }
 
-// What the project keeps of a request, for its readers.
+// The part of a request that the project keeps for its readers.
 std::string shown(Json request) {
   if (request.contains("command"))
     request["command"] = each_without_secrets(request["command"].get<std::vector<std::string>>());
@@ -133,7 +133,7 @@ std::vector<FarRun> FarRuns::start_repeats(const Machine& machine, const FarComm
   return runs;
 }
 
-std::optional<FarRun> FarRuns::go_on(const Machine& machine, const std::string& kind, const fs::path& tree) {
+std::optional<FarRun> FarRuns::follow_open(const Machine& machine, const std::string& kind, const fs::path& tree) {
   for (const FarRun& run : store_.machines().open_runs()) {
     if (run.alias != machine.alias || run.kind != kind) continue;
     if (!run.is_started) copy_tree(store_, run.uid, tree);
@@ -144,7 +144,7 @@ std::optional<FarRun> FarRuns::go_on(const Machine& machine, const std::string& 
   return std::nullopt;
 }
 
-FarRun FarRuns::start_again(const Uid& uid, const std::vector<std::string>& command) {
+FarRun FarRuns::restart(const Uid& uid, const std::vector<std::string>& command) {
   FarRun run = store_.machines().far_run(uid).value();
   Json request = Json::parse(run.request, nullptr, false);
   if (!request.is_object()) request = Json::object();
@@ -226,7 +226,7 @@ void FarRuns::send_start(Followed& followed) {
             if (!error.empty()) return is_up ? refuse(started, error) : void();
             started.row.is_started = true;
             to_follow_.insert(started.row.alias.text());
-            hear_state(started, state);
+            on_state(started, state);
           },
           Link::WhenLost::fail);
 }
@@ -236,7 +236,7 @@ void FarRuns::refuse(Followed& followed, const std::string& why) {
   followed.phase = "refused";
   followed.reason = why;
   followed.row.state = Json{{"phase", "refused"}, {"reason", why}}.dump(-1, ' ', false, Json::error_handler_t::replace);
-  ears_.tell(followed.row.alias.text() + " refuses: " + why);
+  callbacks_.report(followed.row.alias.text() + " refuses: " + why);
   end(followed);
 }
 

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "app/format.h"
-#include "app/machines/base64.h"
 #include "app/machines/followed_run.h"
 #include "app/machines/mirror.h"
 #include "engine/stage.h"
+#include "storage/base64.h"
 #include "storage/bounded_text.h"
 #include "storage/importers/logs/growing_text.h"
 
@@ -28,7 +28,7 @@ constexpr std::size_t most_files = 4096;                              // of one 
 constexpr std::uint64_t most_copied_bytes = std::uint64_t{16} << 30;  // of one far run, until it is over
 constexpr std::size_t most_state_bytes = 64 << 10;
 constexpr double between_notes_s = 20;
-constexpr std::chrono::seconds between_looks(2);
+constexpr std::chrono::seconds scan_interval(2);
 constexpr std::chrono::seconds follow_again_after(3);
 
 // "keeper/rank-0.1.jsonl", "journals/ID/rank-0.1.jsonl": nothing else becomes a file here.
@@ -54,8 +54,8 @@ ImportOptions options_in(const Json& request) {
 
 }  // namespace
 
-FarRuns::FarRuns(RunStore& store, Ears ears, SshAsks asks)
-    : store_(store), ears_(std::move(ears)), asks_(std::move(asks)), program_(far_program()) {}
+FarRuns::FarRuns(RunStore& store, Callbacks callbacks, SshAsks asks)
+    : store_(store), callbacks_(std::move(callbacks)), asks_(std::move(asks)), program_(far_program()) {}
 
 FarRuns::~FarRuns() = default;
 
@@ -64,12 +64,12 @@ Link& FarRuns::link(const Machine& machine) {
   if (!link)
     link = std::make_unique<Link>(
         machine, program_,
-        Link::Ears{.told = [this, alias = machine.alias.text()](const Json& line) { hear(alias, line); },
-                   .came_up =
-                       [this, alias = machine.alias.text()] {
-                         to_follow_.insert(alias);
-                         ask_again_ = {};
-                       }},
+        Link::Callbacks{.on_line = [this, alias = machine.alias.text()](const Json& line) { on_line(alias, line); },
+                        .on_up =
+                            [this, alias = machine.alias.text()] {
+                              to_follow_.insert(alias);
+                              ask_again_ = {};
+                            }},
         asks_);
   return *link;
 }
@@ -79,17 +79,17 @@ FarRuns::Followed& FarRuns::follow(const FarRun& run) {
   if (place) return *place;
   place = std::make_unique<Followed>(run, mirrors_folder(store_) / run.uid.text());
   Followed& followed = *place;
-  const auto tell = ears_.tell;
+  const auto report = callbacks_.report;
   FollowRequest request{.is_far = true, .origin = "far " + run.uid.text()};
-  request.created = [this, run](RunId id) { welcome(run, id); };
-  followed.journals = std::make_unique<JournalFollower>(store_, request, tell);
+  request.created = [this, run](RunId id) { register_run(run, id); };
+  followed.journals = std::make_unique<JournalFollower>(store_, request, report);
   request.created = [this, run](RunId id) {
-    welcome(run, id);
+    register_run(run, id);
     join_repeats(run, id);
   };
   request.name = run.name;
-  followed.keeper = std::make_unique<JournalFollower>(store_, request, tell);
-  followed.text = std::make_unique<SourceFollower>(store_, request, tell);
+  followed.keeper = std::make_unique<JournalFollower>(store_, request, report);
+  followed.text = std::make_unique<SourceFollower>(store_, request, report);
   std::error_code error;
   const bool is_ours = bool(open_own_folder(mirrors_folder(store_)));
   for (auto it = is_ours ? fs::recursive_directory_iterator(followed.folder, error)
@@ -99,11 +99,11 @@ FarRuns::Followed& FarRuns::follow(const FarRun& run) {
     if (is_journal_name(name) && fs::is_regular_file(it->symlink_status(error)))
       followed.sizes[name] = size_of(it->path());
   }
-  if (const Json state = Json::parse(run.state, nullptr, false); state.is_object()) hear_state(followed, state);
+  if (const Json state = Json::parse(run.state, nullptr, false); state.is_object()) on_state(followed, state);
   return followed;
 }
 
-void FarRuns::look_for_work(bool at_all_machines) {
+void FarRuns::scan(bool at_all_machines) {
   for (const FarRun& run : store_.machines().open_runs()) {
     if (followed_.contains(run.uid.text())) continue;
     const auto machine = store_.machines().machine(run.alias);
@@ -118,7 +118,7 @@ void FarRuns::look_for_work(bool at_all_machines) {
 }
 
 // In the transaction that creates the run, or first adds to it.
-void FarRuns::welcome(const FarRun& far_run, RunId id) {
+void FarRuns::register_run(const FarRun& far_run, RunId id) {
   const auto members = store_.machines().members(far_run.uid);
   if (std::find(members.begin(), members.end(), id) != members.end()) return;
   store_.machines().add_member(id, far_run.uid);
@@ -130,7 +130,7 @@ void FarRuns::welcome(const FarRun& far_run, RunId id) {
   run.environment = environment.dump(-1, ' ', false, Json::error_handler_t::replace);
   run.source_path = far_run.alias.text() + ":runs/" + far_run.uid.text();
   store_.update_run(run);
-  ears_.tell("run " + std::to_string(id) + " is " + run.name + " at " + far_run.alias.text());
+  callbacks_.report("run " + std::to_string(id) + " is " + run.name + " at " + far_run.alias.text());
 }
 
 // Repeats of a command are the repeats of one rung, the only one of a ladder with the first repeat's uid.
@@ -151,8 +151,8 @@ void FarRuns::join_repeats(const FarRun& far_run, RunId id) {
   store_.update_run(run);
 }
 
-// What is known of runs whose machine is out of reach: their status is what it was.
-void FarRuns::say_in_runs(const std::string& alias, const std::string& reason) {
+// Runs keep their status while their machine is out of reach; the reason says that it is.
+void FarRuns::set_reason_of_runs(const std::string& alias, const std::string& reason) {
   for (const auto& [uid, followed] : followed_) {
     if (followed->row.alias.text() != alias) continue;
     for (const RunId id : store_.machines().members(followed->row.uid)) {
@@ -176,23 +176,23 @@ void FarRuns::ask_to_follow(const std::string& alias) {
       "follow", {{"runs", std::move(runs)}}, [](const Json&, const std::string&) {}, Link::WhenLost::fail);
 }
 
-void FarRuns::hear(const std::string& alias, const Json& line) {
+void FarRuns::on_line(const std::string& alias, const Json& line) {
   for (const char* kind : {"file", "state"}) {
-    const auto told = line.find(kind);
-    if (told == line.end() || !told->is_object()) continue;
-    const auto found = followed_.find(text_in(*told, "run"));
+    const auto content = line.find(kind);
+    if (content == line.end() || !content->is_object()) continue;
+    const auto found = followed_.find(text_in(*content, "run"));
     if (found == followed_.end() || found->second->row.alias.text() != alias) continue;
     if (kind == std::string_view("file"))
-      hear_file(*found->second, *told);
+      on_file(*found->second, *content);
     else {
-      hear_state(*found->second, *told);
+      on_state(*found->second, *content);
       // Such a line follows the last bytes.
       found->second->is_all_here = found->second->phase == "ended" || found->second->phase == "gone";
     }
   }
 }
 
-void FarRuns::hear_file(Followed& followed, const Json& file) {
+void FarRuns::on_file(Followed& followed, const Json& file) {
   const std::string name = text_in(file, "name");
   const std::int64_t at = integer_in(file, "at", -1);
   const auto data = from_base64(text_in(file, "data"));
@@ -208,7 +208,7 @@ void FarRuns::hear_file(Followed& followed, const Json& file) {
   if (copied > most_copied_bytes) {
     const std::string why = followed.row.alias.text() + " sends more than " + bytes_text(double(most_copied_bytes)) +
                             " of journals for one run: the rest isn't taken in";
-    if (followed.reason != why) ears_.tell(why);
+    if (followed.reason != why) callbacks_.report(why);
     followed.reason = why;
     return;
   }
@@ -219,14 +219,14 @@ void FarRuns::hear_file(Followed& followed, const Json& file) {
       throw std::runtime_error((followed.folder / name).string() + " can't be written: " + std::strerror(errno));
     size = begin + data->size();
   } catch (const std::exception& error) {
-    if (trouble_ != error.what()) ears_.tell(std::string(error.what()) + "; trying again");
+    if (trouble_ != error.what()) callbacks_.report(std::string(error.what()) + "; trying again");
     trouble_ = error.what();
     to_follow_.insert(followed.row.alias.text());
     follow_again_ = Clock::now() + follow_again_after;
   }
 }
 
-void FarRuns::hear_state(Followed& followed, const Json& state) {
+void FarRuns::on_state(Followed& followed, const Json& state) {
   const std::string text = state.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > most_state_bytes) return;
   followed.phase = bounded(harmless(text_in(state, "phase")), 40);
@@ -261,12 +261,12 @@ void FarRuns::join(Followed& followed) {
   }
 }
 
-bool FarRuns::take_in(Followed& followed) {
+bool FarRuns::ingest(Followed& followed) {
   join(followed);
   for (const auto& [name, size] : followed.sizes)
     if (name.starts_with("keeper/rank-0."))
-      followed.output.take_in(followed.folder / name, size, [&](std::string_view bytes) {
-        if (ears_.output) ears_.output(followed.row.uid, bytes);
+      followed.output.ingest(followed.folder / name, size, [&](std::string_view bytes) {
+        if (callbacks_.output) callbacks_.output(followed.row.uid, bytes);
       });
   bool more = followed.keeper->poll();
   if (followed.is_watch() && followed.run == 0)
@@ -282,18 +282,18 @@ bool FarRuns::take_in(Followed& followed) {
   return followed.text->poll() || more;
 }
 
-void FarRuns::take_in() {
+void FarRuns::ingest() {
   std::vector<std::string> uids;
   for (const auto& [uid, followed] : followed_) uids.push_back(uid);
   for (const std::string& uid : uids) {
     Followed& followed = *followed_.at(uid);
     try {
-      const bool more = take_in(followed);
-      if (!trouble_.empty()) ears_.tell("everything is stored again");
+      const bool more = ingest(followed);
+      if (!trouble_.empty()) callbacks_.report("everything is stored again");
       trouble_.clear();
       if (!more && followed.is_all_here) end(followed);
     } catch (const std::exception& error) {
-      if (trouble_ != error.what()) ears_.tell(std::string(error.what()) + "; trying again");
+      if (trouble_ != error.what()) callbacks_.report(std::string(error.what()) + "; trying again");
       trouble_ = error.what();
     }
   }
@@ -323,7 +323,7 @@ void FarRuns::end(Followed& followed) {
         run.status = RunStatus::failed;
         run.reason = "no step was recorded: the output contains no training step";
         store_.update_run(run);
-        ears_.tell("run " + std::to_string(run.id) + " has failed: " + run.reason);
+        callbacks_.report("run " + std::to_string(run.id) + " has failed: " + run.reason);
       }
     }
   }
@@ -369,35 +369,35 @@ void FarRuns::note_links() {
       if (link->is_garbled()) continue;  // its greeting alone is no sign that it's well again
       if (noted != noted_.end() && noted->second > 0 && now - noted->second < between_notes_s) continue;
       if (noted != noted_.end() && noted->second < 0) {
-        ears_.tell(alias + " can be reached again");
-        say_in_runs(alias, "");
+        callbacks_.report(alias + " can be reached again");
+        set_reason_of_runs(alias, "");
       }
       store_.machines().heard(link->machine().alias, now,
                               noted == noted_.end() || noted->second <= 0 ? Json{{"hello", link->hello()}}.dump() : "");
       noted_[alias] = now;
     } else if (is_lost && (noted == noted_.end() || noted->second > 0)) {
       store_.machines().lost(link->machine().alias, link->lost_at(), link->why());
-      say_in_runs(alias, alias + " is unreachable since " + local_time_text(link->lost_at()));
+      set_reason_of_runs(alias, alias + " is unreachable since " + local_time_text(link->lost_at()));
       const char* next = link->is_hopeless()  ? ""
                          : link->is_garbled() ? "; trying again ever more rarely"
                                               : "; trying again";
-      ears_.tell(alias + " can't be reached: " + link->why() + next);
+      callbacks_.report(alias + " can't be reached: " + link->why() + next);
       noted_[alias] = -now;
     }
   }
 }
 
-void FarRuns::turn_links(std::chrono::milliseconds patience) {
+void FarRuns::poll_links(std::chrono::milliseconds patience) {
   std::vector<pollfd> waiting;
   for (const auto& [alias, link] : links_) link->add_to(waiting);
   ::poll(waiting.data(), waiting.size(), static_cast<int>(patience.count()));
-  for (const auto& [alias, link] : links_) link->turn();
+  for (const auto& [alias, link] : links_) link->poll();
 }
 
-void FarRuns::turn(std::chrono::milliseconds patience) {
-  turn_links(patience);
+void FarRuns::poll(std::chrono::milliseconds patience) {
+  poll_links(patience);
   if (Clock::now() >= ask_again_) {
-    ask_again_ = Clock::now() + between_looks;
+    ask_again_ = Clock::now() + scan_interval;
     std::vector<std::string> not_started;  // one that is refused is no longer followed
     for (const auto& [uid, followed] : followed_)
       if (const auto link = links_.find(followed->row.alias.text());
@@ -409,15 +409,15 @@ void FarRuns::turn(std::chrono::milliseconds patience) {
     for (const std::string& alias : std::exchange(to_follow_, {}))
       if (links_.at(alias)->is_up()) ask_to_follow(alias);
   }
-  take_in();
+  ingest();
   try {
     note_links();
-    if (Clock::now() - looked_ > between_looks) {
-      looked_ = Clock::now();
-      look_for_work(false);
+    if (Clock::now() - scanned_ > scan_interval) {
+      scanned_ = Clock::now();
+      scan(false);
     }
   } catch (const StorageError& error) {
-    if (trouble_ != error.what()) ears_.tell(std::string(error.what()) + "; trying again");
+    if (trouble_ != error.what()) callbacks_.report(std::string(error.what()) + "; trying again");
     trouble_ = error.what();
   }
 }

@@ -1,5 +1,5 @@
-// What was started on other machines, followed from here: links, copies of the journals there, and the runs that they
-// become. docs/far.md has the protocol, docs/machines.md the user's side.
+// Follows what was started on other machines: links, copies of the journals there, and the runs that they become.
+// docs/far.md has the protocol, docs/machines.md the user's side.
 #pragma once
 
 #include <poll.h>
@@ -24,7 +24,7 @@
 
 namespace stepladder {
 
-// What is asked of a machine. Paths are the machine's.
+// A program to be started on a machine. Paths are the machine's.
 struct FarCommand {
   std::string kind;                  // as FarRun::kind (app/machines/far_kind.h)
   std::string name;                  // of the run; empty: the command's
@@ -48,20 +48,20 @@ struct FarProgress {
   std::string output_tail;  // the last 4 KiB of what it printed
 };
 
-// What a machine is asked to stop, pause or continue if it is asked so of one run: "the run", or all runs of a ladder.
+// The runs that stop, pause or continue affect when one run is named: "the run", or all runs of a ladder.
 std::string asked_of(RunStore& store, const FarPlace& place);
 
-// Used by one thread, as its store. Two processes may follow the same runs.
+// Not thread-safe: one thread, that of its store. Two processes may follow the same runs.
 class FarRuns {
  public:
-  struct Ears {
-    std::function<void(const std::string&)> tell;  // a sentence for a person
+  struct Callbacks {
+    std::function<void(const std::string&)> report;  // a sentence for a person
     // The program's output, in order, as it arrives; from the start if this process began before it arrived.
     std::function<void(const Uid& uid, std::string_view bytes)> output = {};
   };
 
   // Throws std::runtime_error if the far program is missing.
-  FarRuns(RunStore& store, Ears ears, SshAsks asks = {});
+  FarRuns(RunStore& store, Callbacks callbacks, SshAsks asks = {});
   ~FarRuns();
 
   // Writes it down, so that it will start even if this process is killed before the machine has answered. Throws
@@ -71,22 +71,22 @@ class FarRuns {
   // The same, `count` times, as one array of a cluster's jobs: `slurm` is set. The repeats of one rung, in their order.
   std::vector<FarRun> start_repeats(const Machine& machine, const FarCommand& command, std::int64_t count);
 
-  // What was asked for there before, is of this kind and isn't over: follows it. If the machine hasn't taken it yet,
+  // Follows the open request of this kind that was made there before. If the machine hasn't taken it yet,
   // `tree` is sent in place of the one of then. nullopt if there is none. Throws as `start`.
-  std::optional<FarRun> go_on(const Machine& machine, const std::string& kind, const std::filesystem::path& tree);
+  std::optional<FarRun> follow_open(const Machine& machine, const std::string& kind, const std::filesystem::path& tree);
 
   // Once it is over there: starts this command in the same folder, as its next attempt. Its runs go on as they were.
-  FarRun start_again(const Uid& uid, const std::vector<std::string>& command);
+  FarRun restart(const Uid& uid, const std::vector<std::string>& command);
 
   // Links, and whatever has arrived. Waits at most `patience` for something to happen. Never throws for an error of a
   // machine or the database: tells it once, and tries again.
-  void turn(std::chrono::milliseconds patience);
+  void poll(std::chrono::milliseconds patience);
 
-  // The links alone, for questions: what was started on machines isn't followed.
-  void turn_links(std::chrono::milliseconds patience);
+  // Polls the links only, for questions; doesn't follow runs.
+  void poll_links(std::chrono::milliseconds patience);
 
   // Opens links also to machines on which nothing was started, and those that open_runs names anew.
-  void look_for_work(bool at_all_machines);
+  void scan(bool at_all_machines);
 
   std::optional<FarProgress> progress(const Uid& uid);
   bool all_over() const { return followed_.empty(); }
@@ -107,21 +107,21 @@ class FarRuns {
   bool may_be_sent(Followed& followed);
   void send_tree(Followed& followed);
   void ask_to_follow(const std::string& alias);
-  void hear(const std::string& alias, const Json& line);
-  void hear_file(Followed& followed, const Json& file);
-  void hear_state(Followed& followed, const Json& state);
-  void take_in();
-  bool take_in(Followed& followed);
+  void on_line(const std::string& alias, const Json& line);
+  void on_file(Followed& followed, const Json& file);
+  void on_state(Followed& followed, const Json& state);
+  void ingest();
+  bool ingest(Followed& followed);
   void join(Followed& followed);
   void end(Followed& followed);
   void refuse(Followed& followed, const std::string& why);
-  void welcome(const FarRun& far_run, RunId run);
+  void register_run(const FarRun& far_run, RunId run);
   void join_repeats(const FarRun& far_run, RunId run);
-  void say_in_runs(const std::string& alias, const std::string& reason);
+  void set_reason_of_runs(const std::string& alias, const std::string& reason);
   void note_links();
 
   RunStore& store_;
-  const Ears ears_;
+  const Callbacks callbacks_;
   const SshAsks asks_;
   const FarProgram program_;
   std::map<std::string, std::unique_ptr<Link>> links_;         // by alias
@@ -130,7 +130,7 @@ class FarRuns {
   std::map<std::string, double> noted_;                        // when a link's state was written down, by alias
   std::set<std::string> to_follow_;                            // aliases whose runs have to be asked for again
   Clock::time_point follow_again_{};
-  Clock::time_point looked_{};
+  Clock::time_point scanned_{};
   Clock::time_point ask_again_{};  // for what a machine hasn't taken yet
   std::string trouble_;
 };

@@ -1,4 +1,4 @@
-// What FarRuns knows of one thing that was started on a machine. Only FarRuns includes it.
+// The state of one program that was started on a machine. Only FarRuns includes it.
 #pragma once
 
 #include <cstdint>

@@ -102,8 +102,11 @@ FarProgram far_program() {
           .bytes = fs::file_size(file)};
 }
 
-Link::Link(Machine machine, FarProgram program, Ears ears, SshAsks asks)
-    : machine_(std::move(machine)), program_(std::move(program)), ears_(std::move(ears)), asks_(std::move(asks)) {}
+Link::Link(Machine machine, FarProgram program, Callbacks callbacks, SshAsks asks)
+    : machine_(std::move(machine)),
+      program_(std::move(program)),
+      callbacks_(std::move(callbacks)),
+      asks_(std::move(asks)) {}
 
 std::vector<std::string> Link::command(const std::string& script) const {
   if (machine_.is_local) return {"/bin/sh", "-c", script};
@@ -139,7 +142,7 @@ void Link::connect() {
     return lose(error.what());
   }
   state_ = State::connecting;
-  began_ = heard_ = Clock::now();
+  began_ = last_heard_ = Clock::now();
 }
 
 // Through the connection that is there, since ssh may ask for a code at each.
@@ -168,7 +171,7 @@ void Link::send_program() {
   began_ = Clock::now();
 }
 
-void Link::turn() {
+void Link::poll() {
   const auto now = Clock::now();
   if (state_ == State::waiting) {
     if (now >= next_try_) connect();
@@ -181,7 +184,7 @@ void Link::turn() {
   if (state_ == State::sending && now - began_ > time_to_send)
     return lose("the far program could not be sent in ten minutes");
   if (state_ != State::up) return;
-  if (now - heard_ > silence) return lose("it hasn't answered for " + std::to_string(silence.count()) + " s");
+  if (now - last_heard_ > silence) return lose("it hasn't answered for " + std::to_string(silence.count()) + " s");
   for (const auto& [id, question] : questions_)
     if (question.is_sent && now - question.sent_at > time_to_answer)
       return lose_garbled("no answer to a question in ten minutes");
@@ -198,14 +201,14 @@ void Link::add_to(std::vector<pollfd>& waiting) const {
 void Link::read_lines() {
   std::string read;
   child_->poll(read);
-  if (!read.empty()) heard_ = Clock::now();
+  if (!read.empty()) last_heard_ = Clock::now();
   input_ += read;
   std::size_t begin = 0;
   const PipedProcess* const child = child_.get();
   for (std::size_t end; (end = input_.find('\n', begin)) != std::string::npos; begin = end + 1) {
     std::string line = input_.substr(begin, end - begin);
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    take_line(line);
+    handle_line(line);
     if (child_.get() != child) return;  // lost, or another one was started
   }
   input_.erase(0, begin);
@@ -213,8 +216,8 @@ void Link::read_lines() {
   if (!is_marked_ && input_.size() > longest_noise) lose("its login prints more than 1 MiB before anything starts");
 }
 
-void Link::take_line(std::string_view line) {
-  if (line.starts_with(mark_ + " ")) return take_mark(line.substr(mark_.size() + 1));
+void Link::handle_line(std::string_view line) {
+  if (line.starts_with(mark_ + " ")) return handle_mark(line.substr(mark_.size() + 1));
   if (!is_marked_) return;
   if (line.empty()) return;
   if (nests_deep(line, deepest_journal_json)) return lose_garbled("a line that is nested too deep");
@@ -223,10 +226,10 @@ void Link::take_line(std::string_view line) {
     if (state_ == State::up) lose_garbled(harmless(std::string(line.substr(0, 80))));
     return;
   }
-  take_json(json);
+  handle_json(json);
 }
 
-void Link::take_mark(std::string_view words) {
+void Link::handle_mark(std::string_view words) {
   if (words.starts_with("begin ")) {
     is_marked_ = true;
     const std::string platform(words.substr(6));
@@ -252,10 +255,10 @@ void Link::take_mark(std::string_view words) {
                 Fault::hopeless);
 }
 
-void Link::take_json(const Json& line) {
+void Link::handle_json(const Json& line) {
   if (line.contains("stepladder-far")) return begin_talk(line);
   if (state_ != State::up && !line.contains("id")) return;
-  if (!line.contains("id")) return ears_.told(line);
+  if (!line.contains("id")) return callbacks_.on_line(line);
   const auto question = questions_.find(integer_in(line, "id"));
   if (question == questions_.end()) return;
   const Answer answer = std::move(question->second.answer);
@@ -280,7 +283,7 @@ void Link::begin_talk(const Json& greeting) {
     why_.clear();
     is_hopeless_ = sent_program_ = false;  // is_garbled_ waits for an answer to more than the greeting
     pinged_ = up_since_ = Clock::now();
-    ears_.came_up();
+    callbacks_.on_up();
     for (auto& [id, question] : questions_)
       if (!question.is_sent) send(id, question);
   };

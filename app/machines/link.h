@@ -38,7 +38,7 @@ struct SshAsks {
   std::vector<std::string> environment;  // SshQuestions::environment
 };
 
-// Used by one thread. Nothing blocks.
+// Not thread-safe: one thread. Nothing blocks.
 class Link {
  public:
   using Json = nlohmann::ordered_json;
@@ -51,15 +51,15 @@ class Link {
     up
   };
 
-  // `told` gets every line that isn't an answer; `came_up` is called after each `hello`.
-  struct Ears {
-    std::function<void(const Json&)> told;
-    std::function<void()> came_up;
+  // `on_line` gets every line that isn't an answer; `on_up` is called after each `hello`.
+  struct Callbacks {
+    std::function<void(const Json&)> on_line;
+    std::function<void()> on_up;
   };
 
-  Link(Machine machine, FarProgram program, Ears ears, SshAsks asks = {});
+  Link(Machine machine, FarProgram program, Callbacks callbacks, SshAsks asks = {});
 
-  void turn();
+  void poll();
   void add_to(std::vector<pollfd>& waiting) const;
 
   // `answer` gets what the far program says, or a sentence. A question that is unanswered when the connection is lost
@@ -102,9 +102,9 @@ class Link {
   void send_program_here();
   void send_program();
   void read_lines();
-  void take_line(std::string_view line);
-  void take_mark(std::string_view words);
-  void take_json(const Json& line);
+  void handle_line(std::string_view line);
+  void handle_mark(std::string_view words);
+  void handle_json(const Json& line);
   void begin_talk(const Json& greeting);
   void send(std::int64_t id, Question& question);
   enum class Fault { passing, hopeless, garbled };
@@ -117,7 +117,7 @@ class Link {
 
   const Machine machine_;
   const FarProgram program_;
-  const Ears ears_;
+  const Callbacks callbacks_;
   const SshAsks asks_;
   std::unique_ptr<PipedProcess> child_;
   State state_ = State::waiting;
@@ -137,7 +137,7 @@ class Link {
   Clock::time_point next_try_{};
   Clock::time_point up_since_{};
   Clock::time_point began_{};
-  Clock::time_point heard_{};
+  Clock::time_point last_heard_{};
   Clock::time_point pinged_{};
 };
 

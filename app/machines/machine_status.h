@@ -1,4 +1,4 @@
-// What is known of a machine: plain values that the window and the command line show.
+// The state of a machine as plain values, which the window and the command line show.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct MachineGpu {
   std::int64_t all_memory_bytes = 0;  // 0: not known
 };
 
-// A partition of a cluster, and the jobs of all users there. A count that Slurm didn't tell is -1.
+// A partition of a cluster, and the jobs of all users there. A count that Slurm didn't report is -1.
 struct MachinePartition {
   std::string name;
   bool is_default = false;
@@ -28,7 +28,7 @@ struct MachinePartition {
   std::int64_t running_jobs = -1, pending_jobs = -1;
 };
 
-// What is known of a machine after a question; texts are fit for a terminal.
+// A machine's answers; texts are fit for a terminal.
 struct MachineReport {
   bool is_reachable = false;
   std::string reason;   // why it isn't, and what to do about it

@@ -11,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-constexpr std::chrono::milliseconds turn(50);
+constexpr std::chrono::milliseconds poll_patience(50);
 constexpr std::chrono::milliseconds nothing_to_do(500);
 constexpr double between_reports_s = 5;
 constexpr double look_lasts_s = 3;
@@ -56,7 +56,7 @@ void MachineWatch::post(Work work) {
   changed_.notify_all();
 }
 
-void MachineWatch::tell(const std::string& text, bool is_error) {
+void MachineWatch::report(const std::string& text, bool is_error) {
   {
     const MutexLock lock(mutex_);
     messages_.push_back({harmless(text), is_error});
@@ -75,7 +75,7 @@ void MachineWatch::remove(const MachineAlias& alias) {
   post([this, alias](RunStore& store, FarRuns&) {
     for (const FarRun& run : store.machines().open_runs())
       if (run.alias == alias && has_runs_here(run.kind))
-        return tell("Runs at " + alias.text() + " may still have steps that aren't here", true);
+        return report("Runs at " + alias.text() + " may still have steps that aren't here", true);
     store.machines().remove(alias);
   });
 }
@@ -100,18 +100,18 @@ void MachineWatch::ask_again(const MachineAlias& alias) {
 void MachineWatch::start(const MachineAlias& alias, std::shared_ptr<const FarLadder> ladder) {
   post([this, alias, ladder](RunStore& store, FarRuns& runs) {
     const auto machine = store.machines().machine(alias);
-    if (!machine) return tell(alias.text() + " is no longer among the machines", true);
+    if (!machine) return report(alias.text() + " is no longer among the machines", true);
     runs.start(*machine, ladder->command);
-    tell(alias.text() + " will run it; its steps appear here as they arrive", false);
+    report(alias.text() + " will run it; its steps appear here as they arrive", false);
   });
 }
 
 void MachineWatch::signal(RunId run, const std::string& signal) {
   post([this, run, signal](RunStore& store, FarRuns& runs) {
     const auto far_run = store.machines().far_run_of(run);
-    if (!far_run) return tell("Run " + std::to_string(run) + " isn't followed from here", true);
+    if (!far_run) return report("Run " + std::to_string(run) + " isn't followed from here", true);
     runs.signal(far_run->uid, signal, [this, alias = far_run->alias](const std::string& error) {
-      if (!error.empty()) tell(alias.text() + ": " + error, true);
+      if (!error.empty()) report(alias.text() + ": " + error, true);
     });
   });
 }
@@ -157,7 +157,7 @@ std::vector<MachineWatch::Message> MachineWatch::take_messages() {
 }
 
 // The answers go to a place of their own, so that the last complete report stays on the screen meanwhile.
-void MachineWatch::ask(FarRuns& runs, MachineStatus& status) {
+void MachineWatch::update_report(FarRuns& runs, MachineStatus& status) {
   Link& link = runs.link(status.machine);
   const MachineAlias& alias = status.machine.alias;
   auto& asked = asked_[alias];
@@ -198,7 +198,7 @@ void MachineWatch::publish(RunStore& store, FarRuns& runs) {
                                                         : MachineStatus::Link::lost;
     status.lost_at = link == runs.links().end() ? machine.lost_at : link->second->lost_at();
     if (status.link == MachineStatus::Link::up) status.why.clear();
-    if (is_looked_at) ask(runs, status);
+    if (is_looked_at) update_report(runs, status);
     status.work.clear();
   }
   for (const FarRun& run : store.machines().open_runs())
@@ -239,22 +239,22 @@ void MachineWatch::run() {
       const bool has_machines = !store->machines().machines().empty();
       if (!runs && (!work.empty() || (has_machines && (is_looked_at || !store->machines().open_runs().empty())))) {
         if (!questions_) questions_ = std::make_unique<SshQuestions>();
-        runs.emplace(*store, FarRuns::Ears{.tell = [this](const std::string& text) { tell(text, false); }},
+        runs.emplace(*store, FarRuns::Callbacks{.report = [this](const std::string& text) { report(text, false); }},
                      SshAsks{.environment = questions_->environment()});
       }
       for (const Work& each : work) each(*store, *runs);
       if (runs) {
-        runs->look_for_work(is_looked_at);
+        runs->scan(is_looked_at);
         publish(*store, *runs);
         bring_questions();
-        runs->turn(turn);
+        runs->poll(poll_patience);
       } else {
         MutexLock lock(mutex_);
         changed_.wait_for(mutex_, nothing_to_do);
       }
       trouble.clear();
     } catch (const std::exception& error) {
-      if (trouble != error.what()) tell(error.what(), true);
+      if (trouble != error.what()) report(error.what(), true);
       trouble = error.what();
       MutexLock lock(mutex_);
       changed_.wait_for(mutex_, nothing_to_do);

@@ -39,12 +39,12 @@ class MachineWatch {
   void start(const MachineAlias& alias, std::shared_ptr<const FarLadder> ladder);
   void signal(RunId run, const std::string& signal);  // of docs/far.md
 
-  // What ssh asks; nullopt: nothing has changed since the last call.
+  // The questions of ssh; nullopt: nothing has changed since the last call.
   std::optional<std::vector<SshQuestion>> take_questions();
   // nullopt: refused; machines that can't be reached without an answer are asked again when the user tries them.
   void answer(const std::string& id, std::optional<std::string> text);
 
-  // What has changed since the last call; nullopt: nothing.
+  // Changes since the last call; nullopt: none.
   std::optional<std::vector<MachineStatus>> take_statuses();
   std::optional<std::vector<MachineInFile>> take_machines_in_file();
   struct Message {
@@ -57,15 +57,15 @@ class MachineWatch {
   using Work = std::function<void(RunStore&, FarRuns&)>;
   void post(Work work);
   void run();
-  void tell(const std::string& text, bool is_error);
-  void ask(FarRuns& runs, MachineStatus& status);
+  void report(const std::string& text, bool is_error);
+  void update_report(FarRuns& runs, MachineStatus& status);
   void publish(RunStore& store, FarRuns& runs);
   void bring_questions();
 
   const std::filesystem::path database_;
   const std::function<void()> wake_;
 
-  // Of the thread.
+  // Only the thread uses these.
   std::map<MachineAlias, MachineStatus> statuses_;
   std::map<MachineAlias, std::unique_ptr<MachineReport>> asked_;  // the answers' place
   std::set<MachineAlias> ask_now_;

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t at_once = 1 << 20;
-// A keeper sends less (app/far/journal_file.h), so this is for a machine that isn't one of Stepladder's.
+// A keeper sends less (app/far/output_journal.h), so this is for a machine that isn't one of Stepladder's.
 constexpr std::int64_t most_output = std::int64_t{1} << 30;
 constexpr std::string_view too_much = "\nstepladder: the output has more than 1 GiB; the rest of it isn't kept here\n";
 
@@ -28,8 +28,8 @@ Descriptor OutputFile::opened(const fs::path& file, int flags) const {
   return open_mirrored(mirrors, file.lexically_relative(mirrors), flags);
 }
 
-void OutputFile::take_in(const fs::path& journal, std::uint64_t size,
-                         const std::function<void(std::string_view)>& show) {
+void OutputFile::ingest(const fs::path& journal, std::uint64_t size,
+                        const std::function<void(std::string_view)>& show) {
   auto read =
       std::find_if(journals_.begin(), journals_.end(), [&](const Read& each) { return each.journal == journal; });
   if (read == journals_.end()) read = journals_.insert(journals_.end(), Read{journal, JournalReader(0), 0});

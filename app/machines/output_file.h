@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// One thread. Reading the same journals again writes the same bytes, so two processes may do it.
+// Not thread-safe: one thread. Reading the same journals again writes the same bytes, so two processes may do it.
 class OutputFile {
  public:
   // `file` is DATABASE.machines/UID/output.log, and the journals are below UID.
@@ -21,8 +21,8 @@ class OutputFile {
 
   // Adds what this journal has more, of its first `size` bytes; `show` gets it too. Journals in the order of attempts.
   // Throws std::runtime_error if the file can't be written; then nothing is lost, and the next call tries it again.
-  void take_in(const std::filesystem::path& journal, std::uint64_t size,
-               const std::function<void(std::string_view)>& show);
+  void ingest(const std::filesystem::path& journal, std::uint64_t size,
+              const std::function<void(std::string_view)>& show);
 
   const std::filesystem::path& path() const { return file_; }
   std::int64_t size() const { return size_; }

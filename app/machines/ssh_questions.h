@@ -1,4 +1,4 @@
-// What ssh asks while it connects (a passphrase, a code, whether a host's key is right), brought to the window. ssh
+// Brings ssh's questions (a passphrase, a code, whether a host's key is right) to the window. ssh
 // starts this program as its SSH_ASKPASS; question and answer go through files in a private folder, which nobody else
 // can open. Nothing is kept.
 #pragma once
@@ -18,7 +18,7 @@ struct SshQuestion {
   bool operator==(const SshQuestion&) const = default;
 };
 
-// One thread.
+// Not thread-safe: one thread.
 class SshQuestions {
  public:
   SshQuestions();   // throws std::runtime_error if there is no place for the folder

@@ -25,9 +25,9 @@ enum class Afterwards { kill, leave };  // a program that hasn't ended by the de
 ProgramResult run_program(const std::vector<std::string>& command, std::chrono::steady_clock::time_point deadline,
                           Afterwards afterwards = Afterwards::kill, const std::function<bool()>& cancelled = {});
 
-// What it prints. Blocks until it has ended. Throws std::runtime_error with its last words if it fails, or if it takes
-// longer than `patience`; then it is ended. `environment` is as in Launch (storage/process.h); with `has_terminal` it
-// may ask on ours.
+// Returns the program's output. Blocks until it has ended. Throws std::runtime_error with its last words if it fails,
+// or if it takes longer than `patience`; then it is ended. `environment` is as in Launch (storage/process.h); with
+// `has_terminal` it may ask on ours.
 std::string output_of(const std::vector<std::string>& command, const std::string& input = {},
                       const std::vector<std::string>& environment = {}, bool has_terminal = false,
                       std::chrono::seconds patience = std::chrono::hours(24));

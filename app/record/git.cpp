@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the view links to, in the checkout's own folder and in the one that its linked worktrees share.
+// The files that the view links to, in the checkout's own folder and in the one that its linked worktrees share.
 constexpr std::array own_files = {"index", "logs/HEAD"};
 constexpr std::array shared_files = {"objects", "refs",    "packed-refs", "reftable",
                                      "info",    "shallow", "logs/refs",   "lfs"};

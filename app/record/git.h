@@ -1,4 +1,4 @@
-// What this program asks of git. The checkout may be a stranger's, and a repository's own configuration, hooks and
+// The one place that calls git. The checkout may be a stranger's, and a repository's own configuration, hooks and
 // `.git` can name programs to run, hosts to connect to and files elsewhere. So git gets a view of the repository: a
 // temporary folder with links to its objects, references and index, and of its configuration only settings that say how
 // files are read. The user's own configuration counts, so git-lfs works.

@@ -15,6 +15,7 @@
 #include <sstream>
 #include <thread>
 
+#include "app/keep/kept_program.h"
 #include "app/record/held_folder.h"
 #include "engine/files/files.h"
 #include "storage/database/process.h"
@@ -71,23 +72,17 @@ void write_state(const fs::path& state, const CommandEnd& end) {
       private_file);
 }
 
-Launch launch_of(const MeasuredCommand& run, int log) {
-  Launch launch{.command = run.command, .folder = run.folder, .output = log, .errors = log};
-  if (!std::getenv("PYTHONUNBUFFERED")) launch.environment.push_back("PYTHONUNBUFFERED=1");
-  for (const auto& [name, value] : run.environment) launch.environment.push_back(name + "=" + value);
-  return launch;
-}
-
 // Runs in the keeper: a process of its own session, which nothing of this program's end reaches.
 [[noreturn]] void keep(const MeasuredCommand& run, int log, int lock) {
   ::setsid();
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
-  const int nowhere = ::open("/dev/null", O_RDWR);
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, standard);
+  become_keeper({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE});
+  leave_streams({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
   CommandEnd end{.exit_status = 127, .started_at = unix_now(), .wall_s = 0};
   const auto begin = Clock::now();
+  ::setenv("PYTHONUNBUFFERED", "1", 0);
+  for (const auto& [name, value] : run.environment) ::setenv(name.c_str(), value.c_str(), 1);
   try {
-    Process program(launch_of(run, log));
+    Process program({.command = run.command, .folder = run.folder, .output = log, .errors = log});
     program.leave_alone();
     const ProcessIdentity it = process_identity(program.pid());
     const std::string text = std::to_string(it.pid) + " " + std::to_string(it.start) + " " + it.boot + "\n";
@@ -99,16 +94,16 @@ Launch launch_of(const MeasuredCommand& run, int log) {
   }
   end.wall_s = std::chrono::duration<double>(Clock::now() - begin).count();
   ::fsync(log);
-  // A full disk: the run isn't over for others until its end is on the disk.
-  for (int attempt = 0; attempt < 600; ++attempt) {
+  // The run isn't over for others until its end is on the disk.
+  const bool is_written = keep_trying(std::chrono::minutes(10), std::chrono::seconds(1), [&] {
     try {
       write_state(run.state, end);
-      ::_exit(0);
+      return true;
     } catch (const std::exception&) {
-      std::this_thread::sleep_for(std::chrono::seconds(1));
+      return false;
     }
-  }
-  ::_exit(1);
+  });
+  ::_exit(is_written ? 0 : 1);
 }
 
 void start(const MeasuredCommand& run, const Lock& lock) {

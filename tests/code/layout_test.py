@@ -34,7 +34,9 @@ ARROWS = {
     "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/nested_json.h",
                 "storage/database/process.h",
                 "storage/checked_text.h", "storage/own_folder.h", "storage/process.h", "app/secrets.h",
-                "app/far"],
+                "storage/errors.h", "storage/base64.h", "app/journal/journal_file.h", "app/keep",
+                "app/process/awaited_program.h", "app/far"],
+    "app/keep": ["storage/process.h", "app/keep"],
 }
 # And never from these, even if the list above allows them.
 NEVER = {

@@ -158,12 +158,12 @@ Run new_run(const WatchRequest& request) {
 // Tries until it succeeds: the program has started, so a busy database or a full disk is no reason to give up.
 template <class Work>
 auto persist(const Work& work) {
-  for (bool told = false;; told = true) {
+  for (bool reported = false;; reported = true) {
     try {
       return work();
     } catch (const StorageError& error) {
       if (interrupted_without_program()) throw;
-      if (!told) std::cerr << "stepladder: " << error.what() << "; trying again until it succeeds\n";
+      if (!reported) std::cerr << "stepladder: " << error.what() << "; trying again until it succeeds\n";
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
@@ -269,16 +269,16 @@ std::unique_ptr<StoreWatch> watch_stores(Watch& watch, const WatchRequest& reque
 int track(Watch& watch, WatchedProgram& program, Spool& spool, RunId run, std::int64_t show_from, StoreWatch* stores) {
   const MoreBytes source = output_of(program, watch.recorder(), watch.sink(), show_from);
   std::string nothing_read = watch.read(source, spool.options(), {});
-  const std::string go_on = "`stepladder watch --attach " + std::to_string(run) + "` records the rest\n";
+  const std::string advice = "`stepladder watch --attach " + std::to_string(run) + "` records the rest\n";
   if (!program.at_end()) {
-    std::cerr << "stepladder: stopped before all of the output was recorded; " << go_on;
+    std::cerr << "stepladder: stopped before all of the output was recorded; " << advice;
     return exit_interrupted;
   }
   if (stores && stores->finish(interrupted_without_program)) nothing_read.clear();
   End end = end_of(program);
   require_steps(end, "the output", nothing_read);
   if (!watch.end(end)) {
-    std::cerr << "stepladder: the last steps aren't stored yet; " << go_on;
+    std::cerr << "stepladder: the last steps aren't stored yet; " << advice;
     return end.exit_status == exit_done ? exit_failed : end.exit_status;
   }
   spool.remove();

@@ -41,7 +41,7 @@ struct FollowedSetup {
 FollowedSetup follow_setup(FarRuns& runs, const Machine& machine, const FarRun& run) {
   constexpr std::chrono::milliseconds patience(100);
   while (!interrupted()) {
-    runs.turn(patience);
+    runs.poll(patience);
     auto progress = runs.progress(run.uid);
     if (!progress || progress->run.is_over) return {.progress = std::move(progress), .given_up = {}};
     const Link& link = runs.link(machine);
@@ -90,8 +90,8 @@ int set_up(const std::string& alias, const MachineSetup& setup, const CommonOpti
   const std::string script =
       "set -e; v=\"${STEPLADDER_DIR%/runs/*}/venv\"; python3 -m venv \"$v\"; \"$v/bin/pip\" install --no-input "
       "--disable-pip-version-check ./*.whl; \"$v/bin/stepladder\" --version";
-  FarRuns runs(store, ears_of_terminal(true), asks_on_terminal());
-  std::optional<FarRun> run = runs.go_on(machine, far_kind::setup, packed.archive());
+  FarRuns runs(store, callbacks_for_terminal(true), asks_on_terminal());
+  std::optional<FarRun> run = runs.follow_open(machine, far_kind::setup, packed.archive());
   if (run && run->is_started)
     std::cerr << "stepladder: follows the installation that is under way at " << alias << "\n";
   if (!run)

@@ -24,7 +24,7 @@ namespace stepladder {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds between_turns(100);
+constexpr std::chrono::milliseconds poll_patience(100);
 constexpr std::chrono::seconds patience_of_questions(150);  // ssh may ask for a password first
 constexpr std::chrono::seconds silent_patience(3);
 
@@ -61,7 +61,7 @@ void say_who_is_waited_for(FarRuns& runs, const std::vector<Machine>& machines, 
 // Asks all of them at once.
 Reports reports_of(RunStore& store, const std::vector<Machine>& machines) {
   if (machines.empty()) return {};
-  FarRuns runs(store, {.tell = [](const std::string&) {}}, asks_on_terminal());
+  FarRuns runs(store, {.report = [](const std::string&) {}}, asks_on_terminal());
   Reports reports;
   const auto give_up = Clock::now() + patience_of_questions;
   auto speaks = Clock::now() + silent_patience;
@@ -71,7 +71,7 @@ Reports reports_of(RunStore& store, const std::vector<Machine>& machines) {
                        [&](const Machine& machine) { return is_done(reports, machine); });
   };
   while (!interrupted() && !all_done() && Clock::now() < give_up) {
-    runs.turn_links(between_turns);
+    runs.poll_links(poll_patience);
     for (const Machine& machine : machines) {
       Link& link = runs.link(machine);
       if (reports.contains(machine.alias.text())) continue;
@@ -90,11 +90,11 @@ Reports reports_of(RunStore& store, const std::vector<Machine>& machines) {
   return reports;
 }
 
-Json told_or_null(std::int64_t count) {
+Json queue_count_or_null(std::int64_t count) {
   return count < 0 ? Json() : Json(count);
 }
 
-// What the cluster has and does, of all users; null without Slurm.
+// The cluster's partitions and the jobs of all users; null without Slurm.
 Json queue_json(const MachineReport& report) {
   if (!report.has_slurm) return nullptr;
   Json partitions = Json::array();
@@ -106,11 +106,11 @@ Json queue_json(const MachineReport& report) {
                           {"idle_nodes", each.idle_nodes},
                           {"allocated_nodes", each.allocated_nodes},
                           {"gpus", each.gpus},
-                          {"running_jobs", told_or_null(each.running_jobs)},
-                          {"pending_jobs", told_or_null(each.pending_jobs)}});
+                          {"running_jobs", queue_count_or_null(each.running_jobs)},
+                          {"pending_jobs", queue_count_or_null(each.pending_jobs)}});
   return {{"read_at", number(report.queue_read_at)},
-          {"running_jobs", told_or_null(report.running_jobs)},
-          {"pending_jobs", told_or_null(report.pending_jobs)},
+          {"running_jobs", queue_count_or_null(report.running_jobs)},
+          {"pending_jobs", queue_count_or_null(report.pending_jobs)},
           {"partitions", partitions}};
 }
 
@@ -155,7 +155,7 @@ const char* word(MachineCheck::Result result) {
   return "not tried";
 }
 
-// Of machines that the project's file brought along.
+// Names the machines that came with the project's file.
 std::string in_file_text(const std::vector<MachineInFile>& machines) {
   std::string names;
   for (const MachineInFile& machine : machines) names += (names.empty() ? "" : ", ") + harmless(machine.alias);
@@ -268,9 +268,9 @@ int follow_machines(const CommonOptions& common) {
     std::cerr << "stepladder: nothing is under way on a machine\n";
     return exit_done;
   }
-  FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
-  runs.look_for_work(false);
-  while (!interrupted() && !runs.all_over()) runs.turn(between_turns);
+  FarRuns runs(store, callbacks_for_terminal(false), asks_on_terminal());
+  runs.scan(false);
+  while (!interrupted() && !runs.all_over()) runs.poll(poll_patience);
   return interrupted() ? exit_interrupted : exit_done;
 }
 

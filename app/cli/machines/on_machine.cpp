@@ -19,7 +19,7 @@
 namespace stepladder {
 namespace {
 
-constexpr std::chrono::milliseconds turn_patience(100);
+constexpr std::chrono::milliseconds wait_for_machines(100);
 constexpr std::chrono::seconds patience_with_requests(60);
 
 // These belong to this side.
@@ -59,6 +59,12 @@ std::optional<SlurmRequest> slurm_of(const OnMachine& on, const Machine& machine
 void say_how_to_come_back(const FarRun& run) {
   std::cerr << "stepladder: it goes on at " << run.alias.text()
             << "; `stepladder machines follow` takes in its steps, as does the window\n";
+}
+
+// For a run that isn't followed to its end.
+int exit_status_of_left(const FarRun& run, bool detaches) {
+  say_how_to_come_back(run);
+  return detaches && !interrupted() ? exit_done : exit_interrupted;
 }
 
 std::string not_asked_from_here(const std::string& alias) {
@@ -102,7 +108,7 @@ int print_results(RunStore& store, const FarProgress& progress, const CommonOpti
   return exit_status(runs, true);
 }
 
-// What a Stepladder there has trained, and, if it failed, its own last words.
+// Prints the runs that a Stepladder there has trained and, if it failed, its last lines.
 int report_end(RunStore& store, const FarProgress& progress, const CommonOptions& common,
                const PrintLadder& print_ladder = {}) {
   const int status = print_results(store, progress, common, print_ladder);
@@ -121,14 +127,14 @@ int status_of(RunStore& store, const FarProgress& progress) {
 
 }  // namespace
 
-FarRuns::Ears ears_of_terminal(bool shows_output) {
-  FarRuns::Ears ears{.tell = say};
+FarRuns::Callbacks callbacks_for_terminal(bool shows_output) {
+  FarRuns::Callbacks callbacks{.report = say};
   if (shows_output)
-    ears.output = [](const Uid&, std::string_view bytes) {
+    callbacks.output = [](const Uid&, std::string_view bytes) {
       std::cout.write(bytes.data(), std::ssize(bytes));
       std::cout.flush();
     };
-  return ears;
+  return callbacks;
 }
 
 SshAsks asks_on_terminal() {
@@ -137,7 +143,7 @@ SshAsks asks_on_terminal() {
 
 std::optional<FarProgress> follow_to_end(FarRuns& runs, const FarRun& run, bool detaches) {
   while (!interrupted()) {
-    runs.turn(turn_patience);
+    runs.poll(wait_for_machines);
     const auto progress = runs.progress(run.uid);
     if (!progress || progress->run.is_over) return progress;
     if (detaches && progress->run.is_started) return std::nullopt;
@@ -192,16 +198,13 @@ int train_on_machine(const OnMachine& on, const CommonOptions& common, const std
                      const PrintLadder& print) {
   RunStore store = RunStore::open(common.database);
   const Machine machine = find_machine(store, on.alias);
-  FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
+  FarRuns runs(store, callbacks_for_terminal(false), asks_on_terminal());
   FarCommand asked = stepladder_there(machine, words.empty() ? words_for_there(command_words()) : words);
   asked.folder = on.folder;
   asked.slurm = slurm_of(on, machine);
   const FarRun run = runs.start(machine, asked);
   const auto progress = follow_to_end(runs, run, on.detaches);
-  if (!progress) {
-    say_how_to_come_back(run);
-    return on.detaches && !interrupted() ? exit_done : exit_interrupted;
-  }
+  if (!progress) return exit_status_of_left(run, on.detaches);
   return report_end(store, *progress, common, print);
 }
 
@@ -212,13 +215,10 @@ int run_on_machine(const OnMachine& on, const CommonOptions& common) {
   FarCommand asked = stepladder_there(machine, words_for_there(command_words()), false);
   asked.folder = on.folder.empty() ? std::filesystem::current_path().string() : on.folder;
   asked.slurm = slurm_of(on, machine);
-  FarRuns runs(store, ears_of_terminal(true), asks_on_terminal());
+  FarRuns runs(store, callbacks_for_terminal(true), asks_on_terminal());
   const FarRun run = runs.start(machine, asked);
   const auto progress = follow_to_end(runs, run, on.detaches);
-  if (!progress) {
-    say_how_to_come_back(run);
-    return on.detaches && !interrupted() ? exit_done : exit_interrupted;
-  }
+  if (!progress) return exit_status_of_left(run, on.detaches);
   if (progress->phase != "ended") say(progress->reason);
   return progress->phase == "ended" ? static_cast<int>(progress->exit_status & 255) : exit_failed;
 }
@@ -234,12 +234,10 @@ std::optional<int> continue_on_machine(const std::string& wanted, const CommonOp
   if (!before->is_over)
     throw UsageError("the ladder is still under way at " + machine.alias.text() +
                      "; `stepladder machines follow` follows it");
-  FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
-  const FarRun run = runs.start_again(before->uid, stepladder_there(machine, {"ladder", "--continue"}).command);
+  FarRuns runs(store, callbacks_for_terminal(false), asks_on_terminal());
+  const FarRun run = runs.restart(before->uid, stepladder_there(machine, {"ladder", "--continue"}).command);
   const auto progress = follow_to_end(runs, run, false);
-  if (progress) return report_end(store, *progress, common);
-  say_how_to_come_back(run);
-  return exit_interrupted;
+  return progress ? report_end(store, *progress, common) : exit_status_of_left(run, false);
 }
 
 int watch_on_machine(const OnMachine& on, const std::vector<std::string>& command, const std::string& name,
@@ -264,7 +262,7 @@ int watch_on_machine(const OnMachine& on, const std::vector<std::string>& comman
   } else if (on.folder.empty()) {
     asked.folder = std::filesystem::current_path().string();
   }
-  FarRuns runs(store, ears_of_terminal(!common.json && on.repeats == 1), asks_on_terminal());
+  FarRuns runs(store, callbacks_for_terminal(!common.json && on.repeats == 1), asks_on_terminal());
   int status = exit_done;  // of the first repeat that failed
   for (const FarRun& run : runs.start_repeats(machine, asked, on.repeats)) {
     const auto progress = follow_to_end(runs, run, on.detaches);
@@ -287,19 +285,19 @@ std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest reque
   const auto machine = store.machines().machine(far_run->alias);
   if (!machine)
     throw UsageError(place->alias + " is no longer among the machines; `stepladder machines add` adds it again");
-  FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
+  FarRuns runs(store, callbacks_for_terminal(false), asks_on_terminal());
   std::optional<std::string> answer;
   Link& link = runs.link(*machine);
   const auto give_up = std::chrono::steady_clock::now() + patience_with_requests;
   while (!link.is_up() && is_missing(link.lost_at()) && !interrupted() && std::chrono::steady_clock::now() < give_up)
-    runs.turn_links(turn_patience);
+    runs.poll_links(wait_for_machines);
   if (!link.is_up()) {
     say(place->alias + " can't be reached: " + link.why() + "; the run was not asked");
     return exit_failed;
   }
   const char* signal = request == RunRequest::stop ? "stop" : request == RunRequest::pause ? "pause" : "continue";
   runs.signal(far_run->uid, signal, [&](const std::string& error) { answer = error; });
-  while (!answer && !interrupted()) runs.turn_links(turn_patience);
+  while (!answer && !interrupted()) runs.poll_links(wait_for_machines);
   if (answer && answer->empty()) {
     say(place->alias + " was asked to " + signal + " " + asked_of(store, *place));
     return exit_done;

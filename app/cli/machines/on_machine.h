@@ -48,8 +48,8 @@ std::optional<int> continue_on_machine(const std::string& ladder, const CommonOp
 // Asks the machine to stop, pause or continue the run; nullopt if it isn't on another one.
 std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest request);
 
-// What happens to runs on machines, on stderr; with `shows_output` what their programs print, on stdout.
-FarRuns::Ears ears_of_terminal(bool shows_output);
+// Reports on stderr; with `shows_output` the programs' output appears on stdout.
+FarRuns::Callbacks callbacks_for_terminal(bool shows_output);
 SshAsks asks_on_terminal();  // if there is one
 
 // Follows it to its end; nullopt if it goes on there without us: after Ctrl-C, or once the machine has taken it.

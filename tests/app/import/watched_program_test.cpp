@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <fstream>
+#include <optional>
 
 #include "app/exit_status.h"
 #include "app/import/live_import.h"
@@ -124,6 +128,34 @@ TEST(WatchedProgram, ReadsTheStartAndWhatWasNotFreed) {
   EXPECT_EQ(text.substr(0, 128), line_of(0));
   EXPECT_EQ(text.substr(text.size() - 128), line_of(lines - 1));
   EXPECT_TRUE(program.at_end());
+}
+
+// The state file as the versions before 2026-11-26 write it, byte by byte: programs that they watch may still run.
+TEST(WatchedProgram, ReadsTheOutputThatAnEarlierVersionHasKept) {
+  const TemporaryFolder folder;
+  const fs::path database = folder.path() / "runs.db";
+  fs::create_directories(folder / "runs.db.watch");
+  fs::permissions(folder / "runs.db.watch", fs::perms::owner_all);
+  const auto bytes_of = [](auto value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
+  const auto identity = [&](std::int64_t pid) {
+    return bytes_of(pid) + bytes_of(std::int64_t{1}) + std::string(48, '\0');
+  };
+  const std::string options = R"({"format":"","hardware":"","params":0,"tokens_per_step":7})";
+  std::ofstream(folder / "runs.db.watch/run-1.state")
+      << "StWatch1" << identity(999'999'999) << identity(999'999'998) << bytes_of(std::int32_t{1})  // it has ended
+      << bytes_of(std::int32_t{3 << 8}) << bytes_of(std::int32_t{0}) << std::string(4, '\0')
+      << bytes_of(std::int64_t{0}) << bytes_of(std::int64_t{0}) << bytes_of(std::int64_t{0}) << options
+      << std::string(3072 - options.size(), '\0');
+  std::ofstream(folder / "runs.db.watch/run-1.out") << line_of(1);
+  std::optional<Spool> spool = Spool::open(database, 1);
+  ASSERT_TRUE(spool);
+  EXPECT_EQ(spool->options().tokens_per_step, 7);
+  WatchedProgram program(*spool);
+  std::vector<char> piece(1000);
+  EXPECT_EQ(program.read(piece), line_of(1).size());
+  EXPECT_EQ(program.read(piece), 0u);
+  EXPECT_TRUE(program.end().known);
+  EXPECT_EQ(WEXITSTATUS(program.end().status), 3);
 }
 
 // What a second tracker posts of a run that has `recorded` already.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/machines/base64.h"
+#include "storage/base64.h"
 #include "app/machines/machine_check.h"
 
 namespace stepladder {

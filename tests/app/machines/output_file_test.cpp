@@ -30,7 +30,7 @@ class OutputFileTest : public testing::Test {
   }
 
   void take_in() {
-    output_.take_in(journal_, fs::file_size(journal_), [&](std::string_view text) { shown_ += text; });
+    output_.ingest(journal_, fs::file_size(journal_), [&](std::string_view text) { shown_ += text; });
   }
 
   TemporaryFolder folder_;
@@ -51,7 +51,7 @@ TEST_F(OutputFileTest, IsForThisUserAlone) {
   ASSERT_EQ(::stat(output_.path().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   OutputFile again{output_.path()};
-  again.take_in(journal_, fs::file_size(journal_), {});
+  again.ingest(journal_, fs::file_size(journal_), {});
   EXPECT_EQ(content_of(output_.path()), "step 1\nstep 2\n");
 }
 
@@ -85,7 +85,7 @@ TEST_F(OutputFileTest, WritesIntoNoOtherFolder) {
 TEST_F(OutputFileTest, ReadsNoPipe) {
   fs::remove(journal_);
   ASSERT_EQ(::mkfifo(journal_.c_str(), 0600), 0);
-  EXPECT_THROW(output_.take_in(journal_, 100, {}), std::runtime_error);
+  EXPECT_THROW(output_.ingest(journal_, 100, {}), std::runtime_error);
 }
 
 }  // namespace

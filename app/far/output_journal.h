@@ -1,5 +1,4 @@
-// Appends to a journal (docs/journal.md): a file that only this process writes. A disk that refuses bytes never stops
-// the caller; they wait in memory.
+// The journal of a keeper: its own lines, and as much of a program's output as a journal takes.
 #pragma once
 
 #include <chrono>
@@ -7,12 +6,15 @@
 #include <string>
 #include <string_view>
 
-#include "app/far/files.h"
 #include "app/far/wire.h"
+#include "app/journal/journal_file.h"
 
 namespace stepladder::far {
 
-class JournalFile {
+// The line that holds these bytes of a program's output, printed at `time` (unix seconds).
+std::string output_line(double time, std::string_view bytes);
+
+class OutputJournal {
  public:
   static constexpr std::size_t most_in_memory = 64 << 20;
   static constexpr std::size_t longest_output = 64 << 10;  // bytes of a program in one line
@@ -22,7 +24,7 @@ class JournalFile {
   static constexpr double output_per_second = 16 << 10;
   static constexpr double most_output = 1 << 30;
 
-  explicit JournalFile(Descriptor file) : file_(std::move(file)) {}
+  explicit OutputJournal(JournalFile file) : file_(std::move(file)) {}
 
   void append(const Json& event);
   // The bytes of a program's output, as one line or more. If memory is full, or they are more than a journal takes,
@@ -31,26 +33,25 @@ class JournalFile {
   void append_held_back();  // at the program's end
 
   void write();  // what waits; sooner or later all of it
-  void sync();   // has the disk keep what was written
+  void sync() { file_.sync(); }
 
-  bool has_unwritten() const { return written_ < bytes_.size(); }
-  bool has_unsynced() const { return !bytes_.empty(); }
+  bool has_unwritten() const { return file_.has_unwritten(); }
+  bool is_complete() const { return file_.is_complete(); }
   std::chrono::steady_clock::time_point last_line() const { return last_line_; }
 
  private:
-  void say_lost();
+  void report_lost();
   void hold_back(std::string_view piece);
   bool has_room(std::size_t line);
   void append_piece(std::string_view piece);
   void finish_line();
 
-  Descriptor file_;
-  std::string bytes_;        // from offset `synced_` on: only what the disk has for sure is given up
-  std::size_t written_ = 0;  // of `bytes_`
-  std::uint64_t synced_ = 0;
+  void add(std::string_view line);
+
+  JournalFile file_;
   std::uint64_t lost_lines_ = 0;
   std::uint64_t lost_bytes_ = 0;
-  bool lost_unsaid_ = false;
+  bool lost_is_unreported_ = false;
   std::string held_back_;          // output
   bool line_is_open_ = false;      // the output appended so far ends within a line
   double allowed_ = whole_output;  // bytes of output that may be appended now
