@@ -101,7 +101,7 @@ TEST(Spool, HasOneTrackerAtATime) {
   }
   ASSERT_EQ(unread_outputs(database).size(), 1u);
   EXPECT_EQ(unread_outputs(database).front().run, 1);
-  EXPECT_FALSE(unread_outputs(database).front().goes_on);
+  EXPECT_FALSE(unread_outputs(database).front().is_running);
   remove_unread_outputs(database, [](std::int64_t) { return true; });
   EXPECT_TRUE(Spool::open(database, 1));
   remove_unread_outputs(database, [](std::int64_t) { return false; });

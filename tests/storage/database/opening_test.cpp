@@ -67,10 +67,10 @@ TEST(Opening, waits_for_a_lock_and_takes_it) {
   Database second(folder / "a.db", Database::Mode::read_write);
   first.use_write_ahead_log();
   first.execute("BEGIN IMMEDIATE");
-  second.upkeep().set_patience(std::chrono::milliseconds(50));
+  second.set_patience(std::chrono::milliseconds(50));
   EXPECT_EQ(complaint<StorageError>([&] { second.execute("BEGIN IMMEDIATE"); }),
             (folder / "a.db").string() + " is locked by another process");
-  second.upkeep().set_patience(std::chrono::minutes(5));
+  second.set_patience(std::chrono::minutes(5));
   std::thread releases([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     first.execute("COMMIT");

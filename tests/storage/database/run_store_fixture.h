@@ -9,14 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "../not_finite.h"
 #include "../temporary_folder.h"
 #include "storage/database/database.h"
 #include "storage/database/run_store.h"
 
 namespace stepladder {
-
-inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Equal where both are missing, or both NaN but not missing, or equal.
 inline testing::AssertionResult alike(double a, double b) {
