@@ -97,9 +97,10 @@ TEST(Process, IsWaitedForAndKilled) {
 
 TEST(Process, SignalsAreAsUsualButThoseNamed) {
   const auto before = std::signal(SIGHUP, SIG_IGN);
-  const std::string script = "grep SigIgn /proc/self/status | tr -d '\\t\\n'";
-  EXPECT_EQ(run({.command = {"sh", "-c", script}}).text, "SigIgn:0000000000000000");
-  EXPECT_EQ(run({.command = {"sh", "-c", script}, .ignored_signals = {SIGHUP}}).text, "SigIgn:0000000000000001");
+  // The last eight digits: signals 33 and up are the C library's own.
+  const std::string script = "grep SigIgn /proc/self/status | tr -d '\\n' | tail -c 8";
+  EXPECT_EQ(run({.command = {"sh", "-c", script}}).text.substr(1), "0000000");
+  EXPECT_EQ(run({.command = {"sh", "-c", script}, .ignored_signals = {SIGHUP}}).text.substr(1), "0000001");
   EXPECT_EQ(ignored_signals().front(), SIGHUP);
   std::signal(SIGHUP, before);
 }
