@@ -60,17 +60,8 @@ CurveReader::CurveReader(RunStore& store, std::function<void()> wake)
       mode_(store.read_only() ? RunStore::Mode::read_only : RunStore::Mode::read_write),
       wake_(std::move(wake)) {}
 
-CurveReader::~CurveReader() {
-  {
-    const MutexLock lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
 void CurveReader::want(const std::vector<CurveWanted>& wanted) {
-  bool any = false;
+  bool must_start = false;
   {
     const MutexLock lock(mutex_);
     wanted_.clear();
@@ -81,11 +72,15 @@ void CurveReader::want(const std::vector<CurveWanted>& wanted) {
                             std::any_of(read_.begin(), read_.end(), [&](const auto& r) { return is_same(r.wanted); });
       if (!is_there) wanted_.push_back(each);
     }
-    any = !wanted_.empty();
+    must_start = !wanted_.empty() && !is_reading_ && !file_.empty();
+    is_reading_ = is_reading_ || must_start;
   }
-  if (!any || file_.empty()) return;
-  if (!thread_.joinable()) thread_ = std::thread([this] { read_wanted(); });
-  changed_.notify_all();
+  if (!must_start) return;
+  job_.cancel();  // the last one has read everything that it was asked for
+  job_.start([this](const JobControl& job) {
+    read_wanted(job);
+    return true;
+  });
 }
 
 std::vector<CurveRead> CurveReader::take(std::chrono::milliseconds patience) {
@@ -104,17 +99,14 @@ bool CurveReader::is_busy() const {
   return !has_all() || !read_.empty();
 }
 
-void CurveReader::read_wanted() {
-  std::optional<RunStore> store;
-  const auto own_store = [&]() -> RunStore& {
-    if (!store) store = RunStore::open(file_, mode_);
-    return *store;
+void CurveReader::read_wanted(const JobControl& job) {
+  const auto own_store = [this]() -> RunStore& {
+    if (!own_store_) own_store_ = RunStore::open(file_, mode_);
+    return *own_store_;
   };
   Clock::time_point woken;
   MutexLock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this]() REQUIRES(mutex_) { return ends_ || !wanted_.empty(); });
-    if (ends_) return;
+  while (!wanted_.empty() && !job.is_interrupted()) {
     reading_ = wanted_.front();
     wanted_.pop_front();
     const CurveWanted wanted = *reading_;
@@ -131,6 +123,7 @@ void CurveReader::read_wanted() {
     wake_();
     lock.lock();
   }
+  is_reading_ = false;
 }
 
 }  // namespace stepladder

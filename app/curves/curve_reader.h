@@ -10,11 +10,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "app/curves/overview_curve.h"
+#include "app/job.h"
 #include "storage/database/run_store.h"
 #include "storage/thread_safety.h"
 
@@ -47,15 +47,13 @@ struct CurveRead {
 // Blocks while it reads. Throws StorageError.
 CurveRead read_curve(RunStore& store, const CurveWanted& wanted);
 
-// Used by one thread, which draws; the thread inside reads one curve after the other through a connection of its own.
+// Used by one thread, which draws; its job reads one curve after the other through a connection of its own.
 class CurveReader {
  public:
   // `store` must outlive this. One in memory has a single connection, so its curves are read by take() itself. `wake`
-  // is called on the other thread when curves can be taken: after the last one, and about 60 times a second before.
+  // is called on the other thread when curves can be taken: after the last one, and about 60 times a second before. The
+  // destructor waits for the curve that is being read.
   CurveReader(RunStore& store, std::function<void()> wake);
-  ~CurveReader();  // waits for the curve that is being read
-  CurveReader(const CurveReader&) = delete;
-  CurveReader& operator=(const CurveReader&) = delete;
 
   // What the charts of this frame lack, the most urgent first. It replaces what was wanted before and hasn't been
   // begun, so that nothing is read for a view that has moved on. Never blocks.
@@ -67,7 +65,7 @@ class CurveReader {
   bool is_busy() const;  // something is wanted, or read and not yet taken
 
  private:
-  void read_wanted();  // on the thread
+  void read_wanted(const JobControl& job);
   bool has_all() const REQUIRES(mutex_) { return wanted_.empty() && !reading_; }
 
   RunStore& store_;
@@ -79,8 +77,9 @@ class CurveReader {
   std::deque<CurveWanted> wanted_ GUARDED_BY(mutex_);
   std::optional<CurveWanted> reading_ GUARDED_BY(mutex_);
   std::vector<CurveRead> read_ GUARDED_BY(mutex_);
-  bool ends_ GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // begins with the first curve that is wanted
+  bool is_reading_ GUARDED_BY(mutex_) = false;  // the job takes what is wanted
+  std::optional<RunStore> own_store_;           // of the job
+  Job<bool> job_;                               // as long as something is wanted
 };
 
 }  // namespace stepladder

@@ -11,17 +11,16 @@
 #include <vector>
 
 #include "app/desktop/charts/points_table.h"
+#include "app/desktop/models/import_preview.h"
 #include "app/desktop/models/record_view.h"
 #include "app/desktop/profile/profile_question.h"
 #include "app/desktop/settings.h"
 #include "app/figures/figure.h"
-#include "app/import/import.h"
 #include "app/launch/ladder_file.h"
 #include "app/launch/sweep_results.h"
 #include "app/session.h"
 #include "storage/analysis/overview.h"
 #include "storage/database/curation.h"
-#include "storage/importers/importer.h"
 #include "storage/metric_figure.h"
 
 namespace stepladder {
@@ -179,11 +178,7 @@ struct Undo {};
 
 // Reads files or pasted text without storing anything; the Import view shows the result.
 struct PreviewImport {
-  std::vector<std::string> paths;
-  std::string text;  // instead of paths
-  ImportOptions options;
-  FileChoices choices;
-  bool again = false;  // also what is in the project already
+  ImportQuestion question;
 };
 struct KeepImport {};  // reads the same input again, into the database
 struct ForgetImport {};

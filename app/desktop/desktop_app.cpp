@@ -66,10 +66,9 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
       panels_(all_panels()),
       wake_(session ? std::function<void()>(Window::wake) : [] {}),
       curves_(store, wake_),
-      import_job_(wake_),
       exports_(wake_),
       load_reader_(wake_),
-      trace_import_(wake_) {
+      trace_imports_(wake_) {
   workspace_.database = store.file().string();
   workspace_.hardware = HardwareTable::load(assets_folder());
   workspace_.saved_ladders = saved_ladders();
@@ -161,7 +160,7 @@ void DesktopApp::take_dropped(std::vector<std::string> files) {
   }
   if (files.empty()) return;
   show("import");
-  commands_.push_back(PreviewImport{.paths = std::move(files), .options = workspace_.import.asked.options});
+  commands_.push_back(PreviewImport{{.paths = std::move(files), .options = workspace_.import.asked.options}});
 }
 
 void DesktopApp::set_display_scale(float scale) {
@@ -170,35 +169,31 @@ void DesktopApp::set_display_scale(float scale) {
 }
 
 void DesktopApp::ask_portal() {
-  if (settings_.theme != ThemeChoice::system || asked_portal_.valid()) return;
-  asked_portal_ = std::async(std::launch::async, [wake = wake_] {
-    const std::optional<bool> said = portal_prefers_dark();
-    wake();
-    return said;
-  });
+  if (settings_.theme != ThemeChoice::system || portal_job_.is_active()) return;
+  portal_job_.start([](JobControl&) { return portal_prefers_dark(); }, wake_);
 }
 
-void DesktopApp::hear_portal() {
-  if (!asked_portal_.valid() || asked_portal_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
-  portal_ = asked_portal_.get();
+void DesktopApp::take_portal_answer() {
+  const auto answer = portal_job_.take();
+  if (!answer) return;
+  portal_prefers_dark_ = *answer;
   apply_theme_and_scale();
 }
 
 void DesktopApp::apply_theme_and_scale() {
-  const bool dark =
-      settings_.theme == ThemeChoice::system ? system_prefers_dark(portal_) : settings_.theme == ThemeChoice::dark;
+  const bool dark = settings_.theme == ThemeChoice::system ? system_prefers_dark(portal_prefers_dark_)
+                                                           : settings_.theme == ThemeChoice::dark;
   apply_theme(dark, display_scale_ * settings_.scale);
 }
 
 double DesktopApp::seconds_to_next_frame(double frame_seconds) const {
-  using State = ImportPreview::State;
   constexpr double for_the_eye = 0.1, longest_in_live = 1, elsewhere = 2;
   const bool notices = std::any_of(workspace_.messages.begin(), workspace_.messages.end(),
                                    [](const Message& message) { return !message.is_error; });
-  const bool works = keeps_drawing_ || notices || workspace_.import.state == State::reading ||
-                     workspace_.import.state == State::keeping || exports_.is_busy() || metrics_reader_.is_pending() ||
-                     records_.is_pending() || profiles_.is_pending() || trace_import_.is_busy() ||
-                     asked_portal_.valid() || (session_ && !workspace_.device && workspace_.device_problem.empty());
+  const bool works = keeps_drawing_ || notices || import_job_.is_active() || exports_.is_busy() ||
+                     metrics_reader_.is_pending() || records_.is_pending() || profiles_.is_pending() ||
+                     trace_imports_.is_busy() || portal_job_.is_active() ||
+                     (session_ && !workspace_.device && workspace_.device_problem.empty());
   const bool trains = workspace_.running() || !workspace_.waiting().empty() || !workspace_.unstored.empty() ||
                       workspace_.verification.open;
   if (!trains) return works ? for_the_eye : std::numeric_limits<double>::infinity();
@@ -229,14 +224,13 @@ void DesktopApp::wait_notice(const std::string& text) {
 void DesktopApp::ingest() {
   std::erase_if(workspace_.messages,
                 [](const Message& message) { return !message.is_error && message.until < ImGui::GetTime(); });
-  hear_portal();
-  exports_.take([this](const std::exception& error) {
+  take_portal_answer();
+  take_export([this](const std::exception& error) {
     std::erase_if(workspace_.messages, [](const Message& message) { return !message.is_error; });
     complain(error.what());
   });
   take_curves(std::chrono::milliseconds(0));
-  import_job_.tell_progress(workspace_.import);
-  if (ImportPreview read; import_job_.take(read)) take_import(std::move(read));
+  take_import();
   read_project_metrics();
   records_.update(workspace_.record, workspace_.database, is_open("record"), workspace_.patience);
   take_trace();
@@ -464,9 +458,12 @@ void DesktopApp::close(const std::function<void()>& frame) {
     }
     frame();
   };
-  exports_.finish(
-      [](const std::exception& error) { std::fprintf(stderr, "stepladder: %s\n", harmless(error.what()).c_str()); },
-      waiting);
+  const auto fail = [](const std::exception& error) {
+    std::fprintf(stderr, "stepladder: %s\n", harmless(error.what()).c_str());
+  };
+  while (exports_.is_busy()) {
+    if (!take_export(fail, std::chrono::milliseconds(100))) waiting();
+  }
 }
 
 // Shows errors, and what couldn't be stored yet, at the bottom of the window: over the views, so that nothing moves
@@ -564,7 +561,7 @@ void DesktopApp::handle_keys() {
   if (ImGui::IsKeyPressed(ImGuiKey_V, false) && ImGui::GetIO().KeyCtrl && !ImGui::GetIO().WantTextInput &&
       std::find(open_.begin(), open_.end(), "import") != open_.end()) {
     if (const char* text = ImGui::GetClipboardText(); text && *text)
-      commands_.push_back(PreviewImport{.text = text, .options = workspace_.import.asked.options});
+      commands_.push_back(PreviewImport{{.text = text, .options = workspace_.import.asked.options}});
   }
   for (Action& action : window_actions(panels_, workspace_)) {
     const bool edits_text = action.key == (ImGuiMod_Ctrl | ImGuiKey_Z) && ImGui::GetIO().WantTextInput;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,14 +16,13 @@
 #include "app/curves/curve_reader.h"
 #include "app/desktop/adoption_popup.h"
 #include "app/desktop/closing_popup.h"
-#include "app/desktop/export_queue.h"
-#include "app/desktop/import_job.h"
 #include "app/desktop/machines/ssh_popup.h"
+#include "app/desktop/models/import_preview.h"
 #include "app/desktop/models/machine_load_reader.h"
 #include "app/desktop/palette_popup.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/profile/imported_trace.h"
 #include "app/desktop/profile/profile_view.h"
-#include "app/desktop/profile/trace_import_job.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/workspace.h"
 #include "app/machines/machine_watch.h"
@@ -71,8 +71,11 @@ class DesktopApp {
 
  private:
   bool is_open(const std::string& panel) const;
-  void take_import(ImportPreview read);
-  void take_trace();  // that was imported, if any was
+  void start_import();
+  void take_import();  // that has been read, if any has
+  void take_trace();
+  // Handles a finished export. Returns whether there was one.
+  bool take_export(const std::function<void(const std::exception&)>& fail, std::chrono::milliseconds patience = {});
   void hear_machines();
   bool asks_machine(RunId run, const char* signal);  // whether the run trains on one
   void say_of_bin(const EmptiedBin& emptied);
@@ -90,7 +93,7 @@ class DesktopApp {
   void handle_keys();
   void apply_theme_and_scale();
   void ask_portal();  // if the theme follows the system; the answer arrives in a later frame
-  void hear_portal();
+  void take_portal_answer();
   void complain(const std::string& text);
   void notice(const std::string& text);                 // for some seconds
   void file_notice(const std::filesystem::path& file);  // that it was saved, with buttons
@@ -213,17 +216,20 @@ class DesktopApp {
   std::chrono::steady_clock::time_point next_look_for_dead_{};
   std::function<void()> wake_;
   CurveReader curves_;
-  ImportJob import_job_;
-  ExportQueue exports_;
+  Job<ImportPreview> import_job_;
+  int imports_read_ = 0;
+  // Makes files and texts for the clipboard; the result is what the UI thread does with them.
+  using Then = std::function<void()>;
+  JobQueue<Then> exports_;
   std::unique_ptr<MachineWatch> machines_;  // null without a session
   ProjectMetricsReader metrics_reader_;
   RecordReader records_;
   ProfileReader profiles_;
   MachineLoadReader load_reader_;
-  TraceImportJob trace_import_;
+  JobQueue<ImportedTrace> trace_imports_;
   std::string metrics_problem_;  // ProjectMetrics::problem, as shown
-  std::future<std::optional<bool>> asked_portal_;
-  std::optional<bool> portal_;  // its last answer
+  Job<std::optional<bool>> portal_job_;
+  std::optional<bool> portal_prefers_dark_;  // its last answer
   struct Undoable {
     std::string what;
     std::function<void()> undo;

@@ -280,7 +280,7 @@ void DesktopApp::execute(const EmptyBin& bin) {
 
 void DesktopApp::empty_bin(double deleted_before) {
   // Deleting the rows of long runs takes seconds.
-  exports_.add([this, file = store_.file(), deleted_before]() -> ExportQueue::Then {
+  exports_.add([this, file = store_.file(), deleted_before](JobControl&) -> Then {
     RunStore store = RunStore::open(file);
     const auto keep_deleting = [this](std::size_t) { return !closes_.load(); };
     return [this, emptied = stepladder::empty_bin(store, deleted_before, keep_deleting)] {
@@ -301,23 +301,37 @@ void DesktopApp::execute(const JudgeRecord& judge) {
 
 void DesktopApp::execute(const PreviewImport& preview) {
   const auto is_trace = [](const std::string& file) { return looks_like_trace(file); };
-  if (!preview.paths.empty() && std::all_of(preview.paths.begin(), preview.paths.end(), is_trace)) {
-    execute(ImportTraces{preview.paths});
+  const std::vector<std::string>& paths = preview.question.paths;
+  if (!paths.empty() && std::all_of(paths.begin(), paths.end(), is_trace)) {
+    execute(ImportTraces{paths});
     return show("profile");
   }
-  workspace_.import = {.state = ImportPreview::State::reading, .asked = preview};
-  import_job_.preview(workspace_.database, preview);
+  workspace_.import = {.state = ImportPreview::State::reading, .asked = preview.question};
+  start_import();
 }
 
 void DesktopApp::execute(const KeepImport&) {
   if (workspace_.database.empty()) throw std::runtime_error("There isn't a database to import into.");
   workspace_.import.state = ImportPreview::State::keeping;
-  import_job_.keep(workspace_.database, workspace_.import.asked);
+  start_import();
+}
+
+// Reads the files again if they are being read; what was read of them is dropped.
+void DesktopApp::start_import() {
+  import_job_.cancel();
+  import_job_.start([asked = workspace_.import.asked, database = workspace_.database,
+                     keeps = workspace_.import.state == ImportPreview::State::keeping](
+                        JobControl& job) { return read_import(asked, database, keeps, job); },
+                    wake_);
 }
 
 // The result of a preview or an import. All runs of an import can be undone together.
-void DesktopApp::take_import(ImportPreview read) {
-  workspace_.import = std::move(read);
+void DesktopApp::take_import() {
+  if (import_job_.is_active()) workspace_.import.progress = import_job_.progress();
+  std::optional<ImportPreview> read = import_job_.take();
+  if (!read) return;
+  read->number = ++imports_read_;
+  workspace_.import = std::move(*read);
   if (workspace_.import.state != ImportPreview::State::kept) return;
   workspace_.load(store_);
   std::vector<RunId> runs;
@@ -344,10 +358,22 @@ void DesktopApp::execute(const ForgetImport&) {
   workspace_.import = {};
 }
 
+bool DesktopApp::take_export(const std::function<void(const std::exception&)>& fail,
+                             std::chrono::milliseconds patience) {
+  try {
+    const std::optional<Then> then = exports_.take(patience);
+    if (!then) return false;
+    if (*then) (*then)();
+  } catch (const std::exception& error) {  // DataError, StorageError: the disk
+    fail(error);
+  }
+  return true;
+}
+
 void DesktopApp::save(const std::string& name, const std::string& ending,
                       std::function<void(const std::filesystem::path&)> write) {
   const std::filesystem::path file = export_path(store_.file(), workspace_.exports_folder, name, ending);
-  exports_.add([this, file, write = std::move(write)]() -> ExportQueue::Then {
+  exports_.add([this, file, write = std::move(write)](JobControl&) -> Then {
     write(file);
     return [this, file] { file_notice(file); };
   });
@@ -360,7 +386,7 @@ void DesktopApp::execute(const CopyText& copy) {
 }
 
 void DesktopApp::execute(const CopyPoints& copy) {
-  exports_.add([this, copy]() -> ExportQueue::Then {
+  exports_.add([this, copy](JobControl&) -> Then {
     return [this, text = points_csv(copy.points), what = copy.what] { execute(CopyText{text, what}); };
   });
   wait_notice("Copying...");
@@ -390,7 +416,7 @@ void DesktopApp::execute(const SaveLadder& asked) {
 }
 
 void DesktopApp::execute(const OpenFile& open) {
-  exports_.add([open]() -> ExportQueue::Then {
+  exports_.add([open](JobControl&) -> Then {
     open.in == OpenFile::In::program ? open_file(open.file) : show_in_folder(open.file);
     return [] {};
   });

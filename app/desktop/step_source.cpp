@@ -95,8 +95,8 @@ void StepSource::draw(const Run& run, const Series& steps, const StepOrigin& ori
                                              .text = origin.text,
                                              .options = origin.options,
                                              .stage = run.stage,
-                                             .step = record_of(steps, *chosen_)}] {
-                    return find_source_lines(question, [] { return false; });
+                                             .step = record_of(steps, *chosen_)}](const JobControl& job) {
+                    return find_source_lines(question, [&] { return job.is_interrupted(); });
                   });
   }
   if (search_.is_pending()) {

@@ -87,29 +87,6 @@ struct Message {
   std::string file = {};   // that was saved; the message offers to open it
 };
 
-// The result of an import, or of its preview.
-struct ImportPreview {
-  enum class State { nothing, reading, understood, keeping, kept };
-  State state = State::nothing;
-  int number = 0;       // of this reading; a new number tells panels to derive their data again
-  std::string file;     // being read now
-  int files_begun = 0;  // this one included
-  PreviewImport asked;
-  struct PreviewRun {
-    Run run;
-    Summary summary;
-    Series series;
-    std::vector<double> steps;
-  };
-  std::vector<PreviewRun> runs;
-  std::vector<ImportNote> notes;
-  std::vector<ImportGrouping> groupings;
-  std::vector<std::string> formats;  // ids of the importers that read something
-  std::vector<std::string> failures;
-  std::vector<SkippedImport> skipped;     // the project has them already
-  std::vector<std::string> source_lines;  // of each note: its line of the file; empty if unknown
-};
-
 // The Advisor's suggestions for a run.
 struct AdviceView {
   RunId about = 0;

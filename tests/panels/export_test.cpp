@@ -5,7 +5,7 @@
 #include <future>
 #include <sstream>
 
-#include "app/desktop/export_queue.h"
+#include "app/job.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 
@@ -14,29 +14,42 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(ExportQueue, NeverBlocksAndKeepsTheOrder) {
+TEST(JobQueue, NeverBlocksAndKeepsTheOrder) {
   std::promise<void> may_go_on;
-  ExportQueue queue([] {});
-  std::vector<int> done;
-  std::string failed;
-  const auto fail = [&](const std::exception& error) { failed = error.what(); };
-  queue.add([&, go_on = may_go_on.get_future().share()]() -> ExportQueue::Then {
+  JobQueue<int> queue([] {});
+  queue.add([go_on = may_go_on.get_future().share()](JobControl&) {
     go_on.wait();
-    return [&] { done.push_back(1); };
+    return 1;
   });
-  queue.add([]() -> ExportQueue::Then { throw std::runtime_error("the disk is full"); });
-  queue.add([&]() -> ExportQueue::Then { return [&] { done.push_back(3); }; });
-  queue.take(fail);
+  queue.add([](JobControl&) -> int { throw std::runtime_error("the disk is full"); });
+  queue.add([](JobControl&) { return 3; });
+  EXPECT_FALSE(queue.take());
   EXPECT_TRUE(queue.is_busy());
-  EXPECT_TRUE(done.empty());
-  int waited = 0;
-  queue.finish(fail, [&] {
-    if (++waited == 2) may_go_on.set_value();
-  });
-  EXPECT_EQ(waited, 2) << "called while it waits, so that a window can say so";
+  EXPECT_EQ(queue.waiting(), 2u);
+  may_go_on.set_value();
+  EXPECT_EQ(queue.take(5min), 1);
+  EXPECT_THROW(queue.take(5min), std::runtime_error);
+  EXPECT_EQ(queue.take(5min), 3);
   EXPECT_FALSE(queue.is_busy());
-  EXPECT_EQ(done, (std::vector{1, 3}));
-  EXPECT_EQ(failed, "the disk is full");
+}
+
+TEST(Job, ReportsItsProgressAndEndsWhenItIsInterrupted) {
+  Job<bool> job;
+  job.start(
+      [](JobControl& control) {
+        control.begin_item("b");
+        control.report(0.5);
+        while (!control.is_interrupted()) std::this_thread::yield();
+        return true;
+      },
+      {}, "a");
+  while (job.progress().share == 0) std::this_thread::yield();
+  EXPECT_EQ(job.progress().item, "b");
+  EXPECT_EQ(job.progress().items, 2);
+  EXPECT_FALSE(job.take());
+  job.interrupt();
+  EXPECT_EQ(job.take(5min), true);
+  EXPECT_FALSE(job.is_active());
 }
 
 // A ladder of two runs that take a while to read.

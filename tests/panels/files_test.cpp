@@ -131,8 +131,8 @@ TEST_F(Files, AnOpenDialogIsClosedWithTheWindow) {
   const auto begun = std::chrono::steady_clock::now();
   {
     FileDialog dialog;
-    dialog.open({.title = "Choose"});
-    EXPECT_TRUE(dialog.is_open());
+    open_dialog(dialog, {.title = "Choose"});
+    EXPECT_TRUE(dialog.is_active());
     EXPECT_FALSE(dialog.take());
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(50));

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "app/desktop/profile/trace_import_job.h"
+#include "app/desktop/profile/imported_trace.h"
 #include "app/import/trace_import.h"
 #include "storage/database/traces/pass_store.h"
 #include "tests/panels/headless.h"
@@ -16,6 +16,8 @@
 
 namespace stepladder {
 namespace {
+
+using namespace std::chrono_literals;
 
 // A step of ten operators; `gelu_us` tells two traces apart.
 std::string step_text(double gelu_us) {
@@ -56,19 +58,17 @@ TEST_F(ProfilePanel, a_stopped_import_keeps_nothing_and_the_next_one_works) {
   for (int i = 0; i < 200'000; ++i) events.push_back(op("aten::mm", i, 1));
   const std::filesystem::path file = folder_ / "long.json";
   std::ofstream(file, std::ios::binary) << trace_of(events);
-  TraceImportJob job([] {});
-  const auto result = [&] {
-    std::optional<ImportedTrace> taken;
-    while (!(taken = job.take())) std::this_thread::yield();
-    return *taken;
-  };
-  job.add(folder_ / "runs.db", {file.string(), file.string()});
-  job.stop();
-  EXPECT_TRUE(result().is_stopped);
-  EXPECT_FALSE(job.is_busy()) << "the second file doesn't begin";
+  const std::filesystem::path database = folder_ / "runs.db";
+  const auto work = [&](JobControl& job) { return import_trace(database, file.string(), job); };
+  JobQueue<ImportedTrace> imports([] {});
+  imports.add(work);
+  imports.add(work);
+  imports.stop();
+  EXPECT_EQ(imports.take(5min).value().id, 0);
+  EXPECT_FALSE(imports.is_busy()) << "the second file doesn't begin";
   EXPECT_TRUE(store_.traces().list().empty());
-  job.add(folder_ / "runs.db", {file.string()});
-  EXPECT_NE(result().id, 0);
+  imports.add(work);
+  EXPECT_NE(imports.take(5min).value().id, 0);
 }
 
 TEST_F(ProfilePanel, says_how_to_get_a_profile) {

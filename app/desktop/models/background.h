@@ -4,12 +4,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <future>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "storage/thread_safety.h"
+#include "app/job.h"
 
 namespace stepladder {
 
@@ -24,47 +23,41 @@ class Background {
   using Clock = std::chrono::steady_clock;
 
  public:
-  bool is_pending() const {
-    owner_.check();
-    return made_.valid();
-  }
+  bool is_pending() const { return job_.is_active(); }
 
   // Whether to start. While data is still growing (being read, or arriving from live runs), deriving takes at most a
   // twentieth of the time, and training has the rest.
   bool is_stale(const Basis& now, bool is_growing) const {
-    owner_.check();
     if (is_pending()) return false;
     return now.asked != basis_.asked || (now.data != basis_.data && (!is_growing || Clock::now() >= due_));
   }
 
   // `make` owns or shares everything that it reads. Call only while nothing is pending.
-  void start(Basis basis, std::function<Made()> make) {
-    owner_.check();
+  void start(Basis basis, typename Job<Made>::Work make) {
     basis_ = std::move(basis);
     began_ = Clock::now();
-    // The other thread also frees the result that take() replaced last: freeing a hundred megabytes takes milliseconds.
-    made_ = std::async(std::launch::async, [make = std::move(make), old = std::exchange(replaced_, {})]() mutable {
+    // The job also frees the result that take() replaced last: freeing a hundred megabytes takes milliseconds.
+    job_.start([make = std::move(make), old = std::exchange(replaced_, {})](JobControl& job) mutable {
       old = {};
-      return make();
+      return make(job);
     });
   }
 
   // Replaces `current` by the result, once. Waits at most `patience` for it.
   bool take(Made& current, std::chrono::milliseconds patience) {
-    owner_.check();
-    if (!is_pending() || made_.wait_for(patience) != std::future_status::ready) return false;
-    replaced_ = std::exchange(current, made_.get());
+    std::optional<Made> made = job_.take(patience);
+    if (!made) return false;
+    replaced_ = std::exchange(current, std::move(*made));
     due_ = Clock::now() + 19 * (Clock::now() - began_);
     return true;
   }
 
  private:
-  OwnerThread owner_;
-  std::future<Made> made_ GUARDED_BY(owner_);
-  Made replaced_ GUARDED_BY(owner_){};
-  Basis basis_ GUARDED_BY(owner_);  // of the last start
-  Clock::time_point began_ GUARDED_BY(owner_){};
-  Clock::time_point due_ GUARDED_BY(owner_){};
+  Made replaced_{};
+  Basis basis_;  // of the last start
+  Clock::time_point began_{};
+  Clock::time_point due_{};
+  Job<Made> job_;
 };
 
 }  // namespace stepladder

@@ -462,14 +462,15 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
       run.step_times = workspace.overview(run.run.id, Quantity::dt_ms);
       ++points;
     }
-    drawing_.start(std::move(drawn), [all = std::move(all), base, options] { return curves_of(all, base, options); });
+    drawing_.start(std::move(drawn),
+                   [all = std::move(all), base, options](JobControl&) { return curves_of(all, base, options); });
     made = drawing_.take(curves, workspace.patience) || made;
   }
   judging_.take(judged, std::chrono::milliseconds(0));
   if (judging_.is_stale(judging, is_growing)) {
     judging_.start(Basis(judging), [all = snapshots(judging_snapshots_),
                                     siblings = siblings_of(workspace, runs, base_run, judging_snapshots_), base,
-                                    group_by = options.group_by, hardware = workspace.hardware] {
+                                    group_by = options.group_by, hardware = workspace.hardware](JobControl&) {
       return judge_lines(all, siblings, base, group_by, hardware);
     });
     judging_.take(judged, workspace.patience);
@@ -502,7 +503,7 @@ void ComparisonViewModel::find_targets(const Workspace& workspace, const std::ve
     all.push_back(reaching_snapshots_.of(*entry));
     all.back().step_times = workspace.overview(entry->run.id, Quantity::dt_ms);
   }
-  reaching_.start(std::move(basis), [all = std::move(all), options] { return targets_of(all, options); });
+  reaching_.start(std::move(basis), [all = std::move(all), options](JobControl&) { return targets_of(all, options); });
   reaching_.take(targets, workspace.patience);
 }
 

@@ -221,7 +221,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
       }
       input.metrics.push_back(detail ? detail->metrics : std::vector<SystemMetrics>{});
     }
-    job_.start(std::move(basis), [input = std::move(input)] { return model_of(input); });
+    job_.start(std::move(basis), [input = std::move(input)](JobControl&) { return model_of(input); });
     made = job_.take(model, workspace.patience) || made;
   }
   for (LadderRung& rung : model.rungs) rung.colour = workspace.colour_of(rung.first);

@@ -6,18 +6,18 @@ namespace stepladder {
 void MachineLoadReader::update(MachineLoad& load) {
   using namespace std::chrono_literals;
   const auto now = std::chrono::steady_clock::now();
-  if (reading_.valid()) {
-    if (reading_.wait_for(0s) != std::future_status::ready) return;
-    load = reading_.get();
+  if (reading_.is_active()) {
+    const std::optional<MachineLoad> read = reading_.take();
+    if (!read) return;
+    load = *read;
     due_ = now + 500ms;  // not before, since each reading causes a frame
   }
   if (now < due_) return;
-  reading_ = std::async(std::launch::async, [this] {
-    if (!watch_) watch_ = std::make_shared<LoadWatch>();
-    MachineLoad read = watch_->read();
-    wake_();
-    return read;
-  });
+  const auto read = [this](JobControl&) {
+    if (!watch_) watch_ = std::make_unique<LoadWatch>();
+    return watch_->read();
+  };
+  reading_.start(read, wake_);
 }
 
 }  // namespace stepladder

@@ -3,9 +3,9 @@
 
 #include <chrono>
 #include <functional>
-#include <future>
 #include <memory>
 
+#include "app/job.h"
 #include "app/machine_load.h"
 
 namespace stepladder {
@@ -20,9 +20,9 @@ class MachineLoadReader {
 
  private:
   std::function<void()> wake_;
-  std::shared_ptr<LoadWatch> watch_;  // made by the first reading; only a pending reading uses it
-  std::future<MachineLoad> reading_;
   std::chrono::steady_clock::time_point due_{};
+  std::unique_ptr<LoadWatch> watch_;  // made by the first reading; only the job uses it
+  Job<MachineLoad> reading_;
 };
 
 }  // namespace stepladder

@@ -8,11 +8,11 @@
 namespace stepladder {
 namespace {
 
-ProjectMetrics read_metrics(RunStore& store, std::vector<MetricFigure> figures, const std::atomic<bool>& cancelled) {
+ProjectMetrics read_metrics(RunStore& store, std::vector<MetricFigure> figures, const JobControl& job) {
   ProjectMetrics read;
   read.names = store.metrics().all_names(most_listed_metrics);
   std::sort(read.names.begin(), read.names.end(), [](const Metric& a, const Metric& b) { return a.name < b.name; });
-  read.table = store.metrics().table(std::move(figures), [&] { return cancelled.load(); });
+  read.table = store.metrics().table(std::move(figures), [&] { return job.is_interrupted(); });
   return read;
 }
 
@@ -37,12 +37,12 @@ void ProjectMetricsReader::update(RunStore& store, Workspace& workspace) {
     background_.start(
         basis,
         [file = store.file(), in_memory = store.file().empty() ? &store : nullptr,
-         mode = store.read_only() ? RunStore::Mode::read_only : RunStore::Mode::read_write, wanted = wanted_,
-         cancelled = cancelled_]() -> Made {
+         mode = store.read_only() ? RunStore::Mode::read_only : RunStore::Mode::read_write,
+         wanted = wanted_](const JobControl& job) -> Made {
           try {
-            if (in_memory) return std::make_shared<ProjectMetrics>(read_metrics(*in_memory, wanted, *cancelled));
+            if (in_memory) return std::make_shared<ProjectMetrics>(read_metrics(*in_memory, wanted, job));
             RunStore own = RunStore::open(file, mode);
-            return std::make_shared<ProjectMetrics>(read_metrics(own, wanted, *cancelled));
+            return std::make_shared<ProjectMetrics>(read_metrics(own, wanted, job));
           } catch (const StorageError& error) {
             return std::make_shared<ProjectMetrics>(ProjectMetrics{.names = {}, .table = {}, .problem = error.what()});
           }

@@ -2,7 +2,6 @@
 // that are asked for.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -31,11 +30,6 @@ struct ProjectMetrics {
 // thread.
 class ProjectMetricsReader {
  public:
-  ProjectMetricsReader() = default;
-  ~ProjectMetricsReader() { *cancelled_ = true; }
-  ProjectMetricsReader(const ProjectMetricsReader&) = delete;
-  ProjectMetricsReader& operator=(const ProjectMetricsReader&) = delete;
-
   // Call in every frame that needs them. Reads again when other figures are wanted (Workspace::wanted_figures) or the
   // runs have changed; while runs log, at most a twentieth of the time. Puts what was read into the workspace.
   void update(RunStore& store, Workspace& workspace);
@@ -44,7 +38,6 @@ class ProjectMetricsReader {
  private:
   using Made = std::shared_ptr<const ProjectMetrics>;
 
-  std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<MetricFigure> wanted_;
   std::int64_t wanted_number_ = 0;  // counts changes of wanted_
   Background<Made> background_;

@@ -109,10 +109,11 @@ bool RecordReader::update(std::shared_ptr<const RecordView>& into, const std::fi
   const bool looks = is_shown && into && !into->asked.pool.empty() && Clock::now() >= next_look_;
   if ((is_new || looks) && !background_.is_pending()) {
     started_ = asked_;
-    background_.start({.asked = {started_}, .data = {}}, [question = wanted_, database, is_new, before = into] {
-      if (!is_new && stamp_of(question, database) == before->stamp) return before;
-      return std::make_shared<const RecordView>(record_view(question, database, assets_folder()));
-    });
+    background_.start({.asked = {started_}, .data = {}},
+                      [question = wanted_, database, is_new, before = into](JobControl&) {
+                        if (!is_new && stamp_of(question, database) == before->stamp) return before;
+                        return std::make_shared<const RecordView>(record_view(question, database, assets_folder()));
+                      });
   }
   const RecordView* const before = into.get();
   if (!background_.take(into, patience)) return false;

@@ -20,11 +20,15 @@ void DesktopApp::execute(const ExplainSpeedup& explain) {
 
 void DesktopApp::execute(const ImportTraces& import) {
   if (workspace_.database.empty()) throw std::runtime_error("There isn't a database to import into.");
-  trace_import_.add(workspace_.database, import.files);
+  // Each file is a trace of its own.
+  for (const std::string& file : import.files)
+    trace_imports_.add(
+        [database = workspace_.database, file](JobControl& job) { return import_trace(database, file, job); },
+        std::filesystem::path(file).filename().string());
 }
 
 void DesktopApp::execute(const StopTraceImport&) {
-  trace_import_.stop();
+  trace_imports_.stop();
 }
 
 void DesktopApp::execute(const RemoveTrace& remove) {
@@ -54,17 +58,17 @@ void DesktopApp::execute(const RemovePasses& remove) {
 }
 
 void DesktopApp::take_trace() {
-  const auto reading = [this] {
-    const std::size_t waiting = trace_import_.waiting();
-    return trace_import_.file() + (waiting > 0 ? " (" + std::to_string(waiting) + " more to read)" : "");
-  };
-  workspace_.trace_import = reading();
-  workspace_.trace_import_share = trace_import_.share();
-  const std::optional<ImportedTrace> taken = trace_import_.take();
-  if (!taken) return;
-  workspace_.trace_import = reading();
-  if (taken->is_stopped) return;
-  if (!taken->problem.empty()) return complain(taken->problem);
+  std::optional<ImportedTrace> taken;
+  try {
+    taken = trace_imports_.take();
+  } catch (const StorageError& error) {  // the file, or the disk
+    complain(error.what());
+  }
+  const JobProgress progress = trace_imports_.progress();
+  const std::size_t waiting = trace_imports_.waiting();
+  workspace_.trace_import = progress.item + (waiting > 0 ? " (" + std::to_string(waiting) + " more to read)" : "");
+  workspace_.trace_import_share = progress.share;
+  if (!taken || taken->id == 0) return;
   workspace_.imported_trace = taken->id;
   profiles_.read_again();
   can_undo("Imported trace " + taken->name, [this, id = taken->id] {

@@ -160,14 +160,15 @@ bool ProfileReader::update(std::shared_ptr<const ProfileView>& into, RunStore& s
       into = std::make_shared<const ProfileView>(profile_view(wanted_, store));
       return true;
     }
-    background_.start({.asked = {started_}, .data = {}}, [question = wanted_, file = store.file(), last = into] {
-      try {
-        RunStore own = RunStore::open(file, RunStore::Mode::read_only);
-        return std::make_shared<const ProfileView>(profile_view(question, own, last.get()));
-      } catch (const std::exception& error) {  // StorageError: a file that nobody can open
-        return std::make_shared<const ProfileView>(ProfileView{.asked = question, .problem = error.what()});
-      }
-    });
+    background_.start(
+        {.asked = {started_}, .data = {}}, [question = wanted_, file = store.file(), last = into](JobControl&) {
+          try {
+            RunStore own = RunStore::open(file, RunStore::Mode::read_only);
+            return std::make_shared<const ProfileView>(profile_view(question, own, last.get()));
+          } catch (const std::exception& error) {  // StorageError: a file that nobody can open
+            return std::make_shared<const ProfileView>(ProfileView{.asked = question, .problem = error.what()});
+          }
+        });
   }
   return background_.take(into, patience);
 }

@@ -63,24 +63,10 @@ FileAnswer ask_for_file(const FileQuestion& question, const std::atomic<bool>& c
               "Drop the file on the window instead, or type its path where there is a field for it."};
 }
 
-FileDialog::~FileDialog() {
-  cancelled_ = true;
-  if (thread_.joinable()) thread_.join();
-}
-
-void FileDialog::open(FileQuestion question) {
-  if (is_open()) return;
-  done_ = false;
-  thread_ = std::thread([this, question = std::move(question)] {
-    answer_ = ask_for_file(question, cancelled_);
-    done_ = true;
-  });
-}
-
-std::optional<FileAnswer> FileDialog::take() {
-  if (!is_open() || !done_) return std::nullopt;
-  thread_.join();
-  return std::exchange(answer_, {});
+void open_dialog(FileDialog& dialog, FileQuestion question) {
+  if (dialog.is_active()) return;
+  dialog.start(
+      [question = std::move(question)](const JobControl& job) { return ask_for_file(question, job.interrupted()); });
 }
 
 }  // namespace stepladder

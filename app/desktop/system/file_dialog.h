@@ -3,10 +3,10 @@
 #pragma once
 
 #include <atomic>
-#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "app/job.h"
 
 namespace stepladder {
 
@@ -24,23 +24,8 @@ struct FileAnswer {
 // Blocks until the dialog is closed or `cancelled` becomes true, which closes it.
 FileAnswer ask_for_file(const FileQuestion& question, const std::atomic<bool>& cancelled);
 
-// The same on a thread of its own. Used by one thread, the UI thread; its destructor closes the dialog.
-class FileDialog {
- public:
-  FileDialog() = default;
-  ~FileDialog();
-  FileDialog(const FileDialog&) = delete;
-  FileDialog& operator=(const FileDialog&) = delete;
-
-  void open(FileQuestion question);  // does nothing while one is open
-  bool is_open() const { return thread_.joinable(); }
-  std::optional<FileAnswer> take();  // once, after the dialog was closed
-
- private:
-  std::thread thread_;
-  std::atomic<bool> cancelled_ = false;
-  std::atomic<bool> done_ = false;
-  FileAnswer answer_;  // owned by the thread until done_
-};
+// The same on another thread: active while the dialog is open; its destructor closes the dialog.
+using FileDialog = Job<FileAnswer>;
+void open_dialog(FileDialog& dialog, FileQuestion question);  // does nothing while it is open
 
 }  // namespace stepladder

@@ -24,7 +24,7 @@ void PathField::show(const std::string& path) {
 
 bool PathField::draw(const char* id, const char* hint, float width, const std::string& name, Commands& commands) {
   bool has_new_path = false;
-  if (dialog_ && dialog_->is_open()) commands.push_back(KeepDrawing{});
+  if (dialog_ && dialog_->is_active()) commands.push_back(KeepDrawing{});
   if (auto answer = dialog_ ? dialog_->take() : std::nullopt) {
     problem_ = answer->problem;
     if (!answer->paths.empty()) {
@@ -45,11 +45,11 @@ bool PathField::draw(const char* id, const char* hint, float width, const std::s
   }
   mark(name);
   ImGui::SameLine(0, px(8));
-  const bool is_open = dialog_ && dialog_->is_open();
+  const bool is_open = dialog_ && dialog_->is_active();
   ImGui::BeginDisabled(is_open);
   if (ImGui::Button("Browse...", ImVec2(button, 0))) {
     if (!dialog_) dialog_ = std::make_shared<FileDialog>();
-    dialog_->open(question_);
+    open_dialog(*dialog_, question_);
     problem_.clear();
     commands.push_back(KeepDrawing{});
   }

@@ -37,9 +37,9 @@ std::vector<std::string> files_beside(const ImportPreview& import, const std::st
 }
 
 void read_again(const ImportPreview& import, FileChoices choices, Commands& commands) {
-  PreviewImport again = import.asked;
+  ImportQuestion again = import.asked;
   again.choices = std::move(choices);
-  commands.push_back(std::move(again));
+  commands.push_back(PreviewImport{std::move(again)});
 }
 
 void choose(const ImportPreview& import, const std::string& path, const FileChoice& choice, Commands& commands) {

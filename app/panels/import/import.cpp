@@ -87,16 +87,16 @@ void draw_path(State& state, bool enabled, Commands& commands) {
   const std::vector<std::string> paths = chosen ? state.path.chosen() : std::vector{state.path.path()};
   if ((!chosen && !pressed) || paths.front().empty()) return;
   state.path.show(paths.front());
-  commands.push_back(PreviewImport{.paths = paths, .options = state.form.options});
+  commands.push_back(PreviewImport{{.paths = paths, .options = state.form.options}});
 }
 
 // A change reads the source again.
 void draw_form(ImportForm& form, const Workspace& workspace, Commands& commands) {
-  const PreviewImport& asked = workspace.import.asked;
+  const ImportQuestion& asked = workspace.import.asked;
   if (!draw_import_form(form, workspace.hardware) || form.options == asked.options) return;
-  PreviewImport again = asked;
+  ImportQuestion again = asked;
   again.options = form.options;
-  commands.push_back(std::move(again));
+  commands.push_back(PreviewImport{std::move(again)});
 }
 
 // What was left out, since the project has it.
@@ -129,9 +129,9 @@ void draw_skipped(const Workspace& workspace, Commands& commands) {
   if (can_repeat) {
     ImGui::SameLine();
     if (quiet_button("Import again")) {
-      PreviewImport again = import.asked;
+      ImportQuestion again = import.asked;
       again.again = true;
-      commands.push_back(std::move(again));
+      commands.push_back(PreviewImport{std::move(again)});
     }
     mark("import.skipped.again");
   }

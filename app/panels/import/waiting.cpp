@@ -104,7 +104,7 @@ void moving_bar(float width) {
 
 }  // namespace
 
-std::string source_words(const PreviewImport& asked) {
+std::string source_words(const ImportQuestion& asked) {
   if (asked.paths.empty()) return "pasted text";
   const std::string first = asked.paths.front();
   return asked.paths.size() == 1 ? first : first + " and " + std::to_string(asked.paths.size() - 1) + " more";
@@ -131,7 +131,7 @@ void draw_nothing(const std::string& last_path, Commands& commands) {
     const std::string label = "Read " + std::filesystem::path(last_path).filename().string() + " again";
     const float width = ImGui::CalcTextSize(label.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x;
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (ImGui::GetContentRegionAvail().x - width) / 2));
-    if (quiet_button(label.c_str())) commands.push_back(PreviewImport{.paths = {last_path}});
+    if (quiet_button(label.c_str())) commands.push_back(PreviewImport{{.paths = {last_path}}});
     ImGui::SetItemTooltip("%s", last_path.c_str());
     mark("import.again");
   }
@@ -150,8 +150,9 @@ void draw_reading(const ImportPreview& import, Commands& commands) {
           : import.asked.paths.empty() ? "Reading pasted text"
                                        : "Reading",
           fonts().semibold, 17, palette().text);
-  const std::string file = import.file.empty() ? source_words(import.asked) : import.file;
-  const std::string count = import.files_begun > 1 ? "file " + grouped(import.files_begun) + ": " : "";
+  const auto& [item, items, share] = import.progress;
+  const std::string file = item.empty() ? source_words(import.asked) : item;
+  const std::string count = items > 1 ? "file " + grouped(items) + ": " : "";
   ImGui::PushFont(fonts().regular, small_size);
   std::string shown = count + file;
   const float room = ImGui::GetContentRegionAvail().x;

@@ -8,7 +8,7 @@
 
 namespace stepladder {
 
-std::string source_words(const PreviewImport& asked);  // "runs/a.log and 3 more"
+std::string source_words(const ImportQuestion& asked);  // "runs/a.log and 3 more"
 
 void draw_nothing(const std::string& last_path, Commands& commands);
 void draw_reading(const ImportPreview& import, Commands& commands);

@@ -138,10 +138,10 @@ ProfileSubject subject_of(const State& state, const ProfileView& view) {
 // --- head ------------------------------------------------------------------------------------------------------------
 
 void hear_dialog(State& state, Commands& commands) {
-  if (state.dialog.is_open()) commands.push_back(KeepDrawing{});
+  if (state.dialog.is_active()) commands.push_back(KeepDrawing{});
   const std::optional<FileAnswer> answer = state.dialog.take();
   if (!answer) return;
-  if (!answer->paths.empty()) commands.push_back(PreviewImport{.paths = answer->paths});
+  if (!answer->paths.empty()) commands.push_back(PreviewImport{{.paths = answer->paths}});
   if (!answer->problem.empty()) state.message = answer->problem;
 }
 
@@ -176,8 +176,8 @@ void draw_head(State& state, const ProfileView* view) {
   if (view_head("Profile",
                 shows_passes ? "How long a model's forward and backward pass take, call by call"
                              : "Where a step's time goes, slice by slice, and why another step is faster",
-                {.label = "Import trace", .anchor = "profile.import", .is_enabled = !state.dialog.is_open()}, room))
-    state.dialog.open({.title = "Choose a trace", .kind = FileQuestion::Kind::files});
+                {.label = "Import trace", .anchor = "profile.import", .is_enabled = !state.dialog.is_active()}, room))
+    open_dialog(state.dialog, {.title = "Choose a trace", .kind = FileQuestion::Kind::files});
   if (!view || (view->sources.empty() && view->all_passes.empty())) return;
   const ImVec2 below = ImGui::GetCursorPos();
   ImGui::PushFont(fonts().semibold, text_size);

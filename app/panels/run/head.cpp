@@ -144,9 +144,8 @@ void RunFigures::judge_run(const Workspace& workspace, const RunEntry& shown, Co
       }
     }
     judging_.start(std::move(basis),
-                   [run = snapshots_.of(shown), repeats = std::move(repeats), hardware = workspace.hardware] {
-                     return std::pair(run.run.id, throughput_ci95(run, repeats, hardware));
-                   });
+                   [run = snapshots_.of(shown), repeats = std::move(repeats), hardware = workspace.hardware](
+                       JobControl&) { return std::pair(run.run.id, throughput_ci95(run, repeats, hardware)); });
     judging_.take(tokens_per_s_, workspace.patience);
   }
   if (judging_.is_pending()) commands.push_back(KeepDrawing{});

@@ -1,0 +1,53 @@
+// What the Import view shows: files that are read into memory for a preview, then into the database.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "app/import/import.h"
+#include "app/job.h"
+#include "storage/analysis/summary.h"
+#include "storage/importers/importer.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct ImportQuestion {
+  std::vector<std::string> paths;
+  std::string text;  // instead of paths
+  ImportOptions options;
+  FileChoices choices;
+  bool again = false;  // also what is in the project already
+};
+
+// The result of an import, or of its preview.
+struct ImportPreview {
+  enum class State { nothing, reading, understood, keeping, kept };
+  State state = State::nothing;
+  int number = 0;        // of this reading; with a new number panels derive their data again
+  JobProgress progress;  // while it is read: the file
+  ImportQuestion asked;
+  struct PreviewRun {
+    Run run;
+    Summary summary;
+    Series series;
+    std::vector<double> steps;
+  };
+  std::vector<PreviewRun> runs;
+  std::vector<ImportNote> notes;
+  std::vector<ImportGrouping> groupings;
+  std::vector<std::string> formats;  // ids of the importers that read something
+  std::vector<std::string> failures;
+  std::vector<SkippedImport> skipped;     // the project has them already
+  std::vector<std::string> source_lines;  // of each note: its line of the file; empty if unknown
+};
+
+// Reads the files into memory, or with `keeps` into `database`. Skips what `database` has already, unless asked
+// otherwise, through a connection of its own; a preview needs no database. An interrupted import keeps nothing of the
+// path that it was reading. Blocks; any thread. Throws nothing: what can't be read is among the failures.
+ImportPreview read_import(const ImportQuestion& asked, const std::filesystem::path& database, bool keeps,
+                          JobControl& job);
+
+}  // namespace stepladder
