@@ -58,9 +58,8 @@ class Job {
   using Work = std::function<Result(JobControl&)>;
 
   Job() = default;
+  Job(Job&&) = default;
   ~Job() { cancel(); }
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
 
   // `work` owns or shares everything that it reads. `wake` is called on the other thread once take() has something;
   // `item` is the first that is worked on. Call only while nothing is active.

@@ -4,8 +4,16 @@
 #include <cctype>
 #include <utility>
 
+#include "app/desktop/commands/curation_commands.h"
+#include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/run_commands.h"
+#include "app/desktop/commands/selection_commands.h"
+#include "app/desktop/commands/window_commands.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/views/view_commands.h"
 #include "app/desktop/workspace.h"
+#include "app/desktop/workspace/verification.h"
 #include "app/format.h"
 
 namespace stepladder {
@@ -64,7 +72,7 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   if (!workspace.open_view.empty())
     actions.push_back({.title = "Update view: " + workspace.open_view, .command = SaveView{workspace.open_view}});
   actions.push_back({.title = "Clear the selection", .command = ClearSelection{}});
-  if (workspace.verification.open) actions.push_back({.title = "Stop verification", .command = StopVerification{}});
+  if (workspace.verification->open) actions.push_back({.title = "Stop verification", .command = StopVerification{}});
   actions.push_back({.title = "Empty bin", .command = EmptyBin{}, .detail = "asks first"});
   if (const RunEntry* running = workspace.running()) {
     actions.push_back({.title = workspace.is_paused ? "Resume run" : "Pause run",

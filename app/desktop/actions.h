@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 
 namespace stepladder {
 

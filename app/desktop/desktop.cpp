@@ -96,8 +96,7 @@ Closing show_window(Window& window, Session& session, const DesktopSettings& set
   DesktopApp app(session.store(), &session, settings);
   app.set_display_scale(window.display_scale());
   app.empty_bin(unix_now() - bin_days * 24 * 3600);
-  if (!no_example.empty())
-    app.workspace().messages.push_back({.text = "The example ladder could not be added: " + no_example});
+  if (!no_example.empty()) app.show_error("The example ladder could not be added: " + no_example);
 
   // ImGui settles within three frames of any input; then the next event, or the next change of a run, triggers the next
   // frame. While a run trains, only a hand makes frames follow each other at once.

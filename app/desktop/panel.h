@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {
+
+struct PanelEvent;  // app/desktop/panel_events.h
 
 struct Panel {
   std::string id;     // "ladder": its name for `screenshot --view` and for the layout
@@ -17,6 +19,8 @@ struct Panel {
   // Called once a frame while the panel is open, inside its window. Reads the workspace, pushes commands, keeps its own
   // small state; touches neither disk nor engine.
   std::function<void(const Workspace&, Commands&)> draw;
+  // Called between frames when a command has something for this panel.
+  std::function<void(const PanelEvent&)> receive = {};
   // Pushes commands that save what the user typed. Called in frames that don't draw the panel, and before the window
   // closes.
   std::function<void(Commands&)> leave = {};

@@ -78,7 +78,8 @@ void draw_line(const std::string& line, std::int64_t number, bool is_the_steps, 
 
 }  // namespace
 
-void StepSource::draw(const Run& run, const Series& steps, const StepOrigin& origin, int reading, Commands& commands) {
+void StepSource::draw(const Run& run, const Series& steps, const StepOrigin& origin, int reading,
+                      DataRequests& requests) {
   if (run.id != run_ || reading != reading_) {
     run_ = run.id;
     reading_ = reading;
@@ -100,7 +101,7 @@ void StepSource::draw(const Run& run, const Series& steps, const StepOrigin& ori
                   });
   }
   if (search_.is_pending()) {
-    commands.push_back(KeepDrawing{});
+    requests.next_frame = true;
     if (search_.take(found_, std::chrono::milliseconds(4)) && chosen_) found_for_ = chosen_;
   }
   if (!origin.is_known()) return draw_table(steps, false, ImVec2(0, 0));

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/data_requests.h"
 #include "app/desktop/models/background.h"
 #include "app/import/source_lines.h"
 
@@ -25,7 +25,7 @@ struct StepOrigin {
 class StepSource {
  public:
   // Forgets the chosen step when another run is drawn. `reading` tells readings of one run apart.
-  void draw(const Run& run, const Series& steps, const StepOrigin& origin, int reading, Commands& commands);
+  void draw(const Run& run, const Series& steps, const StepOrigin& origin, int reading, DataRequests& requests);
 
  private:
   void draw_table(const Series& steps, bool can_choose, ImVec2 size);

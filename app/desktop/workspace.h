@@ -1,9 +1,9 @@
-// The state of the window: runs, ladders, selection, the engine's activity. Used on the UI thread; panels read it and
-// never change it.
+// The state of the window: the project's runs and ladders, what is selected of them, and parts that single features
+// write. Used on the UI thread; panels read it and never change it.
 #pragma once
 
-#include <array>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,118 +14,33 @@
 #include <vector>
 
 #include "app/curves/curve_reader.h"
-#include "app/curves/min_max_pyramid.h"
 #include "app/curves/overview_curve.h"
-#include "app/desktop/commands.h"
-#include "app/desktop/models/project_metrics.h"
-#include "app/desktop/models/record_view.h"
-#include "app/excerpt.h"
-#include "app/import/import.h"
-#include "app/launch/step_estimate.h"
-#include "app/machine_load.h"
-#include "app/machines/machine_status.h"
-#include "app/machines/ssh_questions.h"
+#include "app/desktop/workspace/part.h"
+#include "app/desktop/workspace/run_entry.h"
+#include "app/desktop/workspace/selection.h"
 #include "engine/device.h"
-#include "engine/files/run_checkpoints.h"
-#include "storage/analysis/advice.h"
 #include "storage/analysis/hardware.h"
-#include "storage/analysis/judgement.h"
-#include "storage/analysis/step_profile.h"
-#include "storage/analysis/summary.h"
-#include "storage/database/curation.h"
 #include "storage/database/run_store.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
-struct ProfileView;  // app/desktop/profile/profile_view.h
-
-// A run, with the loaded part of its data.
-struct RunEntry {
-  Run run;
-  Summary summary;
-  Curation curation;
-  bool loaded = false;        // the series has every step
-  std::vector<double> steps;  // the series' columns as plots need them
-  std::vector<double> tokens_per_s;
-  double last_step_at = missing;          // unix seconds
-  double paused_seconds = 0;              // between steps, while this window looked on
-  std::shared_ptr<const Series> excerpt;  // of a run that is too long to read whole (RunStore::excerpt)
-  int rewritten = 0;                      // how often the series changed other than by growing
-
-  const Series& series() const { return *series_; }
-  // The same for other threads, once the run is over.
-  std::shared_ptr<const Series> shared_series() const { return series_; }
-  bool goes_on() const { return !is_over(run.status); }
-  bool is_long() const { return !loaded && summary.steps > most_steps_read_whole; }
-  std::span<const double> values(Quantity quantity) const;
-  const MinMaxPyramid& levels(Quantity quantity) const;  // of these values, up to now
-  void set_series(Series read);
-  void append(const StepRecord& record);
-  void take_again(const Series& read);  // consecutive steps of it, as they are now
-
- private:
-  std::shared_ptr<Series> series_ = std::make_shared<Series>();
-  mutable std::array<MinMaxPyramid, step_quantities.size()> levels_;  // of the quantities that were asked for
-};
-
-// A run's data besides its steps.
-struct RunDetail {
-  std::vector<SystemMetrics> metrics;
-  std::vector<TextSample> samples;
-  std::vector<Checkpoint> checkpoints;
-  StepParts parts;
-  std::vector<std::string> console;  // lines, without terminal escape sequences
-  StepProfile profile;               // of no steps if the run has no profile
-  FittedProfile fitted;              // the same beside the run's step
-};
-
-struct Message {
-  std::string text;
-  bool is_error = true;    // errors stay until they are dismissed; notices disappear
-  double until = missing;  // ImGui's clock
-  std::string file = {};   // that was saved; the message offers to open it
-};
-
-// The Advisor's suggestions for a run.
-struct AdviceView {
-  RunId about = 0;
-  std::uint64_t made_for = 0;  // Workspace::version
-  std::vector<Advice> list;
-  std::vector<AdviceOutcome> outcomes;
-};
-
-// A factor that is being repeated until it is clear (ConfirmSpeedup). `answers` has its interval after each
-// round.
-struct Verification {
-  ConfirmSpeedup asked;
-  std::vector<Gain> answers;
-  bool open = false;
-};
-
-// A run that is over and has a checkpoint: the step of its newest one.
-struct ResumableRun {
-  RunId run = 0;
-  std::int64_t step = 0;
-};
-
-// The rungs that the Launch view's form becomes.
-struct LaunchPlan {
-  std::string asked;  // text_of the request
-  LadderPlan plan;
-  std::string problem;       // why there is none
-  StepEstimate first_step;   // of the baseline
-  double seconds = missing;  // that one run of each rung takes, as estimated
-
-  const SkippedRung* skipped(int asked) const;  // of the rungs asked for; null if it isn't left out
-};
-std::string text_of(const LadderRequest& request);  // equal texts give equal ladders
+struct AdviceView;      // app/desktop/workspace/advice_view.h
+struct ImportPreview;   // app/desktop/models/import_preview.h
+struct LaunchState;     // app/desktop/workspace/launch_state.h
+struct MachinesState;   // app/desktop/workspace/machines_state.h
+struct ProjectMetrics;  // app/desktop/models/project_metrics.h
+struct ProfileState;    // app/desktop/profile/profile_state.h
+struct RecordView;      // app/desktop/models/record_view.h
+struct Verification;    // app/desktop/workspace/verification.h
 
 // Names of metrics that are read of a run, or of the project: the first, by name.
 inline constexpr std::size_t most_listed_metrics = 50'000;
 
 class Workspace {
  public:
+  Workspace();
+
   // Loads everything but the steps, which are read when a panel asks for them. Another call adds other programs'
   // changes since then, and keeps the data of runs that are over.
   void load(RunStore& store);
@@ -144,7 +59,7 @@ class Workspace {
   void add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs);
   void add_runs(RunStore& store, const std::vector<RunId>& runs);  // of this session
 
-  void goes_on(RunStore& store, RunId run);  // a run that this session resumed
+  void continue_run(RunStore& store, RunId run);  // that this session resumed
 
   // Takes in what other processes have written about the runs that they train: new runs, steps and ends. Call now and
   // then with the runs that are under way (RunStore::runs_under_way).
@@ -209,43 +124,22 @@ class Workspace {
   bool is_paused = false;     // the running run; of another process, only if this one has asked for it
   HardwareTable hardware;     // peaks to compare throughput with
   std::optional<DeviceReport> device;
-  std::string device_problem;    // why the hardware could not be detected
-  LadderId selected_ladder = 0;  // 0: the newest
-  int selected_rung = -1;        // -1: the fastest
-  int baseline_rung = 0;         // of the shown ladder
-  RunId shown_run = 0;           // the current run: the last one selected or opened, in any view; 0: the newest
-  std::set<RunId> selected_runs;
-  std::map<RunId, int> run_colours;                       // chosen by the user: indices of rung_colour
+  std::string device_problem;  // why the hardware could not be detected
+  Selection selection;
   std::vector<MetricFigure> wanted_figures;               // of all runs, by the view that lists them
   std::shared_ptr<const ProjectMetrics> project_metrics;  // null until a view wants them and they have been read
-  std::uint64_t project_metrics_version = 0;              // counts readings
-  std::vector<Message> messages;
-  std::string unstored;  // says which steps wait to be stored, and why; empty: none
-  std::string undoable;  // what Undo reverts, in the past tense; empty: nothing
-  ImportPreview import;
-  AdviceView advice;
-  std::shared_ptr<const RecordView> record;         // null until the view Record has asked
-  std::shared_ptr<const ProfileView> profile_view;  // null until the view Profile has asked
-  std::string trace_import;                         // the trace that is being read; empty: none
-  double trace_import_share = 0;                    // that has been read of it
-  std::int64_t imported_trace = 0;                  // the last one of this window; 0: none
-  ExplainSpeedup explained;                         // what was asked for last
-  int explanations = 0;                             // asked for so far
-  Verification verification;
-  LaunchPlan launch_plan;
-  MachineLoad machine_load;                     // read while Launch is open and nothing trains
-  std::vector<ResumableRun> resumable;          // newest first; as of the last LoadResumable
-  std::optional<LadderDraft> proposal;          // for the Launch view to take over
-  int proposals = 0;                            // made so far
-  std::vector<std::string> saved_ladders;       // names of the user's own presets
-  std::vector<MachineStatus> machines;          // by alias
-  std::vector<MachineInFile> machines_in_file;  // that came with it, and aren't the user's
-  std::vector<SshQuestion> ssh_questions;       // that wait for an answer
-  std::vector<std::string> views;               // names of the project's saved views
-  std::string open_view;                        // the one that was opened or saved last; empty: none
-  int waterfall_toggles = 0;                    // asked of Ladder so far
-  bool line_styles = false;                     // dashes besides colours
-  std::string exports_folder;                   // chosen for exports; empty: the default
+  std::string undoable;                                   // what Undo reverts, in the past tense; empty: nothing
+  Part<ImportPreview> import;
+  Part<AdviceView> advice;
+  Part<Verification> verification;
+  Part<LaunchState> launch;
+  Part<MachinesState> machines;
+  Part<ProfileState> profile_state;
+  std::shared_ptr<const RecordView> record;  // null until the view Record has asked
+  std::vector<std::string> views;            // names of the project's saved views
+  std::string open_view;                     // the one that was opened or saved last; empty: none
+  bool line_styles = false;                  // dashes besides colours
+  std::string exports_folder;                // chosen for exports; empty: the default
   std::string database;
   std::string environment;                // JSON of this program and machine; loaded with a run's detail
   std::chrono::milliseconds patience{0};  // how long a frame waits for other threads (Background)

@@ -9,11 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/run_commands.h"
+#include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/frames/frames.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/workspace/advice_view.h"
 #include "app/format.h"
 #include "engine/stage.h"
 
@@ -102,7 +106,7 @@ void draw_gain(const ExpectedGain& gain, float width) {
 }
 
 const RunEntry* advised(const Workspace& workspace) {
-  if (const RunEntry* current = workspace.find(workspace.shown_run);
+  if (const RunEntry* current = workspace.find(workspace.selection.shown_run);
       current && is_over(current->run.status) && current->summary.steps > 0)
     return current;
   // The newest run that was trained here says most about this machine; else the newest with steps.
@@ -187,7 +191,7 @@ Tone tone_of(Held held) {
 
 void draw_outcomes(const Workspace& workspace, Commands& commands) {
   text_strong("Earlier advice");
-  const std::vector<AdviceOutcome>& outcomes = workspace.advice.outcomes;
+  const std::vector<AdviceOutcome>& outcomes = workspace.advice->outcomes;
   if (outcomes.empty()) {
     text_quiet_wrapped(
         "Expected and actual gains appear here once a stage that would have been advised is measured on a ladder.");
@@ -232,23 +236,25 @@ void draw(const Workspace& workspace, Commands& commands) {
   text_quiet("Stages worth trying next, each with its evidence");
   const float below = ImGui::GetCursorPosY();
   ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - px(320), top));
-  if (const auto picked = run_combo("##about", about->run.name, workspace, about->run.id, px(320)))
-    commands.push_back(LoadAdvice{*picked, true});
+  if (const auto picked = run_combo("##about", about->run.name, workspace, about->run.id, px(320))) {
+    commands.push_back(ChooseRun{*picked});
+    commands.data.advice = *picked;
+  }
   mark("advisor.run");
   ImGui::SetCursorPosY(below);
   ImGui::Dummy(ImVec2(0, px(6)));
-  if (workspace.advice.about != about->run.id || workspace.advice.made_for != workspace.version)
-    commands.push_back(LoadAdvice{about->run.id});
+  const bool is_stale = workspace.advice->about != about->run.id || workspace.advice->made_for != workspace.version;
+  if (is_stale && !commands.data.advice) commands.data.advice = about->run.id;
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
   const float side = std::clamp(room.x * 0.3f, px(240), px(420));
   ImGui::BeginChild("##list", ImVec2(room.x - side - gap, 0));
-  if (workspace.advice.about == about->run.id) {
-    if (workspace.advice.list.empty()) {
+  if (workspace.advice->about == about->run.id) {
+    if (workspace.advice->list.empty()) {
       empty_state("No further optimisation suggested for " + about->run.name, "Choose another run at the top right.");
     }
-    for (std::size_t i = 0; i < workspace.advice.list.size(); ++i)
-      draw_advice(workspace, workspace.advice.list[i], *about, i, commands);
+    for (std::size_t i = 0; i < workspace.advice->list.size(); ++i)
+      draw_advice(workspace, workspace.advice->list[i], *about, i, commands);
   }
   ImGui::EndChild();
   ImGui::SameLine(0, gap);

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/desktop/profile/profile_state.h"
 #include "app/desktop/profile/profile_view.h"
 #include "app/saved_view.h"
 #include "storage/database/traces/trace_details.h"
@@ -68,7 +69,7 @@ class Bench {
       frames.push_back(frame());
       quiet = imgui_.asked() || makes ? 0 : quiet + 1;
     }
-    if (!workspace().messages.empty()) throw std::runtime_error(workspace().messages.front().text);
+    if (!app_->messages().empty()) throw std::runtime_error(app_->messages().front().text);
     return frames;
   }
   void select_all() {
@@ -78,7 +79,7 @@ class Bench {
     ImGui::GetIO().AddKeyEvent(ImGuiKey_A, false);
     ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, false);
     frame();
-    if (workspace().selected_runs.size() != workspace().runs().size())
+    if (workspace().selection.runs.size() != workspace().runs().size())
       throw std::runtime_error("Ctrl+A selects nothing");
   }
   // Over a chart at this share of the window: in by the wheel, along by dragging, and out again.
@@ -185,7 +186,7 @@ void one_long_run(const char* file) {
       return a.summary.steps < b.summary.steps;
     });
     if (longest == runs.end()) throw std::runtime_error(std::string(file) + " has no runs");
-    bench.workspace().shown_run = longest->run.id;
+    bench.workspace().selection.shown_run = longest->run.id;
     bench.show("run");
     row("one long run opened in Run", bench.settle());
     row("  pan and zoom", bench.zoom_and_pan(0.35f, 0.4f, 20));
@@ -285,7 +286,7 @@ void many_metrics(const char* file) {
     if (is_new) store.metrics().append(run, name, points);
   }
   Bench bench(store, "compare", R"({"charts":{"now":{"columns":3,"row_height":0,"charts":[)" + charts + "]}}}");
-  bench.workspace().selected_runs = {run};
+  bench.workspace().selection.runs = {run};
   bench.workspace().patience = std::chrono::milliseconds(4);  // as in a window
   row("200 metrics of 100,000 values in Compare, first time", bench.settle());
   row("  pan and zoom", bench.zoom_and_pan(0.35f, 0.3f, 20));
@@ -309,7 +310,7 @@ void profile_of_a_million(const char* file) {
     bench.search("");
   };
   measure("one step of a million slices in Profile, first time", 0.35f);
-  const auto& shown = bench.workspace().profile_view->after;
+  const auto& shown = bench.workspace().profile_state->view->after;
   if (!shown || !shown->slices || slice_count(*shown->slices) < 900'000)
     throw std::runtime_error(std::string(file) + " has no step of a million slices");
   store.views().save("two", text_of(SavedView{.panels = {"profile"},

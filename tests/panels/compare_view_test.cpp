@@ -127,7 +127,7 @@ class SixRuns : public testing::Test {
   void open(const DesktopSettings& settings = {.panels = {"compare"}}) {
     app_.emplace(store_, nullptr, settings);
     app_->workspace().patience = std::chrono::hours(1);
-    app_->workspace().selected_runs = selected_;
+    app_->workspace().selection.runs = selected_;
     ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
     ASSERT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("compare.row.1").has_value(); }));
   }
@@ -205,15 +205,15 @@ TEST_F(SixRuns, AColourIsChosenInTheMenuAndKept) {
   EXPECT_EQ(app_->workspace().colours_of({1, 2, 3}), (std::vector<int>{1, 0, 2})) << "the chosen colour stays";
   EXPECT_EQ(app_->workspace().colours_of({1, 3}), (std::vector<int>{0, 2}));
   LadderViewModel ladder;
-  Commands asked;
+  DataRequests asked;
   ladder.update(app_->workspace(), ladder_, 0, ComparisonAxis::steps, nullptr, asked);
   EXPECT_EQ(ladder.model.colour_of(1), 0) << "the Ladder view has it too";
   EXPECT_EQ(ladder.model.colour_of(2), 2);
   open(app_->settings());
-  EXPECT_EQ(app_->workspace().run_colours, (std::map<RunId, int>{{2, 0}}));
+  EXPECT_EQ(app_->workspace().selection.colours, (std::map<RunId, int>{{2, 0}}));
   press_right("chart.loss.legend.1");
   ASSERT_TRUE(click("compare.colour_default"));
-  EXPECT_TRUE(app_->workspace().run_colours.empty());
+  EXPECT_TRUE(app_->workspace().selection.colours.empty());
 }
 
 TEST_F(SixRuns, ChartsAreAddedMovedRemovedAndRestored) {
@@ -311,7 +311,7 @@ TEST_F(SixRuns, TheRunViewHasAChartOfEachMetric) {
     store_.metrics().append(2, name, points);
   }
   app_.emplace(store_, nullptr, DesktopSettings{.panels = {"run"}});
-  app_->workspace().shown_run = 2;
+  app_->workspace().selection.shown_run = 2;
   ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
   const auto has_chart = [](const char* name) { return ui_test_anchors::find(name).has_value(); };
   ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return has_chart("run.tab.Metrics"); }));
@@ -321,7 +321,7 @@ TEST_F(SixRuns, TheRunViewHasAChartOfEachMetric) {
   ASSERT_TRUE(imgui_.type(*app_, "run.metric_search", "rew"));
   EXPECT_TRUE(shows("chart.metric.reward"));
   EXPECT_FALSE(shows("chart.metric.val/acc"));
-  app_->workspace().shown_run = 1;
+  app_->workspace().selection.shown_run = 1;
   EXPECT_FALSE(shows("run.metric_search")) << "it has none, and says so";
 }
 
@@ -369,12 +369,10 @@ class GroupedRuns : public SixRuns {
     ComparisonViewModel shown;
     Workspace& workspace = app_->workspace();
     for (int rounds = 0; rounds < 50; ++rounds) {
-      Commands asked;
+      DataRequests asked;
       shown.update(workspace, workspace.runs_of(ladder_), 1, options, {}, asked);
       if (asked.empty()) return shown;
-      for (const Command& command : asked) {
-        if (const auto* series = std::get_if<LoadSeries>(&command)) workspace.load_series(store_, series->run);
-      }
+      read_now(asked, store_, workspace);
     }
     ADD_FAILURE() << "it never rests";
     return shown;

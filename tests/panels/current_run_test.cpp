@@ -1,6 +1,7 @@
 // One current run in all views.
 #include <gtest/gtest.h>
 
+#include "app/desktop/workspace/advice_view.h"
 #include "tests/panels/headless.h"
 
 namespace stepladder {
@@ -19,20 +20,20 @@ TEST(CurrentRun, IsTheOneThatWasSelectedOrOpenedLast) {
   Headless imgui;
   DesktopApp app(store, nullptr, DesktopSettings{.panels = {"history"}});
   ASSERT_TRUE(imgui.click(app, "history.run." + std::to_string(runs[1])));
-  EXPECT_EQ(app.workspace().shown_run, runs[1]) << "a click in History";
+  EXPECT_EQ(app.workspace().selection.shown_run, runs[1]) << "a click in History";
   ASSERT_TRUE(imgui.click(app, "side.advisor"));
   for (int i = 0; i < 3; ++i) imgui.frame(app);
-  EXPECT_EQ(app.workspace().advice.about, runs[1]);
+  EXPECT_EQ(app.workspace().advice->about, runs[1]);
   ASSERT_TRUE(imgui.click(app, "side.ladder"));
   ASSERT_TRUE(imgui.click(app, "ladder.rung.2"));
-  EXPECT_EQ(app.workspace().shown_run, runs[5]) << "a row of the newest ladder";
+  EXPECT_EQ(app.workspace().selection.shown_run, runs[5]) << "a row of the newest ladder";
   ASSERT_TRUE(imgui.click(app, "side.history"));
   ASSERT_TRUE(imgui.click(app, "history.run." + std::to_string(runs[0])));
   imgui.click(app, "history.run." + std::to_string(runs[0]));  // the second click of a double-click
-  EXPECT_EQ(app.workspace().shown_run, runs[0]);
+  EXPECT_EQ(app.workspace().selection.shown_run, runs[0]);
   ASSERT_TRUE(imgui.click(app, "side.ladder"));
   EXPECT_EQ(app.workspace().shown_ladder()->name, "ladder 0") << "the opened run's ladder";
-  EXPECT_EQ(app.workspace().selected_rung, 0);
+  EXPECT_EQ(app.workspace().selection.rung, 0);
 }
 
 TEST(CurrentRun, OfAScriptInLiveHasNoEndAndNoButtonsThatCannotAct) {

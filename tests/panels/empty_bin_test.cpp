@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "app/bin.h"
 #include "tests/engine/files/saved_checkpoint.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
@@ -17,7 +18,7 @@ class EmptyBinTest : public testing::Test {
     store_.insert_finished({.name = "other"}, {});
     save_test_checkpoint(owner_of_run(), 10, 2000);
     app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}});
-    app_->workspace().selected_runs = {run_};
+    app_->workspace().selection.runs = {run_};
     imgui_.frame(*app_);
   }
   CheckpointOwner owner_of_run() { return checkpoint_owner(store_.file(), store_.existing_run(run_)); }
@@ -35,7 +36,7 @@ class EmptyBinTest : public testing::Test {
     imgui_.press(*app_, ImGuiKey_Enter);
   }
   bool says(const std::string& text) {
-    for (const Message& message : app_->workspace().messages)
+    for (const Message& message : app_->messages())
       if (message.text.find(text) != std::string::npos) return true;
     return false;
   }

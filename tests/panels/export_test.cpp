@@ -77,7 +77,7 @@ class Exports : public testing::Test {
     return found;
   }
   const Message* message(const std::string& beginning) {
-    for (const Message& message : app_->workspace().messages) {
+    for (const Message& message : app_->messages()) {
       if (message.text.starts_with(beginning)) return &message;
     }
     return nullptr;
@@ -123,7 +123,7 @@ TEST_F(Exports, AnExportThatFailsSaysWhyUntilItIsDismissed) {
   save_report();
   std::filesystem::remove_all(folder_ / "exports");
   ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return message("Saving") == nullptr; }));
-  const auto& messages = app_->workspace().messages;
+  const auto& messages = app_->messages();
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_TRUE(messages.front().is_error);
   EXPECT_NE(messages.front().text.find("two-rungs-"), std::string::npos) << messages.front().text;

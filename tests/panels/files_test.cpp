@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "app/desktop/models/import_preview.h"
 #include "app/desktop/system/file_dialog.h"
 #include "app/desktop/system/open_file.h"
 #include "tests/panels/headless.h"
@@ -39,7 +40,7 @@ class Files : public testing::Test {
     return (folder_ / name.c_str()).string();
   }
   bool has_error(DesktopApp& app, const std::string& words) {
-    for (const Message& message : app.workspace().messages)
+    for (const Message& message : app.messages())
       if (message.is_error && message.text.find(words) != std::string::npos) return true;
     return false;
   }
@@ -150,7 +151,7 @@ TEST_F(Files, ABrowsedLogIsReadAndItsStepsLeadToTheirLines) {
   DesktopApp app(store, nullptr, DesktopSettings{.panels = {"import"}});
   ASSERT_TRUE(imgui.click(app, "import.path.browse"));
   ASSERT_TRUE(
-      imgui.frames_until(app, [&] { return app.workspace().import.state == ImportPreview::State::understood; }));
+      imgui.frames_until(app, [&] { return app.workspace().import->state == ImportPreview::State::understood; }));
   ASSERT_TRUE(imgui.click(app, "import.show.steps"));
   ASSERT_TRUE(imgui.click(app, "steps.row.2"));
   ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("steps.line").has_value(); }));

@@ -14,6 +14,14 @@
 
 namespace stepladder {
 
+// Reads at once what a model asked for.
+inline void read_now(const DataRequests& asked, RunStore& store, Workspace& workspace) {
+  for (const RunId run : asked.series) workspace.load_series(store, run);
+  for (const auto& [run, most] : asked.excerpts) workspace.load_excerpt(store, run, most);
+  for (const auto& [run, quantity, zoom] : asked.curves)
+    workspace.keep(read_curve(store, workspace.wanted(run, quantity, zoom)));
+}
+
 // ImGui with no renderer behind it.
 class Headless {
  public:

@@ -18,7 +18,7 @@ class HistoryView : public testing::Test {
   }
   void open(float width) {
     app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}});
-    app_->workspace().selected_runs = {runs_.begin(), runs_.end()};
+    app_->workspace().selection.runs = {runs_.begin(), runs_.end()};
     ImGui::GetIO().DisplaySize = ImVec2(width, 900);
     imgui_.frame(*app_);
   }
@@ -68,7 +68,7 @@ TEST_F(HistoryView, ActionsLeaveSelectedRunsAloneThatTheFilterHides) {
   EXPECT_EQ(app_->workspace().find(runs_[1]), nullptr);
   ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
   EXPECT_EQ(in_bin(), 1u) << "the rest of the selection is hidden";
-  EXPECT_EQ(app_->workspace().selected_runs.size(), 2u);
+  EXPECT_EQ(app_->workspace().selection.runs.size(), 2u);
 }
 
 TEST_F(HistoryView, TheKeyDeleteSparesHiddenRunsToo) {

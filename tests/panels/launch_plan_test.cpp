@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "app/desktop/workspace/launch_state.h"
 #include "engine/device.h"
 #include "tests/panels/headless.h"
 
@@ -14,7 +15,7 @@ TEST(LaunchPlan, SaysBeforeTheStartWhatWillBeLeftOut) {
   for (int i = 0; i < 3; ++i) imgui.frame(app), app.execute();
   ASSERT_TRUE(imgui.click(app, "launch.rungs.all"));
   for (int i = 0; i < 3; ++i) imgui.frame(app), app.execute();
-  const LaunchPlan& plan = app.workspace().launch_plan;
+  const LaunchPlan& plan = app.workspace().launch->plan;
   EXPECT_EQ(plan.problem, "");
   EXPECT_GT(plan.plan.rungs.size(), 5u);
   const auto padded = std::find_if(plan.plan.skipped.begin(), plan.plan.skipped.end(),

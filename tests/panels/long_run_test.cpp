@@ -70,7 +70,7 @@ TEST_F(LongRun, IsOverlaidInHistoryBesideAKeyThatSelectsAll) {
   app_->show("history");
   settle();
   imgui_.press(*app_, ImGuiKey_A, true);
-  EXPECT_EQ(app_->workspace().selected_runs, std::set<RunId>{run_});
+  EXPECT_EQ(app_->workspace().selection.runs, std::set<RunId>{run_});
   zoom(700, 620, 60);
   const auto zoomed = app_->workspace().zoomed_overview(run_, Quantity::loss);
   ASSERT_NE(zoomed, nullptr);
@@ -100,16 +100,11 @@ TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
   SharedX zoom;
   const auto follow = [&] {
     for (int rounds = 0; rounds < 50; ++rounds) {
-      Commands asked;
+      DataRequests asked;
       shown.update(workspace, workspace.runs_of(ladder_), run_, options, zoom, asked);
       if (asked.empty()) return;
-      for (const Command& command : asked) {
-        if (const auto* excerpt = std::get_if<LoadExcerpt>(&command))
-          app_->workspace().load_excerpt(store_, excerpt->run, excerpt->most);
-        if (const auto* curve = std::get_if<LoadCurve>(&command))
-          app_->workspace().keep(read_curve(store_, workspace.wanted(curve->run, curve->quantity, curve->zoom)));
-        EXPECT_FALSE(std::holds_alternative<LoadSeries>(command));
-      }
+      read_now(asked, store_, app_->workspace());
+      EXPECT_TRUE(asked.series.empty());
     }
     ADD_FAILURE() << "it never rests";
   };
@@ -147,7 +142,7 @@ TEST_F(TwoLongRuns, AreALadderWithoutBeingReadWhole) {
   EXPECT_FALSE(app_->workspace().find(run_)->loaded);
   EXPECT_NE(app_->workspace().find(run_)->excerpt, nullptr);
   LadderViewModel shown;
-  Commands asked;
+  DataRequests asked;
   shown.update(app_->workspace(), ladder_, 0, ComparisonAxis::steps, nullptr, asked);
   EXPECT_TRUE(asked.empty()) << "the view has read it all";
   ASSERT_EQ(shown.model.rungs.size(), 2u);

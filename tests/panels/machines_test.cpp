@@ -1,6 +1,7 @@
 // The Machines view, and where Launch launches.
 #include <gtest/gtest.h>
 
+#include "app/desktop/workspace/machines_state.h"
 #include "app/machines/machine_check.h"
 #include "storage/database/database.h"
 #include "tests/panels/headless.h"
@@ -32,11 +33,11 @@ TEST(Machines, TheirButtonsAndTheFormAreThere) {
   Headless imgui;
   ui_test_anchors::keep();
   DesktopApp app(store, nullptr, {.panels = {"machines"}});
-  app.workspace().machines = {{.machine = {.alias = *MachineAlias::from("away")},
-                               .link = MachineStatus::Link::lost,
-                               .lost_at = 1.7e9,
-                               .why = "Connection timed out"},
-                              reachable("box")};
+  app.workspace().machines->list = {{.machine = {.alias = *MachineAlias::from("away")},
+                                     .link = MachineStatus::Link::lost,
+                                     .lost_at = 1.7e9,
+                                     .why = "Connection timed out"},
+                                    reachable("box")};
   ASSERT_TRUE(imgui.click(app, "machines.remove.away"));
   EXPECT_TRUE(ui_test_anchors::find("machines.really.away") || ui_test_anchors::find("machines.remove.away"));
   ASSERT_TRUE(imgui.click(app, "machines.test.box"));
@@ -53,7 +54,7 @@ TEST(Machines, ManyOfThemAndManyGpusAreDrawn) {
     MachineStatus status = reachable("host-" + std::string(100, 'x') + std::to_string(i));
     status.report.gpus.resize(64, status.report.gpus.front());
     status.work.push_back({.uid = std::to_string(i), .name = "ladder", .phase = "queued", .job = "123"});
-    app.workspace().machines.push_back(status);
+    app.workspace().machines->list.push_back(status);
   }
   imgui.frame(app);
   imgui.frame(app);
@@ -68,14 +69,14 @@ TEST(Machines, OneThatCameWithTheFileSaysWhatItWouldDoBeforeItIsAdopted) {
       .execute("INSERT INTO machines (alias, folder, added_at) VALUES ('box', '~/x', 1), ('bad', '/$(id)', 1)");
   Headless imgui;
   DesktopApp app(session.store(), &session, {.panels = {"machines"}});
-  ASSERT_EQ(app.workspace().machines_in_file.size(), 2u);
-  EXPECT_TRUE(app.workspace().machines.empty());
+  ASSERT_EQ(app.workspace().machines->in_file.size(), 2u);
+  EXPECT_TRUE(app.workspace().machines->list.empty());
   ASSERT_TRUE(imgui.click(app, "machines.adopt.bad"));
   ASSERT_TRUE(imgui.click(app, "machines.adopt.really"));
-  EXPECT_TRUE(imgui.frames_until(app, [&] { return !app.workspace().messages.empty(); })) << "its folder is refused";
+  EXPECT_TRUE(imgui.frames_until(app, [&] { return !app.messages().empty(); })) << "its folder is refused";
   ASSERT_TRUE(imgui.click(app, "machines.adopt.box"));
   ASSERT_TRUE(imgui.click(app, "machines.adopt.really"));
-  EXPECT_TRUE(imgui.frames_until(app, [&] { return app.workspace().machines_in_file.size() == 1; }));
+  EXPECT_TRUE(imgui.frames_until(app, [&] { return app.workspace().machines->in_file.size() == 1; }));
   EXPECT_TRUE(session.store().machines().machine(*MachineAlias::from("box")));
   EXPECT_FALSE(session.store().machines().machine(*MachineAlias::from("bad")));
   ::unsetenv("STEPLADDER_SSH");
@@ -88,7 +89,7 @@ TEST(Launch, AnotherMachineNeedsNeitherThisOnesDevicesNorItsFiles) {
   DesktopApp app(store, nullptr, {.panels = {"launch"}});
   imgui.frame(app);
   EXPECT_FALSE(ui_test_anchors::find("launch.where")) << "there is no choice without machines";
-  app.workspace().machines = {reachable("box")};
+  app.workspace().machines->list = {reachable("box")};
   for (int i = 0; i < 3; ++i) imgui.frame(app);
   EXPECT_TRUE(ui_test_anchors::find("launch.where"));
 }

@@ -77,7 +77,7 @@ class FollowedRun : public testing::Test {
   }
   MetricList list() {
     MetricList list;
-    Commands asked;
+    DataRequests asked;
     app_->workspace().load_metrics(store_, run_);
     list.update(app_->workspace(), {app_->workspace().find(run_)}, asked);
     return list;
@@ -175,7 +175,7 @@ TEST_F(FollowedRun, ACountOfNaNIsInTheCaptionOfAMetric) {
   const RunId run = store_.insert_finished({.name = "r"}, std::vector<StepRecord>{{.step = 1, .loss = 4}});
   store_.metrics().append(run, "reward", points);
   app_->workspace().load(store_);
-  Commands asked;
+  DataRequests asked;
   const Workspace& workspace = app_->workspace();
   const Quantity reward = quantity_named("reward");
   app_->workspace().keep(read_curve(store_, workspace.wanted(run, reward, std::nullopt)));
@@ -236,14 +236,10 @@ class ComparedMetrics : public testing::Test {
     const ComparisonOptions options{.metrics = {acc_}};
     const std::vector<const RunEntry*> runs{workspace_.find(base), workspace_.find(run)};
     for (int rounds = 0; rounds < 50; ++rounds) {
-      Commands asked;
+      DataRequests asked;
       shown_.update(workspace_, runs, base, options, {}, asked);
       if (asked.empty()) break;
-      for (const Command& command : asked) {
-        if (const auto* curve = std::get_if<LoadCurve>(&command))
-          workspace_.keep(read_curve(store_, workspace_.wanted(curve->run, curve->quantity, curve->zoom)));
-        if (const auto* series = std::get_if<LoadSeries>(&command)) workspace_.load_series(store_, series->run);
-      }
+      read_now(asked, store_, workspace_);
     }
     return shown_.curves.lines.at(1).of(acc_).last_gap;
   }

@@ -20,7 +20,7 @@ class Note : public testing::Test {
   }
   void open(RunId run) {
     app_.emplace(store_, nullptr, DesktopSettings{.panels = {"run"}, .views = {{"run", "Note"}}});
-    app_->workspace().shown_run = run;
+    app_->workspace().selection.shown_run = run;
     for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
   }
   void type(const std::string& anchor, const std::string& text) {
@@ -51,7 +51,7 @@ TEST_F(Note, IsKeptWhenItsFieldIsLeftByEscape) {
 TEST_F(Note, IsKeptWithItsRunWhenAnotherIsShown) {
   open(runs_[0]);
   type("run.note", "of the first");
-  app_->workspace().shown_run = runs_[1];
+  app_->workspace().selection.shown_run = runs_[1];
   for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
   EXPECT_EQ(kept(runs_[0]).note, "of the first");
   EXPECT_EQ(kept(runs_[1]).note, "");

@@ -123,18 +123,12 @@ class OneJudgement : public testing::TestWithParam<Case> {
   }
 
   // Updates a model and carries out its requests until there are no more.
-  void settle(const std::function<void(Commands&)>& update) {
+  void settle(const std::function<void(DataRequests&)>& update) {
     for (int rounds = 0; rounds < 50; ++rounds) {
-      Commands asked;
+      DataRequests asked;
       update(asked);
       if (asked.empty()) return;
-      for (const Command& command : asked) {
-        if (const auto* series = std::get_if<LoadSeries>(&command)) workspace_.load_series(store_, series->run);
-        if (const auto* excerpt = std::get_if<LoadExcerpt>(&command))
-          workspace_.load_excerpt(store_, excerpt->run, excerpt->most);
-        if (const auto* curve = std::get_if<LoadCurve>(&command))
-          workspace_.keep(read_curve(store_, workspace_.wanted(curve->run, curve->quantity, curve->zoom)));
-      }
+      read_now(asked, store_, workspace_);
     }
     ADD_FAILURE() << "it never rests";
   }
@@ -143,7 +137,7 @@ class OneJudgement : public testing::TestWithParam<Case> {
     ComparisonViewModel shown;
     std::vector<const RunEntry*> runs;
     for (const RunId id : ids) runs.push_back(workspace_.find(id));
-    settle([&](Commands& asked) {
+    settle([&](DataRequests& asked) {
       shown.update(workspace_, runs, ids.front(), {.group_by = mean ? group_by_rung : ""}, {}, asked);
     });
     return shown.judged;
@@ -175,7 +169,7 @@ TEST_P(OneJudgement, OfARungIsTheSameInReportViewsAndLadderJson) {
   EXPECT_EQ(verdict_text(study.rungs[1]), expected.words);
 
   LadderViewModel ladder;
-  settle([&](Commands& asked) { ladder.update(workspace_, ladder_, 0, ComparisonAxis::steps, nullptr, asked); });
+  settle([&](DataRequests& asked) { ladder.update(workspace_, ladder_, 0, ComparisonAxis::steps, nullptr, asked); });
   ASSERT_EQ(ladder.model.rungs.size(), 2u);
   EXPECT_EQ(ladder.model.rungs[0].judged.trust, expected.base_trust);
   EXPECT_EQ(answer(ladder.model.rungs[1].judged), answer(reported));
@@ -195,7 +189,7 @@ TEST_P(OneJudgement, OfARungIsTheSameInReportViewsAndLadderJson) {
 
 TEST_P(OneJudgement, OfAStageIsTheSameInAdvisorAndLadder) {
   LadderViewModel ladder;
-  settle([&](Commands& asked) { ladder.update(workspace_, ladder_, 0, ComparisonAxis::steps, nullptr, asked); });
+  settle([&](DataRequests& asked) { ladder.update(workspace_, ladder_, 0, ComparisonAxis::steps, nullptr, asked); });
   const Gain& shown = ladder.model.rungs.at(1).judged.over_previous;
   const std::vector<KnownStage> stages{
       {.id = "tf32", .title = "TF32", .is_off = [](const stepladder::Run&, const RecipeFacts&) { return true; }}};

@@ -77,24 +77,24 @@ TEST_F(Operators, AnArrowInAnOpenListChoosesNoRung) {
   profile(1, 5);
   open("ladder");
   ASSERT_TRUE(imgui_.click(*app_, "ladder.rung.0"));
-  ASSERT_EQ(app_->workspace().selected_rung, 0);
+  ASSERT_EQ(app_->workspace().selection.rung, 0);
   ASSERT_TRUE(imgui_.click(*app_, "ladder.times"));
   imgui_.press(*app_, ImGuiKey_DownArrow);
-  EXPECT_EQ(app_->workspace().selected_rung, 0);
+  EXPECT_EQ(app_->workspace().selection.rung, 0);
   imgui_.press(*app_, ImGuiKey_Escape);
   imgui_.press(*app_, ImGuiKey_DownArrow);
-  EXPECT_EQ(app_->workspace().selected_rung, 1);
+  EXPECT_EQ(app_->workspace().selection.rung, 1);
 }
 
 TEST_F(Operators, ARunComesWithThoseOfTheRungBefore) {
   profile(1, 5);
   profile(2, 3);
   open("run");
-  app_->workspace().shown_run = 2;
+  app_->workspace().selection.shown_run = 2;
   ASSERT_TRUE(imgui_.click(*app_, "run.tab.Operators"));
   EXPECT_TRUE(shows("run.operators"));
   EXPECT_NE(app_->workspace().profile(1), nullptr) << "the profile that it is compared with was read too";
-  app_->workspace().shown_run = 3;
+  app_->workspace().selection.shown_run = 3;
   EXPECT_FALSE(shows("run.operators"));
 }
 

@@ -72,12 +72,12 @@ TEST_P(EachPanel, IsDrawn) {
     Headless imgui;
     DesktopApp app(store, nullptr, {.panels = {panel.id}});
     app.show(panel.id);
-    for (const auto& run : store.runs()) app.workspace().selected_runs.insert(run.id);
+    for (const auto& run : store.runs()) app.workspace().selection.runs.insert(run.id);
     int corners = 0;
     for (int frame = 0; frame < 5; ++frame) corners = imgui.frame(app);
     EXPECT_GT(corners, 500);
     EXPECT_LT(corners, 2'000'000);
-    EXPECT_TRUE(app.workspace().messages.empty()) << app.workspace().messages.front().text;
+    EXPECT_TRUE(app.messages().empty()) << app.messages().front().text;
     int quiet = 0;  // frames after which nothing is asked for: then the window sleeps, and a screenshot is taken
     EXPECT_TRUE(imgui.frames_until(app, [&] { return (quiet = imgui.asked() ? 0 : quiet + 1) > 5; }));
   }

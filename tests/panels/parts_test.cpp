@@ -278,7 +278,7 @@ TEST(LadderModel, KnowsItsFastestThatCanBeBelievedAndMakesNothingTwice) {
   workspace.patience = std::chrono::hours(1);
   LadderViewModel followed;
   const LadderModel& model = followed.model;
-  Commands asked;
+  DataRequests asked;
   EXPECT_TRUE(followed.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked));
   EXPECT_FALSE(followed.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked));
   EXPECT_TRUE(asked.empty()) << "all there";

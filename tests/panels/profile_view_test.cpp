@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "app/desktop/profile/imported_trace.h"
+#include "app/desktop/profile/profile_state.h"
 #include "app/import/trace_import.h"
 #include "storage/database/traces/pass_store.h"
 #include "tests/panels/headless.h"
@@ -44,7 +45,7 @@ class ProfilePanel : public testing::Test {
   }
   static bool is_shown(Headless& imgui, DesktopApp& app) {
     return imgui.frames_until(app, [&] {
-      const auto& view = app.workspace().profile_view;
+      const auto& view = app.workspace().profile_state->view;
       return view && (view->after || view->sources.empty() || !view->problem.empty());
     });
   }
@@ -87,14 +88,14 @@ TEST_F(ProfilePanel, one_trace_then_the_difference_of_two) {
   Headless imgui;
   DesktopApp app(store_, nullptr, {.panels = {"profile"}});
   ASSERT_TRUE(is_shown(imgui, app));
-  EXPECT_EQ(app.workspace().profile_view->after->name, "slow");
-  EXPECT_FALSE(app.workspace().profile_view->difference);
+  EXPECT_EQ(app.workspace().profile_state->view->after->name, "slow");
+  EXPECT_FALSE(app.workspace().profile_state->view->difference);
   // Dropped, read on another thread, and compared with the first.
   const std::filesystem::path file = folder_ / "fast.json.dropped";
   std::ofstream(file, std::ios::binary) << step_text(20);
   app.take_dropped({file.string()});
-  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_view->difference.has_value(); }));
-  const ProfileView& view = *app.workspace().profile_view;
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_state->view->difference.has_value(); }));
+  const ProfileView& view = *app.workspace().profile_state->view;
   EXPECT_EQ(view.before->name, "slow");
   EXPECT_EQ(view.after->name, "fast.json.dropped");
   double sum = 0;
@@ -106,11 +107,11 @@ TEST_F(ProfilePanel, one_trace_then_the_difference_of_two) {
   for (const char* tab : {"profile.tab.1", "profile.tab.2", "profile.tab.3", "profile.tab.0"})
     ASSERT_TRUE(imgui.click(app, tab)) << tab;
   ASSERT_TRUE(imgui.click(app, "profile.swap"));
-  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_view->after->name == "slow"; }));
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_state->view->after->name == "slow"; }));
   // Undo removes it again.
   app.execute();
   imgui.press(app, ImGuiKey_Z, true);
-  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_view->sources.size() == 1; }));
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_state->view->sources.size() == 1; }));
 }
 
 TEST_F(ProfilePanel, mouse_and_keys_and_search) {
@@ -142,7 +143,7 @@ TEST_F(ProfilePanel, mouse_and_keys_and_search) {
   EXPECT_TRUE(ui_test_anchors::find("profile.chosen"));
   ASSERT_TRUE(imgui.type(app, "profile.search", "gelu"));
   imgui.frame(app);
-  EXPECT_STREQ(app.workspace().profile_view->after->slices->names.back().c_str(), "aten::gelu");
+  EXPECT_STREQ(app.workspace().profile_state->view->after->slices->names.back().c_str(), "aten::gelu");
 }
 
 TEST_F(ProfilePanel, a_trace_that_cannot_be_read_is_a_message_and_nothing_is_kept) {
@@ -152,8 +153,8 @@ TEST_F(ProfilePanel, a_trace_that_cannot_be_read_is_a_message_and_nothing_is_kep
   const std::filesystem::path file = folder_ / "cut.json";
   std::ofstream(file, std::ios::binary) << good.substr(0, good.size() - 30);
   app.take_dropped({file.string()});
-  ASSERT_TRUE(imgui.frames_until(app, [&] { return !app.workspace().messages.empty(); }));
-  EXPECT_NE(app.workspace().messages.front().text.find("is cut off"), std::string::npos);
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return !app.messages().empty(); }));
+  EXPECT_NE(app.messages().front().text.find("is cut off"), std::string::npos);
   EXPECT_TRUE(store_.traces().list().empty());
 }
 
@@ -185,23 +186,23 @@ TEST_F(ProfilePanel, a_factor_opens_the_difference_or_says_what_is_missing) {
   trace_rung(0);
   ASSERT_TRUE(ask_why());
   ASSERT_TRUE(imgui.frames_until(app, [&] {
-    const auto& view = app.workspace().profile_view;
+    const auto& view = app.workspace().profile_state->view;
     return view && view->after.has_value();
   }));
-  EXPECT_EQ(app.workspace().profile_view->after->name, "rung0") << "the rung that has one is shown alone";
-  EXPECT_FALSE(app.workspace().profile_view->difference);
+  EXPECT_EQ(app.workspace().profile_state->view->after->name, "rung0") << "the rung that has one is shown alone";
+  EXPECT_FALSE(app.workspace().profile_state->view->difference);
   imgui.frame(app);
   EXPECT_TRUE(ui_test_anchors::find("profile.message"));
   trace_rung(1);
   ASSERT_TRUE(ask_why());
   ASSERT_TRUE(imgui.frames_until(app, [&] {
-    const auto& view = app.workspace().profile_view;
+    const auto& view = app.workspace().profile_state->view;
     return view && view->difference.has_value();
   }));
   imgui.frame(app);
   EXPECT_FALSE(ui_test_anchors::find("profile.message"));
-  EXPECT_EQ(app.workspace().profile_view->before->name, "rung0");
-  EXPECT_EQ(app.workspace().profile_view->after->name, "rung1");
+  EXPECT_EQ(app.workspace().profile_state->view->before->name, "rung0");
+  EXPECT_EQ(app.workspace().profile_state->view->after->name, "rung1");
 }
 
 TEST_F(ProfilePanel, a_trace_is_removed_and_brought_back_whole) {
@@ -211,18 +212,18 @@ TEST_F(ProfilePanel, a_trace_is_removed_and_brought_back_whole) {
   Headless imgui;
   DesktopApp app(store_, nullptr, {.panels = {"profile"}});
   ASSERT_TRUE(is_shown(imgui, app));
-  EXPECT_EQ(app.workspace().profile_view->after->name, "second") << "the newest";
+  EXPECT_EQ(app.workspace().profile_state->view->after->name, "second") << "the newest";
   ASSERT_TRUE(imgui.click(app, "profile.after.source"));
   imgui.frame(app);
   ASSERT_TRUE(imgui.click(app, "profile.remove." + std::to_string(second)));
   ASSERT_TRUE(imgui.frames_until(app, [&] {
-    const auto& view = app.workspace().profile_view;
+    const auto& view = app.workspace().profile_state->view;
     return view->sources.size() == 1 && view->after && view->after->name == "first";
   }));
   EXPECT_FALSE(store_.traces().find(second));
   imgui.press(app, ImGuiKey_Escape);
   imgui.press(app, ImGuiKey_Z, true);
-  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_view->sources.size() == 2; }));
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_state->view->sources.size() == 2; }));
   const StoredTrace back = store_.traces().list().back();
   EXPECT_EQ(back.name, "second");
   EXPECT_EQ(store_.traces().details().anatomy(back.id).size(), anatomy.size());
@@ -259,7 +260,7 @@ TEST_F(ProfilePanel, passes_are_shown_compared_copied_and_removed) {
   store_.traces().passes().insert(passes_of("server unsynced", 0.5, false));
   ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("profile.passes.one").has_value(); }))
       << "without traces the passes are shown";
-  const auto& view = app.workspace().profile_view;
+  const auto& view = app.workspace().profile_state->view;
   EXPECT_EQ(view->passes->kept.name, "server unsynced") << "the newest";
   ASSERT_FALSE(view->passes->sentences.empty());
   EXPECT_TRUE(view->passes->sentences.front().starts_with("Flagged no-sync"));

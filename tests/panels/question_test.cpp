@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "app/desktop/workspace/verification.h"
 #include "engine/trainer_library.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
@@ -110,7 +111,7 @@ class QuestionTest : public testing::Test {
     wait_until([&] { return !verification().open; });
     session_.flush();
   }
-  const Verification& verification() { return app_->workspace().verification; }
+  const Verification& verification() { return *app_->workspace().verification; }
   std::size_t runs_of_rung(int rung) {
     const auto runs = session_.store().runs_of(ladder_);
     return static_cast<std::size_t>(
@@ -118,7 +119,7 @@ class QuestionTest : public testing::Test {
   }
   std::string said(bool error) {
     std::string text;
-    for (const Message& message : app_->workspace().messages) text += message.is_error == error ? message.text : "";
+    for (const Message& message : app_->messages()) text += message.is_error == error ? message.text : "";
     return text;
   }
 
@@ -157,7 +158,7 @@ TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {
   open({.rung_factor = 0.5, .between_runs = 0.002});
   ASSERT_TRUE(imgui_.click(*app_, "ladder.rung.1"));
   imgui_.press(*app_, ImGuiKey_B);
-  ASSERT_EQ(app_->workspace().baseline_rung, 1);
+  ASSERT_EQ(app_->workspace().selection.baseline_rung, 1);
   ASSERT_TRUE(imgui_.click(*app_, "ladder.rung.0"));
   ASSERT_TRUE(imgui_.click(*app_, "ladder.real"));
   wait_for_answer();

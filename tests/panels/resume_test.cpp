@@ -1,6 +1,7 @@
 // "Resume a run" in Launch continues a run from its newest checkpoint.
 #include <gtest/gtest.h>
 
+#include "app/desktop/workspace/launch_state.h"
 #include "engine/device.h"
 #include "tests/engine/files/saved_checkpoint.h"
 #include "tests/panels/headless.h"
@@ -32,9 +33,9 @@ TEST(ResumeTest, LaunchListsTheRunsThatHaveACheckpointAndChecksTheSteps) {
   ASSERT_TRUE(imgui.click(app, "launch.resume"));
   ASSERT_TRUE(shows("launch.resume." + std::to_string(runs[0])));
   EXPECT_FALSE(shows("launch.resume." + std::to_string(runs[2]))) << "it has no checkpoint";
-  ASSERT_EQ(app.workspace().resumable.size(), 2u);
-  EXPECT_EQ(app.workspace().resumable[0].run, runs[1]) << "the newest first";
-  EXPECT_EQ(app.workspace().resumable[1].step, 40);
+  ASSERT_EQ(app.workspace().launch->resumable.size(), 2u);
+  EXPECT_EQ(app.workspace().launch->resumable[0].run, runs[1]) << "the newest first";
+  EXPECT_EQ(app.workspace().launch->resumable[1].step, 40);
   ASSERT_TRUE(imgui.click(app, "launch.resume." + std::to_string(runs[0])));
   ASSERT_TRUE(imgui.type(app, "launch.resume.steps", "30"));
   ASSERT_TRUE(imgui.click(app, "launch.resume.start"));

@@ -59,7 +59,7 @@ TEST(Ladder, SaysThatALogHasNoLoss) {
   store.insert_finished(run, steps);
   Headless imgui;
   DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
-  app.workspace().selected_ladder = ladder;
+  app.workspace().selection.ladder = ladder;
   ui_test_anchors::keep();
   ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("ladder.no_loss.1").has_value(); }));
   EXPECT_FALSE(ui_test_anchors::find("ladder.no_loss.0").has_value());
@@ -72,7 +72,7 @@ TEST(Ladder, IsDeletedWithItsRunsAndBroughtBack) {
   const LadderId gone = add_ladder(store, "gone", {"a", "b", "c"});
   Headless imgui;
   DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
-  app.workspace().selected_ladder = gone;
+  app.workspace().selection.ladder = gone;
   ui_test_anchors::keep();
   ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("ladder.rung.2").has_value(); }));
   ASSERT_TRUE(imgui.click(app, "ladder.more"));
@@ -138,13 +138,13 @@ TEST(Messages, AnErrorMovesNothing) {
   DesktopApp app(store, nullptr, {.panels = {"ladder"}});
   ASSERT_TRUE(shows(imgui, app, "ladder.export"));
   const auto before = ui_test_anchors::find("ladder.export");
-  app.workspace().messages.push_back({.text = "The checkpoint could not be saved: the disk is full"});
+  app.show_error("The checkpoint could not be saved: the disk is full");
   ASSERT_TRUE(shows(imgui, app, "message.dismiss"));
   const auto after = ui_test_anchors::find("ladder.export");
   EXPECT_EQ(before->y0, after->y0);
   EXPECT_GT(ui_test_anchors::find("message.dismiss")->y0, 500) << "at the bottom";
   ASSERT_TRUE(imgui.click(app, "message.dismiss"));
-  EXPECT_TRUE(app.workspace().messages.empty());
+  EXPECT_TRUE(app.messages().empty());
 }
 
 TEST(Ladder, ThirteenRungsAreOnTheScreenAndTheGapBelowThemCanBeDragged) {
@@ -218,7 +218,7 @@ TEST(Ladder, LaddersThatStoodBesideComeBackInTheirProjectOnly) {
     {
       Headless imgui;
       DesktopApp app(store, nullptr, settings);
-      app.workspace().selected_ladder = own;
+      app.workspace().selection.ladder = own;
       EXPECT_FALSE(shows(imgui, app, others)) << project << ": the other project's ladders are not shown";
       ASSERT_TRUE(imgui.click(app, "ladder.beside"));
       ASSERT_TRUE(imgui.click(app, "ladder.beside." + std::to_string(theirs)));
@@ -228,7 +228,7 @@ TEST(Ladder, LaddersThatStoodBesideComeBackInTheirProjectOnly) {
     }
     Headless imgui;
     DesktopApp app(store, nullptr, settings);
-    app.workspace().selected_ladder = own;
+    app.workspace().selection.ladder = own;
     EXPECT_TRUE(shows(imgui, app, others)) << project;
     settings.views = app.settings().views;
   }

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "app/desktop/workspace/launch_state.h"
 #include "app/launch/ladder_file.h"
 #include "app/launch/recipe_fields.h"
 #include "engine/device.h"
@@ -37,7 +38,7 @@ class RungEditorTest : public testing::Test {
   // The planned rungs' stages, and the reasons of those that are left out.
   std::string planned() const {
     std::string text;
-    for (const Rung& rung : app_.workspace().launch_plan.plan.rungs) text += (text.empty() ? "" : " ") + rung.stage;
+    for (const Rung& rung : app_.workspace().launch->plan.plan.rungs) text += (text.empty() ? "" : " ") + rung.stage;
     return text;
   }
   void empty_table() {
@@ -64,7 +65,7 @@ TEST_F(RungEditorTest, RungsAreTypedMovedDuplicatedLeftOutAndRemoved) {
   add("own");
   EXPECT_EQ(planned(), "baseline fused-adamw flash-attention mine");
   type("launch.rung_text.2", "mine:lr=3e-4:clip=1");
-  const Rung& mine = app_.workspace().launch_plan.plan.rungs.back();
+  const Rung& mine = app_.workspace().launch->plan.plan.rungs.back();
   EXPECT_EQ(mine.changed, "lr 0.001 -> 3e-04, clip 0 -> 1");
 
   click("launch.rung_text.2");
@@ -139,8 +140,8 @@ TEST_F(RungEditorTest, AMistakeIsShownBesideItsFieldAndNothingStarts) {
   type("launch.rung_text.0", "mine:heads=3");
   EXPECT_FALSE(ui_test_anchors::find("launch.rung_error.0"));
   EXPECT_TRUE(ui_test_anchors::find("launch.rung_left_out.0"));
-  ASSERT_NE(app_.workspace().launch_plan.skipped(1), nullptr);
-  EXPECT_EQ(app_.workspace().launch_plan.skipped(1)->reason.worded(label_of),
+  ASSERT_NE(app_.workspace().launch->plan.skipped(1), nullptr);
+  EXPECT_EQ(app_.workspace().launch->plan.skipped(1)->reason.worded(label_of),
             "Heads: 3 heads do not divide a width of 128");
   type("launch.rung_text.0", "mine:lr=3e-4");
   type("launch.batch", "many");
@@ -149,7 +150,7 @@ TEST_F(RungEditorTest, AMistakeIsShownBesideItsFieldAndNothingStarts) {
   type("launch.batch", "24");
   EXPECT_FALSE(ui_test_anchors::find("launch.error.batch"));
   EXPECT_FALSE(ui_test_anchors::find("launch.problem"));
-  EXPECT_EQ(app_.workspace().launch_plan.plan.rungs.front().recipe.batch, 24);
+  EXPECT_EQ(app_.workspace().launch->plan.plan.rungs.front().recipe.batch, 24);
 }
 
 TEST_F(RungEditorTest, APresetKeepsEverythingAndTheCommandLineSaysTheSame) {
@@ -165,7 +166,7 @@ TEST_F(RungEditorTest, APresetKeepsEverythingAndTheCommandLineSaysTheSame) {
   click("launch.presets");
   type("launch.preset_name", "my_ladder");
   click("launch.preset_save");
-  EXPECT_EQ(app_.workspace().saved_ladders, std::vector<std::string>{"my_ladder"});
+  EXPECT_EQ(app_.workspace().launch->presets, std::vector<std::string>{"my_ladder"});
   const LadderDraft saved = read_ladder_file(saved_ladder("my_ladder"));
   ASSERT_EQ(saved.rungs.size(), 3u);
   EXPECT_EQ(saved.rungs[1].text, "mine:lr=3e-4");
@@ -177,8 +178,8 @@ TEST_F(RungEditorTest, APresetKeepsEverythingAndTheCommandLineSaysTheSame) {
   click("launch.presets");
   click("launch.preset.saved.my_ladder");
   EXPECT_EQ(planned(), "baseline mine");
-  EXPECT_EQ(app_.workspace().launch_plan.plan.rungs[1].recipe.steps, 7);
-  EXPECT_EQ(app_.workspace().launch_plan.plan.rungs[1].recipe.lr, 3e-4);
+  EXPECT_EQ(app_.workspace().launch->plan.plan.rungs[1].recipe.steps, 7);
+  EXPECT_EQ(app_.workspace().launch->plan.plan.rungs[1].recipe.lr, 3e-4);
   EXPECT_TRUE(ui_test_anchors::find("launch.estimate"));
 }
 

@@ -40,7 +40,7 @@ class SavedViews : public testing::Test {
   }
   std::string errors() {
     std::string all;
-    for (const Message& message : app_->workspace().messages)
+    for (const Message& message : app_->messages())
       if (message.is_error) all += message.text + "\n";
     return all;
   }
@@ -58,18 +58,18 @@ TEST_F(SavedViews, KeepWhatTheWindowShows) {
                               {"compare", R"({"log_y": true, "smoothing": 0.5, "axis": 2,
       "charts": {"columns": 3, "charts": [{"metric": "val/acc", "gap": true}]}})"},
                               {"run", "Metrics"}}});
-  app_->workspace().selected_runs = {runs_[0], runs_[2]};
+  app_->workspace().selection.runs = {runs_[0], runs_[2]};
   imgui_.frame(*app_);
   save_as("night");
   EXPECT_EQ(app_->workspace().views, std::vector<std::string>{"night"});
   const DesktopSettings before = app_->settings();
 
   start("mfu");  // another start, with everything as at first
-  EXPECT_TRUE(app_->workspace().selected_runs.empty());
+  EXPECT_TRUE(app_->workspace().selection.runs.empty());
   open_by_palette("open view night");
   EXPECT_EQ(errors(), "");
   EXPECT_EQ(app_->settings().panels, std::vector<std::string>{"history"});
-  EXPECT_EQ(app_->workspace().selected_runs, (std::set<RunId>{runs_[0], runs_[2]}));
+  EXPECT_EQ(app_->workspace().selection.runs, (std::set<RunId>{runs_[0], runs_[2]}));
   EXPECT_EQ(state_of("history"), nlohmann::json::parse(before.views.at("history")));
   EXPECT_EQ(state_of("compare"), nlohmann::json::parse(before.views.at("compare")));
   EXPECT_EQ(state_of("compare")["charts"]["charts"][0]["metric"], "val/acc");
@@ -102,14 +102,14 @@ TEST_F(SavedViews, AreUpdatedRenamedDeletedAndUndone) {
 
 TEST_F(SavedViews, SayWhichRunsAreGone) {
   start();
-  app_->workspace().selected_runs = {runs_[0], runs_[1]};
+  app_->workspace().selection.runs = {runs_[0], runs_[1]};
   imgui_.frame(*app_);
   save_as("night");
   store_.curation().set(runs_[1], {.deleted_at = unix_now()});
   start();
   open_by_palette("open view night");
   EXPECT_EQ(errors(), "The view night names a run that is gone: beta.\n");
-  EXPECT_EQ(app_->workspace().selected_runs, (std::set<RunId>{runs_[0]}));
+  EXPECT_EQ(app_->workspace().selection.runs, (std::set<RunId>{runs_[0]}));
 }
 
 TEST_F(SavedViews, OfAnotherProjectOrNoneAreSentences) {
@@ -149,11 +149,11 @@ TEST_F(SavedViews, TakeTheArrangementsOfEarlierVersions) {
       "saved": {"wide": {"columns": 3, "charts": [{"metric": "grad_norm", "gap": true}]}}}})"}}});
   EXPECT_EQ(state_of("compare")["charts"]["charts"][0]["metric"], "lr");
   ASSERT_EQ(store_.views().names(), std::vector<std::string>{"wide"});
-  app_->workspace().selected_runs = {runs_[0]};
+  app_->workspace().selection.runs = {runs_[0]};
   open_by_palette("open view wide");
   EXPECT_EQ(state_of("compare")["charts"]["charts"][0]["metric"], "grad_norm");
   EXPECT_EQ(state_of("compare")["charts"]["columns"], 3);
-  EXPECT_EQ(app_->workspace().selected_runs, (std::set<RunId>{runs_[0]})) << "it has no selection of its own";
+  EXPECT_EQ(app_->workspace().selection.runs, (std::set<RunId>{runs_[0]})) << "it has no selection of its own";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A sweep in the window: lists in Launch, and its results in Ladder.
 #include <gtest/gtest.h>
 
+#include "app/desktop/workspace/launch_state.h"
 #include "app/launch/ladder_file.h"
 #include "engine/device.h"
 #include "tests/panels/headless.h"
@@ -28,7 +29,7 @@ class SweepFormTest : public testing::Test {
     ASSERT_TRUE(imgui_.click(app_, anchor)) << anchor;
     frames();
   }
-  const std::vector<Rung>& rungs() const { return app_.workspace().launch_plan.plan.rungs; }
+  const std::vector<Rung>& rungs() const { return app_.workspace().launch->plan.plan.rungs; }
   bool shows(const std::string& anchor) {
     frames();
     return ui_test_anchors::find(anchor).has_value();
@@ -158,7 +159,7 @@ TEST(SweepViewTest, ShowsTheCombinationsAndAChartOfEachResult) {
   EXPECT_TRUE(shows("ladder.sweep.verify"));
   ASSERT_TRUE(imgui.click(app, "ladder.sweep.row.2"));
   imgui.frame(app);
-  EXPECT_EQ(app.workspace().selected_rung, 2);
+  EXPECT_EQ(app.workspace().selection.rung, 2);
   ASSERT_TRUE(imgui.click(app, "ladder.sweep.result"));
   ASSERT_TRUE(imgui.click(app, "ladder.sweep.result.target_steps"));
   EXPECT_FALSE(shows("chart.sweep")) << "there is no target yet";

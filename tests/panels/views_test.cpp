@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 
+#include "app/desktop/models/import_preview.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 
@@ -47,7 +48,7 @@ class ImportView : public testing::Test {
     app_.emplace(store_, nullptr, std::move(settings));
     app_->show("import");
   }
-  const ImportPreview& import() { return app_->workspace().import; }
+  const ImportPreview& import() { return *app_->workspace().import; }
 
   TemporaryFolder folder_;
   RunStore store_ = RunStore::open(folder_ / "import.db");
@@ -86,7 +87,7 @@ TEST_F(ImportView, WhatIsTypedIsReadAgainAndOfferedTheNextTime) {
   EXPECT_EQ(kept.front().tokens_per_step, 16384);
   EXPECT_NE(app_->workspace().find(kept.front().id), nullptr);
   ASSERT_TRUE(click("import.runs"));
-  EXPECT_EQ(app_->workspace().selected_runs, std::set<RunId>{kept.front().id});
+  EXPECT_EQ(app_->workspace().selection.runs, std::set<RunId>{kept.front().id});
   EXPECT_TRUE(shows("history.filter"));
 
   const DesktopSettings settings = app_->settings();
@@ -123,13 +124,13 @@ TEST_F(ImportView, APathIsTypedAndAFolderIsALadder) {
   ASSERT_TRUE(type("import.path", "'" + sweep.string() + "'"));
   wait_for(State::understood);
   EXPECT_EQ(import().runs.size(), 4u);
-  EXPECT_EQ(import().files_begun, 4);
+  EXPECT_EQ(import().progress.items, 4);
   ASSERT_TRUE(click("import.row.0"));  // out of the chart
   ASSERT_TRUE(click("import.keep"));
   wait_for(State::kept);
   ASSERT_EQ(store_.ladders().size(), 1u);
   ASSERT_TRUE(click("import.ladder.0"));
-  EXPECT_EQ(app_->workspace().selected_ladder, store_.ladders().front().id);
+  EXPECT_EQ(app_->workspace().selection.ladder, store_.ladders().front().id);
   EXPECT_TRUE(shows("ladder.rung.1"));
 }
 
@@ -238,13 +239,13 @@ TEST_F(ImportView, WhatCannotBeReadIsSaidAndThereIsNothingToKeep) {
   paste("no log at all");
   EXPECT_TRUE(import().runs.empty());
   EXPECT_FALSE(import().failures.empty());
-  EXPECT_TRUE(app_->workspace().messages.empty());
+  EXPECT_TRUE(app_->messages().empty());
 }
 
 TEST_F(ImportView, WhileItReadsItSaysWhatAndCanBeCancelled) {
   imgui_.frame(*app_);
   for (const State state : {State::reading, State::keeping}) {
-    app_->workspace().import = {.state = state, .file = "/runs/17.log", .files_begun = 17};
+    *app_->workspace().import = {.state = state, .progress = {.item = "/runs/17.log", .items = 17}};
     EXPECT_LE(app_->seconds_to_next_frame(0), 0.1);
     EXPECT_FALSE(shows("import.keep"));
     EXPECT_TRUE(click("import.forget"));
@@ -274,7 +275,7 @@ TEST(MfuView, TakesARowIntoTheCalculatorAndRemembersItsConvention) {
     imgui.press(app, ImGuiKey_Escape);
   }
   EXPECT_EQ(app.settings().views.at("mfu"), "PaLM/Mosaic");
-  EXPECT_TRUE(app.workspace().messages.empty());
+  EXPECT_TRUE(app.messages().empty());
 }
 
 }  // namespace

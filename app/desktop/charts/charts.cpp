@@ -8,6 +8,7 @@
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/charts/chart_layers.h"
 #include "app/desktop/charts/chart_view.h"
+#include "app/desktop/commands/export_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"

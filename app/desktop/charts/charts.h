@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/curves/min_max_pyramid.h"
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "storage/records.h"
 
 namespace stepladder {

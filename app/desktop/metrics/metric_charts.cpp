@@ -43,7 +43,7 @@ void draw_metric(Quantity metric, const MetricList& list, const MetricGrid& grid
               .shared = &shared,
               .commands = &commands};
   for (const MetricLine& line : grid.lines) {
-    const RunPoints points = run_points(workspace, *line.run, metric, &shared, commands, Reads::overview);
+    const RunPoints points = run_points(workspace, *line.run, metric, &shared, commands.data, Reads::overview);
     if (!points.levels) continue;
     Curve curve = line.look;
     points.draw_as(curve);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/desktop/charts/charts.h"
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/metrics/chart_groups.h"
 #include "app/desktop/metrics/metric_list.h"
 #include "app/desktop/workspace.h"

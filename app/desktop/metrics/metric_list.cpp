@@ -46,13 +46,13 @@ std::string group_by_prefix(Quantity quantity) {
   return prefix.empty() ? "" : std::string(prefix) + "/";
 }
 
-void MetricList::update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, Commands& commands) {
+void MetricList::update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, DataRequests& requests) {
   std::vector<const std::vector<Metric>*> known;
   std::vector<std::size_t> sizes;
   for (const RunEntry* entry : runs) {
     const std::vector<Metric>* of_run = workspace.metrics(entry->run.id);
     if (!of_run) {
-      commands.push_back(LoadMetrics{entry->run.id});
+      requests.metrics.push_back(entry->run.id);
       continue;
     }
     known.push_back(of_run);

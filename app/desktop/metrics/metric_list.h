@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/data_requests.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {
@@ -22,7 +22,7 @@ struct MetricChoice {
 class MetricList {
  public:
   // Takes in what these runs have logged, and asks for what isn't loaded.
-  void update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, Commands& commands);
+  void update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, DataRequests& requests);
 
   bool is_complete() const { return is_complete_; }          // all runs' names are loaded
   bool is_cut() const { return is_cut_; }                    // a run has more than the window lists

@@ -399,7 +399,7 @@ std::vector<std::string> values_to_group_by(const std::vector<const RunEntry*>& 
 }
 
 bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
-                                 const ComparisonOptions& options, const SharedX& zoom, Commands& commands) {
+                                 const ComparisonOptions& options, const SharedX& zoom, DataRequests& requests) {
   drawing_snapshots_.expect(runs.size());
   judging_snapshots_.expect(runs.size());
   const bool is_coarse_path = !is_metric(options.axis);
@@ -411,37 +411,34 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
   Basis judging{.asked = {base, number_of(options.group_by), static_cast<std::int64_t>(workspace.version)}, .data = {}};
   for (const RunEntry* entry : base_repeats) judging.data.push_back(fingerprint(*entry));
   std::vector<std::pair<RunId, std::vector<RunPoints>>> coarse;
-  bool goes_on = false;
-  const std::size_t asked_before = commands.size();
+  bool is_active = false;
+  const std::size_t asked_before = requests.size();
   for (const RunEntry* entry : runs) {  // curves first
-    goes_on = goes_on || entry->goes_on();
-    judging.asked.insert(judging.asked.end(), {entry->run.id, entry->goes_on()});
+    is_active = is_active || entry->is_active();
+    judging.asked.insert(judging.asked.end(), {entry->run.id, entry->is_active()});
     judging.data.push_back(fingerprint(*entry));
     if (!is_coarse_path) continue;
     const bool is_coarse = drawing_snapshots_.is_coarse(*entry);
-    SharedX steps;  // in the zoomed range; without places x is the step
-    if (is_zoomed) {
-      const auto places = curves.places.find(entry->run.id);
-      const bool has_places = places != curves.places.end() && !places->second.empty();
-      steps.low = has_places ? step_at(places->second, zoom.low) : zoom.low;
-      steps.high = has_places ? step_at(places->second, zoom.high) : zoom.high;
-    }
+    static const Points no_places;
+    const auto places = curves.places.find(entry->run.id);
+    const Points& own = places == curves.places.end() ? no_places : places->second;
+    const SharedX steps = is_zoomed ? steps_in_sight(zoom, own) : SharedX();
     std::vector<RunPoints>& points = coarse.emplace_back(entry->run.id, std::vector<RunPoints>{}).second;
     for (const Quantity metric : options.metrics) {
       if (is_field(metric) && !is_coarse) continue;
       const SharedX* const part = is_zoomed && is_on_screen(options, metric) ? &steps : nullptr;
-      points.push_back(run_points(workspace, *entry, metric, part, commands, Reads::overview));
+      points.push_back(run_points(workspace, *entry, metric, part, requests, Reads::overview));
       drawn.data.push_back(fingerprint(points.back()));
     }
     if (options.axis == Axis::time && is_coarse) {
       const auto times = workspace.overview(entry->run.id, Quantity::dt_ms);
-      if (!times) commands.push_back(LoadCurve{entry->run.id, Quantity::dt_ms});
+      if (!times) requests.curves.push_back({entry->run.id, Quantity::dt_ms});
       drawn.data.push_back(times != nullptr);
     }
   }
-  for (const RunEntry* entry : runs) drawing_snapshots_.ask(*entry, commands);
-  for (const RunEntry* entry : base_repeats) judging_snapshots_.ask(*entry, commands);
-  const bool is_growing = goes_on || commands.size() > asked_before;
+  for (const RunEntry* entry : runs) drawing_snapshots_.ask(*entry, requests);
+  for (const RunEntry* entry : base_repeats) judging_snapshots_.ask(*entry, requests);
+  const bool is_growing = is_active || requests.size() > asked_before;
   drawn.asked.insert(drawn.asked.end(), judging.asked.begin(), judging.asked.end());
   drawn.data.insert(drawn.data.end(), judging.data.begin(), judging.data.end());
 
@@ -475,14 +472,14 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
     });
     judging_.take(judged, workspace.patience);
   }
-  find_targets(workspace, runs, options, judging, is_growing, commands);
-  if (drawing_.is_pending() || judging_.is_pending() || reaching_.is_pending()) commands.push_back(KeepDrawing{});
+  find_targets(workspace, runs, options, judging, is_growing, requests);
+  if (drawing_.is_pending() || judging_.is_pending() || reaching_.is_pending()) requests.next_frame = true;
   return made;
 }
 
 void ComparisonViewModel::find_targets(const Workspace& workspace, const std::vector<const RunEntry*>& runs,
                                        const ComparisonOptions& options, const Basis& data, bool is_growing,
-                                       Commands& commands) {
+                                       DataRequests& requests) {
   reaching_.take(targets, std::chrono::milliseconds(0));
   if (is_missing(options.target_loss)) {
     if (!reaching_.is_pending()) targets = {};
@@ -494,7 +491,7 @@ void ComparisonViewModel::find_targets(const Workspace& workspace, const std::ve
   for (const RunEntry* entry : runs) {
     if (!reaching_snapshots_.is_coarse(*entry)) continue;
     const bool has_times = workspace.overview(entry->run.id, Quantity::dt_ms) != nullptr;
-    if (!has_times) commands.push_back(LoadCurve{entry->run.id, Quantity::dt_ms});
+    if (!has_times) requests.curves.push_back({entry->run.id, Quantity::dt_ms});
     basis.data.push_back(has_times);
   }
   if (!reaching_.is_stale(basis, is_growing)) return;

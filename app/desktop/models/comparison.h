@@ -8,6 +8,7 @@
 
 #include "app/curves/curves.h"
 #include "app/desktop/charts/charts.h"
+#include "app/desktop/data_requests.h"
 #include "app/desktop/models/background.h"
 #include "app/desktop/models/run_snapshot.h"
 #include "app/desktop/workspace.h"
@@ -95,14 +96,14 @@ class ComparisonViewModel {
   std::map<RunId, RungJudgement> judged;  // by a line's first run; those of earlier runs while new ones are computed
   ComparedTargets targets;                // of `target_loss`, or of an earlier one while it is being computed
 
-  // Returns whether the curves were replaced. Pushes commands that read data, and KeepDrawing while another thread
-  // works. If `base` isn't one of `runs`, the first is used; `zoom` is along the axis.
+  // Returns whether the curves were replaced. Asks for data that is missing, and for the next frame while another
+  // thread works. If `base` isn't one of `runs`, the first is used; `zoom` is along the axis.
   bool update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
-              const ComparisonOptions& options, const SharedX& zoom, Commands& commands);
+              const ComparisonOptions& options, const SharedX& zoom, DataRequests& requests);
 
  private:
   void find_targets(const Workspace& workspace, const std::vector<const RunEntry*>& runs,
-                    const ComparisonOptions& options, const Basis& data, bool is_growing, Commands& commands);
+                    const ComparisonOptions& options, const Basis& data, bool is_growing, DataRequests& requests);
 
   Background<ComparedCurves> drawing_;
   Background<std::map<RunId, RungJudgement>> judging_;

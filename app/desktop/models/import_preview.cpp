@@ -91,6 +91,7 @@ ImportPreview read_import(const ImportQuestion& asked, const std::filesystem::pa
   } catch (const std::exception& error) {  // StorageError: the disk
     preview.failures.push_back(error.what());
   }
+  preview.progress = job.progress();
   return preview;
 }
 

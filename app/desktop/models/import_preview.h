@@ -27,7 +27,7 @@ struct ImportPreview {
   enum class State { nothing, reading, understood, keeping, kept };
   State state = State::nothing;
   int number = 0;        // of this reading; with a new number panels derive their data again
-  JobProgress progress;  // while it is read: the file
+  JobProgress progress;  // the file that is being read, or was last
   ImportQuestion asked;
   struct PreviewRun {
     Run run;
@@ -42,6 +42,8 @@ struct ImportPreview {
   std::vector<std::string> failures;
   std::vector<SkippedImport> skipped;     // the project has them already
   std::vector<std::string> source_lines;  // of each note: its line of the file; empty if unknown
+
+  bool is_reading() const { return state == State::reading || state == State::keeping; }
 };
 
 // Reads the files into memory, or with `keeps` into `database`. Skips what `database` has already, unless asked

@@ -81,7 +81,7 @@ LadderRung row_of(RungJudgement judged, const Summary& summary) {
 LadderModel model_of(const LadderInput& input) {
   LadderModel model{.ladder = input.ladder, .baseline = input.baseline, .comparison_axis = input.comparison_axis};
   const std::vector<RunSnapshot>& runs = input.runs;
-  model.is_over = std::none_of(runs.begin(), runs.end(), [](const RunSnapshot& run) { return run.goes_on; });
+  model.is_over = std::none_of(runs.begin(), runs.end(), [](const RunSnapshot& run) { return run.is_active; });
   if (runs.empty()) return model;
   model.loss_floor = runs.front().run.loss_floor;
 
@@ -132,12 +132,6 @@ LadderModel model_of(const LadderInput& input) {
   return model;
 }
 
-// The zoomed steps of a long run. Without places x is the step.
-SharedX steps_in_sight(const SharedX& zoom, const Points& places) {
-  if (places.empty()) return {.low = zoom.low, .high = zoom.high};
-  return {.low = step_at(places, zoom.low), .high = step_at(places, zoom.high)};
-}
-
 }  // namespace
 
 std::string_view title_of(ComparisonAxis comparison_axis) {
@@ -178,18 +172,18 @@ int LadderModel::fastest() const {
 }
 
 bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int baseline, ComparisonAxis comparison_axis,
-                             const SharedX* zoom, Commands& commands) {
+                             const SharedX* zoom, DataRequests& requests) {
   const std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
   snapshots_.expect(runs.size());
   Basis basis{.asked = {ladder, baseline, static_cast<std::int64_t>(comparison_axis),
                         static_cast<std::int64_t>(workspace.version)},
               .data = {}};
   std::map<RunId, RunPoints> coarse;
-  const std::size_t asked_before = commands.size();
+  const std::size_t asked_before = requests.size();
   bool is_growing = false;
   for (const RunEntry* entry : runs) {
-    is_growing = is_growing || entry->goes_on();
-    basis.asked.insert(basis.asked.end(), {entry->run.id, entry->goes_on()});
+    is_growing = is_growing || entry->is_active();
+    basis.asked.insert(basis.asked.end(), {entry->run.id, entry->is_active()});
     basis.data.insert(basis.data.end(), {fingerprint(*entry), workspace.detail(entry->run.id) != nullptr});
     if (!snapshots_.is_coarse(*entry)) continue;
     const auto known = std::find_if(model.losses.begin(), model.losses.end(),
@@ -198,16 +192,16 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
     if (zoom && zoom->zoomed() && known != model.losses.end() && model.comparison_axis == comparison_axis)
       sight = steps_in_sight(*zoom, known->places);
     const RunPoints points =
-        run_points(workspace, *entry, Quantity::loss, sight ? &*sight : nullptr, commands, Reads::overview);
+        run_points(workspace, *entry, Quantity::loss, sight ? &*sight : nullptr, requests, Reads::overview);
     basis.data.push_back(fingerprint(points));
     coarse[entry->run.id] = points;
     if (axis_of(comparison_axis) != Axis::time) continue;
     const auto times = workspace.overview(entry->run.id, Quantity::dt_ms);
-    if (!times) commands.push_back(LoadCurve{entry->run.id, Quantity::dt_ms});
+    if (!times) requests.curves.push_back({entry->run.id, Quantity::dt_ms});
     basis.data.push_back(times != nullptr);
   }
-  for (const RunEntry* entry : runs) snapshots_.ask(*entry, commands);
-  is_growing = is_growing || commands.size() > asked_before;
+  for (const RunEntry* entry : runs) snapshots_.ask(*entry, requests);
+  is_growing = is_growing || requests.size() > asked_before;
   bool made = job_.take(model, std::chrono::milliseconds(0));
   if (job_.is_stale(basis, is_growing)) {
     LadderInput input{
@@ -225,7 +219,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
     made = job_.take(model, workspace.patience) || made;
   }
   for (LadderRung& rung : model.rungs) rung.colour = workspace.colour_of(rung.first);
-  if (job_.is_pending()) commands.push_back(KeepDrawing{});
+  if (job_.is_pending()) requests.next_frame = true;
   return made;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/curves/curves.h"
+#include "app/desktop/data_requests.h"
 #include "app/desktop/models/background.h"
 #include "app/desktop/models/run_snapshot.h"
 #include "app/desktop/workspace.h"
@@ -81,10 +82,11 @@ class LadderViewModel {
  public:
   LadderModel model;  // the newest ready one; another ladder's, or empty, while the first is being made
 
-  // Returns whether the model was replaced. Pushes commands that read data, and KeepDrawing while another thread works.
+  // Returns whether the model was replaced. Asks for data that is missing, and for the next frame while another thread
+  // works.
   // `zoom` is that of the loss curves, along the comparison axis; null: none.
   bool update(const Workspace& workspace, LadderId ladder, int baseline, ComparisonAxis comparison_axis,
-              const SharedX* zoom, Commands& commands);
+              const SharedX* zoom, DataRequests& requests);
 
  private:
   Background<LadderModel> job_;

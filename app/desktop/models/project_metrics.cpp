@@ -1,6 +1,7 @@
 #include "app/desktop/models/project_metrics.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "app/desktop/workspace.h"
@@ -34,23 +35,24 @@ void ProjectMetricsReader::update(RunStore& store, Workspace& workspace) {
                     .data = {static_cast<std::int64_t>(workspace.version), workspace.logged_so_far()}};
   const bool is_new = !workspace.project_metrics && !is_pending();
   if (is_new || background_.is_stale(basis, workspace.running() != nullptr)) {
-    background_.start(
-        basis,
-        [file = store.file(), in_memory = store.file().empty() ? &store : nullptr,
-         mode = store.read_only() ? RunStore::Mode::read_only : RunStore::Mode::read_write,
-         wanted = wanted_](const JobControl& job) -> Made {
-          try {
-            if (in_memory) return std::make_shared<ProjectMetrics>(read_metrics(*in_memory, wanted, job));
-            RunStore own = RunStore::open(file, mode);
-            return std::make_shared<ProjectMetrics>(read_metrics(own, wanted, job));
-          } catch (const StorageError& error) {
-            return std::make_shared<ProjectMetrics>(ProjectMetrics{.names = {}, .table = {}, .problem = error.what()});
-          }
-        });
+    background_.start(basis,
+                      [file = store.file(), in_memory = store.file().empty() ? &store : nullptr,
+                       mode = store.read_only() ? RunStore::Mode::read_only : RunStore::Mode::read_write,
+                       wanted = wanted_, reading = ++readings_](const JobControl& job) -> Made {
+                        const auto read = std::make_shared<ProjectMetrics>();
+                        try {
+                          std::optional<RunStore> own;
+                          if (!in_memory) own.emplace(RunStore::open(file, mode));
+                          *read = read_metrics(in_memory ? *in_memory : *own, wanted, job);
+                        } catch (const StorageError& error) {
+                          read->problem = error.what();
+                        }
+                        read->reading = reading;
+                        return read;
+                      });
   }
   const bool is_in_memory = store.file().empty();  // the other thread uses this store
-  if (background_.take(workspace.project_metrics, is_in_memory ? std::chrono::hours(1) : workspace.patience))
-    ++workspace.project_metrics_version;
+  background_.take(workspace.project_metrics, is_in_memory ? std::chrono::hours(1) : workspace.patience);
 }
 
 }  // namespace stepladder

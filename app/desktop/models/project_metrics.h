@@ -19,6 +19,7 @@ class RunStore;
 class Workspace;
 
 struct ProjectMetrics {
+  std::int64_t reading = 0;   // numbers the readings, from 1
   std::vector<Metric> names;  // of all metrics, and of the steps' fields
   FigureTable table;
   std::string problem;  // why nothing could be read; empty: all is well
@@ -40,6 +41,7 @@ class ProjectMetricsReader {
 
   std::vector<MetricFigure> wanted_;
   std::int64_t wanted_number_ = 0;  // counts changes of wanted_
+  std::int64_t readings_ = 0;
   Background<Made> background_;
 };
 

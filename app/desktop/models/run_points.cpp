@@ -12,7 +12,7 @@ namespace {
 // The zoomed overview, if all of it is loaded. Asks for it a little early, with as much again around it, so that
 // panning seldom reads.
 std::shared_ptr<const OverviewCurve> zoomed_overview(const Workspace& workspace, RunId run, const OverviewCurve& whole,
-                                                     const SharedX& zoom, Commands& commands) {
+                                                     const SharedX& zoom, DataRequests& requests) {
   const Quantity quantity = whole.overview.quantity;
   const double begin = whole.points.x.front();
   const double end = whole.points.x.back();
@@ -31,28 +31,33 @@ std::shared_ptr<const OverviewCurve> zoomed_overview(const Workspace& workspace,
   if (!covers(width / 8) || !fine || is_outdated) {
     const auto first = static_cast<std::int64_t>(std::floor(std::max(low - width / 2, begin)));
     const auto last = static_cast<std::int64_t>(std::ceil(std::min(high + width / 2, end)));
-    commands.push_back(LoadCurve{run, quantity, std::pair(first, last)});
+    requests.curves.push_back({run, quantity, std::pair(first, last)});
   }
   return covers(0) ? loaded : nullptr;
 }
 
 }  // namespace
 
+SharedX steps_in_sight(const SharedX& zoom, const Points& places) {
+  if (places.empty()) return {.low = zoom.low, .high = zoom.high};
+  return {.low = step_at(places, zoom.low), .high = step_at(places, zoom.high)};
+}
+
 RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
-                     Commands& commands, Reads reads) {
-  const bool goes_on = entry.run.status == RunStatus::running;
-  if (is_field(quantity) && (entry.loaded || (goes_on && reads == Reads::overview)))
+                     DataRequests& requests, Reads reads) {
+  const bool is_active = entry.run.status == RunStatus::running;
+  if (is_field(quantity) && (entry.loaded || (is_active && reads == Reads::overview)))
     return {entry.steps, entry.values(quantity), &entry.levels(quantity), 0, nullptr};
   if (is_field(quantity) && reads == Reads::steps && !entry.is_long()) {
-    commands.push_back(LoadSeries{entry.run.id});
+    requests.series.push_back(entry.run.id);
     return {};
   }
   auto shown = workspace.overview(entry.run.id, quantity);
   if (!shown || workspace.is_outdated(entry.run.id, quantity, Workspace::Extent::whole))
-    commands.push_back(LoadCurve{entry.run.id, quantity});
+    requests.curves.push_back({entry.run.id, quantity});
   if (!shown) return {};
   if (zoom && zoom->zoomed() && !shown->overview.exact() && !shown->points.empty()) {
-    if (auto zoomed = zoomed_overview(workspace, entry.run.id, *shown, *zoom, commands)) shown = std::move(zoomed);
+    if (auto zoomed = zoomed_overview(workspace, entry.run.id, *shown, *zoom, requests)) shown = std::move(zoomed);
   }
   const Points& points = shown->means.mean.empty() ? shown->points : shown->means.mean;
   return {points.x, points.y, &shown->levels, shown->behind(), shown};

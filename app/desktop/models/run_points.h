@@ -6,8 +6,9 @@
 #include <memory>
 #include <span>
 
+#include "app/curves/curves.h"
 #include "app/desktop/charts/charts.h"
-#include "app/desktop/commands.h"
+#include "app/desktop/data_requests.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {
@@ -28,7 +29,10 @@ enum class Reads { steps, overview };
 
 // `zoom` null: the overview of the whole run is enough.
 RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
-                     Commands& commands, Reads reads = Reads::steps);
+                     DataRequests& requests, Reads reads = Reads::steps);
+
+// The zoomed steps of a long run. Without places x is the step.
+SharedX steps_in_sight(const SharedX& zoom, const Points& places);
 
 // "means and range of 10,000,000 values", or empty if every value is drawn.
 std::string behind_text(std::int64_t behind);

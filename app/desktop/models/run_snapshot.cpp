@@ -24,7 +24,7 @@ void grow(Series& copy, const Series& source) {
 }  // namespace
 
 Summary RunSnapshot::summary() const {
-  return goes_on ? summarise(run, *series) : known;
+  return is_active ? summarise(run, *series) : known;
 }
 
 const OverviewCurve* RunSnapshot::overview(Quantity quantity) const {
@@ -52,14 +52,14 @@ void SnapshotCache::expect(std::size_t runs) {
 
 bool SnapshotCache::is_coarse(const RunEntry& entry) const {
   owner_.check();
-  return !entry.loaded && !entry.goes_on() && entry.summary.steps > most_steps_;
+  return !entry.loaded && !entry.is_active() && entry.summary.steps > most_steps_;
 }
 
 RunSnapshot SnapshotCache::of(const RunEntry& entry) {
   owner_.check();
   RunSnapshot snapshot{
-      .run = entry.run, .known = entry.summary, .goes_on = entry.goes_on(), .is_excerpt = is_coarse(entry)};
-  if (snapshot.goes_on) {
+      .run = entry.run, .known = entry.summary, .is_active = entry.is_active(), .is_excerpt = is_coarse(entry)};
+  if (snapshot.is_active) {
     Copy& copy = live_[entry.run.id];
     if (!copy.series || copy.rewritten != entry.rewritten) copy = {std::make_shared<Series>(), entry.rewritten};
     grow(*copy.series, entry.series());
@@ -72,12 +72,12 @@ RunSnapshot SnapshotCache::of(const RunEntry& entry) {
   return snapshot;
 }
 
-void SnapshotCache::ask(const RunEntry& entry, Commands& commands) const {
+void SnapshotCache::ask(const RunEntry& entry, DataRequests& requests) const {
   owner_.check();
   if (!is_coarse(entry)) {
-    if (!entry.loaded) commands.push_back(LoadSeries{entry.run.id});
+    if (!entry.loaded) requests.series.push_back(entry.run.id);
   } else if (!entry.excerpt) {
-    commands.push_back(LoadExcerpt{entry.run.id, excerpt_of(most_steps_)});
+    requests.excerpts.push_back({entry.run.id, excerpt_of(most_steps_)});
   }
 }
 

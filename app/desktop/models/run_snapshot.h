@@ -8,7 +8,7 @@
 
 #include "app/curves/curves.h"
 #include "app/desktop/charts/charts.h"
-#include "app/desktop/commands.h"
+#include "app/desktop/data_requests.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/workspace.h"
 #include "storage/thread_safety.h"
@@ -18,7 +18,7 @@ namespace stepladder {
 struct RunSnapshot {
   Run run;
   Summary known;  // empty until the run is over: see summary()
-  bool goes_on = false;
+  bool is_active = false;
   bool is_excerpt = false;               // the series is one (RunStore::excerpt); curves are those of overviews
   std::shared_ptr<const Series> series;  // empty until it has been read
   // The metrics that are drawn. Of an excerpt, the fields too, and the step times of the whole run if time was asked
@@ -49,8 +49,8 @@ class SnapshotCache {
   // The snapshot of a live run shares its columns with this cache: nobody may read it while the next call grows them.
   RunSnapshot of(const RunEntry& entry);
 
-  // Pushes commands that read the steps that are missing.
-  void ask(const RunEntry& entry, Commands& commands) const;
+  // Asks for the steps that are missing.
+  void ask(const RunEntry& entry, DataRequests& requests) const;
 
  private:
   struct Copy {

@@ -1,79 +1,87 @@
-// Carries out the commands of the view Profile.
-#include "app/desktop/desktop_app.h"
+// Carries out the commands of the view Profile, and keeps the traces that were imported.
+#include "app/desktop/profile/profile_commands.h"
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "app/desktop/desktop_state.h"
+#include "app/desktop/panel_events.h"
+#include "app/desktop/profile/profile_state.h"
 #include "app/format.h"
 #include "storage/database/traces/pass_store.h"
 #include "storage/database/traces/trace_details.h"
 
 namespace stepladder {
 
-void DesktopApp::execute(const ShowProfile& show) {
-  profiles_.ask(show.question);
+void commands::execute(DesktopState& desktop, const ShowProfile& show) {
+  desktop.profiles.ask(show.question);
 }
 
-void DesktopApp::execute(const ExplainSpeedup& explain) {
-  workspace_.explained = explain;
-  ++workspace_.explanations;
-  workspace_.profile_view.reset();  // the list of profiles may be old
-  profiles_.read_again();
-  show("profile");
+void commands::execute(DesktopState& desktop, const ExplainSpeedup& explain) {
+  desktop.panels.send("profile", {SpeedupToExplain{explain.before, explain.after}});
+  desktop.workspace.profile_state->view.reset();  // the list of profiles may be old
+  desktop.profiles.read_again();
+  desktop.panels.show("profile");
 }
 
-void DesktopApp::execute(const ImportTraces& import) {
-  if (workspace_.database.empty()) throw std::runtime_error("There isn't a database to import into.");
+void commands::execute(DesktopState& desktop, const ImportTraces& import) {
+  if (desktop.workspace.database.empty()) throw std::runtime_error("There isn't a database to import into.");
   // Each file is a trace of its own.
   for (const std::string& file : import.files)
-    trace_imports_.add(
-        [database = workspace_.database, file](JobControl& job) { return import_trace(database, file, job); },
+    desktop.trace_imports.add(
+        [database = desktop.workspace.database, file](JobControl& job) { return import_trace(database, file, job); },
         std::filesystem::path(file).filename().string());
 }
 
-void DesktopApp::execute(const StopTraceImport&) {
-  trace_imports_.stop();
+void commands::execute(DesktopState& desktop, const StopTraceImport&) {
+  desktop.trace_imports.stop();
 }
 
-void DesktopApp::execute(const RemoveTrace& remove) {
-  TraceStore traces = store_.traces();
+void commands::execute(DesktopState& desktop, const RemoveTrace& remove) {
+  TraceStore traces = desktop.store.traces();
   const std::optional<StoredTrace> trace = traces.find(remove.trace);
   if (!trace) return;  // another program was faster
   TracedProcess process{.profile = trace->profile,
                         .anatomy = traces.details().anatomy(remove.trace),
                         .kept = traces.details().kept(remove.trace)};
   traces.remove(remove.trace);
-  profiles_.read_again();
-  can_undo("Removed trace " + trace->name, [this, trace = *trace, process = std::move(process)] {
-    keep_trace(store_.traces(), trace, process);
-    profiles_.read_again();
+  desktop.profiles.read_again();
+  desktop.can_undo("Removed trace " + trace->name, [&desktop, trace = *trace, process = std::move(process)] {
+    keep_trace(desktop.store.traces(), trace, process);
+    desktop.profiles.read_again();
   });
 }
 
-void DesktopApp::execute(const RemovePasses& remove) {
-  const std::optional<StoredPasses> passes = store_.traces().passes().find(remove.passes);
+void commands::execute(DesktopState& desktop, const RemovePasses& remove) {
+  const std::optional<StoredPasses> passes = desktop.store.traces().passes().find(remove.passes);
   if (!passes) return;
-  store_.traces().passes().remove(remove.passes);
-  profiles_.read_again();
-  can_undo("Removed passes " + passes->name, [this, passes = *passes] {
-    store_.traces().passes().insert(passes);
-    profiles_.read_again();
+  desktop.store.traces().passes().remove(remove.passes);
+  desktop.profiles.read_again();
+  desktop.can_undo("Removed passes " + passes->name, [&desktop, passes = *passes] {
+    desktop.store.traces().passes().insert(passes);
+    desktop.profiles.read_again();
   });
 }
 
-void DesktopApp::take_trace() {
+void take_trace(DesktopState& desktop) {
   std::optional<ImportedTrace> taken;
   try {
-    taken = trace_imports_.take();
+    taken = desktop.trace_imports.take();
   } catch (const StorageError& error) {  // the file, or the disk
-    complain(error.what());
+    desktop.messages.show_error(error.what());
   }
-  const JobProgress progress = trace_imports_.progress();
-  const std::size_t waiting = trace_imports_.waiting();
-  workspace_.trace_import = progress.item + (waiting > 0 ? " (" + std::to_string(waiting) + " more to read)" : "");
-  workspace_.trace_import_share = progress.share;
+  ProfileState& shown = *desktop.workspace.profile_state;
+  const JobProgress progress = desktop.trace_imports.progress();
+  const std::size_t waiting = desktop.trace_imports.waiting();
+  shown.reading = progress.item + (waiting > 0 ? " (" + std::to_string(waiting) + " more to read)" : "");
+  shown.share = progress.share;
   if (!taken || taken->id == 0) return;
-  workspace_.imported_trace = taken->id;
-  profiles_.read_again();
-  can_undo("Imported trace " + taken->name, [this, id = taken->id] {
-    store_.traces().remove(id);
-    profiles_.read_again();
+  shown.imported = taken->id;
+  desktop.profiles.read_again();
+  desktop.can_undo("Imported trace " + taken->name, [&desktop, id = taken->id] {
+    desktop.store.traces().remove(id);
+    desktop.profiles.read_again();
   });
 }
 

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/desktop/commands/window_commands.h"
 #include "app/desktop/side_bar/icons.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/workspace/machines_state.h"
 #include "app/format.h"
 
 namespace stepladder {
@@ -87,7 +89,7 @@ void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& command
 
 // The other machine that a run is on; empty: this one.
 std::string machine_of(RunId run, const Workspace& workspace) {
-  for (const MachineStatus& status : workspace.machines)
+  for (const MachineStatus& status : workspace.machines->list)
     for (const FarWork& work : status.work)
       if (std::find(work.runs.begin(), work.runs.end(), run) != work.runs.end()) return status.machine.alias.text();
   return {};

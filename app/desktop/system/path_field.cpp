@@ -22,9 +22,9 @@ void PathField::show(const std::string& path) {
   text_[length] = 0;
 }
 
-bool PathField::draw(const char* id, const char* hint, float width, const std::string& name, Commands& commands) {
+bool PathField::draw(const char* id, const char* hint, float width, const std::string& name, DataRequests& requests) {
   bool has_new_path = false;
-  if (dialog_ && dialog_->is_active()) commands.push_back(KeepDrawing{});
+  if (dialog_ && dialog_->is_active()) requests.next_frame = true;
   if (auto answer = dialog_ ? dialog_->take() : std::nullopt) {
     problem_ = answer->problem;
     if (!answer->paths.empty()) {
@@ -51,7 +51,7 @@ bool PathField::draw(const char* id, const char* hint, float width, const std::s
     if (!dialog_) dialog_ = std::make_shared<FileDialog>();
     open_dialog(*dialog_, question_);
     problem_.clear();
-    commands.push_back(KeepDrawing{});
+    requests.next_frame = true;
   }
   ImGui::EndDisabled();
   mark(name + ".browse");

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/data_requests.h"
 #include "app/desktop/system/file_dialog.h"
 
 namespace stepladder {
@@ -21,7 +21,7 @@ class PathField {
 
   // `width` includes the button. Returns whether a path was entered (Enter) or chosen in the dialog; of several chosen
   // ones `chosen()` has all. Marks NAME and NAME.browse for tests.
-  bool draw(const char* id, const char* hint, float width, const std::string& name, Commands& commands);
+  bool draw(const char* id, const char* hint, float width, const std::string& name, DataRequests& requests);
   const std::vector<std::string>& chosen() const { return chosen_; }
 
  private:

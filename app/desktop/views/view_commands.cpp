@@ -1,10 +1,14 @@
 // Carries out the commands about saved views: what the window shows becomes a text in the project, and back.
+#include "app/desktop/views/view_commands.h"
+
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "app/desktop/desktop_app.h"
+#include "app/desktop/commands/selection_commands.h"
+#include "app/desktop/desktop_state.h"
 #include "app/format.h"
+#include "app/saved_view.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {
@@ -35,78 +39,46 @@ const RunEntry* same_run(const Workspace& workspace, const ViewRun& wanted) {
   return found == workspace.runs().end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-SavedView DesktopApp::present_view() const {
-  SavedView view{.panels = open_, .states = {}, .selects = true, .runs = {}};
-  for (const Panel& panel : panels_)
-    if (panel.view) view.states[panel.id] = panel.view(workspace_);
+SavedView present_view(const DesktopState& desktop) {
+  const Workspace& workspace = desktop.workspace;
+  SavedView view{.panels = desktop.panels.open(), .states = {}, .selects = true, .runs = {}};
+  for (const Panel& panel : desktop.panels.all())
+    if (panel.view) view.states[panel.id] = panel.view(workspace);
   nlohmann::json& window = view.states["window"];
   window = nlohmann::json::object();
-  if (const Ladder* ladder = workspace_.shown_ladder(); ladder && workspace_.selected_ladder != 0)
-    if (const auto runs = workspace_.runs_of(ladder->id); !runs.empty())
+  if (const Ladder* ladder = workspace.shown_ladder(); ladder && workspace.selection.ladder != 0)
+    if (const auto runs = workspace.runs_of(ladder->id); !runs.empty())
       window["ladder_of"] = run_reference(runs.front()->run.id);
-  window["shown"] = run_reference(workspace_.shown_run);
+  window["shown"] = run_reference(workspace.selection.shown_run);
   const std::vector<RunId> named = runs_in(view);
   std::set<RunId> all(named.begin(), named.end());
-  all.insert(workspace_.selected_runs.begin(), workspace_.selected_runs.end());
+  all.insert(workspace.selection.runs.begin(), workspace.selection.runs.end());
   for (const RunId id : all) {
-    const RunEntry* entry = workspace_.find(id);
+    const RunEntry* entry = workspace.find(id);
     if (!entry) continue;
     view.runs.push_back(
-        {.id = id, .uid = entry->run.uid, .name = entry->run.name, .selected = workspace_.selected_runs.contains(id)});
+        {.id = id, .uid = entry->run.uid, .name = entry->run.name, .selected = workspace.selection.runs.contains(id)});
   }
   return view;
 }
 
-void DesktopApp::replace_view(const std::string& name, const std::optional<std::string>& content) {
+// nullopt removes it.
+void replace_view(DesktopState& desktop, const std::string& name, const std::optional<std::string>& content) {
   if (content) {
-    store_.views().save(name, *content);
+    desktop.store.views().save(name, *content);
   } else {
-    store_.views().remove(name);
+    desktop.store.views().remove(name);
   }
-  workspace_.views = store_.views().names();
-  if (!content && workspace_.open_view == name) workspace_.open_view.clear();
+  desktop.workspace.views = desktop.store.views().names();
+  if (!content && desktop.workspace.open_view == name) desktop.workspace.open_view.clear();
 }
 
-void DesktopApp::execute(const SaveView& save) {
-  const std::optional<std::string> before = store_.views().content(save.name);
-  replace_view(save.name, text_of(present_view()));
-  workspace_.open_view = save.name;
-  can_undo((before ? "Updated view " : "Saved view ") + save.name,
-           [this, name = save.name, before] { replace_view(name, before); });
-}
+}  // namespace
 
-void DesktopApp::execute(const SaveViewAs& save) {
-  if (!store_.views().content(save.name)) replace_view(save.name, save.content);
-}
-
-void DesktopApp::execute(const RenameView& rename) {
-  const auto call = [this](const std::string& from, const std::string& to) {
-    store_.views().rename(from, to);
-    workspace_.views = store_.views().names();
-    if (workspace_.open_view == from) workspace_.open_view = to;
-  };
-  if (rename.from == rename.to) return;
-  call(rename.from, rename.to);
-  can_undo("Renamed view " + rename.from + " to " + rename.to,
-           [call, from = rename.from, to = rename.to] { call(to, from); });
-}
-
-void DesktopApp::execute(const DeleteView& asked) {
-  const std::optional<std::string> before = store_.views().content(asked.name);
-  replace_view(asked.name, std::nullopt);
-  if (before) can_undo("Deleted view " + asked.name, [this, asked, before] { replace_view(asked.name, before); });
-}
-
-void DesktopApp::execute(const OpenView& open) {
-  open_view(open.name);
-}
-
-void DesktopApp::open_view(const std::string& name) {
-  const std::optional<std::string> content = store_.views().content(name);
+void open_view(DesktopState& desktop, const std::string& name) {
+  const std::optional<std::string> content = desktop.store.views().content(name);
   if (!content) {
-    workspace_.views = store_.views().names();
+    desktop.workspace.views = desktop.store.views().names();
     throw DataError("The view " + name + " is gone: another window has deleted or renamed it.");
   }
   SavedView view;
@@ -117,37 +89,64 @@ void DesktopApp::open_view(const std::string& name) {
   }
   std::vector<std::string> gone;
   renumber(view, [&](ViewRun& run) -> std::optional<RunId> {
-    const RunEntry* entry = same_run(workspace_, run);
+    const RunEntry* entry = same_run(desktop.workspace, run);
     if (!entry) gone.push_back(run.name.empty() ? "run " + std::to_string(run.id) : run.name);
     return entry ? std::optional(entry->run.id) : std::nullopt;
   });
   if (view.selects) {
-    workspace_.selected_runs.clear();
+    desktop.workspace.selection.runs.clear();
     for (const ViewRun& run : view.runs)
-      if (run.selected) workspace_.selected_runs.insert(run.id);
+      if (run.selected) desktop.workspace.selection.runs.insert(run.id);
   }
   const nlohmann::json& window = view.states["window"];
   if (window.is_object()) {
-    const RunEntry* of_ladder = workspace_.find(run_in(window.value("ladder_of", nlohmann::json())));
-    if (of_ladder && of_ladder->run.ladder) execute(SelectLadder{*of_ladder->run.ladder});
-    if (const RunEntry* shown = workspace_.find(run_in(window.value("shown", nlohmann::json()))))
-      workspace_.shown_run = shown->run.id;
+    const RunEntry* of_ladder = desktop.workspace.find(run_in(window.value("ladder_of", nlohmann::json())));
+    if (of_ladder && of_ladder->run.ladder) commands::execute(desktop, SelectLadder{*of_ladder->run.ladder});
+    if (const RunEntry* shown = desktop.workspace.find(run_in(window.value("shown", nlohmann::json()))))
+      desktop.workspace.selection.shown_run = shown->run.id;
   }
-  for (const Panel& panel : panels_)
+  for (const Panel& panel : desktop.panels.all())
     if (const auto state = view.states.find(panel.id); panel.show_view && state != view.states.end())
-      panel.show_view(state->second, workspace_);
-  std::vector<std::string> wanted;
-  for (const std::string& id : view.panels) {
-    const bool is_known =
-        std::any_of(panels_.begin(), panels_.end(), [&](const Panel& panel) { return panel.id == id; });
-    if (is_known && std::find(wanted.begin(), wanted.end(), id) == wanted.end()) wanted.push_back(id);
-  }
-  if (!wanted.empty() && wanted != open_) {
-    open_ = std::move(wanted);
-    layout_is_stale_ = true;
-  }
-  workspace_.open_view = name;
-  if (!gone.empty()) complain(gone_text(name, gone));
+      panel.show_view(state->second, desktop.workspace);
+  desktop.panels.show_all(view.panels);
+  desktop.workspace.open_view = name;
+  if (!gone.empty()) desktop.messages.show_error(gone_text(name, gone));
+}
+
+void commands::execute(DesktopState& desktop, const SaveView& save) {
+  const std::optional<std::string> before = desktop.store.views().content(save.name);
+  replace_view(desktop, save.name, text_of(present_view(desktop)));
+  desktop.workspace.open_view = save.name;
+  desktop.can_undo((before ? "Updated view " : "Saved view ") + save.name,
+                   [&desktop, name = save.name, before] { replace_view(desktop, name, before); });
+}
+
+void commands::execute(DesktopState& desktop, const SaveViewAs& save) {
+  if (!desktop.store.views().content(save.name)) replace_view(desktop, save.name, save.content);
+}
+
+void commands::execute(DesktopState& desktop, const OpenView& open) {
+  open_view(desktop, open.name);
+}
+
+void commands::execute(DesktopState& desktop, const RenameView& rename) {
+  const auto call = [&desktop](const std::string& from, const std::string& to) {
+    desktop.store.views().rename(from, to);
+    desktop.workspace.views = desktop.store.views().names();
+    if (desktop.workspace.open_view == from) desktop.workspace.open_view = to;
+  };
+  if (rename.from == rename.to) return;
+  call(rename.from, rename.to);
+  desktop.can_undo("Renamed view " + rename.from + " to " + rename.to,
+                   [call, from = rename.from, to = rename.to] { call(to, from); });
+}
+
+void commands::execute(DesktopState& desktop, const DeleteView& asked) {
+  const std::optional<std::string> before = desktop.store.views().content(asked.name);
+  replace_view(desktop, asked.name, std::nullopt);
+  if (before)
+    desktop.can_undo("Deleted view " + asked.name,
+                     [&desktop, asked, before] { replace_view(desktop, asked.name, before); });
 }
 
 }  // namespace stepladder

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/desktop/theme.h"
+#include "app/desktop/views/view_commands.h"
 #include "app/desktop/widgets.h"
 
 namespace stepladder {

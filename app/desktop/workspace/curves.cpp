@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "app/desktop/models/project_metrics.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {

@@ -9,7 +9,7 @@
 
 namespace stepladder {
 
-void Workspace::goes_on(RunStore& store, RunId id) {
+void Workspace::continue_run(RunStore& store, RunId id) {
   RunEntry* found = entry(id);
   if (!found) return;
   found->run = store.existing_run(id);
@@ -21,9 +21,7 @@ void Workspace::goes_on(RunStore& store, RunId id) {
 void Workspace::add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs) {
   ladders_ = store.ladders();
   add_runs(store, runs);
-  selected_ladder = ladder;
-  selected_rung = -1;
-  baseline_rung = 0;
+  selection.show_ladder(ladder);
 }
 
 void Workspace::add_runs(RunStore& store, const std::vector<RunId>& runs) {
@@ -43,11 +41,11 @@ RunEntry& Workspace::add_entry(const Run& run) {
 }
 
 void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way) {
-  const auto goes_on = [&](RunId id) {
+  const auto is_under_way = [&](RunId id) {
     return std::any_of(under_way.begin(), under_way.end(), [&](const Run& run) { return run.id == id; });
   };
   for (const RunId id : std::vector<RunId>(others_)) {
-    if (!goes_on(id)) end_followed(store, id);
+    if (!is_under_way(id)) end_followed(store, id);
   }
   const std::vector<RunId> order_before = others_;
   for (const Run& run : under_way) {

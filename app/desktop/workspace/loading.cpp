@@ -42,7 +42,7 @@ void Workspace::load(RunStore& store) {
   for (const auto& each : details_) fit_profile(each.first);
   learn_spreads();
   ++version;
-  std::erase_if(selected_runs, [this](RunId id) { return !index_.contains(id); });
+  std::erase_if(selection.runs, [this](RunId id) { return !index_.contains(id); });
 }
 
 void Workspace::learn_spreads() {

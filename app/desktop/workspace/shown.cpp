@@ -49,7 +49,7 @@ bool Workspace::is_ours(RunId run) const {
 bool Workspace::trains_here() const {
   return std::any_of(queue_.begin(), queue_.end(), [this](RunId id) {
     const RunEntry* found = find(id);
-    return found && found->goes_on();
+    return found && found->is_active();
   });
 }
 
@@ -77,13 +77,13 @@ std::vector<const RunEntry*> Workspace::waiting() const {
 }
 
 const Ladder* Workspace::shown_ladder() const {
-  if (const Ladder* chosen = ladder(selected_ladder)) return chosen;
+  if (const Ladder* chosen = ladder(selection.ladder)) return chosen;
   return ladders_.empty() ? nullptr : &ladders_.back();
 }
 
 std::vector<const RunEntry*> Workspace::compared() const {
   std::vector<const RunEntry*> found;
-  for (const RunId id : selected_runs) {
+  for (const RunId id : selection.runs) {
     if (const RunEntry* entry = find(id)) found.push_back(entry);
   }
   if (found.empty()) {
@@ -93,16 +93,16 @@ std::vector<const RunEntry*> Workspace::compared() const {
 }
 
 int Workspace::colour_of(const Run& run) const {
-  const auto chosen = run_colours.find(run.id);
-  return chosen == run_colours.end() ? run.rung : chosen->second;
+  const auto chosen = selection.colours.find(run.id);
+  return chosen == selection.colours.end() ? run.rung : chosen->second;
 }
 
 std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
   std::array<bool, rung_colour_count> taken{};
   std::vector<int> colours(lines.size(), -1);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto chosen = run_colours.find(lines[i]);
-    if (chosen == run_colours.end()) continue;
+    const auto chosen = selection.colours.find(lines[i]);
+    if (chosen == selection.colours.end()) continue;
     colours[i] = chosen->second % rung_colour_count;
     taken[static_cast<std::size_t>(colours[i])] = true;
   }
@@ -126,16 +126,6 @@ void Workspace::curate(RunId id, const Curation& curation) {
 void Workspace::rename(RunId id, const std::string& name) {
   if (RunEntry* found = entry(id)) found->run.name = name;
   ++version;
-}
-
-const SkippedRung* LaunchPlan::skipped(int asked_place) const {
-  const auto found = std::find_if(plan.skipped.begin(), plan.skipped.end(),
-                                  [&](const SkippedRung& each) { return each.asked == asked_place; });
-  return found == plan.skipped.end() ? nullptr : &*found;
-}
-
-std::string text_of(const LadderRequest& request) {
-  return to_json(request.base) + " " + rungs_text(request.rungs) + (request.climb == Climb::alone ? " alone" : "");
 }
 
 }  // namespace stepladder

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/panels/compare/view.h"
 
 namespace stepladder {

@@ -15,6 +15,7 @@
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/views/shared_x.h"
+#include "app/desktop/views/view_commands.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/compare/charts.h"
 #include "app/panels/compare/controls.h"
@@ -176,9 +177,9 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   // The key that closes a list doesn't remove the cursors too; ImGui has closed the list before this frame.
   const bool had_list = std::exchange(state.list_was_open, ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup));
   if (ImGui::IsKeyPressed(ImGuiKey_Escape) && !had_list && !ImGui::GetIO().WantTextInput) view.x.a = view.x.b = missing;
-  view.metrics.update(workspace, runs, commands);
+  view.metrics.update(workspace, runs, commands.data);
   ask_for_curves(view);
-  if (view.shown.update(workspace, runs, view.base, view.options, view.x, commands)) {
+  if (view.shown.update(workspace, runs, view.base, view.options, view.x, commands.data)) {
     view.caption = caption_of(runs);
     state.table.forget();
   }

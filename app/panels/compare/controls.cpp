@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -35,7 +36,7 @@ void draw_picker(CompareFields& fields, const Workspace& workspace, Commands& co
     while (clipper.Step()) {
       for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
         const RunEntry& entry = *found[static_cast<std::size_t>(i)];
-        bool on = workspace.selected_runs.contains(entry.run.id);
+        bool on = workspace.selection.runs.contains(entry.run.id);
         ImGui::PushID(static_cast<int>(entry.run.id));
         if (ImGui::Checkbox(entry.run.name.c_str(), &on)) commands.push_back(SelectRun{entry.run.id, on});
         ImGui::PopID();
@@ -163,7 +164,7 @@ void draw_compare_head(CompareFields& fields, CompareView& view, const Workspace
   const float right = ImGui::GetContentRegionMax().x;
   const float top = ImGui::GetCursorPosY();
   text_title("Compare");
-  const std::string chosen = workspace.selected_runs.empty() && workspace.shown_ladder()
+  const std::string chosen = workspace.selection.runs.empty() && workspace.shown_ladder()
                                  ? "No run selected: showing all of " + workspace.shown_ladder()->name
                                  : plural(runs, "run") + " selected";
   text_cut(chosen + "  \xE2\x80\x93  scroll to zoom, drag to pan, A and B set cursors", right - px(380),
@@ -266,7 +267,7 @@ void draw_line_menu(CompareView& view, const Workspace& workspace, Commands& com
       mark("compare.colour." + std::to_string(colour));
       ImGui::PopID();
     }
-    if (ImGui::MenuItem("Default colour", nullptr, false, workspace.run_colours.contains(id)))
+    if (ImGui::MenuItem("Default colour", nullptr, false, workspace.selection.colours.contains(id)))
       commands.push_back(ColourRun{id, -1});
     mark("compare.colour_default");
     ImGui::Separator();

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/fields.h"
 #include "app/desktop/views/views_popup.h"
 #include "app/desktop/workspace.h"

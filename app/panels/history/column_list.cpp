@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/models/project_metrics.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <array>
 
+#include "app/desktop/models/project_metrics.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 
 namespace stepladder {
+
 void HistoryColumns::update(const Workspace& workspace) {
-  if (units_of != workspace.project_metrics_version) {
-    units_of = workspace.project_metrics_version;
+  if (workspace.project_metrics && units_of != workspace.project_metrics->reading) {
+    units_of = workspace.project_metrics->reading;
     for (auto& [id, column] : metrics) {
       const Metric* metric = workspace.project_metrics->find(column.metric->figure.metric);
       if (metric && !metric->unit.empty()) column = *metric_column(id, metric->unit);

@@ -16,7 +16,7 @@ struct HistoryColumns {
   std::vector<std::string> shown;  // in order, after the name
   std::vector<RunColumn> known;    // all that can be shown, but for metrics'
   std::uint64_t known_for = 0;
-  std::uint64_t units_of = 0;                // Workspace::project_metrics_version, of `metrics`
+  std::int64_t units_of = 0;                 // ProjectMetrics::reading that `metrics` have their units of
   std::map<std::string, RunColumn> metrics;  // those that were asked for, by id
 
   void update(const Workspace& workspace);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/desktop/commands/curation_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -29,7 +30,7 @@ void curate(const std::string& done, const std::vector<const RunEntry*>& entries
 
 HistorySelection selection_of(const Workspace& workspace, const HistoryRows& list) {
   HistorySelection selection;
-  for (const RunId id : workspace.selected_runs) {
+  for (const RunId id : workspace.selection.runs) {
     const RunEntry* entry = workspace.find(id);
     if (!entry) continue;
     if (list.listed.contains(id)) {

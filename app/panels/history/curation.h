@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/workspace.h"
 #include "app/panels/history/rows.h"
 

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "app/desktop/charts/chart_export.h"
+#include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/views/shared_x.h"
@@ -107,7 +109,7 @@ void want_figures(HistoryTable& table, const Workspace& workspace, Commands& com
   std::vector<MetricFigure> figures = table.columns.figures();
   for (const MetricFigure& figure : table.list.filter_figures)
     if (std::find(figures.begin(), figures.end(), figure) == figures.end()) figures.push_back(figure);
-  if (figures != workspace.wanted_figures) commands.push_back(WantFigures{std::move(figures)});
+  if (figures != workspace.wanted_figures) commands.data.figures = std::move(figures);
 }
 
 void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& commands) {
@@ -178,7 +180,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   handle_keys(state.table, workspace, commands);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
-  const float overlay = workspace.selected_runs.empty() ? px(92) : std::max(px(240), room.y * 0.44f);
+  const float overlay = workspace.selection.runs.empty() ? px(92) : std::max(px(240), room.y * 0.44f);
   begin_card("##table", ImVec2(0, std::max(px(120), room.y - gap - overlay)));
   draw_history_table(state.table, state.tags, workspace, commands);
   if (state.table.list.rows.empty()) {

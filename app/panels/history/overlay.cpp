@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "app/desktop/commands/selection_commands.h"
+#include "app/desktop/commands/window_commands.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -70,7 +72,7 @@ void draw_selection_bar(HistoryOverlay& overlay, const HistoryRows& list, TagPop
 
 void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagPopup& tags, const Workspace& workspace,
                           Commands& commands) {
-  if (workspace.selected_runs.empty()) {
+  if (workspace.selection.runs.empty()) {
     empty_state("No run selected",
                 "Click runs in the table to overlay their curves here. Shift-click selects a range.");
     return;
@@ -78,7 +80,7 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
   draw_selection_bar(overlay, list, tags, workspace, commands);
   const OverlayMetric& metric = metrics[overlay.metric];
   const std::vector<int> colours =
-      workspace.colours_of({workspace.selected_runs.begin(), workspace.selected_runs.end()});
+      workspace.colours_of({workspace.selection.runs.begin(), workspace.selection.runs.end()});
   std::size_t place = 0;
   Chart chart{.id = "overlay",
               .title = metric.title,
@@ -87,15 +89,15 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
               .from_zero = metric.quantity != Quantity::loss,
               .shared = &overlay.x,
               .commands = &commands};
-  const std::size_t count = workspace.selected_runs.size();
+  const std::size_t count = workspace.selection.runs.size();
   std::int64_t behind = 0;  // values that are drawn as means and range of their neighbours
-  for (const RunId id : workspace.selected_runs) {
+  for (const RunId id : workspace.selection.runs) {
     const int colour = colours[place++];
     const RunEntry* entry = workspace.find(id);
     if (!entry) continue;
     const bool in_legend = count <= 8;
     const bool has_namesake =
-        in_legend && std::any_of(workspace.selected_runs.begin(), workspace.selected_runs.end(), [&](RunId other) {
+        in_legend && std::any_of(workspace.selection.runs.begin(), workspace.selection.runs.end(), [&](RunId other) {
           const RunEntry* same = workspace.find(other);
           return other != id && same && same->run.name == entry->run.name;
         });
@@ -107,8 +109,8 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
         .order = static_cast<int>(place),
         .dash = colour};
     // Few runs: the zoomed part is read at the resolution of the window.
-    const RunPoints points =
-        run_points(workspace, *entry, metric.quantity, count <= 8 ? &overlay.x : nullptr, commands, Reads::overview);
+    const RunPoints points = run_points(workspace, *entry, metric.quantity, count <= 8 ? &overlay.x : nullptr,
+                                        commands.data, Reads::overview);
     if (!points.levels) continue;
     points.draw_as(curve);
     behind += points.behind;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "app/desktop/charts/charts.h"
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/panels/history/curation.h"
 
 namespace stepladder {

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "app/desktop/models/project_metrics.h"
 #include "app/format.h"
 #include "app/run_filter.h"
 
@@ -179,7 +180,7 @@ void HistoryRows::update(HistoryColumns& columns, const Workspace& workspace) {
   std::string wanted = std::string(filter.data()) + '\n' + sorted_by + (ascending ? "+" : "-") +
                        std::to_string(static_cast<int>(group)) + (archived ? "a" : "") +
                        std::to_string(workspace.version) + "/" + std::to_string(baseline) + "/" +
-                       std::to_string(workspace.project_metrics_version);
+                       std::to_string(workspace.project_metrics ? workspace.project_metrics->reading : 0);
   for (const std::string& head : folded) wanted += '\n' + head;
   if (wanted == made_for) return;
   made_for = std::move(wanted);

@@ -9,6 +9,8 @@
 #include <limits>
 #include <utility>
 
+#include "app/desktop/commands/curation_commands.h"
+#include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -23,7 +25,7 @@ void draw_row_menu(HistoryTable& table, TagPopup& tags, const RunEntry& entry, c
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
   if (ImGui::BeginPopupContextItem("##menu")) {
     std::vector<const RunEntry*> entries{&entry};
-    if (workspace.selected_runs.contains(entry.run.id)) entries = selection_of(workspace, table.list).listed;
+    if (workspace.selection.runs.contains(entry.run.id)) entries = selection_of(workspace, table.list).listed;
     if (ImGui::MenuItem("Open", "Double-click")) commands.push_back(OpenRun{entry.run.id});
     if (ImGui::MenuItem("Rename", "F2")) table.rename(entry);
     if (entry.run.ladder && ImGui::MenuItem("Show ladder")) commands.push_back(SelectLadder{*entry.run.ladder});
@@ -31,7 +33,7 @@ void draw_row_menu(HistoryTable& table, TagPopup& tags, const RunEntry& entry, c
       table.list.baseline = table.list.baseline == entry.run.id ? 0 : entry.run.id;
     ImGui::Separator();
     if (ImGui::MenuItem("Tag", nullptr)) {
-      if (!workspace.selected_runs.contains(entry.run.id)) commands.push_back(SelectRuns{{entry.run.id}});
+      if (!workspace.selection.runs.contains(entry.run.id)) commands.push_back(SelectRuns{{entry.run.id}});
       tags.open = true;
     }
     if (ImGui::MenuItem(entry.curation.pinned ? "Unpin" : "Pin")) pin_runs(entries, commands);
@@ -50,7 +52,7 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& works
   const auto overview = workspace.overview(entry.run.id, quantity);
   if (!overview) {
     if (entry.summary.steps > 0 && entry.run.status != RunStatus::running)
-      commands.push_back(LoadCurve{entry.run.id, quantity});
+      commands.data.curves.push_back({entry.run.id, quantity});
     return;
   }
   const Points& curve = overview->means.mean.empty() ? overview->points : overview->means.mean;
@@ -80,7 +82,7 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& works
 
 void click(HistoryTable& table, const RunEntry& entry, const Workspace& workspace, Commands& commands) {
   const std::vector<HistoryRow>& rows = table.list.rows;
-  const bool is_selected = workspace.selected_runs.contains(entry.run.id);
+  const bool is_selected = workspace.selection.runs.contains(entry.run.id);
   if (ImGui::GetIO().KeyShift && table.last_clicked != 0) {  // all between
     std::size_t from = rows.size();
     std::size_t to = rows.size();
@@ -204,7 +206,7 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
               const ColumnContext& context, Commands& commands) {
   const RunEntry& entry = *row.entry;
   const Workspace& workspace = *context.workspace;
-  const bool is_selected = workspace.selected_runs.contains(entry.run.id);
+  const bool is_selected = workspace.selection.runs.contains(entry.run.id);
   ImGui::PushID(static_cast<int>(entry.run.id));
   ImGui::TableNextRow();
   ImGui::TableNextColumn();

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/panels/history/columns.h"
 #include "app/panels/history/curation.h"
 #include "app/panels/history/rows.h"

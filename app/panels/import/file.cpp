@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/desktop/commands/import_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 

@@ -5,7 +5,9 @@
 #include <array>
 #include <string>
 
+#include "app/desktop/command.h"
 #include "app/desktop/fields.h"
+#include "app/desktop/models/import_preview.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {

@@ -6,6 +6,7 @@
 
 #include "app/desktop/fields.h"
 #include "app/desktop/workspace.h"
+#include "storage/importers/importer.h"
 
 namespace stepladder {
 

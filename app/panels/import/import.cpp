@@ -10,6 +10,11 @@
 #include <vector>
 
 #include "app/desktop/charts/charts.h"
+#include "app/desktop/commands/curation_commands.h"
+#include "app/desktop/commands/import_commands.h"
+#include "app/desktop/commands/selection_commands.h"
+#include "app/desktop/commands/window_commands.h"
+#include "app/desktop/models/import_preview.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/step_source.h"
@@ -48,7 +53,7 @@ struct State {
 constexpr std::size_t most_selected_at_first = 12;
 
 void derive(State& state, const Workspace& workspace) {
-  const ImportPreview& import = workspace.import;
+  const ImportPreview& import = *workspace.import;
   if (import.state == ImportPreview::State::reading || import.state == ImportPreview::State::keeping) return;
   if (state.number == import.number) return;
   state.number = import.number;
@@ -79,7 +84,7 @@ void draw_path(State& state, bool enabled, Commands& commands) {
   ImGui::BeginDisabled(!enabled);
   const float read = px(80);
   const bool chosen = state.path.draw("##path", "Path of a file or folder",
-                                      ImGui::GetContentRegionAvail().x - read - px(8), "import.path", commands);
+                                      ImGui::GetContentRegionAvail().x - read - px(8), "import.path", commands.data);
   ImGui::SameLine(0, px(8));
   const bool pressed = ImGui::Button("Read", ImVec2(read, 0));
   mark("import.read");
@@ -92,7 +97,7 @@ void draw_path(State& state, bool enabled, Commands& commands) {
 
 // A change reads the source again.
 void draw_form(ImportForm& form, const Workspace& workspace, Commands& commands) {
-  const ImportQuestion& asked = workspace.import.asked;
+  const ImportQuestion& asked = workspace.import->asked;
   if (!draw_import_form(form, workspace.hardware) || form.options == asked.options) return;
   ImportQuestion again = asked;
   again.options = form.options;
@@ -101,7 +106,7 @@ void draw_form(ImportForm& form, const Workspace& workspace, Commands& commands)
 
 // What was left out, since the project has it.
 void draw_skipped(const Workspace& workspace, Commands& commands) {
-  const ImportPreview& import = workspace.import;
+  const ImportPreview& import = *workspace.import;
   if (import.skipped.empty()) return;
   gap(14);
   begin_card("##skipped", ImVec2(0, ImGui::GetFrameHeight() + px(30)));
@@ -139,7 +144,7 @@ void draw_skipped(const Workspace& workspace, Commands& commands) {
 }
 
 void draw_loss(const State& state, const Workspace& workspace, Commands& commands) {
-  const ImportPreview& import = workspace.import;
+  const ImportPreview& import = *workspace.import;
   Chart chart{.id = "loss", .title = "Loss", .x_label = "step"};
   std::size_t wanted = 0;
   for (const std::size_t i : state.selected) {
@@ -151,7 +156,7 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
     if (state.was_kept) {  // if so, the steps are in the database
       const RunEntry* entry = workspace.find(run.run.id);
       if (!entry) continue;
-      const RunPoints kept = run_points(workspace, *entry, Quantity::loss, nullptr, commands);
+      const RunPoints kept = run_points(workspace, *entry, Quantity::loss, nullptr, commands.data);
       x = kept.x;
       y = kept.y;
     }
@@ -173,7 +178,7 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
 
 // The imported runs, and buttons to open them.
 void draw_kept(const Workspace& workspace, Commands& commands) {
-  const ImportPreview& import = workspace.import;
+  const ImportPreview& import = *workspace.import;
   begin_card("##kept", ImVec2(0, ImGui::GetFrameHeight() + px(30)));
   ImGui::AlignTextToFramePadding();
   text_toned(import.runs.empty() ? "Nothing was imported." : "Imported " + plural(std::ssize(import.runs), "run") + ".",
@@ -230,7 +235,7 @@ void draw_steps(State& state, const ImportPreview& import, Commands& commands) {
   const ImportPreview::PreviewRun& shown = import.runs[state.steps_of];
   state.steps.draw(shown.run, shown.series,
                    {.file = shown.run.source_path, .text = import.asked.text, .options = import.asked.options},
-                   import.number, commands);
+                   import.number, commands.data);
 }
 
 // The notes or, before the import, the steps.
@@ -252,9 +257,9 @@ void draw_notes_or_steps(State& state, const ImportPreview& import, Commands& co
 
 void draw_result(State& state, const Workspace& workspace, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  if (workspace.import.runs.empty()) {
+  if (workspace.import->runs.empty()) {
     begin_card("##notes", ImVec2(0, 0));
-    draw_notes(state.notes, workspace.import, commands);
+    draw_notes(state.notes, *workspace.import, commands);
     end_card();
     return;
   }
@@ -262,26 +267,26 @@ void draw_result(State& state, const Workspace& workspace, Commands& commands) {
   const bool is_low = room.y < px(330);
   // The cards scroll in a window that is too small for them.
   const float lower = std::clamp(room.y * 0.42f, px(150), px(380));
-  const float wanted = import_rows_height(workspace.import.runs.size());
+  const float wanted = import_rows_height(workspace.import->runs.size());
   begin_card("##runs", ImVec2(0, is_low ? px(170) : std::min(wanted, room.y - lower - space)));
   std::optional<std::size_t> edited;
-  draw_import_rows(workspace.import.runs, state.flags, state.selected,
-                   workspace.import.state == ImportPreview::State::understood ? &edited : nullptr);
-  if (edited) state.file.open(workspace.import, *edited);
-  draw_import_file(state.file, workspace.import, commands);
+  draw_import_rows(workspace.import->runs, state.flags, state.selected,
+                   workspace.import->state == ImportPreview::State::understood ? &edited : nullptr);
+  if (edited) state.file.open(*workspace.import, *edited);
+  draw_import_file(state.file, *workspace.import, commands);
   end_card();
   gap(14);
   const float rest = is_low ? px(150) : ImGui::GetContentRegionAvail().y;
   const float notes = std::clamp(room.x * 0.42f, px(120), px(640));
   // Steps and their lines need the whole width.
-  if (!state.shows_steps || workspace.import.state != ImportPreview::State::understood) {
+  if (!state.shows_steps || workspace.import->state != ImportPreview::State::understood) {
     begin_card("##loss", ImVec2(room.x - notes - space, rest));
     draw_loss(state, workspace, commands);
     end_card();
     ImGui::SameLine(0, space);
   }
   begin_card("##notes", ImVec2(0, rest));
-  draw_notes_or_steps(state, workspace.import, commands);
+  draw_notes_or_steps(state, *workspace.import, commands);
   end_card();
 }
 
@@ -331,7 +336,7 @@ void draw_ending(const Ending& ending, State& state, const ImportPreview& import
 
 // Title and source, with the buttons to their right or, if they don't fit, beneath.
 void draw_head(State& state, const Workspace& workspace, Commands& commands) {
-  const ImportPreview& import = workspace.import;
+  const ImportPreview& import = *workspace.import;
   const bool is_open = import.state == ImportPreview::State::understood || import.state == ImportPreview::State::kept;
   const ImVec2 at = ImGui::GetCursorPos();
   const float right = ImGui::GetContentRegionMax().x;
@@ -357,7 +362,7 @@ Panel panels::import() {
           .draw =
               [state](const Workspace& workspace, Commands& commands) {
                 using S = ImportPreview::State;
-                const S stage = workspace.import.state;
+                const S stage = workspace.import->state;
                 derive(*state, workspace);
                 if (stage != S::keeping) state->was_kept = stage == S::kept;
                 draw_head(*state, workspace, commands);
@@ -365,7 +370,7 @@ Panel panels::import() {
                 draw_path(*state, stage != S::reading && stage != S::keeping, commands);
                 gap(18);
                 if (stage == S::nothing) return draw_nothing(state->memory.last_path, commands);
-                if (stage == S::reading || stage == S::keeping) return draw_reading(workspace.import, commands);
+                if (stage == S::reading || stage == S::keeping) return draw_reading(*workspace.import, commands);
                 if (stage == S::understood) draw_form(state->form, workspace, commands);
                 if (stage == S::kept) draw_kept(workspace, commands);
                 draw_skipped(workspace, commands);

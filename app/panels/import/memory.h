@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/models/import_preview.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "app/desktop/commands/export_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"

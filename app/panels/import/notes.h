@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
+#include "app/desktop/models/import_preview.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {

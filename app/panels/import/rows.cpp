@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "app/desktop/models/import_preview.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"

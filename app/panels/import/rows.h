@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "app/desktop/models/import_preview.h"
 #include "app/desktop/workspace.h"
 #include "storage/analysis/plausibility.h"
 

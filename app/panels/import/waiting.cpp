@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "app/desktop/commands/import_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"

@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
+#include "app/desktop/models/import_preview.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {

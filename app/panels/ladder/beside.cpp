@@ -60,7 +60,7 @@ std::vector<BesideLadder> followed_beside(std::list<FollowedBeside>& others, con
   int colour = 0;
   for (FollowedBeside& beside : others) {
     ++colour;
-    beside.followed.update(workspace, beside.ladder, 0, ComparisonAxis::steps, nullptr, commands);
+    beside.followed.update(workspace, beside.ladder, 0, ComparisonAxis::steps, nullptr, commands.data);
     if (beside.followed.model.ladder != beside.ladder || beside.followed.model.rungs.empty()) continue;
     ladders.push_back({workspace.ladder(beside.ladder)->name, &beside.followed.model, rung_colour(colour)});
   }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string>
 
+#include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"

@@ -1,7 +1,7 @@
 // The Ladder view's card: one rung's verdicts, flags and figures, with their arithmetic. UI thread.
 #pragma once
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/models/ladder_model.h"
 
 namespace stepladder {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/desktop/charts/charts.h"
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/models/ladder_model.h"
 
 namespace stepladder {

@@ -12,9 +12,15 @@
 
 #include "app/continued_ladder.h"
 #include "app/desktop/charts/chart_export.h"
+#include "app/desktop/commands/curation_commands.h"
+#include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/selection_commands.h"
+#include "app/desktop/commands/window_commands.h"
 #include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/workspace/verification.h"
 #include "app/format.h"
 #include "app/verdict_text.h"
 
@@ -99,8 +105,8 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
   const float right = ImGui::GetContentRegionMax().x;
   const float top = ImGui::GetCursorPosY();
   std::vector<std::pair<std::string, Tone>> pills;
-  if (workspace.baseline_rung != 0)
-    pills.emplace_back("baseline: rung " + std::to_string(workspace.baseline_rung), Tone::neutral);
+  if (workspace.selection.baseline_rung != 0)
+    pills.emplace_back("baseline: rung " + std::to_string(workspace.selection.baseline_rung), Tone::neutral);
   if (model.impossible > 0) {
     pills.emplace_back(
         std::to_string(model.impossible) + " of " + std::to_string(model.rungs.size()) + " rungs impossible",
@@ -121,7 +127,7 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
     at -= pill_size(text).x + px(8);
     ImGui::SetCursorPos(ImVec2(at, top + (ImGui::GetFrameHeight() - pill_size(text).y) / 2));
     pill(text, tone);
-    if (tone == Tone::neutral) mark("ladder.baseline." + std::to_string(workspace.baseline_rung));
+    if (tone == Tone::neutral) mark("ladder.baseline." + std::to_string(workspace.selection.baseline_rung));
   }
   ImGui::SetCursorPosY(below);
   if (model.rungs.empty()) return;
@@ -133,7 +139,7 @@ void draw_exports_folder(PathField& field, const Workspace& workspace, Commands&
   if (ImGui::IsWindowAppearing()) field.show(workspace.exports_folder);
   const std::string folder = default_exports_folder(workspace.database).string();
   text_quiet("Saved in");
-  if (field.draw("##folder", folder.c_str(), px(360), "ladder.export.folder", commands))
+  if (field.draw("##folder", folder.c_str(), px(360), "ladder.export.folder", commands.data))
     commands.push_back(SetExportsFolder{field.path()});
 }
 
@@ -176,10 +182,9 @@ void draw_more_popup(LadderHead& head, const Ladder& ladder, const LadderModel& 
 
 // Verification of one of its rungs: the newest interval, and the answer.
 void draw_verification(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
-  const Verification& verification = workspace.verification;
-  if (verification.asked.ladder != ladder.id || (!verification.open && verification.answers.empty())) return;
-  std::string text =
-      (verification.open ? "Verifying rung " : "Verified rung ") + std::to_string(verification.asked.rung);
+  const Verification& verification = *workspace.verification;
+  if (verification.ladder != ladder.id || (!verification.open && verification.answers.empty())) return;
+  std::string text = (verification.open ? "Verifying rung " : "Verified rung ") + std::to_string(verification.rung);
   if (!verification.answers.empty())
     text += "  " + in_print(ci95_text(verification.answers.back().ci95));  // Live shows all
   flow_for(ImGui::CalcTextSize((text + "  ... Stop verification").c_str()).x + px(40));

@@ -5,7 +5,7 @@
 #include <list>
 #include <string>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/models/ladder_model.h"
 #include "app/desktop/system/path_field.h"
 #include "app/panels/ladder/beside.h"

@@ -12,7 +12,10 @@
 #include <utility>
 
 #include "app/desktop/charts/chart_export.h"
+#include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/panel_events.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/ladder/card.h"
@@ -30,7 +33,6 @@ struct State {
   LadderHead head;
   SweepView sweep;
   LadderAxis axis;
-  int toggles_seen = 0;         // Workspace::waterfall_toggles
   float table_share = 0.66f;    // of the height, at most; the user moves it
   bool shows_operators = true;  // if there are any; else the step times
   LadderId x_of = 0;
@@ -136,7 +138,7 @@ void draw_table(State& state, const Workspace& workspace, const LadderCurves& sh
   const float wanted = as_sweep ? room : ladder_table_height(beside.empty() ? model.rungs.size() : rows.size());
   const float height = std::clamp(wanted, px(80), std::max(px(80), room * state.table_share));
   // The fastest rung, which is selected at first, may change while a ladder trains: the table stays where it is then.
-  const std::pair<LadderId, int> selection{model.ladder, workspace.selected_rung};
+  const std::pair<LadderId, int> selection{model.ladder, workspace.selection.rung};
   const bool shows_selected = std::exchange(state.shown_selection, selection) != selection;
   if (as_sweep) {
     state.sweep.draw(model, shown.selected, shown.caption, ImVec2(ImGui::GetContentRegionAvail().x, height), commands);
@@ -187,15 +189,13 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     return;
   }
   take_project(state, workspace.database);
-  if (std::exchange(state.toggles_seen, workspace.waterfall_toggles) != workspace.waterfall_toggles)
-    state.head.waterfall = !state.head.waterfall;
   if (state.x_of != ladder->id) {
     state.axis.x = {};
     state.x_of = ladder->id;
   }
   state.axis.x.begin_frame();
-  state.shown.update(workspace, ladder->id, workspace.baseline_rung, state.axis.comparison_axis, &state.axis.x,
-                     commands);
+  state.shown.update(workspace, ladder->id, workspace.selection.baseline_rung, state.axis.comparison_axis,
+                     &state.axis.x, commands.data);
   if (state.shown.model.ladder != ladder->id) {
     text_title("Ladder");
     empty_state("Computing...", "The rungs of " + ladder->name + " appear here in a moment.");
@@ -211,13 +211,14 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   std::vector<BesideLadder> beside;
   if (!as_sweep) beside = followed_beside(state.head.beside, workspace, ladder->id, commands);
   for (const RunEntry* entry : workspace.runs_of(ladder->id)) {
-    if (!entry->goes_on() && entry->run.source == "launched" && !workspace.detail(entry->run.id))
-      commands.push_back(LoadDetail{entry->run.id});
+    if (!entry->is_active() && entry->run.source == "launched" && !workspace.detail(entry->run.id))
+      commands.data.details.push_back(entry->run.id);
   }
   const int selected =
-      state.shown.model.rung(workspace.selected_rung) ? workspace.selected_rung : state.shown.model.fastest();
-  const int baseline = state.shown.model.rung(workspace.baseline_rung) ? workspace.baseline_rung
-                                                                       : state.shown.model.rungs.front().judged.rung;
+      state.shown.model.rung(workspace.selection.rung) ? workspace.selection.rung : state.shown.model.fastest();
+  const int baseline = state.shown.model.rung(workspace.selection.baseline_rung)
+                           ? workspace.selection.baseline_rung
+                           : state.shown.model.rungs.front().judged.rung;
   state.head.draw(workspace, *ladder, state.shown.model, commands);
   handle_keys(state, selected, commands);
   ImGui::Dummy(ImVec2(0, px(2)));
@@ -237,6 +238,10 @@ Panel panels::ladder() {
   return {.id = "ladder",
           .title = "Ladder",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
+          .receive =
+              [state](const PanelEvent& event) {
+                if (event.as<WaterfallToggled>()) state->head.waterfall = !state->head.waterfall;
+              },
           .remember = [state] { return remember(*state); },
           .recall = [state](const std::string& text) { recall(*state, text); },
           .least_height = 560};

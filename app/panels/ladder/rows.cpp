@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/run_commands.h"
+#include "app/desktop/commands/selection_commands.h"
+#include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"

@@ -2,7 +2,7 @@
 // verdicts. Only app/panels/ladder/ladder.cpp draws them.
 #pragma once
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/models/ladder_model.h"
 #include "app/panels/ladder/beside.h"
 

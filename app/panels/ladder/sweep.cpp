@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "app/desktop/charts/charts.h"
+#include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -105,7 +107,10 @@ void SweepView::find_targets(const Workspace& workspace, Commands& commands) {
   const auto end = std::chrono::steady_clock::now() + most_search;
   for (const RunEntry* entry : workspace.runs_of(ladder_)) {
     if (!entry->loaded || entry->run.status != RunStatus::finished || reached_.contains(entry->run.id)) continue;
-    if (std::chrono::steady_clock::now() > end) return commands.push_back(KeepDrawing{});
+    if (std::chrono::steady_clock::now() > end) {
+      commands.data.next_frame = true;
+      return;
+    }
     reached_[entry->run.id] = reach(entry->series(), entry->run.tokens_per_step, target_);
   }
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/fields.h"
 #include "app/desktop/models/ladder_model.h"
 #include "app/desktop/workspace.h"

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "app/desktop/fields.h"
+#include "app/desktop/workspace/launch_state.h"
 #include "app/environment.h"
 #include "app/format.h"
 #include "engine/stage.h"
@@ -203,7 +204,7 @@ const CheckedForm& FormCheck::check(const LaunchForm& form, const Workspace& wor
   const bool has_data = form.data != LaunchData::file || !form.file.empty();
   checked_.can_be_planned =
       workspace.device && has_data && checked_.field_problems.empty() && checked_.sweep_problem.empty();
-  if (workspace.launch_plan.asked == checked_.text) checked_.plan = &workspace.launch_plan;
+  if (workspace.launch->plan.asked == checked_.text) checked_.plan = &workspace.launch->plan;
   if (checked_.problem.empty() && checked_.plan) checked_.problem = checked_.plan->problem;
   if (checked_.problem.empty()) checked_.problem = refused_combination(checked_);
   return checked_;

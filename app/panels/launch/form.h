@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/system/path_field.h"
 #include "app/desktop/workspace.h"
+#include "app/desktop/workspace/launch_state.h"
 #include "app/launch/ladder_file.h"
 #include "app/launch/recipe_fields.h"
 

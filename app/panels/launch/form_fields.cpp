@@ -71,7 +71,7 @@ void draw_data(LaunchForm& form, Commands& commands) {
   if (form.data == LaunchData::file) {
     label("");
     form.file_field.draw("##file", ".txt, nanoGPT .bin or llm.c .bin", ImGui::GetContentRegionAvail().x, "launch.file",
-                         commands);
+                         commands.data);
     form.file = form.file_field.path();
   }
   ImGui::SetCursorPosX(px(label_width));
@@ -131,7 +131,7 @@ void draw_path(LaunchForm& form, const RecipeField& field, const char* hint, std
   const FileQuestion question{.title = std::string("Choose: ") + field.label};
   PathField& path = form.paths.try_emplace(field.name, question).first->second;
   if (path.path() != value) path.show(value);
-  path.draw(field.name, hint, ImGui::GetContentRegionAvail().x, std::string("launch.") + field.name, commands);
+  path.draw(field.name, hint, ImGui::GetContentRegionAvail().x, std::string("launch.") + field.name, commands.data);
   value = path.path();
 }
 

@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/panel_events.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/workspace/machines_state.h"
 #include "app/format.h"
 #include "app/launch/noise_runs.h"
 #include "app/panels/launch/form.h"
@@ -26,14 +29,13 @@ struct State {
   FormCheck check;
   RungEditor editor;
   ResumeChoice resume;
-  int proposals_taken = 0;
 };
 
 // What a run of this form would be disturbed by if it started now; empty: nothing. While one trains, the others that it
 // competes with are in its own samples.
 std::string disturbance_of(const CheckedForm& checked, bool is_elsewhere, const Workspace& workspace) {
   if (workspace.running() || !workspace.device || is_elsewhere) return "";
-  const MachineLoad& load = workspace.machine_load;
+  const MachineLoad& load = workspace.launch->load;
   const std::string device = workspace.device->resolve(checked.request.base.device);
   if (!load.would_disturb(needed_cores(device, workspace.device->cpu_cores, 1))) return "";
   return load.text() + (checked.request.quiet_patience ? "; each run waits until they leave it the cores that it needs"
@@ -90,10 +92,10 @@ std::string seen_with(const CheckedForm& checked, bool is_elsewhere, const Works
 
 // This machine, or one of the others; nothing if there are none.
 void draw_where(std::string& where, const Workspace& workspace) {
-  if (workspace.machines.empty()) return;
+  if (workspace.machines->list.empty()) return;
   std::vector<std::string> names = {"This machine"};
   int at = 0;
-  for (const MachineStatus& status : workspace.machines) {
+  for (const MachineStatus& status : workspace.machines->list) {
     names.push_back(status.machine.alias.text());
     if (status.machine.alias.text() == where) at = static_cast<int>(names.size()) - 1;
   }
@@ -146,10 +148,6 @@ void draw_start(const CheckedForm& checked, std::string& where, const std::strin
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
-  if (workspace.proposal && state.proposals_taken != workspace.proposals) {
-    state.proposals_taken = workspace.proposals;
-    state.form.take(*workspace.proposal);
-  }
   const CheckedForm& checked = state.check.check(state.form, workspace);
   if (checked.can_be_planned && !checked.plan) commands.push_back(PlanLadder{checked.request});
   const ImVec2 corner = ImGui::GetCursorPos();
@@ -195,6 +193,10 @@ Panel panels::launch() {
   return {.id = "launch",
           .title = "Launch",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
+          .receive =
+              [state](const PanelEvent& event) {
+                if (const auto* draft = event.as<LadderDraft>()) state->form.take(*draft);
+              },
           .least_width = 660};
 }
 

@@ -1,7 +1,7 @@
 // The Launch view's queue: the running run and the queued ones. UI thread.
 #pragma once
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {

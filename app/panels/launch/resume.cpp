@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "app/desktop/commands/run_commands.h"
 #include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/workspace/launch_state.h"
 #include "app/format.h"
 #include "app/panels/launch/form.h"
 
@@ -23,11 +25,11 @@ void choose_run(ResumeChoice& choice, const ResumableRun& run, const RunEntry& e
 }
 
 void draw_resumable(ResumeChoice& choice, const Workspace& workspace) {
-  const std::string typed = list_search("Search runs", workspace.resumable.size());
-  const auto rows = static_cast<float>(std::clamp<std::size_t>(workspace.resumable.size(), 1, 10));
+  const std::string typed = list_search("Search runs", workspace.launch->resumable.size());
+  const auto rows = static_cast<float>(std::clamp<std::size_t>(workspace.launch->resumable.size(), 1, 10));
   ImGui::BeginChild("##runs", ImVec2(0, rows * ImGui::GetTextLineHeightWithSpacing() + px(4)));
   bool any = false;
-  for (const ResumableRun& run : workspace.resumable) {
+  for (const ResumableRun& run : workspace.launch->resumable) {
     const RunEntry* entry = workspace.find(run.run);
     if (!entry || !holds(entry->run.name, typed)) continue;
     any = true;
@@ -56,16 +58,16 @@ std::string resume_problem(const ResumableRun& chosen, const std::optional<std::
 
 void draw_popup(ResumeChoice& choice, const Workspace& workspace, Commands& commands) {
   text_quiet_wrapped("Continues a run and its curves from its newest checkpoint.");
-  if (workspace.resumable.empty()) {
+  if (workspace.launch->resumable.empty()) {
     text_quiet_wrapped(
         "No run that has ended has a checkpoint. Runs save some if \"Save every\", in Checkpoints at the left, isn't "
         "0.");
     return mark("launch.resume.none");
   }
   draw_resumable(choice, workspace);
-  const auto chosen = std::find_if(workspace.resumable.begin(), workspace.resumable.end(),
+  const auto chosen = std::find_if(workspace.launch->resumable.begin(), workspace.launch->resumable.end(),
                                    [&](const ResumableRun& run) { return run.run == choice.run; });
-  if (chosen == workspace.resumable.end()) return text_quiet("Choose a run.");
+  if (chosen == workspace.launch->resumable.end()) return text_quiet("Choose a run.");
   ImGui::AlignTextToFramePadding();
   text_quiet("Train to step");
   ImGui::SameLine(0, px(8));
@@ -88,7 +90,7 @@ void draw_popup(ResumeChoice& choice, const Workspace& workspace, Commands& comm
 void draw_resume(ResumeChoice& choice, const Workspace& workspace, float right, Commands& commands) {
   ImGui::SetCursorPosX(right - ImGui::CalcTextSize(resume_words).x - 2 * ImGui::GetStyle().FramePadding.x);
   if (quiet_button(resume_words)) {
-    commands.push_back(LoadResumable{});
+    commands.data.resumable = true;
     ImGui::OpenPopup("##resume");
   }
   mark("launch.resume");

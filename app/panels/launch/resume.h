@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {

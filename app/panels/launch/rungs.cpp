@@ -6,8 +6,11 @@
 #include <functional>
 #include <string>
 
+#include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/workspace/launch_state.h"
 #include "app/format.h"
 #include "engine/ladder_presets.h"
 #include "engine/stage.h"
@@ -273,13 +276,13 @@ void draw_presets(RungEditor& editor, LaunchForm& form, const CheckedForm& check
     ImGui::SetItemTooltip("%s", preset.note.c_str());
   }
   text_quiet("Saved");
-  for (const std::string& name : workspace.saved_ladders) {
+  for (const std::string& name : workspace.launch->presets) {
     if (ImGui::Selectable((name + "##saved").c_str())) commands.push_back(OpenLadderPreset{name});
     std::string word = name;
     std::replace(word.begin(), word.end(), ' ', '_');
     mark("launch.preset.saved." + word);
   }
-  if (workspace.saved_ladders.empty()) text_quiet("Ladders that you save appear here.");
+  if (workspace.launch->presets.empty()) text_quiet("Ladders that you save appear here.");
   ImGui::Separator();
   ImGui::SetNextItemWidth(px(180));
   text_input("##preset", "name", editor.preset_name);

@@ -12,11 +12,14 @@
 #include "app/curves/curves.h"
 #include "app/curves/slow_steps.h"
 #include "app/desktop/charts/charts.h"
+#include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/run_commands.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/workspace/verification.h"
 #include "app/format.h"
 #include "app/launch/step_estimate.h"
 #include "app/panels/live/metrics.h"
@@ -46,7 +49,7 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
                              Commands& commands) {
   std::vector<Curve> curves;
   const auto add = [&](const RunEntry& entry, Curve curve) {
-    const RunPoints points = run_points(workspace, entry, quantity, &state.x, commands);
+    const RunPoints points = run_points(workspace, entry, quantity, &state.x, commands.data);
     points.draw_as(curve);
     if (!points.x.empty()) curves.push_back(std::move(curve));
   };
@@ -135,7 +138,7 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
 }
 
 double share_done(const RunEntry& entry) {
-  const std::int64_t steps = entry.goes_on() ? std::ssize(entry.series().step) : entry.summary.steps;
+  const std::int64_t steps = entry.is_active() ? std::ssize(entry.series().step) : entry.summary.steps;
   return static_cast<double>(steps) / static_cast<double>(std::max<std::int64_t>(1, entry.run.planned_steps));
 }
 
@@ -316,13 +319,13 @@ void draw_lanes(State& state, const RunEntry& shown, float height, Commands& com
 
 // The gain that is being verified: its interval after each round.
 void draw_verification(const Workspace& workspace, Commands& commands) {
-  const Verification& verification = workspace.verification;
+  const Verification& verification = *workspace.verification;
   if (!verification.open) return;
   begin_card("##verification", ImVec2(0, px(80)));
-  text_strong("Verifying the gain of rung " + std::to_string(verification.asked.rung));
+  text_strong("Verifying the gain of rung " + std::to_string(verification.rung));
   ImGui::SameLine();
-  text_quiet("repeated in turns with rung " + std::to_string(verification.asked.baseline) +
-             " until the verdict is clear, at most " + std::to_string(verification.asked.max_repeats) + " times");
+  text_quiet("repeated in turns with rung " + std::to_string(verification.baseline) +
+             " until the verdict is clear, at most " + std::to_string(verification.max_repeats) + " times");
   const float stop_width = ImGui::CalcTextSize("Stop verification").x + 2 * ImGui::GetStyle().FramePadding.x;
   ImGui::SameLine(ImGui::GetContentRegionMax().x - stop_width);
   if (quiet_button("Stop verification")) commands.push_back(StopVerification{});
@@ -399,7 +402,7 @@ void draw_metrics(State& state, const Workspace& workspace, const RunEntry& show
 
 // Without metrics the charts fill the view; with some, everything below the figures scrolls.
 void draw_body(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
-  state.metrics.list.update(workspace, {&shown}, commands);
+  state.metrics.list.update(workspace, {&shown}, commands.data);
   const float room = ImGui::GetContentRegionAvail().y;
   if (state.metrics.list.all().empty()) {
     const bool is_a_scripts = shown.run.source == "import";
@@ -436,7 +439,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     empty_state("No run yet", "The loss and speed of the running run appear here. Launch a ladder to start one.");
     return;
   }
-  if (shown->loaded && !workspace.detail(shown->run.id)) commands.push_back(LoadDetail{shown->run.id});
+  if (shown->loaded && !workspace.detail(shown->run.id)) commands.data.details.push_back(shown->run.id);
   update(state, *shown, workspace.detail(shown->run.id));
   state.x.begin_frame();
   draw_head(workspace, *shown, commands);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/desktop/charts/charts.h"
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/metrics/chart_groups.h"
 #include "app/desktop/metrics/metric_charts.h"
 #include "app/desktop/metrics/metric_list.h"

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "app/desktop/frames/frames.h"
+#include "app/desktop/machines/machine_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/workspace/machines_state.h"
 #include "app/machines/link.h"
 #include "app/panels/launch/form.h"
 
@@ -58,7 +60,7 @@ std::string MachineForm::problem(const Workspace& workspace) const {
     if (why.empty()) why = SlurmWord::refused(word);
   if (!why.empty()) return why;
   const bool is_known =
-      std::any_of(workspace.machines.begin(), workspace.machines.end(),
+      std::any_of(workspace.machines->list.begin(), workspace.machines->list.end(),
                   [this](const MachineStatus& status) { return status.machine.alias.text() == alias_; });
   return is_new_ && is_known ? alias_ + " is in the list already." : "";
 }

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {

@@ -7,10 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/frames/frames.h"
+#include "app/desktop/machines/machine_commands.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/workspace/machines_state.h"
 #include "app/format.h"
 #include "app/machines/adoption.h"
 #include "app/machines/far_kind.h"
@@ -305,15 +308,15 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     state.form.draw(workspace, commands);
     gap(12);
   }
-  if (workspace.machines.empty() && workspace.machines_in_file.empty() && !state.form.is_open()) {
+  if (workspace.machines->list.empty() && workspace.machines->in_file.empty() && !state.form.is_open()) {
     empty_state(
         "No machines yet",
         "Add a host of your ~/.ssh/config, and Launch can train there. Its GPUs, its queue and its runs appear here.");
     return;
   }
   ImGui::BeginChild("##machines", ImVec2(0, 0));
-  for (const MachineStatus& status : workspace.machines) draw_machine(state, status, workspace, commands);
-  for (const MachineInFile& machine : workspace.machines_in_file) draw_machine_in_file(state, machine, commands);
+  for (const MachineStatus& status : workspace.machines->list) draw_machine(state, status, workspace, commands);
+  for (const MachineInFile& machine : workspace.machines->in_file) draw_machine_in_file(state, machine, commands);
   ImGui::EndChild();
 }
 

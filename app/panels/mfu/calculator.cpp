@@ -169,7 +169,7 @@ void take_published(MfuForm& form, const PublishedRow& row, const HardwareTable&
 }
 
 MfuForm first_form(const Workspace& workspace) {
-  const RunEntry* chosen = workspace.find(workspace.shown_run);
+  const RunEntry* chosen = workspace.find(workspace.selection.shown_run);
   if (chosen && is_missing(chosen->summary.tokens_per_s)) chosen = nullptr;
   for (auto entry = workspace.runs().rbegin(); !chosen && entry != workspace.runs().rend(); ++entry)
     if (!is_missing(entry->summary.tokens_per_s)) chosen = &*entry;

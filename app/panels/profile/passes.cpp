@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "app/desktop/commands/export_commands.h"
 #include "app/desktop/frames/frames.h"
+#include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"

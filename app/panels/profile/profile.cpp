@@ -11,9 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/import_commands.h"
 #include "app/desktop/frames/frames.h"
 #include "app/desktop/operator_bars.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/panel_events.h"
+#include "app/desktop/profile/profile_commands.h"
+#include "app/desktop/profile/profile_state.h"
 #include "app/desktop/profile/profile_view.h"
 #include "app/desktop/system/file_dialog.h"
 #include "app/desktop/theme.h"
@@ -42,8 +47,8 @@ struct State {
   ProfileQuestion question;
   bool asked = false;
   std::int64_t seen_import = 0;
-  int seen_explanations = 0;
-  std::string message;  // why an explanation has only one side
+  std::optional<SpeedupToExplain> to_explain;  // once the profiles have been read
+  std::string message;                         // why an explanation has only one side
   std::array<char, 128> search{};
   std::optional<ProfileSubject> subject;  // none: what there is
   Tab tab = Tab::difference;
@@ -89,8 +94,7 @@ std::string missing_side(const Workspace& workspace, const std::vector<RunId>& r
 
 // The difference that was asked for by a click on a factor, or why there is none.
 void explain(State& state, const Workspace& workspace, const ProfileView& view) {
-  state.seen_explanations = workspace.explanations;
-  const ExplainSpeedup& explained = workspace.explained;
+  const SpeedupToExplain explained = *std::exchange(state.to_explain, std::nullopt);
   state.question.before = side_of(view, explained.before);
   state.question.after = side_of(view, explained.after);
   const bool has_before = state.question.before.kind != ProfileSide::Kind::none;
@@ -107,17 +111,17 @@ void explain(State& state, const Workspace& workspace, const ProfileView& view) 
 // What was asked for elsewhere, and what a first look shows.
 void follow(State& state, const Workspace& workspace, const ProfileView& view, Commands& commands) {
   const ProfileQuestion before = state.question;
-  if (workspace.imported_trace != 0 && workspace.imported_trace != state.seen_import &&
-      source_of(view, {.kind = ProfileSide::Kind::trace, .id = workspace.imported_trace})) {
+  if (workspace.profile_state->imported != 0 && workspace.profile_state->imported != state.seen_import &&
+      source_of(view, {.kind = ProfileSide::Kind::trace, .id = workspace.profile_state->imported})) {
     // A second trace is compared with the first.
     const bool is_second = state.seen_import != 0 || state.question.after.kind != ProfileSide::Kind::none;
-    state.seen_import = workspace.imported_trace;
+    state.seen_import = workspace.profile_state->imported;
     state.question.before = is_second ? state.question.after : ProfileSide{};
-    state.question.after = {.kind = ProfileSide::Kind::trace, .id = workspace.imported_trace};
+    state.question.after = {.kind = ProfileSide::Kind::trace, .id = workspace.profile_state->imported};
     state.message.clear();
     state.subject = ProfileSubject::steps;
   }
-  if (workspace.explanations != state.seen_explanations) explain(state, workspace, view);
+  if (state.to_explain) explain(state, workspace, view);
   // Another program may have removed what is shown.
   for (ProfileSide* side : {&state.question.before, &state.question.after}) {
     if (side->kind != ProfileSide::Kind::none && !source_of(view, *side)) *side = {};
@@ -138,7 +142,7 @@ ProfileSubject subject_of(const State& state, const ProfileView& view) {
 // --- head ------------------------------------------------------------------------------------------------------------
 
 void hear_dialog(State& state, Commands& commands) {
-  if (state.dialog.is_active()) commands.push_back(KeepDrawing{});
+  if (state.dialog.is_active()) commands.data.next_frame = true;
   const std::optional<FileAnswer> answer = state.dialog.take();
   if (!answer) return;
   if (!answer->paths.empty()) commands.push_back(PreviewImport{{.paths = answer->paths}});
@@ -146,13 +150,13 @@ void hear_dialog(State& state, Commands& commands) {
 }
 
 void draw_progress(const Workspace& workspace, Commands& commands) {
-  if (workspace.trace_import.empty()) return;
+  if (workspace.profile_state->reading.empty()) return;
   ImGui::AlignTextToFramePadding();
-  text_quiet("Reading " + workspace.trace_import + ": " + percent_text(workspace.trace_import_share));
+  text_quiet("Reading " + workspace.profile_state->reading + ": " + percent_text(workspace.profile_state->share));
   mark("profile.progress");
   ImGui::SameLine(0, px(10));
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ImGui::GetFrameHeight() / 2 - px(3));
-  progress_bar(workspace.trace_import_share, px(160));
+  progress_bar(workspace.profile_state->share, px(160));
   ImGui::SameLine(0, px(10));
   if (quiet_button("Stop")) commands.push_back(StopTraceImport{});
   mark("profile.stop");
@@ -443,7 +447,7 @@ void draw_steps(State& state, const Workspace& workspace, const std::shared_ptr<
       text_sentence((*shown_side)->name + ": " + (*shown_side)->doubt, Tone::warning);
   }
   gap(10);
-  if (!(view.asked == state.question)) commands.push_back(KeepDrawing{});
+  if (!(view.asked == state.question)) commands.data.next_frame = true;
   if (!view.problem.empty()) {
     text_toned("A profile can't be shown", Tone::bad);
     text_sentence(view.problem);
@@ -460,12 +464,12 @@ void draw_steps(State& state, const Workspace& workspace, const std::shared_ptr<
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (!state.asked) ask(state, commands);
   hear_dialog(state, commands);
-  const std::shared_ptr<const ProfileView> view = workspace.profile_view;
+  const std::shared_ptr<const ProfileView> view = workspace.profile_state->view;
   if (view) follow(state, workspace, *view, commands);
   draw_head(state, view.get());
   gap(14);
   if (!view) {
-    commands.push_back(KeepDrawing{});
+    commands.data.next_frame = true;
     return;
   }
   if (subject_of(state, *view) == ProfileSubject::steps) return draw_steps(state, workspace, view, commands);
@@ -496,6 +500,10 @@ Panel panels::profile() {
   return {.id = "profile",
           .title = "Profile",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
+          .receive =
+              [state](const PanelEvent& event) {
+                if (const auto* speedup = event.as<SpeedupToExplain>()) state->to_explain = *speedup;
+              },
           .view =
               [state](const Workspace&) {
                 return nlohmann::json{{"before", side_json(state->question.before)},

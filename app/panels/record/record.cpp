@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/desktop/commands/record_commands.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/system/path_field.h"
 #include "app/desktop/theme.h"
@@ -113,11 +114,11 @@ void draw_question(State& state, const Workspace& workspace, Commands& commands)
   const float rungs = px(64), rule = px(180), judge = px(80), space = px(8);
   const bool narrow = room < px(900);
   const float path = narrow ? room - rungs - space : (room - 2 * rungs - rule - judge - 5 * space) / 2;
-  bool entered = state.pool.draw("##pool", "Folder of logs", path, "record.pool", commands);
+  bool entered = state.pool.draw("##pool", "Folder of logs", path, "record.pool", commands.data);
   ImGui::SameLine(0, space);
   draw_rungs(state.pool, "Rungs##pool", "record.pool.rungs", workspace, state, commands);
   if (!narrow) ImGui::SameLine(0, space);
-  entered |= state.baseline.draw("##baseline", "Baseline: the record so far", path, "record.baseline", commands);
+  entered |= state.baseline.draw("##baseline", "Baseline: the record so far", path, "record.baseline", commands.data);
   ImGui::SameLine(0, space);
   draw_rungs(state.baseline, "Rungs##baseline", "record.baseline.rungs", workspace, state, commands);
   if (!narrow) ImGui::SameLine(0, space);
@@ -317,7 +318,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   gap(14);
   const bool is_current = view && view->asked == state.question;
   if (!is_current) {
-    commands.push_back(KeepDrawing{});
+    commands.data.next_frame = true;
     if (!state.question.pool.empty()) return empty_state("Reading the logs...", "");
   }
   if (!view || view->asked.pool.empty())

@@ -43,7 +43,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
            .commands = &commands};
   std::map<Chart*, std::int64_t> behind;
   const auto add = [&](Chart& chart, const RunEntry& entry, Quantity quantity, Curve curve) {
-    const RunPoints points = run_points(workspace, entry, quantity, &shared, commands);
+    const RunPoints points = run_points(workspace, entry, quantity, &shared, commands.data);
     if (!points.levels || (quantity == Quantity::val_loss && points.levels->points() == 0)) return;
     points.draw_as(curve);
     curve.points = curve.points && points.levels->points() <= 200;  // more marks would hide the curve

@@ -99,7 +99,7 @@ void draw_against(RunFacts& facts, const Workspace& workspace, const RunEntry& s
     if (ImGui::Selectable("none", !other)) facts.against = 0;
     std::vector<const RunEntry*> offered;
     if (shown.run.ladder) offered = workspace.runs_of(*shown.run.ladder);
-    for (const RunId id : workspace.selected_runs) {
+    for (const RunId id : workspace.selection.runs) {
       const RunEntry* selected = workspace.find(id);
       if (selected && selected->run.ladder != shown.run.ladder) offered.push_back(selected);
     }

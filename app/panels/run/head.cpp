@@ -9,6 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/commands/curation_commands.h"
+#include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/run_commands.h"
+#include "app/desktop/commands/selection_commands.h"
+#include "app/desktop/commands/window_commands.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -81,7 +86,7 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
     if (shown.run.ladder && shown.run.rung > 0) {
       flow_to("Verify gain");
       if (quiet_button("Verify gain"))
-        commands.push_back(ConfirmSpeedup{*shown.run.ladder, workspace.baseline_rung, shown.run.rung});
+        commands.push_back(ConfirmSpeedup{*shown.run.ladder, workspace.selection.baseline_rung, shown.run.rung});
       mark("run.real");
       ImGui::SetItemTooltip(
           "Repeats this rung and the baseline in turns until the verdict is clear, at most six times");
@@ -130,10 +135,10 @@ Interval throughput_ci95(const RunSnapshot& run, std::span<const RunSnapshot> re
 
 void RunFigures::judge_run(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   judging_.take(tokens_per_s_, std::chrono::milliseconds(0));
-  const std::size_t asked_before = commands.size();
+  const std::size_t asked_before = commands.data.size();
   snapshots_.expect(1);
-  snapshots_.ask(shown, commands);
-  const bool is_growing = shown.goes_on() || commands.size() > asked_before;
+  snapshots_.ask(shown, commands.data);
+  const bool is_growing = shown.is_active() || commands.data.size() > asked_before;
   Basis basis{.asked = {shown.run.id, static_cast<std::int64_t>(workspace.version)}, .data = {fingerprint(shown)}};
   if (judging_.is_stale(basis, is_growing)) {
     std::vector<RunSnapshot> repeats;  // only their summaries count
@@ -148,7 +153,7 @@ void RunFigures::judge_run(const Workspace& workspace, const RunEntry& shown, Co
                        JobControl&) { return std::pair(run.run.id, throughput_ci95(run, repeats, hardware)); });
     judging_.take(tokens_per_s_, workspace.patience);
   }
-  if (judging_.is_pending()) commands.push_back(KeepDrawing{});
+  if (judging_.is_pending()) commands.data.next_frame = true;
 }
 
 void RunFigures::draw(const Workspace& workspace, const RunEntry& shown, Commands& commands) {

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/models/background.h"
 #include "app/desktop/models/run_snapshot.h"
 #include "app/desktop/workspace.h"

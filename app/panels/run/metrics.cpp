@@ -14,7 +14,7 @@ namespace stepladder {
 
 void RunMetrics::draw(SharedX& shared, const Workspace& workspace, const RunEntry& shown, const RunEntry* against,
                       Commands& commands) {
-  list.update(workspace, {&shown}, commands);
+  list.update(workspace, {&shown}, commands.data);
   if (list.all().empty()) {
     if (list.is_complete())
       empty_state("No other metrics", "Numbers that a script or log names appear here: val/acc, reward.");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "app/desktop/commands/curation_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 

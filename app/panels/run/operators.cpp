@@ -100,8 +100,8 @@ void draw_run_operators(RunOperators& operators, const Workspace& workspace, con
   const FittedProfile* fitted = workspace.profile(shown.run.id);
   if (!fitted) return text_quiet_wrapped("No profile: " + why_no_profile(shown.run) + ".");
   const StepProfile& profile = fitted->profile;
-  if (against && !against->goes_on() && !workspace.detail(against->run.id))
-    commands.push_back(LoadDetail{against->run.id});
+  if (against && !against->is_active() && !workspace.detail(against->run.id))
+    commands.data.details.push_back(against->run.id);
   if (operators.made_of != shown.run.id || operators.made_at != profile.at ||
       operators.made_for_ms != fitted->measured_ms) {
     operators = {

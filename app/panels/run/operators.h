@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/workspace.h"
 #include "storage/analysis/step_profile.h"
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "app/desktop/commands/run_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"

@@ -1,7 +1,7 @@
 // The Run view's console, text samples and checkpoints. UI thread.
 #pragma once
 
-#include "app/desktop/commands.h"
+#include "app/desktop/command.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {

@@ -47,9 +47,9 @@ struct State {
 };
 
 const RunEntry* shown_run(const Workspace& workspace) {
-  if (const RunEntry* chosen = workspace.find(workspace.shown_run)) return chosen;
-  if (!workspace.selected_runs.empty()) {
-    if (const RunEntry* selected = workspace.find(*workspace.selected_runs.begin())) return selected;
+  if (const RunEntry* chosen = workspace.find(workspace.selection.shown_run)) return chosen;
+  if (!workspace.selection.runs.empty()) {
+    if (const RunEntry* selected = workspace.find(*workspace.selection.runs.begin())) return selected;
   }
   for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend(); ++entry) {
     if (entry->summary.steps > 0) return &*entry;
@@ -76,11 +76,11 @@ void take_run(State& state, const Workspace& workspace, const RunEntry& entry, C
 // All steps or, of a very long run, those of the excerpt.
 void draw_steps(StepSource& steps, const RunEntry& shown, Commands& commands) {
   const StepOrigin origin{.file = shown.run.source == "import" ? shown.run.source_path : "", .text = {}, .options = {}};
-  if (shown.is_long() && !shown.excerpt) return commands.push_back(LoadExcerpt{shown.run.id});
-  if (!shown.is_long() && !shown.loaded) return commands.push_back(LoadSeries{shown.run.id});
+  if (shown.is_long() && !shown.excerpt) return commands.data.excerpts.push_back({shown.run.id});
+  if (!shown.is_long() && !shown.loaded) return commands.data.series.push_back(shown.run.id);
   if (shown.is_long())
     text_quiet(grouped(std::ssize(shown.excerpt->step)) + " of " + grouped(shown.summary.steps) + " steps");
-  steps.draw(shown.run, shown.is_long() ? *shown.excerpt : shown.series(), origin, 0, commands);
+  steps.draw(shown.run, shown.is_long() ? *shown.excerpt : shown.series(), origin, 0, commands.data);
 }
 
 void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
@@ -128,7 +128,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     return;
   }
   if (shown->run.id != state.shown) take_run(state, workspace, *shown, commands);
-  if (!workspace.detail(shown->run.id)) commands.push_back(LoadDetail{shown->run.id});
+  if (!workspace.detail(shown->run.id)) commands.data.details.push_back(shown->run.id);
   state.x.begin_frame();
   state.head.draw(workspace, *shown, commands);
   ImGui::Dummy(ImVec2(0, px(2)));

@@ -1,4 +1,4 @@
-#include "app/desktop/palette_popup.h"
+#include "app/desktop/popups/palette_popup.h"
 
 #include <algorithm>
 

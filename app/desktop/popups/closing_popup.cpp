@@ -1,4 +1,4 @@
-#include "app/desktop/closing_popup.h"
+#include "app/desktop/popups/closing_popup.h"
 
 #include <imgui.h>
 

@@ -1,4 +1,4 @@
-#include "app/desktop/adoption_popup.h"
+#include "app/desktop/popups/adoption_popup.h"
 
 #include <imgui.h>
 

@@ -1,0 +1,127 @@
+// Changes the runs and ladders of the project, each with an undo, and empties the bin.
+#include "app/desktop/commands/curation_commands.h"
+
+#include <utility>
+
+#include "app/bin.h"
+#include "app/desktop/commands/window_commands.h"
+#include "app/desktop/desktop_state.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+void report_bin(DesktopState& desktop, const EmptiedBin& emptied) {
+  constexpr std::int64_t much = 1 << 20;
+  const bool is_much = emptied.before.file_bytes >= emptied.after.file_bytes + much || emptied.after.free_bytes >= much;
+  if (!emptied.runs.empty() || emptied.finished > 0 || emptied.freed_bytes > 0)
+    desktop.messages.notice(emptied_text(emptied) + (is_much ? ". " + space_text(desktop.store.file(), emptied) : ""));
+  for (const std::string& problem : emptied.problems) desktop.messages.show_error(problem);
+}
+
+}  // namespace
+
+void commands::execute(DesktopState& desktop, const Curate& asked) {
+  std::vector<std::pair<RunId, Curation>> before;
+  bool lists_change = false;
+  desktop.store.in_one_transaction([&] {
+    for (const auto& [run, curation] : asked.changes) {
+      const RunEntry* entry = desktop.workspace.find(run);
+      if (!entry) continue;
+      if (curation.deleted() && !is_over(entry->run.status))
+        throw std::runtime_error(entry->run.name + " is still running: stop it before you delete it.");
+      before.emplace_back(run, entry->curation);
+      lists_change = lists_change || curation.deleted() != entry->curation.deleted();
+      desktop.store.curation().set(run, curation);
+    }
+  });
+  std::vector<RunId> selected;  // deleting deselects them; undo selects them again
+  for (const auto& [run, curation] : before) {
+    if (desktop.workspace.selection.runs.contains(run)) selected.push_back(run);
+  }
+  for (const auto& [run, curation] : asked.changes) desktop.workspace.curate(run, curation);
+  if (lists_change) desktop.workspace.load(desktop.store);
+  desktop.can_undo(asked.what, [&desktop, before, selected, lists_change] {
+    desktop.store.in_one_transaction([&] {
+      for (const auto& [run, curation] : before) {
+        if (!desktop.store.run(run))
+          throw std::runtime_error("Another program has emptied the bin: a run was deleted permanently.");
+        desktop.store.curation().set(run, curation);
+      }
+    });
+    desktop.workspace.load(desktop.store);
+    if (lists_change) desktop.workspace.selection.runs.insert(selected.begin(), selected.end());
+  });
+}
+
+void commands::execute(DesktopState& desktop, const RenameRun& rename) {
+  const RunEntry* entry = desktop.workspace.find(rename.run);
+  if (!entry || rename.name.empty() || rename.name == entry->run.name) return;
+  const std::string before = entry->run.name;
+  const auto call = [&desktop, run = rename.run](const std::string& name) {
+    desktop.store.rename_run(run, name);
+    desktop.workspace.rename(run, name);
+  };
+  call(rename.name);
+  desktop.can_undo("Renamed " + before + " to " + rename.name, [call, before] { call(before); });
+}
+
+void commands::execute(DesktopState& desktop, const RenameLadder& rename) {
+  const Ladder* ladder = desktop.workspace.ladder(rename.ladder);
+  if (!ladder || rename.name.empty() || rename.name == ladder->name) return;
+  const std::string before = ladder->name;
+  const auto call = [&desktop, id = rename.ladder](const std::string& name) {
+    desktop.store.rename_ladder(id, name);
+    desktop.workspace.load(desktop.store);
+  };
+  call(rename.name);
+  desktop.can_undo("Renamed " + before + " to " + rename.name, [call, before] { call(before); });
+}
+
+void commands::execute(DesktopState& desktop, const DeleteLadder& asked) {
+  const Ladder* ladder = desktop.workspace.ladder(asked.ladder);
+  if (!ladder) return;
+  Curate curate{.what = "Deleted ladder " + ladder->name, .changes = {}};
+  for (const RunEntry* entry : desktop.workspace.runs_of(asked.ladder)) {
+    Curation changed = entry->curation;
+    changed.deleted_at = unix_now();
+    curate.changes.emplace_back(entry->run.id, std::move(changed));
+  }
+  commands::execute(desktop, curate);
+  if (desktop.workspace.selection.ladder == asked.ladder) desktop.workspace.selection.show_ladder(0);
+}
+
+void empty_bin(DesktopState& desktop, double deleted_before) {
+  // Deleting the rows of long runs takes seconds.
+  desktop.exports.add([&desktop, file = desktop.store.file(), deleted_before](JobControl&) -> DesktopState::Then {
+    RunStore store = RunStore::open(file);
+    const auto keep_deleting = [&desktop](std::size_t) { return !desktop.closes.load(); };
+    return [&desktop, emptied = empty_bin(store, deleted_before, keep_deleting)] {
+      if (!emptied.runs.empty()) {
+        desktop.forget_changes();
+        desktop.workspace.load(desktop.store);
+      }
+      report_bin(desktop, emptied);
+    };
+  });
+}
+
+void commands::execute(DesktopState& desktop, const EmptyBin& bin) {
+  const std::vector<BinnedRun> binned = runs_in_bin(desktop.store);
+  if (binned.empty()) return desktop.messages.notice("The bin is empty");
+  if (!bin.sure) {
+    std::int64_t bytes = 0;
+    for (const BinnedRun& run : binned) bytes += run.checkpoint_bytes;
+    const std::string what = plural(std::ssize(binned), "run") +
+                             (bytes > 0 ? " and " + bytes_text(static_cast<double>(bytes)) + " of checkpoints" : "");
+    return desktop.palette.open({{.title = "Keep the runs in the bin", .command = ShowPalette{}},
+                                 {.title = "Permanently delete " + what, .command = EmptyBin{.sure = true}}});
+  }
+  empty_bin(desktop, unix_now() + 1);
+}
+
+void commands::execute(DesktopState& desktop, const Undo&) {
+  desktop.undo_last();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,37 @@
+// Commands that change what the project says about its runs and ladders, and the one that reverts the last change.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/desktop/command.h"
+#include "storage/database/curation.h"
+
+namespace stepladder {
+
+// A change that can be undone; `what` is in the past tense ("Archived 3 runs").
+struct Curate {
+  std::string what;
+  std::vector<std::pair<RunId, Curation>> changes;  // the new values of each
+};
+struct RenameRun {
+  RunId run = 0;
+  std::string name;
+};
+struct RenameLadder {
+  LadderId ladder = 0;
+  std::string name;
+};
+struct DeleteLadder {  // its runs go to the bin, with an undo
+  LadderId ladder = 0;
+};
+struct EmptyBin {  // deletes its runs permanently, with their checkpoints; asks first unless `sure`
+  bool sure = false;
+};
+struct Undo {};
+
+// Deletes what was put into the bin before a time, on another thread; a notice follows, unless nothing was deleted.
+void empty_bin(DesktopState& desktop, double deleted_before);
+
+}  // namespace stepladder

@@ -1,0 +1,178 @@
+// Launches ladders, plans and proposes them, and verifies their factors.
+#include "app/desktop/commands/ladder_commands.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "app/desktop/desktop_state.h"
+#include "app/desktop/panel_events.h"
+#include "app/desktop/workspace/launch_state.h"
+#include "app/desktop/workspace/machines_state.h"
+#include "app/desktop/workspace/verification.h"
+#include "app/environment.h"
+#include "app/format.h"
+#include "app/launch/noise_runs.h"
+#include "app/launch/recipe_fields.h"
+#include "app/launch/sweep.h"
+#include "app/machines/far_command.h"
+#include "app/preset_ladder.h"
+#include "app/verdict_text.h"
+#include "engine/stage.h"
+
+namespace stepladder {
+namespace {
+
+void fill_form(DesktopState& desktop, LadderDraft draft) {
+  desktop.panels.send("launch", {std::move(draft)});
+}
+
+}  // namespace
+
+void commands::execute(DesktopState& desktop, const LaunchLadder& launch) {
+  if (!desktop.session) return;
+  if (!launch.on.empty()) {
+    const auto machine =
+        std::find_if(desktop.workspace.machines->list.begin(), desktop.workspace.machines->list.end(),
+                     [&](const MachineStatus& status) { return status.machine.alias.text() == launch.on; });
+    if (machine == desktop.workspace.machines->list.end()) return;
+    desktop.machines->start(machine->machine.alias,
+                            std::make_shared<FarLadder>(ladder_there(machine->machine, launch.request, launch.swept,
+                                                                     assets_folder() / "tinyshakespeare.txt")));
+    return desktop.panels.show("machines");
+  }
+  const LaunchedLadder launched = desktop.session->launch_ladder(
+      launch.request, launch.plan ? *launch.plan : plan_of(launch.request, desktop.device()));
+  desktop.workspace.add_ladder(desktop.store, launched.ladder, launched.runs);
+  desktop.panels.show("live");
+}
+
+void commands::execute(DesktopState& desktop, const PlanLadder& asked) {
+  desktop.workspace.launch->plan = {.asked = text_of(asked.request), .plan = {}, .problem = ""};
+  try {
+    LaunchPlan& made = desktop.workspace.launch->plan;
+    made.plan = plan_of(asked.request, desktop.device());
+    std::vector<Recipe> recipes;
+    for (const Rung& rung : made.plan.rungs) recipes.push_back(rung.recipe);
+    made.first_step = estimate_step(recipes.front(), desktop.device(), desktop.workspace.hardware);
+    made.seconds = estimate_seconds(recipes, desktop.device(), desktop.workspace.hardware);
+  } catch (const RecipeError& error) {  // not a message: the form shows it
+    desktop.workspace.launch->plan.problem = error.sentence().worded(label_of);
+  } catch (const std::exception& error) {
+    desktop.workspace.launch->plan.problem = error.what();
+  }
+}
+
+void commands::execute(DesktopState& desktop, const SaveLadderPreset& save) {
+  save_ladder_preset(save.name, save.draft);
+  desktop.workspace.launch->presets = saved_ladders();
+  desktop.messages.notice("Saved as " + saved_ladder(save.name).string());
+}
+
+void commands::execute(DesktopState& desktop, const OpenLadderPreset& open) {
+  fill_form(desktop, open.is_shipped ? draft_of(preset_ladder(ladder_preset(open.name), desktop.device()))
+                                     : read_ladder_file(saved_ladder(open.name)));
+}
+
+void commands::execute(DesktopState& desktop, const ProposeLadder& propose) {
+  const Ladder* ladder = desktop.workspace.ladder(propose.ladder);
+  if (!ladder) return;
+  fill_form(desktop, draft_of(measure_here(*ladder, desktop.store.runs_of(ladder->id), desktop.device())));
+  desktop.panels.show("launch");
+}
+
+void commands::execute(DesktopState& desktop, const ProposeStage& propose) {
+  const RunEntry* entry = desktop.workspace.find(propose.run);
+  if (!entry) return;
+  fill_form(desktop, draft_of({.name = entry->run.name + " + " + propose.words,
+                               .base = recipe_from_json(entry->run.recipe),
+                               .rungs = {{.stages = {all_stages().front().id}}, propose.rung}}));
+  desktop.panels.show("launch");
+}
+
+void commands::execute(DesktopState& desktop, const ContinueLadder& asked) {
+  if (!desktop.session) return;
+  const std::vector<RunId> continued = desktop.session->continue_ladder(asked.ladder);
+  if (continued.empty()) return desktop.messages.notice("Nothing of this ladder is left to train");
+  std::vector<RunId> repeats;
+  for (const RunId id : continued) {
+    if (desktop.workspace.find(id))
+      desktop.workspace.continue_run(desktop.store, id);
+    else
+      repeats.push_back(id);
+  }
+  desktop.workspace.add_runs(desktop.store, repeats);
+  desktop.panels.show("live");
+}
+
+void commands::execute(DesktopState& desktop, const MeasureNoise&) {
+  constexpr double run_seconds = 4;
+  constexpr int rounds = 7;
+  if (!desktop.session) return;
+  LadderRequest request = noise_request(run_seconds, desktop.device(), desktop.workspace.hardware);
+  request.repeats = rounds;
+  commands::execute(desktop, LaunchLadder{.request = std::move(request)});
+}
+
+void commands::execute(DesktopState& desktop, const VerifyBest& asked) {
+  if (!desktop.session) return;
+  const std::vector<Run> runs = desktop.store.runs_of(asked.ladder);
+  desktop.session->refuse_others(runs, "the sweep");
+  const Ladder* ladder = desktop.workspace.ladder(asked.ladder);
+  const std::string name = ladder ? ladder->name : "sweep";
+  commands::execute(desktop, LaunchLadder{.request = verification_of_best(asked.results, asked.result, runs, name)});
+}
+
+void commands::execute(DesktopState& desktop, const ConfirmSpeedup& asked) {
+  if (!desktop.session) return;
+  SpeedupQuestion question{.max_repeats = asked.max_repeats};
+  for (const RunEntry* entry : desktop.workspace.runs_of(asked.ladder)) {
+    if (entry->run.rung == asked.rung && !question.run) question.run = entry->run.id;
+    if (entry->run.rung == asked.baseline && !question.base) question.base = entry->run.id;
+  }
+  *desktop.workspace.verification = {.ladder = asked.ladder,
+                                     .baseline = asked.baseline,
+                                     .rung = asked.rung,
+                                     .max_repeats = asked.max_repeats,
+                                     .answers = {}};
+  desktop.session->confirm(question);
+  desktop.workspace.verification->open = true;
+  show_confirmation(desktop);
+}
+
+void commands::execute(DesktopState& desktop, const StopVerification&) {
+  if (!desktop.session) return;
+  desktop.session->stop_confirming();
+  show_confirmation(desktop);
+}
+
+void show_confirmation(DesktopState& desktop) {
+  const SpeedupConfirmation* asked = desktop.session->confirmation();
+  Verification& verification = *desktop.workspace.verification;
+  if (!asked || !verification.open) return;
+  std::vector<RunId> unknown;
+  for (const RunId id : asked->round()) {
+    if (!desktop.workspace.find(id)) unknown.push_back(id);
+  }
+  try {
+    if (!unknown.empty()) desktop.workspace.add_runs(desktop.store, unknown);
+  } catch (const StorageError& error) {  // ingest calls this too, and doesn't catch it
+    desktop.session->stop_confirming();
+    verification.open = false;
+    return desktop.messages.show_error(error.what());
+  }
+  verification.answers = asked->estimates();
+  verification.open = asked->is_open();
+  if (verification.open) return;
+  using State = SpeedupConfirmation::State;
+  const SpeedupAnswer& answer = asked->answer();
+  if (asked->state() == State::stopped) return;  // by the user, who needs no message
+  if (asked->state() == State::answered && answer.speedup.worst() == Trust::trusted) {
+    desktop.messages.notice("After " + std::to_string(answer.repeats) + " runs each: " + verdict_text(answer.speedup) +
+                            ", " + factor_text(answer.speedup.factor));
+  } else {
+    desktop.messages.show_error(answer.reason);
+  }
+}
+
+}  // namespace stepladder

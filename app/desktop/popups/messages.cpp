@@ -1,0 +1,141 @@
+// Draws messages over the views, so that nothing moves that somebody is about to click.
+#include "app/desktop/popups/messages.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "app/desktop/commands/curation_commands.h"
+#include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/window_commands.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+
+namespace stepladder {
+namespace {
+
+constexpr double notice_seconds = 6;
+constexpr double file_notice_seconds = 20;  // it has buttons
+
+}  // namespace
+
+void Messages::notice(const std::string& text) {
+  drop_notices();
+  list_.push_back({.text = text, .is_error = false, .until = ImGui::GetTime() + notice_seconds});
+}
+
+void Messages::file_notice(const std::filesystem::path& file) {
+  notice("Saved " + file.string());
+  list_.back().file = file.string();
+  list_.back().until = ImGui::GetTime() + file_notice_seconds;
+}
+
+void Messages::wait_notice(const std::string& text) {
+  notice(text);
+  list_.back().until = std::numeric_limits<double>::infinity();
+}
+
+void Messages::dismiss(std::size_t index) {
+  if (index < list_.size()) list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+void Messages::drop_notices() {
+  std::erase_if(list_, [](const Message& message) { return !message.is_error; });
+}
+
+void Messages::drop_expired() {
+  std::erase_if(list_, [](const Message& message) { return !message.is_error && message.until < ImGui::GetTime(); });
+}
+
+bool Messages::has_notice() const {
+  return std::any_of(list_.begin(), list_.end(), [](const Message& message) { return !message.is_error; });
+}
+
+void Messages::draw_errors(const std::string& unstored, float left, Commands& commands) const {
+  const bool any_error =
+      std::any_of(list_.begin(), list_.end(), [](const Message& message) { return message.is_error; });
+  if (!any_error && unstored.empty()) return;
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const float width = std::min(px(900), viewport->WorkSize.x - left - px(32));
+  const float above_notice = px(24 + 56);
+  ImGui::SetNextWindowPos(ImVec2(viewport->WorkPos.x + left + (viewport->WorkSize.x - left) / 2,
+                                 viewport->WorkPos.y + viewport->WorkSize.y - above_notice),
+                          ImGuiCond_Always, ImVec2(0.5f, 1));
+  ImGui::SetNextWindowSizeConstraints(ImVec2(width, 0), ImVec2(width, viewport->WorkSize.y * 0.4f));
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, palette().card);
+  ImGui::PushStyleColor(ImGuiCol_Border, palette().bad);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(8));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, px(1));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(8)));
+  ImGui::Begin("##messages", nullptr,
+               ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
+                   ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
+                   ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoFocusOnAppearing);
+  ImGui::PopStyleVar(3);
+  ImGui::PopStyleColor(2);
+  if (!unstored.empty()) {
+    ImGui::TextWrapped("%s", unstored.c_str());
+    mark("message.unstored");
+  }
+  for (std::size_t i = 0; i < list_.size(); ++i) {
+    if (list_[i].is_error) draw_error(i, commands);
+  }
+  ImGui::End();
+}
+
+void Messages::draw_error(std::size_t i, Commands& commands) const {
+  ImGui::PushID(static_cast<int>(i));
+  const float button = ImGui::CalcTextSize("Dismiss").x + 2 * ImGui::GetStyle().FramePadding.x;
+  const float right = ImGui::GetContentRegionMax().x;
+  ImGui::AlignTextToFramePadding();
+  ImGui::PushTextWrapPos(right - button - px(16));
+  ImGui::TextUnformatted(list_[i].text.c_str());
+  ImGui::PopTextWrapPos();
+  ImGui::SameLine(right - button);
+  if (quiet_button("Dismiss")) commands.push_back(DismissMessage{i});
+  mark("message.dismiss");
+  ImGui::PopID();
+}
+
+void Messages::draw_notice(const std::string& undoable, Commands& commands) const {
+  for (const Message& message : list_) {
+    if (message.is_error) continue;
+    const ImGuiViewport* viewport = ImGui::GetMainViewport();
+    ImGui::SetNextWindowPos(
+        ImVec2(viewport->WorkPos.x + viewport->WorkSize.x / 2, viewport->WorkPos.y + viewport->WorkSize.y - px(24)),
+        ImGuiCond_Always, ImVec2(0.5f, 1));
+    ImGui::PushStyleColor(ImGuiCol_WindowBg, palette().text);
+    ImGui::PushStyleColor(ImGuiCol_Text, palette().background);
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(8));
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(8)));
+    ImGui::Begin("##notice", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoDocking |
+                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoNav |
+                     ImGuiWindowFlags_NoFocusOnAppearing);
+    ImGui::PopStyleVar(2);
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextUnformatted(message.text.c_str());
+    if (!message.file.empty()) {
+      ImGui::PushStyleColor(ImGuiCol_Button, faded(palette().background, 0.16f));
+      ImGui::SameLine(0, px(16));
+      if (ImGui::Button("Open")) commands.push_back(OpenFile{message.file});
+      mark("notice.open");
+      ImGui::SameLine(0, px(8));
+      if (ImGui::Button("Show in folder")) commands.push_back(OpenFile{message.file, OpenFile::In::folder});
+      mark("notice.folder");
+      ImGui::PopStyleColor();
+    }
+    if (message.text == undoable) {
+      ImGui::SameLine(0, px(16));
+      ImGui::PushStyleColor(ImGuiCol_Button, faded(palette().background, 0.16f));
+      if (ImGui::Button("Undo")) commands.push_back(Undo{});
+      mark("notice.undo");
+      ImGui::PopStyleColor();
+    }
+    ImGui::End();
+    ImGui::PopStyleColor(2);
+  }
+}
+
+}  // namespace stepladder

@@ -1,0 +1,19 @@
+// What the view Profile shows, and the import of traces. Written by app/desktop/profile.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "app/desktop/profile/profile_view.h"
+
+namespace stepladder {
+
+struct ProfileState {
+  std::shared_ptr<const ProfileView> view;  // null until the view has asked
+  std::string reading;                      // the trace that is being imported; empty: none
+  double share = 0;                         // that has been read of it
+  std::int64_t imported = 0;                // the last one of this window; 0: none
+};
+
+}  // namespace stepladder

@@ -1,0 +1,19 @@
+// The Advisor's suggestions for a run. Written when a view asks for them (DataRequests::advice).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "storage/analysis/advice.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct AdviceView {
+  RunId about = 0;
+  std::uint64_t made_for = 0;  // Workspace::version
+  std::vector<Advice> list;
+  std::vector<AdviceOutcome> outcomes;
+};
+
+}  // namespace stepladder

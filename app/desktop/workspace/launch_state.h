@@ -1,0 +1,40 @@
+// What the Launch view shows besides its form. Written by the commands of ladders and runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/launch/step_estimate.h"
+#include "app/machine_load.h"
+#include "app/session.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+// The rungs that the form becomes.
+struct LaunchPlan {
+  std::string asked;  // text_of the request
+  LadderPlan plan;
+  std::string problem;       // why there is none
+  StepEstimate first_step;   // of the baseline
+  double seconds = missing;  // that one run of each rung takes, as estimated
+
+  const SkippedRung* skipped(int asked) const;  // of the rungs asked for; null if it isn't skipped
+};
+std::string text_of(const LadderRequest& request);  // equal texts give equal ladders
+
+// A run that is over and has a checkpoint: the step of its newest one.
+struct ResumableRun {
+  RunId run = 0;
+  std::int64_t step = 0;
+};
+
+struct LaunchState {
+  LaunchPlan plan;
+  MachineLoad load;                     // read while Launch is open and nothing trains
+  std::vector<ResumableRun> resumable;  // newest first; as they were when a view asked for them last
+  std::vector<std::string> presets;     // names of the user's own
+};
+
+}  // namespace stepladder

@@ -1,0 +1,26 @@
+// The parts of the workspace that single features write.
+#include <algorithm>
+
+#include "app/desktop/models/import_preview.h"
+#include "app/desktop/profile/profile_state.h"
+#include "app/desktop/workspace.h"
+#include "app/desktop/workspace/advice_view.h"
+#include "app/desktop/workspace/launch_state.h"
+#include "app/desktop/workspace/machines_state.h"
+#include "app/desktop/workspace/verification.h"
+
+namespace stepladder {
+
+Workspace::Workspace() = default;
+
+const SkippedRung* LaunchPlan::skipped(int asked_place) const {
+  const auto found = std::find_if(plan.skipped.begin(), plan.skipped.end(),
+                                  [&](const SkippedRung& each) { return each.asked == asked_place; });
+  return found == plan.skipped.end() ? nullptr : &*found;
+}
+
+std::string text_of(const LadderRequest& request) {
+  return to_json(request.base) + " " + rungs_text(request.rungs) + (request.climb == Climb::alone ? " alone" : "");
+}
+
+}  // namespace stepladder
