@@ -60,7 +60,7 @@ void draw_operator_bars(const KindBars& shown, const std::function<ImVec4(Operat
     ImGui::SameLine();
     text_right("change", at.change_right, nullptr, small_size, &palette().quiet);
   }
-  ImGui::Dummy(ImVec2(0, px(4)));
+  spacing(4);
   for (const OperatorKind kind : kinds) {
     const double ms = times.front().of(kind), ms_before = times.back().of(kind);
     const ImVec2 place(left, ImGui::GetCursorPosY());
@@ -79,13 +79,11 @@ void draw_operator_bars(const KindBars& shown, const std::function<ImVec4(Operat
     draw_figures(at, ms, before ? &ms_before : nullptr, whole, is_clear, fonts().regular);
     ImGui::SetCursorPos(ImVec2(left, place.y + row_height));
   }
-  ImGui::Dummy(ImVec2(0, px(3)));
+  spacing(3);
   const float line = corner.y + ImGui::GetCursorPosY() - ImGui::GetScrollY();
   draw->AddLine(ImVec2(corner.x + left, line), ImVec2(corner.x + right, line), u32(palette().line));
-  ImGui::Dummy(ImVec2(0, px(4)));
-  ImGui::PushFont(fonts().semibold, small_size);
-  ImGui::TextUnformatted("Total");
-  ImGui::PopFont();
+  spacing(4);
+  text_in("Total", fonts().semibold, small_size);
   draw_figures(at, whole, before ? &whole_before : nullptr, whole, is_clear, fonts().semibold);
   ImGui::PopStyleVar();
 }

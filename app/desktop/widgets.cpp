@@ -74,6 +74,22 @@ void text_toned(const std::string& text, Tone tone) {
   text_in(text, fonts().semibold, text_size, tone_colour(tone));
 }
 
+void text_toned_wrapped(const std::string& text, Tone tone) {
+  ImGui::PushTextWrapPos(0);
+  text_toned(text, tone);
+  ImGui::PopTextWrapPos();
+}
+
+void text_wrapped(const std::string& text) {
+  ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(text.c_str(), text.c_str() + text.size());
+  ImGui::PopTextWrapPos();
+}
+
+void text_in(const std::string& text, ImFont* font, float size) {
+  text_in(text, font, size, ImGui::GetStyle().Colors[ImGuiCol_Text]);
+}
+
 void text_sentence(const std::string& text, Tone tone) {
   ImGui::PushTextWrapPos(0);
   text_in(in_print(text), fonts().regular, 13.5f, tone == Tone::neutral ? palette().text : tone_colour(tone));
@@ -161,7 +177,7 @@ void pill_beside_buttons(const std::string& text, Tone tone) {
   ImGui::SameLine();
 }
 
-bool primary_button(const char* label, bool enabled) {
+bool primary_button(const char* label, bool enabled, const std::string& name) {
   ImGui::BeginDisabled(!enabled);
   const ImVec4 accent = palette().accent;
   ImGui::PushStyleColor(ImGuiCol_Button, accent);
@@ -174,11 +190,32 @@ bool primary_button(const char* label, bool enabled) {
   ImGui::PopFont();
   ImGui::PopStyleColor(5);
   ImGui::EndDisabled();
+  if (!name.empty()) mark(name);
   return pressed;
 }
 
-bool quiet_button(const char* label) {
-  return ImGui::Button(label);
+bool quiet_button(const char* label, const std::string& name) {
+  const bool pressed = ImGui::Button(label);
+  if (!name.empty()) mark(name);
+  return pressed;
+}
+
+float button_width(const std::string& label) {
+  return ImGui::CalcTextSize(label.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x;
+}
+
+void same_line(float gap) {
+  ImGui::SameLine(0, px(gap));
+}
+
+void spacing(float height) {
+  ImGui::Dummy(ImVec2(0, px(height)));
+}
+
+void field_name(const std::string& text, float gap) {
+  ImGui::AlignTextToFramePadding();
+  text_quiet(text);
+  same_line(gap);
 }
 
 void popup_at_item() {
@@ -207,7 +244,7 @@ std::string list_search(const char* hint, std::size_t entries, bool* chosen) {
 }
 
 void flow_to(const char* label, float gap) {
-  flow_for(ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x, gap);
+  flow_for(button_width(label), gap);
 }
 
 void flow_for(float width, float gap) {

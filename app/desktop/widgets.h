@@ -17,6 +17,9 @@ void text_strong(const std::string& text);
 void text_quiet(const std::string& text);  // 12.5 px grey: explanations
 void text_quiet_wrapped(const std::string& text);
 void text_toned(const std::string& text, Tone tone);
+void text_toned_wrapped(const std::string& text, Tone tone);
+void text_wrapped(const std::string& text);
+void text_in(const std::string& text, ImFont* font, float size);
 void text_sentence(const std::string& text, Tone tone = Tone::neutral);  // wrapped; arithmetic or its result
 
 // Draws `text` with its right edge at `right` (window coordinates), on the current line.
@@ -43,8 +46,10 @@ void pill(const std::string& text, Tone tone);
 void pill_beside_buttons(const std::string& text, Tone tone);  // vertically centred; the line continues after it
 ImVec2 pill_size(const std::string& text);
 
-bool primary_button(const char* label, bool enabled = true);
-bool quiet_button(const char* label);
+// `name` is its mark(), for tests.
+bool primary_button(const char* label, bool enabled = true, const std::string& name = {});
+bool quiet_button(const char* label, const std::string& name = {});
+float button_width(const std::string& label);  // in the current font
 
 // Call before BeginPopup: opens it at the item just drawn, its button, below or above it, wherever there is room.
 void popup_at_item();
@@ -52,6 +57,11 @@ void popup_at_item();
 // A search field at the top of an open list or popup with more than a few entries. Call it first inside; returns the
 // typed text. One list is open at a time. `chosen` becomes true when Enter was pressed: take the first match.
 std::string list_search(const char* hint, std::size_t entries, bool* chosen = nullptr);
+
+// The gaps and heights of widgets are in pixels before scaling.
+void same_line(float gap);                                // the next item is beside the last one
+void spacing(float height);                               // an empty line
+void field_name(const std::string& text, float gap = 8);  // in grey before a field, which comes next
 
 // Places the next button beside the last item, or on a new line if it doesn't fit.
 void flow_to(const char* label, float gap = 8);

@@ -132,38 +132,32 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(3));
   text_cut(advice.title, text_width - px(150), palette().text, fonts().semibold, text_size);
   ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + text_width);
-  ImGui::PushFont(fonts().regular, 13.5f);
-  ImGui::TextUnformatted(in_print(advice.why).c_str());
-  ImGui::PopFont();
+  text_in(in_print(advice.why), fonts().regular, 13.5f);
   if (!advice.risk.empty()) text_quiet("Risk: " + advice.risk);
   ImGui::PopTextWrapPos();
   const bool ours = about.run.source == "launched";
   const std::string change = change_text(advice);
   if (ours && (!advice.stage.empty() || !advice.values.empty())) {
     const std::string words = advice.stage.empty() ? change : advice.stage;
-    if (quiet_button(advice.stage.empty() ? "Try values" : "Try stage"))
+    if (quiet_button(advice.stage.empty() ? "Try values" : "Try stage", "advisor.try." + std::to_string(place)))
       commands.push_back(ProposeStage{about.run.id, rung_of(advice), words});
-    mark("advisor.try." + std::to_string(place));
     ImGui::SetItemTooltip("Fills Launch with this run's recipe plus %s", words.c_str());
-    ImGui::SameLine(0, px(8));
+    same_line(8);
   } else if (ours && advice.change == Change::repeat) {
-    if (quiet_button("Repeat run")) commands.push_back(Repeat{{about.run.id}, 2});
-    mark("advisor.repeat");
-    ImGui::SameLine(0, px(8));
+    if (quiet_button("Repeat run", "advisor.repeat")) commands.push_back(Repeat{{about.run.id}, 2});
+    same_line(8);
   }
   if (!change.empty()) {
     ImGui::AlignTextToFramePadding();
-    ImGui::PushFont(fonts().regular, 12.5f);
-    ImGui::TextUnformatted(change.c_str());
-    ImGui::PopFont();
-    ImGui::SameLine(0, px(16));
+    text_in(change, fonts().regular, 12.5f);
+    same_line(16);
   }
   for (std::size_t i = 0; i < std::min<std::size_t>(advice.evidence.size(), 3); ++i) {
     const RunEntry* run = workspace.find(advice.evidence[i]);
     if (!run || run->run.id == about.run.id) continue;
     if (quiet_button(("run " + std::to_string(run->run.id)).c_str())) commands.push_back(OpenRun{run->run.id});
     ImGui::SetItemTooltip("%s", run->run.name.c_str());
-    ImGui::SameLine(0, px(6));
+    same_line(6);
   }
   if (ImGui::GetCurrentWindow()->DC.IsSameLine) ImGui::NewLine();
   ImGui::EndGroup();
@@ -205,7 +199,7 @@ void draw_outcomes(const Workspace& workspace, Commands& commands) {
   }
   if (scored > 0)
     text_quiet(std::to_string(held) + " of " + std::to_string(scored) + " gained at least as much as expected");
-  ImGui::Dummy(ImVec2(0, px(4)));
+  spacing(4);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const AdviceOutcome& outcome = outcomes[i];
     ImGui::PushID(static_cast<int>(i));
@@ -219,7 +213,7 @@ void draw_outcomes(const Workspace& workspace, Commands& commands) {
     text_quiet_wrapped(in_print(outcome.sentence));
     if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left))
       commands.push_back(OpenRun{outcome.after});
-    ImGui::Dummy(ImVec2(0, px(6)));
+    spacing(6);
     ImGui::PopID();
   }
 }
@@ -242,7 +236,7 @@ void draw(const Workspace& workspace, Commands& commands) {
   }
   mark("advisor.run");
   ImGui::SetCursorPosY(below);
-  ImGui::Dummy(ImVec2(0, px(6)));
+  spacing(6);
   const bool is_stale = workspace.advice->about != about->run.id || workspace.advice->made_for != workspace.version;
   if (is_stale && !commands.data.advice) commands.data.advice = about->run.id;
   const ImVec2 room = ImGui::GetContentRegionAvail();

@@ -10,11 +10,10 @@ namespace stepladder {
 bool view_head(const char* title, const std::string& explanation, const HeadButton& button, float beside) {
   const ImVec2 start = ImGui::GetCursorPos();
   ImGui::PushFont(fonts().semibold, text_size);
-  const float width = ImGui::CalcTextSize(button.label).x + 2 * ImGui::GetStyle().FramePadding.x;
+  const float width = button_width(button.label);
   ImGui::PopFont();
   ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - width, start.y));
-  const bool is_pressed = primary_button(button.label, button.is_enabled);
-  mark(button.anchor);
+  const bool is_pressed = primary_button(button.label, button.is_enabled, button.anchor);
   ImGui::SetCursorPos(start);
   text_title(title);
   text_cut(explanation, ImGui::GetContentRegionAvail().x - width - beside - px(16), palette().quiet, fonts().regular,

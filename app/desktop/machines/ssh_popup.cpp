@@ -39,10 +39,10 @@ std::optional<SshAnswer> SshPopup::draw(const SshQuestion* question) {
                                  (question->is_secret ? ImGuiInputTextFlags_Password : ImGuiInputTextFlags_None));
         mark("ssh.answer");
         if (question->is_secret) text_quiet("Stepladder passes it on to ssh and keeps nothing.");
-        ImGui::Dummy(ImVec2(0, px(6)));
+        spacing(6);
         is_given = primary_button("Answer") || is_given;
         mark("ssh.give");
-        ImGui::SameLine(0, px(10));
+        same_line(10);
       }
       const bool is_refused = quiet_button("Cancel") || ImGui::IsKeyPressed(ImGuiKey_Escape);
       mark("ssh.cancel");

@@ -30,10 +30,10 @@ bool AdoptionPopup::draw() {
     text_strong("Adopt this run?");
     text_sentence(what_);
     text_quiet_wrapped("Adopt it only if you know where the project comes from.");
-    ImGui::Dummy(ImVec2(0, px(6)));
+    spacing(6);
     agrees = primary_button("Adopt and train");
     mark("adoption.agree");
-    ImGui::SameLine(0, px(10));
+    same_line(10);
     const bool cancelled = quiet_button("Cancel");
     ImGui::SetItemDefaultFocus();
     mark("adoption.cancel");

@@ -25,19 +25,17 @@ Closing ClosingPopup::draw(const std::string& what) {
     text_quiet_wrapped(
         "In the background training goes on to the end of the queue, without a window. Start Stepladder again to "
         "watch, pause or stop it.");
-    ImGui::Dummy(ImVec2(0, px(6)));
+    spacing(6);
     if (primary_button("Keep training in the background")) answer = Closing::in_background;
     ImGui::SetItemDefaultFocus();
     mark("closing.background");
     if (ImGui::IsWindowFocused() && !ImGui::IsWindowAppearing() && ImGui::IsKeyPressed(ImGuiKey_Enter, false) &&
         !ImGui::GetIO().NavVisible)
       answer = Closing::in_background;
-    ImGui::SameLine(0, px(10));
-    if (quiet_button("Stop after this step")) answer = Closing::after_step;
-    mark("closing.stop");
-    ImGui::SameLine(0, px(10));
-    const bool cancelled = quiet_button("Cancel");
-    mark("closing.cancel");
+    same_line(10);
+    if (quiet_button("Stop after this step", "closing.stop")) answer = Closing::after_step;
+    same_line(10);
+    const bool cancelled = quiet_button("Cancel", "closing.cancel");
     if (answer != Closing::no || cancelled || ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
   }
   end_dialog(is_open);

@@ -86,15 +86,14 @@ void Messages::draw_errors(const std::string& unstored, float left, Commands& co
 
 void Messages::draw_error(std::size_t i, Commands& commands) const {
   ImGui::PushID(static_cast<int>(i));
-  const float button = ImGui::CalcTextSize("Dismiss").x + 2 * ImGui::GetStyle().FramePadding.x;
+  const float button = button_width("Dismiss");
   const float right = ImGui::GetContentRegionMax().x;
   ImGui::AlignTextToFramePadding();
   ImGui::PushTextWrapPos(right - button - px(16));
   ImGui::TextUnformatted(list_[i].text.c_str());
   ImGui::PopTextWrapPos();
   ImGui::SameLine(right - button);
-  if (quiet_button("Dismiss")) commands.push_back(DismissMessage{i});
-  mark("message.dismiss");
+  if (quiet_button("Dismiss", "message.dismiss")) commands.push_back(DismissMessage{i});
   ImGui::PopID();
 }
 
@@ -118,19 +117,17 @@ void Messages::draw_notice(const std::string& undoable, Commands& commands) cons
     ImGui::TextUnformatted(message.text.c_str());
     if (!message.file.empty()) {
       ImGui::PushStyleColor(ImGuiCol_Button, faded(palette().background, 0.16f));
-      ImGui::SameLine(0, px(16));
-      if (ImGui::Button("Open")) commands.push_back(OpenFile{message.file});
-      mark("notice.open");
-      ImGui::SameLine(0, px(8));
-      if (ImGui::Button("Show in folder")) commands.push_back(OpenFile{message.file, OpenFile::In::folder});
-      mark("notice.folder");
+      same_line(16);
+      if (quiet_button("Open", "notice.open")) commands.push_back(OpenFile{message.file});
+      same_line(8);
+      if (quiet_button("Show in folder", "notice.folder"))
+        commands.push_back(OpenFile{message.file, OpenFile::In::folder});
       ImGui::PopStyleColor();
     }
     if (message.text == undoable) {
-      ImGui::SameLine(0, px(16));
+      same_line(16);
       ImGui::PushStyleColor(ImGuiCol_Button, faded(palette().background, 0.16f));
-      if (ImGui::Button("Undo")) commands.push_back(Undo{});
-      mark("notice.undo");
+      if (quiet_button("Undo", "notice.undo")) commands.push_back(Undo{});
       ImGui::PopStyleColor();
     }
     ImGui::End();

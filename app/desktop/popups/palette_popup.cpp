@@ -29,7 +29,7 @@ void draw_row(const Action& action, ImVec2 at, float width) {
   text_cut(action.title, title_room, palette().text, fonts().regular, text_size);
   const float title_width = ImGui::GetItemRectSize().x;
   if (!action.detail.empty() && title_room - title_width > px(60)) {
-    ImGui::SameLine(0, px(10));
+    same_line(10);
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
     text_cut(action.detail, title_room - title_width - px(10), palette().quiet, fonts().regular, small_size);
   }

@@ -40,9 +40,7 @@ void draw_head(const SideBar& bar, Commands& commands) {
   const float side = px(icon_size + 12);
   if (!bar.is_folded) {
     ImGui::SetCursorPos(ImVec2(px(22), px(22)));
-    ImGui::PushFont(fonts().display, 19);
-    ImGui::TextUnformatted("Stepladder");
-    ImGui::PopFont();
+    text_in("Stepladder", fonts().display, 19);
   }
   ImGui::SetCursorPos(ImVec2(bar.is_folded ? (bar.width - side) / 2 : bar.width - px(12) - side, px(19)));
   if (icon_button("##fold", bar.is_folded ? "unfold" : "fold", side,
@@ -139,8 +137,7 @@ void draw_machine(const SideBar& bar, Commands& commands) {
   if (ImGui::Button("A+")) commands.push_back(ChangeScale{1});
   ImGui::SetItemTooltip("Larger text, Ctrl++");
   ImGui::SetCursorPosX(left - px(10));
-  if (ImGui::Button("Ctrl+K  all actions")) commands.push_back(ShowPalette{});
-  mark("side.palette");
+  if (quiet_button("Ctrl+K  all actions", "side.palette")) commands.push_back(ShowPalette{});
   ImGui::PopFont();
   ImGui::PopStyleColor(3);
 }

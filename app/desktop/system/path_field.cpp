@@ -34,7 +34,7 @@ bool PathField::draw(const char* id, const char* hint, float width, const std::s
     }
   }
   ImGui::PushID(id);
-  const float button = ImGui::CalcTextSize("Browse...").x + 2 * ImGui::GetStyle().FramePadding.x;
+  const float button = button_width("Browse...");
   ImGui::SetNextItemWidth(width - button - px(8));
   const bool entered = ImGui::InputTextWithHint("##path", hint, text_.data(), text_.size(),
                                                 ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_ElideLeft);
@@ -44,7 +44,7 @@ bool PathField::draw(const char* id, const char* hint, float width, const std::s
     has_new_path = true;
   }
   mark(name);
-  ImGui::SameLine(0, px(8));
+  same_line(8);
   const bool is_open = dialog_ && dialog_->is_active();
   ImGui::BeginDisabled(is_open);
   if (ImGui::Button("Browse...", ImVec2(button, 0))) {
@@ -56,9 +56,7 @@ bool PathField::draw(const char* id, const char* hint, float width, const std::s
   ImGui::EndDisabled();
   mark(name + ".browse");
   if (!problem_.empty()) {
-    ImGui::PushTextWrapPos(0);
-    text_toned(problem_, Tone::warning);
-    ImGui::PopTextWrapPos();
+    text_toned_wrapped(problem_, Tone::warning);
     mark(name + ".problem");
   }
   ImGui::PopID();

@@ -23,7 +23,7 @@ std::string trimmed(const char* text) {
 }
 
 bool small_button(const char* words, const std::string& anchor) {
-  ImGui::SameLine(0, px(4));
+  same_line(4);
   const bool pressed = ImGui::SmallButton(words);
   mark(anchor);
   return pressed;
@@ -32,8 +32,7 @@ bool small_button(const char* words, const std::string& anchor) {
 }  // namespace
 
 void ViewsPopup::draw_button(const char* anchor, const Workspace& workspace, Commands& commands) {
-  if (ImGui::Button("Views")) ImGui::OpenPopup("##views");
-  mark(std::string(anchor) + "views");
+  if (quiet_button("Views", std::string(anchor) + "views")) ImGui::OpenPopup("##views");
   draw_list(workspace, commands);
 }
 
@@ -90,12 +89,12 @@ void ViewsPopup::draw_list(const Workspace& workspace, Commands& commands) {
       }
       ImGui::EndChild();
     }
-    ImGui::Dummy(ImVec2(0, px(2)));
+    spacing(2);
     ImGui::SetNextItemWidth(px(list_width - 80));
     const bool entered = ImGui::InputTextWithHint("##name", "Name of this view", name.data(), name.size(),
                                                   ImGuiInputTextFlags_EnterReturnsTrue);
     mark("views.name");
-    ImGui::SameLine(0, px(8));
+    same_line(8);
     const std::string typed = trimmed(name.data());
     const bool is_named = !typed.empty();
     ImGui::BeginDisabled(!is_named);

@@ -323,7 +323,7 @@ void draw_compared_card(CompareView& view, const GridCell& cell, GridChange& cha
   }
   ImGui::SetCursorPos(ImVec2(corner.x + room - px(buttons_width), corner.y - px(5)));
   choose_chart(view, chart, place);
-  ImGui::SameLine(0, px(6));
+  same_line(6);
   draw_chart_menu(grid, place, change);
   ImGui::PopStyleVar();
   end_card();

@@ -190,9 +190,9 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   std::vector<RunId> lines;
   for (const ComparedLine& line : view.lines()) lines.push_back(line.id());
   view.colours = workspace.colours_of(lines);
-  ImGui::Dummy(ImVec2(0, px(2)));
+  spacing(2);
   draw_compare_controls(state.fields, view, workspace, runs);
-  ImGui::Dummy(ImVec2(0, px(4)));
+  spacing(4);
   draw_cards(state, commands);
   draw_line_menu(view, workspace, commands);
 }

@@ -81,11 +81,11 @@ void draw_layout(ChartGrid& grid) {
     ImGui::AlignTextToFramePadding();
     text_quiet("columns");
     for (int columns = 1; columns <= most_columns; ++columns) {
-      ImGui::SameLine(0, px(columns == 1 ? 12 : 4));
+      same_line(columns == 1 ? 12 : 4);
       if (chip(std::to_string(columns).c_str(), grid.columns == columns)) grid.columns = columns;
       mark("compare.columns." + std::to_string(columns));
     }
-    ImGui::SameLine(0, px(12));
+    same_line(12);
     if (chip("fit height", grid.row_height == 0)) grid.row_height = 0;
     ImGui::SetItemTooltip("The rows share the window's height. Drag the space below a row to set their height.");
     if (ImGui::Selectable("Default layout", grid == ChartGrid{}, ImGuiSelectableFlags_NoAutoClosePopups)) grid = {};
@@ -101,9 +101,7 @@ void draw_group_choice(CompareView& view, const std::vector<const RunEntry*>& ru
   const std::string shown = group_by.empty()            ? "none"
                             : group_by == group_by_rung ? "repeats of a rung"
                                                         : group_by.substr(prefix.size());
-  ImGui::AlignTextToFramePadding();
-  text_quiet("group by");
-  ImGui::SameLine(0, px(6));
+  field_name("group by", 6);
   ImGui::SetNextItemWidth(px(150));
   if (ImGui::BeginCombo("##group", shown.c_str())) {
     const auto offer = [&](const std::string& words, const std::string& value) {
@@ -139,7 +137,7 @@ void draw_target_field(CompareFields& fields, CompareView& view, const Workspace
   mark("compare.target");
   ImGui::SetItemTooltip("When did each run reach this loss? Drag the line in the loss chart, or type a value.");
   if (!is_on) return;
-  ImGui::SameLine(0, px(6));
+  same_line(6);
   ImGui::SetNextItemWidth(px(84));
   if (view.target.is_held) fields.target.show(view.target.value);
   if (fields.target.text().empty() && !ImGui::IsAnyItemActive()) fields.target.show(view.target.value);
@@ -173,7 +171,7 @@ void draw_compare_head(CompareFields& fields, CompareView& view, const Workspace
   float left = right;
   // From the right edge to the left.
   const auto button = [&](const char* words) {
-    left -= ImGui::CalcTextSize(words).x + 2 * ImGui::GetStyle().FramePadding.x;
+    left -= button_width(words);
     ImGui::SetCursorPos(ImVec2(left, top));
     left -= px(8);
     return ImGui::Button(words);
@@ -201,7 +199,7 @@ void draw_compare_controls(CompareFields& fields, CompareView& view, const Works
   // Continues on the next line if `width` more doesn't fit.
   const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
   const auto next = [&](float width) {
-    ImGui::SameLine(0, px(12));
+    same_line(12);
     if (ImGui::GetCursorScreenPos().x + px(width) > right) ImGui::NewLine();
   };
   int axis = static_cast<int>(options.axis);
@@ -213,13 +211,11 @@ void draw_compare_controls(CompareFields& fields, CompareView& view, const Works
   next(130);
   if (chip("log x", view.log_x)) view.log_x = !view.log_x, view.x = {};
   mark("compare.log_x");
-  ImGui::SameLine(0, px(4));
+  same_line(4);
   if (chip("log y", view.log_y)) view.log_y = !view.log_y;
   mark("compare.log_y");
   next(200);
-  ImGui::AlignTextToFramePadding();
-  text_quiet("smoothing");
-  ImGui::SameLine(0, px(6));
+  field_name("smoothing", 6);
   ImGui::SetNextItemWidth(px(110));
   ImGui::SliderFloat("##smoothing", &options.smoothing, 0, 0.99f, options.smoothing > 0 ? "%.2f" : "none");
   mark("compare.smoothing");
@@ -229,7 +225,7 @@ void draw_compare_controls(CompareFields& fields, CompareView& view, const Works
   int base = static_cast<int>(view.shown.curves.base);
   if (choice("##base", "baseline", base, names, px(180))) view.base = view.lines()[static_cast<std::size_t>(base)].id();
   mark("compare.base");
-  ImGui::SameLine(0, px(4));
+  same_line(4);
   if (chip("ratio", options.gap == Gap::ratio)) options.gap = options.gap == Gap::ratio ? Gap::difference : Gap::ratio;
   mark("compare.ratio");
   ImGui::SetItemTooltip("Ratio to the baseline instead of the difference from it");
@@ -239,8 +235,7 @@ void draw_compare_controls(CompareFields& fields, CompareView& view, const Works
   draw_target_field(fields, view, workspace);
   if (view.hidden.any_of(view.lines())) {
     next(100);
-    if (ImGui::Button("Show all")) view.hidden.show_all();
-    mark("compare.show_all");
+    if (quiet_button("Show all", "compare.show_all")) view.hidden.show_all();
   }
 }
 
@@ -253,7 +248,7 @@ void draw_line_menu(CompareView& view, const Workspace& workspace, Commands& com
     const RunId id = line->id();
     text_strong(cut_to(line->label, px(300), Cut::middle));
     for (int colour = 0; colour < rung_colour_count; ++colour) {
-      if (colour % 5 != 0) ImGui::SameLine(0, px(6));
+      if (colour % 5 != 0) same_line(6);
       ImGui::PushID(colour);
       const bool is_now = colour == view.colour_of(*line);
       ImGui::PushStyleColor(ImGuiCol_Border, is_now ? palette().text : ImVec4(0, 0, 0, 0));

@@ -38,7 +38,7 @@ void draw_plain_columns(HistoryColumns& columns, const char* title, bool of_reci
   for (const RunColumn& column : columns.known)
     if (column.id.starts_with("recipe.") == of_recipe && is_meant(column.title, search)) found.push_back(&column);
   if (found.empty()) return;
-  ImGui::Dummy(ImVec2(0, px(4)));
+  spacing(4);
   text_quiet(title);
   if (!ImGui::BeginTable(title, 4, ImGuiTableFlags_SizingFixedFit)) return;
   for (const RunColumn* column : found) {
@@ -56,12 +56,12 @@ void ColumnList::draw_figures() {
   using Shows = MetricColumn::Shows;
   for (const Kind kind : {Kind::last, Kind::min, Kind::max, Kind::median, Kind::at}) {
     const std::string word = kind == Kind::at ? "at step" : std::string(to_string(kind));
-    if (kind != Kind::last) ImGui::SameLine(0, px(4));
+    if (kind != Kind::last) same_line(4);
     if (chip(word.c_str(), metric.figure.kind == kind)) metric.figure.kind = kind;
     mark("history.figure." + std::string(to_string(kind)));
   }
   if (metric.figure.kind == Kind::at) {
-    ImGui::SameLine(0, px(6));
+    same_line(6);
     ImGui::SetNextItemWidth(px(80));
     auto typed = static_cast<double>(metric.figure.step);
     if (step.draw("##step", "step", typed) && !is_missing(typed)) metric.figure.step = std::llround(typed);
@@ -72,14 +72,14 @@ void ColumnList::draw_figures() {
   }
   for (const auto& [shows, word] : {std::pair(Shows::value, "value"), std::pair(Shows::difference, "vs baseline"),
                                     std::pair(Shows::factor, "factor")}) {
-    ImGui::SameLine(0, px(shows == Shows::value ? 20 : 4));
+    same_line(shows == Shows::value ? 20 : 4);
     if (chip(word, metric.shows == shows)) metric.shows = shows;
     mark("history.shows." + std::to_string(static_cast<int>(shows)));
   }
 }
 
 void ColumnList::draw_metrics(HistoryColumns& columns, const Workspace& workspace, bool entered) {
-  ImGui::Dummy(ImVec2(0, px(4)));
+  spacing(4);
   text_quiet("Logged metrics");
   if (!workspace.project_metrics) return text_quiet("Reading metrics...");
   draw_figures();
@@ -111,7 +111,7 @@ void ColumnList::draw_metrics(HistoryColumns& columns, const Workspace& workspac
       const Metric& each = *found[static_cast<std::size_t>(i)];
       draw_choice(columns, id(each), cut_to(each.name, px(list_width - 120), Cut::middle));
       if (each.unit.empty()) continue;
-      ImGui::SameLine(0, px(8));
+      same_line(8);
       text_quiet(each.unit);
     }
   }

@@ -84,20 +84,18 @@ void draw_bar(State& state, const Workspace& workspace, Commands& commands) {
     list.group = static_cast<HistoryGroup>(group);
   mark("history.group");
   flow_to("Columns");
-  if (ImGui::Button("Columns")) ImGui::OpenPopup("##columns");
-  mark("history.columns");
+  if (quiet_button("Columns", "history.columns")) ImGui::OpenPopup("##columns");
   state.column_list.draw(table.columns, workspace);
   draw_left_out_columns(table.columns);
   flow_to("Views");
   state.views.draw_button("history.", workspace, commands);
   flow_to("Export");
-  if (ImGui::Button("Export")) ImGui::OpenPopup("##export");
-  mark("history.export");
+  if (quiet_button("Export", "history.export")) ImGui::OpenPopup("##export");
   draw_export_popup(table, workspace, commands);
   std::size_t archived = 0;
   for (const RunEntry& entry : workspace.runs()) archived += entry.curation.archived ? 1 : 0;
   if (archived > 0 || list.archived) {
-    ImGui::SameLine(0, px(8));
+    same_line(8);
     if (chip(("Archived (" + std::to_string(archived) + ")").c_str(), list.archived)) list.archived = !list.archived;
     mark("history.archived");
   }
@@ -173,7 +171,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   }
   state.table.columns.update(workspace);
   state.overlay.x.begin_frame();
-  ImGui::Dummy(ImVec2(0, px(2)));
+  spacing(2);
   draw_bar(state, workspace, commands);
   state.table.list.update(state.table.columns, workspace);
   want_figures(state.table, workspace, commands);

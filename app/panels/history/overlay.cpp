@@ -28,14 +28,14 @@ void draw_selection_bar(HistoryOverlay& overlay, const HistoryRows& list, TagPop
                         Commands& commands) {
   const auto [entries, hidden] = selection_of(workspace, list);
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    if (i > 0) ImGui::SameLine(0, px(4));
+    if (i > 0) same_line(4);
     ImGui::PushStyleColor(ImGuiCol_Button, i == overlay.metric ? faded(palette().accent, 0.2f) : ImVec4(0, 0, 0, 0));
     ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
     if (ImGui::Button(metrics[i].title)) overlay.metric = i;
     ImGui::PopStyleColor(2);
     mark("history.metric." + std::to_string(i));
   }
-  ImGui::SameLine(0, px(20));
+  same_line(20);
   ImGui::AlignTextToFramePadding();
   text_quiet(plural(entries.size() + hidden, "run") + " selected" +
              (hidden > 0 ? ", " + grouped(hidden) + " hidden" : ""));
@@ -45,27 +45,21 @@ void draw_selection_bar(HistoryOverlay& overlay, const HistoryRows& list, TagPop
                     px(320));
   }
   flow_to("Compare");
-  if (quiet_button("Compare")) commands.push_back(ShowPanel{"compare"});
-  mark("history.compare");
+  if (quiet_button("Compare", "history.compare")) commands.push_back(ShowPanel{"compare"});
   ImGui::BeginDisabled(entries.empty());
   flow_to("Tag");
-  if (quiet_button("Tag")) tags.open = true;
-  mark("history.tag");
+  if (quiet_button("Tag", "history.tag")) tags.open = true;
   tags.draw(entries, commands);
   flow_to("Pin");
-  if (quiet_button("Pin")) pin_runs(entries, commands);
-  mark("history.pin");
+  if (quiet_button("Pin", "history.pin")) pin_runs(entries, commands);
   flow_to("Archive");
-  if (quiet_button("Archive")) archive_runs(entries, commands);
-  mark("history.archive");
+  if (quiet_button("Archive", "history.archive")) archive_runs(entries, commands);
   flow_to("Delete");
-  if (quiet_button("Delete")) delete_runs(entries, commands);
-  mark("history.delete");
+  if (quiet_button("Delete", "history.delete")) delete_runs(entries, commands);
   ImGui::SetItemTooltip("Moves to the bin; recoverable for 30 days");
   ImGui::EndDisabled();
   flow_to("Clear selection");
-  if (quiet_button("Clear selection")) commands.push_back(ClearSelection{});
-  mark("history.clear");
+  if (quiet_button("Clear selection", "history.clear")) commands.push_back(ClearSelection{});
 }
 
 }  // namespace

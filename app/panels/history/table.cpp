@@ -130,7 +130,7 @@ void draw_name(HistoryTable& table, const HistoryRow& row, Commands& commands) {
   if (entry.curation.pinned) {
     text_toned("*", Tone::accent);
     ImGui::SetItemTooltip("Pinned");
-    ImGui::SameLine(0, px(6));
+    same_line(6);
     room = ImGui::GetContentRegionAvail().x;
   }
   text_cut(entry.run.name, room, entry.curation.archived ? palette().quiet : palette().text, fonts().regular, text_size,
@@ -141,7 +141,7 @@ void draw_tags(const RunEntry& entry) {
   const float end = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
   bool first = true;
   for (const std::string& tag : entry.curation.tags) {
-    if (!first) ImGui::SameLine(0, px(4));
+    if (!first) same_line(4);
     if (!first && ImGui::GetCursorScreenPos().x + pill_size(tag).x > end) {
       text_quiet("...");
       ImGui::SetItemTooltip("%s", tags_text(entry.curation.tags).c_str());

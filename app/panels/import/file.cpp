@@ -106,13 +106,11 @@ void draw_import_file(ImportFile& file, const ImportPreview& import, Commands& c
     }
     const std::vector<std::string> files = files_beside(import, file.path);
     ImGui::BeginDisabled(files.size() < 2 || files.front() == file.path);
-    if (quiet_button("Move up")) move(import, file.path, -1, commands);
-    mark("import.file.up");
+    if (quiet_button("Move up", "import.file.up")) move(import, file.path, -1, commands);
     ImGui::EndDisabled();
-    ImGui::SameLine(0, px(8));
+    same_line(8);
     ImGui::BeginDisabled(files.size() < 2 || files.back() == file.path);
-    if (quiet_button("Move down")) move(import, file.path, 1, commands);
-    mark("import.file.down");
+    if (quiet_button("Move down", "import.file.down")) move(import, file.path, 1, commands);
     ImGui::EndDisabled();
     ImGui::EndPopup();
   }

@@ -180,11 +180,10 @@ bool draw_import_form(ImportForm& form, const HardwareTable& hardware) {
     ImGui::PopFont();
   }
   if (form.as_last_time) {
-    if (quiet_button("Apply last settings")) {
+    if (quiet_button("Apply last settings", "import.as_last_time")) {
       form.show(*form.as_last_time);
       changed = true;
     }
-    mark("import.as_last_time");
     ImGui::SameLine();
     ImGui::AlignTextToFramePadding();
     text_cut(in_words(*form.as_last_time), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular,

@@ -85,7 +85,7 @@ void draw_path(State& state, bool enabled, Commands& commands) {
   const float read = px(80);
   const bool chosen = state.path.draw("##path", "Path of a file or folder",
                                       ImGui::GetContentRegionAvail().x - read - px(8), "import.path", commands.data);
-  ImGui::SameLine(0, px(8));
+  same_line(8);
   const bool pressed = ImGui::Button("Read", ImVec2(read, 0));
   mark("import.read");
   ImGui::EndDisabled();
@@ -124,21 +124,19 @@ void draw_skipped(const Workspace& workspace, Commands& commands) {
     ImGui::SetTooltip("%s", all.c_str());
   }
   ImGui::SameLine();
-  if (quiet_button("Show runs##skipped")) {
+  if (quiet_button("Show runs##skipped", "import.skipped.runs")) {
     std::vector<RunId> ids;
     for (const SkippedImport& skipped : import.skipped) ids.insert(ids.end(), skipped.runs.begin(), skipped.runs.end());
     commands.push_back(SelectRuns{std::move(ids)});
     commands.push_back(ShowPanel{"history"});
   }
-  mark("import.skipped.runs");
   if (can_repeat) {
     ImGui::SameLine();
-    if (quiet_button("Import again")) {
+    if (quiet_button("Import again", "import.skipped.again")) {
       ImportQuestion again = import.asked;
       again.again = true;
       commands.push_back(PreviewImport{std::move(again)});
     }
-    mark("import.skipped.again");
   }
   end_card();
 }
@@ -202,15 +200,13 @@ void draw_kept(const Workspace& workspace, Commands& commands) {
   }
   if (!ids.empty()) {
     ImGui::SameLine();
-    if (quiet_button("Show runs")) {
+    if (quiet_button("Show runs", "import.runs")) {
       commands.push_back(SelectRuns{ids});
       commands.push_back(ShowPanel{"history"});
     }
-    mark("import.runs");
     ImGui::SameLine();
     if (workspace.undoable == "Imported " + plural(std::ssize(import.runs), "run")) {
-      if (quiet_button("Undo import")) commands.push_back(Undo{});
-      mark("import.undo");
+      if (quiet_button("Undo import", "import.undo")) commands.push_back(Undo{});
     }
   }
   end_card();
@@ -223,7 +219,7 @@ void draw_steps_of(State& state, const ImportPreview& import) {
     names.push_back(run.run.title.empty() ? run.run.name : run.run.title);
   auto run = static_cast<int>(std::min(state.steps_of, names.size() - 1));
   if (names.size() > 1) {
-    ImGui::SameLine(0, px(12));
+    same_line(12);
     choice("##steps_of", "of", run, names, std::min(px(420), ImGui::GetContentRegionAvail().x - px(30)));
     mark("import.steps.run");
   }
@@ -244,13 +240,13 @@ void draw_notes_or_steps(State& state, const ImportPreview& import, Commands& co
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(8), px(4)));
     if (chip("Notes", !state.shows_steps)) state.shows_steps = false;
     mark("import.show.notes");
-    ImGui::SameLine(0, px(6));
+    same_line(6);
     if (chip("Steps and source", state.shows_steps)) state.shows_steps = true;
     mark("import.show.steps");
     if (state.shows_steps) draw_steps_of(state, import);
     ImGui::PopStyleVar();
     if (state.shows_steps) return draw_steps(state, import, commands);
-    ImGui::SameLine(0, px(8));
+    same_line(8);
   }
   draw_notes(state.notes, import, commands);
 }
@@ -323,15 +319,13 @@ Ending ending_of(const ImportPreview& import) {
 }
 
 void draw_ending(const Ending& ending, State& state, const ImportPreview& import, Commands& commands) {
-  if (quiet_button(ending.forget.c_str())) commands.push_back(ForgetImport{});
-  mark("import.forget");
+  if (quiet_button(ending.forget.c_str(), "import.forget")) commands.push_back(ForgetImport{});
   if (ending.keep.empty()) return;
-  ImGui::SameLine(0, px(8));
-  if (primary_button(ending.keep.c_str(), state.form.problem().empty())) {
+  same_line(8);
+  if (primary_button(ending.keep.c_str(), state.form.problem().empty(), "import.keep")) {
     state.memory.take_note_of(import);
     commands.push_back(KeepImport{});
   }
-  mark("import.keep");
 }
 
 // Title and source, with the buttons to their right or, if they don't fit, beneath.

@@ -112,9 +112,7 @@ void draw_notes(ImportNotes& notes, const ImportPreview& import, Commands& comma
   for (auto i = static_cast<std::size_t>(first - begin); i < notes.lines.size(); ++i) {
     if (notes.tops[i] > from + ImGui::GetWindowHeight()) break;
     ImGui::SetCursorPosY(top + notes.tops[i]);
-    ImGui::PushTextWrapPos(0);
-    ImGui::TextUnformatted(notes.lines[i].c_str());
-    ImGui::PopTextWrapPos();
+    text_wrapped(notes.lines[i]);
     if (ImGui::IsItemClicked()) commands.push_back(CopyText{notes.lines[i], "The note"});
     mark("import.note." + std::to_string(i));
     if (!ImGui::IsItemHovered()) continue;

@@ -22,9 +22,7 @@ void centred(const std::string& text, ImFont* font, float size, const ImVec4& co
   const float width = ImGui::CalcTextSize(text.c_str(), nullptr, false, room).x;
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room - width) / 2));
   ImGui::PushStyleColor(ImGuiCol_Text, colour);
-  ImGui::PushTextWrapPos(0);
-  ImGui::TextUnformatted(text.c_str());
-  ImGui::PopTextWrapPos();
+  text_wrapped(text);
   ImGui::PopStyleColor();
   ImGui::PopFont();
 }
@@ -130,7 +128,7 @@ void draw_nothing(const std::string& last_path, Commands& commands) {
   if (!last_path.empty()) {
     gap(34);
     const std::string label = "Read " + std::filesystem::path(last_path).filename().string() + " again";
-    const float width = ImGui::CalcTextSize(label.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x;
+    const float width = button_width(label);
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (ImGui::GetContentRegionAvail().x - width) / 2));
     if (quiet_button(label.c_str())) commands.push_back(PreviewImport{{.paths = {last_path}}});
     ImGui::SetItemTooltip("%s", last_path.c_str());

@@ -149,9 +149,9 @@ void draw_beside_legend(const std::string& own_name, const std::vector<BesideLad
   ImGui::AlignTextToFramePadding();
   const auto entry = [](const ImVec4& colour, const std::string& name) {
     colour_square(colour);
-    ImGui::SameLine(0, px(6));
+    same_line(6);
     text_cut(name, px(240), palette().quiet, fonts().regular, small_size);
-    ImGui::SameLine(0, px(18));
+    same_line(18);
   };
   entry(palette().accent, own_name);
   for (const BesideLadder& other : others) {

@@ -19,9 +19,7 @@ namespace stepladder {
 namespace {
 
 void toned(const std::string& text, Tone tone) {
-  ImGui::PushTextWrapPos(0);
-  text_toned(in_print(text), tone);
-  ImGui::PopTextWrapPos();
+  text_toned_wrapped(in_print(text), tone);
 }
 
 std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
@@ -135,7 +133,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     toned(std::string(kind_of(flag.id).title), severity_tone(flag.id));
     text_quiet_wrapped(flag_advice(flag));
   }
-  ImGui::Dummy(ImVec2(0, px(2)));
+  spacing(2);
   const auto fact = [](const std::string& text) { text_quiet_wrapped(text); };
   fact(plural(summary.warmup_steps, "warm-up step") + " of " + grouped(summary.steps) + " excluded.");
   if (!is_missing(run.setup_ms)) {
@@ -157,15 +155,13 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
                         : "Single run: the interval counts the spread that such runs are known for. Add repeats to "
                           "measure it.");
   if (const std::string needed = needed_text(rung.judged); !needed.empty()) fact(needed);
-  ImGui::Dummy(ImVec2(0, px(4)));
-  if (quiet_button("Run details")) commands.push_back(OpenRun{run.id});
-  mark("ladder.open");
+  spacing(4);
+  if (quiet_button("Run details", "ladder.open")) commands.push_back(OpenRun{run.id});
   if (run.source == "launched" && model.is_over && !is_baseline && run.ladder) {
-    ImGui::SameLine(0, px(8));
+    same_line(8);
     const int repeats = repeats_to_verify(rung.judged);
-    if (quiet_button("Verify gain"))
+    if (quiet_button("Verify gain", "ladder.real"))
       commands.push_back(ConfirmSpeedup{*run.ladder, baseline, rung.judged.rung, repeats});
-    mark("ladder.real");
     ImGui::SetItemTooltip("Repeats this rung and the baseline in turns until the verdict is clear, or each has %d runs",
                           repeats);
   }

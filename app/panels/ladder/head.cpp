@@ -191,9 +191,8 @@ void draw_verification(const Workspace& workspace, const Ladder& ladder, Command
   ImGui::AlignTextToFramePadding();
   if (verification.open) {
     text_quiet(text + "  ...");
-    ImGui::SameLine(0, px(8));
-    if (quiet_button("Stop verification")) commands.push_back(StopVerification{});
-    mark("ladder.stop_asking");
+    same_line(8);
+    if (quiet_button("Stop verification", "ladder.stop_asking")) commands.push_back(StopVerification{});
   } else {
     text_strong(text + "  " + verdict_text(verification.answers.back()));
   }
@@ -206,8 +205,7 @@ void draw_continue(const Workspace& workspace, const Ladder& ladder, Commands& c
   const std::size_t left = runs_to_continue(runs).size();
   if (left == 0) return;
   flow_to("Continue");
-  if (quiet_button("Continue")) commands.push_back(ContinueLadder{ladder.id});
-  mark("ladder.continue");
+  if (quiet_button("Continue", "ladder.continue")) commands.push_back(ContinueLadder{ladder.id});
   ImGui::SetItemTooltip("Trains the %s that %s interrupted or stopped", plural(left, "run").c_str(),
                         left == 1 ? "was" : "were");
 }
@@ -218,36 +216,32 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
     if (chip("Sweep", head.as_sweep)) head.as_sweep = !head.as_sweep;
     mark("ladder.sweep");
     ImGui::SetItemTooltip("Shows the results by the swept values, instead of the rungs");
-    ImGui::SameLine(0, px(8));
+    same_line(8);
   }
   if (!head.is_sweep || !head.as_sweep) {
     if (chip("Waterfall", head.waterfall)) head.waterfall = !head.waterfall;
     mark("ladder.waterfall");
     ImGui::SetItemTooltip("Each bar starts where the previous one ends (W)");
-    ImGui::SameLine(0, px(8));
+    same_line(8);
     ImGui::SetNextItemWidth(px(190));
     draw_beside_picker(head.beside, workspace, ladder.id);
   }
   flow_to("Reproduce here");
-  if (quiet_button("Reproduce here")) commands.push_back(ProposeLadder{ladder.id});
-  mark("ladder.again");
+  if (quiet_button("Reproduce here", "ladder.again")) commands.push_back(ProposeLadder{ladder.id});
   ImGui::SetItemTooltip("Fills Launch with the same rungs, sized for this machine");
   draw_continue(workspace, ladder, commands);
   flow_to("Compare runs");
-  if (quiet_button("Compare runs")) {
+  if (quiet_button("Compare runs", "ladder.compare")) {
     std::vector<RunId> runs;
     for (const LossCurve& curve : model.losses) runs.push_back(curve.run);
     commands.push_back(SelectRuns{std::move(runs)});
     commands.push_back(ShowPanel{"compare"});
   }
-  mark("ladder.compare");
   flow_to("Export");
-  if (quiet_button("Export")) ImGui::OpenPopup("##export");
-  mark("ladder.export");
+  if (quiet_button("Export", "ladder.export")) ImGui::OpenPopup("##export");
   draw_export_popup(head, workspace, ladder, commands);
   flow_to("More");
-  if (quiet_button("More")) ImGui::OpenPopup("##more");
-  mark("ladder.more");
+  if (quiet_button("More", "ladder.more")) ImGui::OpenPopup("##more");
   draw_more_popup(head, ladder, model, commands);
   draw_verification(workspace, ladder, commands);
 }
@@ -262,7 +256,7 @@ void LadderHead::rename(const std::string& from) {
 void LadderHead::draw(const Workspace& workspace, const Ladder& ladder, const LadderModel& model, Commands& commands) {
   draw_title(*this, workspace, ladder, model, commands);
   if (model.rungs.empty()) return;
-  ImGui::Dummy(ImVec2(0, px(2)));
+  spacing(2);
   draw_bar(*this, workspace, ladder, model, commands);
 }
 

@@ -221,7 +221,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
                            : state.shown.model.rungs.front().judged.rung;
   state.head.draw(workspace, *ladder, state.shown.model, commands);
   handle_keys(state, selected, commands);
-  ImGui::Dummy(ImVec2(0, px(2)));
+  spacing(2);
   if (!beside.empty()) draw_beside_legend(ladder->name, beside);
   const std::vector<std::string> caption = caption_of(workspace.runs_of(ladder->id));
   draw_table(state, workspace,

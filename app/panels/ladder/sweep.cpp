@@ -186,7 +186,7 @@ void SweepView::draw_choices(SweepResult result) {
   }
   mark("ladder.sweep.result");
   if (results_.names.size() > 1) {
-    ImGui::SameLine(0, px(8));
+    same_line(8);
     const auto named = std::find(results_.names.begin(), results_.names.end(), against_);
     int at = static_cast<int>(named - results_.names.begin());
     if (choice("##against", "against", at, results_.names, px(120)))
@@ -194,10 +194,8 @@ void SweepView::draw_choices(SweepResult result) {
     mark("ladder.sweep.against");
   }
   if (kind_of(result).needs_target()) {
-    ImGui::SameLine(0, px(12));
-    ImGui::AlignTextToFramePadding();
-    text_quiet("target loss");
-    ImGui::SameLine(0, px(6));
+    same_line(12);
+    field_name("target loss", 6);
     ImGui::SetNextItemWidth(px(80));
     if (target_field_.draw("##target", "3.28", target_, NumberField::Kind::any)) {
       reached_.clear();
@@ -344,8 +342,8 @@ void SweepView::draw(const LadderModel& model, int selected, const std::vector<s
     text_quiet_wrapped(best);
     mark("ladder.sweep.best");
     if (is_ours_) {
-      if (quiet_button("Verify the best")) commands.push_back(VerifyBest{results_, result, ladder_});
-      mark("ladder.sweep.verify");
+      if (quiet_button("Verify the best", "ladder.sweep.verify"))
+        commands.push_back(VerifyBest{results_, result, ladder_});
       ImGui::SetItemTooltip(
           "Trains it and another combination in turns, with five new seeds each: only the fresh runs count");
     }

@@ -87,9 +87,6 @@ std::string place_in_ladder(const Workspace& workspace, const Run& run) {
 
 void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   const bool is_running = shown.run.status == RunStatus::running;
-  const auto button_width = [](const char* text) {
-    return ImGui::CalcTextSize(text).x + 2 * ImGui::GetStyle().FramePadding.x;
-  };
   const float stop_width = button_width("Stop run");
   const float right = ImGui::GetContentRegionMax().x;
   const float top = ImGui::GetCursorPosY();
@@ -117,8 +114,7 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   if (is_running && shown.run.source == "import") {  // a script's, which takes no requests
     ImGui::NewLine();
   } else if (is_running) {
-    if (quiet_button("Stop run")) commands.push_back(StopRun{shown.run.id});
-    mark("live.stop");
+    if (quiet_button("Stop run", "live.stop")) commands.push_back(StopRun{shown.run.id});
     const char* pause = workspace.is_paused ? "Resume" : "Pause";
     const float pause_width = button_width("Resume");
     const float pause_at = right - stop_width - px(10) - pause_width;
@@ -127,8 +123,7 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
     mark("live.pause");
     if (!workspace.waiting().empty()) {
       ImGui::SameLine(pause_at - px(10) - button_width("Stop ladder"));
-      if (quiet_button("Stop ladder")) commands.push_back(StopAll{});
-      mark("live.stop_all");
+      if (quiet_button("Stop ladder", "live.stop_all")) commands.push_back(StopAll{});
     }
   } else {
     const std::string words(to_string(shown.run.status));
@@ -326,10 +321,9 @@ void draw_verification(const Workspace& workspace, Commands& commands) {
   ImGui::SameLine();
   text_quiet("repeated in turns with rung " + std::to_string(verification.baseline) +
              " until the verdict is clear, at most " + std::to_string(verification.max_repeats) + " times");
-  const float stop_width = ImGui::CalcTextSize("Stop verification").x + 2 * ImGui::GetStyle().FramePadding.x;
+  const float stop_width = button_width("Stop verification");
   ImGui::SameLine(ImGui::GetContentRegionMax().x - stop_width);
-  if (quiet_button("Stop verification")) commands.push_back(StopVerification{});
-  mark("live.stop_asking");
+  if (quiet_button("Stop verification", "live.stop_asking")) commands.push_back(StopVerification{});
   std::string rounds = "95 % interval after each round:";
   for (const SpeedUp& answer : verification.answers)
     rounds += "   " + factor_text(answer.factor) + " (" + ci95_text(answer.ci95) + ")";
@@ -415,7 +409,7 @@ void draw_body(State& state, const Workspace& workspace, const RunEntry& shown, 
   }
   ImGui::BeginChild("##body");
   draw_charts(state, workspace, shown, std::clamp(room * 0.44f, px(280), px(520)), px(150), commands);
-  ImGui::Dummy(ImVec2(0, px(6)));
+  spacing(6);
   draw_metrics(state, workspace, shown, commands);
   ImGui::EndChild();
 }
@@ -443,15 +437,13 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   update(state, *shown, workspace.detail(shown->run.id));
   state.x.begin_frame();
   draw_head(workspace, *shown, commands);
-  ImGui::Dummy(ImVec2(0, px(2)));
+  spacing(2);
   if (!shown->run.reason.empty() && shown->run.status != RunStatus::running) {
-    ImGui::PushTextWrapPos(0);
-    text_toned(shown->run.reason, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);
-    ImGui::PopTextWrapPos();
-    ImGui::Dummy(ImVec2(0, px(2)));
+    text_toned_wrapped(shown->run.reason, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);
+    spacing(2);
   }
   draw_figures(workspace, *shown);
-  ImGui::Dummy(ImVec2(0, px(4)));
+  spacing(4);
   draw_verification(workspace, commands);
   draw_body(state, workspace, *shown, commands);
 }

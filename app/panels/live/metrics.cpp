@@ -72,11 +72,11 @@ void LiveMetrics::draw_head(std::size_t shown) {
   const float right = ImGui::GetContentRegionMax().x;
   ImGui::AlignTextToFramePadding();
   text_strong("Metrics");
-  ImGui::SameLine(0, px(10));
+  same_line(10);
   ImGui::AlignTextToFramePadding();
   text_quiet(shown == logged ? grouped(std::ssize(list.all()))
                              : grouped(shown) + " of " + grouped(std::ssize(list.all())));
-  ImGui::SameLine(right - ImGui::CalcTextSize(words).x - 2 * ImGui::GetStyle().FramePadding.x);
+  ImGui::SameLine(right - button_width(words));
   if (ImGui::Button(words)) ImGui::OpenPopup("##choose");
   mark("live.choose");
   popup_at_item();

@@ -86,37 +86,36 @@ void MachineForm::draw(const Workspace& workspace, Commands& commands) {
   if (is_new_) {
     if (std::exchange(wants_focus_, false)) ImGui::SetKeyboardFocusHere();
     field("Host", "##.alias", "as after `ssh`", alias_, px(200));
-    ImGui::SameLine(0, px(12));
+    same_line(12);
   }
   field("Folder there", "##.folder", "~/.stepladder", folder_, px(220));
-  ImGui::SameLine(0, px(12));
+  same_line(12);
   field("Stepladder there", "##.program", "as its shell finds it", program_, px(220));
   ImGui::Checkbox("This machine itself, without ssh", &is_local_);
-  ImGui::SameLine(0, px(24));
+  same_line(24);
   ImGui::Checkbox("Slurm", &uses_slurm_);
   mark("machines.form.slurm");
   if (uses_slurm_) {
     field("Partition", "##.partition", "the cluster's default", partition_, px(160));
-    ImGui::SameLine(0, px(12));
+    same_line(12);
     field("Account", "##.account", "yours", account_, px(140));
-    ImGui::SameLine(0, px(12));
+    same_line(12);
     field("Time limit", "##.time", "02:00:00", time_, px(110));
-    ImGui::SameLine(0, px(12));
+    same_line(12);
     count("GPUs a node", "##gpus", gpus_);
-    ImGui::SameLine(0, px(12));
+    same_line(12);
     count("Nodes", "##nodes", nodes_);
   }
   gap(8);
   const std::string why = problem(workspace);
-  if (primary_button(is_new_ ? "Add" : "Save", why.empty())) {
+  if (primary_button(is_new_ ? "Add" : "Save", why.empty(), "machines.form.save")) {
     commands.push_back(AddMachine{machine()});
     is_open_ = false;
   }
-  mark("machines.form.save");
   ImGui::SameLine();
   if (quiet_button("Cancel")) is_open_ = false;
   if (!why.empty()) {
-    ImGui::SameLine(0, px(12));
+    same_line(12);
     ImGui::AlignTextToFramePadding();
     text_toned(why, alias_.empty() ? Tone::neutral : Tone::warning);
   }

@@ -173,8 +173,8 @@ void draw_work(const MachineStatus& status, const Workspace& workspace, Commands
         continue;
       }
       ImGui::SameLine();
-      if (quiet_button(("run " + std::to_string(id)).c_str())) commands.push_back(OpenRun{id});
-      mark("machines.run." + std::to_string(id));
+      if (quiet_button(("run " + std::to_string(id)).c_str(), "machines.run." + std::to_string(id)))
+        commands.push_back(OpenRun{id});
       ImGui::SameLine();
       const std::int64_t last = run->series().empty() ? run->summary.last_step : run->series().step.back();
       text_quiet("step " + grouped(last) +
@@ -192,21 +192,18 @@ void draw_work(const MachineStatus& status, const Workspace& workspace, Commands
 
 void draw_buttons(State& state, const MachineStatus& status, Commands& commands) {
   const MachineAlias& alias = status.machine.alias;
-  if (quiet_button("Test")) {
+  if (quiet_button("Test", "machines.test." + alias.text())) {
     commands.push_back(AskMachine{alias});
     state.opened = state.opened == alias ? MachineAlias() : alias;
   }
-  mark("machines.test." + alias.text());
   ImGui::SameLine();
-  if (quiet_button("Edit")) state.form.open(status.machine);
-  mark("machines.edit." + alias.text());
+  if (quiet_button("Edit", "machines.edit." + alias.text())) state.form.open(status.machine);
   ImGui::SameLine();
   if (state.removing == alias) {
-    if (quiet_button("Really remove")) {
+    if (quiet_button("Really remove", "machines.really." + alias.text())) {
       commands.push_back(RemoveMachine{alias});
       state.removing = {};
     }
-    mark("machines.really." + alias.text());
   } else if (quiet_button("Remove")) {
     state.removing = alias;
   }
@@ -218,14 +215,14 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
   begin_tall_card("##machine");
   float buttons = 0;
   for (const char* label : {"Test", "Edit", state.removing == status.machine.alias ? "Really remove" : "Remove"})
-    buttons += ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+    buttons += button_width(label);
   buttons += 2 * ImGui::GetStyle().ItemSpacing.x;
   const float right = ImGui::GetContentRegionMax().x;
   const Word word = link_word(status);
   ImGui::AlignTextToFramePadding();
   text_cut(status.machine.alias.text(), right - buttons - pill_size(word.text).x - px(48), palette().text,
            fonts().semibold, text_size);
-  ImGui::SameLine(0, px(12));
+  same_line(12);
   pill_beside_buttons(word.text, word.tone);
   ImGui::SameLine(right - buttons);
   draw_buttons(state, status, commands);
@@ -265,9 +262,7 @@ void draw_machine_in_file(State& state, const MachineInFile& machine, Commands& 
   ImGui::PushID(machine.alias.c_str());
   begin_tall_card("##in file");
   const bool is_asking = state.adopting == machine.alias;
-  const auto width = [](const char* label) {
-    return ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
-  };
+  const auto width = [](const char* label) { return button_width(label); };
   const float buttons =
       is_asking ? width("Really adopt") + ImGui::GetStyle().ItemSpacing.x + width("Cancel") : width("Adopt...");
   const float right = ImGui::GetContentRegionMax().x;
@@ -275,15 +270,14 @@ void draw_machine_in_file(State& state, const MachineInFile& machine, Commands& 
   ImGui::AlignTextToFramePadding();
   text_cut(harmless(machine.alias), right - buttons - pill_size(word).x - px(48), palette().text, fonts().semibold,
            text_size);
-  ImGui::SameLine(0, px(12));
+  same_line(12);
   pill_beside_buttons(word, Tone::warning);
   ImGui::SameLine(right - buttons);
   if (is_asking) {
-    if (quiet_button("Really adopt")) {
+    if (quiet_button("Really adopt", "machines.adopt.really")) {
       commands.push_back(AdoptMachine{machine});
       state.adopting.clear();
     }
-    mark("machines.adopt.really");
     ImGui::SameLine();
     if (quiet_button("Cancel")) state.adopting.clear();
   } else if (quiet_button("Adopt...")) {

@@ -167,7 +167,7 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, int place
   if (!row.remark.empty()) wrapped_tooltip(row.remark, 440);
   ImGui::SameLine(0, 0);
   colour_square(row.run == 0 ? faded(palette().quiet, 0.35f) : palette().accent);
-  ImGui::SameLine(0, px(8));
+  same_line(8);
   text_cut(row.name, ImGui::GetContentRegionAvail().x, palette().text, fonts().regular, 13.5f);
   if (ImGui::TableNextColumn()) {
     const std::string count =

@@ -119,15 +119,14 @@ void draw_exports(const ProfileView& view, const ShownPasses& after, Commands& c
   ImGui::SetItemTooltip("As Markdown, with its sentences");
   mark("profile.passes.copy");
   flow_to("CSV");
-  if (quiet_button("CSV")) commands.push_back(SaveText{name, ".csv", passes_csv(after.rows, compared)});
-  mark("profile.passes.csv");
+  if (quiet_button("CSV", "profile.passes.csv"))
+    commands.push_back(SaveText{name, ".csv", passes_csv(after.rows, compared)});
   flow_to("JSON");
-  if (quiet_button("JSON")) {
+  if (quiet_button("JSON", "profile.passes.json")) {
     const Json json =
         compared ? comparison_json(*before, after.kept, *compared) : passes_with_rows(after.kept, after.rows);
     commands.push_back(SaveText{name, ".json", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
   }
-  mark("profile.passes.json");
   flow_to("Remove");
   if (quiet_button("Remove")) commands.push_back(RemovePasses{after.kept.id});
   ImGui::SetItemTooltip("Removes %s; Ctrl+Z brings it back", after.kept.name.c_str());
@@ -152,10 +151,8 @@ bool draw_passes(ProfileQuestion& question, const ProfileView& view, Commands& c
   const float width = std::clamp((ImGui::GetContentRegionAvail().x - px(420)) / 2, px(150), px(320));
   if (choose("##passes", nullptr, view, after, before, width)) question.passes = after;
   mark("profile.passes.after");
-  ImGui::SameLine(0, px(12));
-  ImGui::AlignTextToFramePadding();
-  text_quiet("against");
-  ImGui::SameLine(0, px(8));
+  same_line(12);
+  field_name("against");
   if (choose("##passes_before", "No other passes", view, before, after, width)) question.passes_before = before;
   mark("profile.passes.before");
   draw_exports(view, *view.passes, commands);

@@ -154,12 +154,11 @@ void draw_progress(const Workspace& workspace, Commands& commands) {
   ImGui::AlignTextToFramePadding();
   text_quiet("Reading " + workspace.profile_state->reading + ": " + percent_text(workspace.profile_state->share));
   mark("profile.progress");
-  ImGui::SameLine(0, px(10));
+  same_line(10);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ImGui::GetFrameHeight() / 2 - px(3));
   progress_bar(workspace.profile_state->share, px(160));
-  ImGui::SameLine(0, px(10));
-  if (quiet_button("Stop")) commands.push_back(StopTraceImport{});
-  mark("profile.stop");
+  same_line(10);
+  if (quiet_button("Stop", "profile.stop")) commands.push_back(StopTraceImport{});
 }
 
 void draw_head(State& state, const ProfileView* view) {
@@ -174,8 +173,7 @@ void draw_head(State& state, const ProfileView* view) {
       Entry{"Passes", ProfileSubject::passes, "Forward and backward timed call by call: `stepladder profile`"}};
   const ImVec2 start = ImGui::GetCursorPos();
   float room = px(6);
-  for (const Entry& entry : entries)
-    room += ImGui::CalcTextSize(entry.name).x + 2 * ImGui::GetStyle().FramePadding.x + px(6);
+  for (const Entry& entry : entries) room += button_width(entry.name) + px(6);
   const bool shows_passes = view && subject_of(state, *view) == ProfileSubject::passes;
   if (view_head("Profile",
                 shows_passes ? "How long a model's forward and backward pass take, call by call"
@@ -185,14 +183,14 @@ void draw_head(State& state, const ProfileView* view) {
   if (!view || (view->sources.empty() && view->all_passes.empty())) return;
   const ImVec2 below = ImGui::GetCursorPos();
   ImGui::PushFont(fonts().semibold, text_size);
-  const float button = ImGui::CalcTextSize("Import trace").x + 2 * ImGui::GetStyle().FramePadding.x;
+  const float button = button_width("Import trace");
   ImGui::PopFont();
   ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - button - room, start.y));
   for (const Entry& entry : entries) {
     if (chip(entry.name, subject_of(state, *view) == entry.subject)) state.subject = entry.subject;
     ImGui::SetItemTooltip("%s", entry.tip);
     mark(std::string("profile.subject.") + std::to_string(static_cast<int>(entry.subject)));
-    ImGui::SameLine(0, px(6));
+    same_line(6);
   }
   ImGui::SetCursorPos(below);
 }
@@ -201,7 +199,7 @@ void draw_head(State& state, const ProfileView* view) {
 bool remove_button(const ProfileSource& source, ImVec2 corner, float row_width) {
   constexpr const char* word = "Remove";
   ImGui::PushFont(fonts().regular, small_size);
-  const float width = ImGui::CalcTextSize(word).x + 2 * ImGui::GetStyle().FramePadding.x;
+  const float width = button_width(word);
   ImGui::SetCursorPos(ImVec2(corner.x + row_width - width, corner.y + px(7)));
   const bool is_pressed = ImGui::SmallButton(word);
   ImGui::PopFont();
@@ -267,7 +265,7 @@ bool choose_step(const char* id, const std::optional<ShownProfile>& shown, Profi
                     std::to_string(each.step));
     if (each.rank == shown->side.rank && each.step == shown->side.step) at = static_cast<int>(i);
   }
-  ImGui::SameLine(0, px(6));
+  same_line(6);
   if (!choice(id, "", at, words, px(has_ranks ? 140 : 100))) return false;
   side.rank = shown->steps[static_cast<std::size_t>(at)].rank;
   side.step = shown->steps[static_cast<std::size_t>(at)].step;
@@ -280,20 +278,17 @@ void draw_question(State& state, const ProfileView& view, Commands& commands) {
   bool changed = choose_source("##after", "No profile", view, state.question.after, width, commands);
   mark("profile.after.source");
   changed |= choose_step("##after_step", view.after, state.question.after);
-  ImGui::SameLine(0, px(12));
-  ImGui::AlignTextToFramePadding();
-  text_quiet("against");
-  ImGui::SameLine(0, px(8));
+  same_line(12);
+  field_name("against");
   changed |= choose_source("##before", "No other profile", view, state.question.before, width, commands);
   mark("profile.before.source");
   changed |= choose_step("##before_step", view.before, state.question.before);
   if (state.question.before.kind != ProfileSide::Kind::none) {
-    ImGui::SameLine(0, px(8));
-    if (quiet_button("Swap")) {
+    same_line(8);
+    if (quiet_button("Swap", "profile.swap")) {
       std::swap(state.question.before, state.question.after);
       changed = true;
     }
-    mark("profile.swap");
   }
   if (changed) {
     state.message.clear();
@@ -342,13 +337,13 @@ void draw_tabs(State& state, const ProfileView& view) {
   bool is_first = true;
   for (const Entry& entry : entries) {
     if (!entry.is_there) continue;
-    if (!is_first) ImGui::SameLine(0, px(8));
+    if (!is_first) same_line(8);
     is_first = false;
     if (chip(entry.name, entry.tab == tab)) state.tab = entry.tab;
     mark("profile.tab." + std::to_string(static_cast<int>(entry.tab)));
   }
   if (!state.icicle.chosen().empty()) {
-    ImGui::SameLine(0, px(14));
+    same_line(14);
     ImGui::AlignTextToFramePadding();
     text_cut("chosen: " + state.icicle.chosen(), ImGui::GetContentRegionAvail().x, palette().accent, fonts().regular,
              small_size);
@@ -420,12 +415,9 @@ void draw_empty(const State& state, const Workspace& workspace, Commands& comman
       "appear too.");
   gap(12);
   text_quiet("In your training script:");
-  ImGui::PushFont(fonts().mono, 13);
-  ImGui::TextUnformatted(snippet);
-  ImGui::PopFont();
+  text_in(snippet, fonts().mono, 13);
   gap(6);
-  if (quiet_button("Copy")) commands.push_back(CopyText{snippet, "The snippet"});
-  mark("profile.copy");
+  if (quiet_button("Copy", "profile.copy")) commands.push_back(CopyText{snippet, "The snippet"});
   end_card();
   draw_progress(workspace, commands);
   ImGui::EndGroup();

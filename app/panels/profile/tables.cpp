@@ -73,7 +73,7 @@ void kind_cell(OperatorKind kind) {
     ImGui::SetItemTooltip("%s", std::string(to_string(kind)).c_str());
     return;
   }
-  ImGui::SameLine(0, px(6));
+  same_line(6);
   text_cut(std::string(to_string(kind)), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, cell_size);
 }
 

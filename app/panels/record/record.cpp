@@ -59,7 +59,7 @@ void draw_head(State& state) {
   ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - px(250), top));
   if (chip("Your runs", !state.shows_published)) state.shows_published = false;
   mark("record.yours");
-  ImGui::SameLine(0, px(8));
+  same_line(8);
   if (chip("Published records", state.shows_published)) state.shows_published = true;
   mark("record.published");
   ImGui::SetCursorPosY(below);
@@ -84,10 +84,9 @@ void draw_rules(State& state, const RecordView* view, float width, Commands& com
 // The rungs of all ladders, for a pool of the project's own runs.
 void draw_rungs(PathField& field, const char* id, const std::string& anchor, const Workspace& workspace, State& state,
                 Commands& commands) {
-  if (quiet_button(id)) {
+  if (quiet_button(id, anchor)) {
     ImGui::OpenPopup(id);
   }
-  mark(anchor);
   popup_at_item();
   if (!ImGui::BeginPopup(id)) return;
   std::size_t entries = 0;
@@ -155,7 +154,7 @@ void draw_verdict(const RecordView& view) {
   const Words words = words_of(claim.verdict);
   pill(words.word, words.tone);
   mark("record.verdict." + std::string(to_string(claim.verdict)));
-  ImGui::SameLine(0, px(10));
+  same_line(10);
   std::string reason = claim.reason.empty() ? "" : claim.reason + ".";
   if (!reason.empty()) reason[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(reason[0])));
   if (!claim.flags.empty() && claim.verdict == RecordVerdict::flagged)

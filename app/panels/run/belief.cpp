@@ -51,7 +51,7 @@ void draw_parts(const StepParts& parts, double dt_ms) {
   for (const Part& part : known) {
     if (is_missing(part.ms)) continue;
     colour_square(rung_colour(part.colour));
-    ImGui::SameLine(0, px(6));
+    same_line(6);
     std::snprintf(text.data(), text.size(), "%s  %s, %.0f %%", part.name, milliseconds_text(part.ms).c_str(),
                   100 * part.ms / whole);
     text_quiet(text.data());
@@ -60,7 +60,7 @@ void draw_parts(const StepParts& parts, double dt_ms) {
     std::snprintf(text.data(), text.size(), "other  %s, %.0f %%", milliseconds_text(whole - sum).c_str(),
                   100 * (whole - sum) / whole);
     colour_square(palette().line);
-    ImGui::SameLine(0, px(6));
+    same_line(6);
     text_quiet(text.data());
   }
 }
@@ -101,7 +101,7 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
     text_sentence(flag_advice(flag));
   }
   if (plausibility.flags.empty() && summary.steps > 0) text_sentence("No problems found.", Tone::good);
-  ImGui::Dummy(ImVec2(0, px(2)));
+  spacing(2);
   text_sentence(timing_sentence(run));
   if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
     text_sentence(grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(summary.dt_ms_median) + " = " +
@@ -110,7 +110,7 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
   const auto say = [](const std::string& name, const std::string& value) {
     if (!value.empty()) text_quiet_wrapped(name + ": " + value);
   };
-  ImGui::Dummy(ImVec2(0, px(2)));
+  spacing(2);
   say("Hardware", in_print(run.hardware));
   say("Precision", run.precision);
   say("Attention", run.attention);
@@ -128,7 +128,7 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
     say("Disturbed steps",
         grouped(summary.disturbed_steps) + " of " + grouped(summary.watched_steps) + ", by other programs");
   if (detail) {
-    ImGui::Dummy(ImVec2(0, px(4)));
+    spacing(4);
     draw_parts(detail->parts, summary.dt_ms_median);
   }
 }

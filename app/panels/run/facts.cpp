@@ -90,9 +90,7 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
 }
 
 void draw_against(RunFacts& facts, const Workspace& workspace, const RunEntry& shown) {
-  ImGui::AlignTextToFramePadding();
-  text_quiet("compare with");
-  ImGui::SameLine(0, px(6));
+  field_name("compare with", 6);
   const RunEntry* other = workspace.find(facts.against);
   ImGui::SetNextItemWidth(px(260));
   if (ImGui::BeginCombo("##against", combo_text(other ? other->run.name : "none", px(260)).c_str())) {
@@ -113,7 +111,7 @@ void draw_against(RunFacts& facts, const Workspace& workspace, const RunEntry& s
   }
   mark("run.against");
   if (other) {
-    ImGui::SameLine(0, px(8));
+    same_line(8);
     if (chip("differences only", facts.only_differences)) facts.only_differences = !facts.only_differences;
     mark("run.differences");
   }
@@ -135,7 +133,7 @@ void RunFacts::draw_environment(const Workspace& workspace, const RunEntry& show
   if (own.empty()) return text_quiet_wrapped("No environment was recorded for this run.");
   if (shown.run.source == "launched") {
     text_quiet("Differences from the current environment are blue.");
-    ImGui::SameLine(0, px(12));
+    same_line(12);
     if (chip("differences only", only_differences)) only_differences = !only_differences;
     const Facts now = facts_of(workspace.environment);
     return draw_facts("##environment", own, &now, "current environment", only_differences);

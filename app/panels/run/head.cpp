@@ -79,21 +79,19 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
   const bool over = is_over(shown.run.status);
   if (shown.run.source == "launched" && over) {
     flow_to("Repeat run");
-    if (quiet_button("Repeat run")) commands.push_back(Repeat{{shown.run.id}, 1});
-    mark("run.again");
+    if (quiet_button("Repeat run", "run.again")) commands.push_back(Repeat{{shown.run.id}, 1});
     ImGui::SetItemTooltip("Trains the same recipe again%s; Environment shows what has changed since",
                           shown.run.ladder ? ", as a repeat of its rung" : "");
     if (shown.run.ladder && shown.run.rung > 0) {
       flow_to("Verify gain");
-      if (quiet_button("Verify gain"))
+      if (quiet_button("Verify gain", "run.real"))
         commands.push_back(ConfirmSpeedup{*shown.run.ladder, workspace.selection.baseline_rung, shown.run.rung});
-      mark("run.real");
       ImGui::SetItemTooltip(
           "Repeats this rung and the baseline in turns until the verdict is clear, at most six times");
     }
   }
   flow_to("Compare");
-  if (quiet_button("Compare")) {
+  if (quiet_button("Compare", "run.compare")) {
     std::vector<RunId> both{shown.run.id};
     if (shown.run.ladder) {
       for (const RunEntry* other : workspace.runs_of(*shown.run.ladder)) {
@@ -104,7 +102,6 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
     commands.push_back(SelectRuns{both});
     commands.push_back(ShowPanel{"compare"});
   }
-  mark("run.compare");
   flow_to("Unpinned");
   Curation changed = shown.curation;
   changed.pinned = !changed.pinned;
@@ -114,12 +111,11 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
   mark("run.pin");
   if (over) {
     flow_to("Delete");
-    if (quiet_button("Delete")) {
+    if (quiet_button("Delete", "run.delete")) {
       Curation deleted = shown.curation;
       deleted.deleted_at = unix_now();
       commands.push_back(Curate{"Deleted " + shown.run.name, {{shown.run.id, deleted}}});
     }
-    mark("run.delete");
     ImGui::SetItemTooltip("Moves to the bin; recoverable for 30 days");
   }
 }

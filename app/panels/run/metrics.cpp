@@ -24,7 +24,7 @@ void RunMetrics::draw(SharedX& shared, const Workspace& workspace, const RunEntr
   ImGui::InputTextWithHint("##search", "Search, or a pattern: val/*", search.data(), search.size());
   mark("run.metric_search");
   const std::vector<Quantity> found = list.meant_by(search.data());
-  ImGui::SameLine(0, px(10));
+  same_line(10);
   ImGui::AlignTextToFramePadding();
   text_quiet((found.empty() ? "No matches" : plural(std::ssize(found), "metric")) +
              (list.is_cut() ? " of the first " + grouped(most_listed_metrics) + " by name" : ""));

@@ -113,7 +113,7 @@ void draw_run_operators(RunOperators& operators, const Workspace& workspace, con
   const float room = ImGui::GetContentRegionAvail().x;
   ImGui::BeginChild("##kinds", ImVec2(std::min((room - gap) * 0.4f, px(420)), 0));
   draw_operator_bars(*fitted, rung_colour(workspace.colour_of(shown.run)), before, false);
-  ImGui::Dummy(ImVec2(0, px(4)));
+  spacing(4);
   if (const std::string text = fit_text(*fitted); !text.empty()) text_quiet_wrapped(text);
   text_quiet_wrapped((before ? "Grey bars and change: " + against->run.name + ". " : "") + "Mean of " +
                      plural(profile.steps, "step") + " profiled after the last training step.");

@@ -41,7 +41,7 @@ void draw_run_samples(int& sample, const RunDetail& detail) {
     if (ImGui::Selectable(item.c_str(), i == at)) sample = i;
   }
   ImGui::EndChild();
-  ImGui::SameLine(0, px(16));
+  same_line(16);
   ImGui::BeginChild("##text", ImVec2(0, 0));
   ImGui::PushTextWrapPos(0);
   ImGui::PushFont(fonts().mono, 13.5f);
@@ -64,12 +64,12 @@ void draw_run_checkpoints(const RunEntry& shown, const RunDetail& detail, Comman
     if (quiet_button("Fork")) commands.push_back(ForkRun{shown.run.id, it->step});
     ImGui::SetItemTooltip("Starts a new run from this checkpoint");
     if (over && it == detail.checkpoints.rbegin()) {
-      ImGui::SameLine(0, px(8));
+      same_line(8);
       const std::int64_t to = it->step < shown.run.planned_steps ? shown.run.planned_steps : 2 * it->step;
       if (quiet_button(("Resume to step " + grouped(to)).c_str())) commands.push_back(ResumeRun{shown.run.id, to});
       ImGui::SetItemTooltip("Continues this run and its curves");
     }
-    ImGui::SameLine(0, px(16));
+    same_line(16);
     ImGui::AlignTextToFramePadding();
     text_cut(it->folder.string(), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
     ImGui::PopID();

@@ -93,7 +93,7 @@ void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, 
     ImGui::PopStyleColor(2);
     mark(std::string("run.tab.") + tab_names[i]);
   }
-  ImGui::Dummy(ImVec2(0, px(2)));
+  spacing(2);
   const RunDetail* detail = workspace.detail(shown.run.id);
   static const RunDetail none;
   switch (state.tab) {
@@ -131,11 +131,11 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (!workspace.detail(shown->run.id)) commands.data.details.push_back(shown->run.id);
   state.x.begin_frame();
   state.head.draw(workspace, *shown, commands);
-  ImGui::Dummy(ImVec2(0, px(2)));
+  spacing(2);
   draw_run_actions(workspace, *shown, commands);
-  ImGui::Dummy(ImVec2(0, px(4)));
+  spacing(4);
   state.figures.draw(workspace, *shown, commands);
-  ImGui::Dummy(ImVec2(0, px(4)));
+  spacing(4);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
   const float side = std::clamp(room.x * 0.29f, px(240), px(460));
