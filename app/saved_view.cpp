@@ -86,11 +86,11 @@ std::string text_of(const SavedView& view) {
 
 SavedView saved_view_from(const std::string& text) {
   bool is_too_deep = false;
-  const json::parser_callback_t look = [&](int depth, json::parse_event_t, json&) {
+  const json::parser_callback_t check_event = [&](int depth, json::parse_event_t, json&) {
     is_too_deep = is_too_deep || depth > deepest;
     return !is_too_deep;
   };
-  const json read = json::parse(text, look, false);
+  const json read = json::parse(text, check_event, false);
   if (is_too_deep) throw ViewError("it is nested too deeply");
   if (!read.is_object()) throw ViewError("it isn't JSON of a view");
   if (taken(read, "format", 0) > format) throw ViewError("a newer version of Stepladder saved it");

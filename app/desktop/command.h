@@ -1,5 +1,5 @@
-// What panels ask for while a frame is drawn: commands, which are the user's wishes and are carried out between frames
-// (DesktopApp::execute), and data that a view lacks. UI thread.
+// Commands: the user's wishes, which panels push while a frame is drawn and DesktopApp::execute carries out after it.
+// With them go requests for data that a view lacks. UI thread.
 #pragma once
 
 #include <functional>

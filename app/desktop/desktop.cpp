@@ -101,7 +101,7 @@ Closing show_window(Window& window, Session& session, const DesktopSettings& set
   // ImGui settles within three frames of any input; then the next event, or the next change of a run, triggers the next
   // frame. While a run trains, only a hand makes frames follow each other at once.
   using Clock = std::chrono::steady_clock;
-  constexpr double seconds_until_a_look = 2;  // at what other processes have written
+  constexpr double seconds_between_checks = 2;  // of what other processes have written
   constexpr std::chrono::seconds after_input(1);
   int frames_to_settle = 3;
   double frame_seconds = 0;
@@ -122,7 +122,7 @@ Closing show_window(Window& window, Session& session, const DesktopSettings& set
     } else {
       const bool hovering = window.is_hovering();
       const bool typing = ImGui::GetIO().WantTextInput;  // the caret blinks
-      const double patience = std::min(next_frame_in, hovering ? 0.05 : typing ? 0.5 : seconds_until_a_look);
+      const double patience = std::min(next_frame_in, hovering ? 0.05 : typing ? 0.5 : seconds_between_checks);
       const auto begun = Clock::now();
       const bool had_input = window.wait_for_input(patience) && window.is_visible();
       const bool nothing_came = Clock::now() - begun >= std::chrono::duration<double>(patience);

@@ -164,11 +164,11 @@ void DesktopApp::read_project_metrics() {
 void DesktopApp::follow_others() {
   using namespace std::chrono_literals;
   const auto now = std::chrono::steady_clock::now();
-  if (now < next_look_at_others_) return;
-  next_look_at_others_ = now + 500ms;
+  if (now < next_check_of_others_) return;
+  next_check_of_others_ = now + 500ms;
   try {
-    if (!state_.workspace.others().empty() && now >= next_look_for_dead_) {
-      next_look_for_dead_ = now + 5s;
+    if (!state_.workspace.others().empty() && now >= next_check_for_dead_) {
+      next_check_for_dead_ = now + 5s;
       state_.store.processes().close_dead_runs();
     }
     if (!state_.store.processes().others_have_written()) return;

@@ -80,8 +80,8 @@ class DesktopApp {
     std::optional<Command> command;  // that trains them
   } adoption_;
   Closing closing_ = Closing::no;
-  std::chrono::steady_clock::time_point next_look_at_others_{};
-  std::chrono::steady_clock::time_point next_look_for_dead_{};
+  std::chrono::steady_clock::time_point next_check_of_others_{};
+  std::chrono::steady_clock::time_point next_check_for_dead_{};
   std::string metrics_problem_;  // ProjectMetrics::problem, as shown
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t most_undoable = 100;
 
-// What was selected of this project when the window was open last.
+// Restores what was selected in this project when the window was open last.
 void recall(Workspace& workspace, const DesktopSettings& settings) {
   workspace.line_styles = settings.line_styles;
   workspace.exports_folder = settings.exports_folder;

@@ -1,4 +1,4 @@
-// What commands send to panels (Panel::receive).
+// Events that commands send to panels (Panel::receive).
 #pragma once
 
 #include <variant>

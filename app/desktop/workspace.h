@@ -81,7 +81,7 @@ class Workspace {
   // Whether the run has logged more since a metric's curve was loaded: it should be loaded again.
   enum class Extent { whole, zoomed };
   bool is_outdated(RunId id, Quantity metric, Extent extent) const;
-  // What a run logged beside its steps' fields, by name; null until it has been loaded.
+  // The metrics that a run logged beside its steps' fields, by name; null until it has been loaded.
   const std::vector<Metric>* metrics(RunId id) const;
   std::int64_t logged_so_far() const;  // a number that changes when a run under way logs or steps
   // A metric's figure; nullopt until it has been read, `missing` if the run has none.
@@ -147,7 +147,7 @@ class Workspace {
  private:
   RunEntry* entry(RunId id);
   RunEntry& add_entry(const Run& run);
-  void learn_spreads();        // of the runs that are over, for verdicts on single runs
+  void update_spreads();       // of the runs that are over, for verdicts on single runs
   void fit_profile(RunId id);  // call when its profile or its summary has changed
   void read_new_steps(RunStore& store, RunEntry& followed);
   void count_pause(RunEntry& run, double at, double dt_ms);  // before a step is appended

@@ -79,14 +79,14 @@ TEST(ChartGrid, AChartIsMovedToThePlaceOfAnother) {
 
 TEST(CompareTarget, IsSaidForOneRunAndForSeveral) {
   ComparedNumbers row;
-  say_target(row, {.runs = 1, .reached = 0}, false);
+  set_target(row, {.runs = 1, .reached = 0}, false);
   EXPECT_EQ(row.target_steps, "not reached");
   EXPECT_EQ(row.target_time, "");
-  say_target(row, {.runs = 1, .reached = 1, .steps = 1200, .seconds = 65, .tokens = missing}, false);
+  set_target(row, {.runs = 1, .reached = 1, .steps = 1200, .seconds = 65, .tokens = missing}, false);
   EXPECT_EQ(row.target_steps, "1,200");
   EXPECT_EQ(row.target_time, "1 min 05 s");
   EXPECT_EQ(row.target_tokens, "-");
-  say_target(row, {.runs = 3, .reached = 2, .steps = 1200, .seconds = 65, .tokens = 5e6}, true);
+  set_target(row, {.runs = 3, .reached = 2, .steps = 1200, .seconds = 65, .tokens = 5e6}, true);
   EXPECT_EQ(row.target_steps, "~ 1,200 (2 of 3)");
   ComparedTargets targets{.loss = 3.28};
   targets.lines[1] = {.runs = 1, .by_validation = 1};

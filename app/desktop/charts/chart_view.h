@@ -53,7 +53,8 @@ struct OffScreen {
 };
 OffScreen off_screen(const ChartView& view, const Range& x, const Range& y);
 
-// What isn't drawn as it is: "1,000 points, 800 drawn, 3 off-screen, 1 NaN or infinite"; empty if everything is.
+// The points that aren't drawn as they are: "1,000 points, 800 drawn, 3 off-screen, 1 NaN or infinite"; empty if
+// everything is.
 std::string caption(const ChartView& view, const OffScreen& off_screen, bool has_hidden = false);
 
 }  // namespace stepladder

@@ -35,7 +35,7 @@ struct Curve {
   bool hidden = false;             // only in the legend, in grey
 };
 
-// What the mouse does with the legend in this frame: the curves' `order`, or -1.
+// The mouse's effect on the legend in this frame: the curves' `order`, or -1.
 struct LegendInput {
   int hovered = -1;
   int clicked = -1;

@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// What the user chose from the list: one metric by its name, or all that a text means now.
+// The choice from the list: one metric by its name, or all that a text means now.
 struct MetricChoice {
   std::vector<Quantity> metrics;
   std::string meant_by;  // as is_meant reads it: "val/*"; empty: by name

@@ -80,7 +80,7 @@ struct ComparedCurves {
   std::map<RunId, Points> places;  // of the steps of long runs and of runs with metrics, unless x is the step
 };
 
-// What each line needed to reach a loss, by the line's first run.
+// The cost of reaching a loss for each line, by the line's first run.
 struct ComparedTargets {
   double loss = missing;
   std::map<RunId, TargetOfRuns> lines;

@@ -1,4 +1,4 @@
-// What the Import view shows: files that are read into memory for a preview, then into the database.
+// The content of the Import view: files are read into memory for a preview, then into the database.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ std::vector<std::string> rule_names(const std::filesystem::path& assets) {
 std::size_t stamp_of(const RecordQuestion& question, const std::filesystem::path& database) {
   std::size_t stamp = 0;
   const auto add = [&stamp](std::size_t part) { stamp = stamp * 1'000'003 + part; };
-  const auto look = [&](const std::filesystem::path& file) {
+  const auto add_file = [&](const std::filesystem::path& file) {
     std::error_code error;
     add(std::hash<std::string>{}(file.string()));
     add(static_cast<std::size_t>(std::filesystem::file_size(file, error)));
@@ -54,13 +54,13 @@ std::size_t stamp_of(const RecordQuestion& question, const std::filesystem::path
     if (name.empty()) continue;
     if (std::filesystem::exists(name, error)) {
       try {
-        for (const std::filesystem::path& file : log_files(name)) look(file);
+        for (const std::filesystem::path& file : log_files(name)) add_file(file);
       } catch (const StorageError&) {
         add(1);  // a folder without a log
       }
     } else {
-      look(database);
-      look(database.string() + "-wal");
+      add_file(database);
+      add_file(database.string() + "-wal");
     }
   }
   return stamp;
@@ -104,10 +104,10 @@ RecordView record_view(const RecordQuestion& question, const std::filesystem::pa
 
 bool RecordReader::update(std::shared_ptr<const RecordView>& into, const std::filesystem::path& database, bool is_shown,
                           std::chrono::milliseconds patience) {
-  constexpr std::chrono::seconds between_looks(1);
+  constexpr std::chrono::seconds between_checks(1);
   const bool is_new = asked_ != started_;
-  const bool looks = is_shown && into && !into->asked.pool.empty() && Clock::now() >= next_look_;
-  if ((is_new || looks) && !background_.is_pending()) {
+  const bool checks = is_shown && into && !into->asked.pool.empty() && Clock::now() >= next_check_;
+  if ((is_new || checks) && !background_.is_pending()) {
     started_ = asked_;
     background_.start({.asked = {started_}, .data = {}},
                       [question = wanted_, database, is_new, before = into](JobControl&) {
@@ -117,7 +117,7 @@ bool RecordReader::update(std::shared_ptr<const RecordView>& into, const std::fi
   }
   const RecordView* const before = into.get();
   if (!background_.take(into, patience)) return false;
-  next_look_ = Clock::now() + between_looks;
+  next_check_ = Clock::now() + between_checks;
   return into.get() != before && asked_ == started_;
 }
 

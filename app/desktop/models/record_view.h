@@ -46,7 +46,7 @@ struct RecordView {
   bool has_claim() const { return !asked.pool.empty() && problem.empty(); }
 };
 
-// What the view shows for a question. Reads logs and the database; blocks.
+// The answer to a question. Reads logs and the database; blocks.
 RecordView record_view(const RecordQuestion& question, const std::filesystem::path& database,
                        const std::filesystem::path& assets);
 
@@ -59,16 +59,18 @@ class RecordReader {
     ++asked_;
   }
   bool is_pending() const { return background_.is_pending(); }
-  bool is_due() const { return started_ > 0 && Clock::now() >= next_look_; }  // the next look, while the view is shown
+  bool is_due() const {
+    return started_ > 0 && Clock::now() >= next_check_;
+  }  // the next check, while the view is shown
 
   // Call in every frame. Starts what is wanted, and returns whether `into` was replaced. While the view is shown, it
-  // also looks every second whether logs or the database have changed, and judges again if they have.
+  // also checks every second whether logs or the database have changed, and judges again if they have.
   bool update(std::shared_ptr<const RecordView>& into, const std::filesystem::path& database, bool is_shown,
               std::chrono::milliseconds patience);
 
  private:
   RecordQuestion wanted_;
-  Clock::time_point next_look_{};
+  Clock::time_point next_check_{};
   std::int64_t asked_ = 0, started_ = 0;
   Background<std::shared_ptr<const RecordView>> background_;
 };

@@ -5,7 +5,7 @@
 
 namespace stepladder {
 
-// What becomes of the runs that this process trains and queues.
+// The fate of the runs that this process trains and queues.
 enum class Closing {
   no,             // the window stays
   in_background,  // it goes, and they are trained to the end of the queue

@@ -1,4 +1,4 @@
-// What the window reports at its bottom: errors until they are dismissed, notices for some seconds. UI thread.
+// The messages at the bottom of the window: errors until they are dismissed, notices for some seconds. UI thread.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What the view Profile shows: one profile, or two and their difference; and the same of passes. Plain values.
+// The profiles that the view Profile shows: one profile, or two and their difference; and the same of passes. Plain
+// values.
 #pragma once
 
 #include <cstdint>

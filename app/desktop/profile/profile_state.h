@@ -1,4 +1,4 @@
-// What the view Profile shows, and the import of traces. Written by app/desktop/profile.
+// The state of the view Profile and of the import of traces. Written by app/desktop/profile.
 #pragma once
 
 #include <cstdint>

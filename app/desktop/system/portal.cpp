@@ -50,10 +50,10 @@ std::optional<bool> portal_prefers_dark() {
            Words{"dbus-send", "--session", "--print-reply", "--dest=" + bus_name, object, interface + ".Read",
                  "string:" + space, "string:" + scheme_key},
        }) {
-    const ProgramResult said = run_program(command, deadline);
-    if (!said.succeeded()) continue;
+    const ProgramResult answer = run_program(command, deadline);
+    if (!answer.succeeded()) continue;
     // 0: no preference, 1: dark, 2: light; the portal's specification treats any other as 0.
-    const int scheme = last_number(said.output);
+    const int scheme = last_number(answer.output);
     return scheme == 1 || scheme == 2 ? std::optional(scheme == 1) : std::nullopt;
   }
   return std::nullopt;

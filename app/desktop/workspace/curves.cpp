@@ -21,7 +21,7 @@ void Workspace::keep(const CurveRead& read) {
   if (!find(of.run) || !read.problem.empty() || of.asked_at != curves_forgotten_) return;
   if (of.is_steps) {
     steps_read_at_[of.run] = {.logged = of.logged, .at = read.at, .took = read.took};
-    entry(of.run)->take_again(*read.steps);
+    entry(of.run)->replace_steps(*read.steps);
     return;
   }
   (of.zoom ? zoomed_overviews_ : overviews_)[{of.run, of.quantity}] = read.curve;

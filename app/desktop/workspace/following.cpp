@@ -107,7 +107,7 @@ void Workspace::end_followed(RunStore& store, RunId id) {
   const bool may_have_late_values = run->source == "import" && found->summary.steps <= most_steps_read_whole;
   if (may_have_late_values || static_cast<std::int64_t>(found->series().size()) != found->summary.steps)
     found->set_series(store.series(id));
-  learn_spreads();
+  update_spreads();
 }
 
 // The first step after a pause says how long it took.
@@ -154,7 +154,7 @@ bool Workspace::ingest(const RunEvent& event) {
       found->summary = summarise(found->run, found->series(), details_[ended->run].metrics);
     }
     fit_profile(ended->run);
-    learn_spreads();
+    update_spreads();
     return true;
   }
   return false;

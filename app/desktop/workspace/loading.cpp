@@ -28,11 +28,8 @@ void Workspace::load(RunStore& store) {
     }
     entry.run = std::move(read.run);
     entry.summary = read.summary;
-    if (const auto said = curations.find(id); said != curations.end()) {
-      entry.curation = said->second;
-    } else {
-      entry.curation = {};
-    }
+    const auto curation = curations.find(id);
+    entry.curation = curation == curations.end() ? Curation{} : curation->second;
     runs_.push_back(std::move(entry));
   }
   ++curves_forgotten_;
@@ -40,12 +37,12 @@ void Workspace::load(RunStore& store) {
   zoomed_overviews_.clear();
   metrics_.clear();
   for (const auto& each : details_) fit_profile(each.first);
-  learn_spreads();
+  update_spreads();
   ++version;
   std::erase_if(selection.runs, [this](RunId id) { return !index_.contains(id); });
 }
 
-void Workspace::learn_spreads() {
+void Workspace::update_spreads() {
   std::vector<std::pair<const Run*, const Summary*>> all;
   for (const RunEntry& each : runs_) all.emplace_back(&each.run, &each.summary);
   hardware.spreads.learn_from(all);

@@ -8,8 +8,8 @@
 namespace stepladder {
 namespace {
 
-// What the rest of a run is predicted from: the steps of its later half, which tell most about those to come, and the
-// run's mean time between steps (validation, checkpoints), without pauses.
+// The pace by which the rest of a run is predicted: that of its later half, which is most like the steps to come, and
+// the run's mean time between steps (validation, checkpoints), without pauses.
 struct StepPace {
   double seconds = missing;  // a step's
   double off = missing;      // the prediction's uncertainty

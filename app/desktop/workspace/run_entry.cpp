@@ -54,7 +54,7 @@ void RunEntry::append(const StepRecord& record) {
   tokens_per_s.push_back(series_->tokens_per_s(series_->size() - 1));
 }
 
-void RunEntry::take_again(const Series& read) {
+void RunEntry::replace_steps(const Series& read) {
   if (read.empty()) return;
   const std::vector<std::int64_t>& known = series_->step;
   const auto first = std::lower_bound(known.begin(), known.end(), read.step.front()) - known.begin();

@@ -40,7 +40,7 @@ struct RunEntry {
   const MinMaxPyramid& levels(Quantity quantity) const;  // of these values, up to now
   void set_series(Series read);
   void append(const StepRecord& record);
-  void take_again(const Series& read);  // consecutive steps of it, as they are now
+  void replace_steps(const Series& read);  // consecutive steps of it, as they are now
 
  private:
   std::shared_ptr<Series> series_ = std::make_shared<Series>();

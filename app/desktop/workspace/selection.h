@@ -1,4 +1,4 @@
-// What the views show of the project. Written by the commands of selection, and when a saved view is opened.
+// The selected ladder, rung and runs. Written by the commands of selection, and when a saved view is opened.
 #pragma once
 
 #include <map>

@@ -89,7 +89,7 @@ std::string against_baseline(const CompareView& view, Quantity metric) {
   return text;
 }
 
-// What a line's curves in all charts have in common.
+// The look of a line's curves, which is the same in all charts.
 Curve compared_curve(const CompareView& view, const ComparedLine& line, int order) {
   const bool is_base = &line == &view.base_line();
   const bool is_highlighted = view.highlighted == line.id();
@@ -216,7 +216,7 @@ void use_legend_input(CompareView& view, const LegendInput& input) {
   if (input.right_clicked >= 0) view.open_menu(line(input.right_clicked));
 }
 
-// What the caller of draw_chart knows of a chart's place in the grid.
+// A chart's place in the grid.
 struct PlacedChart {
   std::string id;
   Quantity metric;

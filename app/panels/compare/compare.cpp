@@ -70,7 +70,7 @@ std::string remember(const State& state) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// What `json` doesn't mention stays.
+// Fields that `json` doesn't mention stay.
 void show_state(CompareView& view, const nlohmann::json& json) {
   ComparisonOptions& o = view.options;
   const int axis = json.value("axis", static_cast<int>(o.axis));
@@ -148,7 +148,7 @@ void draw_cards(State& state, Commands& commands) {
   end_card();
 }
 
-// What is computed: the metrics of the arrangement, and the target.
+// The metrics to compute, those of the arrangement, and the target.
 void ask_for_curves(CompareView& view) {
   view.seen.begin_frame();
   view.options.metrics = view.seen.of(view.grid.metrics());

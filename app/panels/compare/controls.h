@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// What is typed into the fields.
+// The texts in the fields.
 struct CompareFields {
   std::array<char, 128> search{};  // in the list of runs
   ViewsPopup views;

@@ -37,7 +37,7 @@ inline constexpr std::size_t most_charts = 500;
 inline constexpr float least_row_height = 150;
 inline constexpr float most_row_height = 1200;
 
-// What isn't understood is left out.
+// Skips what it doesn't understand.
 nlohmann::json to_json(const ChartGrid& grid);
 ChartGrid grid_from(const nlohmann::json& json);
 

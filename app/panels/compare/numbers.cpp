@@ -88,7 +88,7 @@ Tone tone_of(const Gain& gain) {
   return Tone::warning;
 }
 
-void say_verdict(ComparedNumbers& row, const RungJudgement& judged) {
+void set_verdict(ComparedNumbers& row, const RungJudgement& judged) {
   const Gain& gain = judged.over_baseline;
   if (is_missing(gain.factor)) {
     const bool is_timed = !is_missing(judged.tokens_per_s) || !is_missing(judged.steps_per_s);
@@ -100,7 +100,7 @@ void say_verdict(ComparedNumbers& row, const RungJudgement& judged) {
   row.verdict_tone = tone_of(gain);
 }
 
-void say_baseline(ComparedNumbers& row, Trust trust) {
+void set_baseline(ComparedNumbers& row, Trust trust) {
   row.verdict = trust == Trust::trusted ? "baseline" : "baseline, " + std::string(to_string(trust));
   row.verdict_tone = trust == Trust::impossible ? Tone::bad : trust == Trust::doubtful ? Tone::warning : Tone::neutral;
 }
@@ -137,13 +137,13 @@ void draw_head(const std::vector<const NumberColumn*>& columns, const CompareVie
 ComparedNumbers compared_numbers(const ComparedLine& line, bool is_base, const RungJudgement* judged,
                                  const RangeStatistics& visible, Quantity metric, const SharedX& x) {
   ComparedNumbers row;
-  if (is_base) say_baseline(row, judged ? judged->trust : Trust::trusted);
+  if (is_base) set_baseline(row, judged ? judged->trust : Trust::trusted);
   if (judged) {
     const Gain& gain = judged->over_baseline;
     row.tokens_per_s = tokens_per_s_text(judged->tokens_per_s);
     row.factor = is_base ? "1 x" : factor_text(gain.factor);
     if (!is_base && gain.ci95.known()) row.ci95 = ci95_text(gain.ci95);
-    if (!is_base) say_verdict(row, *judged);
+    if (!is_base) set_verdict(row, *judged);
     if (!is_base) row.loss = judged->loss;
   } else {
     row.tokens_per_s = row.factor = row.ci95 = "...";
@@ -167,7 +167,7 @@ std::string last_gap_text(const LastGap& gap) {
   return (gap.is_estimate ? "~ " : "") + std::string(gap.delta > 0 ? "+" : "") + metric_value_text(gap.delta) + factor;
 }
 
-void say_target(ComparedNumbers& row, const TargetOfRuns& target, bool is_estimate) {
+void set_target(ComparedNumbers& row, const TargetOfRuns& target, bool is_estimate) {
   if (target.reached == 0) {
     row.target_steps = "not reached";
     return;
@@ -240,7 +240,7 @@ void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<
   ComparedNumbers row = compared_numbers(line, is_base, judged == view.shown.judged.end() ? nullptr : &judged->second,
                                          visible(line, metric, view.x), metric, view.x);
   const auto target = view.shown.targets.lines.find(id);
-  if (target != view.shown.targets.lines.end()) say_target(row, target->second, view.shown.targets.is_estimate);
+  if (target != view.shown.targets.lines.end()) set_target(row, target->second, view.shown.targets.is_estimate);
   ImGui::PushID(static_cast<int>(i));
   ImGui::TableNextRow();
   ImGui::TableNextColumn();

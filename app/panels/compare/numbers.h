@@ -29,7 +29,7 @@ ComparedNumbers compared_numbers(const ComparedLine& line, bool is_base, const R
                                  const RangeStatistics& visible, Quantity metric, const SharedX& x);
 
 // Adds what the line needed to reach the target; `is_estimate` marks the numbers of runs too long to be read whole.
-void say_target(ComparedNumbers& row, const TargetOfRuns& target, bool is_estimate);
+void set_target(ComparedNumbers& row, const TargetOfRuns& target, bool is_estimate);
 
 // "+0.018 (1.02 x)"; "~" before it marks an estimate; "-" if there is none.
 std::string last_gap_text(const LastGap& gap);

@@ -138,7 +138,7 @@ nlohmann::json view_of(const State& state) {
   return view;
 }
 
-// What `json` doesn't mention stays.
+// Fields that `json` doesn't mention stay.
 void show_state(State& state, const nlohmann::json& json) {
   try {
     HistoryRows& list = state.table.list;

@@ -272,7 +272,7 @@ void draw_group_head(HistoryRows& list, const HistoryRow& row) {
   ImGui::PopID();
 }
 
-// What the user does with a column's head, carried out when the table has been drawn.
+// A change of a column by its head, carried out when the table has been drawn.
 using ColumnChange = std::function<void(HistoryColumns&)>;
 
 void draw_head_menu(const RunColumn& column, HistoryColumns& columns, ColumnChange& change) {

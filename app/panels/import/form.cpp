@@ -107,10 +107,10 @@ bool draw_files(FilesAre& files) {
 
 }  // namespace
 
-void ImportForm::show(const ImportOptions& said) {
-  options = said;
-  tokens.show(static_cast<double>(said.tokens_per_step));
-  params.show(static_cast<double>(said.params));
+void ImportForm::show(const ImportOptions& wanted) {
+  options = wanted;
+  tokens.show(static_cast<double>(wanted.tokens_per_step));
+  params.show(static_cast<double>(wanted.params));
 }
 
 std::string ImportForm::problem() const {

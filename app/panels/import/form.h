@@ -16,7 +16,7 @@ struct ImportForm {
   ImportOptions options;                      // from the fields
   std::optional<ImportOptions> as_last_time;  // offered if none are set now
 
-  void show(const ImportOptions& said);
+  void show(const ImportOptions& wanted);
   std::string problem() const;  // of a field, in a sentence; empty without one
 };
 

@@ -104,7 +104,7 @@ void draw_form(ImportForm& form, const Workspace& workspace, Commands& commands)
   commands.push_back(PreviewImport{std::move(again)});
 }
 
-// What was left out, since the project has it.
+// Says what was skipped, since the project has it.
 void draw_skipped(const Workspace& workspace, Commands& commands) {
   const ImportPreview& import = *workspace.import;
   if (import.skipped.empty()) return;
@@ -323,7 +323,7 @@ void draw_ending(const Ending& ending, State& state, const ImportPreview& import
   if (ending.keep.empty()) return;
   same_line(8);
   if (primary_button(ending.keep.c_str(), state.form.problem().empty(), "import.keep")) {
-    state.memory.take_note_of(import);
+    state.memory.remember(import);
     commands.push_back(KeepImport{});
   }
 }

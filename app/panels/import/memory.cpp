@@ -71,7 +71,7 @@ const ImportOptions* ImportMemory::said_last_time(const ImportPreview& import) c
   return format.empty() ? nullptr : find([&](const Correction& it) { return it.format == format; });
 }
 
-void ImportMemory::take_note_of(const ImportPreview& import) {
+void ImportMemory::remember(const ImportPreview& import) {
   if (import.asked.options == ImportOptions{}) return;
   const Correction now{folder_of(import), format_of(import), import.asked.options};
   std::erase_if(corrections, [&](const Correction& it) { return it.folder == now.folder && it.format == now.format; });

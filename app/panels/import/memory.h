@@ -21,7 +21,7 @@ struct ImportMemory {
 
   std::string text() const;
   void recall(const std::string& text);
-  void take_note_of(const ImportPreview& import);
+  void remember(const ImportPreview& import);
   const ImportOptions* said_last_time(const ImportPreview& import) const;  // of this folder, else of this format
 };
 

@@ -249,8 +249,8 @@ void update(State& state, const RunEntry& shown, const RunDetail* detail) {
   }
 }
 
-// Of a running run, the planned end; early in a long one a tenth, a hundredth ... of the way there, so that what has
-// been trained can be seen.
+// The right end of a running run's charts: its planned end; early in a long run a tenth, a hundredth ... of the way
+// there, so that the trained steps can be seen.
 double x_until(const RunEntry& shown) {
   if (shown.run.status != RunStatus::running || shown.run.planned_steps <= 0) return missing;
   const double done = shown.series().empty() ? 0 : static_cast<double>(shown.series().step.back());
@@ -364,7 +364,7 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   draw_in_card("##loss", ImVec2(loss_width, room.y), std::move(loss), shown, state.x, commands);
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
-  // Of a script that doesn't say how many tokens a step has, there is none.
+  // A script that doesn't report tokens per step has no throughput.
   const bool has_throughput = shown.run.source != "import" || shown.levels(Quantity::tokens_per_s).points() > 0;
   if (has_throughput) {
     draw_in_card("##throughput", ImVec2(0, half), chart("throughput", Quantity::tokens_per_s), shown, state.x,

@@ -61,7 +61,7 @@ void draw_run_combo(MfuForm& form, const Workspace& workspace) {
     if (!holds(entry->run.name, form.run_filter.data())) continue;
     ++listed;
     const std::string label = entry->run.name + "##" + std::to_string(entry->run.id);
-    if (ImGui::Selectable(label.c_str(), entry->run.id == form.run)) take_run(form, *entry, workspace.hardware);
+    if (ImGui::Selectable(label.c_str(), entry->run.id == form.run)) fill_from_run(form, *entry, workspace.hardware);
   }
   if (workspace.runs().empty()) text_quiet("No runs yet");
   ImGui::EndCombo();
@@ -137,7 +137,7 @@ double peak_of(const MfuForm& form, const HardwareTable& table) {
   return hardware ? peak_of(*hardware, form.precision) : missing;
 }
 
-void take_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table) {
+void fill_from_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table) {
   form = MfuForm();
   form.run = entry.run.id;
   form.from = entry.run.name;
@@ -158,7 +158,7 @@ void take_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table) 
   }
 }
 
-void take_published(MfuForm& form, const PublishedRow& row, const HardwareTable& table) {
+void fill_from_published(MfuForm& form, const PublishedRow& row, const HardwareTable& table) {
   form = MfuForm();
   form.from = row.model + ", T " + grouped(row.shape.seq_len) + ", published";
   form.set_shape(row.shape);
@@ -175,7 +175,7 @@ MfuForm first_form(const Workspace& workspace) {
     if (!is_missing(entry->summary.tokens_per_s)) chosen = &*entry;
   MfuForm form;
   if (chosen) {
-    take_run(form, *chosen, workspace.hardware);
+    fill_from_run(form, *chosen, workspace.hardware);
     return form;
   }
   for (const ModelPreset& preset : model_presets()) {

@@ -64,8 +64,8 @@ double peak_of(const MfuForm& form, const HardwareTable& table);  // of one devi
 
 // The initial numbers: the selected run's, else those of the newest run that has any, else GPT-2's.
 MfuForm first_form(const Workspace& workspace);
-void take_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table);
-void take_published(MfuForm& form, const PublishedRow& row, const HardwareTable& table);
+void fill_from_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table);
+void fill_from_published(MfuForm& form, const PublishedRow& row, const HardwareTable& table);
 
 void draw_calculator(MfuForm& form, const Workspace& workspace);
 

@@ -70,7 +70,7 @@ MfuRow row_of(const PublishedRow& published, std::size_t index, MfuConvention co
              .seq = published.shape.seq_len,
              .params = published.shape.params,
              .tokens_per_s = published.tokens_per_s,
-             .said = starred ? published.published.mfu_star : published.published.mfu,
+             .stated = starred ? published.published.mfu_star : published.published.mfu,
              .computed = starred ? again.mfu_star : again.mfu,
              .remark = disagreement(published.published, again)};
   if (gpu)
@@ -88,7 +88,7 @@ double sort_value(const MfuRow& row, int column) {
     case column_tokens:
       return row.tokens_per_s;
     case column_said:
-      return row.said;
+      return row.stated;
     case column_computed:
       return row.computed;
     case column_difference:
@@ -158,9 +158,9 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, int place
   if (ImGui::Selectable("##row", is_shown, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap,
                         ImVec2(0, px(20)))) {
     if (row.run == 0) {
-      take_published(form, table.published[row.published], workspace.hardware);
+      fill_from_published(form, table.published[row.published], workspace.hardware);
     } else if (const RunEntry* entry = workspace.find(row.run)) {
-      take_run(form, *entry, workspace.hardware);
+      fill_from_run(form, *entry, workspace.hardware);
     }
   }
   mark("mfu.row." + std::to_string(place));
@@ -182,7 +182,7 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, int place
   number(row.seq > 0 ? grouped(row.seq) : "-", palette().quiet);
   number(row.params > 0 ? compact(static_cast<double>(row.params)) : "-", palette().quiet);
   number(tokens_per_s_text(row.tokens_per_s), palette().text);
-  number(percent(row.said), palette().text);
+  number(percent(row.stated), palette().text);
   number(percent(row.computed), palette().quiet);
   const bool differs = std::fabs(row.difference()) >= 0.00005;
   number(points_text(row.difference()), differs ? palette().warning : palette().quiet);

@@ -18,13 +18,13 @@ struct MfuRow {
   std::int64_t seq = 0;
   std::int64_t params = 0;
   double tokens_per_s = missing;
-  double said = missing;      // as published, by the nearest convention that was published
+  double stated = missing;    // as published, by the nearest convention that was published
   double computed = missing;  // by the same convention
   double mfu = missing;       // by the view's convention
   std::string remark;         // the assumption, or why the figure is missing
   bool is_assumed = false;
 
-  double difference() const { return is_missing(said) ? missing : computed - said; }
+  double difference() const { return is_missing(stated) ? missing : computed - stated; }
 };
 
 enum MfuColumn {

@@ -129,7 +129,7 @@ void Icicle::draw(const ShownProfile* before, const ShownProfile& after, float h
   ImGui::InvisibleButton("##icicle", size);
   ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
   mark("profile.icicle");
-  hear(at, size);
+  handle_input(at, size);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   draw->PushClipRect(at, ImVec2(at.x + size.x, at.y + size.y), true);
   draw_axis(at.x, at.y, size.x);
@@ -155,10 +155,10 @@ void Icicle::draw(const ShownProfile* before, const ShownProfile& after, float h
   }
   draw->PopClipRect();
   if (ImGui::IsItemDeactivated() && dragged_ < px(4)) choose();
-  if (hovered_ && !ImGui::IsItemActive()) tell(*hovered_);
+  if (hovered_ && !ImGui::IsItemActive()) draw_tooltip(*hovered_);
 }
 
-// What was clicked; nothing is chosen by a click beside all slices.
+// Chooses the clicked slice; a click beside all slices chooses none.
 void Icicle::choose() {
   chosen_.clear();
   chosen_range_.reset();
@@ -357,7 +357,7 @@ void Icicle::pan(double ns) {
   shown_.to_ns = shown_.from_ns + length;
 }
 
-void Icicle::hear(ImVec2 at, ImVec2 size) {
+void Icicle::handle_input(ImVec2 at, ImVec2 size) {
   const ImGuiIO& io = ImGui::GetIO();
   if (ImGui::IsItemActivated()) {
     dragged_ = 0;
@@ -381,12 +381,12 @@ void Icicle::hear(ImVec2 at, ImVec2 size) {
     if (io.MouseWheelH != 0) pan(-static_cast<double>(io.MouseWheelH) * shown_.length() * 0.1);
     if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) shown_ = all_;
   }
-  hear_keys();
+  handle_keys();
 }
 
 // As in Perfetto: W and S zoom at the mouse, A and D pan, F fits the chosen slice. The arrows do the same; Home shows
 // all.
-void Icicle::hear_keys() {
+void Icicle::handle_keys() {
   if (!keys_are_for_panel() || ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyAlt) return;
   // Otherwise the arrows would move from button to button as well.
   for (const ImGuiKey key : {ImGuiKey_UpArrow, ImGuiKey_DownArrow, ImGuiKey_LeftArrow, ImGuiKey_RightArrow})
@@ -402,7 +402,7 @@ void Icicle::hear_keys() {
   if (ImGui::IsKeyPressed(ImGuiKey_F, false)) fit();
 }
 
-void Icicle::tell(const Hovered& hovered) const {
+void Icicle::draw_tooltip(const Hovered& hovered) const {
   const StepSlices& step = *hovered.profile->slices;
   const KeptSlice& slice = *hovered.slice;
   ImGui::BeginTooltip();

@@ -43,13 +43,13 @@ class Icicle {
   void draw_row(const Half& half, const ShownProfile& shown, std::size_t row, ImVec2 at, float width);
   void draw_memory(const StepSlices& step, ImVec2 low, ImVec2 high) const;
   void draw_slice(const StepSlices& step, const SliceRow& row, const DrawnSlice& piece, ImVec2 at);
-  void hear(ImVec2 at, ImVec2 size);  // mouse and keys
-  void hear_keys();
+  void handle_input(ImVec2 at, ImVec2 size);  // mouse and keys
+  void handle_keys();
   void choose();
   void fit();
   void zoom(double factor, double at_ns);
   void pan(double ns);
-  void tell(const Hovered& hovered) const;
+  void draw_tooltip(const Hovered& hovered) const;
 
   std::array<Half, 2> halves_;
   TimeRange all_, shown_;

@@ -82,7 +82,7 @@ ProfileSide side_of(const ProfileView& view, const std::vector<RunId>& runs) {
   return {};
 }
 
-// What to do for a rung without a profile.
+// Says how to get a profile of a rung that has none.
 std::string missing_side(const Workspace& workspace, const std::vector<RunId>& runs) {
   const RunEntry* entry = runs.empty() ? nullptr : workspace.find(runs.front());
   if (!entry) return "A rung has no profile.";
@@ -108,7 +108,7 @@ void explain(State& state, const Workspace& workspace, const ProfileView& view) 
   state.subject = ProfileSubject::steps;
 }
 
-// What was asked for elsewhere, and what a first look shows.
+// Chooses the profiles to show: an imported one, those of a factor that was clicked, or else the newest.
 void follow(State& state, const Workspace& workspace, const ProfileView& view, Commands& commands) {
   const ProfileQuestion before = state.question;
   if (workspace.profile_state->imported != 0 && workspace.profile_state->imported != state.seen_import &&
@@ -141,7 +141,7 @@ ProfileSubject subject_of(const State& state, const ProfileView& view) {
 
 // --- head ------------------------------------------------------------------------------------------------------------
 
-void hear_dialog(State& state, Commands& commands) {
+void take_chosen_files(State& state, Commands& commands) {
   if (state.dialog.is_active()) commands.data.next_frame = true;
   const std::optional<FileAnswer> answer = state.dialog.take();
   if (!answer) return;
@@ -455,7 +455,7 @@ void draw_steps(State& state, const Workspace& workspace, const std::shared_ptr<
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (!state.asked) ask(state, commands);
-  hear_dialog(state, commands);
+  take_chosen_files(state, commands);
   const std::shared_ptr<const ProfileView> view = workspace.profile_state->view;
   if (view) follow(state, workspace, *view, commands);
   draw_head(state, view.get());

@@ -57,7 +57,7 @@ const RunEntry* shown_run(const Workspace& workspace) {
   return workspace.runs().empty() ? nullptr : &workspace.runs().back();
 }
 
-void take_run(State& state, const Workspace& workspace, const RunEntry& entry, Commands& commands) {
+void show_run(State& state, const Workspace& workspace, const RunEntry& entry, Commands& commands) {
   state.shown = entry.run.id;
   state.x = {};
   state.head.renaming = false;
@@ -127,7 +127,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     empty_state("No run yet", "A run's details appear here. Launch a ladder, or drop a log on the window.");
     return;
   }
-  if (shown->run.id != state.shown) take_run(state, workspace, *shown, commands);
+  if (shown->run.id != state.shown) show_run(state, workspace, *shown, commands);
   if (!workspace.detail(shown->run.id)) commands.data.details.push_back(shown->run.id);
   state.x.begin_frame();
   state.head.draw(workspace, *shown, commands);
