@@ -1,3 +1,6 @@
+// Empties the bin for the window and `stepladder bin`. The owners of checkpoints are noted in the database in the
+// transaction that hides the runs, and leave that note once their folders are removed: a killed process leaves nothing
+// behind. A folder whose run exists is never removed.
 #include "app/bin.h"
 
 #include <algorithm>

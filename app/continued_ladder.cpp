@@ -10,7 +10,8 @@ std::vector<Run> runs_to_continue(std::span<const Run> runs) {
     if (!is_over(run.status) || run.source != "launched") return {};
     if (run.status == RunStatus::interrupted || run.status == RunStatus::stopped) left.push_back(run);
   }
-  // A run that began and ended is left out if its rung was trained again later. One that never began is still to train.
+  // A run that began and ended is skipped if its rung was trained again later. One that never began still has to be
+  // trained.
   for (const Run& later : runs) {
     const auto replaced = std::find_if(left.begin(), left.end(), [&](const Run& run) {
       return run.rung == later.rung && !is_missing(run.started_at) && later.created_at > run.ended_at;

@@ -8,9 +8,9 @@
 
 namespace stepladder {
 
-// Of a ladder's runs, in the order in which they were launched, those that were interrupted or stopped, or never began.
-// One that began is left out if its rung has a run that was launched since. Empty while another one is queued or
-// running, and for imported ladders.
+// The runs of a ladder that were interrupted or stopped, or never began, in the order in which they were launched.
+// Skips one that began if its rung has a run that was launched since. Empty while another one is queued or running, and
+// for imported ladders.
 std::vector<Run> runs_to_continue(std::span<const Run> runs);
 
 }  // namespace stepladder

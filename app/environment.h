@@ -19,7 +19,8 @@ void remember_command_line(int argc, char** argv);
 // if it isn't a git checkout. Starts git, so it takes some milliseconds; computed once per process.
 const std::string& environment_json();
 
-// That of a run that this process continues: `hosts` lists the hosts that trained it, if it was begun on another one.
+// The environment of a run that this process continues: `hosts` lists the hosts that trained it, if it was begun on
+// another one.
 std::string continued_environment(const std::string& before);
 
 }  // namespace stepladder

@@ -9,8 +9,8 @@
 
 namespace stepladder {
 
-// The signs of print for those of the terminal, in text without names: "1.42 x" becomes 1.42 and a multiplication sign
-// without space, "6 x 2" keeps its spaces; "1.38 - 1.46" gets an en dash; also for +/- and ->.
+// Replaces the terminal's signs by those of print, in text without names: "1.42 x" becomes 1.42 and a multiplication
+// sign without space, "6 x 2" keeps its spaces; "1.38 - 1.46" gets an en dash; also for +/- and ->.
 std::string in_print(const std::string& text);
 
 // Replaces control characters (is_control) other than line ends and tabs by dots, and bytes that aren't UTF-8 by
@@ -24,7 +24,7 @@ inline constexpr double late_after_s = 15;
 // importer's id) pass on values at once.
 std::string lateness_text(std::string_view format, double age_s);
 
-// The same of a run that `follow` or `watch` takes from a store, if its newest value (unix seconds) is late; else
+// The same for a run that `follow` or `watch` imports from a store, if its newest value (unix seconds) is late; else
 // empty.
 std::string lateness_text(const Run& run, double newest_at);
 

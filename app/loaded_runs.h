@@ -32,7 +32,7 @@ std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs);
 // The hardware table, and the number of repeats of each rung in the store. Null: no runs yet.
 PlausibilityContext load_plausibility_context(RunStore* store);
 
-// Of the run's rung; none if it is in no ladder.
+// The other finished runs of the run's rung; empty if it is in no ladder.
 std::vector<Run> other_finished_repeats(RunStore& store, const Run& run);
 
 }  // namespace stepladder

@@ -1,4 +1,5 @@
-// How busy other programs keep this machine now, in words: for `doctor` and for Launch, before a run starts.
+// Measures how busy other programs keep this machine, and says it in words: for `doctor` and for Launch, before a run
+// starts.
 #pragma once
 
 #include <chrono>
@@ -17,7 +18,7 @@ struct MachineLoad {
   bool is_known() const { return !is_missing(others.other_cores); }
   bool would_disturb(int needed_cores) const;  // a run that starts now
 
-  // "Other programs use 1.3 of 2 cores (cc1plus 0.9, ld 0.3)", or that nobody can tell.
+  // "Other programs use 1.3 of 2 cores (cc1plus 0.9, ld 0.3)", or that it is unknown.
   std::string text() const;
 };
 

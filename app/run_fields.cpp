@@ -1,3 +1,5 @@
+// Resolves names of fields for `--filter`, `--columns` and History: a run's JSON, annotations, recipe and metrics.
+// Names are matched exactly first and then in any case. A run's JSON is built only when one of its fields is read.
 #include "app/run_fields.h"
 
 #include <algorithm>
@@ -18,7 +20,7 @@ Json curation_json(const Curation& curation) {
           {"archived", curation.archived}};
 }
 
-// A name that is written as it is logged comes first: two names may differ in case alone.
+// Prefers a name in the case in which it was logged: two names may differ in case alone.
 std::optional<std::string> same_name(const std::set<std::string>& known, const std::string& name) {
   if (known.contains(name)) return name;
   const std::string wanted = lower_case(name);

@@ -27,8 +27,8 @@ struct RunField {
 // Adds the names of a recipe's values, in lower case.
 void add_recipe_names(const Run& run, std::set<std::string>& names);
 
-// Names besides those that every project has. Each is called at most once, and only for a name that isn't known
-// without it.
+// Names besides those that every project has. Each function is called at most once, and only for a name that isn't
+// known without it.
 struct ProjectNames {
   std::function<std::set<std::string>()> recipe = {};   // in lower case: imports have their own
   std::function<std::set<std::string>()> metrics = {};  // as logged; without it, any metric is taken for granted
@@ -73,7 +73,7 @@ class RunValues {
   const PlausibilityContext& judge_;
   const Curation& curation_;
   const FigureTable& metrics_;
-  Json fields_, recipe_;  // made when they are asked for
+  Json fields_, recipe_;  // computed at first use
 };
 
 // "id,name,min(val/loss)": fields separated by commas. Throws RunFieldError, whose what() says what is wrong where.

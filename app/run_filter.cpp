@@ -1,3 +1,5 @@
+// Parses a filter from left to right into terms, all of which must hold. Fields are resolved while parsing, so an
+// unknown one is an error with its place; values are compared in lower case, and `<` and `>` only with numbers.
 #include "app/run_filter.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Reads and writes saved views. The text may come from a stranger's project, so depth and number of runs are limited,
+// and fields of a wrong type get their defaults. Runs are found in the states by their form, {"run": ID}.
 #include "app/saved_view.h"
 
 #include <algorithm>

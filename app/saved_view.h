@@ -1,5 +1,5 @@
-// What a saved view of the window holds, as JSON text: the views that were open, their states, and the runs that they
-// name. Pure. Any thread.
+// A saved view of the window as JSON text: the views that were open, their states, and the runs that they name. Pure.
+// Any thread.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace stepladder {
 
-// A run that a view names: it may have gone since.
+// A run that a view names; it may have been deleted since.
 struct ViewRun {
   RunId id = 0;
   std::string uid;  // empty: not known
@@ -40,14 +40,14 @@ struct ViewError : std::runtime_error {
 std::string text_of(const SavedView& view);
 SavedView saved_view_from(const std::string& text);  // throws ViewError; bounded in depth for any text
 
-// The place of a run in a panel's state, and its reading: 0 if it is none.
+// The reference to a run in a panel's state, and its reading: 0 if it isn't a reference.
 nlohmann::json run_reference(RunId run);
 RunId run_in(const nlohmann::json& reference);
 
 std::vector<RunId> runs_in(const SavedView& view);  // that the states name, each once, in order
 
-// Replaces each run by what `find` says, which may change its name and uid; runs without an answer become null and
-// leave `runs`.
+// Replaces each run by the one that `find` returns, which may change its name and uid; runs that it doesn't find become
+// null and leave `runs`.
 using FindRun = std::function<std::optional<RunId>(ViewRun&)>;
 void renumber(SavedView& view, const FindRun& find);
 

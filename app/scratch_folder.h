@@ -10,7 +10,7 @@
 
 namespace stepladder {
 
-// For this user alone; removed with all that is in it. Throws StorageError if it can't be made.
+// Readable for this user alone; removed with its content. Throws StorageError if it can't be created.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& name) {

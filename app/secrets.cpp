@@ -1,3 +1,5 @@
+// Hides secrets in command lines before they are stored, in two passes: values after a secret's name, then tokens and
+// passwords in the remaining words. python/stepladder.py has the same rules; change both.
 #include "app/secrets.h"
 
 #include <algorithm>
@@ -27,7 +29,7 @@ constexpr std::array<std::string_view, 24> token_starts = {
     "nvapi-", "AKIA",  "ASIA",  "AIza",  "wandb_", "eyJhbGci", "eyJ0eXAi", "eyJraWQi"};
 constexpr std::size_t shortest_token = 16;
 
-// What may stand between a header's name and its secret.
+// Words that may be between a header's name and its secret.
 constexpr std::array<std::string_view, 5> schemes = {"bearer", "basic", "token", "digest", "apikey"};
 constexpr std::string_view blanks = " \t";
 constexpr std::string_view spaces = " \t\n\v\f\r";
@@ -98,8 +100,8 @@ std::string hide_values(std::string text) {
   return text;
 }
 
-// Where the value of a secret's name ends: at its own quote, at the one that holds the name too (`outer`, or 0), or at
-// the next separator.
+// The end of the value of a secret's name: its own quote, the quote that encloses the name too (`outer`, or 0), or the
+// next separator.
 std::size_t value_end(std::string_view text, std::size_t begin, char outer) {
   if (begin < text.size() && is_quote(text[begin]))
     return std::min(text.find(text[begin], begin + 1), text.size() - 1) + 1;
@@ -133,7 +135,7 @@ std::string hide_pairs(std::string text) {
   return text;
 }
 
-// Whether the next word is a secret: after "--token", "Authorization:" and "Bearer".
+// True if the next word is a secret: after "--token", "Authorization:" and "Bearer".
 bool secret_follows(std::string_view word) {
   if (lower(word) == "bearer" || (word.ends_with(':') && names_secret(word.substr(0, word.size() - 1)))) return true;
   return word.starts_with('-') && word.find('=') == std::string_view::npos && names_secret(word);

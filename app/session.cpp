@@ -1,3 +1,6 @@
+// Launches, continues and repeats runs for the window and the command line. Each verb checks everything first, writes
+// all rows in one transaction, begins the journals, and submits to the engine last, so that no step arrives before its
+// row. Events go from the engine's thread to recorder, journals and window.
 #include "app/session.h"
 
 #include <algorithm>
@@ -15,14 +18,15 @@
 namespace stepladder {
 namespace {
 
-// How long a checkpoint waits for its steps once somebody waits for the end of the run. Until then there is no limit.
+// The time that a checkpoint waits for its steps once somebody waits for the end of the run. Until then there is no
+// limit.
 constexpr std::chrono::seconds checkpoint_patience{10};
 
 std::string first_rung_text(const Recipe& recipe) {
   return precision_name(recipe) + ", B " + std::to_string(recipe.batch) + ", T " + std::to_string(recipe.seq);
 }
 
-// Otherwise the run would finish with steps of its former life beyond its plan.
+// Refuses to resume with fewer steps than are recorded: the run would finish with steps beyond its recipe's last.
 void refuse_fewer_steps_than_recorded(const Run& run, const Recipe& recipe, std::int64_t recorded) {
   if (recipe.steps >= recorded) return;
   const std::string id = std::to_string(run.id);
@@ -156,7 +160,7 @@ void Session::queue_again(RunId id, const Recipe& recipe) {
   store_.update_run(run);
 }
 
-// Before they are submitted, so that whoever follows the journals sees the whole ladder at once.
+// Called before the runs are submitted, so that whoever follows the journals sees the whole ladder at once.
 void Session::begin(const std::vector<RunId>& runs) {
   owner_.check();
   try {
@@ -281,7 +285,7 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
   return id;
 }
 
-// The run once more by its own recipe, with the next number of its rung.
+// The run once more by its own recipe, with the next repeat number of its rung.
 Session::PreparedRun Session::prepare_repeat(RunId id, std::map<std::pair<LadderId, int>, int>& next_repeat) {
   owner_.check();
   const Run before = store_.existing_run(id);
@@ -407,7 +411,7 @@ CheckpointOwner Session::owner_of_checkpoints(const Run& run) {
   return owner;
 }
 
-// The newest one that is undamaged and whose steps are all stored.
+// The newest checkpoint that is undamaged and whose steps are all stored.
 ChosenCheckpoint Session::checkpoint_to_resume(const Run& run) {
   owner_.check();
   return choose_checkpoint(owner_of_checkpoints(run), std::nullopt, [&](std::int64_t step) {
@@ -425,7 +429,7 @@ void Session::resume(RunId id, const Recipe& recipe, QuietPatience quiet_patienc
                       "run " + std::to_string(id) + " is still " + std::string(to_string(run.status)));
   }
   Recipe same = recipe_from_json(run.recipe);
-  // These may change without changing the training.
+  // These values may differ without changing the training.
   same.steps = recipe.steps;
   same.threads = recipe.threads;
   same.device = recipe.device;

@@ -52,7 +52,7 @@ struct LaunchedLadder {
   LadderPlan plan;
 };
 
-// Where a session's runs leave what isn't in its database.
+// Folders for the files of a session's runs that aren't in its database.
 struct RunFolders {
   std::filesystem::path journals;     // each run's (app/journal/run_journals.h); empty: they get none
   std::filesystem::path checkpoints;  // empty: beside the database
@@ -96,7 +96,7 @@ class Session {
                             std::optional<std::uint64_t> seed = {});
 
   // Continues a run that is over from its newest checkpoint that is undamaged and whose steps are all stored, as the
-  // same run; a ConsoleText says why a newer one is passed over. Throws DataError if there is none. `recipe` may differ
+  // same run; a ConsoleText says why a newer one is skipped. Throws DataError if there is none. `recipe` may differ
   // from the run's own only in values that don't change the training: steps, threads, device, and the intervals of
   // validation and checkpoints (RecipeError).
   void resume(RunId run, const Recipe& recipe, QuietPatience quiet_patience = {});
@@ -121,7 +121,7 @@ class Session {
   bool paused(RunId run) const { return engine_.paused(run); }
   bool is_idle_or_paused() const { return engine_.is_idle_or_paused(); }  // whether no step is being taken
   std::vector<RunId> queue() const { return engine_.queue(); }
-  // Whether it trains nothing, nothing waits, and no question is open that will launch more runs.
+  // True if nothing trains, nothing waits, and no open question will launch more runs.
   bool idle() const;
   void move_to(RunId run, std::size_t place) { engine_.move_to(run, place); }
   void stop(RunId run);
@@ -134,8 +134,7 @@ class Session {
   const SpeedupConfirmation* confirmation() const;  // the last one; null before the first
 
   // The events since the last call, in order: at once, or after waiting for at most `patience` for one that isn't a
-  // step. Reads the steps of runs
-  // that ended, for an open question. Never throws.
+  // step. Reads the steps of runs that ended, for an open question. Never throws.
   std::vector<RunEvent> drain();
   std::vector<RunEvent> wait_and_drain(std::chrono::milliseconds patience);
 
@@ -143,9 +142,9 @@ class Session {
   // whether they are.
   bool flush(std::chrono::milliseconds patience = std::chrono::seconds(10));
 
-  // What could not be stored yet because of an error. Runs go on meanwhile.
+  // The steps that could not be stored yet because of an error. Runs continue meanwhile.
   Unstored unstored() const { return recorder_.unstored(); }
-  // Why the journals lack something, as a sentence; empty: they don't.
+  // A sentence that says why the journals lack something; empty if they don't.
   std::string journal_trouble() const { return journals_ ? journals_->trouble() : ""; }
 
   // Leaves what isn't stored when the session ends in a file, without waiting; the next start stores it.
@@ -186,7 +185,7 @@ class Session {
   Recorder recorder_;  // calls the engine from the writer thread, so the engine object outlives it
 };
 
-// The rungs that a request becomes on this device, and why others are left out. Opens the files that the recipes name;
+// The rungs that a request becomes on this device, and why others are skipped. Opens the files that the recipes name;
 // throws as launch_ladder does.
 LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report);
 

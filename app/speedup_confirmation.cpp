@@ -1,3 +1,6 @@
+// Repeats two rungs in turns until the verdict is clear, at most `max_repeats` times. Each look reads the finished runs
+// from the database, judges them, then answers or begins a round. A verdict counts only at a planned look (`Looks`,
+// storage/analysis/compare.h), since each look takes a share of the allowed error.
 #include "app/speedup_confirmation.h"
 
 #include <algorithm>
@@ -79,7 +82,7 @@ void SpeedupConfirmation::look() {
   }
 }
 
-// Also ends the question if a run of the round didn't finish, since it would be tried forever.
+// Also ends the question if a run of the round didn't finish: it would be repeated forever.
 bool SpeedupConfirmation::round_is_over() {
   std::vector<Run> runs;
   for (const RunId id : round_) runs.push_back(store_.existing_run(id));
@@ -138,7 +141,7 @@ void SpeedupConfirmation::judge_runs() {
   estimates_.push_back(answer_.speedup);
 }
 
-// The speed's verdict gives way to the metric's: other programs that took time from a run leave it as it is.
+// Replaces the verdict on the speed by that on the metric, which other programs don't disturb.
 void SpeedupConfirmation::judge_values() {
   const FigureTable figures = store_.metrics().table({*question_.metric});
   // One value for each seed: runs with one seed are copies.
@@ -180,7 +183,7 @@ void SpeedupConfirmation::decide() {
   const auto tried =
       question_.metric ? answer_.repeats : static_cast<int>(std::min(base_.runs.size(), run_.runs.size()));
   const bool may_go_on = tried < question_.max_repeats;
-  // The last look may come early, if runs were left out: it then has the share of an earlier one.
+  // If runs were excluded, the last look may come early; it then has the share of an earlier one.
   const bool is_a_look = looks_.is_at(static_cast<std::size_t>(answer_.repeats)) || !may_go_on;
   const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2 && is_a_look;
   const std::string left_out =
@@ -201,7 +204,7 @@ void SpeedupConfirmation::decide() {
   }
 }
 
-// Whether even three times as many repeats as are allowed would not do, at the noise seen.
+// True if, at the noise seen, even three times as many repeats as are allowed wouldn't be enough.
 bool SpeedupConfirmation::is_futile() const {
   const std::int64_t needed = answer_.speedup.needed_runs;
   const bool has_interval = question_.metric ? answer_.metric.ci95.known() : answer_.speedup.ci95.known();

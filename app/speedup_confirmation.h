@@ -24,7 +24,7 @@ struct SpeedupQuestion {
   RunId run = 0;
   RunId base = 0;
   int max_repeats = 6;                                     // of each side, including existing ones
-  double noise_floor = default_noise_floor;                // the difference that is to be told
+  double noise_floor = default_noise_floor;                // the smallest difference that is to be detected
   QuietPatience quiet_patience = std::chrono::minutes(5);  // before each repeat; then it runs anyway
   // Judged in place of the speed; repeats then get seeds of their own, the same on both sides, since runs with one seed
   // are copies.
@@ -32,8 +32,8 @@ struct SpeedupQuestion {
   Direction direction = Direction::higher;  // of the metric
 };
 
-// Of each side, existing ones included, that a press of "Verify gain" allows: six, or as many as the rung is said to
-// need, up to fifty.
+// The repeats of each side, existing ones included, that "Verify gain" allows: six, or as many as the rung needs by its
+// judgement, up to fifty.
 int repeats_to_verify(const RungJudgement& rung);
 
 struct SpeedupAnswer {
@@ -102,7 +102,7 @@ class SpeedupConfirmation {
   std::string doubt_;                          // why a side cannot be trusted
   bool is_only_busy_ = false;                  // another repeat, on a quiet machine, may be trusted
   double needed_run_seconds_ = missing;        // of one more run of each side
-  std::size_t left_out_ = 0;                   // runs of both sides, since others disturbed them
+  std::size_t left_out_ = 0;                   // runs of both sides that other programs disturbed
   State state_ = State::open;
   std::mt19937_64 random_{std::random_device{}()};
 };

@@ -1,3 +1,5 @@
+// Filters all text of std::cout and std::cerr, so that names and logs can't send escape sequences to the terminal. A
+// character that is written in pieces waits until it is whole.
 #include "app/terminal_text.h"
 
 #include <unistd.h>

@@ -26,13 +26,14 @@ std::string difference_text(const std::string& name, const MetricComparison& met
 // "same", "worse by 0.0312", "inconclusive"; "baseline" for the rung that the others are compared with.
 std::string loss_text(const LossParity& loss, bool is_baseline);
 
-// "About 7 more runs of each, 12 min, would tell 1 %."; that hardly any number would, if more than a thousand were
-// needed; empty if its verdicts are clear, or nothing is known. `seconds`: of all these runs; missing if not known.
+// "About 7 more runs of each, 12 min, would tell 1 %."; if more than a thousand were needed, says that hardly any
+// number would; empty if the verdicts are clear, or nothing is known. `seconds`: of all these runs; missing if not
+// known.
 std::string needed_text(const RungJudgement& rung);
 std::string needed_text(std::int64_t runs, double seconds, double noise_floor);
 
-// Why a profile's times are scaled, or only its shares count; empty if it took as long as the measured step, but for a
-// tenth, or there is none.
+// A sentence that says why a profile's times are scaled, or why only its shares count; empty without a profile, or if
+// it took as long as the measured step within a tenth.
 std::string fit_text(const FittedProfile& fitted);
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// How a recipe's model differs from GPT-2. It follows from `Recipe::model`, which is stored with the run.
+// The differences between a recipe's model and GPT-2. They follow from `Recipe::model`, which is stored with the run.
 #pragma once
 
 #include "engine/recipe.h"

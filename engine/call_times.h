@@ -14,8 +14,8 @@ struct CallTimesRequest {
   std::vector<int> warmups{0, 1};  // calls before the timed ones
   std::string precision;           // "fp32", "bf16"; "": both, where the device has bf16
   int calls = 5;                   // timed of each row; with `spread` at least
-  // Goes on beyond `calls` until the standard error of each row's mean is at most this share of it, the first call left
-  // out. 0: doesn't.
+  // Makes more calls than `calls` until the standard error of each row's mean, without the first call, is at most this
+  // share of it. 0: makes no more.
   double spread = 0;
   double seconds = 0;     // a row that has used its equal share gets no more calls, but one; 0: no limit
   bool is_synced = true;  // false: reads the clock without waiting for the device, which gives too small times

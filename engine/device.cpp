@@ -1,3 +1,5 @@
+// Reads CPU name, cores and memory from /proc and /sys. The limits of a container's control group (version 2) count,
+// not only the machine's own figures, since a run is sized by them.
 #include "engine/device.h"
 
 #include <algorithm>

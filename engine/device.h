@@ -33,7 +33,7 @@ struct DeviceReport {
   std::string resolve(const std::string& device) const;
   // The name of that device's hardware: "NVIDIA H200" or "2 x Intel Xeon".
   std::string hardware(const std::string& device) const;
-  // Why the GPU lacks the features of Ampere (TF32, bf16); empty if it has them.
+  // The reason why the GPU lacks the features of Ampere (TF32, bf16); empty if it has them.
   std::string older_than_ampere() const;
 };
 

@@ -1,3 +1,6 @@
+// The engine's thread: answers questions (probe, peak, call times) before it starts the next queued run. The mutex is
+// never held while the listener is called. Every submitted run gets exactly one RunEnded, whichever way it ends;
+// `train` adds one if the library returns without it.
 #include "engine/engine.h"
 
 #include <algorithm>

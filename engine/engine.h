@@ -74,7 +74,7 @@ class Engine {
   // std::runtime_error if that fails, or if `stop_requested` (called on the engine thread) returns true. Never blocks.
   std::future<PeakProbe> measure_peak(std::function<bool()> stop_requested);
 
-  // Measures the time of a model's passes, likewise.
+  // Measures the time of a model's passes, under the same conditions as measure_peak.
   std::future<std::vector<CallTimes>> time_calls(CallTimesRequest request, std::function<bool()> stop_requested);
 
  private:

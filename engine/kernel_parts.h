@@ -1,5 +1,5 @@
-// The parts of `compile-max` that can be left out one by one, so that what each of them brings can be measured:
-// LibTorch's operators take their place.
+// The parts of `compile-max` that a recipe can replace by LibTorch's operators, one by one, to measure the gain of
+// each.
 #pragma once
 
 #include <set>
@@ -16,14 +16,14 @@ struct KernelPart {
   std::string_view does;
 };
 
-// In the order of a step.
+// All parts, in the order of a step.
 const std::vector<KernelPart>& kernel_parts();
 
 // The parts that Recipe::without_kernel names. Throws RecipeError for a part that doesn't exist, with the nearest one
 // that does.
 std::set<std::string> kernels_left_out(const Recipe& recipe);
 
-// Throws RecipeError if kernels are left out of a step that has none of them.
+// Throws RecipeError if the recipe replaces kernels of a step that has none of them.
 void require_kernels_to_leave_out(const Recipe& recipe);
 
 }  // namespace stepladder

@@ -1,3 +1,6 @@
+// The published ladders with their measured throughputs (`plan(...)`, one entry each), and fit_to_memory, which shrinks
+// a preset until every rung's estimated memory fits. The estimate is rough and in float32; it decides only how small to
+// start.
 #include "engine/ladder_presets.h"
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 
 namespace stepladder {
 
-// How many insertions, deletions, replacements and swaps of neighbours turn one into the other (optimal string
-// alignment).
+// The number of insertions, deletions, replacements and swaps of neighbours that turn one into the other (optimal
+// string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // The first name that begins with the word, else the one with the fewest changes. Empty if none is near: more than a

@@ -1,3 +1,6 @@
+// Measures other programs' CPU time for SystemMonitor and quiet.h: busy time of the usable cores in /proc/stat, minus
+// the CPU clocks of the run's threads and helper processes. A thread counts as the run's by its name (is_run_thread),
+// so renaming threads changes the figure.
 #include "engine/others_watch.h"
 
 #include <dirent.h>

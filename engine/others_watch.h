@@ -1,4 +1,5 @@
-// How much of this machine's processors other programs use. Reads /proc; needs no torch and no thread of its own.
+// Measures how much of this machine's processors other programs use. Reads /proc; needs no torch and no thread of its
+// own.
 #pragma once
 
 #include <sys/types.h>
@@ -28,10 +29,10 @@ std::int64_t busy_ticks_in(std::istream& proc_stat, const std::vector<bool>& usa
 // no busy time at all (some sandboxes), or if `cores` is 0.
 Contention use_of_others(const CpuReading& before, const CpuReading& now, int cores, double ticks_a_second);
 
-// Makes the calling thread one of the run's, and with it all threads that it makes from now on, since a thread takes
-// over the name of the one that made it. Those that LibTorch and CUDA name themselves are the run's too.
+// Makes the calling thread one of the run's, and with it all threads that it makes from now on, since a thread inherits
+// the name of the one that made it. Those that LibTorch and CUDA name themselves are the run's too.
 void become_run_thread();
-// The opposite, for a thread that a run's thread has made. `name`: at most 15 bytes.
+// Undoes this for the calling thread, which a run's thread has made. `name`: at most 15 bytes.
 void leave_run_threads(const char* name);
 
 // The mean number of cores that others have used since the previous sample, of those that this process may use: the
@@ -46,7 +47,7 @@ class OthersWatch {
   enum class Run { whole_process, run_threads };  // which of this process is the run
   explicit OthersWatch(Run run, std::vector<pid_t> helpers = {});
 
-  // Without the cores that the run needs, which the caller knows, and without the GPU.
+  // Leaves unset: the cores that the run needs, which the caller knows, and the GPU's values.
   Contention sample();
 
   double run_cores() const { return run_cores_; }  // in the last sample

@@ -12,7 +12,7 @@ struct Prepared {
   TokenSource source;
 };
 
-// Data, weights and tokenizer by paths that mean the same from any folder.
+// The recipe with absolute paths to data, weights and tokenizer, which mean the same from any folder.
 Recipe with_absolute_paths(Recipe recipe);
 
 // Opens the files, reads their headers and compares them. Throws RecipeError or DataError with a sentence for the user.

@@ -1,3 +1,6 @@
+// Names, text, JSON, limits and presets of a recipe. for_each_member is the one list of its values: a new value needs a
+// line there, a range in `validate`, and an entry in changes_training (rungs.cpp) if it doesn't affect what a run
+// learns.
 #include "engine/recipe.h"
 
 #include <algorithm>
@@ -147,7 +150,7 @@ void require_range(const char* field, T value, T low, T high) {
   if (value > high) throw RecipeError(FieldName{field}, "must be at most " + text_of(high) + ", not " + text_of(value));
 }
 
-// For values that must be in [0, below) or, if `positive`, in (0, below).
+// Requires a value in [0, below) or, if `positive`, in (0, below).
 void require_number(const char* field, double value, bool positive, double below) {
   if (!std::isfinite(value)) throw RecipeError(FieldName{field}, "must be a finite number, not " + shortest(value));
   if (positive && value <= 0) throw RecipeError(FieldName{field}, "must be greater than 0, not " + shortest(value));

@@ -107,7 +107,7 @@ std::int64_t parameter_count(const Recipe& recipe);
 // "fp32", "tf32" or "bf16": the precision to which the inputs of matrix products are rounded.
 std::string precision_name(const Recipe& recipe);
 
-// All values as name and text, in the order of the struct: the one place that lists them.
+// Lists all values as name and text, in the order of the struct.
 std::vector<std::pair<std::string, std::string>> describe(const Recipe& recipe);
 
 // "autocast off -> bf16, batch 2 -> 3"; empty if they are equal.

@@ -1,3 +1,5 @@
+// Parses and writes the text of rungs, and climbs a ladder: Climber applies one rung after the other and decides what
+// each is compared with. A value counts as changing the training unless changes_training lists it as harmless.
 #include "engine/rungs.h"
 
 #include <algorithm>
@@ -40,7 +42,7 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// Without the spaces around it, unless a backslash keeps them.
+// The text without the spaces around it, unless a backslash keeps them.
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back()) && (text.size() < 2 || text[text.size() - 2] != escape))
@@ -102,7 +104,7 @@ void add_stages(PlannedRung& rung, std::string_view part, const FieldText& about
   }
 }
 
-// Whether a part is a name of one's own: one word that isn't a stage.
+// Whether a part is a custom name: one word that isn't a stage.
 bool is_own_name(std::string_view part) {
   return find_plain(part, '=') == part.size() && find_plain(part, '+') == part.size() && !find_stage(unescaped(part));
 }
@@ -146,7 +148,7 @@ bool is_baseline(const PlannedRung& rung) {
   return rung.name.empty() && rung.stages.size() == 1 && rung.stages.front() == all_stages().front().id;
 }
 
-// Climbs from rung to rung, and keeps what the next one starts from.
+// Climbs from rung to rung, and keeps the recipe that the next one starts from.
 class Climber {
  public:
   Climber(const Recipe& lowest, const DeviceReport& report, Climb climb, const PrepareRung& prepare)
@@ -184,7 +186,8 @@ class Climber {
   LadderPlan take() { return std::move(plan_); }
 
  private:
-  // Why the rung is impossible; empty if it isn't. Throws RecipeError or DataError if it is the baseline.
+  // Applies the rung to `recipe`. Returns why the rung is impossible, or an empty text. Throws RecipeError or DataError
+  // if it is the baseline.
   FieldText apply(const PlannedRung& planned, const std::vector<const Stage*>& stages, Recipe& recipe) const {
     for (const Stage* stage : stages) {
       const FieldText reason = stage->unavailable(recipe, report_, report_.resolve(recipe.device));

@@ -2,7 +2,7 @@
 // the recipes that they become. No torch.
 //
 // A ladder is written as rungs separated by commas. A rung is written as parts separated by colons: stages
-// ("bf16+compile"), a name of one's own (first, and unlike any stage's), and values of the recipe that change with it
+// ("bf16+compile"), a custom name (first, and unlike any stage's), and values of the recipe that change with it
 // ("batch=24", by the names of the recipe's options or JSON). "bf16:batch=24,mine:compile:lr=3e-4,seed=7" has three
 // rungs. A backslash makes the next character part of a name or value: "data=a\,b.txt".
 #pragma once

@@ -30,12 +30,12 @@ struct Stage {
   // Removes it from a recipe that already has it: a ladder that climbs to a stage must start below it.
   std::function<void(Recipe&)> undo = [](Recipe&) {};
   std::function<bool(const Recipe&)> is_on;  // whether a recipe has it
-  // Why it cannot be applied to this recipe on this device; empty if it can. `device` is resolved ("cpu", never
-  // "auto").
+  // The reason why it cannot be applied to this recipe on this device; empty if it can. `device` is resolved ("cpu",
+  // never "auto").
   std::function<FieldText(const Recipe&, const DeviceReport&, const std::string& device)> unavailable = [](auto&&...) {
     return "";
   };
-  // Whether a recipe with it cannot be trained if it is unavailable, since the run's precision would be wrong.
+  // True if a recipe that has it cannot be trained without support for it, since the run's precision would be wrong.
   bool needs_support = false;
   // Its names in other people's logs, and the gains that the advisor may expect. known_stages() fills in `id` and
   // `title`.

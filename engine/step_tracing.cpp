@@ -27,7 +27,7 @@ namespace {
 // "3 5 FILE": steps before the traced ones, traced ones, rank 0's file.
 constexpr const char* worker_tracing_variable = "STEPLADDER_TRACE_STEPS";
 
-// The environment of the workers that this process starts meanwhile.
+// While it exists, the environment asks the workers that this process starts to trace.
 class WorkersAreAsked {
  public:
   explicit WorkersAreAsked(const StepTracing& asked) {

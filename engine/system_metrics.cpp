@@ -1,3 +1,5 @@
+// Samples load and memory from /proc and the GPU through NVML, which is opened at run time. Each NVML function may be
+// missing or fail alone; its figure then stays unknown. The caller is MetricsSampler's thread.
 #include "engine/system_metrics.h"
 
 #include <dlfcn.h>

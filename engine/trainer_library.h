@@ -25,8 +25,8 @@ struct TrainerLibrary {
   // Blocks for some ten seconds. Throws if it fails, and between samples if a stop is requested.
   PeakProbe (*measure_peak)(const std::function<bool()>& stop_requested);
 
-  // Blocks until all calls are timed. Throws if it fails, and between calls if a stop is requested. Leaves out bf16 if
-  // the device does not support it.
+  // Blocks until all calls are timed. Throws if it fails, and between calls if a stop is requested. Skips bf16 if the
+  // device does not support it.
   std::vector<CallTimes> (*time_calls)(const CallTimesRequest& request, const std::function<bool()>& stop_requested);
 
   // See engine/step_tracing.h.

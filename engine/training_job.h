@@ -17,8 +17,8 @@
 
 namespace stepladder {
 
-// Where a run's checkpoints are written. A checkpoint waits until the recorder has written the steps before it, so that
-// a run that was killed resumes without a gap in its curve.
+// The place of a run's checkpoints. A checkpoint waits until the recorder has written the steps before it, so that a
+// run that was killed resumes without a gap in its curve.
 struct CheckpointPlace {
   CheckpointOwner owner;
   // Blocks until every step emitted so far is on disk and returns an empty text, or why they aren't; any thread; empty:
@@ -26,7 +26,8 @@ struct CheckpointPlace {
   std::function<std::string()> store_steps;
 };
 
-// How long a run waits for a quiet machine before it starts (engine/quiet.h); without a value it doesn't wait.
+// The longest time that a run waits for a quiet machine before it starts (engine/quiet.h); without a value it doesn't
+// wait.
 using QuietPatience = std::optional<std::chrono::seconds>;
 inline constexpr std::chrono::seconds until_quiet = std::chrono::seconds::max();
 

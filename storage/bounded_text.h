@@ -19,8 +19,8 @@ std::string bounded(std::string text, std::size_t most);
 // Bytes of the character at the text's beginning; 0 if the bytes aren't UTF-8 (RFC 3629, table in section 4).
 std::size_t utf8_length(std::string_view text);
 
-// Whether a character, as UTF-8, steers a terminal or reorders text instead of being shown: the control characters C0,
-// DEL and C1, and Unicode's bidirectional controls.
+// Whether a character, as UTF-8, controls a terminal or reorders text instead of being shown: the control characters
+// C0, DEL and C1, and Unicode's bidirectional controls.
 bool is_control(std::string_view character);
 
 }  // namespace stepladder

@@ -40,7 +40,7 @@ std::string refused_slurm_word(std::string_view text);
 // 32 lower-case hexadecimal digits, drawn by random_uid: the name of a run's folder, here and on other machines.
 using Uid = CheckedText<refused_uid>;
 
-// What ssh calls a machine: letters, digits and . _ - @ : % + [ ], with no "-" in front.
+// The name by which ssh knows a machine: letters, digits and . _ - @ : % + [ ], with no "-" in front.
 using MachineAlias = CheckedText<refused_machine_alias>;
 
 // A folder there: from / or ~/, of letters, digits, spaces and . _ - @ : % + = , so that it means the same to every

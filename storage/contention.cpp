@@ -1,3 +1,6 @@
+// Averages the samples of the machine over each step and decides whether others took what the run needed. A sample is
+// the mean since the previous one; after a gap longer than longest_gap_s it counts for the usual half second only.
+// Summaries, and quiet.h before a run starts, ask the same question here.
 #include "storage/contention.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Whether other programs took from a run what it needed: the rule behind the flag `busy-machine`. Pure.
+// Decides whether other programs took from a run what it needed: the rule behind the flag `busy-machine`. Pure.
 #pragma once
 
 #include <deque>

@@ -40,7 +40,7 @@ const std::vector<std::string_view>& CsvFields::split(std::string_view line, cha
 
 namespace {
 
-// After any apostrophes, which the writer may have added itself.
+// Looks behind the apostrophes at the beginning, which the writer may have added itself.
 bool looks_like_formula(std::string_view text) {
   const std::size_t first = text.find_first_not_of('\'');
   return text.size() > 1 && first != std::string_view::npos &&

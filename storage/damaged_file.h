@@ -8,7 +8,7 @@
 
 namespace stepladder {
 
-// Caught apart only to name the way out: what is left can be rescued (storage/database/rescue/rescue.h).
+// Caught separately only to name the remedy: the readable part can be rescued (storage/database/rescue/rescue.h).
 struct DamagedFile : StorageError {
   DamagedFile(std::filesystem::path damaged, const std::string& sentence)
       : StorageError(sentence), file(std::move(damaged)) {}

@@ -55,7 +55,7 @@ void FolderWatch::look(Folder& folder, int depth, Clock::time_point now,
   for (const auto& each : folder.inner) look(*each, depth + 1, now, read);
 }
 
-// What is known of a folder in it stays known.
+// Lists the folders in `folder`. Those that were known keep their state.
 void FolderWatch::list(Folder& folder) {
   std::map<fs::path, std::unique_ptr<Folder>> known;
   for (auto& each : folder.inner) known.emplace(each->path, std::move(each));

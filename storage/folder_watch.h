@@ -16,8 +16,8 @@ class FolderWatch {
  public:
   explicit FolderWatch(int deepest) : deepest_(deepest) {}
 
-  // Calls `read` for each folder that may have got a new entry since the last call. It returns whether what is below
-  // the folder matters. Leaves out hidden folders, __pycache__ and links to folders.
+  // Calls `read` for each folder that may have got a new entry since the last call. It returns whether folders below it
+  // matter. Skips hidden folders, __pycache__ and links to folders.
   void look(const std::filesystem::path& root, const std::function<bool(const std::filesystem::path&)>& read);
 
  private:
@@ -41,10 +41,10 @@ class FolderWatch {
 // The path as everybody would name it: absolute, without links as far as it exists.
 std::filesystem::path resolved(const std::filesystem::path& given);
 
-// After how long to look again at something that hasn't changed for so long.
+// The time after which to look again at something that hasn't changed for so long.
 std::chrono::steady_clock::duration look_again_after(std::chrono::steady_clock::duration quiet);
 
-// For how long something hasn't changed, by its time.
+// The time for which something hasn't changed, by its time stamp.
 std::chrono::steady_clock::duration quiet_since(std::filesystem::file_time_type changed);
 
 }  // namespace stepladder

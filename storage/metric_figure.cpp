@@ -1,3 +1,5 @@
+// Parser and writer of figures such as min(val/loss). to_string and read_figure must round-trip any metric name, so
+// names that could be misread are quoted. The command line's columns and filters, and saved views, use this syntax.
 #include "storage/metric_figure.h"
 
 #include <algorithm>

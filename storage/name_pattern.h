@@ -6,7 +6,7 @@
 
 namespace stepladder {
 
-// Whether a pattern means the whole name; * is any text, also none: "val/*" matches "val/acc".
+// Whether a pattern matches the whole name; * is any text, also none: "val/*" matches "val/acc".
 bool matches_pattern(std::string_view pattern, std::string_view name);
 
 // The part of a name up to its first slash, "" without one: metrics of one prefix are listed together.

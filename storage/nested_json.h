@@ -1,5 +1,5 @@
-// How deep JSON nests. Copying and writing a value recurse (nlohmann::json's do), so a few kilobytes of brackets from
-// somebody else's file would end the program.
+// Limits the depth of nested JSON. Copying and writing a value recurse (nlohmann::json's do), so a few kilobytes of
+// brackets from somebody else's file would end the program.
 #pragma once
 
 #include <string_view>

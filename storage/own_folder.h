@@ -40,7 +40,7 @@ Descriptor open_own_folder(const std::filesystem::path& path);
 Descriptor make_own_folder(const std::filesystem::path& path);  // for the user alone, if there is none
 
 // Makes a folder of the user, links followed, and those above it that are missing: all for the user alone, as the XDG
-// base directory specification asks for its folders. False, with errno, if there is none afterwards.
+// base directory specification demands of its folders. False, with errno, if there is none afterwards.
 bool make_private_folders(const std::filesystem::path& path);
 
 // `parts` are below the folder; `flags` are those of open(2).

@@ -1,4 +1,4 @@
-// What a chart shows: a field of the steps, or a metric by its name (Metric in records.h).
+// A quantity that a chart shows: a field of the steps, or a metric by its name (Metric in records.h).
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // The fields of a run, and those that its start brings, each once, with its name (in the column and in journals), its
-// member, its unknown value and where it goes. The columns of `runs`, journal lines, spill bytes,
-// the import of projects and the merge of a start into its run derive from these two tables.
+// member, its unknown value and where it is stored. The columns of `runs`, journal lines, spill bytes, the import of
+// projects and the merge of a start into its run derive from these two tables.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// Where a field of a run goes.
+// The uses of a run's field, as bits.
 struct In {
   static constexpr unsigned learnt = 1;  // an import may update it as it reads; others are set when the run is created,
                                          // or by a training
@@ -112,7 +112,7 @@ constexpr void for_each_field(const Fields& fields, Use&& use) {
   std::apply([&](const auto&... field) { (use(field), ...); }, fields);
 }
 
-// The run trains from now on. What the start doesn't know stays as it is.
+// Merges a start into its run, which trains from now on. What the start doesn't know stays as it is.
 inline void merge(Run& run, const RunStarted& started) {
   run.status = RunStatus::running;
   run.reason.clear();

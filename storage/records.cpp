@@ -1,3 +1,5 @@
+// Names of the vocabulary's enums, which are stored in files and JSON and therefore never change, and Series, which
+// keeps its columns sorted by step. A new column of StepRecord needs a line in `append`.
 #include "storage/records.h"
 
 #include <algorithm>

@@ -44,13 +44,13 @@ enum class RunRequest { pause, resume, stop };
 std::string_view to_string(RunRequest request);      // "pause", "continue", "stop"
 RunRequest run_request_from(std::string_view text);  // throws std::invalid_argument
 
-// How a run was timed: with events on its stream, after the whole device had finished, without waiting, or not known. A
-// CPU's work is done when the call returns, so its steady clock counts as `device`.
+// The way in which a run was timed: with events on its stream, after the whole device had finished, without waiting, or
+// not known. A CPU's work is done when the call returns, so its steady clock counts as `device`.
 enum class Sync { event, device, none, unknown };
 std::string_view to_string(Sync sync);
 Sync sync_from(std::string_view text);  // throws std::invalid_argument
 
-// How a log printed its times and throughput: evidence of the units of an imported run.
+// The times and throughput as a log printed them: evidence of the units of an imported run.
 struct PrintedUnits {
   std::string unit;               // "tokens/ms printed as tokens/sec"; in words if none was printed or it is unknown
   double tokens_per_s = missing;  // the median of the printed values, in tokens/s
@@ -160,7 +160,7 @@ struct RunStarted {
   std::string torch_version;
 };
 
-// What other programs used of what a run needs, as means over some time. Missing or 0: not known.
+// The use that other programs made of what a run needs, as means over some time. Missing or 0: not known.
 // storage/contention.h judges it.
 struct Contention {
   double other_cores = missing;     // that others kept busy, of `cores`
@@ -170,7 +170,7 @@ struct Contention {
   int needed_cores = 0;             // its computing threads; on a GPU, one for each process
 };
 
-// Which values of a metric are better.
+// Whether lower or higher values are better.
 enum class Direction { unknown, lower, higher };
 std::string_view to_string(Direction direction);  // "", "lower", "higher"
 Direction direction_from(std::string_view text);  // throws std::invalid_argument
@@ -191,7 +191,7 @@ struct MetricPoint {
   double at = missing;  // unix seconds
 };
 
-// What a run logged for one step, by the metric's name.
+// The values that a run logged for one step, by the metric's name.
 struct MetricValues {
   RunId run = 0;
   std::int64_t step = 0;

@@ -35,7 +35,7 @@ bool names_another_file(const std::filesystem::path& journal) {
 }  // namespace
 
 Descriptor open_regular(const std::filesystem::path& path, std::string& why) {
-  // Asked before it is opened, since opening a device may already do something; and again, since the name may change.
+  // Checked before it is opened, since opening a device may already do something; and again, since the name may change.
   struct stat about = {};
   if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) {
     why = S_ISDIR(about.st_mode) ? "is a folder, not a file" : "is not a regular file";

@@ -35,11 +35,11 @@ class RegularFile : public std::istream {
   const std::unique_ptr<Buffer> buffer_;
 };
 
-// Why SQLite must not open a database: a file beside it, which it would follow, write through, or remove another file
-// for. A sentence; empty if there is none.
+// The reason, as a sentence, why SQLite must not open a database: a file beside it that SQLite would follow, write
+// through, or remove another file for. Empty if there is none.
 std::string strange_neighbour_of(const std::filesystem::path& database);
 
-// Whether a file says to have more than 1 GiB and is nearly all holes: no log and no database is, and reading or
+// Whether a file has more than 1 GiB by its size but is nearly all holes: no log and no database is, and reading or
 // copying it would take for ever.
 bool is_hollow(const std::filesystem::path& path);
 

@@ -1,3 +1,5 @@
+// `stepladder bin`: lists the bin, moves runs into it or back, and empties it. A run that is still queued or running is
+// refused, and then none of the named runs is moved.
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -85,7 +87,7 @@ struct BinFlags {
   bool restore = false;
 };
 
-// Runs to put into the bin, or back.
+// Moves runs into the bin, or back.
 int move_runs(const BinFlags& flags, const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
   std::map<RunId, Curation> curations = store.curation().all();

@@ -1,3 +1,6 @@
+// Builds the parser from all commands, runs the one that was named, and turns exceptions into a sentence and an exit
+// status. Without a command it opens the window or, without a display, trains the quick ladder. A new command gets a
+// line in `dispatch`.
 #include "app/cli/cli.h"
 
 #include <algorithm>
@@ -59,7 +62,8 @@ void refuse_empty_values(int argc, char** argv) {
   }
 }
 
-// Each command does without what is broken. A worker leaves stderr to its run.
+// Reports the lines of the user's hardware.csv that can't be read; every command works without them. A worker doesn't
+// call it, since its stderr belongs to its run.
 void say_broken_user_files() {
   constexpr std::size_t most = 5;
   HardwareTable own;
@@ -117,7 +121,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       worker_processes_command(app),
       screenshot_command(app, common, desktop.screenshot),
   };
-  // Set last: commands would inherit it.
+  // Set after the commands were added: they would inherit it.
   app.footer("Without a command, the desktop opens; without a display, the quick ladder runs in the terminal.");
   try {
     app.parse(argc, argv);

@@ -1,3 +1,6 @@
+// `stepladder compare`: loads the runs with their rungs' other repeats, judges them against the base, and prints a
+// table, JSON or, with --gate, an exit status. The verdicts are storage/analysis/judgement.h's; only their presentation
+// is here.
 #include "app/cli/compare_command.h"
 
 #include <algorithm>

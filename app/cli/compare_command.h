@@ -37,7 +37,7 @@ struct Comparisons {
   std::optional<TargetReached> base_target;  // then: where the base reached it
 };
 
-// `others`: runs that may separate a change from a bigger batch. Leaves `target` unset.
+// `others`: runs that may separate a change from a bigger batch. Doesn't set `target`.
 Comparisons compare_runs(const ComparedRun& base, std::span<const ComparedRun> runs, double noise_floor,
                          const HardwareTable& hardware, const std::vector<RunAndSummary>& others = {});
 Json compare_json(const Comparisons& compared);

@@ -1,3 +1,6 @@
+// `stepladder doctor`: describes this machine, measures its peak (--probe), and checks, copies, shares or compacts the
+// database. The probe writes the user's hardware.csv, so every later MFU depends on it; a malformed table is reported
+// and left as it is.
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -151,7 +154,7 @@ std::string probe_text(const Probe& probe) {
   return text + "\nsaved as '" + probe.row.name + "' in " + probe.file.string() + "\n";
 }
 
-// Reads every page of the file.
+// Checks every page of the file.
 int check_database(const CommonOptions& common) {
   if (!std::filesystem::exists(common.database)) open_existing(common.database);  // throws the error
   const std::string file = common.database.string();
@@ -213,7 +216,7 @@ int back_up_database(const fs::path& out, const CommonOptions& common) {
 }
 
 std::string without_secret(const std::string& name, const std::string& text) {
-  // In a list the name is the argument before, whose value this is unless it is an option itself.
+  // In a list, the argument before is the name of this value, unless the value is an option itself.
   if (name.empty() || name.find('=') != std::string::npos || text.starts_with('-'))
     return each_without_secrets({text}).front();
   const std::string hidden = each_without_secrets({name + "=" + text}).front();

@@ -1,3 +1,6 @@
+// `stepladder export`: checks all options before it reads anything, then writes a figure, table, report, trace or a
+// checkpoint's weights. Forms with a line per step are written while the steps are read, so their memory doesn't grow
+// with the run.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -35,7 +38,7 @@ struct ExportRequest {
   std::string ladder;             // instead: all runs of a ladder
   std::string format;             // empty: by the ending of `out`
   std::string out;                // "-": standard output, for text
-  std::string what;               // which figure; empty: the format's default
+  std::string what;               // the figure's name; empty: the format's default
   std::string theme;
   std::string x;
   std::string size;
@@ -263,7 +266,7 @@ std::string content_of(const ExportRequest& request, Form form, RunStore& store,
   return render(figure_of(request, study), *figure_format_of(form), svg_options(request));
 }
 
-// Whatever has a line for every step is written while it is read; the rest is short.
+// Writes the export. Forms with a line per step are written while they are read; the others are short.
 void write_export(const ExportRequest& request, Form form, RunStore& store, const Chosen& chosen, const Sink& sink) {
   if (form == Form::trace) {
     const auto for_steps_of = [&](const Run& run, const auto& use) { store.for_steps(run.id, use); };

@@ -1,3 +1,5 @@
+// `stepladder import`: runs app/import/import.h and prints its outcome. The database is opened for the first run only,
+// so a failed import creates no file. The run numbers that it prints are what `bin` needs to undo it.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -62,7 +64,7 @@ void print_notes(const ImportOutcome& outcome) {
     std::cerr << "and " << outcome.notes.size() - most_notes_shown << " more notes; --json lists all\n";
 }
 
-// The runs by number, since these undo the import.
+// Prints the runs' numbers, since these undo the import.
 void print_numbers(const ImportOutcome& outcome) {
   if (outcome.runs.empty()) return;
   std::vector<RunId> ids;
@@ -76,7 +78,7 @@ void print_numbers(const ImportOutcome& outcome) {
   std::cerr << "stepladder: imported " << run_numbers_text(ids) << "; `stepladder bin " << numbers << "` undoes it\n";
 }
 
-// Of imports that were killed, say. The import itself is done by now, whatever becomes of this.
+// Finishes deletions, of killed imports for example. The import itself is complete, so an error here isn't reported.
 void finish_deletions(std::optional<RunStore>& store) {
   try {
     if (store) store->bin().finish_deletions(say_deletions());

@@ -1,3 +1,5 @@
+// Metrics for `show`, `compare` and `export`. A run may have a million metrics of any length, so the CSV is written in
+// pieces and JSON lists aren't searched by name.
 #include "app/cli/metric_report.h"
 
 #include <algorithm>
@@ -80,8 +82,8 @@ void write_tall(RunStore& store, std::span<const Run> runs, const Sink& sink) {
   if (!text.empty()) sink(text);
 }
 
-// The rows of some thousand steps at a time, so that runs of any length take little memory; where none are logged, of
-// more and more steps.
+// Writes some thousand steps at a time, so that runs of any length take little memory; ranges of steps without values
+// grow.
 void write_wide_rows(RunStore& store, const Run& run, const std::vector<std::string>& names, const Sink& sink) {
   constexpr std::int64_t values_at_once = 1 << 22;
   const std::int64_t fewest_at_once = std::clamp<std::int64_t>(values_at_once / std::ssize(names), 1, 8192);
@@ -134,7 +136,7 @@ void write_wide(RunStore& store, std::span<const Run> runs, const Sink& sink) {
   for (const Run& run : runs) write_wide_rows(store, run, names, sink);
 }
 
-// Of the run and of its rung's other finished runs.
+// The last values of the metric in the run and in its rung's other finished runs.
 std::vector<double> last_values(RunStore& store, const Run& run, const std::string& name) {
   std::vector<double> values;
   const auto add = [&](RunId id) {

@@ -25,8 +25,8 @@ struct MetricOfRun {
   std::optional<MetricAndFigures> metric;  // unset if the run has none of this name
   MetricComparison judged;                 // its last values and those of its rung's other finished runs, likewise
 };
-// `lower`: lower values are better; else it is as the metric says. Throws UsageError for a run that hasn't the metric,
-// with the names that they have.
+// `lower`: lower values are better; else the metric's own direction counts. Throws UsageError for a run that lacks the
+// metric, with the names that the runs have.
 std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name,
                                           bool lower, double noise_floor);
 Json compared_metrics_json(std::span<const MetricOfRun> compared, const std::string& name);

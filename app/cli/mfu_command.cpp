@@ -1,3 +1,5 @@
+// `stepladder mfu`: computes MFU from a model's shape and a throughput under every convention, or recomputes published
+// figures. It needs no database; the arithmetic is storage/analysis's.
 #include <iostream>
 #include <memory>
 #include <string>

@@ -5,8 +5,8 @@
 
 namespace stepladder {
 
-// Trains equal runs in turns for about `seconds`, at least three of each side, and says how far apart they lie. Returns
-// the exit status.
+// Trains equal runs in turns for about `seconds`, at least three of each side, and reports how much they differ.
+// Returns the exit status.
 int measure_noise(double seconds, const CommonOptions& common);
 
 }  // namespace stepladder

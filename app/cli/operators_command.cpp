@@ -1,3 +1,5 @@
+// `stepladder operators`: prints the step profile of one run, or the kinds of several side by side. Times are scaled to
+// the run's measured step (`fit_to_step`); the column of changes appears only for two comparable profiles.
 #include <algorithm>
 #include <cmath>
 #include <iostream>

@@ -1,3 +1,5 @@
+// Follows runs that train in this process, for every command that trains: shows progress, handles Ctrl-C and Ctrl-Z,
+// and waits until the ends of all runs are in the database. A run's end is shown only once it is stored.
 #include "app/cli/progress.h"
 
 #include <unistd.h>
@@ -26,7 +28,7 @@ constexpr double say_again_s = 30;         // that steps wait to be stored
 constexpr double worth_saying_s = 30;      // of all runs together
 constexpr std::int64_t first_steps = 3;    // that correct the estimate
 
-// Whether to avoid colour and rewriting: without a terminal, or if NO_COLOR is set.
+// True if colour and rewriting are to be avoided: without a terminal, or if NO_COLOR is set.
 bool stdout_is_plain() {
   const char* no_color = std::getenv("NO_COLOR");
   return !isatty(STDOUT_FILENO) || (no_color && *no_color);
@@ -171,7 +173,7 @@ void Progress::show(const RunEvent& event) {
   }
 }
 
-// From the end of the first step, which may be slow, to that of the last.
+// Estimates the rest from the end of the first step, which may be slow, to the end of the last.
 void Progress::refine() {
   has_refined_ = true;
   const double each = (unix_now() - started_at_) / static_cast<double>(first_steps);

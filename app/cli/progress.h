@@ -11,9 +11,8 @@
 
 namespace stepladder {
 
-// Shows progress until each of `runs` has ended and is in the database. Ctrl-C stops them. While the
-// database cannot be written it waits, and says so. Returns false if a run's checkpoints all failed to be saved. Main
-// thread.
+// Shows progress until each of `runs` has ended and is in the database. Ctrl-C stops them. While the database cannot be
+// written, it waits and says so. Returns false if a run's checkpoints all failed to be saved. Main thread.
 bool follow(Session& session, const std::vector<RunId>& runs);
 
 // Says on stderr how long these runs will take, roughly, if that is more than half a minute; `follow` says it again

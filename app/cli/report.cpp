@@ -1,3 +1,5 @@
+// Writes runs, ladders, stages and hardware as JSON and as tables. The JSON's field names are a contract with scripts
+// (docs/command-line.md); the tables may change.
 #include "app/cli/report.h"
 
 #include <algorithm>

@@ -31,7 +31,7 @@ std::string runs_table(const std::vector<RunAndSummary>& runs);
 std::string run_text(const LoadedRun& run, const PlausibilityContext& context);
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database);
 
-// Why a flag was raised, and the command or option that remedies it.
+// The reason for a flag, and the command or option that remedies it.
 std::string flag_text(const Flag& flag);
 
 }  // namespace stepladder

@@ -1,3 +1,5 @@
+// `stepladder runs`, `show` and `check`: they only read, so none of them creates a database. `check` exits with a
+// failure status for an impossible number only if runs were named.
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,7 +46,7 @@ std::string cell_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// The runs' values in the columns that the user asked for.
+// The runs' values in the columns of --columns.
 std::vector<std::vector<Json>> values_of(const std::vector<ListedRun>& runs, const std::vector<RunField>& columns,
                                          const PlausibilityContext& context, const FigureTable& metrics) {
   std::vector<std::vector<Json>> rows;
@@ -167,7 +169,7 @@ void print_steps(const Series& series) {
   }
 }
 
-// A program's output, byte by byte; on a terminal its lines, since it must not steer that.
+// Prints a program's output byte by byte; on a terminal only its lines, since it must not steer the terminal.
 void print_console(const std::string& printed) {
   if (!::isatty(STDOUT_FILENO)) return write_data(printed);
   for (const std::string& line : console_lines(printed)) std::cout << line << "\n";

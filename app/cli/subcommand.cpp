@@ -1,3 +1,5 @@
+// Helpers of all commands: validators of options, signals, standard streams, and JSON on stdout. The validators replace
+// CLI11's, which accept NaN; a second Ctrl-C ends the process at once.
 #include "app/cli/subcommand.h"
 
 #include <fcntl.h>

@@ -41,7 +41,7 @@ void add_import_options(CLI::App& command, ImportOptions& options);
 // --when-quiet, which makes each run wait.
 void add_when_quiet(CLI::App& command, QuietPatience& patience);
 
-// --adopt, of the commands that train what a project says.
+// --adopt, for the commands that train by a project's recipes.
 void add_adopt(CLI::App& command, bool& adopts);
 
 // For names that the user gives: at most `longest_name` bytes (storage/bounded_text.h).

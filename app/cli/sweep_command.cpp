@@ -1,3 +1,5 @@
+// `stepladder sweep`: trains every combination of the swept values as one ladder, here or on a machine, or shows the
+// results of an earlier sweep (--of). The figures are app/launch/sweep_results.h's, which the Ladder view shows too.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -43,7 +45,7 @@ Json figure_json(const SweptFigure& figure) {
           {"left_out", figure.left_out}};
 }
 
-// The combination that was picked, and its figure corrected for that.
+// The best combination, and its figure corrected for having been picked.
 Json best_json(const SweepResults& results, const SweepResultKind& kind) {
   const int place = results.best(kind.result);
   if (place < 0) return nullptr;
@@ -98,7 +100,7 @@ Json sweep_json(Json json, const std::vector<LoadedRun>& runs, const std::vector
   return json;
 }
 
-// Two cells: the mean, with the number of runs that it leaves out, and, of several runs, the range.
+// Adds two cells: the mean, with the number of runs that it excludes, and, for several runs, the range.
 void add_figure(std::vector<std::string>& row, const SweptRung& rung, const SweepResultKind& kind) {
   const SweptFigure& figure = rung.of(kind.result);
   const std::string left_out =
@@ -154,7 +156,7 @@ Recipe with_stages(Recipe recipe, const std::vector<std::string>& stages, const 
   return recipe;
 }
 
-// Trained here or on a machine; `planned` is of a sweep that was planned here.
+// Prints the results of a sweep that was trained here or on a machine; `planned` is set for one that was planned here.
 void print_sweep(RunStore& store, const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& planned,
                  const std::vector<SweptValue>& swept, const SweepOptions& options, const CommonOptions& common,
                  const std::filesystem::path& database) {

@@ -1,3 +1,6 @@
+// Lays out every table of the command line. Widths count characters, not bytes. A table that is too wide first loses
+// space between columns, then wraps its text columns, then becomes one small table per row; columns of numbers are
+// never wrapped.
 #include "app/cli/table.h"
 
 #include <sys/ioctl.h>

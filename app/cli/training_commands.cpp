@@ -1,3 +1,5 @@
+// `stepladder train`, `ladder`, `pause`, `continue` and `stop`. Mistakes in options are reported before the database or
+// a machine is touched. A process that a launcher started trains as a rank: only rank 0 records.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -116,7 +118,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return text;
 }
 
-// The rungs asked for, in order; empty if none were.
+// The rungs that the options ask for, in order; empty if none.
 std::vector<PlannedRung> planned_rungs(const LadderOptions& options) {
   std::vector<PlannedRung> planned;
   if (!options.stages.empty()) planned = parse_rungs(joined(options.stages));
@@ -134,7 +136,7 @@ std::vector<PlannedRung> planned_rungs(const LadderOptions& options) {
   return planned;
 }
 
-// One of the user's own presets, by its name or its file; values given by hand override it.
+// A request from one of the user's own presets, by its name or its file; values given by hand override it.
 LadderRequest saved_request(const LadderOptions& options) {
   const std::filesystem::path own = saved_ladder(options.plan);
   LadderRequest request =
@@ -143,7 +145,8 @@ LadderRequest saved_request(const LadderOptions& options) {
   return request;
 }
 
-// One that ships with the program, in sizes that fit this machine; values given by hand override it.
+// A request from a preset that ships with the program, in sizes that fit this machine; values given by hand override
+// it.
 LadderRequest shipped_request(const LadderOptions& options, const DeviceReport& report) {
   const LadderPreset& plan = ladder_preset(options.plan);
   LadderRequest request = preset_ladder(plan, report, [&](const Recipe& base) { return options.recipe.over(base); });
@@ -222,7 +225,7 @@ std::vector<RunId> ids_of(const std::vector<Run>& runs) {
   return ids;
 }
 
-// Trains what is left of a ladder that was killed or stopped.
+// Trains the remaining runs of a ladder that was killed or stopped.
 int continue_ladder(const std::string& wanted, QuietPatience patience, bool adopts, const CommonOptions& common) {
   if (common.journals.empty())
     if (const auto status = continue_on_machine(wanted, common)) return *status;
@@ -244,7 +247,7 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, bool adop
   } else {
     std::cout << ladder_table(runs, {}, context.hardware);
   }
-  // A run that was cut and has been trained again doesn't count.
+  // A run that was cut off and has been trained again doesn't count.
   std::vector<LoadedRun> counted;
   for (const LoadedRun& run : runs) {
     const bool is_continued = std::find(continued.begin(), continued.end(), run.run.id) != continued.end();
@@ -260,7 +263,7 @@ int ladder(const LadderOptions& options, const CommonOptions& common) {
     if (options.plan.empty()) return train_on_machine(options.on, common);
     check_plan(options.plan);
     if (!is_saved(options.plan)) return train_on_machine(options.on, common);
-    // The machine doesn't have the user's own presets: it gets what this one says.
+    // The machine doesn't have the user's own presets, so it gets this one's values.
     return train_on_machine(options.on, common, words_of(preset_request(options, {})));
   }
   if (!options.continued.empty())

@@ -1,4 +1,4 @@
-// Where a command that trains keeps its runs: in the user's database, in a folder of journals (--journal), or in both.
+// The place where a command that trains keeps its runs: the user's database, a folder of journals (--journal), or both.
 #pragma once
 
 #include <filesystem>
@@ -27,8 +27,8 @@ class TrainingPlace {
   RunFolders folders() const { return folders_; }
   bool is_temporary() const { return !temporary_.empty(); }
 
-  // To continue what the journals have: reads them into the temporary database, as its own runs. With the user's
-  // database, which has the runs, does nothing. Waits up to a minute for a process on another machine that may still
+  // Prepares to continue what is in the journals: reads them into the temporary database, as its own runs. Does nothing
+  // with the user's database, which has the runs. Waits up to a minute for a process on another machine that may still
   // train them. Throws UsageError if one does, or if there are no journals.
   void take_in_journals();
 

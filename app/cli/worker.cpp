@@ -42,7 +42,7 @@ RunEnded train_unrecorded(const Recipe& recipe, bool (*interrupted)()) {
   return end.get();
 }
 
-// Of the same steps as rank 0's.
+// Traces the same steps as rank 0.
 int trace_as_worker(const StepTracing& asked) {
   try {
     probe_to_trace();

@@ -1,3 +1,5 @@
+// Reads curves on one thread for all charts. Each frame replaces what the frame before wanted, and a curve that is
+// being read, or was read and not taken, isn't queued again. Errors are values: a lock or a bad disk becomes `problem`.
 #include "app/curves/curve_reader.h"
 
 #include <algorithm>

@@ -28,10 +28,10 @@ struct CurveWanted {
   // hundred points.
   std::optional<std::pair<std::int64_t, std::int64_t>> zoom = {};
   bool is_steps = false;       // the steps of `zoom` themselves, as they are now, instead of a curve
-  std::uint64_t asked_at = 0;  // for the caller, who gets them back: what was known when it was asked for
+  std::uint64_t asked_at = 0;  // returned to the caller: what was known at the time of the request
   std::uint64_t logged = 0;
 
-  // Whether both are the whole curve, or both its visible part, or both steps, whichever part that is.
+  // True if both are the whole curve, both its visible part, or both steps; the visible ranges may differ.
   bool is_same_curve(const CurveWanted& other) const;
 };
 
@@ -39,8 +39,8 @@ struct CurveRead {
   CurveWanted wanted;
   std::shared_ptr<const OverviewCurve> curve;  // null: steps were wanted, or it could not be read
   std::shared_ptr<const Series> steps;         // null: a curve was wanted, or they could not be read
-  std::string problem;                         // why
-  std::chrono::steady_clock::time_point at;    // when it had been read
+  std::string problem;                         // why it could not be read
+  std::chrono::steady_clock::time_point at;    // when the reading was done
   std::chrono::steady_clock::duration took{};
 };
 
@@ -55,8 +55,8 @@ class CurveReader {
   // destructor waits for the curve that is being read.
   CurveReader(RunStore& store, std::function<void()> wake);
 
-  // What the charts of this frame lack, the most urgent first. It replaces what was wanted before and hasn't been
-  // begun, so that nothing is read for a view that has moved on. Never blocks.
+  // Requests the curves that this frame's charts lack, the most urgent first. Replaces earlier requests that haven't
+  // begun, so that nothing is read for a view that has changed. Never blocks.
   void want(const std::vector<CurveWanted>& wanted);
 
   // The curves that were read since the last call. Waits at most `patience` for all that are wanted.

@@ -1,3 +1,6 @@
+// Turns steps into points over an axis, and joins them: differences, ratios, means. x ascends in every result. Values
+// between two steps are interpolated only along axes that ascend with the step (`is_path`), never over a metric;
+// nothing is extrapolated.
 #include "app/curves/curves.h"
 
 #include <algorithm>
@@ -94,8 +97,8 @@ std::vector<double> all_x(std::span<const Points> runs) {
   return chosen;
 }
 
-// y at x, of which `at` is the first point that isn't before; missing beyond the run's ends, NaN or infinite beside a
-// point that is. Runs whose points aren't a path have values at their points only.
+// y at x, interpolated; `at` is the first point that isn't before x. Missing beyond the run's ends; NaN or infinite
+// next to such a point. Runs whose points aren't a path have values at their points only.
 double value_before(const Points& run, std::size_t at, double x) {
   if (at == run.x.size()) return missing;
   if (run.x[at] == x) return run.y[at];
@@ -104,7 +107,7 @@ double value_before(const Points& run, std::size_t at, double x) {
   return run.y[at - 1] + share * (run.y[at] - run.y[at - 1]);
 }
 
-// Both ascend.
+// Adds a place only if it is beyond the last one: both columns ascend.
 void add_place(Points& places, double step, double place) {
   if (is_missing(place) || (!places.empty() && !(place > places.y.back()))) return;
   places.x.push_back(step);

@@ -39,7 +39,7 @@ struct MeanCurve {
   std::vector<int> runs;  // that have a finite value at each x; empty for the buckets of one run
 };
 
-// Leaves out steps whose y is missing or whose x is unknown. FLOPs are Run::model_flops_per_token x tokens.
+// Skips steps whose y is missing or whose x is unknown. FLOPs are Run::model_flops_per_token x tokens.
 Points points_of(const Run& run, const Series& series, Quantity quantity, Axis axis);
 
 // The places of a long run's steps along an axis that isn't a metric: x is the step, y the place; both ascend. Takes
@@ -47,10 +47,10 @@ Points points_of(const Run& run, const Series& series, Quantity quantity, Axis a
 // steps.
 Points places_of(const Run& run, const Series& excerpt, const Points& total_ms, Axis axis);
 
-// The same of a run whose steps are all there.
+// The same for a run whose steps are all in memory.
 Points places_of(const Run& run, const Series& steps, Axis axis);
 
-// The points of `by_step` at these places, interpolated linearly; leaves out those beyond the ends.
+// The points of `by_step` at these places, interpolated linearly; drops those beyond the ends.
 Points placed(const Points& by_step, const Points& places);
 MeanCurve placed(const MeanCurve& by_step, const Points& places);
 

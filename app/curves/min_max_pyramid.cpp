@@ -1,3 +1,5 @@
+// Keeps minima and maxima of a growing series on levels, each from the one below, so that a frame reads only as many
+// blocks as it has pixels. Blocks are aligned to the series' start; the incomplete last one is computed on each call.
 #include "app/curves/min_max_pyramid.h"
 
 #include <algorithm>

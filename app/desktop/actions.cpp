@@ -1,3 +1,5 @@
+// Lists the window's actions with their keys, and scores them for the palette. An action with a key must be listed
+// here, since keys are handled from this list too; runs and ladders, which may be thousands, are in the palette only.
 #include "app/desktop/actions.h"
 
 #include <algorithm>
@@ -131,7 +133,7 @@ std::string key_text(ImGuiKeyChord key) {
 
 namespace {
 
-// With the first letter at `at` or later.
+// The score if the first letter matches at `at` or later.
 std::optional<int> score_from(const std::string& typed, const std::string& text, std::size_t at) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   int score = 0;

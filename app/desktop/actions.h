@@ -28,15 +28,15 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
 // Saved views, ladders and runs to open. Only the palette lists them, since there may be thousands.
 std::vector<Action> places_to_go(const Workspace& workspace);
 
-// Whether a key was pressed or repeats in this frame; if not, callers needn't check for chords. UI thread, inside the
+// True if a key was pressed or repeats in this frame; if not, callers needn't check for chords. UI thread, inside the
 // frame.
 bool any_key_pressed();
 
 // "Ctrl+Shift+T"
 std::string key_text(ImGuiKeyChord key);
 
-// How well `text` matches `typed`: every letter in order; adjacent letters and beginnings of words score higher.
-// nullopt: not at all.
+// A score of how well `text` matches `typed`: every letter in order; adjacent letters and beginnings of words score
+// higher. nullopt: no match.
 std::optional<int> fuzzy_score(const std::string& typed, const std::string& text);
 
 }  // namespace stepladder

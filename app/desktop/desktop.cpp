@@ -1,3 +1,5 @@
+// The window's main loop, its end, and screenshots. A frame is: dropped files, ingest, draw, execute. Without input or
+// a running run no frame is drawn; a change here needs a look at the CPU that an idle and a training window take.
 #include "app/desktop/desktop.h"
 
 #include <imgui.h>
@@ -84,7 +86,7 @@ std::string png_of(const std::vector<std::uint8_t>& rgba, int width, int height)
   return png;
 }
 
-// Shows the window until it is closed. Returns what then becomes of the session's runs.
+// Shows the window until it is closed. Returns whether the session's runs continue without it.
 Closing show_window(Window& window, Session& session, const DesktopSettings& settings, CloseSignals& close_signals) {
   std::string no_example;
   try {  // so that the first launch isn't empty: a real ladder, measured elsewhere

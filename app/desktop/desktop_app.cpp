@@ -160,7 +160,7 @@ void DesktopApp::read_project_metrics() {
   if (problem != std::exchange(metrics_problem_, problem) && !problem.empty()) state_.messages.show_error(problem);
 }
 
-// Runs that other processes train: a window that was closed meanwhile, or the command line.
+// Follows runs that other processes train: a window that was closed meanwhile, or the command line.
 void DesktopApp::follow_others() {
   using namespace std::chrono_literals;
   const auto now = std::chrono::steady_clock::now();

@@ -1,5 +1,5 @@
-// Runs the window frame by frame: takes in events, draws the side bar, the messages and the open panels, then carries
-// out the panels' commands. UI thread.
+// Runs the window frame by frame: handles events, draws the side bar, the messages and the open panels, then executes
+// the panels' commands. UI thread.
 #pragma once
 
 #include <chrono>
@@ -26,10 +26,10 @@ class DesktopApp {
   void draw();     // inside the frame
   bool execute();  // after the frame; may touch the disk; returns whether the next frame may differ
 
-  // After how many seconds the screen may change without input: a run trains, another thread is working for the window,
-  // a notice is shown, or the hardware is being detected. Infinite if it doesn't. While a run trains, a frame that
-  // takes `frame_seconds` is drawn so seldom that drawing takes a thirty-second of the time, and only Live shows each
-  // second.
+  // The seconds after which the screen may change without input: a run trains, another thread is working for the
+  // window, a notice is shown, or the hardware is being detected. Infinite if it doesn't change. While a run trains, a
+  // frame that takes `frame_seconds` is drawn so seldom that drawing takes a thirty-second of the time, and only Live
+  // shows each second.
   double seconds_to_next_frame(double frame_seconds) const;
 
   // Checks whether another process trains now, or has written what a view shows; may touch the disk.
@@ -42,8 +42,8 @@ class DesktopApp {
   void empty_bin(double deleted_before);              // on another thread; a notice follows, unless nothing was deleted
   void show_error(const std::string& text) { state_.messages.show_error(text); }
 
-  // The user wants to close the window: asks what becomes of the runs that train here. The window stays until may_close
-  // says so; then `closing` says whether they are trained on without it.
+  // Called when the user wants to close the window: asks whether the runs that train here continue. The window stays
+  // until may_close returns true; then `closing` has the answer.
   void ask_to_close();
   bool may_close() const;
   Closing closing() const { return closing_; }

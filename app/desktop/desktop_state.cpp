@@ -1,3 +1,4 @@
+// The state that commands and panels share: a command changes it between frames, on the UI thread.
 #include "app/desktop/desktop_state.h"
 
 #include <imgui.h>

@@ -1,3 +1,5 @@
+// Input fields that panels share, and the parsing of what people type or paste into them: numbers with commas and
+// suffixes, file URLs, patterns. A field with an unreadable number keeps the text and the old value.
 #include "app/desktop/fields.h"
 
 #include <imgui.h>

@@ -38,14 +38,14 @@ class NumberField {
   bool is_wrong_ = false;
 };
 
-// Whether `text` contains `typed`, in any case.
+// True if `text` contains `typed`, in any case.
 bool holds(std::string_view text, std::string_view typed);
 
-// Whether a name is meant by what was typed: with * for any text ("val/*"), the whole name; else any part of it, in any
-// case. Nothing typed means all.
+// True if the typed pattern matches the name: with * for any text ("val/*") the whole name, else any part of it, in any
+// case. An empty pattern matches all.
 bool is_meant(std::string_view name, std::string_view typed);
 
-// Whether `typed` names this device, by a part of its name or one of its aliases, in any case.
+// True if `typed` matches this device by a part of its name or of one of its aliases, in any case.
 bool hardware_matches(const Hardware& hardware, std::string_view typed);
 
 // A searchable combo of the hardware table. `none` is shown for an empty name. With `any_name` the typed text itself

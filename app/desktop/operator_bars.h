@@ -14,7 +14,7 @@ namespace stepladder {
 // are comparable. The change's colour says better or worse only if `is_clear`: the step's own change isn't noise.
 void draw_operator_bars(const FittedProfile& shown, const ImVec4& colour, const FittedProfile* before, bool is_clear);
 
-// The same of steps that take `step_ms`, added up beforehand.
+// The same for steps that take `step_ms`, added up beforehand.
 struct KindBars {
   KindTimes times;
   double step_ms = 0;

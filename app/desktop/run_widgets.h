@@ -18,7 +18,7 @@ void loss_pill(const LossParity& loss);
 // The colour of a flag.
 Tone severity_tone(FlagId id);
 
-// Why a flag was raised, and where in the window its remedy is.
+// The reason for a flag, and where in the window its remedy is.
 std::string flag_advice(const Flag& flag);
 
 // A combo of all runs, the newest first; returns a picked one. `words` is the text of the closed box, `width` pixels

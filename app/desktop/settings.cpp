@@ -1,3 +1,5 @@
+// Reads and writes the window's settings. Each value that is missing or of a wrong type gets its default, so old and
+// new versions read each other's files; a file that isn't JSON is renamed, not lost.
 #include "app/desktop/settings.h"
 
 #include <algorithm>
@@ -59,8 +61,8 @@ bool system_prefers_dark(std::optional<bool> portal) {
 
 namespace {
 
-// An empty object if there are none. A broken file, edited by hand, is kept under another name, since closing the
-// window writes the file anew.
+// Reads the settings; an empty object if there are none. A broken file, edited by hand, is kept under another name,
+// since closing the window writes the file again.
 json read_settings() {
   RegularFile file(settings_file());
   const std::string text(std::istreambuf_iterator<char>(file), {});

@@ -38,8 +38,8 @@ std::filesystem::path settings_file();
 DesktopSettings load_settings();                      // defaults if the file is missing or broken
 void save_settings(const DesktopSettings& settings);  // does nothing if the folder cannot be written
 
-// Whether the desktop prefers dark: by GTK_THEME, else by the portal (app/desktop/system/portal.h), else by the
-// settings of GTK and KDE; dark if none of them is set.
+// True if the desktop prefers dark: by GTK_THEME, else by the portal (app/desktop/system/portal.h), else by the
+// settings of GTK and KDE; also true if none of them is set.
 bool system_prefers_dark(std::optional<bool> portal = std::nullopt);
 
 }  // namespace stepladder

@@ -1,3 +1,5 @@
+// Draws a run's steps as a table beside the lines of the log that the chosen step was read from. The lines are searched
+// on another thread, which reads the file again with its importer (app/import/source_lines.h).
 #include "app/desktop/step_source.h"
 
 #include <imgui.h>

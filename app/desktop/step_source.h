@@ -1,4 +1,4 @@
-// A run's steps as a table and, for the chosen one, the lines of the log that it was read from, with its numbers
+// Shows a run's steps as a table and, for the chosen one, the lines of the log that it was read from, with its numbers
 // marked. UI thread, inside a frame.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// Where a run was read from. Neither a file nor a text: it was launched here, and its steps have no source to show.
+// The file or text that a run was read from. Neither: it was launched here, and its steps have no source to show.
 struct StepOrigin {
   std::string file;
   std::string text;

@@ -1,3 +1,5 @@
+// Palettes, fonts and sizes for ImGui and ImPlot. Sizes are given at scale 1 and scaled here. A new colour needs a
+// value in both palettes, with enough contrast on cards and background.
 #include "app/desktop/theme.h"
 
 #include <implot.h>

@@ -1,3 +1,5 @@
+// The basic widgets: texts, tiles, pills, buttons, cards. Texts come from other people's logs and may be of any length,
+// so measuring and cutting never read more than fits.
 #include "app/desktop/widgets.h"
 
 #include <imgui_internal.h>  // the baseline of a line's text
@@ -12,7 +14,7 @@
 namespace stepladder {
 namespace {
 
-// How many bytes of its beginning fit into `width`. Measures no more than those: a stranger's name may have a million.
+// The number of bytes of its beginning that fit into `width`. Measures no more: a stranger's name may have a million.
 std::size_t bytes_within(const std::string& text, float width) {
   constexpr float rounding = 0.01f;  // CalcTextSizeA ends at this width, CalcTextSize before it
   const char* rest = nullptr;

@@ -92,7 +92,7 @@ void colour_square(const ImVec4& colour);
 // Fills an empty panel: what will appear here, and how to make it appear.
 void empty_state(const std::string& what, const std::string& what_to_do);
 
-// Whether keys go to the panel that is being drawn rather than to a text field or an open list.
+// True if keys go to the panel that is being drawn rather than to a text field or an open list.
 bool keys_are_for_panel();
 
 // Names the item just drawn, for tests that drive the window with real events (ui_test_anchors.h).

@@ -1,3 +1,5 @@
+// GLFW, OpenGL and ImGui behind one class. A frame whose draw data has the hash of the last one isn't rendered, since
+// software rendering is slow. OpenGL's functions are looked up by name, because off screen they are OSMesa's.
 #include "app/desktop/window.h"
 
 #include <imgui.h>
@@ -65,7 +67,7 @@ void begin_frame_of_whole_chords() {
   for (const ImGuiInputEvent& event : later) events.push_back(event);
 }
 
-// A hash of all that decides what is rendered: the geometry, the clipping, the textures' pixels, and the size.
+// A hash of everything that decides what is rendered: the geometry, the clipping, the textures' pixels, and the size.
 std::uint64_t hash_of(const ImDrawData& drawn, int width, int height) {
   static std::uint64_t textures = 0;  // counts the frames that change one
   std::uint64_t number = 0;

@@ -48,20 +48,20 @@ class Workspace {
   void load_excerpt(RunStore& store, RunId run, std::int64_t most);
   void load_detail(RunStore& store, RunId run);
   void load_metrics(RunStore& store, RunId run);  // their names
-  // A curve to be read on another thread (CurveReader), and the same when it has been read: it is left out if the run's
-  // data has been loaded anew meanwhile.
+  // A request for a curve, to be read on another thread (CurveReader), and its result, which is dropped if the run's
+  // data was loaded again meanwhile.
   using Steps = std::pair<std::int64_t, std::int64_t>;
   CurveWanted wanted(RunId run, Quantity quantity, std::optional<Steps> zoom) const;
   void keep(const CurveRead& read);
-  // The steps of scripts' running runs that may have got values since they were read: a validation's result a minute
-  // later. At most a twentieth of the time is spent on them.
+  // The steps of scripts' running runs that may have got values since they were read, such as a validation's result a
+  // minute later. Reading them takes at most a twentieth of the time.
   std::vector<CurveWanted> late_steps() const;
   void add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs);
   void add_runs(RunStore& store, const std::vector<RunId>& runs);  // of this session
 
   void continue_run(RunStore& store, RunId run);  // that this session resumed
 
-  // Takes in what other processes have written about the runs that they train: new runs, steps and ends. Call now and
+  // Reads what other processes have written about the runs that they train: new runs, steps and ends. Call it now and
   // then with the runs that are under way (RunStore::runs_under_way).
   void follow_others(RunStore& store, const std::vector<Run>& under_way);
 
@@ -78,7 +78,7 @@ class Workspace {
   // loaded.
   std::shared_ptr<const OverviewCurve> overview(RunId id, Quantity quantity) const;
   std::shared_ptr<const OverviewCurve> zoomed_overview(RunId id, Quantity quantity) const;
-  // Whether the run has logged more since a metric's curve was loaded: it should be loaded again.
+  // True if the run has logged more since a metric's curve was loaded, so that it should be loaded again.
   enum class Extent { whole, zoomed };
   bool is_outdated(RunId id, Quantity metric, Extent extent) const;
   // The metrics that a run logged beside its steps' fields, by name; null until it has been loaded.
@@ -160,7 +160,7 @@ class Workspace {
   std::map<RunId, RunDetail> details_;
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> overviews_;
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> zoomed_overviews_;
-  std::uint64_t curves_forgotten_ = 0;  // counts how often, so that none comes back
+  std::uint64_t curves_forgotten_ = 0;  // counts how often, so that a late reading isn't kept
   struct LoadedAt {
     std::uint64_t logged = 0;  // as logged_ was then
     std::chrono::steady_clock::time_point at;

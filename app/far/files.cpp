@@ -17,7 +17,7 @@ constexpr std::size_t longest_name = 1024;
 constexpr std::size_t longest_part = 200;
 constexpr std::size_t most_parts = 16;
 
-// Written and synchronised under a name of its own, which the caller removes or renames.
+// Writes and syncs a file under a temporary name, which the caller removes or renames.
 std::string write_temporary(int folder, const std::string& name, std::string_view bytes) {
   static int number = 0;
   const std::string temporary =

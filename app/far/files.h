@@ -14,7 +14,7 @@ namespace stepladder::far {
 // "a/b" as its parts. Throws Refusal if the name is empty, absolute, too long or has an empty part, `.` or `..`.
 std::vector<std::string> parts_of(const std::string& name);
 
-// Makes it and the folders above it, for the user alone. Throws Refusal.
+// Creates it and the folders above it, for this user alone. Throws Refusal.
 Descriptor make_folder(const std::string& path);
 
 // Doesn't throw; `errno` says why. Empty if it can't be read or has more than `most` bytes.

@@ -1,3 +1,5 @@
+// Sends what followed runs write, from the offsets that the other side asked for: first the journals' new bytes, then
+// the state if it has changed. A state that says that a run has ended is sent only after the run's last bytes.
 #include "app/far/follower.h"
 
 #include <fcntl.h>

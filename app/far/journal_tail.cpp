@@ -29,7 +29,8 @@ std::size_t good_end(std::string_view window, std::size_t begin) {
   }
 }
 
-// Where a good line begins behind the bad one at `begin`. Zeros that were never filled may be right before it.
+// The place where a good line begins behind the bad one at `begin`. Zeros that were never filled may be right before
+// it.
 std::size_t next_good(std::string_view window, std::size_t begin) {
   while (begin < window.size()) {
     const std::size_t end = window.find('\n', begin);

@@ -1,3 +1,6 @@
+// Keeps one run's program: claims the request, so that one keeper of several runs it, starts the program, and writes
+// its output, signals and end to the journal. It answers its starter before it begins, then depends on nobody: not the
+// talker, not the link, not a full disk.
 #include "app/far/keeper.h"
 
 #include <fcntl.h>
@@ -118,7 +121,7 @@ class Keeper {
   bool is_program_ = false;
   std::list<Process> cancels_;  // scancel, as often as it was needed
 
-  std::string asked_;  // what the program was asked for: stop, terminate, kill, time limit
+  std::string asked_;  // the first request to end the program: stop, terminate, kill, time limit
   bool paused_ = false;
   std::int64_t next_control_ = 1;
   Clock::time_point next_control_look_{};
@@ -225,7 +228,7 @@ void Keeper::keep_program() {
   }
 }
 
-// Unpacks the tree that was sent, then runs the program to its end. False if the journal has its end already.
+// Unpacks the tree that was sent, then runs the program to its end. Returns false if the end is in the journal already.
 bool Keeper::start_program() {
   const bool is_unpacked = faccessat(keeper_folder_.get(), "unpacked", F_OK, 0) == 0;
   if (!request_.tree.empty() && !is_unpacked) {
@@ -277,10 +280,10 @@ void Keeper::end(const std::string& status, int code, const std::string& reason)
   journal_->append({{"e", "end"}, {"t", now()}, {"status", status}, {"code", code}, {"reason", reason}});
 }
 
-// Runs a program to its end, its output to the journal.
+// Runs a program to its end and writes its output to the journal.
 int Keeper::run_child(Launch launch, bool is_program) {
   Pipe pipe;
-  ::fcntl(pipe.read.get(), F_SETPIPE_SZ, 1 << 20);  // the program goes on while a slow disk writes
+  ::fcntl(pipe.read.get(), F_SETPIPE_SZ, 1 << 20);  // so that the program continues while a slow disk writes
   launch.output = launch.errors = pipe.write.get();
   is_program_ = is_program;
   child_.emplace(Process(launch), std::move(pipe.read), Descriptor(), held_patience);
@@ -306,7 +309,7 @@ int Keeper::run_child(Launch launch, bool is_program) {
   return child_->process().wait_status();
 }
 
-// Whole lines where that takes less than 0.1 s.
+// Writes the output to the journal; an incomplete last line waits up to 0.1 s for its rest.
 void Keeper::write_output(Clock::time_point now) {
   if (waiting_.empty()) return;
   const bool full = waiting_.size() >= OutputJournal::longest_output;

@@ -1,3 +1,5 @@
+// Collects what the far program reports about its machine: name, cores, memory, disk, GPUs, and whether a logout kills
+// programs. Questions to other programs are returned as commands, since the talker runs them without waiting.
 #include "app/far/machine.h"
 
 #include <sched.h>

@@ -15,7 +15,7 @@ std::string own_program();  // the path of this program's file
 // The answer to `hello`. Makes the folder and tries whether it can be written.
 Json hello(const std::string& folder);
 
-// The answer to `report` but for the GPUs. Bytes, and parts of 1.
+// The answer to `report` without the GPUs. Bytes, and fractions of 1.
 Json load_report(const std::string& folder);
 
 // How to learn whether a logout ends running programs: the command, and its answer as `logout`.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t longest_rest = 4 << 10;  // of a line, beyond what a journal takes
 
-// Each byte is one character, U+0000 to U+00FF, in ASCII.
+// Appends each byte as one character, U+0000 to U+00FF, in ASCII.
 void append_escaped(std::string& text, std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   for (const char c : bytes) {
@@ -71,7 +71,7 @@ bool OutputJournal::has_room(std::size_t bytes) {
   return file_.kept() <= most_in_memory && size <= allowed_ && appended_output_ + size <= most_output;
 }
 
-// Whole lines of it, as far as it has any.
+// Keeps the newest 64 KiB, cut at the end of a line if there is one.
 void OutputJournal::hold_back(std::string_view piece) {
   held_back_ += piece;
   if (held_back_.size() <= longest_output) return;

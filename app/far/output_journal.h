@@ -18,8 +18,8 @@ class OutputJournal {
  public:
   static constexpr std::size_t most_in_memory = 64 << 20;
   static constexpr std::size_t longest_output = 64 << 10;  // bytes of a program in one line
-  // Of a program that prints without end: whole up to 64 MiB, then 16 KiB a second, which the lines of steps need, and
-  // at most 1 GiB in all. These count the journal's bytes.
+  // Limits for a program that prints without end: whole up to 64 MiB, then 16 KiB a second, which the lines of steps
+  // need, and at most 1 GiB in all. These count the journal's bytes.
   static constexpr double whole_output = 64 << 20;
   static constexpr double output_per_second = 16 << 10;
   static constexpr double most_output = 1 << 30;

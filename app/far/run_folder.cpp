@@ -1,3 +1,5 @@
+// Reads and writes the requests in a run's folder. A request comes over the link and ends in commands of this user, so
+// every field is checked here: names of runs, paths, variables, and the options that sbatch gets.
 #include "app/far/run_folder.h"
 
 #include <fcntl.h>

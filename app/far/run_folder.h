@@ -58,7 +58,7 @@ std::optional<Request> read_request(int run_folder, std::int64_t number);
 std::vector<std::int64_t> attempts_in(int run_folder);
 std::string attempt_journal(std::int64_t attempt);  // "rank-0.1.jsonl"
 
-// A wish for a keeper on another machine, in control/: "1.3" is the third for request 1. Its text is a signal's name.
+// A request to a keeper on another machine, in control/: "1.3" is the third for request 1. Its text is a signal's name.
 std::string control_name(std::int64_t request, std::int64_t wish);
 
 }  // namespace stepladder::far

@@ -1,3 +1,6 @@
+// Derives a run's phase from its folder, this machine's processes and Slurm. A journal's line names a process by pid,
+// start time and boot, never by pid alone. Of a keeper on another machine only the journal's age is known, so after a
+// silent minute the phase is `unknown`.
 #include "app/far/run_state.h"
 
 #include <fcntl.h>
@@ -17,7 +20,7 @@ namespace {
 
 constexpr std::size_t head_size = 256 << 10;
 constexpr std::size_t tail_size = 64 << 10;
-constexpr double fresh_s = 60;  // since a keeper elsewhere was heard, and for a keeper to begin
+constexpr double fresh_s = 60;  // since the last line of a keeper elsewhere; also for a keeper to begin
 
 Json event_in(std::string_view line) {
   if (!journal_checksum_holds(line)) return nullptr;

@@ -41,7 +41,8 @@ class Attempt {
   Json first_ = Json::object(), program_ = Json::object(), last_ = Json::object();
 };
 
-// As docs/far.md has it. `job` is null for a run without Slurm. Throws Refusal if the folder has no request.
+// The state as docs/far.md describes it. `job` is null for a run without Slurm. Throws Refusal if the folder has no
+// request.
 Json state_of(const std::string& run, int run_folder, Attempt& attempt, const Job* job);
 
 bool may_be_active(const Json& state);  // the phase isn't `ended` or `gone`

@@ -1,3 +1,5 @@
+// Answers `slurm`: asks sinfo for the partitions, and counts the jobs of all users in the squeue that SlurmJobs runs
+// anyway. Everybody who waits gets the same answer, which is at most a minute old.
 #include "app/far/slurm_cluster.h"
 
 #include <algorithm>

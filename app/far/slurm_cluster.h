@@ -12,7 +12,7 @@
 
 namespace stepladder::far {
 
-// Slurm is asked at most every 30 s, however often this is.
+// Asks Slurm at most every 30 s, however often it is called.
 class SlurmCluster {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,7 +22,7 @@ class SlurmCluster {
 
   void describe(Done done);  // answers the request `slurm`
 
-  // The owner asks squeue. Whether it is to count the jobs of all users, and whether somebody waits for it.
+  // The owner runs squeue. These say whether it should count the jobs of all users, and whether somebody waits for it.
   bool is_asked() const { return is_described_ && Clock::now() < asked_until_; }
   bool awaits_queue() const { return is_described_ && !waiting_.empty(); }
   void on_queue(const Outcome& outcome);

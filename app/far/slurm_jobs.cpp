@@ -1,3 +1,6 @@
+// Submits jobs exactly once and knows their states. Before sbatch it takes a lock in the run's folder and searches
+// squeue for the job's name, since an earlier talker may have been cut off after sbatch. A state comes from squeue,
+// then scontrol, then sacct, and a final one is stored in the folder.
 #include "app/far/slurm_jobs.h"
 
 #include <fcntl.h>
@@ -94,8 +97,8 @@ std::string script_of(const std::string& path, const Request& request) {
          std::to_string(request.number) + "\n";
 }
 
-// Every job of the user whose name is ours, one a line and each task of an array by itself; and how many jobs of all
-// users each partition has in each state, counted there, since a cluster may have many thousand.
+// Lists every job of the user whose name is ours, one a line and each task of an array by itself; and counts the jobs
+// of all users by partition and state, in awk, since a cluster may have many thousand.
 std::vector<std::string> queue_question(bool of_all_users) {
   const std::string user = std::to_string(::getuid());
   const std::string question =
@@ -119,7 +122,7 @@ Json identity() {
   return {{"t", now()}, {"host", host_name()}, {"pid", self.pid}, {"pid_start", self.start}, {"boot", self.boot}};
 }
 
-// Whether the talker that holds this lock is still submitting.
+// True if the talker that holds this lock is still submitting.
 bool is_held(const std::string& lock) {
   const Json holder = Json::parse(lock, nullptr, false);
   if (!holder.is_object()) return false;
@@ -241,7 +244,7 @@ void SlurmJobs::signal(const Job& job, const std::string& name, bool is_queued, 
                     [done](const Outcome& outcome) { done(outcome.succeeded() ? "" : outcome.sentence("scancel")); });
     return;
   }
-  // It may have begun since Slurm was asked: then it gets the signal, and is not cancelled without it.
+  // The job may have begun since Slurm was asked: then it gets the signal and isn't cancelled without one.
   children_.start({"scancel", "--state=PENDING", job.id}, patience, [this, signal, done](const Outcome& cancelled) {
     if (!cancelled.succeeded()) return done(cancelled.sentence("scancel"));
     children_.start(signal, patience, [done](const Outcome&) { done(""); });  // refused if it was cancelled

@@ -1,5 +1,5 @@
-// Slurm, asked through its own commands: submits jobs, and knows the state of those that somebody is interested in. One
-// `squeue` serves all of them, and whoever wants to see the queue, at most every 30 s.
+// Submits jobs through Slurm's own commands, and knows the states of the user's. One `squeue` serves all of them, and
+// whoever wants to see the queue, at most every 30 s.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class SlurmJobs {
   SlurmJobs(std::string folder, Children& children)
       : folder_(std::move(folder)), children_(children), cluster_(children) {}
 
-  // The job of a run's latest request, which is asked for from now on while it isn't over; null if the run has none.
+  // The job of a run's latest request, whose state is asked for while it isn't over; null if the run has none.
   const Job* job_of(const std::string& run, int run_folder);
 
   // Submits a job that keeps the run, unless this request has one. `path` is the run's folder.

@@ -1,3 +1,6 @@
+// The talker's loop and its answers to requests (docs/far.md). One thread polls and nothing may block it: programs run
+// as children, and answers follow when they end. A request may arrive twice after a lost link, so each one either
+// repeats its answer or refuses.
 #include "app/far/talker.h"
 
 #include <fcntl.h>
@@ -203,7 +206,7 @@ void Talker::report(const Json& id) {
   });
 }
 
-// Once: it changes only when an administrator changes it.
+// Asks once, since only an administrator changes it.
 void Talker::ask_about_logout(const Json& id, Json found) {
   if (logout_) {
     found["logout"] = *logout_;
@@ -216,7 +219,8 @@ void Talker::ask_about_logout(const Json& id, Json found) {
   });
 }
 
-// The Stepladder that trains here: what a login shell would find, and what `machines setup` has installed.
+// Reports the Stepladder that trains here: the one that a login shell would find, or that `machines setup` has
+// installed.
 void Talker::installed(const Json& id, const Json& request) {
   const std::string program = text_field(request, "program", "stepladder");
   if (const std::string why = MachineProgram::refused(program); !why.empty())
@@ -231,7 +235,7 @@ void Talker::installed(const Json& id, const Json& request) {
   });
 }
 
-// In the order of their UUIDs, from the one after `after` on.
+// Lists runs in the order of their UUIDs, beginning after `after`.
 Json Talker::runs(const Json& request) {
   const std::string after = text_field(request, "after", "");
   const std::int64_t most = integer_field(request, "most", 1, most_states, most_states);
@@ -310,7 +314,7 @@ void Talker::start(const Json& id, const Json& json) {
   });
 }
 
-// That of each repeat before one of them is submitted. A request that is there already counts.
+// Writes the requests of all repeats before one of them is submitted. A request that exists already is kept.
 void Talker::write_request(const Request& request) {
   const Descriptor leader = run_folder(folder_, request.leader(), true);
   const Descriptor files = request.tree.empty() ? Descriptor() : folder_below(leader.get(), "files");
@@ -368,7 +372,7 @@ void Talker::signal(const Json& id, const Json& request) {
   answer(id, state(run));
 }
 
-// The keeper, or what it left, if it is on this machine.
+// Signals the keeper or, if it was killed, its program. Returns false if they aren't on this machine.
 bool Talker::signal_process(const std::string& name, int run_folder, const Json& found) {
   Attempt& attempt = attempts_[text_field(found, "run")];
   attempt.read(run_folder);
@@ -403,7 +407,7 @@ void Talker::forget(const Json& id, const Json& request) {
   answer(id, Json::object());
 }
 
-// Removes in another process: a folder may have many files.
+// Removes forgotten runs in another process, since a folder may have many files.
 void Talker::remove_forgotten() {
   const Descriptor all = open_folder(folder_ + "/runs");
   if (!all) return;

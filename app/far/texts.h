@@ -7,7 +7,7 @@
 
 namespace stepladder::far {
 
-// At least one field, which may be empty; an empty last one is left out.
+// Returns at least one field, which may be empty; drops an empty last one.
 inline std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> fields;
   std::istringstream stream(text);

@@ -17,7 +17,7 @@ namespace stepladder {
 enum class FigureFormat { svg, png, pdf };
 std::optional<FigureFormat> figure_format(std::string_view name);
 
-// Why this build cannot write the format, in a sentence; nullopt if it can.
+// A sentence that says why this build cannot write the format; nullopt if it can.
 std::optional<std::string> why_not(FigureFormat format);
 
 // The file's bytes. PNG has two pixels for each of the figure's, PDF 0.75 points. Throws DataError.

@@ -1,3 +1,5 @@
+// Axes, ticks, reduction to columns and colours of figures; SVG and TeX share them, so both place a value alike. Values
+// that an axis can't show (NaN, infinite, not positive on a log axis) are counted instead of drawn.
 #include "app/figures/figure.h"
 
 #include <algorithm>
@@ -143,7 +145,7 @@ double place_of(double value, const FigureRange& range, bool is_log) {
 
 namespace {
 
-// The band's edges, one value for each column that has any. Leaves out what the axes can't show.
+// The band's edges, one value for each column that has any. Skips values that the axes can't show.
 void draw_band(const FigureCurve& curve, const Figure& figure, int columns, DrawnCurve& result) {
   const auto can_be_drawn = [&](std::size_t i) {
     const double x = curve.x[i];

@@ -1,3 +1,5 @@
+// Writes the HTML report: styles, sections in the order of a reader's questions, figures as SVG inside. It may contain
+// no script and load nothing, and every text from a run is escaped (`tag`, `xml_escaped`).
 #include "app/figures/html.h"
 
 #include <algorithm>

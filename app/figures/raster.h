@@ -6,7 +6,7 @@
 
 namespace stepladder {
 
-// Why that is impossible; empty: it is possible. Loads the library at its first call. Any thread.
+// The reason why that is impossible; empty if it is possible. Loads the library at its first call. Any thread.
 const std::string& why_no_raster();
 
 // Two pixels for each of the picture's. Throws DataError.

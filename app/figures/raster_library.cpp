@@ -1,5 +1,5 @@
-// All that needs librsvg and cairo, as a library of its own: only the first PNG or PDF loads them, and a machine that
-// lacks them can do everything else.
+// Everything that needs librsvg and cairo, as a library of its own: only the first PNG or PDF loads them, and a machine
+// without them can do everything else.
 #include "app/figures/raster_library.h"
 
 #include <cairo-pdf.h>
@@ -91,7 +91,7 @@ std::string pdf_of(std::string_view svg, const std::string& title) {
   return pdf;
 }
 
-// What `draw` returns; an error becomes a sentence, since no exception leaves the library.
+// Calls `draw`; an error becomes a sentence, since no exception may leave the library.
 RasterAnswer answer(const std::function<std::string()>& draw) {
   try {
     return {.bytes = draw()};

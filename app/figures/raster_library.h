@@ -1,4 +1,4 @@
-// The interface between the program and libstepladder_raster, which contains all that needs librsvg.
+// The interface between the program and libstepladder_raster, which contains everything that needs librsvg.
 #pragma once
 
 #include <string>

@@ -1,3 +1,6 @@
+// Builds the figures of a study from measurements. Long runs are drawn from overviews, as in the window: the mean in a
+// band from the lowest to the highest value, with the number of values in the caption. A new figure gets a FigureKind
+// and a line in `kinds`.
 #include "app/figures/run_figures.h"
 
 #include <algorithm>
@@ -141,7 +144,7 @@ FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Overview& overview,
   return curve;
 }
 
-// All steps, or a long run's means and range.
+// The curve of all steps, or of a long run's means and range.
 FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Column& column) {
   FigureCurve curve;
   const auto shown = [&](double value, std::int64_t tokens) {
@@ -466,7 +469,7 @@ Figure ecdf_figure(const Study& study) {
 
 namespace {
 
-// A run's losses over its steps: of a long run the means of about as many buckets as in the window, since the
+// A run's losses over its steps; for a long run the means of about as many buckets as in the window, since the
 // difference of finer ones is mostly noise.
 Points losses_of(const LoadedRun& loaded) {
   constexpr std::size_t most_buckets = 512;
@@ -475,7 +478,7 @@ Points losses_of(const LoadedRun& loaded) {
   return points_of(loaded.run, loaded.series, Quantity::loss, Axis::step);
 }
 
-// The differences at equal steps; where a run is long, those of means, as in the window.
+// The differences at equal steps; for long runs those of means, as in the window.
 Points loss_gap(const LoadedRun& run, const LoadedRun& base, XAxis x) {
   if (run.is_excerpt() || base.is_excerpt()) return along(run, x, difference(losses_of(run), losses_of(base)));
   const Series& theirs = base.series;

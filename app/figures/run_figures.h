@@ -9,7 +9,7 @@
 
 namespace stepladder {
 
-// Tokens and time are summed over the steps; runs without them are left out, and the caption names them.
+// Tokens and time are summed over the steps; runs without them are excluded, and the caption names them.
 enum class XAxis { step, tokens, time };
 
 enum class FigureKind { ladder, loss, throughput, step_time, dt, loss_difference };

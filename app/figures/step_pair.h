@@ -24,7 +24,7 @@ struct StepPair {
   ProfileDifference difference;  // of the two traces' mean steps, as `profile diff` has it
 };
 
-// Of the baseline and the best rung if both have traces, else of the first and the last rung that have. Null: fewer
+// Pairs the baseline and the best rung if both have traces, else the first and the last rung that have. Null if fewer
 // than two have. Reads the store, and throws StorageError.
 std::shared_ptr<const StepPair> step_pair(const Study& study, RunStore& store);
 

@@ -1,3 +1,6 @@
+// Writes kept steps for other viewers: one Layout numbers processes and tracks, then Chrome's JSON or Perfetto's
+// protobuf is written from it. Slices of one track must nest, so kernels that overlap on a stream get tracks of their
+// own.
 #include "app/figures/step_trace.h"
 
 #include <algorithm>
@@ -218,7 +221,7 @@ class PerfettoWriter {
   static std::uint64_t memory_uuid(int process, MemoryUse use) {
     return 2'000'000 + static_cast<std::uint64_t>(process) * all_memory_uses.size() + static_cast<std::uint64_t>(use);
   }
-  // A track for each use of a process's memory, when it is met first.
+  // Describes the track of one use of a process's memory when it first occurs.
   void describe_memory(int process, MemoryUse use) {
     Message bytes;
     bytes.number(field::counter_unit, size_bytes);

@@ -14,8 +14,8 @@ struct PlacedStep {
   double start_ms = 0;  // since the first step of its rank
 };
 
-// Each rank is a process, each thread and stream a track, and each use of memory a counter. Steps are where they were:
-// between two kept ones is nothing.
+// Each rank is a process, each thread and stream a track, and each use of memory a counter. Steps keep their times,
+// with a gap between two that were kept.
 struct StepTrace {
   std::string name;
   std::vector<PlacedStep> steps;  // by rank, then time

@@ -1,3 +1,5 @@
+// Judges the runs of an export once, and words headline, captions and verdicts for all formats. Runs that aren't of one
+// ladder become one rung each, with the first as baseline; `kept` has them as they are stored.
 #include "app/figures/study.h"
 
 #include <algorithm>

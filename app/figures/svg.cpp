@@ -1,3 +1,5 @@
+// Draws figures with curves as SVG: first the heights of head, legend and caption, which fix the place of the plot,
+// then bands, axes, curves and marks. Values that cannot be drawn are crosses. Bars are in svg_bars.cpp.
 #include "app/figures/svg.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Draws figures with bars as SVG: labels, bars with whiskers and limits, and a table beside them. Column widths are
+// measured without a font (`text_width`), so they have some slack.
 #include <algorithm>
 
 #include "app/figures/svg_canvas.h"
@@ -23,7 +25,7 @@ std::string tone_colour(const Palette& palette, CellTone tone) {
   return palette.text;
 }
 
-// Where a bar chart's columns begin or, for numbers, end.
+// The places where a bar chart's columns begin or, for numbers, end.
 struct BarColumns {
   double label_width = 0;
   double bar = 0;

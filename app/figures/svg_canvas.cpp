@@ -1,3 +1,5 @@
+// Writes SVG elements and the head and caption that all figures share. Every text is escaped here; ids have the
+// figure's prefix, so several figures fit on one HTML page.
 #include "app/figures/svg_canvas.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Escapes, measures and wraps text for SVG and HTML. Widths are Inter's, within a few per cent, since exports have no
+// font at hand. Characters that XML forbids or that reorder text become U+FFFD.
 #include "app/figures/svg_text.h"
 
 #include <algorithm>

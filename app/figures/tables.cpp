@@ -1,3 +1,5 @@
+// Writes studies as Markdown and CSV. Tables for people round, CSV never does: numbers have the fewest digits that give
+// them back exactly. Names come from other people's logs, so cells are escaped against markup and formulas.
 #include "app/figures/tables.h"
 
 #include <algorithm>

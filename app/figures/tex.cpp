@@ -1,3 +1,5 @@
+// Writes a figure for pgfplots and the table for booktabs into one LaTeX file. All text is escaped by `tex_escaped`;
+// bars are drawn by hand, since pgfplots' xbar has no hatching or limits. A paper's file must compile unchanged.
 #include "app/figures/tex.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Writes the steps of runs on the wall clock as Chrome's trace events. Each run is read twice, first to find when its
+// steps began, then to write; only the current piece is in memory.
 #include "app/figures/trace.h"
 
 #include <algorithm>
@@ -23,7 +25,7 @@ double microseconds(double value) {
   return std::round(value * 1000) / 1000;
 }
 
-// When a run's steps began, from all of them.
+// The time when a run's steps began, found from all of them.
 struct Clock {
   bool any_steps = false;
   bool on_every_step = true;

@@ -11,7 +11,7 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-// The files that a path stands for.
+// The file itself, or all files of a folder.
 std::vector<fs::path> content_files(const fs::path& path) {
   std::error_code error;
   std::vector<fs::path> files;

@@ -18,7 +18,7 @@ class RunStore;
 // The bytes of a file (with a database's log, FILE-wal) or of all files in a folder; 0 if they can't be read.
 std::uint64_t content_bytes(const std::filesystem::path& path);
 
-// The hash of the same, with the names of a folder's files. Empty if it can't be read.
+// The hash of these bytes and of the names of a folder's files. Empty if they can't be read.
 std::string content_hash(const std::filesystem::path& path);
 
 // The runs of each imported content, which a run keeps as `content_hash` in its environment.

@@ -11,7 +11,7 @@
 
 namespace stepladder {
 
-// The user doesn't want the rest of an input.
+// Thrown when the user interrupts the reading of an input.
 struct InputInterrupted {};
 
 // Reads in pieces of 256 KiB. One thread.
@@ -19,10 +19,10 @@ class FileInput : public ImportInput {
  public:
   // A regular file. Throws ImportError if it can't be opened, as the next form does.
   explicit FileInput(const std::filesystem::path& path);
-  // Of a user's own words, so that it may also be a pipe or a terminal: then `next` and `head` block until it has more
-  // bytes, and throw InputInterrupted once `interrupted` returns true.
+  // Reads a path that the user named, so it may also be a pipe or a terminal: then `next` and `head` block until it has
+  // more bytes, and throw InputInterrupted once `interrupted` returns true.
   FileInput(const std::filesystem::path& path, std::function<bool()> interrupted);
-  // The same of a descriptor, which stays open.
+  // The same for a descriptor, which stays open.
   FileInput(int descriptor, std::function<bool()> interrupted);
 
   std::string_view head() override;

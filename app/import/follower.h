@@ -1,4 +1,4 @@
-// Follows all that grows at some paths: journals, other trackers' stores, tables and logs.
+// Follows everything that grows at some paths: journals, other trackers' stores, tables and logs.
 #pragma once
 
 #include <functional>

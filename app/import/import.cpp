@@ -1,3 +1,6 @@
+// Finds files and stores below the named paths, reads each with its importer into hidden runs, and shows all runs of a
+// path in one transaction. A folder becomes a ladder; whether its files are repeats or rungs is `group_files`' decision
+// unless the user chose. A file that fails leaves nothing.
 #include "app/import/import.h"
 
 #ifdef __linux__
@@ -38,7 +41,7 @@ class WatchedInput : public ImportInput {
   }
   const fs::path& path() const override { return input_.path(); }
   std::string source_hash() const { return source_.text(); }
-  // Of the whole input, also if the importer left its end or opened the file itself.
+  // The hash of the whole input, also if the importer stopped before its end or opened the file itself.
   std::string content_hash() {
     if (!at_end_ && !path().empty()) return stepladder::content_hash(path());
     while (!at_end_) next();
@@ -124,7 +127,7 @@ class Import {
     });
   }
 
-  // An input that the user named is shown as a whole, or a failure.
+  // Shows a named input as a whole, or reports it as a failure.
   template <class Take>
   void take_named(const std::string& shown, const Take& take) {
     try {
@@ -153,7 +156,7 @@ class Import {
     for (; stored_views_ < outcome_.views.size(); ++stored_views_) store_view(outcome_.views[stored_views_]);
   }
 
-  // One that the project has already stays; the other one gets a number.
+  // Saves an imported view. One that the project has already keeps its name; the other gets a number.
   void store_view(std::pair<std::string, std::string>& view) {
     ViewStore& views = store_().views();
     const std::string name = view.first;
@@ -172,7 +175,7 @@ class Import {
     }
   }
 
-  // Whether the project has the content with this hash; then it is noted as skipped.
+  // True if the project has the content with this hash; then notes it as skipped.
   bool is_in_project(const std::string& hash, const std::string& shown) {
     const auto known = request_.in_project.find(hash);
     if (known == request_.in_project.end()) return false;
@@ -180,13 +183,13 @@ class Import {
     return true;
   }
 
-  // The same for a file or store, before it is read. Only one of a known size is read for this.
+  // The same for a file or store before it is read: hashes it only if its size is that of a known content.
   bool is_path_in_project(const fs::path& path) {
     return !sizes_.empty() && sizes_.contains(std::to_string(content_bytes(path))) &&
            is_in_project(content_hash(path), path.string());
   }
 
-  // One file, whole or not at all.
+  // Imports one file, whole or not at all.
   void take(ImportInput& input, const std::string& shown, const fs::path& path) {
     if (request_.begins) request_.begins(shown);
     if (request_.interrupted()) throw InputInterrupted();
@@ -208,7 +211,7 @@ class Import {
     read_by(importer.id);
   }
 
-  // A folder that is another tracker's store, whole or not at all.
+  // Imports a folder that is another tracker's store, whole or not at all.
   void take_store(const fs::path& folder) {
     if (request_.begins) request_.begins(folder.string());
     if (is_path_in_project(folder)) return;

@@ -16,7 +16,7 @@
 
 namespace stepladder {
 
-// What the user decided about one file with one run; by default the evidence decides.
+// The user's decisions about one file with one run; by default the evidence decides.
 struct FileChoice {
   enum class Role { detect, rung, repeat, apart };  // repeat: of the rung before it; apart: in no ladder
 
@@ -45,7 +45,7 @@ struct ImportNote {
   std::string text;
 };
 
-// Why the files of one folder became repeats of one rung, or rungs.
+// The reason why the files of one folder became repeats of one rung, or rungs.
 struct ImportGrouping {
   std::string folder;
   std::size_t files = 0;  // those with one run each; at least 2

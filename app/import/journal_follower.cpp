@@ -1,3 +1,6 @@
+// Finds journals, reads a piece of each, and ends runs whose writers are gone; app/import/journal_storing.cpp stores
+// the pieces. Journals in one folder are one run's, by rank and attempt. A position that another follower has moved
+// (MovedOn) is read again, so two followers never store a value twice.
 #include "app/import/journal_follower.h"
 
 #include <algorithm>
@@ -143,7 +146,7 @@ bool JournalFollower::poll(Group& group, File& file) {
   }
 }
 
-// All of it was read. Nothing follows its last line, and a file without a writer seldom gets one.
+// Plans the next look at a file that was read to its end: never after its last line, seldom if it has no writer.
 void JournalFollower::look_again_later(File& file) {
   const auto quiet = Clock::now() - file.grown;
   if (file.ended && !request_.is_far) {
@@ -162,7 +165,7 @@ void JournalFollower::report_skipped(File& file) {
   intake_.report(file.path.string() + ": left out " + plural(file.skipped, "damaged byte"));
 }
 
-// The first line, if it is whole. Damage before it is left out, and so is what an import leaves out: lines before it.
+// Finds the first line, if it is whole. Skips damage before it, and any other lines before it, as an import does.
 std::optional<JournalHeader> JournalFollower::find_header(File& file) {
   JournalReader reader;
   JournalEvent event;
@@ -207,7 +210,7 @@ bool JournalFollower::read_header(File& file) {
   return true;
 }
 
-// Where an earlier reader, or another one, has got to.
+// Loads the position that an earlier or another reader has reached.
 void JournalFollower::load_position(Group& group, File& file) {
   const auto stored = store_.following().position(file.source);
   file.stored = stored.value_or(FollowedSource{});
@@ -231,14 +234,15 @@ void JournalFollower::load_position(Group& group, File& file) {
   if (run != 0) group.run = run;
 }
 
-// 0: there is none yet.
+// The run that the journal belongs to; 0 if there is none yet.
 RunId JournalFollower::run_of(const Group& group, const File& file, const std::optional<FollowedSource>& stored) {
   if (stored) return stored->run;
   if (group.joined) return *group.joined;
   return store_.following().run_with_uid(file.header->uid).value_or(group.run);
 }
 
-// A run belongs to what has made it. Says so once for each run that the group's journals name.
+// True if the run was created by something else, so nothing may be added to it. Says so once for each run that the
+// group's journals name.
 bool JournalFollower::leaves_out(Group& group, File& file, RunId id, const std::optional<FollowedSource>& stored) {
   const auto run = store_.run(id);
   if (!run) return false;
@@ -294,7 +298,7 @@ JournalFollower::Piece JournalFollower::read_piece(File& file) {
     file.stuck_since = Clock::now();
   piece.end = reader.good();
   piece.more = piece.end > begin && file.size > piece.end && !reader.is_stuck();
-  // The numbers of a timed step follow at once: a window that shows the run would see the step without its loss.
+  // A timed step's numbers follow at once: without waiting, a window would see the step without its loss.
   if (!file.planned && !piece.more && piece.events.size() > 1 && piece.events.back().kind == "step" && may_grow(file) &&
       !at_end_) {
     piece.events.pop_back();
@@ -304,7 +308,7 @@ JournalFollower::Piece JournalFollower::read_piece(File& file) {
   return piece;
 }
 
-// A bad line is "not yet" for a minute; on this machine a dead writer's file will not change.
+// A bad line may become good for a minute; on this machine the file of an exited writer will not change.
 bool JournalFollower::is_given_up(const File& file) const {
   if (request_.is_far ? !gone_.empty() : is_on_this_machine(*file.header) && !is_alive_here(*file.header)) return true;
   if (!may_grow(file) || (at_end_ && file.header->pid <= 0)) return true;
@@ -335,7 +339,7 @@ void JournalFollower::finish_idle_runs(bool at_end) {
   }
 }
 
-// Why nothing more comes, in its reason.
+// The reason of a run that has become interrupted.
 std::string JournalFollower::why_over(const File& newest) const {
   if (request_.is_far) return gone_;
   if (is_on_this_machine(*newest.header))
@@ -346,7 +350,7 @@ std::string JournalFollower::why_over(const File& newest) const {
          (at_end_ ? "; nobody follows it any more" : "; nothing was logged for a minute");
 }
 
-// Rank 0's newest attempt tells whether the run goes on.
+// Ends the run if it is over; rank 0's newest attempt decides.
 void JournalFollower::finish_if_idle(Group& group) {
   if (group.settled || group.joined || group.run == 0 || group.files.empty()) return;
   const File* newest = nullptr;

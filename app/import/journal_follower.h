@@ -34,28 +34,28 @@ class JournalFollower {
   // Looks for new journals. Costs a walk through the folders.
   void scan();
 
-  // One that the caller has found. With `joined`, the journals of its folder complete that run, which has a name, an
-  // owner and an end of its own.
+  // Adds a journal that the caller has found. With `joined`, the journals of its folder complete that run, which has a
+  // name, an owner and an end of its own.
   void add(const std::filesystem::path& path, std::optional<RunId> joined = std::nullopt);
 
   // The journal that has joined a run under an earlier process, by its source in the table `followed`.
   static std::optional<std::filesystem::path> joined_journal(RunStore& store, const std::string& source);
 
-  // Stores what the journals have more since the last call, a piece of each. Returns whether there may be more at once.
-  // Throws StorageError; then nothing of the piece is stored, and the next call tries it again.
+  // Stores what is new in the journals since the last call, a piece of each. Returns whether more is ready. Throws
+  // StorageError; then nothing of the piece is stored, and the next call tries it again.
   bool poll();
 
   // Runs whose process has exited without ending them become interrupted. `poll` does so as well, after a while.
   // `at_end`: this process reads no more, so it also ends those that no process is known to log.
   void finish_idle_runs(bool at_end = false);
 
-  // Of far journals: no process will add to them. What they hold is taken in first.
+  // For far journals: no process will add to them, so their runs end once everything in them is stored.
   void writers_are_gone(const std::string& why);
 
   std::vector<FollowedRun> runs() const;
   bool any_is_open() const;  // a journal that may still grow
 
-  // Whether a joined journal has had values of this metric, since this process follows it.
+  // Whether a joined journal has had values of this metric since this process began to follow it.
   bool has_joined(const std::string& metric) const { return joined_metrics_.contains(metric); }
   bool has_joined_times() const { return has_joined_times_; }  // and step times that the script took itself
 
@@ -66,7 +66,7 @@ class JournalFollower {
     std::filesystem::path path;
     std::optional<JournalHeader> header;
     std::optional<PlannedRun> planned;   // the journal is of one of Stepladder's own runs
-    bool is_left_out = false;            // the run of its uid was made by something else: nothing to take in
+    bool is_left_out = false;            // the run of its uid was created by something else: nothing is imported
     RunStatus told = RunStatus::queued;  // of such a run, by what is stored of its journal
     std::string source;                  // in the table `followed`
     FollowedSource stored;               // as this process knows it
@@ -94,7 +94,7 @@ class JournalFollower {
     nlohmann::ordered_json descriptions;
     std::int64_t values_read = 0;
     Clock::time_point next_look{};
-    bool settled = false;  // it is over, as far as its files tell
+    bool settled = false;  // it is over, as far as its files show
   };
   struct Piece {
     std::vector<JournalEvent> events;

@@ -44,7 +44,7 @@ JournalOrigin::Place place_in(const Json& origin, const char* name) {
   return {text_in(*found, "name"), text_in(*found, "identity")};
 }
 
-// Of each journal of the run that is followed; empty where an earlier version didn't store it.
+// The origin of each followed journal of the run; empty where an earlier version didn't store it.
 std::vector<std::optional<JournalOrigin>> origins_of(RunStore& store, RunId run, const std::string& uid) {
   std::vector<std::optional<JournalOrigin>> origins;
   for (const FollowedSource& source : store.following().journals(uid))

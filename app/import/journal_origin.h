@@ -1,5 +1,5 @@
-// Where a journal is from. A run takes in only the journals of what has made it: everybody who has seen a journal knows
-// its uid.
+// The place that a journal is from. A run accepts only journals from the place that created it, since everybody who has
+// seen a journal knows its uid.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ struct JournalOrigin {
     }
   };
   Place folder;
-  Place above;  // which has the journals of one ladder
+  Place above;  // contains the journals of one ladder
 
   static JournalOrigin of_folder(const std::filesystem::path& folder);
   static JournalOrigin far(const std::string& name) { return {{name, ""}, {name, ""}}; }
@@ -39,10 +39,10 @@ enum class MayAdd {
 };
 MayAdd may_add(RunStore& store, const Run& run, const std::string& uid, const JournalOrigin& origin);
 
-// Whether the run has come from the folder that this origin's folder is in.
+// Whether the run is from the folder that contains this origin's folder.
 bool is_beside(RunStore& store, const Run& run, const JournalOrigin& origin);
 
-// "was launched here", "is followed from /data/journals/demo": of a run to which a journal may not add.
+// "was launched here", "is followed from /data/journals/demo": for a run that a journal may not add to.
 std::string maker_of(RunStore& store, const Run& run, const std::string& uid);
 
 }  // namespace stepladder

@@ -1,4 +1,5 @@
-// What the follower of journals stores of a piece: which run it belongs to, its steps, metrics, texts and facts.
+// Stores the pieces that JournalFollower reads: finds the run, then writes its steps, metrics, texts and facts together
+// with the new position in one transaction.
 #include <algorithm>
 #include <utility>
 
@@ -81,8 +82,8 @@ void JournalFollower::store_script(Group& group, File& file, const Piece& piece,
     update_run(group.run, file, run, batch);
 }
 
-// One of Stepladder's own runs becomes what it is in the database of the process that trains it: the same row, and the
-// same events.
+// Stores a journal of one of Stepladder's own runs, so that the run becomes what it is in the database of the process
+// that trains it: the same row, and the same events.
 void JournalFollower::store_own(Group& group, File& file, const Piece& piece) {
   if (group.run == 0 || !store_.run(group.run) || file.stored.bytes == 0) queue_own(group, file);
   if (file.stored.bytes == 0) file.told = RunStatus::queued;
@@ -100,8 +101,8 @@ void JournalFollower::store_own(Group& group, File& file, const Piece& piece) {
   store_.following().apply(events);
 }
 
-// The process that logs a run owns it, so that every Stepladder sees it exit. Of one that isn't known here, this
-// process does as long as it reads on.
+// Sets the run's owner: the process that logs it, so that every Stepladder sees it exit; if that isn't known here, this
+// process for as long as it reads.
 void JournalFollower::own(const Group& group, const File& file, bool is_new) {
   if (group.run == 0 || (!file.planned && file.header->rank > 0 && !is_new)) return;
   if (request_.is_far || (is_new && request_.once)) store_.following().disown(group.run);
@@ -111,7 +112,7 @@ void JournalFollower::own(const Group& group, const File& file, bool is_new) {
     store_.following().own(group.run, this_process());
 }
 
-// A new run, or the next attempt of one.
+// Creates the run, or begins its next attempt.
 void JournalFollower::queue_own(Group& group, const File& file) {
   if (group.run != 0 && store_.run(group.run)) {
     Run again = store_.existing_run(group.run);
@@ -128,7 +129,7 @@ void JournalFollower::queue_own(Group& group, const File& file) {
   group.run = store_.create_run(run);
 }
 
-// Parent and ladder are those of the same place, whatever a journal says.
+// Parent and ladder must be from the same place, whatever a journal says.
 void JournalFollower::place_own(Group& group, const PlannedRun& planned, Run& run) {
   const auto accepts = [&](std::optional<RunId> other, const std::string& what) {
     const auto known = other ? store_.run(*other) : std::nullopt;
@@ -147,7 +148,7 @@ void JournalFollower::place_own(Group& group, const PlannedRun& planned, Run& ru
     run.ladder = ladder;
 }
 
-// What a later follower needs to go on.
+// The state that a later follower needs to continue, as JSON.
 std::string JournalFollower::state_of(const Group& group, const File& file, const LoggedSteps& steps) const {
   Json state = {{"origin", group.origin.json()}};
   if (file.ended) state["ended"] = true;
@@ -172,7 +173,8 @@ void JournalFollower::create_run(Group& group, const File& file) {
   group.run = intake_.begin(run, group.folder);
 }
 
-// A run that was taken for interrupted goes on. Its owner is the process that logs it or, of another machine, this one.
+// Continues a run that was taken for interrupted. Its owner is the process that logs it or, for another machine's run,
+// this one.
 void JournalFollower::update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch) {
   const Run before = store_.existing_run(id);
   Run run = journal.run();

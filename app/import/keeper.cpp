@@ -33,8 +33,8 @@ constexpr auto while_behind = 5ms;
 constexpr auto held_patience = std::chrono::hours(24 * 365);  // what a program leaves running may print on for ever
 constexpr auto signals_of_the_terminal = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTOU, SIGTTIN, SIGPIPE};
 
-// The program waits, as for a slow terminal, while a tracker that reads is so far behind. It never waits for one that
-// doesn't read; then at most `most_kept` is kept.
+// A tracker that reads but is so far behind makes the program wait, as a slow terminal does. One that doesn't read
+// never does; then at most `most_kept` is kept.
 constexpr std::int64_t most_behind = 64 << 20;
 constexpr std::int64_t most_kept = 1 << 30;
 constexpr auto tracker_patience = 2s;
@@ -103,7 +103,7 @@ class Keeper {
 
   void run() {
     const auto on_output = [this](int stream, std::string_view bytes) {
-      // Appended first: what a reader of the output has seen is kept.
+      // Appended before it is passed on, so that everything that a reader has seen is kept.
       append(bytes);
       pass_on(stream, bytes);
     };
@@ -142,7 +142,7 @@ class Keeper {
     return appended_ - taken > most_behind && now - taken_at_ < tracker_patience;
   }
 
-  // What can't be appended waits in memory for the next time.
+  // Appends to the spool; bytes that can't be written wait in memory for the next call.
   void append(std::string_view bytes) {
     if (appended_ - state_.taken > most_kept || waiting_.size() + bytes.size() > most_in_memory) {
       state_.lost += static_cast<std::int64_t>(bytes.size());

@@ -1,3 +1,5 @@
+// Posts the steps of a log to the recorder while it is printed. After a killed tracker, the output is read again from
+// its start, and as many steps as are recorded are skipped: reading is deterministic, so these are the same ones.
 #include "app/import/live_import.h"
 
 #include <algorithm>
@@ -71,7 +73,7 @@ void LiveSink::step(const StepRecord& record) {
     recorder_.post(step);
 }
 
-// What is recorded already isn't stored again (insert_points), so nothing has to be skipped.
+// Nothing has to be skipped: insert_points doesn't store recorded points again.
 void LiveSink::metric(const Metric& metric, std::span<const MetricPoint> points) {
   if (has_ended(run_)) return;
   for (const MetricPoint& point : points) {

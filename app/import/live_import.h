@@ -64,8 +64,8 @@ class LiveSink : public ImportSink {
   void ladder(const Ladder&, std::span<const int>) override {}
   void note(std::int64_t, std::string) override {}
 
-  // Steps and metrics go to these instead of the recorder; call before the first run begins. The caller drops what is
-  // there already.
+  // Sends steps and metrics to these functions instead of the recorder; call it before the first run begins. The caller
+  // drops those that are stored already.
   struct Printed {
     std::function<void(const StepRecord&)> step;
     std::function<void(const MetricValues&)> values;

@@ -1,3 +1,5 @@
+// Reads /proc to find out which process writes a file, so that its run ends with it. A file counts if it is open for
+// writing, or mapped shared and writable. Each call reads a link per open file, so callers limit how often they ask.
 #include "app/import/open_files.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Which files other processes hold open, from /proc; elsewhere than on Linux nobody is seen.
+// Finds out from /proc which files other processes have open; on systems without it, finds nothing.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace stepladder {
 
-// The process and all that it has started, and they, as far as they live.
+// The process and all its living descendants.
 std::vector<std::int64_t> with_descendants(std::int64_t pid);
 
 std::int64_t parent_of(std::int64_t pid);  // -1: not known

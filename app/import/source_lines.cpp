@@ -1,3 +1,6 @@
+// Reads a file again with its importer until the step in question, for the window's "Source lines". Nothing of it is
+// stored at import. A step matches by number and values, so a file that has changed is reported as such instead of
+// showing a wrong line.
 #include "app/import/source_lines.h"
 
 #include <array>

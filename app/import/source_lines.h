@@ -1,4 +1,4 @@
-// The lines of a log or table from which a step was read, so that a person can compare the value with its source.
+// Finds the lines of a log or table from which a step was read, so that the user can compare the value with its source.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,6 @@
+// The files of a watched program's output: made under a temporary name before the program starts, then named after its
+// run. A lock on the state's file shows that a tracker is there. The files may come from elsewhere with a project, so
+// each is opened only if it is this user's regular file.
 #include "app/import/spool.h"
 
 #include <fcntl.h>
@@ -228,7 +231,7 @@ std::vector<UnreadOutput> unread_outputs(const fs::path& database) {
 }
 
 void remove_unread_outputs(const fs::path& database, const std::function<bool(std::int64_t)>& exists) {
-  // Those of processes that hadn't got a number for their run yet.
+  // Removes the files of processes that had no number for their run yet.
   for (const char* const ending : {state_ending, output_ending})
     for (const std::int64_t process : numbers_in(database, "new-", ending))
       if (const Descriptor folder = open_own_folder(folder_of(database));

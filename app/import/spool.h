@@ -1,6 +1,6 @@
 // The output of a watched program on its way to the database. The keeper (app/import/keeper.h) appends it to a file
 // beside the database and a tracker reads it from there, so the program outlives its tracker, and another tracker can
-// go on. Both files are readable for their owner only, and are removed once the output is recorded.
+// continue. Both files are readable for their owner only, and are removed once the output is recorded.
 //
 //   FILE.watch/run-12.out    what the program printed, in the order of printing
 //   FILE.watch/run-12.state  SpoolState, which both processes map
@@ -74,7 +74,7 @@ class Spool {
   std::int64_t size() const;
   ImportOptions options() const;
 
-  // Frees what lies between the head and `end`, if that is worth it. Other trackers can't read it again.
+  // Frees the bytes between the head and `end`, if there are enough of them. Other trackers can't read them again.
   void free_until(std::int64_t end);
 
   void remove();
@@ -104,7 +104,7 @@ struct UnreadOutput {
 };
 std::vector<UnreadOutput> unread_outputs(const std::filesystem::path& database);
 
-// Removes the files of runs for which `exists` is false and whose program has ended.
+// Removes the files of runs that don't exist (`exists` returns false) and whose program has ended.
 void remove_unread_outputs(const std::filesystem::path& database, const std::function<bool(std::int64_t)>& exists);
 
 }  // namespace stepladder

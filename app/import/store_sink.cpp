@@ -1,3 +1,6 @@
+// Collects what an importer reads and writes it in slices, so that others can write in between. Order matters: runs,
+// then steps, then metrics, which share the steps' times, then changed facts. All runs stay hidden until the caller
+// shows them.
 #include "app/import/store_sink.h"
 
 #include <algorithm>
@@ -132,7 +135,7 @@ void StoreSink::view(const std::string& name, const std::string& content, std::s
   numbers_.assign(runs.begin(), runs.end());
 }
 
-// A view names runs, which have other numbers here.
+// Adds the views; the runs that they name have other numbers here.
 void StoreSink::add_views(ImportOutcome& outcome) {
   for (const auto& [name, content] : views_) {
     try {
@@ -168,7 +171,7 @@ void StoreSink::complete(Run& run) const {
   if (options_.params > 0) run.params = options_.params;
   if (options_.tokens_per_step > 0) run.tokens_per_step = options_.tokens_per_step;
   if (run.params > 0) run.model_flops_per_token = 6.0 * static_cast<double>(run.params);
-  // The text of a heading is the change; the stage's name is its short title.
+  // A heading's text describes the change; the stage's name is its short title.
   if (run.changed == run.title && !run.stage.empty()) run.title = run.stage;
 }
 

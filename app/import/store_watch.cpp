@@ -1,3 +1,6 @@
+// Looks every quarter of a second at the files that a watched program has open, and follows the stores among them on
+// its own thread. Once a store has joined the run, printed steps no longer go to the recorder but are added where the
+// store has no value.
 #include "app/import/store_watch.h"
 
 #include <fcntl.h>
@@ -123,13 +126,13 @@ void StoreWatch::work() {
   changed_.notify_all();
 }
 
-// Opens the database, and goes on with the stores that have joined the run under an earlier tracker.
+// Opens the database, and continues with the stores that have joined the run under an earlier tracker.
 void StoreWatch::rejoin() {
   auto store = std::make_unique<RunStore>(RunStore::open(database_));
   journals_ = std::make_unique<JournalFollower>(*store, FollowRequest{}, tell_);
   others_ = std::make_unique<SourceFollower>(*store, FollowRequest{}, tell_);
-  // A project may have come from elsewhere, and its rows name any file of this user's: only those are read that the
-  // program has open, or that were noted.
+  // A project may have come from elsewhere with rows that name any file of this user's: only files are read that the
+  // program has open, or that this user's tracker has noted.
   const std::vector<std::string> known = store->following().sources_of(run_);
   const std::set<std::string> noted = known.empty() ? std::set<std::string>() : noted_sources(*store);
   const std::map<fs::path, std::int64_t> open = known.empty() ? std::map<fs::path, std::int64_t>() : open_files();
@@ -179,7 +182,7 @@ std::set<std::string> StoreWatch::noted_sources(RunStore& store) const {
   return sources;
 }
 
-// So that a later tracker goes on with it, also if the program has ended meanwhile.
+// Notes the source, so that a later tracker continues with it even if the program has ended.
 void StoreWatch::note_joined(const std::string& source) {
   if (!joined_sources_.insert(source).second) return;
   try {
@@ -266,7 +269,8 @@ bool StoreWatch::has_joined() {
   return joined_;
 }
 
-// What was printed before is stored first: a step that is posted later than the store's would count as a newer attempt.
+// Waits until everything printed before is stored: a step that is posted after the store's would count as a newer
+// attempt.
 void StoreWatch::join() {
   EventRing::Position posted;
   {

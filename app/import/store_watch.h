@@ -41,8 +41,8 @@ class StoreWatch {
   StoreWatch(const StoreWatch&) = delete;
   StoreWatch& operator=(const StoreWatch&) = delete;
 
-  // What the program has printed: recorded or, once a store has joined this run, added where the store has no value.
-  // Waits if too much of it waits. Any thread.
+  // Stores what the program has printed: records it or, once a store has joined this run, adds it where the store has
+  // no value. Blocks while too many values wait. Any thread.
   void print(const StepRecord& step);
   void print(const MetricValues& values);
 
@@ -75,7 +75,7 @@ class StoreWatch {
   const std::function<void(const std::string&)> tell_;
   const std::string name_;
 
-  // Of the thread.
+  // Used by the thread only.
   std::unique_ptr<RunStore> store_;
   std::unique_ptr<JournalFollower> journals_;
   std::unique_ptr<SourceFollower> others_;

@@ -17,8 +17,8 @@ std::string name_of(const std::filesystem::path& file) {
   return name;
 }
 
-// The newest process's ranks, which no earlier one may have; nor may it be of another kind of device. A file with
-// several GPUs has a rank for each.
+// Checks the ranks of the newest process: no earlier process may have them, and its device must be of the same kind. A
+// file with several GPUs has a rank for each.
 void require_own_ranks(const std::vector<TracedProcess>& processes, std::set<int>& known) {
   if (processes.back().profile.on_gpu != processes.front().profile.on_gpu)
     throw TraceError(processes.front().profile.on_gpu ? "is of a CPU only, but the first file is of a GPU"

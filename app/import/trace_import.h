@@ -25,7 +25,7 @@ struct ReadTrace {
   TracedProcess process;
 };
 
-// `progress` is of all files together. Throws StorageError, which names the file.
+// `progress` covers all files together. Throws StorageError, which names the file.
 ReadTrace read_traces(const TraceFiles& asked, const TraceProgress& progress = {});
 
 }  // namespace stepladder

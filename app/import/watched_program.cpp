@@ -1,3 +1,6 @@
+// The tracker's side of `watch`: passes signals to the program, reads its output from the spool, and frees what is
+// recorded. Signals go through pidfds, so a reused pid never gets one, and only to a process whose parent is the
+// keeper.
 #include "app/import/watched_program.h"
 
 #include <poll.h>
@@ -21,7 +24,7 @@ namespace {
 constexpr int look_at_keeper_ms = 30;
 constexpr std::int64_t between_marks = 1 << 20;
 
-// Gets the signals. A handle rather than a number, which may be another process's by now.
+// A handle of the program, to which signals are passed on. Not a pid, which may be another process's by now.
 std::atomic<int> program{-1};
 std::atomic<bool> in_our_job{true};  // the terminal sends its signals to the program as well
 std::atomic<int> unclaimed{0};
@@ -81,7 +84,7 @@ void WatchedProgram::take_signals(bool ours) {
     ::close(keeper_handle_);
     keeper_handle_ = -1;
   }
-  // Its parent is the keeper, which has been seen to be one: no signal goes to what a file names.
+  // Only a child of the keeper gets signals: a pid that a file names isn't enough.
   const ProcessIdentity watched = spool_.state().program.get();
   const int handle = keeper_handle_ >= 0 ? handle_of(watched.pid) : -1;
   if (handle >= 0 && is_alive(watched) && parent_of(watched.pid) == keeper_.pid) {

@@ -1,4 +1,4 @@
-// A watched program as its tracker sees it: the signals that it gets, its output, and its end. POSIX; one at a time in
+// A watched program as its tracker sees it: passes signals to it, reads its output and its end. POSIX; one at a time in
 // a process.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace stepladder {
 
-// From here on SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the program, for the rest of the process. Those of
-// our terminal reach it without us.
+// From this call on, SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the program, for the rest of the process. The
+// signals of our terminal reach the program without us.
 void pass_signals_on();
 // The signals that arrived while no program was running; a blocking read returns with EINTR for each.
 int signals_without_program();
@@ -38,7 +38,7 @@ class WatchedProgram {
   // Blocks until then.
   std::size_t read(std::vector<char>& piece);
 
-  // Whether the next piece doesn't follow the last one, since what was between them is freed. True once.
+  // True once if the next piece doesn't follow the last one, since the bytes between them were freed.
   bool jumps();
 
   // Everything read so far is recorded as soon as `is_recorded` returns true.

@@ -1,3 +1,6 @@
+// Appends the events of this process's runs to their journals on a thread of its own. Each round takes events from the
+// ring, writes them, and releases the ring only when the disk has them; if 64 MiB of lines wait for a refusing disk,
+// events wait in the ring, and what doesn't fit there is counted in the journal.
 #include "app/journal/run_journals.h"
 
 #include <fcntl.h>
@@ -59,7 +62,7 @@ Uid uid_in(const fs::path& folder) {
   return Uid::from(std::string_view(text).substr(0, count < ssize_t{uid_length} ? 0 : uid_length)).value_or(Uid());
 }
 
-// So that the names in it are on the disk too.
+// Puts the names in the folder on the disk too.
 void sync_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
@@ -117,7 +120,7 @@ RunJournals::~RunJournals() {
   writer_.join();
 }
 
-// That of its earlier attempts, or a new one.
+// The folder of the run's earlier attempts, or a new one.
 fs::path RunJournals::folder_of(const Run& run) {
   const std::optional<Uid> uid = Uid::from(run.uid);
   if (!uid)
@@ -216,7 +219,7 @@ void RunJournals::write_until_closed() {
   }
 }
 
-// Those that wait, unless the memory is full of lines that the disk refuses.
+// Takes the events that wait, unless the memory is full of lines that the disk refuses.
 void RunJournals::take_events() {
   const EventRing::Position until = ring_.posted();
   while (!ring_.released().reaches(until) && kept_bytes() < most_kept) {

@@ -46,7 +46,7 @@ class RunJournals {
   // Blocks until all that was posted is on the disk, or `patience` is over; returns whether it is. Any thread.
   bool flush(std::chrono::milliseconds patience);
 
-  // Why something waits to be written, as a sentence; empty: nothing does. Any thread.
+  // A sentence that says why lines wait to be written; empty if none do. Any thread.
   std::string trouble() const;
   void give_up();  // any thread
 

@@ -1,3 +1,5 @@
+// Reads and writes ladders as files and as command lines, for Launch, `ladder --plan` and `--on`. Reading a file checks
+// it as launching would, so a preset that loads can be launched. A saved preset has absolute paths.
 #include "app/launch/ladder_file.h"
 
 #include <algorithm>
@@ -203,7 +205,7 @@ fs::path saved_ladder(const std::string& name) {
 
 namespace {
 
-// The same draft, which means the same files from any folder.
+// The same draft with absolute paths, so that it means the same files from any folder.
 LadderDraft draft_for_any_folder(LadderDraft draft) {
   draft.request.base = with_absolute_paths(draft.request.base);
   const auto is_path = [](const std::string& name) {

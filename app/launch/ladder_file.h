@@ -11,7 +11,7 @@
 
 namespace stepladder {
 
-// A rung as it is typed; one that is off isn't launched.
+// A rung as the user types it; one that is off isn't launched.
 struct DraftRung {
   std::string text;  // as in --stages (engine/rungs.h)
   bool on = true;
@@ -46,7 +46,7 @@ void save_ladder_preset(const std::string& name, const LadderDraft& draft);
 // shell. Values without an option of their own are written as the baseline's.
 std::string command_line_of(const LadderRequest& request);
 
-// The same for a sweep over more than seeds. `base` has the first value of each list; its rungs don't count.
+// The same for a sweep over more than seeds. `base` has the first value of each list; its rungs are ignored.
 std::string command_line_of(LadderRequest base, const std::vector<SweptValue>& swept);
 
 }  // namespace stepladder

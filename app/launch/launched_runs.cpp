@@ -8,7 +8,7 @@
 namespace stepladder {
 namespace {
 
-// Runs of before there were uids have none.
+// Runs from versions without uids have none.
 std::string subject_of(const Run& run) {
   return run.uid.empty() ? "run " + std::to_string(run.id) : run.uid;
 }
@@ -31,7 +31,7 @@ std::string text_of(const std::vector<Run>& others) {
          training_text(others.front());
 }
 
-// What of a recipe a stranger could change for his own ends, as the order keeps it.
+// The values of a recipe that a stranger could abuse, as the order book keeps them.
 std::string agreed(const Run& run) {
   const Recipe recipe = recipe_from_json(run.recipe);
   return nlohmann::ordered_json{

@@ -1,5 +1,5 @@
-// Which runs this user has launched here. Only these are continued, resumed, forked or repeated without a question,
-// since a recipe in a stranger's project names files to read, processes to start and how long to train
+// Remembers which runs this user has launched here. Only these are continued, resumed, forked or repeated without a
+// question, since a recipe in a stranger's project names files to read, processes to start and how long to train
 // (docs/security.md).
 #pragma once
 
@@ -28,8 +28,7 @@ class LaunchedRuns {
   OrderBook book_;  // of the journals
 };
 
-// Somebody wants to train by the recipes of these runs, which this user hasn't launched. The text says what they would
-// do.
+// Thrown when runs that this user hasn't launched are to be trained by their recipes. The text says what they would do.
 struct NotLaunchedHere : RecipeError {
   NotLaunchedHere(const FieldText& about, const std::vector<Run>& others);
   std::string what_it_does;  // sentences

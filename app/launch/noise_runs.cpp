@@ -1,4 +1,4 @@
-// The ladder that measures noise, and what is said of it.
+// The ladder that measures noise, and the sentence about its result.
 #include "app/launch/noise_runs.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace stepladder {
 namespace {
 
-// Fewer steps than these have no steady part to speak of; more say nothing further about the noise.
+// Fewer steps have no steady part; more steps add nothing about the noise.
 constexpr std::int64_t fewest_steps = 64, most_steps = 5000;
 constexpr int fewest_rounds = 3;
 

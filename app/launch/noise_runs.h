@@ -1,4 +1,5 @@
-// Equal runs in turns, which say how noisy this machine is: for `doctor --noise` and the window's "Measure noise".
+// Trains equal runs in turns to measure how noisy this machine is: for `doctor --noise` and the window's "Measure
+// noise".
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ namespace stepladder {
 // repeats like any others: verdicts on this hardware learn their spread.
 LadderRequest noise_request(double run_seconds, const DeviceReport& report, const HardwareTable& table);
 
-// Of the noise ladder's runs, whichever side they are on.
+// The noise of the noise ladder's runs, whichever side they are on.
 MachineNoise noise_of(RunStore& store, const std::vector<RunId>& runs);
 
 // "With 3 runs of each you can see a gain of 2.1 %"; empty if the spread isn't known.

@@ -1,3 +1,5 @@
+// The list of a recipe's values, from which the command line makes its options and Launch its fields. A new value of
+// the recipe needs one row here; its name is the one in `describe`.
 #include "app/launch/recipe_fields.h"
 
 #include <utility>

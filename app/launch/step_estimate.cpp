@@ -10,7 +10,7 @@
 namespace stepladder {
 namespace {
 
-// What untuned training of a small model reaches of the peak of dense products.
+// The share of the peak of dense products that untuned training of a small model reaches.
 constexpr int usual_percent = 20;
 // AdamW reads and writes weights, gradients and two moments: about 32 bytes a parameter in float32.
 constexpr double update_bytes_per_parameter = 32;

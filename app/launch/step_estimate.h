@@ -1,4 +1,5 @@
-// How long a step will take, before any has been measured: a guess from arithmetic, for people who are about to wait.
+// Estimates how long a step will take before any has been measured: a guess from arithmetic, for people who are about
+// to wait.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Turns lists of values into a ladder whose rungs are all combinations, and plans the verification of the best one.
+// Seeds are special: they become repeats instead of rungs.
 #include "app/launch/sweep.h"
 
 #include <algorithm>

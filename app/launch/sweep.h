@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// A value of the recipe (its name in `describe`) and what it is set to in turn.
+// A value of the recipe (its name in `describe`) and the list of its values.
 struct SweptValue {
   std::string name;
   std::vector<std::string> values;
@@ -23,7 +23,7 @@ inline constexpr std::int64_t most_swept_runs = 1'000;
 // Reads "lr=1e-4,3e-4"; a backslash makes a comma part of a value. Throws RecipeError for an unknown name, an empty
 // list, a value that the recipe cannot have or that is listed twice.
 SweptValue parse_swept_value(std::string_view text, const FieldText& about = FieldName{"over"});
-std::string text_of(const SweptValue& swept);  // that it reads as the same: "lr=1e-4,3e-4"
+std::string text_of(const SweptValue& swept);  // the text that reads as the same: "lr=1e-4,3e-4"
 
 // The ladder of all combinations; the last value changes fastest. `request` has the recipe and how often its rungs are
 // repeated. Seeds alone leave the request's rungs (without any: the baseline) and are their repeats. Throws RecipeError

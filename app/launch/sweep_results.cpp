@@ -1,3 +1,5 @@
+// Computes each combination's mean and range and which one is best, corrected for having been picked. The spread comes
+// from repeats: with shared seeds, what is left after a seed's own luck; without repeats, what similar runs have shown.
 #include "app/launch/sweep_results.h"
 
 #include <algorithm>
@@ -42,7 +44,7 @@ double value_of(const SweptRun& run, SweepResult result) {
   return missing;
 }
 
-// Whether all of them are positive and the largest is at least `ratio` times the smallest.
+// True if all values are positive and the largest is at least `ratio` times the smallest.
 bool spans(const std::vector<double>& values, double ratio) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   return !values.empty() && *least > 0 && *most >= ratio * *least;
@@ -67,7 +69,7 @@ std::vector<std::string> names_set_by(const Run& run) {
   return names;
 }
 
-// Of the finite values, in their own unit. Unknown for fewer than two, or if all are equal.
+// The spread of the finite values, in their own unit. Unknown for fewer than two, or if all are equal.
 RunSpread spread_around(double mean, std::span<const double> values) {
   RunSpread spread{.from = SpreadFrom::repeats};
   for (const double value : values) {
@@ -82,9 +84,9 @@ RunSpread spread_around(double mean, std::span<const double> values) {
 // A loss by seed, of one combination.
 using BySeed = std::map<std::string, double>;
 
-// Of losses of combinations that share their seeds: what is left when those of each combination and those of each seed
-// are moved to the same mean, since a lucky seed helps all of them. Unknown unless all have the same seeds, two or
-// more.
+// The spread of losses of combinations that share their seeds: the variation that is left when each combination and
+// each seed are moved to the same mean, since a lucky seed helps all of them. Unknown unless all have the same seeds,
+// two or more.
 RunSpread spread_beside_seeds(std::span<const BySeed> combinations) {
   if (combinations.size() < 2 || combinations.front().size() < 2) return {};
   const auto rows = static_cast<double>(combinations.size()), seeds = static_cast<double>(combinations.front().size());
@@ -110,7 +112,7 @@ RunSpread spread_beside_seeds(std::span<const BySeed> combinations) {
   return spread.squares > 0 ? spread : RunSpread{};
 }
 
-// What is known of such runs' step times and losses, in the figure's own unit.
+// The known spread of such runs' step times and losses, in the figure's own unit.
 RunSpread known_spread(std::span<const SweptRun> runs, const SweepResultKind& kind,
                        std::span<const Candidate> candidates, const SpreadTable& spreads) {
   if (runs.empty()) return {};

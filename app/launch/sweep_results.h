@@ -21,7 +21,7 @@ namespace stepladder {
 // or if the rungs set different values: then it isn't a sweep. Seeds are never among them. `runs` by rung.
 std::vector<std::string> swept_names(std::span<const Run* const> runs);
 
-// What the runs of a sweep are compared by. target_*: what it took to reach a loss.
+// The figures that the runs of a sweep are compared by. target_*: the steps, time or tokens until a loss was reached.
 enum class SweepResult {
   loss_last,
   loss_min,
@@ -63,9 +63,9 @@ struct SweptFigure {
   double low = missing;
   double high = missing;
   int runs = 0;      // that have a finite value
-  int left_out = 0;  // whose value is NaN or infinite, or that never reached the target
+  int left_out = 0;  // runs with NaN or infinity, or that never reached the target
 };
-SweptFigure figure_of(std::span<const double> values);  // missing ones don't count; infinite ones and NaN are left out
+SweptFigure figure_of(std::span<const double> values);  // missing values don't count; infinities and NaN are excluded
 
 // One combination's results, in the order of its ladder's rungs.
 struct SweptRung {
@@ -87,7 +87,7 @@ struct SweepResults {
   // The place of the rung with the best mean; -1 without any.
   int best(SweepResult result) const;
 };
-// The spread between runs is that of the combinations' repeats, else what `spreads` knows of such runs.
+// The spread between runs is that of the combinations' repeats, else the one that `spreads` has for such runs.
 SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std::string>& names,
                            const SpreadTable& spreads);
 
@@ -95,7 +95,7 @@ SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std
 // can't be told from it; corrected for having been picked: 3.2235." Empty for fewer than two rungs with a value.
 std::string best_text(const SweepResults& results, SweepResult result);
 
-// A combination in words: "lr 0.001, batch 8"; `without` leaves out one name.
+// A combination in words: "lr 0.001, batch 8"; skips the name `without`.
 std::string values_text(const SweepResults& results, const SweptRung& rung, const std::string& without = "");
 std::string value_text(const nlohmann::ordered_json& value);
 

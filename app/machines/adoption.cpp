@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t most_runs = 20;
 constexpr std::size_t longest_shown = 1000;
 
-// On one line, so that no text can look like a sentence of ours: control and invisible characters as dots, blanks as
-// one, and how much is left out.
+// The text on one line, so that it can't look like a sentence of ours: control and invisible characters become dots,
+// several blanks one, and a long text is cut with the number of bytes that are missing.
 std::string shown(const std::string& text) {
   std::string line;
   for (std::size_t at = 0; at < text.size();) {
@@ -37,7 +37,7 @@ std::string count(std::int64_t value) {
   return value > 0 ? std::to_string(value) : "by default";
 }
 
-// The command of a request, or what is there in its place.
+// The command of a request, or the text that is there instead.
 std::string command_in(const std::string& request) {
   const auto json = nests_deep(request) ? nlohmann::json() : nlohmann::json::parse(request, nullptr, false);
   if (!json.is_object() || !json.contains("command") || !json["command"].is_array()) return "an unreadable command";

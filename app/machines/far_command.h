@@ -11,14 +11,14 @@
 
 namespace stepladder {
 
-// `words` after the program: {"ladder", "--steps", "20"}. It is the Stepladder that `machines setup` installs there,
-// or that the user's own shell would find; it writes journals, unless the command is one that trains nothing itself.
+// `words` after the program: {"ladder", "--steps", "20"}. The program is the Stepladder that `machines setup` installs
+// there, or that the user's own shell would find; it writes journals, unless the command trains nothing itself.
 FarCommand stepladder_there(const Machine& machine, const std::vector<std::string>& words, bool writes_journals = true);
 
-// The words of a command line as command_line_of writes it, quoted for a POSIX shell.
+// Splits a command line, quoted for a POSIX shell as command_line_of writes it, into words.
 std::vector<std::string> words_of(std::string_view command_line);
 
-// Those that train the ladder there, without the program's own name.
+// The words that train the ladder there, without the program's own name.
 std::vector<std::string> words_of(const LadderRequest& request, const std::vector<SweptValue>& swept = {});
 
 // A ladder or sweep of the Launch view. The text that ships with Stepladder is sent with it, in an archive that lives

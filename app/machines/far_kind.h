@@ -13,12 +13,12 @@ inline constexpr const char* setup = "setup";    // an installation of Stepladde
 
 }  // namespace far_kind
 
-// The others are called as the command that trains: "train", "ladder", "sweep". Whether steps arrive here.
+// Other kinds have the name of the command that trains: "train", "ladder", "sweep". True if steps arrive here.
 inline bool has_runs_here(std::string_view kind) {
   return kind != far_kind::record && kind != far_kind::setup;
 }
 
-// In place of its runs; empty if it has some.
+// The text that is shown in place of runs; empty for kinds that have some.
 inline const char* text_without_runs(std::string_view kind) {
   return kind == far_kind::record  ? "an experiment, whose logs stay there"
          : kind == far_kind::setup ? "installs Stepladder"

@@ -66,7 +66,7 @@ std::string shown(Json request) {
   return request.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Whole or not at all, since another process may be reading it.
+// Copies whole or not at all, since another process may be reading the copy.
 void copy_tree(RunStore& store, const Uid& uid, const fs::path& tree) {
   constexpr std::size_t at_once = 1 << 20;
   const Descriptor copy =
@@ -125,7 +125,7 @@ std::vector<FarRun> FarRuns::start_repeats(const Machine& machine, const FarComm
     run.request = request.dump();
     run.shown = shown(request);
   }
-  // Before another process sees that it is to be sent.
+  // Copied before another process sees that it is to be sent.
   if (!command.tree.empty()) copy_tree(store_, runs.front().uid, command.tree);
   runs = store_.machines().add_runs(std::move(runs));
   for (const FarRun& run : runs) follow(run);
@@ -164,7 +164,7 @@ FarRun FarRuns::restart(const Uid& uid, const std::vector<std::string>& command)
   return run;
 }
 
-// Repeats are submitted as the first of them: the others follow once the machine has taken that.
+// Repeats are submitted as the first of them: the others follow once the machine has accepted that one.
 bool FarRuns::may_be_sent(Followed& followed) {
   const std::vector<Uid> repeats = repeats_of(followed.request);
   if (repeats.empty() || repeats.front() == followed.row.uid) return true;
@@ -176,7 +176,7 @@ bool FarRuns::may_be_sent(Followed& followed) {
   return false;
 }
 
-// Piece by piece, then the request itself.
+// Sends the tree piece by piece, then the request itself.
 void FarRuns::send_tree(Followed& followed) {
   if (followed.is_sending || !may_be_sent(followed)) return;
   followed.is_sending = true;
@@ -231,7 +231,7 @@ void FarRuns::send_start(Followed& followed) {
           Link::WhenLost::fail);
 }
 
-// The machine will not run it: nothing was started.
+// Ends a run that the machine refuses: nothing was started.
 void FarRuns::refuse(Followed& followed, const std::string& why) {
   followed.phase = "refused";
   followed.reason = why;

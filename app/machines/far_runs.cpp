@@ -1,3 +1,6 @@
+// Follows what was started on machines: copies journals into DATABASE.machines at their offsets, has the followers of
+// local files store them, and ends a run once the machine has sent everything. Everything that a machine sends is
+// bounded and checked, and only journals' names become files here.
 #include "app/machines/far_runs.h"
 
 #include <fcntl.h>
@@ -117,7 +120,7 @@ void FarRuns::scan(bool at_all_machines) {
   for (const Machine& machine : store_.machines().machines()) link(machine);
 }
 
-// In the transaction that creates the run, or first adds to it.
+// Registers a run. Called in the transaction that creates it, or first adds to it.
 void FarRuns::register_run(const FarRun& far_run, RunId id) {
   const auto members = store_.machines().members(far_run.uid);
   if (std::find(members.begin(), members.end(), id) != members.end()) return;
@@ -133,7 +136,7 @@ void FarRuns::register_run(const FarRun& far_run, RunId id) {
   callbacks_.report("run " + std::to_string(id) + " is " + run.name + " at " + far_run.alias.text());
 }
 
-// Repeats of a command are the repeats of one rung, the only one of a ladder with the first repeat's uid.
+// Makes the repeats of a command repeats of one rung, the only one of a ladder with the first repeat's uid.
 void FarRuns::join_repeats(const FarRun& far_run, RunId id) {
   const Json request = Json::parse(far_run.request, nullptr, false);
   const std::vector<Uid> repeats = request.is_object() ? repeats_of(request) : std::vector<Uid>();
@@ -241,7 +244,8 @@ void FarRuns::on_state(Followed& followed, const Json& state) {
   }
 }
 
-// The first journal that a watched program writes completes its run, which its output began.
+// Gives new journals to the followers. The first one that a watched program writes completes its run, which its output
+// began.
 void FarRuns::join(Followed& followed) {
   for (const auto& [name, size] : followed.sizes) {
     if (followed.known.contains(name)) continue;
@@ -299,7 +303,7 @@ void FarRuns::ingest() {
   }
 }
 
-// Everything that the machine has of it is stored.
+// Ends it here; called once everything that the machine has of it is stored.
 void FarRuns::end(Followed& followed) {
   if (followed.phase != "refused") {
     followed.text->finish_idle_runs(true);
@@ -353,13 +357,13 @@ void FarRuns::signal(const Uid& uid, const std::string& signal, std::function<vo
   const auto far_run = store_.machines().far_run(uid);
   const auto machine = far_run ? store_.machines().machine(far_run->alias) : std::nullopt;
   if (!machine) return done("its machine has been removed from the list");
-  // Not asked again after a lost link: a second interrupt means more than the first one.
+  // Not sent again after a lost link: a second interrupt means more than the first one.
   link(*machine).ask(
       "signal", {{"run", uid.text()}, {"signal", signal}},
       [done = std::move(done)](const Json&, const std::string& error) { done(error); }, Link::WhenLost::fail);
 }
 
-// Others see in the database how long a machine has been out of reach.
+// Stores how long machines have been out of reach, for other processes.
 void FarRuns::note_links() {
   const double now = unix_now();
   for (const auto& [alias, link] : links_) {

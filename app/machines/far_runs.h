@@ -38,10 +38,10 @@ struct FarCommand {
   ImportOptions options;       // of a watched program's output
 };
 
-// How one of them is doing, for people.
+// The progress of one command, for people.
 struct FarProgress {
   FarRun run;
-  std::string phase;   // docs/far.md; "asked" before the machine has taken the request
+  std::string phase;   // docs/far.md; "asked" before the machine has accepted the request
   std::string reason;  // why it ended, or could not start
   std::int64_t exit_status = 0;
   std::vector<RunId> runs;
@@ -64,8 +64,8 @@ class FarRuns {
   FarRuns(RunStore& store, Callbacks callbacks, SshAsks asks = {});
   ~FarRuns();
 
-  // Writes it down, so that it will start even if this process is killed before the machine has answered. Throws
-  // StorageError, or std::runtime_error for a tree that can't be read.
+  // Stores the request first, so that it will start even if this process is killed before the machine has answered.
+  // Throws StorageError, or std::runtime_error for a tree that can't be read.
   FarRun start(const Machine& machine, const FarCommand& command);
 
   // The same, `count` times, as one array of a cluster's jobs: `slurm` is set. The repeats of one rung, in their order.
@@ -75,17 +75,18 @@ class FarRuns {
   // `tree` is sent in place of the one of then. nullopt if there is none. Throws as `start`.
   std::optional<FarRun> follow_open(const Machine& machine, const std::string& kind, const std::filesystem::path& tree);
 
-  // Once it is over there: starts this command in the same folder, as its next attempt. Its runs go on as they were.
+  // Starts this command in the same folder once the earlier one is over, as its next attempt. Its runs continue.
   FarRun restart(const Uid& uid, const std::vector<std::string>& command);
 
-  // Links, and whatever has arrived. Waits at most `patience` for something to happen. Never throws for an error of a
-  // machine or the database: tells it once, and tries again.
+  // Serves the links and stores whatever has arrived. Waits at most `patience` for something to happen. Never throws
+  // for an error of a machine or the database: reports it once, and tries again.
   void poll(std::chrono::milliseconds patience);
 
   // Polls the links only, for questions; doesn't follow runs.
   void poll_links(std::chrono::milliseconds patience);
 
-  // Opens links also to machines on which nothing was started, and those that open_runs names anew.
+  // Begins to follow what other processes have started since; with `at_all_machines` also opens links to machines on
+  // which nothing was started.
   void scan(bool at_all_machines);
 
   std::optional<FarProgress> progress(const Uid& uid);
@@ -126,12 +127,12 @@ class FarRuns {
   const FarProgram program_;
   std::map<std::string, std::unique_ptr<Link>> links_;         // by alias
   std::map<std::string, std::unique_ptr<Followed>> followed_;  // by uid
-  std::map<std::string, FarProgress> ended_;                   // by this process's eyes
+  std::map<std::string, FarProgress> ended_;                   // the runs that ended while this process followed them
   std::map<std::string, double> noted_;                        // when a link's state was written down, by alias
   std::set<std::string> to_follow_;                            // aliases whose runs have to be asked for again
   Clock::time_point follow_again_{};
   Clock::time_point scanned_{};
-  Clock::time_point ask_again_{};  // for what a machine hasn't taken yet
+  Clock::time_point ask_again_{};  // about requests that a machine hasn't accepted yet
   std::string trouble_;
 };
 

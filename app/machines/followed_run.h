@@ -16,7 +16,7 @@
 
 namespace stepladder {
 
-// The uids of all runs of its submission, of which it is one; empty: it was asked for alone.
+// The uids of all runs of its submission, itself included; empty if it was started alone.
 std::vector<Uid> repeats_of(const nlohmann::ordered_json& request);
 
 struct FarRuns::Followed {
@@ -25,10 +25,10 @@ struct FarRuns::Followed {
   std::filesystem::path folder;  // the copies
   std::map<std::string, std::uint64_t> sizes;
   OutputFile output;
-  std::unique_ptr<JournalFollower> keeper;    // of a watched program: its run
-  std::unique_ptr<JournalFollower> journals;  // of what it trains or logs
+  std::unique_ptr<JournalFollower> keeper;    // the run of a watched program
+  std::unique_ptr<JournalFollower> journals;  // the runs that it trains or logs
   std::unique_ptr<SourceFollower> text;
-  std::set<std::string> known;  // names that the followers have
+  std::set<std::string> known;  // journals that the followers have
   RunId run = 0;                // of a watched program
   std::string joined;           // the folder under journals/ that completes it
   bool is_sending = false;

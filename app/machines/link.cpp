@@ -1,3 +1,6 @@
+// Connects through ssh, sends the far program if it is missing or has another checksum, then exchanges lines of JSON.
+// Output before the random mark is the login's own and is ignored. A fault is hopeless (it needs a user: tried once a
+// minute), garbled (answers that are not ours: ever more rarely) or passing (soon).
 #include "app/machines/link.h"
 
 #include <sys/utsname.h>
@@ -32,7 +35,7 @@ constexpr Seconds silence(25);
 constexpr Seconds longest_wait(60);
 constexpr Seconds longest_wait_if_garbled(15 * 60);
 constexpr Seconds time_to_answer(10 * 60);  // also a busy cluster's sbatch
-// Connections that were up so long were good ones: the next waits are short again.
+// A connection that was up so long was a good one: the next waits are short again.
 constexpr Seconds steady(30);
 constexpr Seconds steady_if_garbled(15 * 60);
 
@@ -73,7 +76,7 @@ std::string random_mark() {
   return mark;
 }
 
-// The last line that says something.
+// The last line that isn't empty.
 std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of(" \r\n\t.");  // it becomes a part of a sentence
   if (end == std::string::npos) return {};
@@ -145,14 +148,14 @@ void Link::connect() {
   began_ = last_heard_ = Clock::now();
 }
 
-// Through the connection that is there, since ssh may ask for a code at each.
+// Sends it through the existing connection, since ssh may ask for a code at each.
 void Link::send_program_here() {
   child_->write(bytes_of(program_));
   state_ = State::sending;
   began_ = Clock::now();
 }
 
-// Through a connection of its own, until the end of the file: no tool there has to count bytes.
+// Sends it through a connection of its own, until the end of the file: no tool there has to count bytes.
 void Link::send_program() {
   mark_ = random_mark();
   is_marked_ = false;
@@ -307,7 +310,7 @@ void Link::send(std::int64_t id, Question& question) {
   child_->write(request.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
 }
 
-// ssh's own sentence says most.
+// ssh's own sentence explains most, so it is preferred.
 std::string Link::words_of_failure() const {
   const std::string said = last_line(child_->errors());
   if (child_->exit_status() == 255) return said.empty() ? "ssh could not connect" : said;
@@ -315,7 +318,7 @@ std::string Link::words_of_failure() const {
   return "the far program could not be started there" + (said.empty() ? "" : ": " + said);
 }
 
-// A machine that sends rubbish would do so again at once, for ever.
+// Waits longer for a machine that sends rubbish, which would do so again at once.
 Link::Clock::duration Link::wait_after(Fault fault) const {
   if (fault == Fault::hopeless) return longest_wait;
   const Seconds wait = Seconds(1) * (1 << std::clamp(failures_ - 1, 0, 10));

@@ -32,7 +32,7 @@ struct FarProgram {
 // Throws std::runtime_error with a remedy if the file isn't there.
 FarProgram far_program();
 
-// Where ssh may ask for a passphrase, or whether a new host's key is right; nowhere: then it fails instead.
+// The place where ssh may ask for a passphrase, or whether a new host's key is right; without one, it fails instead.
 struct SshAsks {
   bool on_terminal = false;              // of this process
   std::vector<std::string> environment;  // SshQuestions::environment
@@ -76,7 +76,7 @@ class Link {
   const Json& hello() const { return hello_; }     // of the last time that it was up; null before
   double lost_at() const { return lost_at_; }      // unix seconds; missing while it is up, or was never tried
   const std::string& why() const { return why_; }  // of the last failure, a sentence
-  // It will fail again until somebody changes something: another architecture, a program that can't be run.
+  // It will fail again until the user changes something: another architecture, a program that can't be run.
   bool is_hopeless() const { return is_hopeless_; }
   // It was reached, but sent what the far program never sends, and has answered nothing but a greeting since.
   bool is_garbled() const { return is_garbled_; }
@@ -86,7 +86,7 @@ class Link {
     next_try_ = {};
     asks_nothing_ = false;
   }
-  // Somebody has refused an answer: it is tried again without questions, until try_now.
+  // The user has refused an answer: the link is tried again without questions, until try_now.
   void ask_nothing() { asks_nothing_ = true; }
 
  private:
@@ -121,7 +121,7 @@ class Link {
   const SshAsks asks_;
   std::unique_ptr<PipedProcess> child_;
   State state_ = State::waiting;
-  std::string mark_;  // random; what comes before it is a login's noise
+  std::string mark_;  // random; output before it is the login's own
   bool is_marked_ = false;
   std::string input_;
   std::map<std::int64_t, Question> questions_;  // by id, in the order of asking

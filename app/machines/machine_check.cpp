@@ -1,3 +1,5 @@
+// Asks a machine three questions (report, slurm, stepladder) and turns the answers, or ssh's error, into checks that
+// end with a remedy. All text comes from another machine, so it is bounded and made harmless here.
 #include "app/machines/machine_check.h"
 
 #include <algorithm>
@@ -79,7 +81,7 @@ void take_slurm(const Json& ok, MachineReport& report) {
                                  .pending_jobs = integer_in(partition, "pending", -1)});
   report.running_jobs = integer_in(ok, "running", -1);
   report.pending_jobs = integer_in(ok, "pending", -1);
-  // Its clock may be wrong; how long ago it was isn't.
+  // The machine's clock may be wrong, but the age of the answer isn't.
   const double age_s = number_in(ok, "now") - number_in(ok, "time");
   report.queue_read_at = unix_now() - std::max(0.0, is_missing(age_s) ? 0 : age_s);
 }
@@ -174,7 +176,7 @@ void ask_for_report(Link& link, MachineReport& report) {
       [answered, &report](const Json& ok, const std::string& error) {
         if (error.empty()) {
           take_state(ok, report);
-          // The answer took half the time of question and answer, a fraction of what counts here.
+          // The time on the way is half of that between question and answer: negligible here.
           report.clock_ahead_s = number_in(ok, "time") - unix_now();
         }
         answered();

@@ -1,4 +1,4 @@
-// Finds out what a machine has, and explains what it lacks. Command line and Machines view take their answer from here.
+// Finds out what a machine has, and explains what it lacks. Command line and Machines view both use it.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace stepladder {
 // A sentence that ends with what the user can do; `why` is ssh's own or the link's.
 std::string explained(const std::string& why, const std::string& alias);
 
-// Asks a link that is up; `report` outlives the answers, and is_complete tells that they are there.
+// Asks a link that is up; `report` must outlive the answers, and is_complete says when all have arrived.
 void ask_for_report(Link& link, MachineReport& report);
 MachineReport unreachable(const Link& link);
 

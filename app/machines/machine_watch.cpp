@@ -1,3 +1,6 @@
+// The window's thread for machines: each round runs the UI's requests, connects, publishes what has changed, and brings
+// ssh's questions. It asks for reports only while a view looks. The UI's functions only queue work or take values under
+// a lock.
 #include "app/machines/machine_watch.h"
 
 #include <algorithm>
@@ -156,7 +159,7 @@ std::vector<MachineWatch::Message> MachineWatch::take_messages() {
   return std::exchange(messages_, {});
 }
 
-// The answers go to a place of their own, so that the last complete report stays on the screen meanwhile.
+// Answers are collected in a report of their own, so that the last complete one stays on the screen meanwhile.
 void MachineWatch::update_report(FarRuns& runs, MachineStatus& status) {
   Link& link = runs.link(status.machine);
   const MachineAlias& alias = status.machine.alias;

@@ -19,17 +19,17 @@
 
 namespace stepladder {
 
-// Lives on the UI thread, whose functions never block. The thread starts with the first machine that is there to be
-// followed; what was started on machines before the window opened is followed too.
+// Used by the UI thread; no function blocks. The thread starts with the first machine; what was started on machines
+// before the window opened is followed too.
 class MachineWatch {
  public:
   // `wake` is called on the thread when there is something new to show.
   MachineWatch(std::filesystem::path database, std::function<void()> wake);
-  ~MachineWatch();  // ends the links; what runs there goes on
+  ~MachineWatch();  // ends the links; runs on machines continue
   MachineWatch(const MachineWatch&) = delete;
   MachineWatch& operator=(const MachineWatch&) = delete;
 
-  // Somebody looks: all machines are asked every few seconds, for as long as this is called again.
+  // Called while a view shows the machines: all are asked every few seconds for as long as these calls continue.
   void look();
 
   void add(const Machine& machine);
@@ -67,7 +67,7 @@ class MachineWatch {
 
   // Only the thread uses these.
   std::map<MachineAlias, MachineStatus> statuses_;
-  std::map<MachineAlias, std::unique_ptr<MachineReport>> asked_;  // the answers' place
+  std::map<MachineAlias, std::unique_ptr<MachineReport>> asked_;  // receives the answers
   std::set<MachineAlias> ask_now_;
   std::unique_ptr<SshQuestions> questions_;
   std::vector<SshQuestion> open_questions_;

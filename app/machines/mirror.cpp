@@ -1,4 +1,4 @@
-// Every copy of a machine's file goes through here, so that none is read or written elsewhere.
+// Opens every copy of a machine's file, so that none is read or written outside DATABASE.machines.
 #include "app/machines/mirror.h"
 
 #include <cerrno>

@@ -1,5 +1,5 @@
-// DATABASE.machines, which has a folder for each run that was started on a machine: UID, with the copies of its
-// journals, its output, and what is to be sent.
+// DATABASE.machines has a folder UID for each run that was started on a machine: the copies of its journals, its
+// output, and the files to be sent.
 #pragma once
 
 #include <filesystem>

@@ -19,8 +19,9 @@ class OutputFile {
   // `file` is DATABASE.machines/UID/output.log, and the journals are below UID.
   explicit OutputFile(std::filesystem::path file) : file_(std::move(file)) {}
 
-  // Adds what this journal has more, of its first `size` bytes; `show` gets it too. Journals in the order of attempts.
-  // Throws std::runtime_error if the file can't be written; then nothing is lost, and the next call tries it again.
+  // Appends what is new in the first `size` bytes of this journal; `show` gets it too. Call it for the journals in the
+  // order of attempts. Throws std::runtime_error if the file can't be written; then nothing is lost, and the next call
+  // tries it again.
   void ingest(const std::filesystem::path& journal, std::uint64_t size,
               const std::function<void(std::string_view)>& show);
 

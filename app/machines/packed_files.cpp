@@ -1,3 +1,6 @@
+// Packs the working tree that `--send` takes to a machine. A stranger's checkout may name files outside it or behind
+// links, so each name is checked; git runs no program that the repository configures. Too many bytes are an error that
+// names the largest file.
 #include "app/machines/packed_files.h"
 
 #include <unistd.h>
@@ -23,7 +26,7 @@ namespace {
 
 constexpr std::size_t longest_patch = 1 << 20;  // recorded; the archive has all
 
-// An index is a file like any other: a stranger's may name anything. `folders` are those that were looked at.
+// True if the name is inside the checkout: a stranger's index may name anything. `folders` have been checked already.
 bool is_inside(const Descriptor& top, const std::string& name, std::set<std::string>& folders) {
   const fs::path path = name;
   if (path.empty() || path.is_absolute()) return false;
@@ -69,7 +72,7 @@ PackedFiles PackedFiles::working_tree(std::uintmax_t most_bytes) {
         "folder of that machine (--there). " +
         std::string(error.what()));
   }
-  // From the checkout's top, since a script may import what lies beside its folder.
+  // Packs from the checkout's top, since a script may import modules beside its folder.
   const fs::path top = checkout->top();
   const std::string names =
       checkout->git({"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"});
@@ -102,7 +105,7 @@ PackedFiles PackedFiles::working_tree(std::uintmax_t most_bytes) {
                              "machine yourself");
   }
   PackedFiles tree = of(top, kept);
-  // Without what would start other programs: drivers of differences, and git in each submodule.
+  // Excludes what would start other programs: drivers of differences, and git in each submodule.
   std::string patch = checkout->git({"diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv",
                                      "--submodule=short", "--ignore-submodules=dirty", "HEAD"});
   const bool is_cut = patch.size() > longest_patch;

@@ -12,7 +12,7 @@ namespace stepladder {
 // (tar, git) fails.
 class PackedFiles {
  public:
-  // `names` in that folder, each with a zero behind it.
+  // Packs these files of the folder; each name ends in a zero byte.
   static PackedFiles of(const std::filesystem::path& folder, const std::string& names);
 
   // The git checkout that the current folder is in, as it is now: what git tracks, changed or not, and new files that

@@ -1,3 +1,5 @@
+// Both sides of ssh's questions: ssh starts this program as SSH_ASKPASS, which writes its question to a private folder
+// and waits at a fifo; the window reads the question and writes the answer. Secrets are erased from memory after use.
 #include "app/machines/ssh_questions.h"
 
 #include <fcntl.h>
@@ -30,7 +32,7 @@ constexpr int look_interval_ms = 500;
 constexpr std::size_t longest_answer = 4096;
 constexpr std::size_t longest_question = 2000;
 
-// Whether something can be read before the patience is over or the process that asked, ssh, has ended.
+// True if something can be read before the patience is over or the process that asked, ssh, has ended.
 bool is_answered(int pipe, pid_t asker) {
   pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
   for (int waited_ms = 0; waited_ms < patience_ms && ::getppid() == asker; waited_ms += look_interval_ms)

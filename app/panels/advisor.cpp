@@ -1,7 +1,7 @@
 // Advisor: the next stages to try for a run, with evidence from its own measurements; and the outcome of earlier
 // advice.
 #include <imgui.h>
-#include <imgui_internal.h>  // whether the line goes on
+#include <imgui_internal.h>  // whether the line continues
 
 #include <algorithm>
 #include <cctype>

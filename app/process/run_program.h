@@ -20,8 +20,8 @@ struct ProgramResult {
 
 enum class Afterwards { kill, leave };  // a program that hasn't ended by the deadline
 
-// Blocks until the program has ended, the deadline is over or `cancelled` returns true. A program that is left goes on
-// in a session of its own and survives this one.
+// Blocks until the program has ended, the deadline is over or `cancelled` returns true. A program that is left
+// continues in a session of its own and survives this one.
 ProgramResult run_program(const std::vector<std::string>& command, std::chrono::steady_clock::time_point deadline,
                           Afterwards afterwards = Afterwards::kill, const std::function<bool()>& cancelled = {});
 

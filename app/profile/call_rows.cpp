@@ -1,3 +1,5 @@
+// Computes the rows of call times and the sentences about them, for `stepladder profile` and the Profile view. A
+// sentence appears only where the rows support it; thresholds are at the top.
 #include "app/profile/call_rows.h"
 
 #include <algorithm>
@@ -43,7 +45,7 @@ std::string name_of(const CallRow& row) {
 
 constexpr const char* computations[] = {"forward", "backward", "forward_backward"};
 
-// Of the rows that were timed cold and warm. The example is one of what most rows do.
+// Compares the rows that were timed cold and warm. The example is one of the majority.
 std::string warmup_lesson(const std::vector<CallRow>& rows) {
   std::vector<std::pair<const CallRow*, const CallRow*>> pairs;  // cold and warm
   for (const CallRow& row : rows) {

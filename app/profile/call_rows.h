@@ -27,10 +27,10 @@ TextTable rows_table(const std::vector<CallRow>& rows);
 std::string significant_ms(double ms, double error_ms);
 
 // Sentences, each from these numbers: what warm-up does to the spread, whether mixed precision pays, whether forward
-// and backward add up, and which rows spread too much to believe.
+// and backward add up, and which rows spread too much to be trusted.
 std::vector<std::string> lessons_of(const std::vector<CallRow>& rows);
 
-// What the flag no-sync means on this device.
+// Explains the flag no-sync for this device.
 std::string no_sync_sentence(bool on_cpu);
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// The words of a difference of two profiles, the same for the command line, the view Profile and reports.
+// Words a difference of two profiles, for the command line, the Profile view and reports.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ std::string title_with_shapes(const RowDifference& row, const std::string& arrow
 // The rows worth reading, with their changes; all others in one row; and the whole step. `all`: every row.
 TextTable difference_table(const ProfileDifference& difference, bool all);
 
-// What became of each kind of work, the largest difference first; and the whole step.
+// The change of each kind of work, the largest difference first; and of the whole step.
 TextTable kinds_table(const ProfileDifference& difference);
 
-// Whether some of this work is in graphs that torch.compile made.
+// True if some of this work is in graphs that torch.compile made.
 bool has_graphs(const std::vector<TracedOperator>& operators);
 
 std::string calls_text(double calls);              // "-" if there are none

@@ -1,3 +1,5 @@
+// Writes kept passes and comparisons of two as tables, CSV, Markdown and JSON. Rows are matched by computation,
+// precision and warm-up; sentences warn where models, batches or clocks differ.
 #include "app/profile/pass_report.h"
 
 #include <cmath>
@@ -10,7 +12,7 @@
 namespace stepladder {
 namespace {
 
-// What makes the two hard to compare, in a sentence; empty: nothing.
+// A sentence that says why the two are hard to compare; empty if nothing differs.
 std::string warning_of(const StoredPasses& before, const StoredPasses& after) {
   std::string differs;
   const auto add = [&](bool is_different, const char* what) {
@@ -23,7 +25,8 @@ std::string warning_of(const StoredPasses& before, const StoredPasses& after) {
   return differs.empty() ? "" : "The " + differs + " differ, so these factors don't compare the machines alone.";
 }
 
-// What a clock that doesn't wait makes of the same work; empty: nothing to learn from these two.
+// A sentence that compares a clock that waits for the device with one that doesn't, on the same work; empty if these
+// two don't show it.
 std::string clock_lesson(const StoredPasses& before, const StoredPasses& after, const PassComparison& comparison) {
   if (before.is_synced == after.is_synced || before.model != after.model || before.hardware != after.hardware)
     return "";

@@ -14,13 +14,13 @@ std::string head_of(const StoredPasses& passes);
 std::string setting_of(const StoredPasses& passes);  // the same without number and name
 Json passes_json(const StoredPasses& passes);        // without rows
 
-// What the flags mean and what the rows teach, in sentences.
+// Sentences that explain the flags and the rows.
 std::vector<std::string> sentences_of(const StoredPasses& passes, const std::vector<CallRow>& rows);
 
 struct ComparedCalls {
   CallRow before, after;
   double factor() const { return before.median_ms / after.median_ms; }
-  // Whether the means differ by more than twice the error of their difference.
+  // is_clear: the means differ by more than twice the error of their difference.
   bool has_few_calls() const;  // fewer than three on a side: their spread isn't known
   bool is_clear() const;
 };

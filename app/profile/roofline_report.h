@@ -12,15 +12,14 @@
 
 namespace stepladder {
 
-// Of the named device and precision; of an empty name, of the run that the trace is of, else of what the trace says.
+// The ceiling of the named device and precision; for an empty name, that of the trace's run, else that of the trace.
 Ceiling ceiling_of(RunStore& store, const StoredTrace& trace, const std::string& hardware,
                    const std::string& precision);
 
 Json roofline_json(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling);
 TextTable roofline_table(const std::vector<KindRoofline>& kinds);
 
-// Sentences: what the ceiling is, or what is missing to have one; and why a kind may be above it. `trace` is its
-// number.
+// Sentences that state the ceiling, or what is missing for one; and why a kind may be above it. `trace` is its number.
 std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling, std::int64_t trace);
 
 }  // namespace stepladder

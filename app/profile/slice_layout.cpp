@@ -1,3 +1,6 @@
+// Lays out a row of slices for the icicle: wide slices alone, narrow ones per cell of two pixels. Cells are aligned to
+// time, not to the window, so panning doesn't make them flicker. Costs grow with the pixels, so nothing here may visit
+// all slices of a row.
 #include "app/profile/slice_layout.h"
 
 #include <algorithm>
@@ -159,7 +162,7 @@ void lay_out_row(const SliceRow& row, std::size_t number, const SliceIndex& inde
       ++i;
       continue;
     }
-    // All narrow ones that begin in the same two pixels, on a grid that moves with the time.
+    // All narrow slices that begin in the same two pixels, on a grid that moves with the time.
     const double cell = std::floor(static_cast<double>(slice.start_ns) / narrow_ns);
     std::size_t behind = first_from(row, i, (cell + 1) * narrow_ns);
     behind = std::max(behind, i + 1);

@@ -22,7 +22,7 @@ class SliceIndex {
     return busy_[row][behind] - busy_[row][first];
   }
 
-  // The kind that most of the time of these slices is of, roughly: of a few of them, wherever they are.
+  // The kind that takes most of these slices' time, estimated from a few of them.
   OperatorKind kind_of(const SliceRow& row, std::size_t number, std::size_t first, std::size_t behind) const;
 
  private:
@@ -37,11 +37,11 @@ class SliceIndex {
   std::vector<std::size_t> row_starts_;   // all slices are numbered row after row
   std::vector<std::uint32_t> by_name_;    // numbers of slices, those of a name together
   std::vector<std::size_t> name_starts_;  // where those of a name begin; and the end
-  // Of a frequent name, a bit for each slice, which costs less than its numbers; of others empty.
+  // For each frequent name, a bit for each slice, which costs less than its numbers; empty for other names.
   std::vector<std::vector<std::uint64_t>> name_bits_;
 };
 
-// Which slices have a name that holds a text. Costs as much as there are names and matches.
+// The slices whose names contain a text. Costs as much as there are names and matches.
 class SliceSearch {
  public:
   SliceSearch() = default;

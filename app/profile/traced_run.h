@@ -1,4 +1,4 @@
-// Whether a profile may explain the speed of the run that it was taken of: for window, command line and reports.
+// Judges whether a profile may explain the speed of the run that it was taken of: for window, command line and reports.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace stepladder {
 
-// Sentences about why it may not; empty: it may, or nothing is known of one of the two.
+// Sentences about why it may not; empty if it may, or if one of the two times is unknown.
 std::string doubt_about(double profiled_step_ms, double run_step_ms);
 std::string doubt_about(RunStore& store, const StoredTrace& trace);  // also one of a list; reads its run's summary
 

@@ -1,3 +1,6 @@
+// Decides which commit to measure next: first both ends until they differ clearly, then the middle, then both sides of
+// the change once more. Every decision is made again from all figures so far, so a restart asks the same. Quantiles are
+// stricter than 95 %, since each is judged several times.
 #include "app/record/bisection.h"
 
 #include <algorithm>
@@ -42,7 +45,7 @@ void Bisection::cannot_measure(std::size_t commit) {
   ++runs_;
 }
 
-// One run varies as much at each commit, so all of them tell how much.
+// One run varies as much at each commit, so the spread is estimated from all of them.
 Bisection::Spread Bisection::spread() const {
   double squares = 0, freedom = 0;
   for (const CommitFigures& commit : commits_) {
@@ -54,7 +57,7 @@ Bisection::Spread Bisection::spread() const {
   return {freedom > 0 ? std::sqrt(squares / freedom) : 0, freedom};
 }
 
-// Whether a distance between means is beyond chance; its variance is that of one run times the factor.
+// True if a distance between means is beyond chance; its variance is that of one run times the factor.
 bool Bisection::is_clear(double distance, double variance_factor, double quantile) const {
   const Spread noise = spread();
   if (noise.freedom < 1) return false;
@@ -80,7 +83,7 @@ bool Bisection::ends_differ() const {
   return is_clear(bad.mean() - good.mean(), 1 / count(good) + 1 / count(bad), change_quantile);
 }
 
-// On which side of the middle between both ends it is.
+// The side of the middle between both ends that the commit is on.
 Bisection::Side Bisection::side_of(std::size_t commit) const {
   const CommitFigures& good = commits_.front();
   const CommitFigures& bad = commits_.back();
@@ -124,7 +127,7 @@ std::optional<std::size_t> Bisection::next_of_ends() {
   return give_up("the good and the bad commit don't differ clearly");
 }
 
-// The usable commit nearest to the middle of those that are left.
+// The usable commit nearest to the middle of the remaining ones.
 std::optional<std::size_t> Bisection::middle() const {
   const std::size_t centre = low_ + (high_ - low_) / 2;
   for (std::size_t away = 0; away < high_ - low_; ++away) {
@@ -147,7 +150,7 @@ std::optional<std::size_t> Bisection::next_between() {
   return confirm();
 }
 
-// Both neighbours of the change once more, in turns, so that a drift of the machine isn't taken for it.
+// Measures both neighbours of the change once more, in turns, so that a drift of the machine isn't taken for it.
 std::optional<std::size_t> Bisection::confirm() {
   const CommitFigures& before = commits_[low_];
   const CommitFigures& after = commits_[high_];

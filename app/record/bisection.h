@@ -1,5 +1,5 @@
-// Which commit changed a noisy figure: what to measure next, and when to stop. Pure and deterministic, so the same
-// measurements lead to the same question after a restart. One thread.
+// Finds the commit that changed a noisy figure: says what to measure next, and when to stop. Pure and deterministic, so
+// the same measurements lead to the same question after a restart. One thread.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace stepladder {
 struct BisectionLimits {
   std::size_t first_runs = 3;        // of a commit before it is judged
   std::size_t budget = 100;          // runs in all
-  std::size_t most_per_commit = 24;  // then it cannot tell
+  std::size_t most_per_commit = 24;  // then it is inconclusive
 };
 
 struct CommitFigures {
@@ -35,7 +35,7 @@ class Bisection {
   // The commit whose figure is needed next; nothing once there is an answer.
   std::optional<std::size_t> next();
 
-  // After next() has returned nothing: the commit that brought the change, if one was found; else why not.
+  // After next() has returned nothing: the commit that changed the figure, if one was found; else the reason why not.
   std::optional<std::size_t> found() const { return found_; }
   const std::string& reason() const { return reason_; }
   // The change is after `last_good` and not after `first_bad`.

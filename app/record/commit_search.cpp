@@ -1,3 +1,6 @@
+// Bisects commits in a clone that borrows the repository's objects; the user's checkout isn't touched. Its state is the
+// plan and the files of finished runs: a new process replays these into Bisection and continues. The plan is only run
+// if this user has ordered it.
 #include "app/record/commit_search.h"
 
 #include <algorithm>
@@ -158,8 +161,8 @@ void CommitSearch::remove_checkout() const {
     if (!remove_tree(folder.get(), name)) throw StorageError((folder_ / name).string() + " cannot be removed");
 }
 
-// In a checkout of its own that borrows the repository's objects: neither the user's checkout nor its list of worktrees
-// changes. What a build has left there stays.
+// Checks out into a checkout of its own that borrows the repository's objects: neither the user's checkout nor its list
+// of worktrees changes. Files that a build has left there stay.
 void CommitSearch::check_out(const std::string& commit) {
   const fs::path tree = folder_ / "tree", part = folder_ / "tree.part";
   std::error_code error;

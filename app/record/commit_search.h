@@ -1,6 +1,6 @@
 // `stepladder record bisect`: measures commits of a git repository in a clone of its own and finds the one that changed
 // a figure. The user's checkout and repository are only read. In its folder: .state/plan.json, tree/ (the clone),
-// runs/0001-COMMIT.log ... and how each run ended. Taken up again, it reads these and goes on.
+// runs/0001-COMMIT.log ... and how each run ended. A later call reads these and continues.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +20,7 @@ namespace stepladder {
 struct CommitSearchRequest {
   std::filesystem::path folder;
   std::filesystem::path repository = ".";
-  std::string good, bad;  // any names of commits; both empty: those of the plan that is there
+  std::string good, bad;  // any names of commits; both empty: those of the existing plan
   std::vector<std::string> command;
   FigureQuestion question;
   BisectionLimits limits;  // the budget may be raised later
@@ -28,7 +28,7 @@ struct CommitSearchRequest {
 
 class CommitSearch {
  public:
-  // Makes the folder and its plan, or takes up those that are there, as Experiment does. Throws UsageError and
+  // Creates the folder and its plan, or continues existing ones, as Experiment does. Throws UsageError and
   // StorageError.
   explicit CommitSearch(const CommitSearchRequest& request);
 

@@ -1,3 +1,6 @@
+// Runs baseline and candidate in turns by a plan that is written before the first run. A run counts once its state file
+// says so; a new process continues with the rest. A plan or results from elsewhere are never trusted: the commands must
+// be given again, and old results are set aside.
 #include "app/record/experiment.h"
 
 #include <algorithm>
@@ -78,7 +81,7 @@ void require_same(const ExperimentPlan& there, const ExperimentPlan& asked, cons
     throw StorageError(begun + "another machine: " + other);
 }
 
-// What nobody has ordered here is only run if this call asks for the same.
+// Accepts a plan that this user hasn't ordered only if this call asks for the same.
 ExperimentPlan adopted(ExperimentPlan there, const ExperimentPlan& asked, const fs::path& folder) {
   const auto words = [](const char* name, const ExperimentSide& side) {
     return std::string("\n  ") + name + ", in " + side.folder.string() + ": " + without_secrets(side.command);
@@ -120,7 +123,7 @@ std::vector<ExperimentRun> runs_of(const ExperimentPlan& plan, const fs::path& f
   return runs;
 }
 
-// Results that were in the folder before don't count: nobody knows who measured them, or whether anybody did.
+// Sets earlier results of a run aside: nobody knows who measured them, or whether anybody did.
 void set_aside(const MeasuredCommand& run) {
   for (const fs::path& file : {run.state, run.log}) {
     std::error_code error;

@@ -42,7 +42,7 @@ struct ExperimentRun {
   MeasuredCommand command;
 };
 
-// What the runs' wall-clock times say, without a look at their logs.
+// The result by the runs' wall-clock times, without reading their logs.
 struct WallTimes {
   SampleFigures baseline, candidate;  // seconds
   double speedup = missing;           // of the means
@@ -52,9 +52,9 @@ struct WallTimes {
 
 class Experiment {
  public:
-  // Makes the folder and its plan, or takes up the one that is there: then `asked` must be the same, or have no
-  // commands and no runs. A plan that this user hasn't ordered for this folder needs the commands once more. Holds the
-  // folder for this process. Throws UsageError and StorageError.
+  // Creates the folder and its plan, or continues an existing one: then `asked` must be the same, or have no commands
+  // and no runs. A plan that this user hasn't ordered for this folder needs the commands once more. Holds the folder
+  // for this process. Throws UsageError and StorageError.
   Experiment(const std::filesystem::path& folder, ExperimentPlan asked, std::uint64_t seed);
 
   const ExperimentPlan& plan() const { return plan_; }
@@ -62,10 +62,10 @@ class Experiment {
   std::filesystem::path baseline_folder() const { return folder_ / "baseline"; }
   std::filesystem::path candidate_folder() const { return folder_ / "candidate"; }
 
-  std::size_t done() const;  // runs that have ended well
+  std::size_t done() const;  // runs that have ended with exit status 0
   WallTimes wall_times() const;
 
-  // Does what is left. `begins` is called before each run that isn't done. Returns false if it was stopped. Throws
+  // Runs what remains. `begins` is called before each run that isn't done. Returns false if it was stopped. Throws
   // StorageError if a command fails; its log is kept as NAME.failed-K.log, and the next call runs it once more.
   bool go_on(const std::function<void(const ExperimentRun&)>& begins, const std::function<bool()>& stop);
 

@@ -1,6 +1,6 @@
-// The plan of an experiment in a folder: .state/plan.json. Such a folder may have been made by somebody else, so the
-// file only shows the plan, without secrets, and names it. What is run is in this user's order book
-// (storage/database/orders), for this very folder.
+// The plan of an experiment in a folder: .state/plan.json. Such a folder may be somebody else's, so the file only shows
+// the plan, without secrets, and names it. The plan that is run is in this user's order book (storage/database/orders),
+// for this very folder.
 #pragma once
 
 #include <filesystem>
@@ -20,10 +20,10 @@ struct ExperimentPlanFile {
 std::optional<ExperimentPlanFile> read_plan(const std::filesystem::path& folder, const std::string& command,
                                             int version);
 
-// Makes the plan this user's order, and writes what the folder shows of it. Throws StorageError.
+// Makes the plan this user's order, and writes the shown part of it into the folder. Throws StorageError.
 void order_plan(const std::filesystem::path& folder, Json plan);
 
-// Each list called "command" without its secrets.
+// The plan with each list called "command" without its secrets.
 Json shown_plan(Json plan);
 
 // "begun elsewhere": why nothing is run and what the plan, as it is shown, would run.

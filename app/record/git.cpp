@@ -1,3 +1,6 @@
+// Runs git on checkouts that may be a stranger's. git never sees the repository's own configuration, hooks or `.git`:
+// it gets a view in a temporary folder with links to the data and only the settings in `read_settings_of`. Add a
+// setting there only if it can't run a program or name a file elsewhere.
 #include "app/record/git.h"
 
 #include <algorithm>
@@ -26,8 +29,8 @@ constexpr std::array<std::string_view, 11> read_settings_of = {
     "core.checkstat",         "core.trustctime", "core.precomposeunicode", "core.quotepath", "core.sparsecheckout",
     "core.sparsecheckoutcone"};
 
-// Without GIT_DIR and GIT_WORK_TREE, which name the view: variables of a hook or an alias that called us would name
-// another repository. Nothing is fetched.
+// Variables to remove, except GIT_DIR and GIT_WORK_TREE, which name the view: those of a hook or an alias that called
+// us would name another repository. Nothing is fetched.
 constexpr std::array environment_for_git = {"GIT_COMMON_DIR",
                                             "GIT_INDEX_FILE",
                                             "GIT_OBJECT_DIRECTORY",
@@ -50,7 +53,7 @@ bool is_read(const std::string& name) {
          is_of("branch.", ".merge") || is_of("branch.", ".remote") || is_of("remote.", ".fetch");  // main@{upstream}
 }
 
-// A folder `.git` has all of a repository: one that leads elsewhere could lead to any repository of the user.
+// A folder `.git` must contain all of a repository: one that leads elsewhere could lead to any repository of the user.
 void refuse_borrowed(const fs::path& repository) {
   std::error_code error;
   if (fs::exists(fs::symlink_status(repository / "commondir", error)))
@@ -104,7 +107,7 @@ std::string GitCheckout::run(const std::vector<std::string>& command, std::vecto
   }
 }
 
-// A `.git` that is a file or a link names a folder elsewhere, which has to name this checkout, too: a file that
+// True if the repository names this checkout: a `.git` that is a file or a link names a folder elsewhere, and one that
 // somebody else wrote could name any repository of the user.
 bool GitCheckout::names_back(const fs::path& top) const {
   std::error_code error;
@@ -119,7 +122,7 @@ bool GitCheckout::names_back(const fs::path& top) const {
   }
 }
 
-// The checkout's top: its configuration may name any other folder.
+// Finds the checkout's top without its configuration, which may name any other folder.
 fs::path GitCheckout::top_of(const fs::path& folder) const {
   std::error_code error;
   const fs::path begin = fs::canonical(folder, error);

@@ -15,8 +15,8 @@ namespace stepladder {
 
 class GitCheckout {
  public:
-  // The one that the folder is in. Blocks, as git() does, each time for at most `patience`. Both throw StorageError,
-  // with git's own words, and DataError.
+  // The checkout that contains the folder. Blocks, as git() does, each time for at most `patience`. Both throw
+  // StorageError, with git's own words, and DataError.
   explicit GitCheckout(const std::filesystem::path& folder, std::chrono::seconds patience = std::chrono::hours(24));
 
   // Runs git at the checkout's top and returns what it prints. Only `read-tree` writes.

@@ -1,5 +1,5 @@
-// A folder of an experiment, which one process works on at a time. It may have been made by somebody else, so nothing
-// in it is reached through a link, and what is made there is for this user alone.
+// A folder of an experiment, which one process works on at a time. It may be from somebody else, so nothing in it is
+// reached through a link, and files are created for this user alone.
 #pragma once
 
 #include <filesystem>
@@ -22,10 +22,10 @@ class HeldFolder {
 
 // These throw StorageError.
 
-// The folder that a user means: absolute, links followed.
+// The folder that the user names: absolute, links followed.
 std::filesystem::path experiment_folder(const std::filesystem::path& folder);
 
-// A folder of ours, and what is missing above it.
+// Creates a private folder, and the missing ones above it.
 void make_folder(const std::filesystem::path& folder);
 
 // Opens a file to read and write, or makes it; neither a link nor a file with another name.

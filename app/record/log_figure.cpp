@@ -1,4 +1,4 @@
-// Reads a log's figure with the importers; what no importer takes for a step's value, from the lines themselves.
+// Reads a log's figure with the importers; values that no importer recognises are read from the lines themselves.
 #include "app/record/log_figure.h"
 
 #include <cmath>

@@ -31,7 +31,7 @@ struct FigureQuestion {
 
 // "throughput", or the metric: "val_bpb", "max(acc)".
 std::string name_of(const FigureQuestion& question);
-// As it is asked on the command line: "--by loss", "--metric val_bpb --lower".
+// The options that ask for it: "--by loss", "--metric val_bpb --lower".
 std::string option_text(const FigureQuestion& question);
 bool takes_time(const FigureQuestion& question);  // rather than a loss or a metric: changes of it are factors
 
@@ -45,8 +45,8 @@ struct NoFigure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Of anything but `wall`: imports the log into memory as `stepladder import` would; of several runs the last counts. A
-// metric may also be a value that is printed once, without a step: "val_bpb: 0.9979". Throws NoFigure.
+// Reads any figure but `wall`: imports the log into memory as `stepladder import` would; of several runs the last
+// counts. A metric may also be a value that is printed once, without a step: "val_bpb: 0.9979". Throws NoFigure.
 LogFigure figure_of_log(const std::filesystem::path& log, const FigureQuestion& question);
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// What identifies the machine of a measurement: times of one machine say nothing of another's.
+// The identity of the machine of a measurement: times on different machines aren't comparable.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace stepladder {
 
-// JSON object: cpu, cores (usable by this process), memory_gb, gpus (models), gpu_driver, system. From the operating
-// system alone; loads no LibTorch. What isn't known is null.
+// JSON object: cpu, cores (usable by this process), memory_gb, gpus (models), gpu_driver, system. Read from the
+// operating system alone; loads no LibTorch. Unknown values are null.
 Json machine_fingerprint();
 
 // "cores: 8 instead of 4; gpus: ...", `there` being the machine of an earlier measurement; empty if they agree.

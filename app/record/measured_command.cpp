@@ -1,3 +1,6 @@
+// Runs a command under a keeper, a process in a session of its own that writes the command's end to a state file. A
+// lock that the keeper holds says that the command runs. So a killed program loses no run, and the next one waits for
+// the keeper instead of measuring twice.
 #include "app/record/measured_command.h"
 
 #include <fcntl.h>
@@ -35,7 +38,7 @@ constexpr auto patience_with_stop = std::chrono::seconds(10);  // before SIGKILL
   throw StorageError(file.string() + " " + what + ": " + std::strerror(errno));
 }
 
-// Held while the command runs, by its keeper. Holds the command's process: its number, start and boot.
+// The lock that the keeper holds while the command runs. Contains the command's process: its number, start and boot.
 fs::path lock_file(const MeasuredCommand& run) {
   return run.state.string() + ".lock";
 }
@@ -58,7 +61,7 @@ class Lock {
   Descriptor file_;
 };
 
-// Whether it is the process that a keeper here has started: a file from elsewhere can't know its start and boot.
+// True if it is the process that a keeper here has started: a file from elsewhere can't know its start and boot.
 bool is_ours(const ProcessIdentity& program) {
   return program.pid > 1 && program.pid <= std::numeric_limits<pid_t>::max() && program.start > 0 &&
          !program.boot.empty() && is_alive(program);
@@ -72,7 +75,7 @@ void write_state(const fs::path& state, const CommandEnd& end) {
       private_file);
 }
 
-// Runs in the keeper: a process of its own session, which nothing of this program's end reaches.
+// Runs in the keeper: a process in a session of its own, which the end of this program doesn't affect.
 [[noreturn]] void keep(const MeasuredCommand& run, int log, int lock) {
   ::setsid();
   become_keeper({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE});

@@ -28,10 +28,10 @@ struct CommandEnd {
   double wall_s = missing;
 };
 
-// How the command ended; nothing if it hasn't. Throws StorageError for a state file that isn't ours.
+// The end of the command; nullopt if it hasn't ended. Throws StorageError for a state file that isn't ours.
 std::optional<CommandEnd> end_of_command(const std::filesystem::path& state);
 
-// Whether another process has started it, and it hasn't ended.
+// True if another process has started it, and it hasn't ended.
 bool is_under_way(const MeasuredCommand& run);
 
 // Runs the command to its end, or waits for the one that another process has started. A log of a run without an end
@@ -40,7 +40,7 @@ bool is_under_way(const MeasuredCommand& run);
 // threads. Throws StorageError.
 std::optional<CommandEnd> run_measured(const MeasuredCommand& run, const std::function<bool()>& stop);
 
-// Renames the log to NAME.WHAT-K.log, with the first K that is free, and forgets the state.
+// Renames the log to NAME.WHAT-K.log, with the first K that is free, and removes the state.
 void put_log_aside(const MeasuredCommand& run, const std::string& what);
 
 }  // namespace stepladder

@@ -1,3 +1,5 @@
+// Resolves the names of a pool, for `stepladder record` and the Record view: logs and folders first, then runs of the
+// database, which is opened only if a name needs it. A run that several names match counts once.
 #include "app/record/pool_source.h"
 
 #include <algorithm>

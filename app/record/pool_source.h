@@ -1,4 +1,4 @@
-// Names of pools: what `stepladder record` and the view Record accept as one.
+// Resolves the names of pools that `stepladder record` and the Record view accept.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace stepladder {
 // Finds a run by its number or name; throws UsageError.
 using RunFinder = std::function<Run(RunStore& store, const std::string& wanted)>;
 
-// The runs and logs that the names stand for, in their order, each once:
+// Resolves names into runs and logs, in their order, each once:
 //   a folder of logs, or a log
 //   rung:LADDER/STAGE      the repeats of a ladder's rung; both by number (rungs from 0) or name
 //   filter:EXPRESSION      the project's runs that a filter accepts (app/run_filter.h)

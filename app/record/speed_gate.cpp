@@ -1,3 +1,5 @@
+// Judges a gate: new figures against a baseline's file, or two sides in turns as pairs. Metrics of any sign and
+// direction become positive costs first, so one test serves all. Times of another machine are refused, not compared.
 #include "app/record/speed_gate.h"
 
 #include <algorithm>
@@ -45,7 +47,7 @@ std::vector<double> costs_of(const GateSample& sample, std::span<const double> v
 // Far beyond every time and loss, so that sums of squares are finite.
 constexpr double least_figure = 1e-15, most_figure = 1e15;
 
-// A ratio of others says nothing.
+// Refuses figures that a ratio makes no sense of.
 void require_figure(double value, const FigureQuestion& question, const fs::path& file) {
   if (value >= least_figure && value <= most_figure) return;
   if (question.by == FigureBy::metric && std::abs(value) <= most_figure) return;

@@ -1,5 +1,5 @@
-// `stepladder record gate`: whether a change made the training slower than a baseline that a file keeps, with the
-// machine that it was measured on.
+// `stepladder record gate`: judges whether a change made the training slower than a baseline, which is kept in a file
+// with the machine that it was measured on.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ const char* to_string(GateAnswer answer);                                     //
 struct GateJudgement {
   GateAnswer answer = GateAnswer::cannot_tell;
   SampleFigures baseline, now;
-  // Baseline's mean / mean: below 1 is slower, or a higher loss. Of a metric: 1 / (1 + x), where its mean is worse by
+  // Baseline's mean / mean: below 1 is slower, or a higher loss. For a metric: 1 / (1 + x), where its mean is worse by
   // the share x of the baseline's.
   double factor = missing;
   Interval ci95;

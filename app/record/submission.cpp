@@ -1,3 +1,5 @@
+// Writes a claim as a folder, in two parts below, files and texts, with its figures at the end. It is built beside its
+// name and renamed when complete. Logs are copied unchanged with their checksums; every flag must be explained.
 #include "app/record/submission.h"
 
 #include <algorithm>
@@ -53,7 +55,7 @@ std::vector<CopiedLog> logs_of(const RecordPool& pool, const std::string& folder
   return logs;
 }
 
-// Copies the bytes, and returns what the list of files says of them.
+// Copies the bytes, and returns the log's entry in the list of files.
 Json copy_log(const CopiedLog& log, const fs::path& to) {
   std::ifstream in(log.from, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};

@@ -1,3 +1,6 @@
+// Reads and checks a checkpoint's state.json and checksums.txt. checksums.txt lists the files in the order of
+// `saved_files`; a checkpoint without it is an old one and passes. Any unexpected content throws DataError, since the
+// folder may be damaged or made by another program.
 #include "engine/files/checkpoint_folder.h"
 
 #include <zlib.h>
@@ -63,7 +66,7 @@ CheckpointState parsed_state(const fs::path& folder) {
           .uid = uid != json.end() && uid->is_string() ? uid->get<std::string>() : ""};
 }
 
-// The lines of checksums.txt in the order of saved_files; empty for a checkpoint of before there were checksums.
+// The lines of checksums.txt in the order of saved_files; empty for an old checkpoint, which has no checksums.
 std::vector<std::string> stored_lines(const fs::path& folder) {
   const fs::path file = folder / checkpoint_checksums;
   std::error_code error;

@@ -47,8 +47,8 @@ std::string to_json(const CheckpointState& state);
 // The contents of checksums.txt for the files that are there. Throws DataError.
 std::string checkpoint_checksums_of(const std::filesystem::path& folder);
 
-// Reads every file of a checkpoint, a piece at a time. Throws DataError, which names the file, if one isn't as it was
-// saved. A checkpoint of before there were checksums passes.
+// Reads every file of a checkpoint, a piece at a time. Throws DataError, which names the file, if one has changed since
+// it was saved. An old checkpoint, without checksums, passes.
 void verify_checkpoint(const std::filesystem::path& folder);
 
 // As verify_checkpoint, but reads only state.json, and returns it.

@@ -53,7 +53,7 @@ void InputFile::read(std::int64_t offset, void* destination, std::int64_t bytes)
 }
 
 OutputFile::OutputFile(const std::filesystem::path& path, unsigned mode) : path_(path), part_(path.string() + ".part") {
-  // A new file, whatever has its name: a link that somebody left there would lead elsewhere.
+  // Always creates a new file: a link under this name would lead elsewhere.
   ::unlink(part_.c_str());
   descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (descriptor_ < 0) fail();
@@ -81,7 +81,7 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 void OutputFile::commit() {
   if (::fsync(descriptor_) != 0 || ::rename(part_.c_str(), path_.c_str()) != 0) fail();
   ::close(std::exchange(descriptor_, -1));
-  // Or the new name may be gone after a power failure.
+  // Without this, a power failure may undo the new name.
   sync_folder(path_.has_parent_path() ? path_.parent_path() : std::filesystem::path("."));
 }
 

@@ -33,7 +33,7 @@ struct Gpt2Part {
   TensorShape shape(const Gpt2Shape& model) const;  // linear weights as (out, in)
 };
 
-// In llm.c's order. An untied head isn't among them.
+// The parts of a GPT-2 in llm.c's order. An untied head isn't among them.
 extern const std::array<Gpt2Part, 16> gpt2_parts;
 inline constexpr std::string_view token_embedding = "wte.weight";
 inline constexpr std::string_view untied_head = "lm_head.weight";

@@ -1,3 +1,6 @@
+// Names, saves, prunes and removes a run's checkpoint folders. A folder is renamed and the new name synced before its
+// files are deleted, so a crash leaves a whole checkpoint or a leftover, which remove_checkpoint_leftovers deletes.
+// Each change uses a descriptor of the run's own folder, never a link.
 #include "engine/files/run_checkpoints.h"
 
 #include <sys/stat.h>
@@ -23,7 +26,7 @@ fs::path checkpoints_root(const fs::path& database) {
   return fs::absolute(database.string() + ".checkpoints");
 }
 
-// A uid may come from a stranger's file, so anything but digits is left out.
+// Skips anything but digits, since a uid may be from a stranger's file.
 std::string uid_digits_of(const CheckpointOwner& owner) {
   std::string digits;
   for (const char c : owner.uid)
@@ -129,7 +132,7 @@ void remove_in(const Descriptor& folder, const std::string& name) {
   if (!remove_tree(folder.get(), name)) throw DataError(name + " could not be removed: " + std::strerror(errno));
 }
 
-// Takes the checkpoint's name away, for good once the folder is synced. Returns the name that it has now.
+// Renames the checkpoint, so that it no longer counts; permanent once the folder is synced. Returns the new name.
 std::string take_name(const Descriptor& folder, const Checkpoint& checkpoint, const CheckpointOwner& owner) {
   const std::string name = checkpoint.folder.filename().string();
   const std::string removed = temporary_name(name, owner, ".removed");
@@ -139,8 +142,8 @@ std::string take_name(const Descriptor& folder, const Checkpoint& checkpoint, co
   return removed;
 }
 
-// Keeps the newest up to `step`. Those after it are of an attempt that the run was resumed before, since they couldn't
-// be used.
+// Keeps the newest `keep` checkpoints up to `step` (0: all of them). Removes all later ones: they are of an attempt
+// that couldn't be resumed from them.
 void prune(const fs::path& run_folder, const CheckpointOwner& owner, std::int64_t step, int keep) {
   std::vector<Checkpoint> saved = look_into(run_folder, owner).own;
   const Descriptor folder = open_to_change(run_folder);
@@ -158,7 +161,7 @@ void prune(const fs::path& run_folder, const CheckpointOwner& owner, std::int64_
   for (const std::string& name : removed) remove_in(folder, name);
 }
 
-// Half written or half deleted folders of the run.
+// The run's folders that were written or deleted only in part.
 std::vector<fs::path> leftovers_in(const fs::path& folder, const CheckpointOwner& owner) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -168,7 +171,7 @@ std::vector<fs::path> leftovers_in(const fs::path& folder, const CheckpointOwner
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     const bool own = name.ends_with(tag + ".part") || name.ends_with(tag + ".removed");
-    // Those of before names had the uid belong to runs of before there were uids.
+    // Names without a uid, from older versions, belong to runs without a uid.
     const bool old =
         owner.uid.empty() && name.ends_with(".part") && step_of_checkpoint(name.substr(0, name.size() - 5));
     if (name.starts_with("step-") && (own || old)) found.push_back(entry->path());
@@ -188,7 +191,7 @@ std::int64_t bytes_in(const fs::path& folder) {
   return bytes;
 }
 
-// The checkpoints that go with the run.
+// The checkpoints that are removed together with the run.
 std::vector<Checkpoint> removable_in(const fs::path& folder, const CheckpointOwner& owner) {
   Contents contents = look_into(folder, owner);
   if (contents.usable())  // then damaged ones are the run's too

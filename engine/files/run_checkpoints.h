@@ -20,14 +20,15 @@
 
 namespace stepladder {
 
-// The run that checkpoints belong to. One that carries a uid belongs to the run with that uid. One without (of before
-// runs had any) belongs to a run without, if it is younger than the run.
+// The run that checkpoints belong to. A checkpoint with a uid belongs to the run with that uid. One without (from an
+// older version) belongs to a run without, if it is younger than the run.
 struct CheckpointOwner {
   std::filesystem::path database;  // empty: in memory, which has no checkpoints
   RunId run = 0;
   std::string uid;
   double created_at = missing;
-  // Instead of the folder beside the database: one that outlives it, where run-UID holds the run's checkpoints.
+  // A folder that outlives the database and is used in place of the one beside it: run-UID in it holds the run's
+  // checkpoints.
   std::filesystem::path shared_folder = {};
 };
 CheckpointOwner checkpoint_owner(const std::filesystem::path& database, const Run& run);
@@ -43,8 +44,8 @@ struct ChosenCheckpoint {
   std::vector<std::string> passed_over;  // a sentence for each newer one: why it isn't used
 };
 
-// A run's newest checkpoint that is as it was saved, or that of a step. `why_not` may refuse one: a sentence's end, or
-// empty. Reads all of the checkpoint. Throws DataError, which lists the existing ones.
+// A run's newest undamaged checkpoint, or the checkpoint of a step. `why_not` may refuse one: it returns a sentence's
+// end, or an empty text. Reads all of the checkpoint. Throws DataError, which lists the existing ones.
 ChosenCheckpoint choose_checkpoint(const CheckpointOwner& owner, std::optional<std::int64_t> step = std::nullopt,
                                    const std::function<std::string(std::int64_t step)>& why_not = {});
 
@@ -55,10 +56,11 @@ std::filesystem::path save_checkpoint(const CheckpointOwner& owner, std::int64_t
                                       const std::function<void(const std::filesystem::path&)>& write,
                                       const std::function<std::string()>& store_steps);
 
-// Deletes what processes that were killed left half written or half deleted of this run, which must not be running.
+// Deletes what killed processes have written or deleted only in part for this run, which must not be running.
 void remove_checkpoint_leftovers(const CheckpointOwner& owner);
 
-// All that belongs to the run: its size, and its removal. Returns why something is left, or an empty text.
+// The size of everything that belongs to the run, and its removal, which returns why something remains, or an empty
+// text.
 std::int64_t checkpoint_bytes(const CheckpointOwner& owner);
 std::string remove_run_checkpoints(const CheckpointOwner& owner);
 

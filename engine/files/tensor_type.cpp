@@ -1,3 +1,5 @@
+// One table of number formats, with the names and sizes that safetensors gives them, and the conversions of 16-bit
+// floats. A new format needs its row in `types` and, if it holds floats, a case in `to_f32`.
 #include "engine/files/tensor_type.h"
 
 #include <algorithm>

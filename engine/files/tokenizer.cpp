@@ -1,3 +1,5 @@
+// GPT-2's tokenizer, in the order of its work: byte letters, pieces (PCRE2), reading vocabulary and merges, encoding.
+// Other kinds of tokenizers are refused rather than approximated, since a wrong token is never noticed in a run.
 #include "engine/files/tokenizer.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -76,11 +78,10 @@ const ByteLetters& byte_letters() {
   return letters;
 }
 
-// --- Pieces: tokens never cross their borders
-// -------------------------------------------------------------------------
+// --- Pieces: tokens never cross their borders ------------------------------------------------------------------------
 
-// GPT-2's: contractions; letters, digits or other characters, each with the space before them; white space, of which
-// the last space is left to the word that follows.
+// The pattern of GPT-2's pieces: contractions; letters, digits or other characters, each with the space before them;
+// white space, of which the last space belongs to the word that follows.
 std::string piece_pattern() {
   // Unicode's White_Space, spelled out: PCRE2's own \s includes U+180E.
   const std::string white = R"(\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
@@ -97,7 +98,7 @@ class PieceFinder {
   };
 
  public:
-  // Where a match was found; one for each thread.
+  // The place of a match; each thread needs its own.
   using Place = std::unique_ptr<pcre2_match_data, FreePlace>;
   Place new_place() const { return Place(pcre2_match_data_create_from_pattern(code_.get(), nullptr)); }
 

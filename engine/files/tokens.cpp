@@ -1,3 +1,6 @@
+// Opens and draws from the sources of tokens: text, llm.c's and nanoGPT's .bin, the synthetic source. Each sequence has
+// its own random stream from (seed, split, index), so resumed and split batches read the same data; changing the draws
+// changes every recorded loss curve.
 #include "engine/files/tokens.h"
 
 #include <algorithm>
@@ -78,8 +81,9 @@ struct TokenSource::Content {
   // Windows of `seq` inputs side by side; the last one's last target is the split's last token.
   std::int64_t validation_windows() const { return (validation_tokens() - 1) / seq; }
 
-  // Where the validation window of that number begins. Strides by about the golden ratio of the split, without a common
-  // divisor, so that the first windows are spread evenly for any count, and all are used before one repeats.
+  // The start of the validation window of that number. Windows are visited in strides of about the golden ratio of the
+  // split, without a common divisor, so that the first ones are spread evenly for any count, and all are used before
+  // one repeats.
   std::int64_t validation_start(std::int64_t number) const {
     const std::int64_t windows = validation_windows();
     auto stride =

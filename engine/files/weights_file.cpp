@@ -1,3 +1,6 @@
+// The part of WeightsFile that both formats share: recognising the format, checking tensors against GPT-2's shapes,
+// reading. safetensors.cpp and llmc_weights.cpp parse the headers. Each size in a file is checked before it is used,
+// since the file may be hostile.
 #include "engine/files/weights_file.h"
 
 #include <algorithm>

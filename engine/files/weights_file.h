@@ -38,7 +38,7 @@ class WeightsFile {
   WeightsFormat format() const { return format_; }
   const std::string& name() const { return file_.name(); }
 
-  // In the order of their bytes. llm.c's are cut into layers, and the rows that pad its vocabulary are left out.
+  // In the order of their bytes. llm.c's are cut into layers, and the rows that pad its vocabulary are skipped.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   const TensorInfo* find(std::string_view tensor) const;  // nullptr if it doesn't exist
   const TensorInfo& tensor(std::string_view tensor) const;
@@ -89,7 +89,7 @@ inline constexpr std::int32_t llmc_magic = 20240326;  // the first number of its
 enum class LlmcVersion { f32 = 3, bf16 = 5 };
 
 // The tensors by their GPT-2 names in any order, floats of any type, linear weights as (out, in). llm.c has only tied
-// heads: `shape.tied_head` must hold, `shape.heads` must be known, and an lm_head.weight among the tensors is left out.
+// heads: `shape.tied_head` must hold, `shape.heads` must be known, and an lm_head.weight among the tensors is skipped.
 void write_llmc(const std::filesystem::path& path, const Gpt2Shape& shape, std::span<const TensorView> tensors,
                 LlmcVersion version);
 

@@ -39,8 +39,8 @@ __device__ inline SoftmaxState block_merged(SoftmaxState state) {
   return state;
 }
 
-// A row a block. Logits beyond `vocab` are padding: they take no part, and their gradient is 0. losses[row] is the
-// row's loss in nats. With `scale` above 0 the logits become their gradient times `scale`; with 0 they stay.
+// One row for each block. Logits beyond `vocab` are padding: they are ignored, and their gradient is 0. losses[row] is
+// the row's loss in nats. With `scale` above 0 the logits become their gradient times `scale`; with 0 they stay.
 // `in_shared`: the launch has shared memory for a row.
 KERNEL __launch_bounds__(1024) classifier(element* logits, const int64* targets, float* losses, int vocab_,
                                           int padded_vocab_, float scale, int in_shared) {

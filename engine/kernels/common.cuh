@@ -1,5 +1,5 @@
-// What all kernels share. No header is included: NVRTC compiles this text where it runs, for that card and those
-// shapes. Tests compile the same text for the CPU (tests/trainer/device/cuda_shim.h), which defines CUDA_SHIM.
+// Definitions that all kernels share. No header is included: NVRTC compiles this text where it runs, for that card and
+// those shapes. Tests compile the same text for the CPU (tests/trainer/device/cuda_shim.h), which defines CUDA_SHIM.
 #ifndef STEPLADDER_KERNELS_COMMON  // not `pragma once`: the shim reads it again for each type
 #define STEPLADDER_KERNELS_COMMON
 
@@ -10,7 +10,7 @@
   type* const name = reinterpret_cast<type*>(dynamic_shared_memory)
 #endif
 
-// The type of products and of what lies between them.
+// The type of the products' factors and of the values between them.
 #ifndef HALF
 #define HALF 0  // 1: bf16
 #endif
@@ -43,7 +43,7 @@ __device__ inline float to_float(bfloat16 x) {
   return __uint_as_float(static_cast<unsigned>(x.bits) << 16);
 }
 
-// To the nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN stays NaN.
 __device__ inline void round_to(float x, float& to) {
   to = x;
 }

@@ -1,3 +1,6 @@
+// Defines `accept` and `accept4` for the whole program, so that Gloo's and c10d's listening sockets drop other users'
+// connections. It asks the kernel by netlink (sock_diag) who owns the other end. Both are exported symbols: hiding them
+// silently removes the protection.
 #include "engine/processes/connection_filter.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,5 @@
+// Reads a launcher's variables (torchrun, Open MPI, Slurm; `launchers` lists them in order of preference) and opens the
+// sockets and the memory file by which ranks meet. All ranks must resolve a host to the same address, hence IPv4 first.
 #include "engine/processes/rendezvous.h"
 
 #include <ifaddrs.h>

@@ -21,8 +21,8 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// From RANK and WORLD_SIZE (torchrun), else, if MASTER_ADDR is set too, from Open MPI's or Slurm's variables. Nothing
-// if this process was started alone. Throws RecipeError for impossible numbers.
+// The placement by RANK and WORLD_SIZE (torchrun), else, if MASTER_ADDR is set too, by Open MPI's or Slurm's variables.
+// Nothing if this process was started alone. Throws RecipeError for impossible numbers.
 std::optional<Placement> placement_from_environment();
 
 // The visible GPU of this process: the one of LOCAL_RANK or, if its launcher shows each process just one (Slurm's

@@ -1,3 +1,6 @@
+// Starts the workers of a run with posix_spawn and watches them on a thread of its own. The end of a worker's stderr is
+// the sign that it has ended; the first failure kills all others. Pids are reaped under the mutex, so kill_all cannot
+// hit a process that got the pid later.
 #include "engine/processes/worker_processes.h"
 
 #include <poll.h>

@@ -1,3 +1,6 @@
+// Times forward and forward-backward calls of one model for `stepladder profile`. First calls are timed on fresh
+// weights, one row after the other; all further calls take turns, so that a drift of the machine affects every row
+// alike.
 #include "engine/trainer/call_times.h"
 
 #include <torch/torch.h>
@@ -102,8 +105,8 @@ class Experiment {
     std::chrono::duration<double> spent{};  // with the calls that aren't timed
   };
 
-  // On new weights and an allocator that has none of them, so that the row without warm-up pays for the first call. The
-  // row with warm-up goes on from there: the other row's call warmed the model up.
+  // Uses new weights and an allocator that has none of them, so that the row without warm-up pays for the first call.
+  // The row with warm-up continues from there: the other row's call warmed the model up.
   void first_call(Row& row) {
     if (calls_of_model_ < 0 || calls_of_model_ > row.times.warmup) {
       passes_.reset();

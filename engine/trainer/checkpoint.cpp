@@ -1,3 +1,5 @@
+// Copies a run's tensors on the training thread and writes them on another; restores them on resume. Everything is read
+// and checked before the first tensor is changed, so a failed restore leaves the model as it was.
 #include "engine/trainer/checkpoint.h"
 
 #include <nlohmann/json.hpp>

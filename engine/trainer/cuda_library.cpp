@@ -1,3 +1,6 @@
+// Finds the GPUs by the driver alone, then opens LibTorch's CUDA half and our libstepladder_trainer_cuda.so. A missing
+// part becomes a note for `doctor` and the stages, not an error. It must run before any tensor is made, and nothing is
+// ever closed.
 #include "engine/trainer/cuda_library.h"
 
 #include <ATen/Context.h>

@@ -19,7 +19,8 @@ struct CudaLibrary {
   std::string parts_note;            // why they cannot be used
 };
 
-// Why a LibTorch that was built with this CUDA (13000 for 13.0) has no kernels for the GPU; empty if it has them.
+// The reason why a LibTorch that was built with this CUDA (13000 for 13.0) has no kernels for the GPU; empty if it has
+// them.
 std::string too_old(const Gpu& gpu, std::int64_t cuda_version);
 
 // Opens it at the first call, which must happen before any tensor is made: LibTorch looks for CUDA only once.

@@ -9,8 +9,8 @@ namespace stepladder {
 // Detected at the first call, which loads CUDA if there is a driver; any thread.
 const DeviceReport& device_report();
 
-// Why a tiny model cannot be trained so on that device; empty if it can. On a GPU that captures a step, and for
-// Compile::max compiles its kernels first; either takes a second.
+// Trains a tiny model so on that device and returns why it failed; empty if it worked. On a GPU that captures a step,
+// and for Compile::max compiles its kernels first; either takes a second.
 std::string try_to_compile(at::Device device, Compile compile, const StepGraphMaker& make_graph = make_step_graph);
 
 // device_report() and, with a GPU, whether `compile` and `compile-max` work on it: a stage that would fail on this

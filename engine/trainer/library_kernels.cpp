@@ -1,3 +1,6 @@
+// LibTorch's operators with the signatures of the plan's kernels (plan_kernels.h, product_ways.h). The plan calls them
+// from its own threads, so each builds its tensors on borrowed memory and runs under Alone: one thread, no tape, no
+// autocast.
 #include "engine/trainer/library_kernels.h"
 
 #include <torch/torch.h>

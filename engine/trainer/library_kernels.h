@@ -1,5 +1,5 @@
-// LibTorch's operators in the place of a plan's kernels: for runs that leave some out (Recipe::without_kernel), and for
-// products that they compute faster (plan/product_choice.h).
+// LibTorch's operators in place of a plan's kernels: for runs that replace some of them (Recipe::without_kernel), and
+// for products that they compute faster (plan/product_choice.h).
 #pragma once
 
 #include <set>

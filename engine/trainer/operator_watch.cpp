@@ -1,3 +1,6 @@
+// Observes LibTorch's operators on one thread and sums up their own time: an operator's time minus its callees' and
+// minus the watching. Time outside operators becomes a row without a name for each part of the step, so the rows add up
+// to the step.
 #include "engine/trainer/operator_watch.h"
 
 #include <ATen/record_function.h>

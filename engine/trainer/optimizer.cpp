@@ -1,3 +1,6 @@
+// PlainAdamW follows torch.optim.AdamW(foreach=False) operation by operation; FusedAdamW calls LibTorch's kernel. The
+// moments are in the order of the parameters within two groups (decaying or not). A number that a captured update reads
+// must be a tensor on the device.
 #include "engine/trainer/optimizer.h"
 
 #include <cmath>

@@ -1,3 +1,6 @@
+// Measures products and memory bandwidth for `doctor --probe`: the size is found by the fastest samples, the figure is
+// their median at that size. Samples below least_sample_ms would time the launch; a low cpu_share means that other
+// programs disturbed it.
 #include "engine/trainer/peak_probe.h"
 
 #include <torch/torch.h>

@@ -1,3 +1,5 @@
+// Connects model and optimiser to the plan. All gradients are views into one flat tensor, last layer first, so that DDP
+// can send finished pieces during the backward pass. Tokens are range-checked here because the plan doesn't check them.
 #include "engine/trainer/planned_model.h"
 
 #include <ATen/ThreadLocalState.h>
@@ -32,7 +34,7 @@ std::string prefix_of(int layer) {
   return "h." + std::to_string(layer) + ".";
 }
 
-// Gradients lie in the order in which the backward pass computes them. Sets the end of each layer's.
+// Places the gradients in the order in which the backward pass computes them. Sets the end of each layer's.
 Parameters parameters_of(const AdamW& optimizer, const at::Tensor& gradients, std::vector<std::int64_t>& layer_end) {
   Parameters parameters;
   std::int64_t offset = 0;
@@ -121,7 +123,7 @@ std::unique_ptr<GptPlan> PlannedModel::make_plan(const PlanShape& shape, const P
   return GptPlan::make(shape, parameters, kernels);
 }
 
-// The plan indexes its tables without another look.
+// Checks the tokens' shape and range, which the plan doesn't check.
 Tokens PlannedModel::checked(const Tokens& tokens) const {
   for (const at::Tensor& each : {tokens.inputs, tokens.targets}) {
     TORCH_CHECK(each.scalar_type() == at::kLong && each.is_contiguous() && each.size(1) == recipe_.seq,

@@ -27,10 +27,10 @@ class PlannedModel {
   PlannedModel(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences,
                const std::string& machine = {});
 
-  // How products were chosen, a line each.
+  // The choices of the products, a line each.
   const std::vector<std::string>& choices() const { return choices_; }
 
-  // After something else has written weights.
+  // Call it after something else has written weights.
   void weights_changed() { plan_->weights_changed(); }
 
   // One step calls these in this order, forward and backward once for each micro-batch, which count from 0. Each
@@ -55,7 +55,8 @@ class PlannedModel {
     Observed(const Observed&) = delete;
     Observed& operator=(const Observed&) = delete;
 
-    // From now on those that the calling thread has at this moment see the other workers' kernels too. Between steps.
+    // Lets the observers that the calling thread has at this moment see the other workers' kernels too. Call it between
+    // steps.
     void share_observers();
 
    private:

@@ -35,7 +35,7 @@ std::int64_t bytes_per_parameter(const Recipe& recipe) {
   return recipe.autocast == Autocast::bf16 ? 18 : 20;
 }
 
-// Without what LibTorch has cached for earlier runs, which it returns first.
+// Returns LibTorch's cached memory of earlier runs first, so that it counts as free.
 std::int64_t free_gpu_bytes() {
   at::globalContext().lazyInitDevice(at::kCUDA);
   c10::DeviceAllocator* const memory = at::getDeviceAllocator(at::kCUDA);

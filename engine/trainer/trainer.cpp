@@ -1,3 +1,6 @@
+// Trains one run: Training's members are constructed and its functions called in the order in which they are written
+// here. Everything between `dt begins` and `dt ends` in train_step is measured, so nothing else may move there. Errors
+// of LibTorch become a run that failed, with one line of reason.
 #include "engine/trainer/trainer.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -46,7 +49,7 @@ void reset_peak_memory(at::Device device) {
   }
 }
 
-// On a GPU, of LibTorch's allocations; on a CPU, of the whole process.
+// The peak of LibTorch's allocations on a GPU, of the whole process's memory on a CPU.
 std::int64_t peak_memory_bytes(at::Device device) {
   if (!device.is_cuda()) return peak_resident_bytes();
   constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);

@@ -1,3 +1,5 @@
+// Translates between the model's tensors and files: transposes linear weights stored as (in, out), and handles tables
+// whose row count differs from the model's. load_model reads and checks all tensors before it changes one.
 #include "engine/trainer/weights.h"
 
 #include <algorithm>

@@ -16,8 +16,8 @@ namespace stepladder {
 void write_tensors(const std::filesystem::path& file, const NamedTensors& tensors,
                    const std::map<std::string, std::string>& metadata = {});
 
-// As Hugging Face stores a GPT-2: names begin with "transformer.", linear weights are (in, out). Leaves out the rows
-// that pad the vocabulary. `parameters` are those of `named_parameters`, on any device.
+// As Hugging Face stores a GPT-2: names begin with "transformer.", linear weights are (in, out). Skips the rows that
+// pad the vocabulary. `parameters` are those of `named_parameters`, on any device.
 void write_model(const std::filesystem::path& file, const NamedTensors& parameters, const Recipe& recipe);
 
 // Fills the model from a GPT-2 in either format. Tables may have more rows in the file than the model (positions) or

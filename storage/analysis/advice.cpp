@@ -1,3 +1,6 @@
+// Advisor makes the case for each stage from one run's own numbers, then sorts by kind and gain. A run with an
+// impossible throughput or without device sync gets no other advice. advice_held replays the advisor with only the runs
+// that existed before a rung, so it must never see that rung's own measurement.
 #include "storage/analysis/advice.h"
 
 #include <algorithm>
@@ -52,8 +55,8 @@ Ladders ladders_of(std::span<const AdviceRun> project) {
   return ladders;
 }
 
-// The gain of each of a ladder's rungs over the one before it: the one judgement's, so that the Ladder view shows the
-// same.
+// The gain of each of a ladder's rungs over the previous one: that of the one judgement, so that the Ladder view shows
+// the same.
 std::map<int, Gain> gains_of(std::span<const AdviceRun> project, LadderId ladder, const HardwareTable& hardware) {
   static const Series not_read;  // throughput needs summaries only
   std::vector<MeasuredRun> runs;
@@ -145,7 +148,7 @@ class Advisor {
     }
   }
 
-  // Where the loss jumped highest; nothing if it never did.
+  // The bucket in which the loss jumped highest; nothing if it never did.
   std::optional<Bucket> loss_spike() const {
     if (!about_.loss || about_.loss->buckets.size() < 8) return std::nullopt;
     // Compared with the mean of the bucket before, so that a spike alone in its bucket is found too.

@@ -65,9 +65,9 @@ struct Advice {
   std::vector<RunId> evidence;
 };
 
-// Returns advice for one run, most valuable first: problems with its numbers (the list then leaves out speed), causes
-// of unstable training, then stages by their expected gain (the geometric middle of the range; unknown gains last),
-// then a repeat. The list may be empty. `stages` are all stages, in ladder order.
+// Returns advice for one run, most valuable first: problems with its numbers (the list then has nothing about speed),
+// causes of unstable training, then stages by their expected gain (the geometric middle of the range; unknown gains
+// last), then a repeat. The list may be empty. `stages` are all stages, in ladder order.
 //
 // A gain was measured on neighbouring rungs of the project's ladders, on the same hardware and a model of a similar
 // size. Otherwise it is a bound: removing a share p of the step is a factor of at most 1 / (1 - p) (Amdahl 1967).

@@ -1,3 +1,5 @@
+// Separates a stage's gain from that of a bigger batch with the model t(B) = a + b B. A third run fixes the line;
+// without one the result is a pair of bounds. The two factors always multiply to the whole speed-up.
 #include "storage/analysis/batch_split.h"
 
 #include <algorithm>

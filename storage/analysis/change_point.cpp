@@ -1,3 +1,5 @@
+// Warm-up by MSER-5 on logarithms of batch medians, then spikes and their period. A cut has to pass several tests
+// (slower by 1 % and by three scatters), since every excluded step changes the throughput that a run is judged by.
 #include "storage/analysis/change_point.h"
 
 #include <algorithm>
@@ -58,8 +60,8 @@ std::size_t best_cut(const std::vector<double>& batches) {
   return best;
 }
 
-// Of the steps around `cut`, the one at which two levels fit best. Single steps are clamped to the two levels, so that
-// none decides alone.
+// The step around `cut` at which two levels fit best. Single steps are clamped to the two levels, so that none decides
+// alone.
 std::size_t exact_cut(const std::vector<double>& logs, std::size_t from, std::size_t cut, double before, double after) {
   const std::size_t first = std::max(from, cut - std::min(cut, 2 * batch_size));
   const std::size_t last = std::min(logs.size(), cut + 2 * batch_size);
@@ -96,7 +98,7 @@ std::size_t slower_start(const std::vector<double>& logs, std::size_t from) {
   return exact_cut(logs, from, from + cut * batch_size, edge, after);
 }
 
-// Single outliers in front, too few to move a batch's median.
+// The number of single outliers in front, too few to move a batch's median.
 std::size_t slow_steps_in_front(const std::vector<double>& logs) {
   if (logs.size() < 4 * batch_size) return 0;
   std::vector<double> sorted = logs;

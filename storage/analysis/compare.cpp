@@ -1,3 +1,6 @@
+// Intervals and verdicts of speed-ups, computed on logarithms. Scatter of the steps and spread between runs are
+// combined by the rules in compare.h; docs/measuring.md derives them. Verdicts of one table pass through hold_together
+// (Holm), which may withdraw them.
 #include "storage/analysis/compare.h"
 
 #include <algorithm>
@@ -27,7 +30,7 @@ double critical(double freedom, double error) {
   return student_t_quantile(1 - error / 2, std::max(freedom, 1.0));
 }
 
-// How far an interval reaches below and above its centre, as logarithms.
+// The distances of an interval's ends below and above its centre, as logarithms.
 struct Halves {
   double low = 0;
   double high = 0;
@@ -37,7 +40,7 @@ Halves halves_of(const Interval& interval, double centre) {
   return {std::log(centre / interval.low), std::log(interval.high / centre)};
 }
 
-// By the scatter of the steps alone, without what rounding may have done.
+// The interval by the scatter of the steps alone, without the effect of rounding.
 Halves halves_by_steps(double factor, MedianSample base, MedianSample run, double error) {
   base.resolution = run.resolution = 0;
   const Halves halves = halves_of(ratio_interval(factor, base, run), factor);
@@ -45,7 +48,7 @@ Halves halves_by_steps(double factor, MedianSample base, MedianSample run, doubl
   return {wider * halves.low, wider * halves.high};
 }
 
-// The spread between runs that an interval counts with.
+// The spread between runs that an interval includes.
 struct Between {
   RunSpread spread;
   double of_pair = 0;    // the variance of the logarithm of the factor of one run a side
@@ -72,8 +75,8 @@ Between between_runs(const Sample& base, const Sample& run, const SpeedUpRules& 
   return {spread, 2 * spread.variance(), spread.variance() * (share_of(base.averaged) + share_of(run.averaged))};
 }
 
-// How many more runs of each side would bring half the width below the distance to the nearest verdict, or to half of
-// the noise floor where the factor is near its edge.
+// The number of further runs of each side that would bring half the width below the distance to the nearest verdict, or
+// to half of the noise floor where the factor is near its edge.
 std::int64_t needed_runs(const SpeedUp& found, double of_pair, double resolution, const SpeedUpRules& rules) {
   const double floor = std::log1p(rules.noise_floor);
   const double clear = std::log1p(rules.noise_floor / 2);

@@ -16,8 +16,8 @@
 
 namespace stepladder {
 
-// Where a run's loss reached `target`: validation loss if there is any, else the median of the last five training
-// losses. `step` 0: never.
+// The point at which a run's loss reached `target`: validation loss if there is any, else the median of the last five
+// training losses. `step` 0: never.
 struct TargetReached {
   std::int64_t step = 0;
   double seconds = missing;  // of the steps up to and including this one; missing if one of them has no time
@@ -83,13 +83,13 @@ struct SpeedUpRules {
 // Two runs a side or more: from the resampled medians of a run's steps or from the spread between the runs (Student's t
 // with the pooled variance of the logarithms; with looks, of the differences of pairs in their order), whichever is
 // wider. Fewer: from the steps and from the spread that is known, together (Student's t with its degrees of freedom).
-// What rounding may have done to either side is added (MedianSample::resolution).
+// The error that rounding may have caused on either side is added (MedianSample::resolution).
 // faster: the factor is beyond the noise floor and all of the interval beyond half of it; slower likewise; same: all of
 // the interval is within the noise floor; otherwise, and without an interval, cannot_tell.
 SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, const SpeedUpRules& rules = {});
 
-// The smallest factor beyond 1, less 1, that `runs` runs of each side show as faster in 95 % of cases, where runs of
-// one program lie apart as in `known`: 0.021. Missing if nothing is known.
+// The smallest factor beyond 1, minus 1, that `runs` runs of each side show as faster in 95 % of cases, where runs of
+// one program differ as in `known`: 0.021. Missing if nothing is known.
 double smallest_gain(const RunSpread& known, std::size_t runs, double noise_floor = default_noise_floor);
 
 // Withdraws `faster` and `slower` where they hold alone but not together: Holm (1979), "A simple sequentially rejective

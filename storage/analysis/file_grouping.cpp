@@ -1,3 +1,5 @@
+// Decides between repeats and rungs: first by named facts, then by tokens per step, last by step times. The first
+// difference found is the reason that people read, so the order of the checks is the order of the reasons.
 #include "storage/analysis/file_grouping.h"
 
 #include <algorithm>

@@ -10,7 +10,7 @@ namespace stepladder {
 
 struct Summary;
 
-// How an import treats the files of one folder. `detect`: group_files decides.
+// The way in which an import treats the files of one folder. `detect`: group_files decides.
 enum class FilesAre { detect, repeats, rungs };
 
 struct FileRun {

@@ -20,7 +20,7 @@ class FineHistogram {
   // As quantile() in statistics.h, with the bin's mean for each value; missing without values.
   double quantile(double q) const;
 
-  // How many values are in bins whose mean is above `limit`.
+  // The number of values in bins whose mean is above `limit`.
   std::int64_t above(double limit) const;
 
  private:

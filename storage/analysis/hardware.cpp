@@ -1,3 +1,6 @@
+// Reads and writes the hardware table, and finds a device by words of its name. Every word of an alias must occur in
+// the name; the alias with the most words wins, and a later row wins among equals, so the user's file overrides the
+// shipped one.
 #include "storage/analysis/hardware.h"
 
 #include <algorithm>
@@ -58,7 +61,7 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
-// How many words of the alias the name has; 0 if one is absent.
+// The number of words of the alias, if the name has them all; 0 if one is absent.
 std::size_t fit(const std::vector<std::string>& name, const std::vector<std::string>& alias) {
   const bool all = std::all_of(alias.begin(), alias.end(), [&](const std::string& word) {
     return std::find(name.begin(), name.end(), word) != name.end();
@@ -74,7 +77,7 @@ bool is_laptop(const std::vector<std::string>& words) {
          });
 }
 
-// Leaves out the names of makers and families, which don't identify a model.
+// The words without the names of makers and families, which don't identify a model.
 std::vector<std::string> model_words(std::string_view name) {
   std::vector<std::string> words = words_of(name);
   std::erase_if(words, [](const std::string& word) {
@@ -138,7 +141,7 @@ Hardware read_row(const CsvFile& table) {
   return hardware;
 }
 
-// Without `problems`, throws at the first mistake; else adds a sentence for each and leaves out its row.
+// Without `problems`, throws at the first mistake; else adds a sentence for each and skips its row.
 std::vector<Hardware> read_rows(const fs::path& file, std::vector<std::string>* problems) {
   std::vector<Hardware> rows;
   CsvFile table(file, hardware_columns);
@@ -199,7 +202,7 @@ void HardwareTable::add(std::vector<Hardware> rows) {
       *known = std::move(row);
     }
   }
-  // Now, since a list of a thousand runs looks up a thousand names.
+  // Computed now, since a list of a thousand runs looks up a thousand names.
   spellings_.clear();
   for (const Hardware& row : rows_) {
     std::vector<std::vector<std::string>>& spellings = spellings_.emplace_back();
@@ -225,7 +228,7 @@ const Hardware* HardwareTable::find(std::string_view name) const {
   std::size_t best = 0;
   const auto consider = [&](const Hardware& hardware, const std::vector<std::string>& alias) {
     const std::size_t fitting = alias.empty() ? 0 : fit(words, alias);
-    // Of equals the later one counts, which is the user's own row.
+    // Among equals the later one counts, which is the user's own row.
     if (fitting == 0 || fitting < best || is_laptop(words) != is_laptop(alias)) return;
     best = fitting;
     found = &hardware;

@@ -1,3 +1,6 @@
+// The one judgement, in this order: exclude unfinished and disturbed repeats, throughput and flags of each rung, then
+// gains and loss parity against previous rung and baseline, then Holm's correction. A gain across two machines or with
+// a busy one stays inconclusive, whatever the numbers say.
 #include "storage/analysis/judgement.h"
 
 #include <algorithm>
@@ -46,7 +49,8 @@ void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats,
     rung.limit.tflops = 6 * static_cast<double>(params) * rung.tokens_per_s / 1e12;
 }
 
-// Without the repeats that others disturbed, unless none is left: measuring again on a quiet machine is the remedy.
+// The subject without the repeats that others disturbed, unless none remains: measuring again on a quiet machine is the
+// remedy.
 Subject without_disturbed(Subject subject) {
   const auto is_out = [](const MeasuredRun& run) { return is_disturbed(*run.summary); };
   const bool any_quiet = !std::all_of(subject.runs.begin(), subject.runs.end(), is_out);
@@ -55,20 +59,20 @@ Subject without_disturbed(Subject subject) {
   return subject;
 }
 
-// Whether a repeat was cancelled or has not ended. One whose loss became NaN or infinite counts all the same, since it
+// Whether a repeat was stopped or has not ended. One whose loss became NaN or infinite counts all the same, since it
 // shows that the rung can diverge.
 bool is_unfinished(const MeasuredRun& run) {
   return run.run->status != RunStatus::finished && run.summary->nonfinite_steps == 0;
 }
 
-// Without the repeats that didn't finish, if one did: they have fewer steps, or none.
+// The subject without the repeats that didn't finish, if one did: they have fewer steps, or none.
 Subject without_unfinished(Subject subject) {
   const bool any_finished = !std::all_of(subject.runs.begin(), subject.runs.end(), is_unfinished);
   if (any_finished) std::erase_if(subject.runs, is_unfinished);
   return subject;
 }
 
-// Of the finished ones, if there are any.
+// Counts the finished repeats or, if there are none, all of them.
 int count_repeats(const Subject& subject) {
   const auto finished = std::count_if(subject.runs.begin(), subject.runs.end(),
                                       [](const MeasuredRun& run) { return run.run->status == RunStatus::finished; }) +
@@ -85,7 +89,7 @@ std::vector<RunPlace> places_of(const Subject& subject) {
   return places;
 }
 
-// Whether all of both were measured in one place, as far as it is known.
+// Whether all runs of both sides were measured in one place, as far as it is known.
 bool are_together(std::span<const RunPlace> base, std::span<const RunPlace> rung) {
   return std::all_of(rung.begin(), rung.end(),
                      [&](const RunPlace& place) { return why_no_factor(base, place).empty(); });
@@ -96,7 +100,7 @@ bool is_busy(const RungJudgement& rung) {
                      [](const Flag& flag) { return flag.id == FlagId::busy_machine; });
 }
 
-// From its start to its end; where they aren't known, of its steps.
+// The seconds from the run's start to its end; where these aren't known, the sum of its steps.
 double seconds_of(const MeasuredRun& run) {
   const double seconds = run.run->ended_at - run.run->started_at;
   if (seconds > 0) return seconds;
@@ -126,7 +130,7 @@ std::vector<LossRun> losses_of(const std::vector<MeasuredRun>& runs) {
   return losses;
 }
 
-// What is known of losses of such runs, and with it the repeats of the baseline.
+// The known spread of losses of such runs, pooled with the repeats of the baseline.
 RunSpread known_loss_spread(const Subject& base, const SpreadTable& table) {
   const RunSpread known = table.loss(base.runs.front().summary->steps);
   if (!known.known()) return known;
@@ -136,7 +140,7 @@ RunSpread known_loss_spread(const Subject& base, const SpreadTable& table) {
   return pooled(known, loss_spread(losses_of(repeats)));
 }
 
-// Between the steps of an excerpt, the summary says whether the loss became NaN.
+// Finds a run whose loss became NaN between the steps of an excerpt, by its summary.
 const MeasuredRun* lost_between(const Subject& against, const Subject& subject) {
   const Summary& base = *against.runs.front().summary;
   const auto lost = std::find_if(subject.runs.begin(), subject.runs.end(), [&](const MeasuredRun& run) {

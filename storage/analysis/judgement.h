@@ -94,13 +94,13 @@ struct Subject {
 };
 
 // Judges the subjects and returns them in the same order. `baseline` is an index of `subjects`. Siblings' series may be
-// empty; those of the baseline's siblings say how far losses of one program lie apart.
+// empty; those of the baseline's siblings show how much losses of one program differ.
 std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t baseline, const HardwareTable& hardware,
                                  const JudgementOptions& options = {});
 
-// A ladder: its runs by rung and repeat. Runs without steps take part with missing figures. Factors are relative to
-// `baseline`; so are losses, unless a rung names another (Run::loss_against). If `baseline` doesn't exist, the first
-// rung is used.
+// Judges a ladder: its runs by rung and repeat. Runs without steps are included with missing figures. Factors are
+// relative to `baseline`; so are losses, unless a rung names another (Run::loss_against). If `baseline` doesn't exist,
+// the first rung is used.
 std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const HardwareTable& hardware,
                                        int baseline = -1, const JudgementOptions& options = {});
 

@@ -14,10 +14,10 @@ inline constexpr std::string_view launch_gap = "launch gap";
 inline constexpr std::string_view kernel_gap = "gap between kernels";
 inline constexpr std::string_view idle_gap = "idle";  // without launches nobody can tell which
 
-// Nullopt if no word of the name tells: then the operator that launched it does.
+// Nullopt if no word of the name gives the kind: the operator that launched the kernel then does.
 std::optional<OperatorKind> kernel_kind(std::string_view name);
 
-// Whether it moves values between ranks: such a kernel counts as that even inside the optimiser.
+// Whether the kernel moves values between ranks: it then counts as communication even inside the optimiser.
 bool is_communication(std::string_view name);
 
 }  // namespace stepladder

@@ -13,7 +13,8 @@
 
 namespace stepladder {
 
-// How a stage speeds up or steadies a step. The advisor looks for the matching cost in a run's own numbers.
+// The way in which a stage speeds up or steadies a step. The advisor looks for the matching cost in a run's own
+// numbers.
 enum class StageEffect {
   other,                // a run's numbers don't predict its gain; only a measurement shows it
   faster_matmuls,       // matrix products in another precision: `precision`
@@ -40,7 +41,7 @@ struct PublishedGain {
 struct KnownStage {
   std::string id;
   std::string title;
-  // How other people's logs name it: beginnings of words in lower case, "+" between words that must both be there.
+  // Its names in other people's logs: beginnings of words in lower case, "+" between words that must both be there.
   // Empty: no log matches.
   std::vector<std::string> words;
   StageEffect effect = StageEffect::other;

@@ -1,4 +1,4 @@
-// What a metric's values add up to: the figures that lists and comparisons show.
+// The figures of a metric's values that lists and comparisons show.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace stepladder {
 
-// `missing`: there is no such value. `first` and `last` are as logged, so they may be NaN; the other figures leave out
-// what isn't finite.
+// `missing`: there is no such value. `first` and `last` are as logged, so they may be NaN; the other figures skip
+// values that aren't finite.
 struct MetricFigures {
   std::int64_t count = 0;  // of all values
   std::int64_t not_finite = 0;

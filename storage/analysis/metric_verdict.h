@@ -1,4 +1,4 @@
-// Which values of a quantity are better, and what a value is against the baseline's. Pure.
+// Decides whether lower or higher values of a quantity are better, and compares a value with the baseline's. Pure.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace stepladder {
 
-// Of the fields of the steps; unknown for metrics, which say so themselves (Metric::direction).
+// The better direction of a field of the steps; unknown for metrics, which state their own (Metric::direction).
 Direction better_direction(Quantity quantity);
 
-// A value less the baseline's, and divided by it. `missing` where either isn't finite; the factor also where the
-// baseline's is 0 or of another sign.
+// The difference of a value from the baseline's, and their ratio. `missing` where either isn't finite; the ratio also
+// where the baseline's is 0 or of another sign.
 double delta_from(double base, double value);
 double factor_from(double base, double value);
 

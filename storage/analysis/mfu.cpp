@@ -1,3 +1,5 @@
+// FLOPs per token by each convention, and MosaicML's published tables recomputed as a check of them. A figure whose
+// shape is unknown is `missing`, never the sum without that part.
 #include "storage/analysis/mfu.h"
 
 #include <cmath>

@@ -42,7 +42,7 @@ double flops_per_token_recomputed(MfuConvention convention, const ModelShape& sh
 
 double utilisation(double flops_per_token, double tokens_per_s, double total_peak_tflops);
 
-// The four figures of MosaicML's tables; a star leaves attention out.
+// The four figures of MosaicML's tables; a star excludes attention.
 struct MosaicFigures {
   double mfu_star = missing;
   double mfu = missing;
@@ -67,7 +67,7 @@ std::vector<PublishedRow> read_published(const std::filesystem::path& file);
 // Recomputes the figures from tokens per second, which are published with more digits than samples; A100: 312 TFLOP/s.
 MosaicFigures recompute(const PublishedRow& row);
 
-// Why a recomputed figure differs from the published one in four decimals; empty if all four agree.
+// The reason why a recomputed figure differs from the published one in four decimals; empty if all four agree.
 std::string disagreement(const MosaicFigures& published, const MosaicFigures& computed);
 
 }  // namespace stepladder

@@ -1,3 +1,6 @@
+// Builds the levels of buckets value by value, and packs chunks for the database. min is rounded down and max up, so no
+// value leaves its bucket. The bytes are a format on disk: a change needs a new `format` number, and old chunks are
+// then rebuilt.
 #include "storage/analysis/overview.h"
 
 #include <algorithm>
@@ -25,7 +28,7 @@ std::size_t parts_in_bucket(std::size_t level) {
 // --- bytes ---
 constexpr std::uint32_t format = 0x31'76'6f'53;  // "Sov1"
 
-// How a column is written: one value for all buckets, all values, or the same as the previous column.
+// The way in which a column is written: one value for all buckets, all values, or the same as the previous column.
 enum class Column : std::uint8_t { constant, plain, as_before };
 // Evenly spaced steps need four numbers, others two a bucket.
 enum class Axis : std::uint8_t { even, plain };

@@ -58,7 +58,7 @@ int level_for(std::int64_t values, std::size_t columns);
 Overview coarser(Overview overview, std::size_t most);
 
 // Builds all levels value by value, in memory that grows with the logarithm of their number only. A level is begun when
-// the one below has more than most_in_chunk buckets, so the highest always is one chunk.
+// the previous one has more than most_in_chunk buckets, so the highest always is one chunk.
 class OverviewBuilder {
  public:
   // Receives each complete chunk's buckets, in order; those of level 0 only if it is the only level.

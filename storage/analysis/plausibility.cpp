@@ -1,3 +1,5 @@
+// Computes the flags of a run, each with its arithmetic in a sentence, and what they need: assumed parameters, peaks,
+// repeats. Flags are pushed in the order of FlagId, which readers rely on. Only runs that are over are checked.
 #include "storage/analysis/plausibility.h"
 
 #include <algorithm>

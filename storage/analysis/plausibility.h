@@ -83,17 +83,17 @@ struct Flag {
   std::optional<Remedy> remedy = {};
 };
 
-// Whether others disturbed so many of its steps that it is flagged `busy-machine`.
+// Whether other programs disturbed so many of a run's steps that it is flagged `busy-machine`.
 bool is_disturbed(const Summary& summary);
 
-// The worst trust of any of them.
+// The worst trust of all flags.
 Trust trust_of(std::span<const Flag> flags);
 
 inline constexpr double suspicious_share = 0.7;
 
 // N for 6 N: the run's own; else that of the GPT-2 that its recipe or its names mention; else, if its first loss is
 // that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.8), that of the smallest GPT-2. `why` explains an
-// N that isn't the run's own, `condition` says it in a few words. 0: unknown.
+// N that isn't the run's own, `condition` is the same in a few words. 0: unknown.
 struct AssumedParams {
   std::int64_t count = 0;
   std::string why;
@@ -109,8 +109,8 @@ ModelShape shape_of(const Run& run, const Summary& summary);
 // The peak of all devices of a run together.
 Peak peak_of(const Run& run, const HardwareTable& hardware);
 
-// In the order of FlagId. `repeats`: how many runs its rung has, itself included; `baseline`: where the runs that it is
-// compared with were measured. A run that is not over yet or has no steps gets no flags.
+// The flags of a run, in the order of FlagId. `repeats`: how many runs its rung has, itself included; `baseline`: where
+// the runs that it is compared with were measured. A run that is not over yet or has no steps gets no flags.
 std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware,
                            std::span<const RunPlace> baseline = {});
 
@@ -127,9 +127,9 @@ Plausibility plausibility_of(const Run& run, const Summary& summary, int repeats
 // Stopped, failed or interrupted before its last step. Such a run doesn't count as a repeat beside a finished one.
 bool was_cut_short(const Run& run);
 
-// How many measured runs each rung has, so that each run knows whether it was repeated: the finished ones or, if none
-// finished, those that began. A run outside a ladder has no repeats. Also where the runs of each ladder's lowest rung
-// were measured.
+// Counts the measured runs of each rung, so that each run knows whether it was repeated: the finished ones or, if none
+// finished, those that began. A run outside a ladder has no repeats. Also keeps where the runs of each ladder's lowest
+// rung were measured.
 class RepeatCounts {
  public:
   void add(const Run& run);
@@ -176,10 +176,10 @@ struct RunUtilisation {
   std::string condition;   // AssumedParams::condition
 };
 
-// 6 N; an N that only the first loss suggests is not enough.
+// By 6 N; an N that only the first loss suggests is not enough.
 RunUtilisation utilisation_of(const Run& run, const Summary& summary, const HardwareTable& hardware);
 
-// For views, which mark an assumption with ~: by any convention, and from such an N too.
+// The same for views, which mark an assumption with ~: by any convention, and from such an N too.
 RunUtilisation assumed_utilisation_of(const Run& run, const Summary& summary, const HardwareTable& hardware,
                                       MfuConvention convention = MfuConvention::six_n);
 

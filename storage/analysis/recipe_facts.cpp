@@ -14,7 +14,7 @@ Json object_of(const std::string& text) {
   return json.is_object() ? json : Json::object();
 }
 
-// At most a thousand million, so that products of two don't overflow.
+// The whole number in a value, at most 10^9, so that products of two don't overflow.
 std::int64_t integer_in(const Json& value) {
   constexpr std::int64_t largest = 1'000'000'000;
   return std::clamp(value.get<std::int64_t>(), -largest, largest);

@@ -33,9 +33,9 @@ struct RecipeFacts {
   std::int64_t lr_warmup = -1;
 };
 
-// From Run::recipe (by the names above; `devices` may be called `world_size` or `gpus`; the model's shape also as
-// nanoGPT and Hugging Face spell it, at any depth that an importer has flattened: `model.n_layer`). A value that isn't
-// JSON, or has another type, is unknown.
+// The facts in Run::recipe (by the names above; `devices` may be called `world_size` or `gpus`; the model's shape also
+// as nanoGPT and Hugging Face spell it, at any depth that an importer has flattened: `model.n_layer`). A value that
+// isn't JSON, or has another type, is unknown.
 RecipeFacts recipe_facts(const Run& run);
 
 // Every value of Run::recipe by its name, as text; empty if the recipe isn't a JSON object.

@@ -21,8 +21,8 @@ struct StepShape {
   bool known() const;
 };
 
-// From the recipe, or from an import's facts. Half-width values if the precision is unknown: fewer bytes, so that the
-// intensity is never estimated too low.
+// The shape by the recipe, or by an import's facts. Half-width values if the precision is unknown: fewer bytes, so that
+// the intensity is never estimated too low.
 StepShape step_shape_of(const Run& run, const Summary& summary);
 
 // Bytes between one device and its memory in a step of AdamW: every tensor counts once for each time that it has to be

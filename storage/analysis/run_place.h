@@ -1,4 +1,4 @@
-// Where a run was measured. A factor says something about a change only if both of its sides ran in the same place.
+// The place where a run was measured. A factor describes a change only if both of its sides ran in the same place.
 #pragma once
 
 #include <span>
@@ -16,20 +16,20 @@ struct RunPlace {
   bool operator==(const RunPlace&) const = default;
 };
 
-// From Run::hardware and, in Run::environment, `host` and `hosts`.
+// The place by Run::hardware and, in Run::environment, `host` and `hosts`.
 RunPlace place_of(const Run& run);
 
-// What its machine is called here, if it was launched on another one; empty: it wasn't.
+// The alias of the machine that the run was launched on; empty if it ran here.
 std::string machine_of(const Run& run);
 
 // "on node1 (NVIDIA H200)"; empty if nothing is known.
 std::string place_text(const RunPlace& place);
 
-// Whether they differ in something that both know.
+// Whether two places differ in something that is known of both.
 bool are_elsewhere(const RunPlace& a, const RunPlace& b);
 
-// Why a factor of the run over a baseline, whose repeats were measured at `base`, says nothing: a sentence. Empty if it
-// may say something.
+// The reason, as a sentence, why a factor of the run over a baseline whose repeats were measured at `base` means
+// nothing; empty if it may mean something.
 std::string why_no_factor(std::span<const RunPlace> base, const RunPlace& run);
 
 }  // namespace stepladder

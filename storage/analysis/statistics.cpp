@@ -1,3 +1,6 @@
+// Block bootstrap of medians, widened for short and correlated series (statistics.h gives the reasons and papers). The
+// random numbers are seeded and our own, so the same steps give the same interval on every machine; the tests compare
+// intervals with simulated truth.
 #include "storage/analysis/statistics.h"
 
 #include <algorithm>
@@ -321,7 +324,7 @@ MedianSample sample_steps(std::span<const double> steps_ms, ReadFrom from, std::
   MedianSample sample = sample_median(resolved, seed);
   sample.steps = steps.size();
   if (grain.ms <= 0 || is_missing(sample.median)) return sample;
-  // The median of values that lie on a grid is one of these, or halfway between two.
+  // The median of values on a grid is one of these, or halfway between two.
   const double per_value = static_cast<double>(resolved.size()) / static_cast<double>(steps.size());
   sample.resolution = grain.bias + grain.ms * per_value / (2 * sample.median);
   return sample;

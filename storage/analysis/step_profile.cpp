@@ -1,3 +1,5 @@
+// Sorts operators into kinds by words of their names (`words`, first match counts) and scales a profile to the measured
+// step. The part of the step overrides the name for data and optimiser; idle time and communication override both.
 #include "storage/analysis/step_profile.h"
 
 #include <algorithm>
@@ -73,7 +75,7 @@ constexpr std::array views{"autograd",
                            "aten::item",
                            "aten::_local_scalar_dense"};
 
-// What PyTorch's profiler shows between the operators of a backward pass and around compiled code.
+// Names that PyTorch's profiler shows between the operators of a backward pass and around compiled code.
 constexpr std::array wrappers{"autograd::",       "Torch-Compiled", "TorchDynamo",
                               "CompiledFunction", "AOTDispatcher",  "Pregraph"};
 

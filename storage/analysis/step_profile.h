@@ -35,7 +35,8 @@ inline constexpr std::array all_operator_kinds{
     OperatorKind::idle};
 std::string_view to_string(OperatorKind kind);  // "matrix products"
 OperatorKind kind_of(const OperatorTime& each);
-// What a step is for, as opposed to waiting, exchanging, fetching data, views and time outside operators.
+// Whether a step exists to do this kind of work, as opposed to waiting, exchanging, fetching data, views and time
+// outside operators.
 bool is_work(OperatorKind kind);
 
 // A GPU kernel's row has the name "aten::gelu > KERNEL" if it is known which operator launched it.

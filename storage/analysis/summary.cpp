@@ -1,3 +1,6 @@
+// SummaryBuilder computes a run's figures in one pass: exactly up to exact_steps, by histogram and samples beyond. A
+// new figure needs both paths (finish_exact, finish_bounded) and a column in the cache
+// (storage/database/derived/derived.cpp).
 #include "storage/analysis/summary.h"
 
 #include <algorithm>

@@ -116,7 +116,7 @@ Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t 
                   std::span<const SystemMetrics> metrics = {}, ReadFrom from = ReadFrom::timer);
 Summary summarise(const Run& run, const Series& series, std::span<const SystemMetrics> metrics = {});
 
-// How the run's step times came about.
+// The way in which the run's step times were read.
 ReadFrom read_from(const Run& run);
 
 // The dt of the steady steps that have one, in order.

@@ -1,5 +1,5 @@
-// Finds where a run reached a loss piece by piece, so that the run need not be read whole; and what several runs
-// needed.
+// Finds the step at which a run reached a loss, piece by piece, so that the run need not be read whole; and what
+// several runs needed.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class TargetSearch {
   TargetReached reached_;
 };
 
-// What several runs, such as repeats, needed to reach a loss: the medians over those that reached it.
+// The cost at which several runs, such as repeats, reached a loss: the medians over those that reached it.
 struct TargetOfRuns {
   int runs = 0;
   int reached = 0;

@@ -1,3 +1,5 @@
+// SQL for what is recorded besides steps: machine samples, texts, console output, step profiles. Column order in SELECT
+// and INSERT must agree with the reading code below it; unknown values are NULL (column_values.h).
 #include "storage/database/attachment_rows.h"
 
 #include <limits>

@@ -17,7 +17,7 @@ void insert_text_sample(Database& database, const TextSample& sample);
 void insert_console(Database& database, const ConsoleText& printed);
 void replace_profile(Database& database, const StepProfile& profile);
 
-// At most `most` later than `after`, in the order of time; by default all.
+// Samples after `after`, at most `most`, in the order of time; by default all.
 std::vector<SystemMetrics> read_system_metrics(Database& database, RunId run,
                                                double after = -std::numeric_limits<double>::infinity(),
                                                std::int64_t most = -1);

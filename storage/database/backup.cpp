@@ -1,3 +1,5 @@
+// Writes a copy with VACUUM INTO to OUT.part, syncs it and links it to its name, so no half copy ever has the name and
+// no file is replaced. A lock on the part keeps two processes from writing the same backup.
 #include "storage/database/backup.h"
 
 #include <fcntl.h>
@@ -37,7 +39,7 @@ class LockedFile {
       file_ = own_regular(std::move(opened));
       if (!file_) ::unlink(part_.c_str());  // somebody's file by another name, of which only this name goes
     }
-    // One that another process didn't finish.
+    // A copy that another process didn't finish.
     if (ftruncate(file_.get(), 0) != 0 || fchmod(file_.get(), 0600) != 0) throw_not_written(out_);
   }
   ~LockedFile() { ::unlink(part_.c_str()); }
@@ -106,7 +108,7 @@ void back_up_before_migration(Database& database, std::int64_t version) {
   if (database.file().empty() || database.integer("SELECT EXISTS (SELECT 1 FROM runs)") == 0) return;
   const std::string name = fmt::format("{}.before-{}", database.file().string(), version + 1);
   fs::path out = name;
-  // An earlier one may hold runs that somebody has deleted since.
+  // Never replaces an earlier backup, which may hold runs that have been deleted since.
   for (int i = 2; fs::exists(fs::symlink_status(out)); ++i) out = fmt::format("{}-{}", name, i);
   try {
     // Another process may just have made it.

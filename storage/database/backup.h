@@ -19,8 +19,8 @@ bool back_up(
 // Throws StorageError if there is such a file, link or folder.
 void refuse_existing(const std::filesystem::path& out);
 
-// For a file of this version that is about to get the next migrations: if it has runs, writes it to `FILE.before-N`, N
-// being the first of them. Throws MigrationError.
+// Backs up a file of this version before the next migrations: if it has runs, writes it to `FILE.before-N`, N being the
+// first of them. Throws MigrationError.
 void back_up_before_migration(Database& database, std::int64_t version);
 
 struct FileContents {

@@ -39,7 +39,7 @@ inline std::optional<std::int64_t> known(std::int64_t value, std::int64_t unknow
   return value == unknown ? std::nullopt : std::optional(value);
 }
 
-// SQLite turns every NaN into NULL. A bit in nan_mask tells a measured NaN from a missing value.
+// SQLite turns every NaN into NULL. A bit in nan_mask distinguishes a measured NaN from a missing value.
 inline std::int64_t nan_bit(double value, int bit) {
   return std::isnan(value) && !is_missing(value) ? std::int64_t{1} << bit : 0;
 }

@@ -1,4 +1,4 @@
-// How parts of steps meet what the file has of these steps.
+// The ways in which parts of steps are merged into the stored records of these steps.
 #pragma once
 
 namespace stepladder {

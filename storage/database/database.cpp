@@ -1,3 +1,6 @@
+// SQLite behind three classes, and the defences against hostile files: limits of SQLite, an untrusted schema, a budget
+// of instructions for each statement that grows with the file. Statements are cached by their SQL. Error codes become
+// sentences in `fail`.
 #include "storage/database/database.h"
 
 #include <fcntl.h>
@@ -117,7 +120,7 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
     ::close(created);
 }
 
-// With what other programs have left in the log beside it.
+// The size of the file and of the log that programs have left beside it.
 std::int64_t bytes_of(const fs::path& file) {
   std::int64_t all = 0;
   for (const char* ending : {"", "-wal"}) {
@@ -173,7 +176,7 @@ Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
       // SQLite silently opens a file that it may not write for reading only.
       if (sqlite3_db_readonly(connection_, "main") == 1)
         throw StorageError(file.string() + " is read-only and cannot be written");
-      // Only an empty file can be told to give back the space of deleted rows, and to have small pages: a commit of a
+      // Only an empty file can be set to give back the space of deleted rows, and to have small pages: a commit of a
       // second's steps writes whole pages.
       if (integer("PRAGMA page_count") == 0) execute("PRAGMA page_size = 1024; PRAGMA auto_vacuum = INCREMENTAL");
       execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL");
@@ -278,7 +281,7 @@ std::int64_t Database::integer(const std::string& sql) {
 
 void Database::use_write_ahead_log() {
   if (text("PRAGMA journal_mode") == "wal") return;
-  // Where two processes do this to a new file at once, SQLite answers "busy" without calling its busy handler.
+  // If two processes do this to a new file at once, SQLite answers "busy" without calling its busy handler.
   const auto give_up = std::chrono::steady_clock::now() + wait_.patience;
   while (true) {
     const int code = sqlite3_exec(connection_, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);

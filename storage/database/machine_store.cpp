@@ -1,4 +1,4 @@
-// Orders are read from the OrderBook only; the project's tables get copies for readers, and keep what came of them.
+// Orders are read from the OrderBook only; the project's tables have copies for readers, and keep the results.
 #include "storage/database/machine_store.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ bool take(const Json& json, const char* name, Text& into) {
   return text.has_value();
 }
 
-// What following a run needs of its request: neither command, environment, folder nor Slurm's values.
+// The part of a request that following a run needs: neither command, environment, folder nor Slurm's values.
 std::string to_follow(const std::string& request) {
   const Json asked = parsed(request);
   Json kept = Json::object();
@@ -131,7 +131,7 @@ Uid new_uid() {
   return *Uid::from(random_uid());
 }
 
-// What the link has found out of it is in the project.
+// Completes an order with what the link has found out, which is stored in the project.
 std::optional<Machine> MachineStore::machine_from(const Order& order) {
   std::optional<Machine> machine = machine_in(order);
   if (!machine) return std::nullopt;

@@ -16,7 +16,7 @@ namespace stepladder {
 
 class Database;
 
-// What Slurm is asked for; empty and 0: what the cluster gives without being asked.
+// The resources requested from Slurm; empty and 0: what the cluster gives by default.
 struct SlurmRequest {
   SlurmWord partition;
   SlurmWord account;
@@ -36,7 +36,7 @@ struct Machine {
   SlurmRequest slurm;
   double added_at = missing;
 
-  // As they were when the machine was last heard; not changed by `save`.
+  // As they were when the machine last answered; not changed by `save`.
   std::string facts;  // JSON: docs/far.md, `hello` and `report`
   double heard_at = missing;
   double lost_at = missing;  // since when it can't be reached; missing: it can
@@ -58,8 +58,8 @@ struct FarRun {
   bool is_over = false;     // it has ended there, and everything from there is stored
 };
 
-// Where a run trains, if it isn't here, as the project has it: texts to show. FarRun::alias is what may be connected
-// to.
+// The place where a run trains, if it isn't here, as the project has it: texts to show. FarRun::alias is what may be
+// connected to.
 struct FarPlace {
   std::string alias;
   std::string far_uid;
@@ -86,7 +86,7 @@ struct MachineInFile {
 Uid new_uid();  // random
 
 // Machines, and what was asked of them, are orders: they are kept in the user's OrderBook, by the project's id and
-// path. The project has copies of them for readers, which nobody acts on, and what came of them.
+// path. The project has copies of them for readers, which nobody acts on, and their results.
 class MachineStore {
  public:
   MachineStore(Database& project, ProjectOrders& orders) : project_(project), orders_(orders) {}
@@ -98,21 +98,21 @@ class MachineStore {
 
   std::vector<MachineInFile> machines_in_file();  // by alias
   // Makes it one of the user's machines, with what has been started there, which is then followed: nothing of a request
-  // is kept that could be carried out. What wasn't started stays history. Throws StorageError, with the reason, if a
-  // value isn't allowed, or the file has something else by now than the user was shown.
+  // is kept that could be executed. What wasn't started stays history. Throws StorageError, with the reason, if a value
+  // isn't allowed, or the file has something else by now than the user was shown.
   Machine adopt(const MachineInFile& shown);
 
-  // What the link to it has found out.
+  // Stores what the link to it has found out.
   void heard(const MachineAlias& alias, double at, const std::string& facts);  // empty facts: as they were
   void lost(const MachineAlias& alias, double at, const std::string& why);
 
-  // All of them or none. Sets their time, and returns them as they are stored.
+  // Adds all of them or none. Sets their time, and returns them as they are stored.
   std::vector<FarRun> add_runs(std::vector<FarRun> runs);
   std::vector<FarRun> open_runs();  // not over, oldest first
   std::optional<FarRun> far_run(const Uid& uid);
   void update(const FarRun& run);  // request, shown, state, is_started, is_over
 
-  // Which of the file's runs it has become.
+  // Notes that it has become this run of the file.
   void add_member(RunId run, const Uid& far_uid);
   std::vector<RunId> members(const Uid& far_uid);
   std::optional<FarPlace> place_of(RunId run);

@@ -17,10 +17,10 @@ struct MissingSteps {
   std::int64_t last = 0;
 };
 
-// From `first` to `last`, which may be any numbers.
+// Counts the stored steps from `first` to `last`, which may be any numbers.
 std::int64_t count_stored_steps(Database& database, RunId run, std::int64_t first, std::int64_t last);
 
-// Of the steps from `first` to `last`. Reads as many rows.
+// The missing steps from `first` to `last`. Reads as many rows.
 MissingSteps missing_steps(Database& database, RunId run, std::int64_t first, std::int64_t last);
 
 // "1,229 of 4,030 steps are stored; 2,801 between 1,230 and 4,030 are missing"; empty if none are.

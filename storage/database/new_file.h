@@ -7,8 +7,8 @@ namespace stepladder {
 
 bool sync_to_disk(const std::filesystem::path& file_or_folder);
 
-// Takes the name `part` away from a file that `name` doesn't replace: EEXIST if there is such a file. A file system
-// without links gets the name by renaming. Sync the folder afterwards.
+// Names the file `part` as `name`, without replacing a file: EEXIST if there is one. A file system without links gets
+// the name by renaming. Sync the folder afterwards.
 bool name_new_file(const std::filesystem::path& part, const std::filesystem::path& name);
 
 }  // namespace stepladder

@@ -61,7 +61,7 @@ void own_runs_as(const ProcessIdentity& owner) {
 
 bool is_alive(const ProcessIdentity& process) {
   const std::string boot = boot_id();
-  // Where processes have both, an identity with neither is no process's: its pid alone may be anybody's.
+  // On a system that has both, an identity with neither matches no process: its pid alone may be anybody's.
   if (process.pid <= 0 || (process.start == 0 && process.boot.empty() && !boot.empty())) return false;
   if (!process.boot.empty() && !boot.empty() && process.boot != boot) return false;
   if (kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;

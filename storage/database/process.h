@@ -1,4 +1,4 @@
-// Identifies the process that owns a run, so that another one can tell later whether it is still alive.
+// Identifies the process that owns a run, so that another one can check later whether it is still alive.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Which process owns which run, and what other processes ask of it. Every statement is short: others write meanwhile.
 #include "storage/database/process_store.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The writer thread's loop: commit when due, spill when failing for long, answer requests, sleep. Events leave the ring
+// or the spill file only after their commit, oldest first. `failing_` and the pauses belong to the writer thread;
+// everything under mutex_ is shared with posters.
 #include "storage/database/recorder.h"
 
 #include <fmt/format.h>

@@ -21,7 +21,7 @@
 
 namespace stepladder {
 
-// What the database has not taken, although more than a second has passed, and why.
+// The events that the database has not stored, although more than a second has passed, and the reason.
 struct Unstored {
   std::string why;                // the last error; empty: nothing waits longer than usual
   double since = missing;         // unix seconds of the first failed attempt
@@ -33,11 +33,11 @@ struct Unstored {
 
 class Recorder {
  public:
-  // Opens its own connection to `file` before it returns (throws StorageError), then starts its thread.
-  // `on_trouble` is called on the writer thread when events have waited for a second because of an error, with its
-  // reason, and with an empty one once they are all written.
-  // `on_request` is called there with the requests of other processes about runs of this one, and `queue` for this
-  // process's runs, which other processes are then told of. Both happen about twice a second while a run is training.
+  // Opens its own connection to `file` before it returns (throws StorageError), then starts its thread. `on_trouble` is
+  // called on the writer thread when events have waited for a second because of an error, with its reason, and with an
+  // empty one once they are all written. `on_request` is called there with the requests of other processes about runs
+  // of this one, and `queue` for this process's runs, which are then published to other processes. Both happen about
+  // twice a second while a run is training.
   Recorder(const std::filesystem::path& file, std::function<void(const std::string& why)> on_trouble,
            std::function<void(RunId, const RunChange&)> on_request = {},
            std::function<std::vector<QueuedRun>()> queue = {});

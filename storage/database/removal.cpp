@@ -1,3 +1,6 @@
+// Deletes runs table by table in slices of a few milliseconds. A new table with many rows for each run belongs in
+// tables_with_many_rows; the others must have ON DELETE CASCADE. A run's own row is deleted last, so an interrupted
+// deletion can be continued.
 #include "storage/database/removal.h"
 
 #include <algorithm>
@@ -13,8 +16,8 @@
 namespace stepladder {
 namespace {
 
-// Tables with many or large rows for each run: their keys after run_id, and how many rows a few milliseconds are good
-// for. The smaller tables follow the row in `runs` (ON DELETE CASCADE).
+// Tables with many or large rows for each run: their keys after run_id, and how many rows can be deleted in a few
+// milliseconds. The smaller tables follow the row in `runs` (ON DELETE CASCADE).
 struct RowsOfRuns {
   std::string table;
   std::string keys;
@@ -41,7 +44,7 @@ bool has_table(Database& database, const std::string& table) {
   return rows.bind(table).step();
 }
 
-// Of the run, or of its first metric that has any: the value of the key's first column.
+// The value of the key's first column: the run, or its first metric that has any rows.
 std::optional<std::int64_t> owner_of_rows(Database& database, const RowsOfRuns& rows, RunId run) {
   if (!rows.is_of_metrics) return run;
   Statement metric(database, "SELECT id FROM metrics WHERE run_id = ? AND EXISTS (SELECT 1 FROM " + rows.table +

@@ -10,7 +10,7 @@
 
 namespace stepladder {
 
-// What `runs.hidden` says. No list shows a hidden run, and no other program touches it while its owner lives.
+// The values of `runs.hidden`. No list shows a hidden run, and no other program touches it while its owner lives.
 enum class Hidden { no = 0, being_written = 1, being_deleted = 2 };
 
 // Deletes a run's rows in one of the tables that have many of them.

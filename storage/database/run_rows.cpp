@@ -1,3 +1,6 @@
+// Rows of `runs`, built from the tables of fields in storage/record_fields.h, so SQL and reading can't disagree.
+// `learnt` columns may be updated by an import, `settled` ones only at creation or by a training. Reading distrusts the
+// file: texts are cut, bad uids and deep JSON dropped.
 #include "storage/database/run_rows.h"
 
 #include <nlohmann/json.hpp>
@@ -86,15 +89,15 @@ void bound_texts(Run& run) {
     *text = bounded(std::move(*text), longest_line);
 }
 
-// What a stranger may have written into the file: a uid becomes a part of file names, and JSON is copied and written by
-// functions that recurse.
+// Drops what a stranger may have written into the file: a uid becomes a part of file names, and JSON is copied and
+// written by functions that recurse.
 void drop_hostile_text(Run& run) {
   if (!Uid::from(run.uid)) run.uid.clear();
   for (std::string* json : {&run.recipe, &run.environment})
     if (nests_deep(*json)) json->clear();
 }
 
-// NULL if it isn't known, and may be.
+// Binds NULL if the value isn't known, and may be NULL.
 template <class Value>
 void bind_value(Statement& row, const Value& value, const Unknown<Value>& unknown, bool is_never_null = false) {
   if constexpr (std::is_enum_v<Value>)
@@ -132,7 +135,7 @@ void read_value(const Statement& row, int column, Value& value, const Unknown<Va
     value = row.integer(column);
 }
 
-// In the order of run_columns.
+// Reads the columns in the order of run_columns.
 Run read(const Statement& row) {
   Run run;
   int column = 0;
@@ -237,7 +240,7 @@ void start_run(Database& database, const RunStarted& started, const ProcessIdent
   merge(run, started);
   Statement followed(database, "SELECT 1 FROM followed WHERE run_id = ?");
   followed.bind(started.run);
-  // What a watched run knows from a store that has joined it counts over what its program printed.
+  // The facts from a store that a watched run has joined count over what its program printed.
   if (before->source != "launched" && followed.step()) {
     run.sync = before->sync;
     run.recipe = recipe_with(started.recipe, before->recipe);

@@ -23,7 +23,7 @@ extern const std::string is_listed;
 Run read_run(const Database& database, const Statement& row);
 std::optional<Run> read_run(Database& database, RunId id);
 
-// What the file asked of the run before this process owned it: nobody can have meant it.
+// Deletes the requests in the file from before this process owned the run: nobody can have meant them.
 void forget_requests(Database& database, RunId run);
 
 RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentity>& owner, Hidden hidden = Hidden::no);

@@ -29,7 +29,7 @@
 
 namespace stepladder {
 
-// How much of a run is in the file. A step that was written twice has two records.
+// The amount of a run that is in the file. A step that was written twice has two records.
 struct RecordedSteps {
   std::int64_t records = 0;
   std::int64_t last_step = 0;
@@ -121,7 +121,7 @@ class RunStore {
   // every two columns, or the recorded values if two columns have fewer than 32.
   Overview overview(RunId id, Quantity quantity, std::int64_t first_step, std::int64_t last_step, std::size_t columns);
 
-  // From the cache if the run is over, else computed from its steps. Never writes to a read_only store.
+  // The summary from the cache if the run is over, else computed from its steps. Never writes to a read_only store.
   Summary summary(const Run& run);
   std::vector<RunAndSummary> runs_with_summaries();       // oldest first; one query if every summary is cached
   std::vector<RunAndSummary> runs_with_kept_summaries();  // the same, always one query; without steps where none is

@@ -1,3 +1,6 @@
+// Opens the schema of a file: checks that it is ours and unchanged by strangers, backs it up, runs missing migrations,
+// creates indices. The SQL is in migrations/; a published migration never changes. Other processes may do the same at
+// once, so the version is read again under the lock.
 #include "storage/database/schema.h"
 
 #include <array>
@@ -69,7 +72,8 @@ void refuse_older_writers(Database& database) {
   }
 }
 
-// Runs the missing migrations, each in one transaction; a new file's are one, so nobody meets it half made.
+// Runs the missing migrations, each in one transaction; those of a new file are one, so no other process opens it half
+// made.
 void migrate(Database& database, std::span<const char* const> steps) {
   const auto newest = static_cast<std::int64_t>(steps.size());
   while (true) {
@@ -87,7 +91,8 @@ void migrate(Database& database, std::span<const char* const> steps) {
   }
 }
 
-// What these migrations create, and our indices. Any thread; made once for each version of our own migrations.
+// The objects that these migrations create, and our indices. Any thread; made once for each version of our own
+// migrations.
 std::vector<SchemaObject> expected_objects(std::span<const char* const> steps) {
   static std::mutex mutex;
   static std::map<std::pair<const void*, std::size_t>, std::vector<SchemaObject>> known;

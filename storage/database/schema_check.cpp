@@ -1,3 +1,5 @@
+// Compares a file's schema with ours as normalised text. Triggers, views, computed columns and expressions of strangers
+// would run inside our statements, so they are refused by name; plain extra tables and indices are tolerated.
 #include "storage/database/schema_check.h"
 
 #include <algorithm>
@@ -82,7 +84,7 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-// The kind of an object is what its text creates; SQLite pays no heed to the column `type` either.
+// The kind of an object is what its text creates; SQLite ignores the column `type` too.
 struct Kind {
   std::string words;       // "virtual table"
   std::string name;        // as in the text
@@ -121,7 +123,7 @@ bool is_plain_index(const std::vector<std::string>& words, std::size_t on) {
   return true;
 }
 
-// Why an object that isn't ours may not be there; empty if it may.
+// The reason why an object that isn't ours is not allowed; empty if it is.
 std::string refusal(const SchemaObject& object) {
   const std::vector<std::string> words = split(object.text);
   const Kind kind = kind_of(words);

@@ -1,4 +1,4 @@
-// What a shared copy keeps is listed here; everything else, also what later versions add, is left out.
+// A shared copy keeps what is listed here; everything else is dropped, including what later versions add.
 #include "storage/database/share.h"
 
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What stays: tables with all their numbers, and of their texts and bytes these columns.
+// The part of a table that is kept: all its numbers, and these columns of its texts and bytes.
 struct KeptTable {
   std::string_view table;
   std::vector<std::string_view> texts;
@@ -269,7 +269,7 @@ class Removal {
     if (!changed.empty()) removed_[kind] += std::ssize(changed);
   }
 
-  // A run's figures need what its log printed; all else tells of the machine.
+  // A run's figures need what its log printed; all else describes the machine.
   static std::string kept_environment(const std::string& text) {
     const Json before = Json::parse(text, nullptr, false);
     Json after = Json::object();
@@ -278,7 +278,7 @@ class Removal {
     return after.empty() ? "" : after.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
-  // Without `private`, and those that begin with "private:".
+  // The tags without `private` and those that begin with "private:".
   static std::string public_tags(const std::string& tags) {
     std::string left;
     for (std::size_t begin = 0; begin <= tags.size();) {

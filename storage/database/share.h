@@ -1,5 +1,5 @@
-// A copy of a project for others: the same numbers, without what tells about its owner's machines. The functions are
-// for storage/ only.
+// A copy of a project for others: the same numbers, without what describes its owner's machines. The functions are for
+// storage/ only.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct ShareOptions {
   std::function<std::string(const std::string& name, const std::string& text)> without_secrets;
 };
 
-// Writes the copy as back_up does: `out` is never replaced. Of each table and text column only those stay that
-// share.cpp lists, so that a new one is left out until somebody decides. Absolute paths become their last part, and
-// names of hosts "***". Texts that are marked as private are left out (docs/database.md, "A copy for others").
+// Writes the copy as back_up does: `out` is never replaced. Only the tables and text columns that share.cpp lists are
+// kept, so that a new one is excluded until somebody decides. Absolute paths become their last part, and names of hosts
+// "***". Texts that are marked as private are excluded (docs/database.md, "A copy for others").
 SharedCopy share(Database& database, const std::filesystem::path& out, const ShareOptions& options);
 
 // The two rules for texts. A line that begins with "private:", and what follows it, is private.

@@ -33,7 +33,7 @@ void in_slices(Database& database, const std::function<bool()>& piece) {
   for (bool more = true; more;) {
     const auto begun = SliceClock::now();
     more = write_slice(database, piece);
-    // Also after the last one, since the caller may go on with more of the same.
+    // Pauses also after the last one, since the caller may continue with more of the same.
     if (SliceClock::now() - begun > slice_gap) std::this_thread::sleep_for(slice_gap);
   }
 }

@@ -1,4 +1,4 @@
-// Moves the steps of a file from before migration 9 into the table that it has made. Inside storage/ only.
+// Moves the steps of a file from before migration 9 into the table that this migration has made. Inside storage/ only.
 #pragma once
 
 #include "storage/database/database.h"

@@ -1,3 +1,6 @@
+// Rows of `steps`: values scaled to integers, NaNs in a table of their own, older attempts in superseded_steps.
+// all_columns, one_row, bind_step and the readers must list the same columns in the same order. New ascending steps
+// take the fast path of multi-row inserts.
 #include "storage/database/step_rows.h"
 
 #include <algorithm>
@@ -11,9 +14,9 @@ namespace {
 
 constexpr std::int64_t rows_at_once = 16'384;
 
-// How a value is stored: as a whole number of a small unit, which takes two to six bytes instead of eight, if that is
-// the value but for 1e-8 of it (a float32 is good to 6e-8), else as a REAL in the same unit. The column's type,
-// INTEGER, makes SQLite keep whole numbers as such. SQL reads the value itself from a generated column.
+// Stores a value as a whole number of a small unit, which takes two to six bytes instead of eight, if the error is at
+// most 1e-8 of it (a float32 is good to 6e-8), else as a REAL in the same unit. The column's type, INTEGER, makes
+// SQLite keep whole numbers as such. SQL reads the value itself from a generated column.
 struct Scale {
   double units;  // in one
   double tolerance = 1e-8;
@@ -54,7 +57,7 @@ void bind_step(Statement& row, RunId run, const StepRecord& step) {
 // The columns that read_step reads, for use after SELECT.
 const std::string step_columns = "step, loss, val_loss, dt_ns, tokens, lr_e12, grad_norm_e9, at_ms";
 
-// What read_parts reads, to follow step_columns.
+// The columns that read_parts reads, to follow step_columns.
 const std::string part_columns = ", data_us, forward_us, backward_us, optimizer_us, communication_us";
 
 StepParts read_parts(const Statement& row) {
@@ -183,7 +186,7 @@ namespace {
 constexpr double StepRecord::*completed_values[] = {&StepRecord::loss, &StepRecord::val_loss, &StepRecord::dt_ms,
                                                     &StepRecord::lr, &StepRecord::grad_norm};
 
-// `part` has what was learnt later.
+// Completes a step from `part`, which was learnt later.
 void complete(StepRecord& step, const StepRecord& part) {
   for (double StepRecord::*value : completed_values)
     if (!is_missing(part.*value)) step.*value = part.*value;
@@ -273,7 +276,7 @@ StepParts read_mean_parts(Database& database, RunId run, std::int64_t warmup_ste
     any.bind(run);
     if (!any.step() || any.integer(0) == 0) return {};
   }
-  // By position, as warm-up is counted: a resumed run's first steps are not its lowest numbers.
+  // Counts by position, as warm-up is counted: a resumed run's first steps are not its lowest numbers.
   Statement rows(database,
                  "SELECT avg(data_us), avg(forward_us), avg(backward_us), avg(optimizer_us), avg(communication_us) "
                  "FROM steps WHERE run_id = ?1 AND step > coalesce((SELECT step FROM steps "

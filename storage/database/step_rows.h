@@ -25,7 +25,7 @@ struct StepRange {
 // values to 1e-8 of theirs and the parts to half a microsecond.
 void insert_steps(Database& database, RunId run, std::span<const StepRecord> steps);
 
-// What these records know completes the rows of their steps; a step that isn't there is inserted.
+// Completes the rows of these records' steps with what the records know; a step that isn't stored is inserted.
 void complete_steps(Database& database, RunId run, std::span<const StepRecord> steps, Completion how);
 
 // Reads a run's steps in order, some thousands at a time. No read lock is held between two calls, so that others, and

@@ -76,7 +76,7 @@ struct Header {
   int step = -1, epoch = -1, batch = -1, run = -1, name = -1, stage = -1, metric = -1, value = -1, at = -1;
   bool useful = false;
 
-  // Whether a column says to what a row belongs, instead of measuring something.
+  // Whether a column names what a row belongs to, instead of measuring something.
   bool counts(std::size_t i) const {
     const int column = static_cast<int>(i);
     return column == step || column == epoch || column == batch || column == run || column == name || column == stage ||
@@ -320,7 +320,7 @@ class Table : public TextLines {
     }
   }
 
-  // The numbers of the line in columns that no step has a field for. A column is left out from its first text on.
+  // The numbers of the line in columns that no step has a field for. A column is skipped from its first text on.
   template <class Use>
   void for_others(Use use) {
     is_text_.resize(fields_.size());
@@ -410,7 +410,7 @@ class Table : public TextLines {
     ++runs_;
   }
 
-  // `key` is the field that tells the runs apart: in Stepladder's own tables a number, beside a name.
+  // `key` is the field that distinguishes the runs: in Stepladder's own tables a number, beside a name.
   void tell(const std::string& key, Gathered& gathered) {
     const bool has_own_name = !gathered.name.empty() || !gathered.stage.empty();
     Run run;

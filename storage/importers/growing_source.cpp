@@ -1,3 +1,6 @@
+// The parts that all followed stores share: files that stay open while they grow, marks that notice a replaced file,
+// facts merged into the known run, and the search for new stores. Positions are JSON that a later version must still
+// read.
 #include "storage/importers/growing_source.h"
 
 #include <algorithm>

@@ -20,7 +20,7 @@
 
 namespace stepladder {
 
-// Where a reader has got to; before the first piece 0 and null.
+// The position up to which a store has been read; before the first piece 0 and null.
 struct SourcePosition {
   std::int64_t amount = 0;       // bytes or rows that were taken
   nlohmann::ordered_json state;  // what the next reader needs to continue
@@ -76,9 +76,9 @@ class GrowingSource {
   // Whether the files differ from those of the last call; true at the first.
   virtual bool has_changed();
 
-  // What follows `from`, as far as it is whole. `impatient`: what is damaged will not become whole, so it is skipped.
-  // Throws ImportError and, if another process holds a database for long, StorageError: then nothing is lost, and the
-  // next call reads it.
+  // Reads what follows `from`, as far as it is whole. `impatient`: damaged data will not become whole, so it is
+  // skipped. Throws ImportError and, if another process holds a database for long, StorageError: then nothing is lost,
+  // and the next call reads it.
   virtual SourcePiece read(const SourcePosition& from, bool impatient) = 0;
 
   // There will be no more: what `read` held back, and a last line without an end.
@@ -87,14 +87,14 @@ class GrowingSource {
   // The files whose writer is the run's process.
   virtual std::vector<std::filesystem::path> files() const = 0;
 
-  // How a run has ended whose writer is gone without a word of it; with the reason.
+  // Sets the end of a run, with the reason, whose writer has exited without recording one.
   virtual void settle(Run& run) const = 0;
 
  protected:
   GrowingSource(std::string format, std::filesystem::path path, const std::string& run = {});
 
-  // The file, which stays open while it may grow, so that what was written before it got another name or was removed is
-  // read as well; after these bytes, if they are all, the one that has its name now. Null if it can't be opened.
+  // The file, which stays open while it may grow, so that data that was written before the file was renamed or removed
+  // is read as well. Once all of its `bytes` are read, it is the one that has the name now. Null if it can't be opened.
   const RegularFile* hold(const std::filesystem::path& file, std::int64_t bytes);
   void let_silent_go();
   void let_go() { held_.clear(); }
@@ -116,7 +116,7 @@ class GrowingDatabase {
   virtual std::vector<std::unique_ptr<GrowingSource>> find_new() = 0;
 };
 
-// Of the runs that `News::runs` tells by id; a `GrowingRun` is made of the news and an id.
+// A database whose runs `News::runs` lists by id; a `GrowingRun` is made of the news and an id.
 template <class News, class GrowingRun>
 class GrowingRuns : public GrowingDatabase {
  public:
@@ -140,17 +140,17 @@ std::filesystem::path path_of_source(std::string_view source);
 // Sizes and times of files, which change whenever one of them is written.
 std::string stamp_of(const std::vector<std::filesystem::path>& files);
 
-// What a file's first `bytes` bytes were, so that one that was replaced is noticed: {"bytes": 1234, "head": ...}.
+// The mark of a file's first `bytes` bytes, by which a replaced file is noticed: {"bytes": 1234, "head": ...}.
 nlohmann::ordered_json mark_of(const RegularFile& file, std::int64_t bytes);
-// Why the file isn't the one with this mark; empty if it is, or if the mark is null.
+// The reason why the file isn't the one with this mark; empty if it is, or if the mark is null.
 std::string replaced_since(const RegularFile& file, const nlohmann::ordered_json& mark);
 
-// Adds what a piece says to what is known of its run: facts, configuration and environment. Returns the tokens of one
+// Adds the contents of a piece to the known run: facts, configuration and environment. Returns the tokens of one
 // sample; 0 if the configuration doesn't give them.
 std::int64_t add_facts(const ForeignRun& news, Run& run);
 
-// How often a writer of this format passes on what it has, as its documentation has it: "TensorBoard writes every 120 s
-// unless its buffer fills"; empty if at once.
+// The delay with which a writer of this format passes on its values, by its documentation: "TensorBoard writes every
+// 120 s unless its buffer fills"; empty if at once.
 std::string_view writer_delay(std::string_view format);
 
 }  // namespace stepladder

@@ -52,16 +52,16 @@ class ImportSink {
   // is empty.
   virtual void begin_run(const Run& run) = 0;
 
-  // In the order of the file; a repeated step number is a newer attempt. `run` is ignored.
+  // A step, in the order of the file; a repeated step number is a newer attempt. `run` is ignored.
   virtual void step(const StepRecord& record) = 0;
 
   // The same, with the line of the file (from 1) that prints it. Only importers of text call it; the default drops the
   // line.
   virtual void step_on_line(const StepRecord& record, std::int64_t line);
 
-  // Values of a metric of this run, in the order of the file; of a step that is there twice, the later one is the newer
-  // attempt. May come in several pieces. What the metric's unit and the like are needs to be told once. The default
-  // drops them.
+  // Values of a metric of this run, in the order of the file; if a step is there twice, the later one is the newer
+  // attempt. There may be several calls. The metric's unit and the like need to be given only once. The default drops
+  // them.
   virtual void metric(const Metric& metric, std::span<const MetricPoint> points);
 
   // The same run with the facts read since (title, hardware, tokens per step, printed units).
@@ -121,8 +121,7 @@ struct Importer {
   std::function<std::unique_ptr<ImportReader>(const std::filesystem::path& path, const ImportOptions& options,
                                               ImportSink& sink)>
       reader;
-  // false: a format without training steps, which is recognised only to say so. Lists of what can be imported leave it
-  // out.
+  // false: a format without training steps, which is recognised only to say so. Lists of importable formats skip it.
   bool has_runs = true;
   // The reader opens the file at `path` itself, as a database, and needs no bytes.
   bool opens_file = false;

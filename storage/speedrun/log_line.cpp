@@ -1,3 +1,5 @@
+// Recognises step, clock and metric in lines of speed runs by exact keys. Unlike the importers' tolerant reader it must
+// never guess: these numbers decide a record claim.
 #include "storage/speedrun/log_line.h"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// What a line of a speed run's log says.
+// Reads single values from a line of a speed run's log.
 #pragma once
 
 #include <cstdint>

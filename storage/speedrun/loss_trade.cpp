@@ -1,3 +1,6 @@
+// Fits a line through two pools of different length and reads steps, time and speed-up at equal loss from it. Errors
+// are propagated by the delta method; each Term carries a sample and the derivative. A loss per step whose interval
+// holds zero gets a note.
 #include "storage/speedrun/loss_trade.h"
 
 #include <algorithm>
@@ -18,7 +21,7 @@ struct Term {
   double slope;
 };
 
-// By the delta method, with Welch's approximate degrees of freedom.
+// The estimate by the delta method, with Welch's approximate degrees of freedom.
 Estimate estimate(double value, std::initializer_list<Term> terms) {
   double variance = 0;
   double squares = 0;
@@ -91,7 +94,7 @@ void compare_at(double at, LossTrade& trade) {
                                     {more.time_s, more_time}});
   const double theirs = trade.candidate.time_s.mean;
   if (is_missing(theirs) || !(theirs > 0) || !(time > 0)) return;
-  // Of the logarithm, so that the interval stays positive.
+  // Estimates the logarithm, so that the interval stays positive.
   Estimate log_factor = estimate(std::log(time / theirs), {{fewer.metric, seconds * to_fewer / time},
                                                            {more.metric, seconds * to_more / time},
                                                            {candidate, seconds / gap / time},

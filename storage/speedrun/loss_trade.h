@@ -1,5 +1,5 @@
-// What training longer buys: two pools of one script at two step counts give the loss of a step, and the time that the
-// script needs for any loss. A candidate of another loss is then compared at equal loss. Pure.
+// The effect of training longer: two pools of one script at two step counts give the loss of a step, and the time that
+// the script needs for any loss. A candidate of another loss is then compared at equal loss. Pure.
 #pragma once
 
 #include <stdexcept>

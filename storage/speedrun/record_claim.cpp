@@ -1,3 +1,6 @@
+// Judges a pool under a rule: figures, p value, time, verdict. A claim is a record only if metric and time both say so,
+// and misses if either does; anything unknown is inconclusive. For metrics where higher wins, values are mirrored
+// before the tests.
 #include "storage/speedrun/record_claim.h"
 
 #include <algorithm>
@@ -15,7 +18,7 @@ SampleFigures mirrored(SampleFigures figures) {
   return figures;
 }
 
-// By how much the mean beats what it is tested against; negative if it doesn't.
+// The amount by which the mean beats what it is tested against; negative if it doesn't.
 double distance(const RecordClaim& claim, const RecordRule& rule) {
   const double against = rule.test == RecordTest::welch
                              ? claim.baseline_metric.mean - (rule.lower_wins ? 1 : -1) * rule.margin
@@ -47,7 +50,7 @@ struct Finding {
   std::string reason;
 };
 
-// What the metric says.
+// The finding by the metric.
 Finding judge_metric(const RecordClaim& claim, const RecordRule& rule, const ClaimOptions& options) {
   const std::string mean = "the mean " + rule.metric + " is " + significant(claim.metric.mean, 6);
   if (claim.metric.n == 0) return {RecordVerdict::cannot_tell, "no log holds a finished run"};
@@ -79,7 +82,7 @@ Finding judge_metric(const RecordClaim& claim, const RecordRule& rule, const Cla
   return {RecordVerdict::cannot_tell, p + ", not below " + significant(rule.alpha, 6)};
 }
 
-// What the clock says.
+// The finding by the clock.
 Finding judge_time(const RecordClaim& claim, const RecordRule& rule) {
   if (!is_missing(rule.time_limit_s) && claim.time_s.n > 0 && claim.time_s.high > rule.time_limit_s)
     return {RecordVerdict::misses, "a run trained for " + significant(claim.time_s.high, 6) + " s; the rule allows " +

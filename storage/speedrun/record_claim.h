@@ -1,4 +1,4 @@
-// Whether a pool of runs is a record under a rule, with the figures and the reasons for doubt. Pure.
+// Judges whether a pool of runs is a record under a rule, with the figures and the reasons for doubt. Pure.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ std::vector<double> final_values(const RecordPool& pool);
 // Each run's time in seconds, of those whose log prints a clock.
 std::vector<double> final_times_s(const RecordPool& pool);
 
-// By the rule's test; `missing` where it gives none. Values in which higher wins are handled.
+// The p value by the rule's test; `missing` where it gives none. Handles values in which higher wins.
 double p_of(const SampleFigures& metric, const SampleFigures& baseline, const RecordRule& rule);
 
 // A run of the pool in order of the printed dates; in the pool's order, without dates, if a log prints none.

@@ -1,3 +1,6 @@
+// Reasons to distrust a pool, one function for each: differing facts, scripts, seeds, copied curves, a clock that
+// starts late or pauses, another machine or day. Sentences name at most four files. A new flag is called in
+// hygiene_flags, whose order is what people see.
 #include "storage/speedrun/record_flags.h"
 
 #include <algorithm>
@@ -30,7 +33,7 @@ std::string list_text(const std::vector<std::string>& names) {
   return text;
 }
 
-// Logs by what they say; those that say nothing (an empty text) are left out.
+// Groups logs by a fact; those without it (an empty text) are skipped.
 std::map<std::string, std::vector<std::string>> groups_of(const Logs& logs,
                                                           const std::function<std::string(const SpeedrunLog&)>& say) {
   std::map<std::string, std::vector<std::string>> groups;
@@ -120,7 +123,7 @@ void flag_seeds(const Logs& logs, const char* of, std::vector<RecordFlag>& flags
                                         " have the same seed, so they aren't independent: " + list_text(parts)});
 }
 
-// The evaluations after step 0 as text, and the clock where there are too few of them to tell runs apart.
+// The evaluations after step 0 as text, and the clock where there are too few of them to distinguish runs.
 std::string curve_of(const SpeedrunLog& log) {
   std::string curve;
   std::size_t values = 0;
@@ -151,7 +154,7 @@ void flag_copies(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>
 
 // --- the clock -------------------------------------------------------------------------------------------------------
 
-// What a step takes once the clock runs: the median over the log's steps.
+// The time of a step once the clock runs: the median over the log's steps.
 double step_ms(const SpeedrunLog& log) {
   std::vector<double> times;
   for (std::size_t i = 1; i < log.clock.size(); ++i) {

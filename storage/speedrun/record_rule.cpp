@@ -1,3 +1,6 @@
+// Reads rule files strictly: an unknown key, a value out of range or a missing companion is an error that names the
+// key, since a misspelt rule would judge wrongly. A new key is read in read_record_rule and described in
+// docs/record.md.
 #include "storage/speedrun/record_rule.h"
 
 #include <algorithm>

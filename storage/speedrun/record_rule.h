@@ -1,4 +1,4 @@
-// What a community demands of a record: one JSON file each, in assets/rules and in the user's own folder
+// The demands of a community on a record: one JSON file each, in assets/rules and in the user's own folder
 // (docs/record.md).
 #pragma once
 

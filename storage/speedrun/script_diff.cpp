@@ -1,3 +1,5 @@
+// Line difference of two scripts by Myers' algorithm, for the flag `several-scripts` and `record diff`. Memory grows
+// with the square of the changes, so beyond most_changes it gives one block.
 #include "storage/speedrun/script_diff.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What changed between two scripts, line by line.
+// The changes between two scripts, line by line.
 #pragma once
 
 #include <string>

@@ -1,3 +1,6 @@
+// Reads one log: the script at its top, facts about machine and seed, then the steps of each attempt. The last finished
+// attempt counts. Nothing throws for a log's content: it becomes `problem`, a sentence that excludes the log from its
+// pool.
 #include "storage/speedrun/speedrun_log.h"
 
 #include <algorithm>
@@ -145,7 +148,7 @@ class StepReader {
  public:
   explicit StepReader(const LogQuestion& question) : question_(question) {}
 
-  // Whether the line was of a step.
+  // Reads the line; returns whether it belongs to a step.
   bool take(std::string_view line) {
     if (line.size() > 4'000) return false;
     if (!question_.final_line.empty() && line.starts_with(question_.final_line)) return take_final(line);
@@ -191,7 +194,7 @@ class StepReader {
     last_finished_ = attempt_;
   }
 
-  // A step before the last one: training began again, or went on from a checkpoint.
+  // Handles a step before the last one: training began again, or continued from a checkpoint.
   void enter(const StepMark& mark) {
     if (mark.step < attempt_.last_step && mark.step <= 1) {
       note_finished();
@@ -213,7 +216,7 @@ class StepReader {
   std::size_t finished_ = 0;
 };
 
-// Why the attempt isn't a finished run.
+// The reason why the attempt isn't a finished run.
 std::string unfinished_text(const Attempt& attempt, const LogQuestion& question) {
   if (attempt.last_step < 0) return "holds no training steps";
   const std::string at = fmt::format("step {}{}", attempt.last_step,

@@ -1,5 +1,5 @@
-// The log of one run of a speed run, as modded-nanogpt, Parameter Golf, nanochat and llm.c print it: what it says about
-// its script, machine, clock and evaluations. The importers turn such a log into steps; this keeps what it claims.
+// The log of one run of a speed run, as modded-nanogpt, Parameter Golf, nanochat and llm.c print it: its statements
+// about script, machine, clock and evaluations. The importers turn such a log into steps; this keeps what it claims.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+// Sorts, groups and names the rows of a step's anatomy. Rows always add up to the step, so grouping sums and never
+// drops. certainty_of writes the sentence that says how much of it is known by name and how much is guessed from the
+// order.
 #include "storage/traces/anatomy.h"
 
 #include <algorithm>
@@ -15,7 +18,8 @@ bool is_of_model(const AnatomyRow& row) {
   return row.phase == StepPhase::forward || row.phase == StepPhase::backward;
 }
 
-// In the order of a step: a forward pass by blocks, a backward pass from the loss to the embedding.
+// The sorting key of a row, in the order of a step: a forward pass by blocks, a backward pass from the loss to the
+// embedding.
 auto place_in_step(const AnatomyRow& row) {
   int group = 0;
   switch (row.part) {

@@ -34,13 +34,13 @@ struct AnatomyRow {
   double ms = 0;  // of a step, a mean
 };
 
-// In the order of a step. The rows add up to it.
+// The rows of a step, in its order. They add up to it.
 using Anatomy = std::vector<AnatomyRow>;
 
 Anatomy by_part(const Anatomy& anatomy);      // all blocks of a part in one row, whose block is -1
 int block_count(const Anatomy& anatomy);      // of which there are rows
 std::string title_of(const AnatomyRow& row);  // "block 3 attention, backward"
-// The same in its place: what isn't known of a pass is "rest of forward" only beside parts that are known.
+// The same in its place: the unknown rest of a pass is "rest of forward" only beside parts that are known.
 std::string title_of(const AnatomyRow& row, const Anatomy& anatomy);
 double ms_known_by(const Anatomy& anatomy, KnownBy known_by);  // of forward and backward
 double model_ms(const Anatomy& anatomy);                       // forward and backward together
@@ -48,10 +48,10 @@ double model_ms(const Anatomy& anatomy);                       // forward and ba
 // Whether an operator or a kernel is a graph that torch.compile made, or a loop of one.
 bool is_compiled(std::string_view name);
 
-// How sure the rows are, in a sentence. `has_graphs`: of a compiled model, whose operators have no order.
+// The certainty of the rows, in a sentence. `has_graphs`: of a compiled model, whose operators have no order.
 std::string certainty_of(const Anatomy& anatomy, bool has_graphs);
 
-// Of several ranks, each with the number of its steps.
+// The mean anatomy of several ranks, each with the number of its steps.
 Anatomy mean_anatomy(const std::vector<std::pair<Anatomy, double>>& ranks);
 
 }  // namespace stepladder

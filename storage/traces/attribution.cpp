@@ -1,3 +1,6 @@
+// From a sorted trace to a profile: find GPUs and steps, place the slices (places.h), make segments, distribute the
+// time (segments.h), keep a few steps whole. A GPU's step is bounded by its own kernels, not by the CPU's range, since
+// the CPU runs ahead.
 #include "storage/traces/attribution.h"
 
 #include <algorithm>
@@ -14,7 +17,7 @@
 namespace stepladder {
 namespace {
 
-// One that holds everything.
+// One span that holds everything.
 std::vector<StepSpan> whole(const std::vector<Segment>& segments) {
   StepSpan span{.start_ns = INT64_MAX, .end_ns = INT64_MIN};
   for (const Segment& each : segments) {
@@ -41,14 +44,15 @@ std::vector<StepSpan> steps_of_gpu(const std::vector<Segment>& kernels, const st
   return in_order(std::move(steps));
 }
 
-// What one device did: the GPU of this name, or the CPU's threads.
+// The work of one device: of the GPU of this name, or of the CPU's threads.
 struct Device {
   std::vector<Segment> segments;
   std::vector<StepSpan> steps;
   std::int64_t slices = 0;
 };
 
-// Of the kernels that one call of an operator launched, the longest does its work: the others prepare it, or add up.
+// Finds the kernels that do an operator's work: of those that one call launched, the longest. The others prepare it, or
+// add up.
 class LongestKernels {
  public:
   explicit LongestKernels(std::uint32_t calls) : longest_(std::size_t{calls} + 1, none) {}
@@ -88,7 +92,7 @@ Device gpu(const Trace& trace, const std::string& process, const CpuTime& time, 
   return device;
 }
 
-// Empty: there is none.
+// The GPUs of the trace; empty if there is none.
 std::set<std::string> gpus_of(const Trace& trace) {
   std::set<std::string> names;
   for (const TraceSlice& slice : trace.slices()) {
@@ -111,7 +115,7 @@ void finish(TraceProfile& profile) {
     profile.notes.emplace_back("The trace marks no steps (ProfilerStep#), so all of it counts as one step.");
 }
 
-// Of "device 1"; -1: it isn't a number.
+// The number in "device 1"; -1: it isn't a number.
 int device_number(const std::string& gpu_name) {
   constexpr std::string_view word = "device ";
   const std::string number = gpu_name.starts_with(word) ? gpu_name.substr(word.size()) : "";
@@ -166,7 +170,7 @@ TracedProcess attribute_cpu(const Trace& trace) {
   return process;
 }
 
-// What the CPU did for a GPU's step: the step of the same number, else what it did meanwhile.
+// The CPU's span for a GPU's step: the step of the same number, else the same time.
 StepSpan cpu_span(const std::vector<StepSpan>& cpu_steps, const StepSpan& step) {
   const auto found = std::find_if(cpu_steps.begin(), cpu_steps.end(),
                                   [&](const StepSpan& each) { return each.number == step.number; });

@@ -1,4 +1,4 @@
-// Where the time of a traced step goes. A GPU's instant belongs to the kernels that compute in it, in equal parts; if
+// Attributes the time of a traced step. A GPU's instant belongs to the kernels that compute in it, in equal parts; if
 // none does, to the communication, then to the copies; if nothing runs, it is idle. So the rows add up to the step, and
 // communication that other work hides costs nothing. In a trace without a GPU, an instant belongs to the innermost
 // operator of each thread in the same way.
@@ -43,7 +43,7 @@ struct TraceProfile {
   std::vector<std::string> notes;         // sentences about what was left out
 };
 
-// As a row of a run's step profile: "aten::gelu > KERNEL".
+// The operator as a row of a run's step profile: "aten::gelu > KERNEL".
 OperatorTime row_of(const TracedOperator& each);
 OperatorKind kind_of(const TracedOperator& each);
 double mean_step_ms(const TraceProfile& profile);

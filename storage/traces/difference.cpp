@@ -1,3 +1,6 @@
+// Matches rows of two profiles in passes from strict to loose (Matcher::run); a row that is matched is gone for later
+// passes, so their order is the meaning of the result. Unmatched rows appear or vanish, and the sum of all rows is
+// always the whole difference.
 #include "storage/traces/difference.h"
 
 #include <algorithm>
@@ -127,7 +130,7 @@ class Matcher {
     after_ = std::move(rest_after);
   }
 
-  // Fused rows that may have replaced the same row belong together: nobody can tell their shares of it apart.
+  // Fused rows that may have replaced the same row belong together: their shares of it can't be separated.
   void match_fused(Rows& parts, Rows& fused, RowChange change) {
     std::vector<std::size_t> group_of(parts.size() + fused.size());
     std::iota(group_of.begin(), group_of.end(), std::size_t{0});
@@ -174,7 +177,7 @@ RowChange change_of(const RowDifference& row, double step_ms) {
   return delta < 0 ? RowChange::faster : RowChange::slower;
 }
 
-// What all rows of both sides have; empty: they differ.
+// The text that all rows of both sides have; empty: they differ.
 std::string common_text(const RowDifference& row, std::string OperatorTime::*text) {
   std::set<std::string> texts;
   for (const Rows* side : {&row.before, &row.after}) {

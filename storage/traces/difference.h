@@ -1,4 +1,5 @@
-// Why one step is faster than another: the rows of two profiles, matched, whose differences add up to the steps'. Pure.
+// Explains why one step is faster than another: the rows of two profiles, matched, whose differences add up to the
+// steps'. Pure.
 #pragma once
 
 #include <span>

@@ -14,7 +14,8 @@ Work work_of_row(const TracedOperator& row) {
   return {row.time.flops, row.bytes};
 }
 
-// Of several kernels that an operator launches, one has its work; the time of others of that kind is known with it.
+// Knows the launchers whose work is known. Of several kernels that an operator launches, only one has its work; the
+// time of the others of that kind counts as known too.
 class KnownLaunchers {
  public:
   explicit KnownLaunchers(const TraceProfile& profile) {
@@ -30,7 +31,7 @@ class KnownLaunchers {
   std::set<Key> known_;
 };
 
-// Adds what a row can't be faster than.
+// Adds the least time of a row.
 void add_least(KindRoofline& sum, const Work& work, const Ceiling& ceiling, double& memory_ms) {
   const double compute = is_missing(work.flops) ? 0 : work.flops / ceiling.tflops / 1e9;
   const double memory = is_missing(work.bytes) ? 0 : work.bytes / ceiling.bandwidth_gb_s / 1e6;

@@ -1,6 +1,6 @@
-// How near each kind of work in a traced step comes to what the device can do (the roofline of
-// storage/analysis/roofline.h). Only operators whose operands the trace has, and that operator_work.h knows, count; of
-// the others nothing is claimed. Pure.
+// The share of the device's peak that each kind of work in a traced step reaches (the roofline of
+// storage/analysis/roofline.h). Only operators whose operands the trace has, and that operator_work.h knows, count;
+// nothing is claimed of the others. Pure.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// What the device can do at best.
+// The peaks of the device.
 struct Ceiling {
   std::string hardware;  // empty: not known which
   Precision precision = Precision::unknown;
@@ -25,8 +25,8 @@ struct Ceiling {
 // A peak that was measured on this machine counts before a datasheet's. An unknown precision has no peak.
 Ceiling ceiling_of(const HardwareTable& table, std::string_view hardware, std::string_view precision);
 
-// Of a step. On a GPU the times are how long the kernels ran; on a CPU, whose threads share the ceiling, their share of
-// the step.
+// One kind of work in a step. On a GPU the times are how long the kernels ran; on a CPU, whose threads share the
+// ceiling, their share of the step.
 struct KindRoofline {
   OperatorKind kind = OperatorKind::between;
   double ms = 0;
@@ -38,15 +38,15 @@ struct KindRoofline {
   bool is_memory_bound = false;  // whether bytes are the limit in most of that time
   double tflops() const { return is_missing(flops) ? missing : flops / known_ms / 1e9; }
   double gb_s() const { return is_missing(bytes) ? missing : bytes / known_ms / 1e6; }
-  // Of the ceiling that was reached. Above 1 where operands were still in a cache, which is faster than the memory.
-  // missing as well if of most of the time nothing is known.
+  // The share of the ceiling that was reached. Above 1 where operands were still in a cache, which is faster than the
+  // memory. missing also if nothing is known of most of the time.
   double share() const { return is_missing(least_ms) || 2 * known_ms < ms ? missing : least_ms / known_ms; }
 };
 
 // "memory", "compute"; empty: no share is claimed.
 std::string_view bound_of(const KindRoofline& kind);
 
-// Of the kinds that are work, the most expensive first.
+// The rooflines of the kinds that are work, the most expensive first.
 std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& ceiling);
 
 }  // namespace stepladder

@@ -1,3 +1,6 @@
+// Streaming reader of Chrome trace JSON: nlohmann's SAX parser over unpacked pieces, one event in memory at a time.
+// Times are parsed from their text, since a double would lose nanoseconds. Events of unknown categories are skipped,
+// malformed basic fields are errors.
 #include "storage/traces/kineto.h"
 
 #include <array>
@@ -95,7 +98,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Which slices count; nullopt: the others. Traces of older versions capitalise their categories.
+// The kind of a slice that counts; nullopt: it doesn't. Traces of older versions capitalise their categories.
 std::optional<SliceKind> kind_of(const Event& event) {
   const std::string_view category = event.category;
   if (is_one_of(category, {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "mtia_ccp_events"}))
@@ -216,7 +219,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   bool in_event() const { return events_depth_ > 0 && depth_ == events_depth_ + 1; }
   bool in_device() const { return depth_ == 3 && top_key_ == "deviceProperties"; }
   bool in_arguments() const { return events_depth_ > 0 && depth_ == events_depth_ + 2 && key_ == "args"; }
-  // How many lists are open within this argument; 0: none, or another argument.
+  // The number of lists that are open within this argument; 0: none, or another argument.
   int depth_in(std::string_view argument) const {
     const bool is_in = events_depth_ > 0 && depth_ > events_depth_ + 2 && key_ == "args" && argument_ == argument;
     return is_in ? depth_ - events_depth_ - 2 : 0;
@@ -262,7 +265,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
                             .device = event_.device_type == 1 ? static_cast<int>(event_.device_id) : -1});
   }
 
-  // What is wrong with an event is told with its number, from 1.
+  // Errors of an event name its number, from 1.
   void end_event() {
     ++events_;
     try {

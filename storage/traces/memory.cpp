@@ -1,3 +1,6 @@
+// Replays allocations up to a step's end and sums up the bytes in use by the part of the step that asked for them.
+// Memory from before the trace is known only as a total. Thinning keeps the highest point of each group, so no peak
+// vanishes.
 #include "storage/traces/memory.h"
 
 #include <algorithm>
@@ -10,7 +13,7 @@
 namespace stepladder {
 namespace {
 
-// When a part of steps lasted, on any thread: the one that waits for another thread's backward pass does nothing else.
+// The times of each part of a step, on any thread: one that waits for another thread's backward pass does nothing else.
 class PartSpans {
  public:
   explicit PartSpans(const Trace& trace) {
@@ -51,7 +54,7 @@ class PartSpans {
   std::array<std::vector<Span>, 5> spans_;  // by part
 };
 
-// Of points that are close, the highest; the last one always.
+// Keeps the highest of points that are close, and always the last one.
 std::vector<MemoryPoint> thinned(std::vector<MemoryPoint> points) {
   const std::size_t most = StepSlices::most_memory;
   if (points.size() <= most) return points;

@@ -1,4 +1,4 @@
-// What the memory of a traced step is used for. Inside storage/traces/ only.
+// Splits the memory of a traced step by its use. Inside storage/traces/ only.
 #pragma once
 
 #include <vector>

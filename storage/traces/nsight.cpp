@@ -1,3 +1,5 @@
+// Reads the tables of an Nsight Systems export through ForeignDatabase: kernels, copies, launches, NVTX ranges. Tables
+// are optional, as they depend on what was recorded. Operators' numbers and shapes are parsed from emit_nvtx's texts.
 #include "storage/traces/nsight.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Collects operands from nested lists of sizes, types and values, which arrive one after the other in any order, and
+// joins them by position in `operands`. Sizes beyond the limits make an operand unknown rather than wrong.
 #include "storage/traces/operand_lists.h"
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-// Of "True", "0.5"; missing for texts and lists.
+// The number in "True" or "0.5"; missing for texts and lists.
 double number_of(std::string_view text) {
   if (text == "True") return 1;
   if (text == "False") return 0;

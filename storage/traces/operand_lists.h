@@ -31,7 +31,7 @@ class OperandLists {
   void type(std::string_view text);
   void value(std::string_view text);
 
-  // Of the first argument that is a tensor: "c10::BFloat16"; empty: not known.
+  // The type of the first argument that is a tensor: "c10::BFloat16"; empty: not known.
   const std::string& first_type() const { return first_type_; }
 
   // Without types, an argument without sizes isn't a tensor, and the others' bytes aren't known.
@@ -49,7 +49,7 @@ class OperandLists {
   double elements_ = 1;  // of the tensor whose shape is being read
 };
 
-// In which precision most FLOPs of a trace's products are.
+// Finds the precision in which most FLOPs of a trace's products are.
 class ProductPrecision {
  public:
   void add(const OperandLists& operands, const Work& work) {

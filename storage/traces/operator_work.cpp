@@ -1,3 +1,6 @@
+// The least FLOPs and bytes of operators: `rules` lists those that do work themselves, by name and kind of result. An
+// operator that calls another one in the list must not be in it, or the work counts twice. Unknown stays `missing`, so
+// rooflines claim nothing.
 #include "storage/traces/operator_work.h"
 
 #include <algorithm>
@@ -8,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-// What is moved beside the operands, each of which is read or overwritten once.
+// The bytes that are moved besides the operands, each of which is read or overwritten once.
 enum class Result {
   none,               // a sum, or one of the operands is overwritten
   largest,            // a tensor like the largest operand
@@ -130,7 +133,7 @@ double bytes_of(const Operand& operand) {
   return operand.elements > 0 ? operand.elements * operand.value_bytes : 0;
 }
 
-// What the rules ask of operands that may not be there.
+// The operands by number, for rules; operands that don't exist are empty.
 class Arguments {
  public:
   explicit Arguments(std::span<const Operand> operands) : operands_(operands) {}
@@ -224,7 +227,7 @@ Work by_rule(const Rule& rule, const Arguments& arguments) {
   return {};
 }
 
-// 0 is as good as unknown: an operator without operands, or one of whose kind the operands say nothing. So is more than
+// Replaces 0 by `missing`: an operator without operands, or one whose operands don't determine its work. Also more than
 // any device does in a day.
 Work known(Work work) {
   constexpr double most = 1e24;

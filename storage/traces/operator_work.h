@@ -1,5 +1,5 @@
-// What an operator of PyTorch has to do at least, by its operands: the FLOPs of products and attention, and the bytes
-// that it must read and write if each operand moves once. For rooflines (kind_roofline.h). Pure.
+// The least work of a PyTorch operator by its operands: the FLOPs of products and attention, and the bytes that it must
+// read and write if each operand moves once. For rooflines (kind_roofline.h). Pure.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Work {
 };
 
 // Neither is known of operators that aren't in its list, which has those that do their work themselves. Triton's
-// kernels move each operand once. Stepladder's say what they do: two numbers, FLOPs and bytes
+// kernels move each operand once. Stepladder's give theirs: two numbers, FLOPs and bytes
 // (engine/trainer/profile/kernel_range.h).
 // Attention has four FLOPs for each pair of a query and a key and each value of a head, ten in the backward pass, which
 // computes the scores again (Dao 2023, FlashAttention-2, section 4.1); half of the pairs if it is causal, or if the

@@ -1,3 +1,6 @@
+// Assigns slices to parts of the model in three walks: names of ranges and modules, then the order of forward operators
+// that have none, then backward work by autograd's numbers. A guess never overrides a name; KnownBy records which of
+// the two it was.
 #include "storage/traces/places.h"
 
 #include <algorithm>
@@ -73,7 +76,7 @@ ModelPart part_of(const std::vector<std::string>& words) {
   return ModelPart::unknown;
 }
 
-// What an operator says of its place in a GPT's forward pass.
+// The place in a GPT's forward pass that an operator's name suggests.
 enum class Role { embedding, norm, attention, activation, product, loss, other };
 
 Role role_of(std::string_view name) {
@@ -149,7 +152,7 @@ class OrderReader {
     }
   }
 
-  // Until the last operator of the loss: what follows is no longer the model.
+  // Places the operators until the last one of the loss: later ones don't belong to the model.
   void place_loss(std::size_t from, std::size_t to) {
     while (to > from && pass_[to - 1].role != Role::loss) --to;
     place(from, to, ModelPart::loss, -1);

@@ -1,5 +1,5 @@
-// Which part of the model a piece of work belongs to. Names of ranges and modules tell it; where they don't, the order
-// of the forward pass's operators does. Backward work has the number of the forward operator that it belongs to. Inside
+// Assigns each piece of work to a part of the model: by names of ranges and modules or, without these, by the order of
+// the forward pass's operators. Backward work has the number of the forward operator that it belongs to. Inside
 // storage/traces/ only.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// Where time goes, without its phase.
+// A place that time is attributed to, without its phase.
 struct Place {
   ModelPart part = ModelPart::unknown;
   int block = -1;
@@ -24,7 +24,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// Inside a range or module of this name and inside `around`; `around` itself if the name tells nothing.
+// The place inside a range or module of this name and inside `around`; `around` itself if the name gives none.
 Place place_of_range(std::string_view name, const Place& around);
 
 // All places of a trace, numbered; 0 is the unknown one.

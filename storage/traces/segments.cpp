@@ -1,3 +1,6 @@
+// ThreadReader turns nested CPU slices into segments of own time; Sweep walks the instants of a process and shares each
+// among the rows that are active, compute before communication before copies. Every nanosecond of a step is counted
+// exactly once, so rows add up to it.
 #include "storage/traces/segments.h"
 
 #include <algorithm>

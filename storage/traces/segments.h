@@ -26,7 +26,7 @@ std::uint8_t part_begun_by(std::string_view name);
 // Names without a namespace are what the program or a compiler calls a range of its own.
 bool is_range(std::string_view name);
 
-// What a row is, as numbers of names.
+// The key of a row, as numbers of names.
 struct RowKey {
   std::uint32_t name = 0, shapes = 0, launcher = 0;
   std::uint8_t part = 0;  // of part_names
@@ -73,7 +73,7 @@ struct Segment {
   std::uint32_t operands = 0;    // of the operator whose work this kernel did; 0: nothing is known
 };
 
-// Where a GPU's work was asked for.
+// The call that launched work on a GPU.
 struct Launch {
   std::int64_t at_ns = 0;
   std::uint32_t correlation = 0, launcher = 0, operands = 0;
@@ -112,8 +112,8 @@ class PlaceTimes {
 CpuTime cpu_time(const Trace& trace, const Places& places, const std::vector<StepSpan>& steps, RowTable* rows);
 
 const Launch* find_launch(const std::vector<Launch>& launches, std::uint32_t correlation);  // null: none
-// Distributes each step over the segments, which it sorts, and adds up rows, kinds and places. `gaps` tells the gaps of
-// a GPU apart; otherwise what is in no segment is between operators.
+// Distributes each step over the segments, which it sorts, and adds up rows, kinds and places. `gaps` names the gaps of
+// a GPU by their cause; without it, time in no segment is between operators.
 std::vector<TracedStep> distribute(std::vector<Segment>& segments, const std::vector<StepSpan>& steps, RowTable& rows,
                                    PlaceTimes& places, bool gaps);
 

@@ -1,3 +1,5 @@
+// Picks three steps of a rank (first, median, last) and copies their slices with kinds and nesting for the Profile
+// view. If there are too many, only the longest stay; left_out counts the rest.
 #include "storage/traces/slice_reader.h"
 
 #include <algorithm>
@@ -97,7 +99,7 @@ class SliceReader {
                            .kind = kind});
   }
 
-  // Slices of a thread nest; one that ends after the one around it is cut.
+  // Reads a slice of a thread. Slices nest; one that ends after the one around it is cut.
   void read_call(const TraceSlice& slice) {
     while (!open_.empty() && open_.back().end_ns <= slice.start_ns) open_.pop_back();
     Open now{.end_ns = slice.start_ns + slice.duration_ns,

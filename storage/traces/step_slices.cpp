@@ -1,3 +1,5 @@
+// Packs a step's slices into the compressed bytes that the database keeps, and unpacks them. The bytes may be damaged
+// or hostile, so every count is bounded. A change of the layout needs a new `version`; older bytes are then refused.
 #include "storage/traces/step_slices.h"
 
 #include <zlib.h>
@@ -46,7 +48,7 @@ class Packer {
   throw TraceError("holds damaged slices; import the trace again");
 }
 
-// Unpacked piece by piece: nobody trusts the size that damaged bytes claim.
+// Unpacks piece by piece: damaged bytes may claim any size.
 std::string uncompressed(std::string_view packed) {
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) throw TraceError("cannot be unpacked: out of memory");
@@ -85,7 +87,7 @@ class Unpacker {
     const std::uint64_t value = number();
     return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
   }
-  // Of things of at least one byte each.
+  // The number of items of at least one byte each.
   std::size_t count(std::size_t most) {
     const std::uint64_t value = number();
     if (value > most || value > rest_.size()) refuse();

@@ -32,8 +32,8 @@ struct SliceRow {
   std::vector<KeptSlice> slices;
 };
 
-// What memory is used for, by the part of the step that asked for it. Of what was there before the profile nothing is
-// known.
+// The uses of memory, by the part of the step that asked for it. `before`: memory from before the profile, whose use
+// isn't known.
 enum class MemoryUse : std::uint8_t { before, data, activations, gradients, optimizer };
 inline constexpr std::array all_memory_uses{MemoryUse::before, MemoryUse::data, MemoryUse::activations,
                                             MemoryUse::gradients, MemoryUse::optimizer};
@@ -73,8 +73,8 @@ struct KeptStep {
   std::string packed;
 };
 KeptStep pack(const StepSlices& step);
-// With GPU streams before the CPU's threads, and the thread that marks the step before the others, whatever the order
-// in which they were packed. Throws TraceError if these aren't such bytes, or hold more than a step may.
+// Unpacks a step: GPU streams before the CPU's threads, and the thread that marks the step before the others, whatever
+// the order in which they were packed. Throws TraceError if these aren't such bytes, or hold more than a step may.
 StepSlices unpack(std::string_view packed);
 
 }  // namespace stepladder

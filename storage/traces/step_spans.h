@@ -20,13 +20,13 @@ struct StepSpan {
 
 void require_few_steps(std::size_t steps);  // throws TraceError
 
-// In the order of time, none overlapping the next. Throws TraceError if there are too many.
+// Sorts spans by time and cuts overlaps. Throws TraceError if there are too many.
 std::vector<StepSpan> in_order(std::vector<StepSpan> spans);
 
 // Makes the span of this number, or lets it hold this range too.
 void widen(std::map<std::int64_t, StepSpan>& spans, std::int64_t number, std::int64_t start, std::int64_t end);
 
-// As the CPU marks them; of a process, if it is given, as its streams do.
+// The steps as the CPU marks them or, with a process, as its streams do.
 std::vector<StepSpan> marked_steps(const Trace& trace, SliceKind kind, const std::string* process = nullptr);
 
 // The step in which this moment is; null: none. `steps` are in the order of time and don't overlap.

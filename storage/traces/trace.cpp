@@ -1,3 +1,5 @@
+// The trace in memory: names, lanes and operands are stored once and referred to by number; name 0 and operands 0 mean
+// none. Every table has a limit, beyond which it throws TraceError or drops the rest, so a reader's memory is bounded.
 #include "storage/traces/trace.h"
 
 #include <algorithm>

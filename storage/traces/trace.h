@@ -17,8 +17,8 @@
 
 namespace stepladder {
 
-// This file is no trace that can be read. One sentence that begins in lower case and doesn't name the file: the caller
-// adds the name ("trace.json: " + what()).
+// The file is not a trace that can be read. One sentence that begins in lower case and doesn't name the file: the
+// caller adds the name ("trace.json: " + what()).
 struct TraceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -44,7 +44,7 @@ struct TraceSlice {
   SliceKind kind = SliceKind::operation;
 };
 
-// What an operator's operands tell.
+// The facts that an operator's operands give.
 struct Operands {
   std::uint32_t shapes = 0;  // of Trace::names: the matrices of a product; 0 is the empty text
   Work work;                 // of one call
@@ -81,7 +81,7 @@ class Trace {
   // These throw TraceError beyond the limits, and for a slice that ends before it begins.
   std::uint32_t name(std::string_view text);  // long names are cut
   std::uint16_t lane(const TraceLane& lane);
-  // Of an operator's call; 0: nothing is known of it.
+  // The operands of an operator's call; 0: nothing is known of it.
   std::uint32_t operands(std::string_view name, std::span<const Operand> operands);
   void add(const TraceSlice& slice);
   void add(const MemoryChange& change);
@@ -118,9 +118,9 @@ std::int64_t step_number(std::string_view name);
 // The same, also of "step 12" and "Iteration_12": of a range that a program named.
 std::int64_t range_step(std::string_view name);
 
-// What made the traces of a format: "Nsight Systems".
+// The program that made the traces of a format: "Nsight Systems".
 std::string format_name(std::string_view format);
-// A sentence about what a format doesn't tell; empty: it tells when each kernel ran.
+// A sentence about what a format lacks; empty if it has the time of each kernel.
 std::string format_note(std::string_view format);
 
 }  // namespace stepladder

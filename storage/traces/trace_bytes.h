@@ -9,7 +9,8 @@
 
 namespace stepladder {
 
-// How much of a file has been read, 0 to 1. Called on the reading thread now and then; what it throws ends the reading.
+// The share of a file that has been read, 0 to 1. Called on the reading thread now and then; an exception from it ends
+// the reading.
 using TraceProgress = std::function<void(double share)>;
 
 class TraceBytes {

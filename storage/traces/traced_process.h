@@ -1,5 +1,5 @@
-// All that is kept of one process's trace: the sums of attribution.h, the step's anatomy, and the slices of a few
-// steps.
+// Everything that is kept of one process's trace: the sums of attribution.h, the step's anatomy, and the slices of a
+// few steps.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ struct TracedProcess {
   std::vector<KeptStep> kept;  // of each rank the first, median and last step
 };
 
-// Of a sorted trace; see `attribute`. Throws TraceError.
+// Attributes a sorted trace; see `attribute`. Throws TraceError.
 TracedProcess attribute_all(const Trace& trace);
 
 // Puts the processes of several ranks together, which must be of the same kind of device.

@@ -1,4 +1,4 @@
-// `stepladder follow`: takes in journals and other trackers' stores while they grow.
+// `stepladder follow`: imports journals and other trackers' stores while they grow.
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -67,7 +67,7 @@ void print_runs(RunStore& store, const std::vector<FollowedRun>& followed, bool 
     std::cout << runs_table(rows);
 }
 
-// Reads what there is. A locked database or a full disk is no reason to end: it is tried again.
+// Reads what is new. After a locked database or a full disk it tries again.
 class Reading {
  public:
   explicit Reading(Follower& follower) : follower_(follower) {}
@@ -93,7 +93,7 @@ class Reading {
   std::string trouble_;
 };
 
-// Says once per run, and again whenever it gets twice as late, that its store's writer holds values back.
+// Reports that a store's writer holds values back: once per run, and again whenever they are twice as late.
 class Lateness {
  public:
   void tell(const std::vector<FollowedRun>& runs) {

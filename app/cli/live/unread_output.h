@@ -1,11 +1,11 @@
-// Runs whose tracker was killed while their program went on.
+// Runs whose tracker was killed while their program continued.
 #pragma once
 
 #include <filesystem>
 
 namespace stepladder {
 
-// Says on stderr which runs these are and how to go on recording them. Looks at the files only.
+// Lists these runs on stderr, with the command that continues recording them. Reads the files only.
 void tell_of_unread_outputs(const std::filesystem::path& database);
 
 }  // namespace stepladder

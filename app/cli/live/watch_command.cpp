@@ -42,7 +42,7 @@ struct WatchRequest {
   std::string name;                  // of the run; empty: the program's or the file's
   std::vector<std::string> command;  // empty: standard input, or `follow`
   fs::path follow;                   // a growing file
-  std::string attach;                // a run whose program goes on without a tracker
+  std::string attach;                // a run whose program continues without a tracker
   bool no_stores = false;            // records what the program prints, and nothing else
   ImportOptions options;
 };
@@ -71,7 +71,7 @@ void blank_first_line(std::vector<char>& piece, std::size_t size) {
   std::fill(piece.begin(), std::find(piece.begin(), end, '\n'), '\n');
 }
 
-// Shows what lies behind `show_from`: the keeper or an earlier tracker has passed on the rest.
+// Shows the output from `show_from` on: the keeper or an earlier tracker has passed on the rest.
 MoreBytes output_of(WatchedProgram& program, Recorder& recorder, LiveSink& sink, std::int64_t show_from) {
   return [&program, &recorder, &sink, show_from, at = std::int64_t{0}](auto& piece, auto& size) mutable {
     program.mark([&recorder, posted = recorder.posted()] { return recorder.has_written(posted); });
@@ -169,7 +169,7 @@ auto persist(const Work& work) {
   }
 }
 
-// How a run ends, and this process with it.
+// The end of a run: its status and reason, and the exit status of this process.
 struct End {
   int exit_status = exit_done;
   RunStatus status = RunStatus::finished;

@@ -1,3 +1,6 @@
+// `stepladder machines setup`: sends a wheel to a machine and installs it in a virtual environment there, as a run of
+// kind `setup`. The installation survives this process; a second call follows one that is under way instead of starting
+// another.
 #include "app/cli/machines/machine_setup.h"
 
 #include <unistd.h>
@@ -33,7 +36,8 @@ fs::path newest_wheel() {
 
 constexpr int most_failures = 5;  // of the link, in a row: 15 s of waits, and what ssh takes
 
-// Somebody waits for it, so it ends where the machine can't be reached; the request is kept.
+// Follows the installation to its end. Gives up if the machine can't be reached, since somebody waits; the request is
+// kept.
 struct FollowedSetup {
   std::optional<FarProgress> progress;  // nullopt: interrupted, or given up
   std::string given_up;                 // why

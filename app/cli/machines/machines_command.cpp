@@ -42,7 +42,7 @@ bool is_done(const Reports& reports, const Machine& machine) {
   return report != reports.end() && (!report->second.is_reachable || report->second.is_complete);
 }
 
-// Who is waited for, on stderr.
+// Says on stderr which machines haven't answered yet.
 void say_who_is_waited_for(FarRuns& runs, const std::vector<Machine>& machines, const Reports& reports) {
   std::string answered;
   for (const Machine& machine : machines) {
@@ -261,7 +261,7 @@ int remove(const MachinesFlags& flags, const CommonOptions& common) {
   return exit_done;
 }
 
-// Until everything that was started on a machine is over, or Ctrl-C.
+// Follows everything that was started on machines until it is over, or Ctrl-C.
 int follow_machines(const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
   if (store.machines().open_runs().empty()) {

@@ -1,3 +1,6 @@
+// --on for the commands that train or watch: sends this command line to a machine without the options that belong to
+// this side (`own_options`), follows the runs there, and prints their results as if they were local. A new option for
+// this side only has to be added to that list.
 #include "app/cli/machines/on_machine.h"
 
 #include <unistd.h>
@@ -22,7 +25,7 @@ namespace {
 constexpr std::chrono::milliseconds wait_for_machines(100);
 constexpr std::chrono::seconds patience_with_requests(60);
 
-// These belong to this side.
+// Options that have a meaning on this side only and aren't sent.
 const std::set<std::string> own_options = {"--on",   "--there", "--db",    "--partition",     "--account",
                                            "--time", "--gpus",  "--nodes", "--tasks-per-node"};
 const std::set<std::string> own_flags = {"--json", "--detach", "--slurm"};
@@ -73,7 +76,7 @@ std::string not_asked_from_here(const std::string& alias) {
          harmless(alias) + "` shows what that machine would do, and makes it yours";
 }
 
-// The last lines of what it printed.
+// The last lines of a program's output.
 std::string last_lines(const std::string& output, int most) {
   std::size_t begin = output.find_last_not_of('\n');
   for (int line = 0; line < most && begin != std::string::npos && begin > 0; ++line)
@@ -118,7 +121,7 @@ int report_end(RunStore& store, const FarProgress& progress, const CommonOptions
   return status == exit_done ? exit_failed : status;
 }
 
-// A watched command's exit status, or why its run didn't finish.
+// A watched command's exit status; exit_failed if its run didn't finish for another reason.
 int status_of(RunStore& store, const FarProgress& progress) {
   if (progress.runs.empty()) return exit_failed;
   if (store.existing_run(progress.runs.front()).status == RunStatus::finished) return exit_done;

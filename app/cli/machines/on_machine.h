@@ -52,7 +52,7 @@ std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest reque
 FarRuns::Callbacks callbacks_for_terminal(bool shows_output);
 SshAsks asks_on_terminal();  // if there is one
 
-// Follows it to its end; nullopt if it goes on there without us: after Ctrl-C, or once the machine has taken it.
+// Follows it to its end; nullopt if it continues there without us: after Ctrl-C, or once the machine has accepted it.
 std::optional<FarProgress> follow_to_end(FarRuns& runs, const FarRun& run, bool detaches);
 
 // Throws UsageError if there is none, or it isn't the user's.

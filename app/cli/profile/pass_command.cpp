@@ -1,3 +1,5 @@
+// `stepladder profile passes`: lists, shows, compares or removes kept call times. Tables, CSV and Markdown are
+// app/profile/pass_report.h's, which the window shows too.
 #include "app/cli/profile/pass_command.h"
 
 #include <iostream>

@@ -1,3 +1,5 @@
+// `stepladder profile`: times single calls of a model's forward, backward and whole step, prints them with what they
+// teach, and keeps the result. A CPU gets smaller batches and a time limit, since a row there may take minutes.
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,7 +95,7 @@ StoredPasses stored(const ProfileOptions& options, const DeviceReport& report, c
   return passes;
 }
 
-// What isn't as it was asked for, in sentences.
+// Sentences about everything that differs from what was asked for.
 std::vector<std::string> notes_of(const ProfileOptions& options, const std::vector<CallRow>& rows, bool on_cpu) {
   std::vector<std::string> notes;
   const CallTimesRequest& request = options.request;

@@ -1,3 +1,5 @@
+// `stepladder profile import`, `list`, `show`, `diff`, `export` and `remove`: the traces that profilers wrote. A side
+// of `diff` is a trace or `run:12`, the step profile of a run. What makes a trace doubtful is printed on stderr.
 #include "app/cli/profile/trace_commands.h"
 
 #include <iostream>
@@ -146,7 +148,7 @@ int run_diff(const TraceOptions& options, const CommonOptions& common) {
   return exit_done;
 }
 
-// The kept steps that were asked for, where they were.
+// The kept steps that were asked for, at their places in time.
 StepTrace steps_of(RunStore& store, const StoredTrace& trace, const TraceOptions& options) {
   TraceDetails details = store.traces().details();
   StepTrace made{.name = trace.name, .steps = {}};

@@ -1,3 +1,5 @@
+// Prints traces and their differences as tables and JSON, for the commands beneath `profile`. Rows below half a percent
+// of a step are summed in one line unless all are asked for.
 #include "app/cli/profile/trace_report.h"
 
 #include <algorithm>
@@ -107,7 +109,7 @@ std::string steps_text(const TraceProfile& profile) {
   return table(cells, {true, true, true, true, true});
 }
 
-// Of several ranks: each one's mean step, and which is the slowest.
+// Each rank's mean step, idle and communication times; empty for fewer than two ranks.
 std::string ranks_text(const TraceProfile& profile) {
   std::map<int, std::pair<double, double>> sums;
   for (const TracedStep& step : profile.steps) {

@@ -1,3 +1,5 @@
+// `stepladder profile run`: trains a few steps of a recipe under LibTorch's profiler, then imports the trace with the
+// reader for everybody's traces, so both are judged alike. It records no run.
 #include "app/cli/profile/trace_run.h"
 
 #include <filesystem>
@@ -33,7 +35,7 @@ struct TraceRunOptions {
   StepTracing asked;
 };
 
-// What is traced, and of which run; checks that it can be trained here.
+// The recipe to trace and the run that it belongs to, if any; checked to be trainable here.
 struct Subject {
   std::optional<RunId> run;
   std::string name;
@@ -61,7 +63,7 @@ Subject subject_of(const TraceRunOptions& options, const CommonOptions& common, 
   return subject;
 }
 
-// Traces and reads the trace back by the importer that reads everybody's.
+// Writes the trace and reads it back with the importer that reads everybody's.
 ReadTrace traced(const StepTracing& asked, const Subject& subject, const DeviceReport& report) {
   const std::string device = report.resolve(subject.recipe.device);
   trace_steps(asked, interrupted);

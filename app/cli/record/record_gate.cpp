@@ -41,7 +41,7 @@ std::vector<std::string> for_shell(const std::string& command) {
   return {"/bin/sh", "-c", command};
 }
 
-// What is run, and where.
+// A command to measure, and the folder and environment that it runs in.
 struct GateSide {
   std::string name;  // of its logs and on the screen; empty: the only one
   std::vector<std::string> command;
@@ -165,7 +165,7 @@ int judge(const GateOptions& options, GateSample now, const fs::path& folder, co
   return answer(judged, now, options, common);
 }
 
-// The commit in a checkout of its own, and there the folder that the command line is in here.
+// Checks the commit out into a folder of its own, and finds there the counterpart of the current folder.
 GateSide side_at_commit(const GitCheckout& repository, const std::string& commit, GateSide side, const fs::path& tree) {
   repository.share_objects_with(tree);
   const GitCheckout checkout(tree);
@@ -179,7 +179,7 @@ GateSide side_at_commit(const GitCheckout& repository, const std::string& commit
   return side;
 }
 
-// What `--against` names: a folder or a commit, where the same command runs, or another command.
+// The side that `--against` names: a folder or a commit, where the same command runs, or another command.
 GateSide base_side(const GateOptions& options, const GateSide& now, const fs::path& folder) {
   GateSide side = now;
   side.name = "base";

@@ -54,7 +54,7 @@ ExperimentPlan plan_of(const RunOptions& options) {
   return plan;
 }
 
-// What `stepladder import FOLDER` would take in; what is there already is left out.
+// Imports what `stepladder import FOLDER` would; skips what the project has already.
 std::vector<RunId> import_logs(const fs::path& folder, const CommonOptions& common) {
   std::optional<RunStore> store;
   const auto open = [&]() -> RunStore& {
@@ -114,7 +114,7 @@ int report(const Experiment& experiment, const RunOptions& options, const Common
       judge_record(candidate, &baseline, rule,
                    {.plan = experiment.plan().runs, .power = options.power, .systems_only = options.systems_only});
   const WallTimes wall = experiment.wall_times();
-  // Logs of other programs print neither a clock nor a loss that record knows; then the wall clock answers.
+  // Logs of other programs may print neither a clock nor a loss that `record` knows; then the wall clock answers.
   const bool logs_tell = claim.metric.n > 0;
   const Verdict verdict = is_missing(claim.speedup) ? wall.verdict : verdict_of(claim.speedup, claim.speedup_ci95);
   std::vector<RunId> imported;

@@ -41,7 +41,7 @@ std::optional<RecordRule> asked_rule(const std::string& name);
 LogQuestion question_of(const std::optional<RecordRule>& rule, const std::string& metric = {});
 RecordPool asked_pool(const std::vector<std::string>& names, const LogQuestion& question, const CommonOptions& common);
 
-// What `record` and `record export` are asked alike, and the answer.
+// The options that `record` and `record export` share, and the answer.
 struct ClaimRequest {
   std::vector<std::string> pool;
   std::vector<std::string> baseline;

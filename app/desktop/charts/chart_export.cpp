@@ -1,3 +1,6 @@
+// Turns a chart of the window into a figure, a table of points, CSV or Markdown, and chooses the name of its file.
+// Exports have all points whatever the zoom: a figure as it is drawn, smoothed if the chart is, a table of points never
+// smoothed. Hidden curves are excluded.
 #include "app/desktop/charts/chart_export.h"
 
 #include <algorithm>

@@ -26,8 +26,8 @@ std::vector<std::string> caption_of(const std::vector<const RunEntry*>& runs);
 std::filesystem::path export_path(const std::filesystem::path& database, const std::filesystem::path& chosen,
                                   const std::string& name, const std::string& ending);
 
-// Where exports go by default: the folder `exports` beside the database; for the default database, Stepladder in the
-// documents folder.
+// The default folder of exports: `exports` beside the database; for the default database, Stepladder in the documents
+// folder.
 std::filesystem::path default_exports_folder(const std::filesystem::path& database);
 
 // Rows as CSV (RFC 4180) and as GitHub's Markdown; the first row is the head.

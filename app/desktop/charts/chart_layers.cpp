@@ -1,3 +1,5 @@
+// Draws a chart from bottom to top: shades and bands, curves, marks, legend, cursors and read-outs. Called by
+// charts.cpp between BeginPlot and EndPlot; everything that is drawn was derived before (chart_view.h).
 #include "app/desktop/charts/chart_layers.h"
 
 #include <implot.h>
@@ -177,7 +179,7 @@ void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, f
   }
 }
 
-// The lowest and the highest of each pixel column.
+// Shades between the lowest and the highest value of each pixel column.
 void draw_band(const Curve& curve, const CurveView& view) {
   if (view.low.x.size() != view.high.x.size() || view.low.x.empty()) return;
   ImPlotSpec spec;

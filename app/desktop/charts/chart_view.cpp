@@ -1,3 +1,5 @@
+// Derives a chart's frame before anything is drawn: x range, decimated curves, y range, the legend's corner, ticks. All
+// curves share `most_points`, so a thousand curves cost no more than ten; the buffers are kept from frame to frame.
 #include "app/desktop/charts/chart_view.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Draws one chart: derives its view, draws the plot, handles mouse and keys, and writes the caption. Order matters:
+// ImPlot changes a linked x range only in EndPlot, and only a move by the user may be stored, so that untouched charts
+// follow their data.
 #include "app/desktop/charts/charts.h"
 
 #include <implot.h>
@@ -141,7 +144,7 @@ Drawn draw_plot(const Chart& chart, const ChartView& view, ChartState& state) {
   return drawn;
 }
 
-// The note, what isn't drawn as it is, and the smoothing.
+// Writes the note, the counts of points that aren't drawn as they are, and the smoothing.
 void draw_caption(const Chart& chart, const ChartView& view, const Drawn& drawn) {
   std::string text = chart.note;
   const auto add = [&](const std::string& words, const char* between) {

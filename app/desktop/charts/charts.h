@@ -117,8 +117,8 @@ struct Chart {
 };
 
 // Draws the title, a caption and the plot. The wheel zooms along x, dragging pans, and y follows what is visible; over
-// the y axis both move y. O leaves the lowest and highest 2 % off-screen, so that a spike doesn't flatten the rest. A
-// double click shows everything again. Until the user touches it, the chart follows its data.
+// the y axis both move y. O excludes the lowest and highest 2 % from the y range, so that a spike doesn't flatten the
+// rest. A double click shows everything again. Until the user touches it, the chart follows its data.
 void draw_chart(const Chart& chart);
 
 // Sets whether curves also differ in their dashes.

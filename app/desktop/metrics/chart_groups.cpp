@@ -1,3 +1,5 @@
+// Draws charts in a grid under headings that fold. Heights are computed before the first chart, so that the rows fill
+// the window; only charts that aren't folded are drawn.
 #include "app/desktop/metrics/chart_groups.h"
 
 #include <algorithm>

@@ -34,7 +34,7 @@ class FoldedGroups {
 };
 
 nlohmann::json to_json(const FoldedGroups& folded);
-FoldedGroups folded_from(const nlohmann::json& read);  // what isn't understood is left out
+FoldedGroups folded_from(const nlohmann::json& read);  // ignores what isn't understood
 
 // Sizes are in pixels.
 struct GridLook {

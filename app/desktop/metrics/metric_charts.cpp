@@ -19,7 +19,7 @@ constexpr float chart_height = 170;
 constexpr float card_height = 196;
 constexpr float least_width = 300;
 
-// "last 0.9125" and what the points stand for.
+// "last 0.9125", and the values that the points represent.
 std::string note_of(const RunPoints& points) {
   const std::string behind = behind_text(points.behind);
   if (!points.overview || points.overview->overview.buckets.empty()) return behind;

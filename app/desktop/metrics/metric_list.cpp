@@ -1,3 +1,5 @@
+// Collects the metrics of the shown runs and draws the list to choose from. A project may have a hundred thousand
+// names, so the list is rebuilt only when a run's names have changed, and shows the first thousand matches.
 #include "app/desktop/metrics/metric_list.h"
 
 #include <imgui.h>

@@ -21,7 +21,7 @@ struct MetricChoice {
 
 class MetricList {
  public:
-  // Takes in what these runs have logged, and asks for what isn't loaded.
+  // Collects what these runs have logged, and asks for what isn't loaded.
   void update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, DataRequests& requests);
 
   bool is_complete() const { return is_complete_; }          // all runs' names are loaded
@@ -32,8 +32,8 @@ class MetricList {
   std::string group_of(Quantity quantity) const;             // of its chart: "val/", or the section it was logged for
   std::vector<Quantity> meant_by(std::string_view text) const;  // as is_meant
 
-  // A search field and the names beneath it, for a popup. Calls `take` with what the user chose. `is_shown` marks those
-  // that a view shows; null: none is marked. `view` names the anchors.
+  // A search field and the names beneath it, for a popup. Calls `take` with the user's choice. `is_shown` marks the
+  // metrics that a view shows; null: none is marked. `view` names the anchors.
   using Take = std::function<void(const MetricChoice&)>;
   using IsShown = std::function<bool(Quantity)>;
   void draw(const std::string& view, const Take& take, const IsShown& is_shown = {});

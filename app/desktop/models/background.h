@@ -25,8 +25,8 @@ class Background {
  public:
   bool is_pending() const { return job_.is_active(); }
 
-  // Whether to start. While data is still growing (being read, or arriving from live runs), deriving takes at most a
-  // twentieth of the time, and training has the rest.
+  // True if a derivation should start. While data is still growing (being read, or arriving from live runs), deriving
+  // takes at most a twentieth of the time, and training has the rest.
   bool is_stale(const Basis& now, bool is_growing) const {
     if (is_pending()) return false;
     return now.asked != basis_.asked || (now.data != basis_.data && (!is_growing || Clock::now() >= due_));

@@ -1,3 +1,6 @@
+// Derives Compare's lines, gaps, verdicts and targets on other threads. `update` runs in each frame: it asks for
+// missing data, collects numbers that describe the inputs (`Basis`), and starts a derivation only if they have changed.
+// The derivations are pure functions of snapshots.
 #include "app/desktop/models/comparison.h"
 
 #include <algorithm>
@@ -46,7 +49,7 @@ std::string group_of(const Run& run, const std::string& group_by) {
 }
 
 struct RunsOfLine {
-  std::string group;  // what they have in common, as group_of
+  std::string group;  // their common value, as group_of
   std::vector<const RunSnapshot*> runs;
 };
 
@@ -267,8 +270,8 @@ ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const
   return curves;
 }
 
-// Where a run reached the loss. The steps of an excerpt don't add up to the run's tokens and time, so these are read
-// off at the place of the step.
+// The place where a run reached the loss. The steps of an excerpt don't add up to the run's tokens and time, so these
+// are taken from the place of the step.
 TargetReached reached_by(const RunSnapshot& run, double target_loss) {
   TargetReached found = reach(*run.series, run.run.tokens_per_step, target_loss);
   if (!run.is_excerpt || found.step == 0) return found;

@@ -1,3 +1,6 @@
+// Derives the Ladder view's rows, loss curves and ECDFs on another thread from snapshots of the runs (`model_of`).
+// `update` asks for missing data in every frame and starts again only if runs, options or data have changed. Judgements
+// are storage/analysis/judgement.h's.
 #include "app/desktop/models/ladder_model.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The metrics of all runs of a project, as lists of runs show, sort and filter by them: their names, and the figures
-// that are asked for.
+// The metrics of all runs of a project, by which lists of runs show, sort and filter them: their names, and the figures
+// that a view wants.
 #pragma once
 
 #include <cstdint>

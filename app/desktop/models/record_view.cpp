@@ -1,3 +1,5 @@
+// Reads and judges a pool for the Record view on another thread. A stamp of files and sizes is taken before reading, so
+// that a log that is written meanwhile causes another reading.
 #include "app/desktop/models/record_view.h"
 
 #include <algorithm>

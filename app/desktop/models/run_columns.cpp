@@ -1,3 +1,5 @@
+// The columns of History and of Compare's table: title, width, text and number of each. Measured columns are rows of
+// `numbers` and `measured_columns`; settings and saved views store a column's id, so ids stay.
 #include "app/desktop/models/run_columns.h"
 
 #include <algorithm>

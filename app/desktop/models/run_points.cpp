@@ -10,7 +10,7 @@ namespace stepladder {
 namespace {
 
 // The zoomed overview, if all of it is loaded. Asks for it a little early, with as much again around it, so that
-// panning seldom reads.
+// panning seldom has to read.
 std::shared_ptr<const OverviewCurve> zoomed_overview(const Workspace& workspace, RunId run, const OverviewCurve& whole,
                                                      const SharedX& zoom, DataRequests& requests) {
   const Quantity quantity = whole.overview.quantity;

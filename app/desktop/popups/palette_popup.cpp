@@ -1,3 +1,5 @@
+// Draws the command palette (Ctrl+K) and its keyboard. Matches are scored only when the text has changed, since a
+// project may have thousands of runs.
 #include "app/desktop/popups/palette_popup.h"
 
 #include <algorithm>

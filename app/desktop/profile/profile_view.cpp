@@ -1,3 +1,6 @@
+// Reads what the Profile view shows, on another thread through a connection of its own. A step's slices may be large
+// and never change, so the last view's are used again; the trace's time of import tells whether a number is still the
+// same trace.
 #include "app/desktop/profile/profile_view.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The view Profile's model: the project's profiles and passes, the one or two that are shown, and their difference.
+// The Profile view's model: the project's profiles and passes, the one or two that are shown, and their difference.
 // Read on another thread.
 #pragma once
 
@@ -33,12 +33,12 @@ struct ProfileSource {
 // One of the two that are shown.
 struct ShownProfile {
   ProfileSide side;   // with the rank and the step that are shown
-  ProfileSide asked;  // as it was asked for
+  ProfileSide asked;  // as the question named it
   double imported_at = missing;
   std::string name;
   bool on_gpu = false;
   bool has_steps = true;     // false: the trace marks none, so all of it counts as one
-  std::string note;          // about what its format doesn't tell
+  std::string note;          // about facts that its format lacks
   std::string doubt;         // why it may not explain its run's speed
   double step_ms = missing;  // the mean step
   std::vector<TracedOperator> operators;
@@ -72,7 +72,7 @@ struct ProfileView {
   std::string problem;  // why something couldn't be read
 };
 
-// Reads the database; blocks. What `last` shows of the same steps isn't read again, since a trace never changes.
+// Reads the database; blocks. Steps that `last` shows aren't read again, since a trace never changes.
 ProfileView profile_view(const ProfileQuestion& question, RunStore& store, const ProfileView* last = nullptr);
 
 // UI thread.
@@ -82,7 +82,7 @@ class ProfileReader {
     wanted_ = question;
     ++asked_;
   }
-  // The file may have changed: what was asked is read again, if anything was.
+  // Reads the last question again, if there was one: the file may have changed.
   void read_again() {
     if (asked_ > 0) ++asked_;
   }

@@ -1,3 +1,5 @@
+// The side bar's icons as lines on a grid of 24 x 24. A new view adds a function and a line in `icons`; without one it
+// gets a circle.
 #include "app/desktop/side_bar/icons.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Draws the side bar: views with their keys, the machine's state and buttons, or icons alone when folded. In a low
+// window the views have priority over the machine's lines.
 #include "app/desktop/side_bar/side_bar.h"
 
 #include <imgui.h>
@@ -93,7 +95,7 @@ std::string machine_of(RunId run, const Workspace& workspace) {
   return {};
 }
 
-// The machine's state: "no GPU – idle", "training, 2 min left"; of a run elsewhere, "idle; box trains".
+// The machine's state: "no GPU – idle", "training, 2 min left"; for a run elsewhere "idle; box trains".
 std::string state_text(const Workspace& workspace) {
   const std::optional<DeviceReport>& device = workspace.device;
   if (const RunEntry* const running = workspace.running())

@@ -1,3 +1,5 @@
+// Asks the freedesktop portal for a file through libsystemd, which is opened at run time. The signal with the answer
+// goes to this connection only, and is subscribed to before the call, so that it can't be missed.
 #include "app/desktop/system/portal_dialog.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Carries out the commands about saved views: what the window shows becomes a text in the project, and back.
+// Executes the commands about saved views: stores what the window shows as text in the project, and restores it.
 #include "app/desktop/views/view_commands.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Draws the list of saved views: open, rename, delete, and save the present one. It only pushes commands;
+// view_commands.cpp executes them.
 #include "app/desktop/views/views_popup.h"
 
 #include <imgui.h>

@@ -1,4 +1,4 @@
-// Curves and metrics that were read, and which of them have to be read again.
+// Keeps curves and metrics that were read, and decides which of them have to be read again.
 #include <algorithm>
 #include <chrono>
 

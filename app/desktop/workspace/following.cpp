@@ -1,4 +1,5 @@
-// Runs that are added, go on and end: those of this session by their events, those of others by what they have written.
+// Updates runs that are added, continue and end: this session's by their events, other processes' by what they have
+// written.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -110,7 +111,7 @@ void Workspace::end_followed(RunStore& store, RunId id) {
   update_spreads();
 }
 
-// The first step after a pause says how long it took.
+// The first step after a pause shows how long the pause took.
 void Workspace::count_pause(RunEntry& run, double at, double dt_ms) {
   if (!was_paused_) return;
   was_paused_ = is_paused;

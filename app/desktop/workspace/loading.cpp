@@ -1,4 +1,4 @@
-// Data that is read from the project when a view asks for it.
+// Loads data from the project when a view asks for it.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// How long the runs under way will still take.
+// Estimates how long the runs under way will still take.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,4 +1,4 @@
-// A run with the loaded part of its steps.
+// A run with the loaded part of its steps, as panels and plots need it.
 #include <algorithm>
 #include <cstring>
 #include <utility>

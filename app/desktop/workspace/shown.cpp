@@ -1,4 +1,4 @@
-// Which runs and ladders the views show, and in which colours.
+// Decides which runs and ladders the views show, and in which colours.
 #include <algorithm>
 #include <array>
 

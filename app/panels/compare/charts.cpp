@@ -1,3 +1,5 @@
+// Draws Compare's charts in the user's grid. The user may move or remove charts while they are drawn, so changes are
+// collected and carried out at the end. A chart that was just added stays empty until its metric has been derived.
 #include "app/panels/compare/charts.h"
 
 #include <algorithm>
@@ -41,7 +43,7 @@ bool can_be_log(const CompareView& view, Quantity metric) {
          });
 }
 
-// The values that a chart leaves out, in words.
+// Describes the values that a chart doesn't draw.
 std::string left_out(const CompareView& view, Quantity metric) {
   std::int64_t behind = 0;
   std::int64_t excerpt = 0;
@@ -52,8 +54,8 @@ std::string left_out(const CompareView& view, Quantity metric) {
   return excerpt > 0 ? grouped(excerpt) + " evenly spaced steps of long runs" : behind_text(behind);
 }
 
-// The line whose difference from the baseline is said in words: the highlighted one, the only other one, else the best;
-// null if it isn't known which is better.
+// The line whose difference from the baseline is put into words: the highlighted one, the only other one, else the
+// best; null if it isn't known which direction is better.
 const ComparedLine* line_to_say(const CompareView& view, Quantity metric) {
   const ComparedLine* best = nullptr;
   const Direction direction = view.metrics.direction_of(metric);
@@ -287,7 +289,7 @@ void draw_compared_gap(CompareView& view, const PlacedChart& placed, Commands& c
   }
 }
 
-// Whether the curves of this metric are those of the arrangement; a chart that was just added waits for its own.
+// True if this metric's curves have been derived; a chart that was just added waits for its own.
 bool is_computed(const CompareView& view, Quantity metric) {
   const std::vector<Quantity>& metrics = view.shown.curves.options.metrics;
   return std::find(metrics.begin(), metrics.end(), metric) != metrics.end();

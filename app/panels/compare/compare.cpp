@@ -126,7 +126,7 @@ void show_view(State& state, const nlohmann::json& json) {
   }
 }
 
-// Arrangements of earlier versions become views with these charts alone.
+// Turns arrangements of earlier versions into saved views with these charts alone.
 void save_old_layouts(CompareView& view, Commands& commands) {
   for (const auto& [name, grid] : std::exchange(view.old_layouts, {})) {
     const nlohmann::json charts{{"charts", to_json(grid)}};

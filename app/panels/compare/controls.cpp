@@ -1,3 +1,5 @@
+// Draws Compare's head and controls, which change the options in CompareView. The model derives its curves again when
+// they have changed; nothing is computed here.
 #include "app/panels/compare/controls.h"
 
 #include <imgui.h>

@@ -1,3 +1,5 @@
+// Compare's table. Rows are text that a pure function derives (`compared_numbers`), so that tests read them without a
+// window. Where the width isn't enough, columns disappear by their rank in `all_columns`.
 #include "app/panels/compare/numbers.h"
 
 #include <imgui.h>
@@ -20,7 +22,7 @@ struct NumberColumn {
 
   const char* title;
   float width;
-  int rank;                                      // the highest is left out first if there isn't room for all
+  int rank;                                      // the highest is hidden first if there isn't room for all
   std::string ComparedNumbers::*text = nullptr;  // null: the loss
   Shown shown = Shown::always;
 
@@ -49,7 +51,7 @@ constexpr std::array<NumberColumn, 15> all_columns{{
     {"B - A", 76, 7, &ComparedNumbers::between_them, Shown::with_cursors},
 }};
 
-// Those that fit beside the runs' names, by their rank.
+// The columns that fit beside the runs' names, chosen by rank.
 std::vector<const NumberColumn*> columns_for(float width, bool has_cursors, bool has_target) {
   std::vector<const NumberColumn*> by_rank;
   for (const NumberColumn& column : all_columns) {
@@ -182,7 +184,7 @@ void set_target(ComparedNumbers& row, const TargetOfRuns& target, bool is_estima
 
 namespace {
 
-// How the lines' runs are judged: by validation losses, training losses, or some by these and some by those.
+// The numbers of runs that are judged by validation losses and by training losses.
 struct JudgedBy {
   int validation = 0;
   int training = 0;

@@ -34,7 +34,7 @@ void set_target(ComparedNumbers& row, const TargetOfRuns& target, bool is_estima
 // "+0.018 (1.02 x)"; "~" before it marks an estimate; "-" if there is none.
 std::string last_gap_text(const LastGap& gap);
 
-// "steps to val loss 3.2000": which loss had to reach the target, and how.
+// "steps to val loss 3.2000": the loss that had to reach the target, and how.
 std::string target_title(const ComparedTargets& targets);
 std::string target_explanation(const ComparedTargets& targets);
 

@@ -16,14 +16,14 @@
 
 namespace stepladder {
 
-// Which lines the charts leave out. A line is named by its first run.
+// The lines that the charts hide. A line is named by its first run.
 class HiddenLines {
  public:
   bool has(RunId line) const { return hidden_.contains(line); }
   bool any_of(const std::vector<ComparedLine>& lines) const;
 
   void click(RunId line);  // hides or shows it
-  // Shows only this line; if it is the only one already, all. The second click of a double click takes back the first.
+  // Shows only this line; if it is the only one already, all. The second click of a double click reverts the first.
   void show_only(RunId line, const std::vector<ComparedLine>& lines);
   void double_click(RunId line, const std::vector<ComparedLine>& lines);
   void show_all() { hidden_.clear(); }
@@ -40,7 +40,7 @@ class HiddenLines {
   RunId clicked_ = 0;
 };
 
-// Which of many charts' metrics are computed: those that the user has seen last.
+// The metrics that are computed if there are many charts: those that the user has seen last.
 class SeenMetrics {
  public:
   void begin_frame();
@@ -81,7 +81,7 @@ struct CompareView {
   const std::vector<ComparedLine>& lines() const { return shown.curves.lines; }
   const ComparedLine& base_line() const { return lines()[shown.curves.base]; }
   int colour_of(const ComparedLine& line) const { return colours[static_cast<std::size_t>(&line - lines().data())]; }
-  // The metric that the table has the statistics of: the first chart's.
+  // The metric that the table shows statistics of: the first chart's.
   Quantity first_metric() const;
   void open_menu(RunId line) {
     menu_of = line;

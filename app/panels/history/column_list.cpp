@@ -1,3 +1,5 @@
+// Draws the list from which the user chooses History's columns. A project may have thousands of metrics, so only
+// visible matches are drawn; all matches can be added at once if they are few.
 #include "app/panels/history/column_list.h"
 
 #include <imgui.h>

@@ -1,3 +1,5 @@
+// History's columns: the ids that settings and saved views store, and the ones that are drawn. Only the default set is
+// shortened to the table's width; a set that the user chose scrolls instead.
 #include "app/panels/history/columns.h"
 
 #include <imgui.h>

@@ -27,10 +27,10 @@ struct HistoryColumns {
   void move(const std::string& id, int places);  // to the right; to the left if negative
   std::vector<MetricFigure> figures();           // that the shown columns have
 
-  // The columns of a table of this width. It has every column that the user chose, and scrolls if it is too narrow for
-  // them; of the columns shown at first, it leaves out those that don't fit.
+  // The columns of a table of this width: all that the user chose, and the table scrolls if it is too narrow for them;
+  // of the default columns, only those that fit.
   std::vector<const RunColumn*> fit(float width);
-  std::vector<std::string> left_out;  // titles, by the last fit
+  std::vector<std::string> left_out;  // titles of the columns that the last fit has hidden
 };
 
 float wanted_width(const std::vector<const RunColumn*>& columns);  // of the table, in pixels

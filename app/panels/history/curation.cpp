@@ -1,3 +1,5 @@
+// Curates runs by one command each, so that Undo reverts an action on many runs at once. A change is made to a copy of
+// the run's curation; nothing is stored here.
 #include "app/panels/history/curation.h"
 
 #include <imgui.h>

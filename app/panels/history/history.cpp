@@ -102,7 +102,7 @@ void draw_bar(State& state, const Workspace& workspace, Commands& commands) {
   draw_match_count(list);
 }
 
-// The figures of metrics that columns and filter show.
+// The figures of metrics that columns and filter need.
 void want_figures(HistoryTable& table, const Workspace& workspace, Commands& commands) {
   std::vector<MetricFigure> figures = table.columns.figures();
   for (const MetricFigure& figure : table.list.filter_figures)

@@ -1,3 +1,5 @@
+// Draws the selected runs' curves beneath History's table. Runs may be long and many, so it draws overviews, and reads
+// the zoomed part finely for up to eight runs only.
 #include "app/panels/history/overlay.h"
 
 #include <imgui.h>

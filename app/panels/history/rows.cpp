@@ -1,3 +1,5 @@
+// Derives History's rows: filter, then sort, then group. They are kept until a choice or a run changes (`made_for`),
+// since a project may have many thousand runs; a new choice must become a part of that text.
 #include "app/panels/history/rows.h"
 
 #include <algorithm>

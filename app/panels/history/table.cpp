@@ -1,3 +1,5 @@
+// Draws History's table and its menus. Only visible rows are drawn. ImGui holds order and sorting of the columns while
+// the table is drawn, so changes from its menus are carried out afterwards.
 #include "app/panels/history/table.h"
 
 #include <imgui.h>
@@ -350,10 +352,10 @@ void show_order(const HistoryRows& list, const std::vector<const RunColumn*>& co
                                      false);
 }
 
-// Takes over the order into which the user has dragged the heads.
+// Keeps the order into which the user has dragged the heads.
 void take_dragged_order(HistoryColumns& all, const std::vector<const RunColumn*>& columns) {
   const ImGuiTable* table = ImGui::GetCurrentTable();
-  if (ImGui::IsMouseDown(ImGuiMouseButton_Left)) return;  // the drag goes on
+  if (ImGui::IsMouseDown(ImGuiMouseButton_Left)) return;  // the drag continues
   std::vector<std::pair<int, std::string>> order;
   for (std::size_t i = 0; i < columns.size(); ++i)
     order.emplace_back(table->Columns[static_cast<int>(i) + 2].DisplayOrder, columns[i]->id);

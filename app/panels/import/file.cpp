@@ -1,3 +1,5 @@
+// The popup for one previewed file: role, name, order, tokens per step. Each change is a new preview command with all
+// choices, so what is shown is always what an import would store.
 #include "app/panels/import/file.h"
 
 #include <imgui.h>

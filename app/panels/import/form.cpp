@@ -1,3 +1,5 @@
+// Draws the form for facts that a log lacks. The fields flow into as many lines as the width needs; a change of any
+// makes the caller read the source again.
 #include "app/panels/import/form.h"
 
 #include <imgui.h>

@@ -226,7 +226,7 @@ void draw_steps_of(State& state, const ImportPreview& import) {
   state.steps_of = static_cast<std::size_t>(run);
 }
 
-// The steps of that run, and the lines that they were read from.
+// Draws the steps of that run, and the lines that they were read from.
 void draw_steps(State& state, const ImportPreview& import, Commands& commands) {
   const ImportPreview::PreviewRun& shown = import.runs[state.steps_of];
   state.steps.draw(shown.run, shown.series,

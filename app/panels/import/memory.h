@@ -1,4 +1,4 @@
-// The import settings that somebody gave for earlier files: saved with the layout and offered for the next ones.
+// The import settings that the user gave for earlier files: saved with the layout and offered for the next ones.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Draws an import's notes, which may be many thousand: their heights are computed when the width changes, and only the
+// visible ones are drawn. A note's tooltip shows its line of the file.
 #include "app/panels/import/notes.h"
 
 #include <imgui.h>
@@ -33,7 +35,7 @@ void lay_out(ImportNotes& notes, float width) {
 
 // The title of the notes, their count, and the button that copies them.
 void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& commands) {
-  // In the preview a chip has the title.
+  // In the preview the title is on a chip.
   const bool has_title =
       import.state != ImportPreview::State::understood || import.runs.empty() || !import.failures.empty();
   if (has_title) {

@@ -1,3 +1,5 @@
+// Draws the table of previewed or imported runs. Columns have fixed places by the card's width, and the least important
+// ones disappear first; the edit button exists for files with a single run only.
 #include "app/panels/import/rows.h"
 
 #include <imgui.h>
@@ -17,8 +19,8 @@ namespace {
 
 constexpr float row_height = 42;
 
-// From each row's left edge: where columns begin or, for numbers, end. A narrow card leaves out hardware and unit, then
-// steps and dt, then the loss.
+// The places where columns begin or, for numbers, end, from each row's left edge. A narrow card hides hardware and
+// unit, then steps and dt, then the loss.
 struct Columns {
   float name, name_width, steps, loss, dt, tokens, printed, printed_width, flags, flags_width;
   bool has_printed, has_steps, has_loss;
@@ -169,7 +171,7 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
   ImGui::PopID();
 }
 
-// Whether the run is the only one of its file.
+// True if the run is the only one of its file.
 bool is_editable(const std::vector<ImportPreview::PreviewRun>& runs, std::size_t i) {
   const std::string& file = runs[i].run.source_path;
   const auto is_of_it = [&](std::size_t k) { return k < runs.size() && runs[k].run.source_path == file; };

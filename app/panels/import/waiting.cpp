@@ -1,3 +1,5 @@
+// Draws Import while there is nothing to show: the place to drop files and the known formats, or what is being read. It
+// draws its own frame and arrow, since ImGui has neither.
 #include "app/panels/import/waiting.h"
 
 #include <imgui.h>

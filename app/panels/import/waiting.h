@@ -1,4 +1,4 @@
-// The Import view without runs to show: where to drop files, and the progress of reading. UI thread.
+// The Import view without runs to show: a place to drop files, or the progress of reading. UI thread.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// Compares ladders by stage: matches their rungs (`beside_rows`, each used once) and draws each factor over its own
+// ladder's baseline, since throughputs of different machines say nothing together.
 #include "app/panels/ladder/beside.h"
 
 #include <algorithm>

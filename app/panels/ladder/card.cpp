@@ -1,3 +1,5 @@
+// Draws the selected rung's card: verdicts, flags, the arithmetic from throughput to FLOP/s, and figures. It only words
+// the judgement that the model has; numbers are those of the rung's row.
 #include "app/panels/ladder/card.h"
 
 #include <imgui.h>

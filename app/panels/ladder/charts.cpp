@@ -1,3 +1,5 @@
+// Draws Ladder's curves: losses, their differences from the baseline's on the same axis, and the ECDF of step times.
+// All rungs are drawn, and only the baseline and the selected one are strong.
 #include "app/panels/ladder/charts.h"
 
 #include <imgui.h>

@@ -1,3 +1,5 @@
+// Draws Ladder's head: title, picker of ladders, facts, buttons with their popups, and the state of a verification.
+// Continue appears only if runs are left to train, and a sweep shown by its values hides what concerns rungs.
 #include "app/panels/ladder/head.h"
 
 #include <imgui.h>
@@ -134,7 +136,7 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
   text_cut(ladder_line(ladder, model), right - ImGui::GetCursorPosX(), palette().quiet, fonts().regular, small_size);
 }
 
-// Where exports go, and a field that changes it.
+// Draws the folder of exports, and a field that changes it.
 void draw_exports_folder(PathField& field, const Workspace& workspace, Commands& commands) {
   if (ImGui::IsWindowAppearing()) field.show(workspace.exports_folder);
   const std::string folder = default_exports_folder(workspace.database).string();
@@ -180,7 +182,7 @@ void draw_more_popup(LadderHead& head, const Ladder& ladder, const LadderModel& 
   ImGui::PopStyleVar();
 }
 
-// Verification of one of its rungs: the newest interval, and the answer.
+// Draws the verification of one of its rungs: the newest interval, and the answer.
 void draw_verification(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
   const Verification& verification = *workspace.verification;
   if (verification.ladder != ladder.id || (!verification.open && verification.answers.empty())) return;
@@ -198,7 +200,7 @@ void draw_verification(const Workspace& workspace, const Ladder& ladder, Command
   }
 }
 
-// Only if runs of it were interrupted or stopped.
+// Draws the button that continues the ladder, if runs of it were interrupted or stopped.
 void draw_continue(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
   std::vector<Run> runs;
   for (const RunEntry* entry : workspace.runs_of(ladder.id)) runs.push_back(entry->run);

@@ -88,7 +88,7 @@ void recall(State& state, const std::string& text) {
 void draw_below(State& state, const Workspace& workspace, const LadderCurves& shown, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
-  const bool is_narrow = room.x < px(860);  // leaves out the step times
+  const bool is_narrow = room.x < px(860);  // hides the step times
   const float loss_width = is_narrow ? (room.x - gap) * 0.56f : (room.x - 2 * gap) * 0.43f;
   const float dt_width = (room.x - 2 * gap) * 0.29f;
   draw_ladder_losses(state.axis, shown, ImVec2(loss_width, room.y), commands);

@@ -1,3 +1,5 @@
+// Draws Ladder's table by hand, at places that depend on the width (`columns_for`), because bars, whiskers and other
+// ladders' factors span rows that ImGui's tables can't. Numbers that aren't trusted are hatched or grey, never hidden.
 #include "app/panels/ladder/rows.h"
 
 #include <imgui.h>
@@ -27,8 +29,8 @@ constexpr float row_height = 34;
 constexpr float first_line_at = 1;
 constexpr float second_line_at = 18;
 
-// Where the table's columns begin or, for numbers, end; in pixels from the card's left edge. A narrow card leaves out
-// other ladders, then plausibility, then the bars.
+// The places where the table's columns begin or, for numbers, end; in pixels from the card's left edge. A narrow card
+// hides other ladders, then plausibility, then the bars.
 struct Columns {
   float number, name, name_width, bar, bar_width, tokens, previous, baseline, beside, loss, truth;
   bool has_bar, has_truth, has_beside;
@@ -132,7 +134,7 @@ void draw_head(const Columns& at, bool is_log, const LadderTable& table) {
   ImGui::SetCursorPosY(top + px(22));
 }
 
-// Green and red are for gains and losses of which the judgement is sure; noise is grey.
+// Green and red mark gains and losses that the judgement is sure of; noise is grey.
 ImVec4 step_colour(const Gain& gain) {
   return gain.is(Verdict::faster)   ? palette().good
          : gain.is(Verdict::slower) ? palette().bad

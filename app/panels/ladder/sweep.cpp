@@ -1,3 +1,5 @@
+// Shows a ladder as a sweep: its combinations in a table, and one result as lines. Results are derived again when runs
+// change; the steps to a target are searched for 4 ms per frame, since runs may be long.
 #include "app/panels/ladder/sweep.h"
 
 #include <algorithm>
@@ -26,7 +28,7 @@ void right_in_cell(const std::string& text, ImFont* font, float size, const ImVe
   text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, font, size, &colour);
 }
 
-// The mean, and beneath it the range over several runs or what it leaves out.
+// Draws the mean, and beneath it the range over several runs or what it excludes.
 void draw_figure(const SweptFigure& figure, const SweepResultKind& kind, bool is_best, bool is_trusted) {
   const ImVec2 corner = ImGui::GetCursorPos();
   const ImVec4& ink = !is_trusted ? palette().quiet : is_best ? palette().good : palette().text;
@@ -101,7 +103,8 @@ bool SweepView::follow(const Workspace& workspace, LadderId ladder, Commands& co
   return !names.empty();
 }
 
-// Looks for the target in the runs that are in memory, some in each frame. A run that is too long for that has none.
+// Searches the runs that are in memory for the target, some in each frame. A run that is too long to be in memory has
+// none.
 void SweepView::find_targets(const Workspace& workspace, Commands& commands) {
   if (is_missing(target_) || results_.names.empty()) return;
   const auto end = std::chrono::steady_clock::now() + most_search;
@@ -244,7 +247,7 @@ void SweepView::draw_row(const LadderModel& model, const SweptRung& rung, const 
   ImGui::PopID();
 }
 
-// Above figures at the right edge, as they are; ImGui's own are at the left.
+// Places the heads of figures at the right edge, as the figures are; ImGui's own are at the left.
 void SweepView::draw_heads(const std::vector<Column>& columns) {
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);

@@ -18,7 +18,7 @@ namespace stepladder {
 
 class SweepView {
  public:
-  // Takes in a ladder's runs. Returns whether it is a sweep. Call in every frame before draw.
+  // Reads a ladder's runs. Returns whether it is a sweep. Call in every frame before draw.
   bool follow(const Workspace& workspace, LadderId ladder, Commands& commands);
   void draw(const LadderModel& model, int selected, const std::vector<std::string>& caption, ImVec2 size,
             Commands& commands);

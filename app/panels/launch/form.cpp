@@ -1,3 +1,5 @@
+// Turns the Launch view's form into a request and checks it, in every frame. Errors become texts for the field or row
+// that they concern. A plan that was made for another request isn't used: it is compared by the request's text.
 #include "app/panels/launch/form.h"
 
 #include <algorithm>

@@ -30,7 +30,7 @@ void draw_problem(const CheckedForm& checked, const std::string& name) {
   mark("launch.error." + name);
 }
 
-// Whether everything is bytes; a .bin has GPT-2's tokens.
+// True for a .bin, which has GPT-2's tokens; all other data is bytes.
 bool needs_gpt2_tokens(const LaunchForm& form) {
   return form.data == LaunchData::file && std::filesystem::path(form.file).extension() == ".bin";
 }

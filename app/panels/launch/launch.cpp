@@ -31,8 +31,8 @@ struct State {
   ResumeChoice resume;
 };
 
-// What a run of this form would be disturbed by if it started now; empty: nothing. While one trains, the others that it
-// competes with are in its own samples.
+// A sentence about programs that would disturb a run of this form if it started now; empty if there are none. While a
+// run trains, its own samples have them.
 std::string disturbance_of(const CheckedForm& checked, bool is_elsewhere, const Workspace& workspace) {
   if (workspace.running() || !workspace.device || is_elsewhere) return "";
   const MachineLoad& load = workspace.launch->load;
@@ -77,8 +77,8 @@ std::string duration_of(const CheckedForm& checked) {
          checked.plan->first_step.basis;
 }
 
-// What the planned number of repeats can show on this machine; empty if its noise isn't known, or it is another
-// machine.
+// The smallest gain that the planned number of repeats can show on this machine; empty if its noise isn't known, or for
+// another machine.
 std::string seen_with(const CheckedForm& checked, bool is_elsewhere, const Workspace& workspace) {
   if (!workspace.device || is_elsewhere || checked.is_sweep) return "";
   const std::string device = workspace.device->resolve(checked.request.base.device);
@@ -90,7 +90,7 @@ std::string seen_with(const CheckedForm& checked, bool is_elsewhere, const Works
   return text.empty() ? "" : text + ", " + by;
 }
 
-// This machine, or one of the others; nothing if there are none.
+// Draws the choice of this machine or another one; nothing if there are no others.
 void draw_where(std::string& where, const Workspace& workspace) {
   if (workspace.machines->list.empty()) return;
   std::vector<std::string> names = {"This machine"};
@@ -105,7 +105,7 @@ void draw_where(std::string& where, const Workspace& workspace) {
   ImGui::SameLine(0, px(16));
 }
 
-// How small a gain the ladder can show, and a button that measures the noise behind it.
+// Draws the smallest gain that the ladder can show, and a button that measures the noise behind it.
 void draw_noise(const std::string& noise, const Workspace& workspace, Commands& commands) {
   if (noise.empty()) return;
   const float button = ImGui::CalcTextSize("Measure noise").x + 2 * ImGui::GetStyle().FramePadding.x + px(12);

@@ -1,3 +1,5 @@
+// Draws the button and popup that continue a run from its newest checkpoint. The list of runs with checkpoints is read
+// from disk when the popup opens, not in each frame.
 #include "app/panels/launch/resume.h"
 
 #include <imgui.h>
@@ -49,7 +51,7 @@ void draw_resumable(ResumeChoice& choice, const Workspace& workspace) {
   ImGui::EndChild();
 }
 
-// Why it cannot be resumed to this step; empty if it can.
+// The reason why it cannot be resumed to this step; empty if it can.
 std::string resume_problem(const ResumableRun& chosen, const std::optional<std::int64_t>& steps) {
   if (!steps) return "Enter the step at which the run ends.";
   if (*steps <= chosen.step) return "Its checkpoint is of step " + grouped(chosen.step) + "; enter a later one.";

@@ -1,3 +1,5 @@
+// Draws Launch's rung editor: rows to type, drag, duplicate and remove. A change to the list is carried out after all
+// rows are drawn; a row keeps its id when it moves, so focus and selection follow it.
 #include "app/panels/launch/rungs.h"
 
 #include <imgui.h>
@@ -18,7 +20,7 @@
 namespace stepladder {
 namespace {
 
-// What a frame asks for; done after the rows are drawn, since it changes their list.
+// A change that a row asks for; carried out after the rows are drawn, since it changes their list.
 struct RowChange {
   enum class Kind { none, move, duplicate, remove } kind = Kind::none;
   std::size_t row = 0;
@@ -35,7 +37,7 @@ const Stage* plain_stage(const std::string& text) {
   return find_stage(text);
 }
 
-// Why a row isn't or wouldn't be on the ladder; empty while the hardware is being detected, and if it is.
+// The reason why a row isn't or wouldn't be on the ladder; empty if it is, and while the hardware is being detected.
 std::string left_out(const RungRow& row, int asked, const CheckedForm& checked, const Workspace& workspace) {
   if (asked >= 0) {
     const SkippedRung* skipped = checked.plan ? checked.plan->skipped(asked) : nullptr;
@@ -77,7 +79,7 @@ std::size_t draw_handle(std::size_t row, float height, const std::vector<float>&
   return to;
 }
 
-// What the row changes, why it is left out, or what is wrong with its text.
+// Draws the row's change, the reason why it is skipped, or the error in its text.
 void draw_explanation(const RungRow& row, std::size_t place, const CheckedForm& checked, const Workspace& workspace) {
   const int asked = checked.asked[place];
   const auto one_line = [](const std::string& words) {
@@ -100,7 +102,7 @@ void draw_explanation(const RungRow& row, std::size_t place, const CheckedForm& 
   if (!words.empty()) one_line(in_print(words));
 }
 
-// Whether the mouse is over the row, by where it was in the last frame.
+// True if the mouse is over the row, by the row's place in the last frame.
 bool is_hovered(const RungEditor& editor, std::size_t row) {
   if (row + 1 >= editor.tops.size() || !ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
     return false;
@@ -299,7 +301,7 @@ void draw_presets(RungEditor& editor, LaunchForm& form, const CheckedForm& check
   ImGui::EndPopup();
 }
 
-// Which rungs there are and how they build on each other.
+// Draws the choices of which rungs there are and how they build on each other.
 void draw_rung_choices(RungEditor& editor, LaunchForm& form, const CheckedForm& checked) {
   ImGui::SameLine();
   int climb = form.climb == Climb::alone ? 1 : 0;

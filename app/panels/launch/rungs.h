@@ -1,4 +1,4 @@
-// The Launch view's rung editor: a table of rungs that are typed, moved, duplicated and left out. UI thread.
+// The Launch view's rung editor: a table of rungs that are typed, moved, duplicated and switched off. UI thread.
 #pragma once
 
 #include "app/panels/launch/form.h"

@@ -1,3 +1,5 @@
+// Live's section for logged metrics. The choice is by names and patterns, so that it also holds for later runs; drawing
+// is metric_charts.h's.
 #include "app/panels/live/metrics.h"
 
 #include <imgui.h>

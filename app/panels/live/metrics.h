@@ -16,13 +16,13 @@
 
 namespace stepladder {
 
-// Which of a run's metrics are shown: all, or those that the user chose by name or pattern. Also for later runs. Pure.
+// The metrics of a run that are shown: all, or those that the user chose by name or pattern. Also for later runs. Pure.
 class ChosenMetrics {
  public:
   bool all() const { return all_; }
   void show_all() { *this = {}; }
 
-  // The first choice replaces all; later ones are added, and a single metric that is shown is left out again.
+  // The first choice replaces all; later ones are added, and a single metric that is shown is removed again.
   void choose(const MetricChoice& choice, const MetricList& list);
   std::vector<Quantity> of(const MetricList& list) const;
   bool has(Quantity metric) const;  // false while all are shown
@@ -37,7 +37,7 @@ class ChosenMetrics {
 };
 
 nlohmann::json to_json(const ChosenMetrics& chosen);
-ChosenMetrics chosen_from(const nlohmann::json& read);  // what isn't understood is left out
+ChosenMetrics chosen_from(const nlohmann::json& read);  // ignores what isn't understood
 
 struct LiveMetrics {
   MetricList list;

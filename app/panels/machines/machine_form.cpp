@@ -1,3 +1,5 @@
+// Draws the form for a machine. Each text must pass the rule of its type (MachineAlias, MachineFolder, SlurmWord)
+// before the machine is added, since these texts become parts of commands.
 #include "app/panels/machines/machine_form.h"
 
 #include <imgui.h>

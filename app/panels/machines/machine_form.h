@@ -1,4 +1,4 @@
-// The Machines view's form: a new machine, or what a known one is asked for. UI thread.
+// The Machines view's form: a new machine, or the settings of a known one. UI thread.
 #pragma once
 
 #include <array>

@@ -246,7 +246,7 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
   } else if (status.is_asking || status.link == MachineStatus::Link::connecting) {
     text_quiet("Asking...");
   }
-  // One that can't be reached has said why.
+  // A machine that can't be reached shows the reason already.
   const bool is_bad = status.report.is_reachable && status.link == MachineStatus::Link::up &&
                       std::any_of(status.checks.begin(), status.checks.end(),
                                   [](const MachineCheck& check) { return check.result == MachineCheck::Result::bad; });
@@ -257,7 +257,7 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
   gap(12);
 }
 
-// A machine that the project's file brought along: history until the user adopts it.
+// Draws a machine that came with the project's file: history until the user adopts it.
 void draw_machine_in_file(State& state, const MachineInFile& machine, Commands& commands) {
   ImGui::PushID(machine.alias.c_str());
   begin_tall_card("##in file");

@@ -1,3 +1,5 @@
+// Draws the calculator's results: MFU and HFU by every convention, and the chosen one's arithmetic so that a reader can
+// check it. The formulas are storage/analysis's.
 #include "app/panels/mfu/answer.h"
 
 #include <imgui.h>

@@ -1,3 +1,5 @@
+// Draws the roofline: the chosen device's ceilings, and runs as points. Points of other devices are hollow, since this
+// isn't their roof; a point above the roof is a cross, because it can't be right.
 #include "app/panels/mfu/roofline.h"
 
 #include <imgui.h>
@@ -247,7 +249,7 @@ void draw_plot(const Roofline& roofline, const Roof& roof, RunId chosen, MfuConv
   ImGui::PopFont();
 }
 
-// The bound of the calculator's run, else the points that the chart leaves out.
+// The bound of the calculator's run, else the number of points that the chart can't show.
 std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) {
   const auto point = std::find_if(roofline.points.begin(), roofline.points.end(),
                                   [&](const RooflinePoint& it) { return it.run == chosen; });

@@ -1,3 +1,5 @@
+// Derives and draws the rows of the project's and of published runs. Rows are derived when runs or convention change,
+// and sorted and filtered when those change; unknown values are last in either order.
 #include "app/panels/mfu/table.h"
 
 #include <imgui.h>

@@ -1,3 +1,6 @@
+// Draws traced steps as icicles, and handles zoom, pan and search. Rows are laid out per pixel
+// (app/profile/slice_layout.h), so millions of slices cost no more than the window is wide. Two steps share one time
+// axis.
 #include "app/panels/profile/icicle.h"
 
 #include <imgui_internal.h>  // SetKeyOwner
@@ -90,7 +93,7 @@ std::int64_t Icicle::matches() const {
   return halves_[0].search.count() + halves_[1].search.count();
 }
 
-// Follows what is shown: the search, and the whole step where another one is shown.
+// Follows what is shown: repeats the search, and shows the whole step if it is another one.
 void Icicle::keep_up(const ShownProfile* before, const ShownProfile& after) {
   const std::array<const ShownProfile*, 2> shown{before, &after};
   bool is_new = false;
@@ -98,7 +101,7 @@ void Icicle::keep_up(const ShownProfile* before, const ShownProfile& after) {
     const std::shared_ptr<const StepSlices> slices = shown[i] ? shown[i]->slices : nullptr;
     Half& half = halves_[i];
     if (half.slices != slices) {
-      // The same slices read again, as when another program wrote to the file, don't move the view.
+      // The view doesn't move if the same slices were read again, as when another program wrote to the file.
       const bool is_same = half.slices && slices && half.slices->step == slices->step &&
                            half.slices->length_ns == slices->length_ns && half.slices->names == slices->names;
       half.slices = slices;
@@ -168,7 +171,7 @@ void Icicle::choose() {
   chosen_range_ = {static_cast<double>(slice.start_ns), static_cast<double>(slice.start_ns + slice.duration_ns)};
 }
 
-// The chosen slice with some air around it; if it fills the width already, or none is chosen, all.
+// Zooms to the chosen slice with some space around it; if it fills the width already, or none is chosen, shows all.
 void Icicle::fit() {
   if (!chosen_range_) {
     shown_ = all_;

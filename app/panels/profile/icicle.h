@@ -16,7 +16,7 @@ class Icicle {
   // Fills the available width. Null `before`: one step.
   void draw(const ShownProfile* before, const ShownProfile& after, float height);
 
-  // That it needs to show all rows.
+  // The height that it needs to show all rows.
   static float height(const ShownProfile* before, const ShownProfile& after);
 
   void search(const std::string& text) { search_text_ = text; }

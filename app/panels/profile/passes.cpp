@@ -1,3 +1,5 @@
+// Draws kept call times, one or two compared, with their exports. Choosing other ones changes the question; reading is
+// on another thread (profile_view.h).
 #include "app/panels/profile/passes.h"
 
 #include <imgui.h>

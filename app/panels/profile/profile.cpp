@@ -69,7 +69,7 @@ const ProfileSource* source_of(const ProfileView& view, const ProfileSide& side)
   return nullptr;
 }
 
-// The profile of the first of these runs that has one: a trace of it before its operators, but one that may explain the
+// The profile of the first of these runs that has one: a trace before timed operators, but one that may explain the
 // run's speed before one that may not.
 ProfileSide side_of(const ProfileView& view, const std::vector<RunId>& runs) {
   for (const bool may_be_doubtful : {false, true}) {
@@ -92,7 +92,7 @@ std::string missing_side(const Workspace& workspace, const std::vector<RunId>& r
          ". Take a trace of it with PyTorch's profiler and add it: `stepladder profile import FILE --run " + id + "`.";
 }
 
-// The difference that was asked for by a click on a factor, or why there is none.
+// Shows the difference that a click on a factor asked for, or says why there is none.
 void explain(State& state, const Workspace& workspace, const ProfileView& view) {
   const SpeedupToExplain explained = *std::exchange(state.to_explain, std::nullopt);
   state.question.before = side_of(view, explained.before);

@@ -1,3 +1,5 @@
+// Draws the Profile view's tables. A trace may have 100,000 rows, so a search is done once per text (FoundRows) and
+// only visible rows are drawn.
 #include "app/panels/profile/tables.h"
 
 #include <imgui.h>
@@ -60,7 +62,7 @@ void right_cell(const std::string& text, const ImVec4* colour = nullptr, ImFont*
              cell_size, colour);
 }
 
-// Where the table is narrow, the kind is its colour alone.
+// In a narrow table the kind is shown by its colour alone.
 float kind_width() {
   return ImGui::GetContentRegionAvail().x < px(680) ? 20 : 130;
 }
@@ -82,7 +84,7 @@ std::string change_text(double ms, double whole_ms) {
   return (ms < 0 ? "- " : "+ ") + ms_figure(std::fabs(ms), whole_ms);
 }
 
-// Less time is good; what is small says nothing.
+// Less time is good; a small change has no colour.
 const ImVec4& change_colour(double ms, double whole_ms) {
   if (std::fabs(ms) < 0.002 * whole_ms) return palette().quiet;
   return ms < 0 ? palette().good : palette().bad;
@@ -269,7 +271,7 @@ void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after) {
   text_quiet_wrapped(certainty_of(after.anatomy, after.has_graphs));
 }
 
-// Where the room is narrow, the rates are in the row's tooltip alone.
+// In a narrow room the rates are in the row's tooltip alone.
 void draw_roofline_table(const ShownProfile& shown) {
   const auto figure = [](double value) { return is_missing(value) ? std::string("-") : compact(value); };
   const float width = ImGui::GetContentRegionAvail().x;

@@ -1,3 +1,5 @@
+// Draws Record's charts by hand with ImPlot: final losses, p as runs arrive, published records. These are few points
+// with their own tooltips, so charts.h's decimation and zoom aren't used.
 #include "app/panels/record/charts.h"
 
 #include <implot.h>

@@ -1,3 +1,5 @@
+// Draws the Run view's side: flags with their arithmetic, how the steps were timed, hardware, and the parts of a step.
+// It judges the run alone; comparisons are in Ladder and Compare.
 #include "app/panels/run/belief.h"
 
 #include <imgui.h>

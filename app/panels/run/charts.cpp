@@ -22,7 +22,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
   if (summary.warmup_steps > 0 && static_cast<std::size_t>(summary.warmup_steps) < shown.steps.size()) {
     warmup_until = shown.steps[static_cast<std::size_t>(summary.warmup_steps)];
   } else if (summary.warmup_steps > 0 && shown.is_long() &&
-             summary.last_step - summary.first_step + 1 == summary.steps) {  // no step is left out
+             summary.last_step - summary.first_step + 1 == summary.steps) {  // no step is missing
     warmup_until = static_cast<double>(summary.first_step + summary.warmup_steps);
   }
   Chart loss{.id = "loss",

@@ -1,3 +1,5 @@
+// Draws the Run view's head, actions and figures. The interval of the throughput is judged on another thread, as in
+// Compare, and only for runs that have changed.
 #include "app/panels/run/head.h"
 
 #include <imgui.h>

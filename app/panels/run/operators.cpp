@@ -1,3 +1,5 @@
+// Draws a run's step profile: bars by kind of operator beside those of the compared run, and a table by name. Rows are
+// summed when the profile or the step that it is scaled to has changed.
 #include "app/panels/run/operators.h"
 
 #include <imgui.h>
@@ -31,7 +33,7 @@ void draw_shapes(const StepProfile& profile, const OperatorTime& row) {
 struct Column {
   const char* name;
   float width;
-  bool is_optional;  // left out if there is little room
+  bool is_optional;  // hidden if there is little room
   std::string (*text)(const OperatorTime& row, double whole_ms);
 };
 constexpr std::array<Column, 4> figures{{

@@ -18,7 +18,7 @@ struct KeptChoice {
 };
 
 // One line for each product: its key, the choice's name and the timings, separated by tabs. Anything else in the file
-// is left out when it is next written. Used by one thread; several processes may have the same file.
+// is dropped when it is next written. Used by one thread; several processes may have the same file.
 class KeptChoices {
  public:
   // An empty path: nothing is kept.

@@ -1,3 +1,6 @@
+// Loads a compiled module of engine/kernels and launches its kernels through the driver's own interface, which is
+// looked up at run time so that nothing links libcuda. Launches go to LibTorch's current stream and can be captured in
+// a graph.
 #include "engine/trainer/cuda/cuda_kernels.h"
 
 #include <ATen/cuda/CUDAContextLight.h>
@@ -49,7 +52,7 @@ class CudaLauncher : public KernelLauncher {
     shared_bytes_ = static_cast<std::int64_t>(card.sharedMemPerBlockOptin) - 1024;  // less what kernels declare
     driver_.check(driver_.load(&module_, cubin.data()), "the kernels cannot be loaded");
   }
-  // Whatever was captured with its kernels must be gone.
+  // Every graph that was captured with its kernels must be gone.
   ~CudaLauncher() override { driver_.unload(module_); }
   CudaLauncher(const CudaLauncher&) = delete;
   CudaLauncher& operator=(const CudaLauncher&) = delete;

@@ -1,3 +1,6 @@
+// Launch shapes and arguments of each CUDA kernel. Argument types and order must match engine/kernels/*.cu, which no
+// compiler checks. Each function begins with LibTorch's equivalent, which runs if the recipe replaces the kernel and
+// which the tests compare with.
 #include "engine/trainer/device/device_kernels.h"
 
 #include <algorithm>

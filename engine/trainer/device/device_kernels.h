@@ -1,5 +1,5 @@
-// The kernels of engine/kernels as functions of tensors. Each that is left out is LibTorch's own operation instead,
-// with the same meaning, so that a kernel's worth can be measured alone; tests hold one against the other.
+// The kernels of engine/kernels as functions of tensors. A recipe can replace each by LibTorch's own operation with the
+// same meaning, so that a kernel's gain can be measured alone; tests compare the two.
 //
 // Rows are (N, C), contiguous. "Element" is the type of products: bf16 or float32; everything else is float32.
 #pragma once
@@ -22,7 +22,7 @@ struct DeviceParts {
   bool embedding = true;
   bool adamw = true;
 };
-// Without those that the recipe leaves out (engine/kernel_parts.h). Throws RecipeError for attention, which is
+// All parts without those that the recipe replaces (engine/kernel_parts.h). Throws RecipeError for attention, which is
 // LibTorch's on a GPU.
 DeviceParts device_parts(const Recipe& recipe);
 

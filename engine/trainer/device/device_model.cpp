@@ -1,3 +1,6 @@
+// Autograd functions around the kernels and products, and the GPT-2 step that is made of them. Contexts keep plain
+// pointers to this step's objects, so the step must outlive its graphs. `verify` compares it with the model's own
+// operations before the first step.
 #include "engine/trainer/device/device_model.h"
 
 #include <cmath>
@@ -27,7 +30,7 @@ Object& kept(AutogradContext* context, const char* name) {
   return *reinterpret_cast<Object*>(context->saved_data[name].toInt());
 }
 
-// Types are chosen by hand below, so autocast stays out.
+// Turns autocast off: the types are chosen by hand below.
 struct WithoutAutocast {
   const c10::impl::ExcludeDispatchKeyGuard guard{c10::autocast_dispatch_keyset};
 };

@@ -21,7 +21,7 @@ namespace stepladder {
 
 class DeviceModel {
  public:
-  // Where the kernels run, and the products.
+  // The launcher of the kernels, and the products.
   struct Device {
     std::unique_ptr<KernelLauncher> launcher;
     std::function<std::unique_ptr<Products>(const DeviceKernels&)> make_products = {};  // null: LibTorch's
@@ -39,9 +39,9 @@ class DeviceModel {
   // As Gpt::loss; with gradients on, the backward pass gives the gradients of all parameters, in float32.
   at::Tensor loss(const Tokens& tokens) const;
 
-  // After weights were written by anything but a step's own update: rounds their copies for the products.
+  // Rounds the weights' copies for the products. Call it when anything but a step's own update has written weights.
   void weights_changed();
-  // After each update.
+  // Call it after each update.
   void updated();
 
   // Compares loss and gradients of these tokens with those of the model's own operations. Throws a sentence with both

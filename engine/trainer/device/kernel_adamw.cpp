@@ -1,3 +1,6 @@
+// Splits the parameters into tables of at most adamw_slots tensors and launches adamw.cu once for each table. Learning
+// rate and corrections are written to device memory in begin_step, never passed as arguments, so that a captured step
+// reads new ones.
 #include "engine/trainer/device/kernel_adamw.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// Compiles engine/kernels with NVRTC, which is looked up at run time, and caches the machine code. The cache key covers
+// the NVRTC version, all sources and all options; anything else that changes the code must become part of the key.
 #include "engine/trainer/device/kernel_module.h"
 
 #include <dlfcn.h>
@@ -21,7 +23,7 @@ class Nvrtc {
 
   Nvrtc() {
     const fs::path wheels = torch_library_folder();
-    // By its path first: NVRTC opens it by name only.
+    // Opened by its path first: NVRTC opens it by name only.
     if (const fs::path builtins = nvidia_library(wheels, "libnvrtc-builtins.so."); !builtins.empty())
       ::dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
     std::vector<std::string> names{nvidia_library(wheels, "libnvrtc.so.").string(), "libnvrtc.so.13", "libnvrtc.so.12",

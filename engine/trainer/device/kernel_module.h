@@ -29,7 +29,7 @@ struct CompiledModule {
   std::string log;  // NVRTC's, with registers and spills of each kernel
 };
 
-// Why NVRTC cannot be used; empty if it can. Opens it at the first call.
+// The reason why NVRTC cannot be used; empty if it can. Opens it at the first call.
 const std::string& nvrtc_note();
 // Throws std::runtime_error with NVRTC's message.
 CompiledModule compile_kernels(const KernelTarget& target);
@@ -40,7 +40,8 @@ std::filesystem::path kernel_cache_folder();  // $XDG_CACHE_HOME/stepladder/kern
 // sources by this NVRTC for this target, and is whole; a folder that cannot be written costs the time, nothing else.
 std::string kernel_module(const KernelTarget& target, const std::filesystem::path& folder = kernel_cache_folder());
 
-// The parts of that: `key` says all on which the bytes depend.
+// The cache of kernel_module by itself: returns the entry of `key`, or makes it. `key` names everything that the bytes
+// depend on.
 std::string cached(const std::filesystem::path& folder, const std::string& key,
                    const std::function<std::string()>& make);
 

@@ -1,3 +1,6 @@
+// Maps each product of the step to a cuBLASLt call and picks its algorithm by timing, once for each shape. Nothing is
+// timed while a graph is captured. A shape without an algorithm falls back to LibTorch's product (Products). cuBLASLt
+// is column-major: Call explains how factors are swapped.
 #include "engine/trainer/device/lt_products.h"
 
 #include <algorithm>

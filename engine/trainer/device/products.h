@@ -19,7 +19,7 @@ struct LayerTensors {
   at::Tensor float_bias;  // the same in float32
 };
 
-// By LibTorch's products and the kernels.
+// Computes them by LibTorch's products and the kernels.
 class Products {
  public:
   explicit Products(const DeviceKernels& kernels) : kernels_(kernels) {}

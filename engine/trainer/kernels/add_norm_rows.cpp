@@ -1,3 +1,6 @@
+// Loops of residual add and LayerNorm, compiled once for each kind of vector unit, for float and bf16. Mean and
+// variance take two passes over a row in float32. The gradients of weight and biases are added to the caller's `sums`,
+// one set for each block of rows.
 #include "engine/trainer/kernels/add_norm_rows.h"
 
 #include <cmath>

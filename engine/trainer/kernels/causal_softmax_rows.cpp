@@ -5,8 +5,8 @@
 namespace stepladder {
 namespace {
 
-// How many keys of a row are processed: the query's own, those before it, and enough after it to fill up a vector,
-// which a comparison masks again. They cost less than a scalar tail.
+// The number of keys of a row that are processed: the query's own, those before it, and enough after it to fill up a
+// vector, which a comparison masks again. They cost less than a scalar tail.
 STEPLADDER_IN_LOOP std::int64_t looked_at(std::int64_t query, std::int64_t length) {
   return std::min(length, (query / 16 + 1) * 16);
 }

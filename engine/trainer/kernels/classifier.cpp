@@ -88,7 +88,7 @@ struct FusedClassifier : torch::autograd::Function<FusedClassifier> {
 at::Tensor fused_classifier(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
                             std::int64_t vocab) {
   const at::ScalarType type = product_type(hidden);
-  // Types are chosen here, so autocast stays out of what follows.
+  // Turns autocast off for the rest: the types are chosen here.
   const c10::impl::ExcludeDispatchKeyGuard by_hand(c10::autocast_dispatch_keyset);
   const at::Tensor rows = hidden.contiguous();
   if (!at::GradMode::is_enabled()) {

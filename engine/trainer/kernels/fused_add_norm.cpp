@@ -70,7 +70,7 @@ struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
 AddedAndNormed fused_add_norm(const at::Tensor& stream, const at::Tensor& added, const at::Tensor& added_bias,
                               const at::Tensor& weight, const at::Tensor& bias) {
   const at::ScalarType type = product_type(stream);
-  // Types are chosen here, so autocast stays out of what follows.
+  // Turns autocast off for the rest: the types are chosen here.
   const c10::impl::ExcludeDispatchKeyGuard by_hand(c10::autocast_dispatch_keyset);
   const auto results = FusedAddNorm::apply(stream, added.to(type), added_bias, weight, bias);
   return {results[0], results[1]};

@@ -1,3 +1,6 @@
+// The autograd function of explicit attention on a CPU. Scores become probabilities and their gradients become scores'
+// gradients in place, so each (B heads, T, T) tensor exists once in either direction; only `apart` and the
+// probabilities are kept for backward.
 #include "engine/trainer/kernels/fused_attention.h"
 
 #include <cmath>
@@ -100,7 +103,7 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
 
 at::Tensor fused_attention(const at::Tensor& qkv, std::int64_t heads) {
   const at::ScalarType type = product_type(qkv);
-  // Types are chosen here, so autocast stays out of what follows.
+  // Turns autocast off for the rest: the types are chosen here.
   const c10::impl::ExcludeDispatchKeyGuard by_hand(c10::autocast_dispatch_keyset);
   return FusedAttention::apply(qkv.to(type), heads);
 }

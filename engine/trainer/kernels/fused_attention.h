@@ -6,8 +6,8 @@
 
 namespace stepladder {
 
-// qkv: (B, T, 3 C), queries, keys and values of all heads. Returns softmax(q k^T / sqrt(d), keys after the query left
-// out) v, (B, T, C), in the type of the products (autocast's, else that of qkv). Vaswani et al. 2017, equation 1.
+// qkv: (B, T, 3 C), queries, keys and values of all heads. Returns softmax(q k^T / sqrt(d)) v without the keys after
+// the query, (B, T, C), in the type of the products (autocast's, else that of qkv). Vaswani et al. 2017, equation 1.
 at::Tensor fused_attention(const at::Tensor& qkv, std::int64_t heads);
 
 }  // namespace stepladder

@@ -8,7 +8,7 @@
 namespace stepladder {
 namespace {
 
-// Without the bias of its last product, as fused_mlp: the add that follows includes it.
+// Excludes the bias of its last product, as fused_mlp does: the add that follows includes it.
 at::Tensor attention(const SelfAttention& layer, const at::Tensor& x) {
   const at::Tensor mixed = layer.way == Attention::explicit_scores
                                ? fused_attention(layer.c_attn->forward(x), layer.heads)

@@ -67,7 +67,7 @@ struct FusedMlp : torch::autograd::Function<FusedMlp> {
 at::Tensor fused_mlp(const at::Tensor& x, const at::Tensor& fc_weight, const at::Tensor& fc_bias,
                      const at::Tensor& proj_weight) {
   const at::ScalarType type = product_type(x);
-  // Types are chosen here, so autocast stays out of what follows.
+  // Turns autocast off for the rest: the types are chosen here.
   const c10::impl::ExcludeDispatchKeyGuard by_hand(c10::autocast_dispatch_keyset);
   return FusedMlp::apply(x, fc_weight, fc_bias, proj_weight, type);
 }

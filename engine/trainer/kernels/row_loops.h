@@ -33,7 +33,7 @@ STEPLADDER_IN_LOOP void store(float& to, float x) {
   to = x;
 }
 
-// To the nearest, of two equally near the even one; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN stays NaN.
 STEPLADDER_IN_LOOP void store(Bf16& to, float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;

@@ -1,3 +1,6 @@
+// The group of processes that train one run: joining, averaging gradients, exchanging stop and pause requests, and
+// finding out which rank failed. All ranks must make the same collective calls in the same order; `guarded` turns a
+// lost peer into a sentence that names the rank.
 #include "engine/trainer/parallel/data_parallel.h"
 
 #include <algorithm>

@@ -50,7 +50,7 @@ class DataParallel {
   void begin_average(const at::Tensor& gradients);
   void finish_averages();
 
-  // How long the last backward pass waited for other processes after it had sent everything; `missing` with one
+  // The time that the last backward pass waited for other processes after it had sent everything; `missing` with one
   // process, and on GPUs, since the host doesn't wait.
   double waited_ms() const;
 

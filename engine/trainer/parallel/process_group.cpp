@@ -1,3 +1,6 @@
+// Makes c10d stores and groups, and translates their errors into PeerLoss. Gloo reports a lost peer by an exception,
+// and only its message distinguishes a timeout; NCCL ends operations silently, so require_no_loss must be called.
+// Builds without Gloo's headers too.
 #ifdef STEPLADDER_GLOO
 #define USE_C10D_GLOO
 #endif
@@ -96,7 +99,7 @@ void leave_group(c10d::ProcessGroup& group, at::DeviceType device, bool together
       group.getBackend(device)->abort();
     }
   } catch (const std::exception&) {
-    // The other ranks have exited or are about to: nobody needs the error.
+    // The other ranks have exited or are about to, so the error is useless.
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// Why this build cannot train with several processes on that kind of device; empty if it can.
+// The reason why this build cannot train with several processes on that kind of device; empty if it can.
 std::string process_groups_note(at::DeviceType device);
 
 // The store of the placement's descriptor, which no other user can open; else the one that rank 0 serves at the

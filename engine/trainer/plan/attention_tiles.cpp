@@ -1,3 +1,5 @@
+// Flash attention for one head on a CPU, 64 x 64 tiles at a time, in scratch memory of the calling worker.
+// attention_scratch must cover what `forward` and `backward` take from Scratch; nothing checks it at run time.
 #include "engine/trainer/plan/attention_tiles.h"
 
 #include <cmath>
@@ -48,8 +50,7 @@ Rows rows_of(const T* from, std::int64_t stride, const HeadShape& head, Scratch&
   }
 }
 
-// How many of a row's `columns` keys, the first of which is `behind` queries
-// before the row's, it attends to.
+// The number of a row's `columns` keys that it attends to; the first key is `behind` queries before the row's.
 STEPLADDER_IN_LOOP std::int64_t visible(std::int64_t columns, std::int64_t behind) {
   return std::min(columns, behind + 1);
 }

@@ -22,9 +22,8 @@ struct HeadShape {
 // Elements of scratch memory that the functions below need.
 std::int64_t attention_scratch(const HeadShape& head);
 
-// out = softmax(scale q k^T, keys after the query left out) v, with scale = 1 /
-// sqrt(d) (Vaswani et al. 2017, equation 1). Writes log sum exp of each query's
-// scaled scores to `log_sums`, (T), which the backward pass needs.
+// out = softmax(scale q k^T) v without the keys after the query, with scale = 1 / sqrt(d) (Vaswani et al. 2017,
+// equation 1). Writes log sum exp of each query's scaled scores to `log_sums`, (T), which the backward pass needs.
 void attention_forward(const HeadShape& head, const float* q, const float* k, const float* v, float* out,
                        float* log_sums, float* scratch);
 void attention_forward(const HeadShape& head, const Bf16* q, const Bf16* k, const Bf16* v, Bf16* out, float* log_sums,

@@ -55,8 +55,7 @@ void Crew::run(std::span<const Phase> phases) {
     round_.notify_all();
   }
   take_part(0);
-  // A thread that comes now finds the round closed; one that is inside has seen
-  // all phases end, or will.
+  // A thread that arrives now finds the round closed; one that is inside has seen all phases end, or will.
   open_ = false;
   wait_until([this] { return inside_.load() == 0; });
 }

@@ -35,7 +35,7 @@ class Crew {
   void run(std::span<const Phase> phases);
 
  private:
-  // On lines of the cache of their own, since all threads write them.
+  // Counters have cache lines of their own, since all threads write them.
   struct alignas(64) Counter {
     std::atomic<std::int64_t> next{0};
     alignas(64) std::atomic<std::int64_t> done{0};

@@ -1,3 +1,6 @@
+// Lays out the plan: every buffer in one arena, then the list of phases for forward, backward and update. A new buffer
+// needs a line in `place`; the work of a phase is in gpt_plan_forward.cpp, gpt_plan_backward.cpp and
+// gpt_plan_update.cpp.
 #include <algorithm>
 #include <type_traits>
 

@@ -98,8 +98,7 @@ void Plan<T>::weight_gradient(const PlanParameter& parameter, const PackedWeight
   }
 }
 
-// The same for the head, whose gradients of logits are float32 and come for
-// `count` tokens from `first` on.
+// The same for the head, whose gradients of logits are float32, for `count` tokens from `first` on.
 template <class T>
 void Plan<T>::head_gradient(std::int64_t first, std::int64_t count, std::int64_t task, int worker) {
   const std::int64_t V = shape_.padded_vocab;
@@ -119,7 +118,8 @@ void Plan<T>::head_gradient(std::int64_t first, std::int64_t count, std::int64_t
   }
 }
 
-// Some columns of what comes back through the head, for some rows of logits_, into scratch memory: (rows, columns).
+// Writes some columns of the gradient that passes through the head, for some rows of logits_, into scratch memory:
+// (rows, columns).
 template <class T>
 void Plan<T>::hidden_gradient(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns,
                               int worker) {

@@ -180,8 +180,7 @@ class Plan : public GptPlan {
   float* sums_at(std::int64_t block, std::int64_t layer, std::int64_t which) {
     return row_sums_ + block * row_sums_each_ + sum_offsets_[static_cast<std::size_t>(layer * sum_kinds + which)];
   }
-  // In d_stream_ the gradient of the residual stream: above a block's MLP [0],
-  // above its attention [1].
+  // The gradient of the residual stream is in d_stream_: above a block's MLP [0], above its attention [1].
   const T* d_added(int which) const {
     if constexpr (std::is_same_v<T, float>) {
       return d_stream_[which];

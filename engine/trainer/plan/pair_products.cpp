@@ -1,3 +1,6 @@
+// bf16 products in two ways: rows of vector sums (AVX512-BF16) and 16 x 16 tiles (AMX), each with a plain stand-in for
+// tests. Both read the same panels. Instructions that not every CPU has are in functions compiled for their target only
+// and chosen by `unit`.
 #include "engine/trainer/plan/pair_products.h"
 
 #include <algorithm>
@@ -306,8 +309,8 @@ class HardwareTiles {
 };
 #endif
 
-// Up to 32 x 32 elements of C over a piece of the depth, which is a multiple of 32; rows and columns that C doesn't
-// have are in memory all the same.
+// Multiplies up to 32 x 32 elements of C over a piece of the depth, which is a multiple of 32. Rows and columns that C
+// doesn't have must be in memory all the same.
 template <class Tiles, bool two_rows, bool two_columns>
 STEPLADDER_IN_LOOP void tiles_of(Tiles& tiles, const Bf16* const left[2], std::int64_t left_stride, const Piece& p) {
   const std::int64_t out_stride = p.out_row * 4;
@@ -344,7 +347,7 @@ STEPLADDER_IN_LOOP void tiles_of(Tiles& tiles, const Bf16* const left[2], std::i
 template <class Tiles>
 void corner_of(Tiles& tiles, const Bf16* const left[2], std::int64_t left_stride, const Piece& piece,
                std::int64_t rows) {
-  // Where the tiles would write beyond C, they write here.
+  // The tiles write here where they would write beyond C.
   alignas(64) float aside[2 * tile_rows * 2 * panel_columns];
   Piece p = piece;
   const bool beyond = rows % tile_rows != 0 || piece.columns % panel_columns != 0;

@@ -14,12 +14,12 @@ namespace stepladder {
 // The plain ones do the same without the instructions; they are for tests, and slow.
 enum class PairUnit { none, plain, avx512_bf16, plain_tiles, amx };
 
-// "AMX"; of none: "own", the products of products.h.
+// "AMX"; for none: "own", the products of products.h.
 const char* name_of(PairUnit unit);
 
 // The unit of this CPU that multiplies pairs, if the system allows it. none: float32 products are the fastest here.
 PairUnit pair_unit();
-// For tests. A plan keeps what it found when it was made.
+// Sets the unit, for tests. A plan keeps the one that it found when it was made.
 void use_pair_unit(PairUnit unit);
 
 constexpr std::int64_t pair_depth(std::int64_t depth) {
@@ -56,7 +56,7 @@ struct PairProduct {
   bool add = false;
 };
 void multiply(const PairProduct& product, const Bf16* panels);
-// By a unit that this CPU has.
+// Multiplies by a unit that this CPU has.
 void multiply(const PairProduct& product, const Bf16* panels, PairUnit by);
 
 }  // namespace stepladder

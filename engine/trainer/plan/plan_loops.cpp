@@ -1,3 +1,6 @@
+// The planned step's elementwise loops, each compiled for every kind of vector unit. Templates must be inlined into
+// these versions (STEPLADDER_IN_LOOP), or they run without vector instructions. AdamW keeps the operations' order, so
+// that losses stay comparable.
 #include "engine/trainer/plan/plan_loops.h"
 
 #include <cmath>

@@ -1,3 +1,6 @@
+// Times each way to compute a product on all of the crew's threads at once, since they share memory bandwidth, and
+// keeps the choice on disk for later runs. The first way stays unless another is 10 % faster, so that noise doesn't
+// change a run's arithmetic.
 #include "engine/trainer/plan/product_choice.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Which way a plan computes each of its products: each way is timed on the product's shape, once for each machine. Uses
-// no torch.
+// Chooses the way in which a plan computes each of its products: each way is timed on the product's shape, once for
+// each machine. Uses no torch.
 #pragma once
 
 #include <functional>

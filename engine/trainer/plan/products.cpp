@@ -1,3 +1,6 @@
+// float32 products over packed panels, blocked for the caches, with variants for AVX-512, AVX2 and plain vectors that
+// are picked once by the CPU. Each element of C is summed in the same order whatever the split, which the plan's
+// reproducible bits depend on.
 #include "engine/trainer/plan/products.h"
 
 #include <algorithm>
@@ -75,9 +78,8 @@ STEPLADDER_IN_LOOP void tile(const Tile& t) {
   }
 }
 
-// All rows of one panel's block: as many at once as there are registers, then
-// the rest by 4, 2 and 1. The stride along the depth is a constant 1 where it
-// is 1.
+// Multiplies all rows of one panel's block: as many at once as there are registers, then the rest by 4, 2 and 1. The
+// stride along the depth is a constant 1 where it is 1.
 template <int lanes, int rows_at_once>
 STEPLADDER_IN_LOOP void rows_of_panel(Tile t, std::int64_t rows) {
   const auto advance = [&](std::int64_t by) __attribute__((always_inline)) {
@@ -154,7 +156,7 @@ STEPLADDER_IN_LOOP void pack(const From* from, std::int64_t stride, std::int64_t
 
 constexpr std::int64_t square = panel_columns * panel_columns;
 
-// By squares of 16 x 16, a line of the cache in either direction.
+// Transposes by squares of 16 x 16, a line of the cache in either direction.
 template <class From, class To>
 STEPLADDER_IN_LOOP void transpose(const From* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                                   To* panels) {

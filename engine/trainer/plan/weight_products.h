@@ -13,10 +13,11 @@
 
 namespace stepladder {
 
-// A task of a weight gradient: so many of its rows and columns, over so many tokens at a time. The packed block of the
-// right factor, 256 KB, stays in a core's second-level cache.
+// The size of one task of a weight gradient: its rows and columns, and the tokens that it adds up at a time. The packed
+// block of the right factor, 256 KB, stays in a core's second-level cache.
 constexpr std::int64_t gradient_rows = 128, gradient_columns = 256, gradient_depth = 256;
-// The left factor's rows are so far apart: a power of two would put them all into a few sets of the first-level cache.
+// The distance between the left factor's rows: a power of two would put them all into a few sets of the first-level
+// cache.
 constexpr std::int64_t gradient_stride = gradient_rows + panel_columns;
 constexpr std::int64_t gradient_scratch = gradient_depth * (gradient_columns + gradient_stride);  // floats
 constexpr std::int64_t packed_panels = 16;  // a task of packing: so many panels

@@ -14,7 +14,7 @@ namespace {
 namespace profiler = torch::autograd::profiler;
 using torch::profiler::impl::ActivityType;
 
-// The only difference between devices.
+// The profiler's activities, which are the only difference between devices.
 std::set<ActivityType> activities(bool on_cuda) {
   return on_cuda ? std::set{ActivityType::CPU, ActivityType::CUDA} : std::set{ActivityType::CPU};
 }

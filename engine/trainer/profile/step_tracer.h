@@ -30,12 +30,12 @@ class StepTracer {
   void begin_step(std::int64_t step, int micro_batches);
   // The same marks as StepTimer::mark gets.
   void end_part(double StepParts::*part);
-  // From here to the step's end one call starts everything, so its parts can't be told apart.
+  // From here to the step's end one call starts everything, so its parts can't be distinguished.
   void replay_begins();
   // The device must have finished. After the last traced step, writes the file; throws std::runtime_error if it can't.
   void end_step(std::int64_t step);
 
-  // Whether the file has been written.
+  // True once the file has been written.
   bool is_done() const { return is_done_; }
 
  private:

@@ -1,3 +1,5 @@
+// Student's, Welch's and z tests on figures of small samples, and the sample sizes that they need (by doubling, then
+// bisection). Equal values have no spread, so the t and Welch tests are `missing` for them rather than certain.
 #include "storage/analysis/means/mean_test.h"
 
 #include <algorithm>
@@ -60,7 +62,7 @@ SampleFigures figures_of(std::span<const double> values) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   figures.low = *low;
   figures.high = *high;
-  // Equal values, whose mean is rounded.
+  // Equal values have no spread, although their mean is rounded.
   if (figures.low == figures.high && values.size() > 1) figures.std = 0;
   return figures;
 }

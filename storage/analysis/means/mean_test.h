@@ -19,14 +19,14 @@ struct SampleFigures {
   double high = missing;
 };
 
-// A value that isn't finite makes the mean NaN; it is never left out.
+// A value that isn't finite makes the mean NaN; it is never skipped.
 SampleFigures figures_of(std::span<const double> values);
 
 // Interval of the mean that misses it with probability `error`, by Student's t.
 Interval mean_interval(const SampleFigures& sample, double error = 0.05);
 
 // The probability of a mean at least this far below `target` if the true mean is the target. Missing for fewer than 2
-// values and for equal ones, whose spread says nothing.
+// values and for equal ones, which have no spread.
 double p_below_t(const SampleFigures& sample, double target);
 // The same if each value's standard deviation is known; from 1 value on.
 double p_below_z(const SampleFigures& sample, double target, double sigma);
@@ -42,7 +42,7 @@ Interval mean_ratio_interval(const SampleFigures& baseline, const SampleFigures&
 // probability. 0 if there is no effect or it takes more than a million.
 std::int64_t needed_for_t(double effect, double alpha, double power);
 std::int64_t needed_for_z(double effect, double alpha, double power);
-// In each of two pools of equal size; `effect` is in standard deviations of a pool, which may differ.
+// The same for each of two pools of equal size; `effect` is in standard deviations of a pool, which may differ.
 std::int64_t needed_for_welch(double difference, double std, double baseline_std, double alpha, double power);
 
 }  // namespace stepladder

@@ -1,3 +1,5 @@
+// Distributions by continued fraction, bisection and Simpson's rule rather than by tables. The small tail is the one
+// that is computed, so that small probabilities keep their digits.
 #include "storage/analysis/means/student_t.h"
 
 #include <algorithm>

@@ -97,7 +97,7 @@ struct Pair {
   SharedSteps validation;
 };
 
-// Near the end of what both have: an evaluation before the first step says nothing.
+// Whether evaluations reach near the end of what both have: one before the first step shows nothing.
 bool decides(const SharedSteps& validation, const SharedSteps& training) {
   if (validation.empty()) return false;
   return training.empty() || 4 * validation.step.back() >= 3 * training.step.back();

@@ -1,4 +1,5 @@
-// Whether a change left the loss as it was: the difference at equal steps, its interval and a verdict.
+// Loss parity: the loss difference at equal steps, its interval and the verdict whether a change left the loss as it
+// was.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +50,7 @@ struct LossRules {
 // them on, if they aren't copies, else the known one. Where both began with the same weights and batches (the first
 // five losses agree), only a tenth of the known one counts.
 //
-// same: all of the interval lies within the tolerance; better, worse: all of it beyond; else inconclusive. diverged: in
+// same: all of the interval is within the tolerance; better, worse: all of it beyond; else inconclusive. diverged: in
 // any pair only the base's loss is finite, or the loss ends above its start while the base's has fallen.
 // not_comparable: the recipes name other data or vocabularies, tokens per step differ, or are unknown while neither the
 // last step nor the model's shape agrees, or no step is shared.

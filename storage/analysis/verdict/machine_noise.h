@@ -1,4 +1,4 @@
-// What equal runs on one machine say of its noise: within a run, between runs, and its drift.
+// The noise of a machine by equal runs on it: within a run, between runs, and its drift.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ struct MachineNoise {
   Interval drift_ci95;      // by Student's t
 };
 
-// Equal runs, in the order in which they ran. Figures that too few runs carry stay missing: between runs 2, drift 4.
+// `runs`: equal runs, in the order in which they ran. Figures that need more runs stay missing: between runs 2, drift
+// 4.
 MachineNoise noise_of(std::span<const RunAndSummary> runs);
 
 }  // namespace stepladder

@@ -1,5 +1,5 @@
-// The winner's curse of a sweep. The candidates that can't be told from the best count as equal to it, which corrects
-// too much rather than too little where they aren't.
+// The winner's curse of a sweep. The candidates that can't be distinguished from the best count as equal to it, which
+// corrects too much rather than too little where they aren't.
 #include "storage/analysis/verdict/picked_best.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace stepladder {
 namespace {
 
-// Of n values from a standard normal distribution, the mean of the largest.
+// The mean of the largest of n values from a standard normal distribution.
 double expected_largest(std::size_t n) {
   const auto count = static_cast<double>(n);
   return n < 2 ? 0 : normal_quantile((count - 0.375) / (count + 0.25));

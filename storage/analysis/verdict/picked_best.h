@@ -1,5 +1,5 @@
-// The best of several candidates looks better than it is, since it was picked for that: how many others can't be told
-// from it, and what remains of its figure. Pure.
+// Corrects the best of several candidates, which looks better than it is because it was picked for that: how many
+// others can't be distinguished from it, and what remains of its figure. Pure.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ struct PickedBest {
   bool known() const { return !is_missing(corrected); }
 };
 
-// `spread`: by which one run's figure differs between equal candidates, in its own unit (RunSpread speaks of logarithms
-// elsewhere). `of_runs`: the same of one candidate's runs, for the interval; larger if candidates share their seeds.
+// `spread`: by how much one run's figure differs between equal candidates, in its own unit (elsewhere RunSpread is of
+// logarithms). `of_runs`: the same of one candidate's runs, for the interval; larger if candidates share their seeds.
 // Without the first, or with fewer than two candidates, the correction stays missing. The expected largest of n equal
 // ones is that of a normal sample by Blom (1958), "Statistical Estimates and Transformed Beta-Variables".
 PickedBest picked_best(std::span<const Candidate> candidates, bool higher_is_better, const RunSpread& spread,

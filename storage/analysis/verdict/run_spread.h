@@ -1,5 +1,5 @@
-// How far runs of one program lie apart. The scatter of one run's steps says nothing about it, so that a comparison of
-// single runs takes it from this project's repeats or from a table of what was published.
+// The spread between runs of one program. The scatter of one run's steps doesn't show it, so a comparison of single
+// runs takes it from this project's repeats or from a table of what was published.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ struct RunSpread {
 // Estimates from independent evidence together; `from` is the second one's if it knows anything.
 RunSpread pooled(const RunSpread& known, const RunSpread& more);
 
-// Of repeats of one program: their squares around the mean of their logarithms. Unknown for fewer than two, or if all
-// are equal, since such runs are copies.
+// The spread of repeats of one program: their squares around the mean of their logarithms. Unknown for fewer than two,
+// or if all are equal, since such runs are copies.
 RunSpread spread_of(std::span<const double> figures);
 
 // 95 % interval of the standard deviation, by chi-squared (Wilson and Hilferty 1931); unknown if nothing is known.
@@ -52,7 +52,7 @@ class SpreadTable {
   // CSV with the columns of assets/spread.csv. Throws StorageError, with the file's name and the line.
   static SpreadTable read(const std::filesystem::path& file);
 
-  // What the finished and undisturbed repeats of each rung show, by their hardware, in place of what was known.
+  // Replaces what was known by the spread of each rung's finished and undisturbed repeats, by their hardware.
   void learn_from(std::span<const RunAndSummary> runs);
   void learn_from(const std::vector<std::pair<const Run*, const Summary*>>& runs);
 

@@ -35,7 +35,7 @@ double decimal_grain(double value) {
   return 0;
 }
 
-// Of a single value: a time, or the inverse of a rate per second.
+// The grain of a single value: a time, or the inverse of a rate per second.
 double grain_of_digits(double ms) {
   const double of_time = decimal_grain(ms);
   const double per_s = 1000 / ms;
@@ -55,7 +55,7 @@ double distance(const std::vector<double>& sorted) {
   std::vector<double> gaps;
   for (std::size_t i = 1; i < distinct.size(); ++i) gaps.push_back(distinct[i] - distinct[i - 1]);
   if (!gaps.empty()) return median_of(std::move(gaps));
-  // All are alike: the next value above or below, if it is near, and what the digits show.
+  // All values are equal: the grain follows from the next value above or below, if it is near, and from the digits.
   double nearest = grain_of_digits(distinct[0]);
   if (nearest == 0) nearest = most_of_a_step * distinct[0];
   const auto above = std::upper_bound(sorted.begin(), sorted.end(), distinct[0] * (1 + rounding));
@@ -66,7 +66,7 @@ double distance(const std::vector<double>& sorted) {
 }
 
 // The largest error, in grains, of a mean of rounded steps, by the shares of steps below the two edges of the middle
-// value. Outliers say nothing of the scatter, so that an edge counts only if there are steps enough beyond it.
+// value. Outliers aren't scatter, so an edge counts only if there are steps enough beyond it.
 double bias_in_grains(const std::vector<double>& sorted, double grain) {
   const double middle = sorted[sorted.size() / 2];
   const auto share_below = [&](double edge) {
@@ -80,7 +80,7 @@ double bias_in_grains(const std::vector<double>& sorted, double grain) {
     const double sigma = 1 / (normal_quantile(high) - normal_quantile(low));
     return std::numbers::inv_pi * std::exp(-2 * std::numbers::pi * std::numbers::pi * sigma * sigma);
   }
-  // With one edge in use, the true mean lies near it, however narrow the scatter: that of the rounded steps does not.
+  // With one edge in use, the true mean is near it, however narrow the scatter: that of the rounded steps isn't.
   if (counts(low)) return std::abs(low - 0.5);
   return counts(high) ? std::abs(high - 0.5) : 0.5;
 }

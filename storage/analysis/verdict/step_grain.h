@@ -7,7 +7,7 @@
 
 namespace stepladder {
 
-// How step times were read.
+// The way in which step times were read.
 enum class ReadFrom {
   timer,  // each by itself: measured, or printed and perhaps rounded
   clock,  // as differences of a running clock, so that the sum of steps is as exact as two readings
@@ -25,8 +25,8 @@ struct StepGrain {
 // series), no scatter half a grain. `steps_ms`: positive and finite.
 StepGrain grain_of(std::span<const double> steps_ms, ReadFrom from);
 
-// Means over blocks of neighbouring steps, long enough that a grain matters no more, if enough blocks remain (eight);
-// slow outliers are left out of a block. Without a coarse grain: the steps themselves.
+// Means over blocks of neighbouring steps, long enough that a grain no longer matters, if enough blocks remain (eight);
+// slow outliers are excluded from a block. Without a coarse grain: the steps themselves.
 std::vector<double> resolved_steps(std::span<const double> steps_ms, const StepGrain& grain);
 
 }  // namespace stepladder

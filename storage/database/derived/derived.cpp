@@ -1,3 +1,6 @@
+// Computes a run's summary and overviews in one pass over its steps and caches them if the run is over. Every write to
+// the cache checks that the run hasn't changed meanwhile. A change of the figures' meaning needs a migration that
+// empties the cache (migrations/runs.cpp has examples).
 #include "storage/database/derived/derived.h"
 
 #include <algorithm>
@@ -82,7 +85,7 @@ class Derived::Chunks {
     waiting_.clear();
   }
 
-  // Whether all are in the file: another process may have begun to write them anew.
+  // Whether all chunks are in the file: another process may have begun to write them anew.
   bool are_complete() { return written_ == count(); }
 
  private:
@@ -169,7 +172,7 @@ std::optional<Summary> Derived::kept(const Run& run) {
 }
 
 void Derived::keep(const Run& run, const Summary& summary) {
-  // Only if the run in the file has not changed since: another process may have resumed it.
+  // Inserts only if the run in the file has not changed since: another process may have resumed it.
   Statement insert(
       database_,
       "INSERT OR REPLACE INTO summaries (run_id, asked_warmup, asked_tokens_per_step, nan_mask, steps, "

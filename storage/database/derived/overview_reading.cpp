@@ -21,7 +21,7 @@ std::int64_t values_between(const Overview& overview, StepRange range) {
   return static_cast<std::int64_t>(sum);
 }
 
-// Leaves out buckets that are wholly outside.
+// Removes buckets that are wholly outside.
 void cut(Overview& overview, StepRange range) {
   std::erase_if(overview.buckets,
                 [&](const Bucket& bucket) { return bucket.last_step < range.first || bucket.first_step > range.last; });

@@ -1,3 +1,6 @@
+// Run events to bytes and back, for spill files. visit_fields lists every field once for both directions; files outlive
+// versions, so fields are only appended (`has_more`), never reordered or removed. The reader accepts any bytes and
+// fails without allocating much.
 #include "storage/database/events/event_bytes.h"
 
 #include <cstring>
@@ -96,7 +99,7 @@ class EventReader : public ByteReader {
   }
 
  private:
-  // Of things that have at least `fewest_bytes` each; 0 if there can't be so many.
+  // The number of items that have at least `fewest_bytes` each; 0 if there can't be so many.
   std::int64_t take_count(std::int64_t fewest_bytes) {
     std::int64_t count = 0;
     (*this)(count);

@@ -24,7 +24,7 @@ struct EventRecords {
   std::size_t used = 0;     // bytes of whole records
   std::size_t damaged = 0;  // whole records that aren't events
 };
-// At most `most` of the whole records that `bytes` begins with; what follows may be cut anywhere. A length that no
+// Reads at most `most` of the whole records that `bytes` begins with; the rest may be cut anywhere. A length that no
 // record has ends the reading: `used` is then all bytes, and one more record is damaged.
 EventRecords read_records(std::string_view bytes, std::size_t most);
 

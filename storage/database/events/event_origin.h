@@ -1,4 +1,5 @@
-// Whose events a ring or a spill file holds: the database that they belong to and the process that owns their runs.
+// Identifies the owner of a ring's or a spill file's events: the database that they belong to and the process that owns
+// their runs.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ EventOrigin origin_of_this_process(const std::filesystem::path& database);
 std::string to_bytes(const EventOrigin& origin);
 std::optional<EventOrigin> origin_from(std::string_view bytes);  // nullopt if these aren't an origin's bytes
 
-// Locks a ring or a spill file against everybody else. Processes that only look whose it is share its lock for some
+// Locks a ring or a spill file against everybody else. Processes that only look for its owner share its lock for some
 // milliseconds, so this waits for them, a second at most. False if another process keeps it.
 bool lock_alone(int descriptor);
 

@@ -1,3 +1,6 @@
+// The lock-free ring between the training thread and its readers. A poster claims a position, fills the slot, then
+// publishes its sequence; the reader frees slots only after `release`. The head is read by other processes after a
+// crash, so its layout and ring_magic change together.
 #include "storage/database/events/event_ring.h"
 
 #include <fcntl.h>
@@ -34,7 +37,7 @@ std::size_t bytes_of(const RunEvent& event) {
   return sizeof event + std::visit(Count(), event);
 }
 
-// Whether the reader may take its time.
+// Whether the event need not wake the reader at once.
 bool is_quiet(const RunEvent& event) {
   return std::holds_alternative<StepRecord>(event) || std::holds_alternative<SystemMetrics>(event) ||
          std::holds_alternative<ConsoleText>(event) || std::holds_alternative<MetricValues>(event);

@@ -24,7 +24,7 @@ namespace stepladder {
 
 inline const std::filesystem::path shared_memory_folder = "/dev/shm";
 
-// What a process that was killed left in a ring.
+// The events that a killed process left in a ring.
 struct RingContent {
   EventOrigin origin;
   std::vector<RunEvent> steps;  // in the order of posting; other events were in the process's own memory
@@ -35,9 +35,9 @@ class EventRing {
   static constexpr std::size_t slot_count = 16'384;
   static constexpr std::size_t most_bytes_elsewhere = 256 << 20;  // of events that don't fit into the slots
 
-  // In this process's own memory.
+  // A ring in this process's own memory.
   EventRing();
-  // In a file in shared memory, which only this user may read; in own memory if that is impossible or full.
+  // A ring in a file in shared memory, which only this user may read; in own memory if that is impossible or full.
   explicit EventRing(const EventOrigin& origin, const std::filesystem::path& folder = shared_memory_folder);
 
   // The reading thread. Keeps the shared file if there are events that nobody has released.
@@ -60,7 +60,7 @@ class EventRing {
   }
   bool post(const RunEvent& event);
 
-  // How far the posting, or the reading, has got. Any thread.
+  // The position up to which events have been posted, or read. Any thread.
   struct Position {
     std::uint64_t in_slots = 0;
     std::uint64_t elsewhere = 0;

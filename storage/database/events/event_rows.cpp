@@ -1,3 +1,6 @@
+// Writes a batch of events as rows in their order, with consecutive steps of one run in one insert. For events left by
+// an exited process it skips what is stored already. A launched run that lacks steps can't become `finished` here,
+// whatever its last event says.
 #include "storage/database/events/event_rows.h"
 
 #include <cmath>

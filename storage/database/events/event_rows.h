@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// What write_events did, for caches.
+// The effects of write_events, for caches.
 struct WrittenEvents {
   std::vector<RunId> missing;   // these runs aren't in the file, or belong to another process; nothing was written
   std::vector<RunId> outdated;  // what is cached about these is no longer true
@@ -25,13 +25,13 @@ struct CountedSteps {
   std::int64_t last = 0;
 };
 
-// For each run that these events end as finished. Call before the transaction, since a long run has many: others may
-// write meanwhile.
+// Counts the steps of each run that these events end as finished. Call before the transaction, since a long run has
+// many: others may write meanwhile.
 std::map<RunId, CountedSteps> count_steps_of_finished(Database& database, std::span<const RunEvent> events);
 
-// Inside a transaction. A launched run that finished without each of its steps in the file is stored as failed.
-// `left_by`: the events are what an exited process left. Only runs that it owned are written, and
-// of them only what isn't there.
+// Call inside a transaction. A launched run that finished without each of its steps in the file is stored as failed.
+// `left_by`: the events are what an exited process left. Only runs that it owned are written, and of them only what
+// isn't stored.
 WrittenEvents write_events(Database& database, std::span<const RunEvent> events,
                            const std::optional<ProcessIdentity>& left_by = std::nullopt,
                            const std::map<RunId, CountedSteps>& counted = {});

@@ -1,3 +1,6 @@
+// Finds rings and spill files of this user's exited processes and hands their events to the next process, for one
+// database. File locks decide who may take a file: shared while looking, exclusive while storing. The spill file is
+// read before the ring, since its events are older.
 #include "storage/database/events/left_events.h"
 
 #include <fcntl.h>
@@ -23,7 +26,7 @@ namespace {
 constexpr std::size_t events_a_piece = 4096;
 constexpr std::size_t first_read_bytes = 1 << 20;
 
-// Whether the folder of a database was deleted; not where its volume is just not mounted.
+// Whether the folder of a database was deleted; false where its volume is just not mounted.
 bool folder_was_deleted(const EventOrigin& origin) {
   const fs::path folder = fs::path(origin.database).parent_path();
   std::error_code error;
@@ -58,14 +61,14 @@ std::vector<std::unique_ptr<LeftEvents>> LeftEvents::of_database(const fs::path&
       if (is_nobodys) left->remove();
     }
   }
-  // Of one process, its spill file holds the older events.
+  // A process's spill file holds older events than its ring.
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a->steps_.empty() && !b->steps_.empty(); });
   return found;
 }
 
-// Null if the file isn't one of ours, or its process lives, or another process is taking it in. Others may look at it
-// at the same time, so that none takes the other for its owner.
+// Null if the file isn't one of ours, or its process lives, or another process is storing it. Others may look at it at
+// the same time, so that none takes the other for its owner.
 std::unique_ptr<LeftEvents> LeftEvents::open(const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return nullptr;

@@ -14,7 +14,7 @@ namespace stepladder {
 // One such file, locked against other processes that look for it.
 class LeftEvents {
  public:
-  // Of this user's processes that have exited, for this database. Removes rings whose database was deleted.
+  // The files of this user's processes that have exited, for this database. Removes rings whose database was deleted.
   static std::vector<std::unique_ptr<LeftEvents>> of_database(const std::filesystem::path& database);
 
   ~LeftEvents();

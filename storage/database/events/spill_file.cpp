@@ -1,3 +1,6 @@
+// The file where the recorder puts events that the database refuses: header with origin, then checksummed records. It
+// tries the folder beside the database, then the user's cache. An append is all or nothing, and nothing here throws,
+// since it runs when everything else has failed.
 #include "storage/database/events/spill_file.h"
 
 #include <fcntl.h>

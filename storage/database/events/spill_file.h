@@ -14,11 +14,12 @@
 
 namespace stepladder {
 
-// Where spill files of a database are looked for, in the order in which they are tried: beside it, and in the user's
-// cache.
+// The folders in which spill files of a database are looked for, in the order in which they are tried: beside it, and
+// in the user's cache.
 std::vector<std::filesystem::path> spill_folders(const std::filesystem::path& database);
 
-// Of a spill file's beginning; nullopt if it isn't one of this version. Any bytes may be passed. `used`: its size.
+// The origin in a spill file's beginning; nullopt if it isn't one of this version. Any bytes may be passed. `used`: its
+// size.
 std::optional<EventOrigin> spill_header(std::string_view bytes, std::size_t& used);
 
 // Used by one thread at a time. Nothing throws: what fails returns false.
@@ -30,11 +31,12 @@ class SpillFile {
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
-  // On the disk when it returns, all of them or none. `why`: what is wrong with the database, for the header of a new
-  // file.
+  // Appends events, all of them or none; they are on the disk when it returns. `why`: what is wrong with the database,
+  // for the header of a new file.
   bool append(std::span<const RunEvent> events, const std::string& why);
 
-  // The oldest events, at most `most`; `forget` drops what was read last, and the file with the last of them.
+  // Reads the oldest events, at most `most`; `forget` drops those that were read last, and the file with the last of
+  // them.
   bool read(std::vector<RunEvent>& events, std::size_t most);
   void forget();
 

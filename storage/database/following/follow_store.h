@@ -1,5 +1,5 @@
-// How far journals and other trackers' stores have been taken in (docs/database.md, `followed`). A part of RunStore,
-// which has its threads, locks and errors.
+// The positions up to which journals and other trackers' stores have been stored (docs/database.md, `followed`). A part
+// of RunStore, which has its threads, locks and errors.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class FollowStore {
   // As RunStore::apply, for a caller's transaction: leaves what is derived from a run's steps to RunStore::summary.
   void apply(std::span<const RunEvent> events);
 
-  // From now on the file's runs are those of this process: nobody follows their journals here any more.
+  // Makes the file's runs those of this process: nobody follows their journals here any more.
   void adopt_all();
 
   // Parts of steps. A step that isn't there is added.

@@ -1,3 +1,5 @@
+// SQL for `metrics` and `metric_values`. New, ascending points take the fast path of multi-row inserts; all others are
+// inserted one by one and keep the older value as superseded. Each insert drops the metric's cached figures.
 #include "storage/database/metrics/metric_rows.h"
 
 #include <algorithm>
@@ -26,7 +28,7 @@ double seconds(const Statement& row, int column) {
   return row.is_null(column) ? missing : static_cast<double>(row.integer(column)) / 1e3;
 }
 
-// NULL: the time of the run's step of that number, or not known.
+// The point's time; NULL if it is that of the run's step of that number, or not known.
 std::optional<std::int64_t> stored_time(Database& database, RunId run, const MetricPoint& point) {
   if (is_missing(point.at)) return std::nullopt;
   Statement step(database, "SELECT at_ms FROM steps WHERE run_id = ? AND step = ?");
@@ -87,8 +89,8 @@ MetricRow read_row(const Statement& row) {
   return read;
 }
 
-// By name, the first `most` of those that come after this one; null: from the first. An id, not a name, since a
-// stranger's file may have longer names than are read.
+// The first `most` metrics by name after this one; null: from the first. An id, not a name, since a stranger's file may
+// have longer names than are read.
 std::vector<MetricRow> metrics_after(Database& database, RunId run, std::optional<MetricId> after, std::size_t most) {
   const std::string names = after ? "name > (SELECT name FROM metrics WHERE id = ?2)" : "?2 IS NULL";
   Statement rows(database, "SELECT " + std::string(metric_columns) + " FROM metrics WHERE run_id = ?1 AND " + names +
@@ -136,7 +138,7 @@ void insert_points(Database& database, RunId run, MetricId metric, std::span<con
     insert_new_points(database, run, metric, points);
   else
     for (const MetricPoint& point : points) replace_point(database, run, metric, point);
-  // They are derived from the values, and made again when somebody asks. Without figures, overviews don't count.
+  // Figures are derived from the values, and computed again on demand. Without figures, overviews don't count.
   Statement(database, "DELETE FROM metric_figures WHERE metric_id = ?").bind(metric).run();
   whole.commit();
 }

@@ -1,3 +1,6 @@
+// Answers questions about metrics, whether they are logged (rows of their own) or fields of the steps. Figures and
+// overviews of runs that are over are cached under figures_format; raise it when they change. `table` must stay one
+// query for each name, since lists ask for thousands of runs.
 #include "storage/database/metrics/metric_store.h"
 
 #include <algorithm>
@@ -66,7 +69,7 @@ std::optional<Quantity> quantity_of(const Metric& metric) {
   return std::nullopt;
 }
 
-// Of a row of metric_figures, from `column` on.
+// The figures in a row of metric_figures, from `column` on.
 MetricFigures figures_in(const Statement& row, int column) {
   MetricFigures figures{.count = count_of(row, column),
                         .not_finite = count_of(row, column + 1),
@@ -206,7 +209,7 @@ void MetricStore::keep(RunId run, std::span<const MadeFigures> made) {
     const bool is_over = is_run_over(database_, run);
     for (const MadeFigures& each : made) {
       if (quantity_of(each.row.metric)) continue;  // the run's own overviews have it
-      // Only if nobody has resumed the run since, or appended to it.
+      // Stored only if nobody has resumed the run since, or appended to it.
       if (!is_over || count_of_values(database_, each.row.id) != each.figures.count) continue;
       keep_chunks(database_, each.row.id, each.chunks);
       stepladder::keep_figures(database_, each.row.id, each.figures);
@@ -216,7 +219,7 @@ void MetricStore::keep(RunId run, std::span<const MadeFigures> made) {
   }
 }
 
-// Many metrics in one transaction, which is short all the same.
+// Stores many metrics in one transaction, which is short all the same.
 void MetricStore::refresh(RunId run) {
   try {
     if (const auto ended = read_run(database_, run)) derived_.refresh(*ended);
@@ -298,7 +301,7 @@ std::vector<MetricOfRunRow> MetricStore::rows_named(const std::string& name) {
   return found;
 }
 
-// What a summary has of a field, without reading its steps.
+// The figures of a field that its summary has, without reading its steps.
 std::optional<MetricFigures> MetricStore::figures_of_summary(RunId run, Quantity quantity) {
   if (quantity != Quantity::loss && quantity != Quantity::val_loss) return std::nullopt;
   const auto of = read_run(database_, run);
@@ -363,7 +366,7 @@ std::vector<MetricAndFigures> MetricStore::of_run(RunId run, std::size_t most) {
   return metrics;
 }
 
-// The fields of the steps that no logged metric stands for.
+// The fields of the steps that no logged metric replaces.
 std::vector<Metric> MetricStore::fields_of(RunId run) {
   std::set<std::string> logged;
   Statement rows(database_, "SELECT DISTINCT field FROM metrics WHERE run_id = ? AND field IS NOT NULL");

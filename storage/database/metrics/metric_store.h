@@ -39,14 +39,14 @@ class MetricStore {
  public:
   MetricStore(Database& database, Derived& derived) : database_(database), derived_(derived) {}
 
-  // What `metric` knows replaces what the file has of the metric of this name.
+  // Sets what `metric` knows about the metric of this name; what it doesn't know stays as the file has it.
   void describe(RunId run, const Metric& metric);
 
-  // Points in any order. Of a step that is there already, the newer value counts and the older one is kept; the same
-  // value again changes nothing.
+  // Appends points in any order. If a step is stored already, the newer value counts and the older one is kept; the
+  // same value again changes nothing.
   void append(RunId run, std::string_view name, std::span<const MetricPoint> points);
 
-  // What the run logged, by name: the first `most`, of `count`. Reads no values.
+  // The names that the run logged, sorted: the first `most`, of `count`. Reads no values.
   std::vector<Metric> names(RunId run, std::size_t most = all_metrics);
   std::int64_t count(RunId run);
 
@@ -58,7 +58,7 @@ class MetricStore {
   // when somebody asks for it.
   void refresh(RunId run);
 
-  // The fields that the run's steps have and no logged metric stands for, then of_run. Reads all steps.
+  // The fields that the run's steps have and no logged metric replaces, then of_run. Reads all steps.
   std::vector<MetricAndFigures> all_of_run(RunId run, std::size_t most = all_metrics);
 
   // Nullopt if the run has no such metric, or no value of it.
@@ -68,9 +68,9 @@ class MetricStore {
   // no run has logged under their own names. Reads no values.
   std::vector<Metric> all_names(std::size_t most = all_metrics);
 
-  // These figures of all listed runs, in one query for each name where the cache has them; values are read for the
-  // others: those of runs under way, and of fields of the steps but for what summaries have. `interrupted` is asked
-  // between runs; once it says true, the rest is missing.
+  // The table of these figures for all listed runs, in one query for each name where the cache has them. Values are
+  // read for the others: those of runs under way, and of fields of the steps that summaries lack. `interrupted` is
+  // called between runs; once it returns true, the rest is missing.
   FigureTable table(std::vector<MetricFigure> figures, const std::function<bool()>& interrupted = {});
 
   // The newest attempt of each step, in order, some thousands at a time; no read lock is held while `use` runs.

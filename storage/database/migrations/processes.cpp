@@ -1,4 +1,4 @@
-// What processes and machines tell each other through the file.
+// The tables through which processes and machines communicate.
 #include "storage/database/migrations/migrations.h"
 
 namespace stepladder::migration {
@@ -21,7 +21,7 @@ CREATE TABLE requests (
 );
 )sql";
 
-// Which bytes of which journals are stored.
+// The positions up to which journals are stored.
 const char followed[] = R"sql(
 CREATE TABLE followed (
   source TEXT PRIMARY KEY,
@@ -31,7 +31,7 @@ CREATE TABLE followed (
 ) WITHOUT ROWID;
 )sql";
 
-// Machines, what was started on them, and which runs that has become.
+// Machines, what was started on them, and the runs that belong to it.
 const char machines[] = R"sql(
 CREATE TABLE machines (
   alias TEXT PRIMARY KEY,

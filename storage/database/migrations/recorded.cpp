@@ -1,4 +1,4 @@
-// What is recorded of a run besides its steps.
+// The tables for what is recorded of a run besides its steps.
 #include "storage/database/migrations/migrations.h"
 
 namespace stepladder::migration {
@@ -34,7 +34,7 @@ CREATE TABLE operators (
 ) WITHOUT ROWID;
 )sql";
 
-// What other programs used meanwhile.
+// The use that other programs made of the machine meanwhile.
 const char contention[] = R"sql(
 ALTER TABLE lanes ADD COLUMN other_cores REAL;
 ALTER TABLE lanes ADD COLUMN other_gpu_load REAL;
@@ -49,13 +49,13 @@ ALTER TABLE summaries ADD COLUMN cores INTEGER;
 ALTER TABLE summaries ADD COLUMN needed_cores INTEGER;
 )sql";
 
-// Of what others used, the part of the program that trained the run.
+// The part of others' use that was the program itself that trained the run.
 const char own_share[] = R"sql(
 ALTER TABLE lanes ADD COLUMN program_cores REAL;
 ALTER TABLE summaries ADD COLUMN program_cores REAL;
 )sql";
 
-// Whatever else a run logs. `metric_figures` and `metric_overviews` are derived from the values.
+// All other numbers that a run logs. `metric_figures` and `metric_overviews` are derived from the values.
 const char metrics[] = R"sql(
 CREATE TABLE metrics (
   id INTEGER PRIMARY KEY,

@@ -1,4 +1,4 @@
-// Runs and ladders, what users mark, and what a run is summed up to.
+// Runs and ladders, users' marks, and the cached summaries of runs.
 #include "storage/database/migrations/migrations.h"
 
 namespace stepladder::migration {

@@ -22,8 +22,8 @@ CREATE TABLE overview_chunks (
 );
 )sql";
 
-// Steps in less space (step_rows.h says how their values are stored). The old rows are moved by move_steps, then the
-// old table goes.
+// Steps in less space (step_rows.h says how their values are stored). move_steps moves the old rows, then the old table
+// is dropped.
 const char compact_steps[] = R"sql(
 DROP VIEW latest_steps;
 ALTER TABLE steps RENAME TO steps_to_move;

@@ -106,7 +106,8 @@ const char without_module[] = R"sql(
 ALTER TABLE trace_operators DROP COLUMN module;
 )sql";
 
-// What a trace's rooflines need: the device, the precision of its products, and the bytes that an operator moves.
+// The values that a trace's rooflines need: the device, the precision of its products, and the bytes that an operator
+// moves.
 const char rooflines[] = R"sql(
 ALTER TABLE traces ADD COLUMN hardware TEXT;
 ALTER TABLE traces ADD COLUMN precision TEXT;

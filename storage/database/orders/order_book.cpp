@@ -1,4 +1,4 @@
-// What the user has asked for, in one table. Text is as its writers made it.
+// The user's orders, in one table. Text is stored as its writers made it.
 #include "storage/database/orders/order_book.h"
 
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
-// What this user has asked the program to do later: connect to a machine, start a command there, go on with an
+// The orders of this user that the program carries out later: connect to a machine, start a command there, continue an
 // experiment. Kept outside every project, in $XDG_STATE_HOME/stepladder/orders.db, which only this user may read, since
-// projects and folders are passed on and a stranger may have written anything into them (docs/security.md). Nothing
-// that a project says makes the program act unless the order is here.
+// projects and folders are passed on and a stranger may have written anything into them (docs/security.md). Nothing in
+// a project makes the program act unless the order is here.
 #pragma once
 
 #include <filesystem>
@@ -40,7 +40,7 @@ class OrderBook {
   OrderBook(OrderBook&&) noexcept;
   ~OrderBook();
 
-  // `place` is what the order belongs to: a project (RunStore::place) or a folder.
+  // `place`: the project (RunStore::place) or folder that the order belongs to.
   std::optional<std::string> find(const std::string& kind, const std::string& place, const std::string& subject);
   std::vector<Order> all(const std::string& kind, const std::string& place);                      // by subject
   void put(const std::string& kind, const std::string& place, const std::vector<Order>& orders);  // all or none

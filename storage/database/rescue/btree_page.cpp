@@ -1,3 +1,5 @@
+// Parses b-tree pages, cells and records of SQLite's file format from bytes that may be damaged. Each length is checked
+// against the page before it is used; a bad cell is reported by itself and leaves the others readable.
 #include "storage/database/rescue/btree_page.h"
 
 #include <bit>
@@ -24,7 +26,7 @@ std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
   return std::nullopt;
 }
 
-// How many bytes of a payload are in its cell.
+// The number of a payload's bytes that are in its cell.
 std::size_t local_bytes(std::uint64_t payload, std::size_t usable, PageKind kind) {
   const std::size_t most = kind == PageKind::leaf_table ? usable - 35 : (usable - 12) * 64 / 255 - 23;
   if (payload <= most) return static_cast<std::size_t>(payload);

@@ -7,8 +7,9 @@
 
 namespace stepladder {
 
-// Sentences' parts, empty if there are none: "run 3 has 4,963 of the 5,000 steps that its summary counts". A summary is
-// removed in the same transaction that changes a run's steps, so one that counts more proves a loss. Reads every step.
+// Parts of sentences, empty if there are none: "run 3 has 4,963 of the 5,000 steps that its summary counts". A summary
+// is removed in the same transaction that changes a run's steps, so one that counts more proves a loss. Reads every
+// step.
 std::string lost_steps(Database& database);
 
 }  // namespace stepladder

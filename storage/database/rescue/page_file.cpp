@@ -1,3 +1,6 @@
+// Gives tree_reader.h the newest content of each page: from the write-ahead log, else from the file. A damaged header
+// is survivable: the page size is then guessed from the pages themselves. Overflow chains have a budget, since damaged
+// ones may be circular.
 #include "storage/database/rescue/page_file.h"
 
 #include <algorithm>
@@ -69,7 +72,7 @@ std::int64_t PageFile::guess_page_size() {
     for (std::int64_t page = 1; page < count; ++page) {
       const std::string bytes = file_.read(page * size, size);
       const auto parsed = parse_btree_page(bytes, false);
-      // Cells are stored from the page's end on: where none lies in its second half, the pages are smaller.
+      // Cells are stored from the page's end on: if none is in its second half, the pages are smaller.
       bool is_whole = true, is_long_enough = false;
       for (const auto& cell : parsed ? parsed->cells : std::vector<std::optional<Cell>>()) {
         is_whole = is_whole && cell;

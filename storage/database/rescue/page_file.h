@@ -35,8 +35,8 @@ class PageFile {
   };
   Overflow overflow(std::uint32_t first, std::int64_t bytes);
 
-  // Pages that hold no table: the list of free pages, and what records each page's parent. `whole`: the list could be
-  // read to its end.
+  // Pages that hold no table: the list of free pages, and those that record each page's parent. `whole`: the list could
+  // be read to its end.
   std::vector<std::uint32_t> pages_without_rows(bool& whole);
 
  private:

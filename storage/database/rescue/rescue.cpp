@@ -1,3 +1,6 @@
+// The order of a rescue: schema, version, a new file of that version, rows table by table, lost pages, then the runs'
+// consistency (rescued_runs.h). It never opens the damaged file with SQLite and never writes to it; the new file gets
+// its name at the end.
 #include "storage/database/rescue/rescue.h"
 
 #include <fcntl.h>
@@ -102,7 +105,7 @@ struct FoundObject {
   std::string definition;  // normalised
 };
 
-// By name. From the pages that page 1 leads to, and from lost ones if it is damaged.
+// The schema's objects by name, from the pages that page 1 refers to, and from lost ones if it is damaged.
 std::map<std::string, FoundObject> read_schema(PageFile& file) {
   std::map<std::string, FoundObject> objects;
   const auto keep = [&](const RawRow& row) {
@@ -122,7 +125,7 @@ std::map<std::string, FoundObject> read_schema(PageFile& file) {
   return objects;
 }
 
-// As a file of this version has it; RunStore brings it up to date.
+// Creates the schema of a file of this version; RunStore brings it up to date.
 void create_schema(Database& database, std::size_t version) {
   Transaction whole(database);
   for (const char* const migration : migrations().first(version)) database.execute(migration);
@@ -301,7 +304,7 @@ class Rescue {
         reader.read_tree(found->second.root, &shape, uses);
       if (table.is_damaged()) damaged.push_back(&shape);
     }
-    // What is left over of other trees isn't lost.
+    // Remains of other trees aren't lost.
     const TreeReader::Uses none{.row = [](const RawRow&) {}, .damaged_row = [] {}, .damaged_page = [] {}};
     for (const auto& [name, object] : objects_)
       if (object.root != 0) reader.read_tree(object.root, nullptr, none);

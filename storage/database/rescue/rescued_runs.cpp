@@ -1,3 +1,6 @@
+// Makes a rescued file consistent: rows for runs and metrics that are only referred to, and honest statuses for runs
+// that lack steps. Missing steps are counted by the run's summary if it was saved, else by planned steps (launched
+// runs) or by holes in the numbers (imported ones).
 #include "storage/database/rescue/rescued_runs.h"
 
 #include <algorithm>
@@ -28,7 +31,7 @@ std::vector<std::string> tables_of_runs(Database& database) {
   return tables;
 }
 
-// Returns the runs whose row is lost, and gives each one that says so.
+// Adds a row for each run whose row is lost; the row says so. Returns these runs.
 std::set<RunId> add_lost_runs(Database& database) {
   std::set<RunId> lost;
   for (const std::string& table : tables_of_runs(database)) {
@@ -53,7 +56,7 @@ std::set<RunId> add_lost_runs(Database& database) {
   return lost;
 }
 
-// Values whose metric's row is lost: nobody knows which run's they are, so they get a run of their own.
+// Adds a run of their own for values whose metric's row is lost, since their run is unknown.
 void add_lost_metrics(Database& database, std::set<RunId>& lost_runs) {
   if (numbers(database, "SELECT 1 FROM sqlite_master WHERE name = 'metric_values'").empty()) return;
   std::set<std::int64_t> lost;

@@ -1,4 +1,5 @@
-// The last part of a rescue: what the saved runs lack, and rows for those whose own row is lost. Inside storage/ only.
+// The last part of a rescue: the steps that the saved runs lack, and rows for those whose own row is lost. Inside
+// storage/ only.
 #pragma once
 
 #include <map>

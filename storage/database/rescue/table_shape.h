@@ -1,5 +1,5 @@
-// Which records can be rows of a table: by this, a page is recognised whose place in the file is lost. Inside storage/
-// only.
+// The shape that records must have to be rows of a table: by this, a page is recognised whose place in the file is
+// lost. Inside storage/ only.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,6 @@
+// Walks trees depth first and marks each page that it has read, so damage can't make it read a page twice or loop. A
+// page counts for a table only if at least half of its rows fit; the same rule assigns lost pages, which must fit one
+// table best.
 #include "storage/database/rescue/tree_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Reads FILE-wal frame by frame and decides whether damage in it loses committed transactions. One damaged transaction
+// at the end is an ordinary power failure; commits behind a damaged frame are a loss. Two equal readings are needed,
+// since another process may be writing.
 #include "storage/database/rescue/write_ahead_log.h"
 
 #include <algorithm>
@@ -62,7 +65,7 @@ class LogReader {
 
   std::string header() { return file_.read(0, log_header_size); }
 
-  // Up to the last frame of this log; what follows is left from an earlier one.
+  // Reads up to the last frame of this log; later ones are left from an earlier log.
   std::vector<Frame> frames() {
     read_header();
     std::vector<Frame> frames;
@@ -93,7 +96,7 @@ class LogReader {
     if (page_size_ < 512 || page_size_ > 65536 || file_.size() < log_header_size + frame_header_size + page_size_)
       page_size_ = 0;
     if (page_size_ == 0) return;
-    // Without a sound header, the first frame is as good a witness. Its checksum cannot be verified then.
+    // Without a sound header, the salt of the first frame is used. Its checksum cannot be verified then.
     salt_ = header_is_sound_ ? head.substr(16, 8) : file_.read(log_header_size + 8, 8);
     if (!header_is_sound_) big_endian_ = false;
   }

@@ -1,3 +1,5 @@
+// SQL for a trace's anatomy and its packed slices, beside the sums of trace_store.cpp. Enum values are stored by their
+// names, so a name in to_string is part of the file format.
 #include "storage/database/traces/trace_details.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What is kept of a trace beside its sums: its anatomy, and the slices of a few steps. A part of TraceStore
-// (trace_store.h), which has its threads, locks and errors.
+// The details that are kept of a trace besides its sums: its anatomy, and the slices of a few steps. A part of
+// TraceStore (trace_store.h), which has its threads, locks and errors.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class TraceDetails {
   std::vector<KeptStep> kept(TraceId trace);  // all of them as they are stored
   double imported_at(TraceId trace);          // unix seconds; missing: there is no such trace
 
-  // The other runs whose time can be told apart: their operators were timed here. By id, without those in the bin.
+  // The other runs whose time is known by operator: their operators were timed here. By id, without those in the bin.
   std::vector<RunId> timed_runs();
 
  private:

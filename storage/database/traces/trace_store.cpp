@@ -1,3 +1,5 @@
+// SQL for imported traces: the profile's steps by rank and kind, and its operators in their order. `insert` and `find`
+// must cover the same columns. Rows of a trace are removed with it by ON DELETE CASCADE.
 #include "storage/database/traces/trace_store.h"
 
 #include <algorithm>

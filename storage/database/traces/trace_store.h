@@ -1,5 +1,5 @@
-// Imported traces of profilers (docs/profiling.md): where their steps' time went. A part of RunStore, which has its
-// threads, locks and errors.
+// Imported traces of profilers (docs/profiling.md), with their steps' time by operator. A part of RunStore, which has
+// its threads, locks and errors.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class TraceStore {
   PassStore passes();  // other profiles: the times of single passes
   void in_one_transaction(const std::function<void()>& work);
 
-  // That of the newest trace attached to the run, as a profile of operators; of no steps if it has none.
+  // The profile of the newest trace attached to the run, as a profile of operators; of no steps if it has none.
   StepProfile profile_of_run(RunId run);
 
  private:

@@ -1,3 +1,6 @@
+// The importer of journals at rest: one file, or a run's folder as one run. It reads with the same JournalReader,
+// JournalRun and LoggedSteps as `follow`, so both give the same run. Journals of Stepladder's own runs are refused,
+// since only `follow` can store all of them.
 #include "storage/importers/journal/journal.h"
 
 #include <algorithm>

@@ -27,7 +27,7 @@ inline bool journal_checksum_holds(std::string_view line) {
   return error == std::errc() && last == end && stored == crc32(line.substr(0, line.size() - journal_checksum_size));
 }
 
-// With its checksum and line feed.
+// The line with its checksum and line feed.
 inline std::string journal_line(std::string json) {
   char checksum[journal_checksum_size + 2];
   std::snprintf(checksum, sizeof checksum, "\t%08x\n", static_cast<unsigned>(crc32(json)));

@@ -1,3 +1,6 @@
+// Cuts bytes into checksummed lines and parses them into events, piece by piece. A bad line stops the reader (is_stuck)
+// until the caller gives it up, because a file on NFS may show zeros that are filled in later. good() is the only safe
+// place to continue from.
 #include "storage/importers/journal/journal_reader.h"
 
 #include <cmath>

@@ -32,12 +32,12 @@ class JournalReader {
   // The next event; false if it needs more bytes or meets a bad line (is_stuck). Skips whole lines that are no events.
   bool next(JournalEvent& event);
 
-  // Every byte before this one has been read. A later reader goes on here.
+  // Every byte before this one has been read. A later reader continues here.
   std::uint64_t good() const { return good_; }
 
-  // A line is whole but bad: zeros that NFS shows for a while, damage. It may be good later: then read again from
-  // `good()`. `skip` gives it up, to the end of the line or to the last zero before that: what isn't there yet skips
-  // the next calls of `next`, so it doesn't matter how the bytes are cut.
+  // A line is complete but bad: zeros that NFS shows for a while, damage. It may be good later: then read again from
+  // `good()`. `skip` gives up the line, to its end or to the last zero before that. The next calls of `next` skip the
+  // part that hasn't arrived yet, so it doesn't matter how the bytes are cut.
   bool is_stuck() const { return stuck_; }
   void skip();
 

@@ -1,3 +1,6 @@
+// Collects the facts of one run from its journals' events, kind by kind (`take`); numbers go to LoggedSteps. Rank 0
+// decides names, status and end. Everything that a script may write without limit has a cap here, and unknown kinds are
+// counted, not refused.
 #include "storage/importers/journal/journal_run.h"
 
 #include <algorithm>
@@ -19,7 +22,7 @@ constexpr std::size_t most_kinds = 100;
 constexpr std::size_t longest_metric_name = 1000;
 constexpr std::size_t longest_count = 2000;  // of the values that aren't kept
 
-// The header's fields that the environment keeps.
+// The header's fields that are stored in the environment.
 constexpr const char* environment_fields[] = {"project", "id",       "host", "argv", "cwd",   "python",
                                               "torch",   "os",       "cpus", "git",  "world", "client",
                                               "group",   "job_type", "tags", "job",  "nodes"};
@@ -202,7 +205,7 @@ void JournalRun::take_step(const JournalEvent& event, const JournalHeader& heade
   steps.add_timed(step, ms, std::clamp<std::int64_t>(integer_in(event.fields, "n"), 0, 1'000'000'000'000'000), at);
   const Sync sync = sync_named(text_in(event.fields, "y"));
   if (sync == run_.sync || sync == Sync::unknown) return;
-  // Of two ways, the one to trust less: they are in that order.
+  // Of two ways of synchronising, the less reliable one counts: they are in that order.
   run_.sync = run_.sync == Sync::unknown ? sync : std::max(run_.sync, sync);
   changed_ = true;
 }

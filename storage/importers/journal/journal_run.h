@@ -1,4 +1,4 @@
-// What the journals of one run say of it: facts, and how its metrics are to be read.
+// The facts that the journals of one run give, and the descriptions of its metrics.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class JournalRun {
   // called rank/N/NAME, and if there are several ranks, each one's step times rank/N/dt_ms.
   void take(const JournalEvent& event, const JournalHeader& header, LoggedSteps& steps);
 
-  // With everything known so far. `recipe` and `environment` are JSON.
+  // The run with everything known so far. `recipe` and `environment` are JSON.
   Run run() const;
   std::int64_t tokens_per_sample() const;
 
@@ -51,17 +51,17 @@ class JournalRun {
   bool has_ended() const { return ended_; }
   void keep() { changed_ = false; }
 
-  // What a script said of its metrics (units, direction, group) completes what their names say.
+  // Completes the metrics by what a script said of them (units, direction, group).
   void describe(LoggedBatch& batch) const;
 
-  // What `describe` uses, as JSON for a later reader.
+  // The descriptions that `describe` uses, as JSON for a later reader.
   nlohmann::ordered_json descriptions() const;
   void take_descriptions(const nlohmann::ordered_json& descriptions);
 
   std::vector<TextSample> take_texts() { return std::exchange(texts_, {}); }
   std::vector<ConsoleText> take_outputs() { return std::exchange(outputs_, {}); }
 
-  // One sentence each: what isn't kept, and what was lost.
+  // One sentence each on what isn't kept, and on what was lost.
   std::vector<std::string> notes() const;
 
  private:

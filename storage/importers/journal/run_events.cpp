@@ -1,3 +1,6 @@
+// Stepladder's own events as journal lines, written in the first half and read in the second. A field must appear in
+// both (most are in storage/record_fields.h); unknown fields are omitted and read back as unknown. Readers may be older
+// or newer versions, so meanings never change.
 #include "storage/importers/journal/run_events.h"
 
 #include <algorithm>
@@ -53,7 +56,7 @@ Json json_number(double value) {
   return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }
 
-// What isn't known is left out.
+// Unknown values are omitted.
 void put(Json& object, const char* name, double value) {
   if (!is_missing(value)) object[name] = json_number(value);
 }
@@ -64,7 +67,7 @@ void put(Json& object, const char* name, const std::string& value) {
   if (!value.empty()) object[name] = value;
 }
 
-// As the tables of fields have it. How a run is synchronised is always said.
+// Writes a field as the tables of fields have it. The way of synchronising is always written.
 template <class Value>
 void put_field(Json& object, const char* name, const Value& value, const Unknown<Value>& unknown) {
   if constexpr (std::is_same_v<Value, Sync>)
@@ -230,7 +233,7 @@ void take_field(const Json& object, const char* name, Value& value, const Unknow
     value = object.contains(name) ? count_in(object, name) : unknown;
 }
 
-// Those of a plan's fields that a journal has.
+// Calls `use` with the fields of a plan that a journal has.
 template <class Use>
 void for_each_planned(Use&& use) {
   for_each_field(run_fields, [&]<class Value>(const RunField<Value>& field) {
@@ -312,7 +315,7 @@ MetricValues values_of(const Json& fields, RunId run) {
 }
 
 RunEnded end_of(const Json& fields, RunId run) {
-  // Words of a later version, or of nobody: then nobody claims that the run was finished.
+  // For words that this version doesn't know, the run doesn't count as finished.
   const RunStatus status = named(run_status_from, text_in(fields, "status"), RunStatus::failed);
   return {.run = run,
           .at = number_in(fields, "t"),

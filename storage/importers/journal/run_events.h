@@ -21,7 +21,7 @@ struct PlannedRun {
   std::optional<Ladder> ladder;
   std::string parent_uid;  // of the run that it was forked from
 
-  // As the field `stepladder` of a `run` line.
+  // The value of the field `stepladder` of a `run` line.
   nlohmann::ordered_json fields() const;
   // Empty if the `run` line is somebody else's. Whatever the line says, the run is `queued` and `launched`.
   static std::optional<PlannedRun> of(const nlohmann::ordered_json& run_line);
@@ -31,7 +31,7 @@ struct PlannedRun {
 // operators of a profile are added up.
 std::string line_of(const RunEvent& event);
 
-// What such a line says, for that run; empty for other lines.
+// The event in such a line, for that run; empty for other lines.
 std::optional<RunEvent> run_event_of(const JournalEvent& event, RunId run);
 
 // Bytes as text whose characters are U+0000 to U+00FF, and back; other characters become '?'.

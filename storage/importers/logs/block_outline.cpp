@@ -1,3 +1,6 @@
+// Remembers headings, list entries, fences and paragraphs until the next step, and names the block after the most
+// specific of them. begins_run decides whether that step starts a new run or resumes one; it is the rule to test
+// against real notes when it changes.
 #include "storage/importers/logs/block_outline.h"
 
 #include <algorithm>

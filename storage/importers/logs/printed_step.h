@@ -20,7 +20,7 @@ struct PrintedStep : StepValues {
   bool tested = false;     // its val_loss is that of a test set
 };
 
-// How far the current run has been read. The number of a step that does not print one depends on it.
+// The progress of reading the current run. The number of a step that does not print one depends on it.
 struct RunProgress {
   bool open = false;
   bool step_is_epoch = false;

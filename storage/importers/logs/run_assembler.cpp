@@ -1,3 +1,6 @@
+// Holds a run's steps back until the units are settled (65,536 steps, or three if live), then passes them on in order.
+// The run begins in the sink only with the first settled step; metrics of the same run wait for that too. end_elsewhere
+// works on a copy, for readers that can't wait.
 #include "storage/importers/logs/run_assembler.h"
 
 #include <nlohmann/json.hpp>
@@ -6,7 +9,7 @@
 namespace stepladder {
 namespace {
 
-// How many steps are read before the units are settled.
+// The number of steps that are read before the units are settled.
 constexpr std::size_t steps_to_judge_by = 65536;
 constexpr std::size_t live_steps_to_judge_by = 3;
 constexpr std::size_t told_at_once = 512;

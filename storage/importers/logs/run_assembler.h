@@ -43,7 +43,7 @@ class RunAssembler {
 
   // A number of the log that no step has a field for.
   void log(std::string_view name, std::string_view unit, const MetricPoint& point);
-  // Whether no step so far has a loss or a time: the run is known by other numbers.
+  // Whether no step so far has a loss or a time: the run has only other numbers.
   bool has_only_others() const { return open_ && !measured_; }
 
   // A value of the run's recipe, as JSON, unless the log's facts have one of this name.
@@ -56,7 +56,7 @@ class RunAssembler {
 
   // Ends the input: passes the steps still held back to the sink.
   void end();
-  // The same to another sink, and goes on.
+  // Passes on the same to another sink, and continues as if it had not.
   void end_elsewhere(ImportSink& sink) const;
 
   RunProgress progress() const;

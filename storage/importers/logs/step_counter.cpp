@@ -1,3 +1,6 @@
+// Numbers steps that don't print a number, or that count from 0 in every epoch: bars, dictionaries, Keras, bare losses.
+// Each case has a function, chosen in `number`; state is per run and reset in end_run. The comments quote the output
+// that each rule is for.
 #include "storage/importers/logs/step_counter.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Merges lines about the same step within the last 64. Equal step, compatible values: one step. Contradiction: a newer
+// attempt, and both are kept. A block that is printed again with other columns fills in the first one (find_replayed).
 #include "storage/importers/logs/step_merger.h"
 
 #include <algorithm>

@@ -34,7 +34,7 @@ class StepMerger {
   // Forgets the first `count` of them, which can no longer change.
   void release(std::size_t count);
 
-  // How many steps are held back, since a validation loss may be printed some lines late.
+  // The number of steps that are held back, since a validation loss may be printed some lines late.
   static constexpr std::size_t held_back = 64;
 
  private:

@@ -1,3 +1,6 @@
+// Settles a run's units from its first steps, in order: tokens, clocks, units by arithmetic (units.h), rate, time
+// stamps. It corrects the held steps in place and writes a note for each conclusion, which people read. Thresholds at
+// the top say how much evidence is enough.
 #include "storage/importers/logs/unit_settler.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Settles the units of a run from its first steps: tokens of a step, whether a time is a clock or a step's time, and
-// what the printed rate counts.
+// the unit that the printed rate counts.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// How printed values become those of a StepRecord.
+// The conversion of printed values to those of a StepRecord.
 struct SettledUnits {
   std::int64_t tokens_per_step = 0;  // 0: not known
   double ms_per_time = 1;            // printed time x this = milliseconds

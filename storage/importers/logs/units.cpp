@@ -1,3 +1,6 @@
+// Infers units of printed times and rates: with known tokens per step, rate x time must give them, and each hypothesis
+// is tried in order of likelihood. Without, labels and plausible sizes decide. The reasons become the user's notes, so
+// each branch explains its arithmetic.
 #include "storage/importers/logs/units.h"
 
 #include <algorithm>
@@ -12,7 +15,8 @@ namespace {
 // An unlabelled time from here on counts milliseconds: no step of a small model takes that many seconds.
 constexpr double least_unlabelled_ms = 20;
 
-// How far rate x time may be from the tokens of a step: both are printed rounded, and some rates are smoothed.
+// The largest relative difference of rate x time from the tokens of a step: both are printed rounded, and some rates
+// are smoothed.
 constexpr double fit_tolerance = 0.03;
 
 constexpr double least_tokens_per_step = 30;
@@ -186,8 +190,8 @@ class Inference {
         product_text(time_by_label()) + " doesn't match" + of_step() + " in any unit; the step time is used as printed";
   }
 
-  // Whether the samples are whole sequences: a factor of 1024 (tokens) and of 1000 (milliseconds) are too close to tell
-  // apart.
+  // Whether the samples are whole sequences: a factor of 1024 (tokens) and one of 1000 (milliseconds) are hard to
+  // distinguish.
   bool counts_labelled_samples() {
     if (evidence_.rate != RateLabel::samples || evidence_.time_unit == TimeUnit::unknown) return false;
     const double samples = product_ * milliseconds_in(evidence_.time_unit) / 1000;

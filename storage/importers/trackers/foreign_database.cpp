@@ -1,3 +1,6 @@
+// Opens another program's SQLite file for reading without leaving a trace: in place if it has no log, beside the writer
+// if that keeps the index, else as a private copy that is deleted with the object. `check` catches a writer that
+// appeared meanwhile.
 #include "storage/importers/trackers/foreign_database.h"
 
 #include <stdlib.h>

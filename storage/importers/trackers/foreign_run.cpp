@@ -1,3 +1,5 @@
+// Turns a tracker's run into calls of the sink and its configuration into a flat recipe. fill_from knows the names that
+// people use for batch, sequence length, parameters, precision. Runs of equal recipes but the seed share a rung.
 #include "storage/importers/trackers/foreign_run.h"
 
 #include <algorithm>

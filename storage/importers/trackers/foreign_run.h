@@ -15,7 +15,7 @@
 
 namespace stepladder {
 
-// How many entries of a run's configuration are kept.
+// The number of entries of a run's configuration that are kept.
 inline constexpr std::size_t most_settings = 10'000;
 
 struct ForeignRun {

@@ -1,3 +1,6 @@
+// Turns batches of logged numbers into step records and metrics. Which metric is the loss, the step time and so on is
+// chosen once and kept in `state`, so a restart gives the same records. MetricTable does the same for runs that are
+// read whole; both use metric_values.h.
 #include "storage/importers/trackers/logged_steps.h"
 
 #include <algorithm>
@@ -73,7 +76,8 @@ void LoggedSteps::add_timed(std::int64_t step, double ms, std::int64_t tokens, d
   timed_steps_.push_back({step, ms, tokens, at});
 }
 
-// Of several metrics with a role, the one with the most values; epochs' means and test sets only if there is no other.
+// Chooses among several metrics with a role the one with the most values; epochs' means and test sets only if there is
+// no other.
 void LoggedSteps::choose() {
   struct Best {
     const std::string* name = nullptr;

@@ -16,7 +16,7 @@ namespace stepladder {
 
 struct LoggedBatch {
   std::vector<StepRecord> steps;  // by step, each once, with the fields that the batch knows
-  // What the same batch knew of some of these steps before they were logged again, oldest first.
+  // The values that the same batch had of some of these steps before they were logged again, oldest first.
   std::vector<StepRecord> repeated;
   struct Values {
     Metric metric;
@@ -49,10 +49,10 @@ class LoggedSteps {
   // `tokens_per_sample` (0: unknown) turns samples into tokens.
   LoggedBatch take(std::int64_t tokens_per_sample = 0);
 
-  // What a later reader needs to go on; JSON.
+  // The state that a later reader needs to continue; JSON.
   std::string state() const;
 
-  // The run goes back to an earlier step: what follows are other records than those so far.
+  // Call when the run returns to an earlier step: later numbers belong to other records than those so far.
   void begin_attempt();
 
   std::uint64_t bad_steps() const { return bad_steps_; }

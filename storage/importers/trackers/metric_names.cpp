@@ -1,3 +1,6 @@
+// Splits a metric's name into words and matches them against lists. A name must consist only of known words for times,
+// rates and learning rates, since a wrong match silently turns a custom metric into a step's field. second_rate ranks
+// candidates: lower is better.
 #include "storage/importers/trackers/metric_names.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Builds step records from whole columns of a run's metrics: choose one column for each role, join by step, derive step
+// times and tokens. Derived values are noted for the user. LoggedSteps is the incremental counterpart and must choose
+// by the same rules.
 #include "storage/importers/trackers/metric_table.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How a metric's numbers become those of a step: shared by stores that are read whole (metric_table.h) and journals
+// Converts a metric's numbers to those of a step: shared by stores that are read whole (metric_table.h) and journals
 // that are read as they grow (logged_steps.h).
 #pragma once
 
@@ -23,7 +23,8 @@ double* field_of(StepRecord& record, MetricRole role);
 // The upper of the two in the middle; `missing` if there is no value.
 double middle_of(std::vector<double> values);
 
-// What makes milliseconds of a time without a unit: 1 or 1000, whichever puts it near the wall clock, else `missing`.
+// The factor that makes milliseconds of a time without a unit: 1 or 1000, whichever gives a value near the wall clock,
+// else `missing`.
 double unit_near(double typical, double wall_ms);
 
 // Whether a number can be that of a step's tokens.

@@ -208,7 +208,7 @@ double number_or(const std::string& text, double otherwise) {
   return read_number(text, value) ? value : otherwise;
 }
 
-// As an integer or, since some version, by its name.
+// The status that a store has as an integer or, since some version, by its name.
 std::string status_named(const std::string& text) {
   static constexpr const char* names[] = {"", "RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"};
   const double number = number_or(text, 0);
@@ -250,7 +250,7 @@ void read_metric_file(const std::string& name, const fs::path& file, ForeignRun&
     run.notes.push_back("metrics/" + short_list({name}) + ": " + "left out " + plural(malformed, "malformed line"));
 }
 
-// What the folder says of the run, without its numbers.
+// The facts of the run in the folder, without its numbers.
 ForeignRun read_run_facts(const fs::path& folder) {
   ForeignRun run;
   run.config = Json::object();
@@ -326,7 +326,7 @@ bool has_ended(const Run& run) {
   return run.status != RunStatus::interrupted;
 }
 
-// The piece of a run of which the store tells no numbers but always the facts.
+// The piece of a run without new numbers; the store always gives the facts.
 SourcePiece piece_of(ForeignRun facts, const SourcePosition& from, const fs::path& store, const std::string& id) {
   SourcePiece piece{.news = std::move(facts), .end = from};
   if (!piece.end.state.is_object()) piece.end.state = Json::object();
@@ -397,7 +397,7 @@ class GrowingMlflowFolder : public GrowingSource {
   }
 };
 
-// What changed in a database since the last look, found by one query for all of its runs.
+// The changes in a database since the last look, found by one query for all of its runs.
 class MlflowNews {
  public:
   explicit MlflowNews(fs::path file) : file_(std::move(file)) {}

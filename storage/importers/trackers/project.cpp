@@ -345,7 +345,7 @@ class ProjectFile {
     }
   }
 
-  // Older attempts come first: what is told later is newer.
+  // Passes on older attempts first: a later call gives a newer one.
   void read_points(const Metric& metric, const std::string& table, std::int64_t id) {
     constexpr std::size_t at_once = 4096;
     if (!has_columns(table, {"metric_id", "step", "value"})) return;

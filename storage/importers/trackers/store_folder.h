@@ -8,9 +8,9 @@
 
 namespace stepladder {
 
-// Whether `folder` itself is a store: journals of stepladder.py (one run), event files (one run), a tree of only event
-// files (a ladder), MLflow's "mlruns" or one of its experiments, W&B's "wandb" or one of its runs. Opens no file larger
-// than a meta.yaml.
+// Whether `folder` is a store: journals of stepladder.py (one run), event files (one run), a tree of only event files
+// (a ladder), MLflow's "mlruns" or one of its experiments, W&B's "wandb" or one of its runs. Opens no file larger than
+// a meta.yaml.
 bool is_store_folder(const std::filesystem::path& folder);
 
 // The id of the importer for single files of such a store: "mlflow"; empty if it isn't a store.

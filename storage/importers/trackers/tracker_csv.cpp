@@ -180,7 +180,7 @@ class TensorboardTable : public TextLines {
   MalformedLines malformed_;
 };
 
-// Either table, which the first line tells.
+// Either kind of table, by its first line.
 class TrackerTable : public ImportReader {
  public:
   TrackerTable(fs::path path, ImportSink& sink) : path_(std::move(path)), sink_(sink) {}

@@ -119,7 +119,7 @@ class TrackioDatabase {
   bool has_ids_ = false;
 };
 
-// What changed in a database since the last look, found by one query for all of its runs.
+// The changes in a database since the last look, found by one query for all of its runs.
 class TrackioNews {
  public:
   TrackioNews(fs::path file, ForeignDatabase& database)
@@ -194,7 +194,7 @@ class GrowingTrackioRun : public GrowingSource {
       config.bind(id_);
       if (config.step()) add_config(config.text(0), piece.news);
     }
-    // By row and not by an index of the runs: what other runs have logged since is little.
+    // Selects by row and not by an index of the runs: what other runs have logged since is little.
     Statement rows(database.get(),
                    "SELECT rowid, timestamp, step, metrics, run_name FROM metrics WHERE rowid > ? AND +" +
                        news_->key() + " = ? ORDER BY rowid LIMIT ?");

@@ -56,7 +56,7 @@ class WireReader {
   double real32() const { return kind_ == 5 ? std::bit_cast<float>(static_cast<std::uint32_t>(bits_)) : 0; }
   bool is_real32() const { return kind_ == 5; }
 
-  // For the values inside packed fields.
+  // Reads one of the values inside a packed field.
   std::uint64_t varint() {
     std::uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {

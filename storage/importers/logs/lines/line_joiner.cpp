@@ -1,3 +1,5 @@
+// Three ways in which one record spans lines: indented values, JSON objects, rows of a table. Only one is open at a
+// time, and each is bounded in size. The joined text is read by read_step_line like any printed line.
 #include "storage/importers/logs/lines/line_joiner.h"
 
 #include <algorithm>

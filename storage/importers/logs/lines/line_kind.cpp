@@ -1,3 +1,5 @@
+// Word and mark lists that distinguish program output from code, documents and prose. A false positive loses real steps
+// silently, a false negative turns a script's text into steps, so add a golden sample with every new word.
 #include "storage/importers/logs/lines/line_kind.h"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 namespace stepladder {
 namespace {
 
-// Whether it is a word that prose usually has and that a program's step line doesn't.
+// Whether it is a word that prose usually has and a program's step line doesn't.
 bool is_prose(std::string_view word) {
   return one_of(
       word, {"the",    "was",    "were",  "is",    "are",   "we",   "our", "that", "this", "which", "because", "when",

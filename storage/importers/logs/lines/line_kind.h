@@ -5,7 +5,7 @@
 
 namespace stepladder {
 
-// By its marks: calls, comparisons, format specifiers, assignments with a comment behind them.
+// Recognises code by its marks: calls, comparisons, format specifiers, assignments with a comment behind them.
 bool looks_like_code(std::string_view line);
 
 // "| 100 | 3.4 |" of a document, or a cell of HTML.

@@ -1,3 +1,6 @@
+// The fast path for lines that differ from an earlier one in their numbers only. It must give exactly what
+// read_step_line gives, or nothing: a line whose meaning depends on more than its numbers isn't learned. The last
+// layouts are kept in order of use.
 #include "storage/importers/logs/lines/line_layout.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// Remembers where the numbers of a line are and what they mean, so that only the numbers of similar lines have to be
-// read: most lines of a log differ from an earlier one in nothing else. The result equals read_step_line's, or is
-// nothing.
+// Remembers the places and meanings of a line's numbers, so that only the numbers of similar lines have to be read:
+// most lines of a log differ from an earlier one in nothing else. The result equals read_step_line's, or is nothing.
 #pragma once
 
 #include <array>
@@ -40,7 +39,7 @@ class LineLayout {
     double StepLine::*into = nullptr;  // null: a step or a rank
     double scale = 1;
   };
-  // Where the numbers of another line are.
+  // The places of the numbers of another line.
   static constexpr std::size_t most_numbers = 64;
   struct Places {
     std::uint32_t at[most_numbers], size[most_numbers];

@@ -1,3 +1,5 @@
+// Cuts decoded pieces into lines without copying, except for lines that span two pieces or have colour codes. It reads
+// eight bytes at a time, which is most of the speed of reading a log.
 #include "storage/importers/logs/lines/line_reader.h"
 
 #include <algorithm>
@@ -10,7 +12,7 @@ namespace {
 
 constexpr std::size_t looked_at = 65536;  // bytes, to tell text from binary
 
-// Where a line ends: LF, CR, or the backspaces of an old progress bar.
+// The bytes that end a line: LF, CR, and the backspace of an old progress bar.
 constexpr std::array<bool, 256> line_ends = [] {
   std::array<bool, 256> ends{};
   ends['\n'] = ends['\r'] = ends['\b'] = true;
@@ -132,7 +134,7 @@ bool LineReader::cut(std::string_view& line) {
   return finished_ && cut_last(line);
 }
 
-// What is behind the last end of a line.
+// The rest behind the last end of a line.
 bool LineReader::cut_last(std::string_view& line) {
   number_ = ended_ + 1;
   if (std::exchange(skipping_, false)) skipped("the line is longer than a MiB");

@@ -1,3 +1,5 @@
+// Turns raw lines into items for StepLog. Order of attempts: known layout, joined record, list, bars, fence, literal of
+// a script, step, table header, words. The items of one raw line share its number, and their memory is reused.
 #include "storage/importers/logs/lines/log_lines.h"
 
 #include <utility>

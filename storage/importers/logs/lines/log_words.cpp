@@ -1,3 +1,5 @@
+// Classifies lines without a step, and names the family of programs that printed one with a step. may_say_step looks at
+// every line of every log, so it reads each byte once; family_of tries the most specific families first.
 #include "storage/importers/logs/lines/log_words.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@ namespace stepladder {
 
 bool is_letter(char c);  // or part of one that is not ASCII
 
-// At most `size` bytes and "...", whole characters only.
+// The text's first `size` bytes at most and "...", whole characters only.
 std::string shortened(std::string_view text, std::size_t size);
 
 // Whether a line could hold a step at all: one look at each byte, before any number is read.
@@ -30,7 +30,7 @@ struct Item {
 };
 std::optional<Item> item_of(std::string_view line);
 
-// Whether it is the first line of a definition or an import: source code that was printed in front of a run.
+// Whether the line begins a definition or an import: source code that was printed in front of a run.
 bool is_code_line(std::string_view line);
 
 bool speaks_of_resuming(std::string_view line);

@@ -21,7 +21,7 @@ bool is_same(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b) && !is_missing(a) && !is_missing(b));
 }
 
-// Whether the line's number of this field is this one, or counts and labels that no chart needs.
+// Whether the number is already the line's value of this field, or is a count or label that no chart needs.
 bool is_taken(const Meaning& meaning, double value, const StepLine& line) {
   switch (meaning.field) {
     case Field::none:

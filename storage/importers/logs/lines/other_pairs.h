@@ -15,10 +15,10 @@ struct OtherPair {
   double value = missing;
 };
 
-// `line` is what read_step_line found in `text`. Numbers that gave one of its values are left out.
+// `line` is what read_step_line found in `text`. Numbers that gave one of its values are skipped.
 void read_other_pairs(std::string_view text, const StepLine& line, std::vector<OtherPair>& pairs);
 
-// Whether there is one; allocates nothing.
+// Whether there are any such numbers; allocates nothing.
 bool has_other_pairs(std::string_view text, const StepLine& line);
 
 }  // namespace stepladder

@@ -1,3 +1,5 @@
+// Maps the words of a key to a field, from the last word backwards, in one function for each kind of quantity. `rank`
+// settles which of two numbers gets a field: lower is plainer. A unit decides only if no word does.
 #include "storage/importers/logs/lines/pair_meaning.h"
 
 #include <algorithm>

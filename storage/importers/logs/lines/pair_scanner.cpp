@@ -1,3 +1,6 @@
+// Finds numbers in a line together with key and unit, and skips dates, versions and digits in names. Everything is a
+// view of the line. It runs over every number of a log, so it allocates nothing and looks at each character once or
+// twice.
 #include "storage/importers/logs/lines/pair_scanner.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Reads one line: special formats first, then every pair claims a field by rank, then `finish` settles what depends on
+// the whole line. ReadTrace records which number gave which value for LineLayout; a value without a trace must make the
+// line not learnable.
 #include "storage/importers/logs/lines/step_line.h"
 
 #include <algorithm>

@@ -71,7 +71,7 @@ struct ReadLine {
 };
 ReadLine read_step_line(std::string_view line);
 
-// Which numbers of a line gave which value, in that order.
+// The numbers of a line and the values that they gave, in order.
 struct ReadTrace {
   static constexpr int most = 24;
   struct Found {

@@ -1,3 +1,6 @@
+// Frames, events and summaries of TensorBoard's files, decoded field by field (wire_reader.h). A damaged payload skips
+// one event; a damaged length loses the rest of the file, since the framing is gone. A SessionLog START marks a restart
+// at that event's step.
 #include "storage/importers/trackers/tensorboard/event_reader.h"
 
 #include <cmath>

@@ -42,7 +42,7 @@ class EventReader {
   // Reads whole records from `begin` on, about `most` bytes. A restart of the program is only ever the first of them.
   Progress read_some(ImportInput& input, std::uint64_t begin, std::uint64_t most, bool impatient);
 
-  // Notes what was left out; call it after the last file.
+  // Notes what was skipped; call it after the last file.
   void finish();
 
  private:
@@ -57,7 +57,7 @@ class EventReader {
   void read_summary_value(std::string_view message, std::int64_t step, double at);
   // Programs put their configuration there as text: "args/text_summary" (Hugging Face), add_text("config", ...).
   void read_text(std::string_view tag, std::string_view text);
-  // Whether it was hyper-parameters, whose "tensor" is empty.
+  // Whether the value was hyper-parameters, whose "tensor" is empty.
   bool read_plugin(std::string_view metadata);
   void read_session_start(std::string_view message);
   void read_session_end(std::string_view message);

@@ -1,4 +1,4 @@
-// Event files that a running program goes on writing.
+// Event files to which a running program still writes.
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -65,7 +65,7 @@ class GrowingEvents : public GrowingSource {
   }
 
  private:
-  // Also those that have lost their name.
+  // The files to read, including those that were renamed or removed.
   std::vector<fs::path> files_to_read() const {
     std::vector<fs::path> all = files();
     for (const fs::path& file : held_files()) all.push_back(file);

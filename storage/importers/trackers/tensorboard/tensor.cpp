@@ -1,3 +1,5 @@
+// Decodes a one-element TensorProto, which stores its value either in a typed field or as raw tensor_content. Larger
+// tensors and unknown types give no value; zero is stored by leaving the field empty.
 #include "storage/importers/trackers/tensorboard/tensor.h"
 
 #include <bit>
@@ -141,7 +143,7 @@ Tensor read_tensor(std::string_view message) {
     }
   }
   if (!tensor.content.empty()) tensor.value = value_of_content(tensor.type, tensor.content);
-  // Writers leave out a value that is zero.
+  // Writers omit a value that is zero.
   if (tensor.values == 0 && tensor.content.empty() && tensor.type != dt_string) tensor.value = 0;
   if (!tensor.scalar || field.malformed()) tensor.value.reset();
   return tensor;
