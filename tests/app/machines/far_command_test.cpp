@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "storage/base64.h"
 #include "app/machines/machine_check.h"
+#include "storage/base64.h"
 
 namespace stepladder {
 namespace {
