@@ -69,12 +69,12 @@ class Job {
     control_ = std::make_shared<JobControl>();
     if (!item.empty()) control_->begin_item(item);
     std::packaged_task<Result(JobControl&)> task(std::move(work));
-    result_ = task.get_future();
+    std::future<Result> result = task.get_future();
     thread_ = std::thread([task = std::move(task), wake = std::move(wake), control = control_]() mutable {
       task(*control);
-      task = {};  // frees what the work owned, here
       if (wake) wake();
     });
+    result_ = std::move(result);  // not before: without a thread there is no result
   }
 
   bool is_active() const {  // started, and its result is not taken yet

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,10 +48,32 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
   return variables;
 }
 
+// The file of a program, found as execvp(3) does on the PATH that the program will have; its name if there is none.
+std::string file_of(const std::string& program, const std::vector<std::string>& variables) {
+  if (program.empty() || program.find('/') != std::string::npos) return program;
+  std::string_view rest = "/bin:/usr/bin";
+  for (const std::string& variable : variables)
+    if (name_of(variable) == "PATH") rest = std::string_view(variable).substr(5);
+  while (true) {
+    const std::size_t end = rest.find(':');
+    std::string file(rest.substr(0, end));
+    file += (file.empty() ? "./" : "/") + program;
+    struct stat about = {};
+    if (::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode) && ::access(file.c_str(), X_OK) == 0) return file;
+    if (end == std::string_view::npos) return program;
+    rest.remove_prefix(end + 1);
+  }
+}
+
 // How posix_spawn(3) is to prepare the new process.
 class Attributes {
  public:
-  explicit Attributes(const Launch& launch) {
+  // Throws std::system_error without descriptors for the streams.
+  explicit Attributes(const Launch& launch)
+      : input_(above_streams(launch.input)),
+        output_(above_streams(launch.output)),
+        errors_(above_streams(launch.errors)),
+        fourth_(above_streams(launch.fourth)) {
     ::posix_spawnattr_init(&attributes_);
     sigset_t none, defaults;
     sigemptyset(&none);
@@ -64,11 +87,11 @@ class Attributes {
     ::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
     ::posix_spawn_file_actions_init(&files_);
     if (!launch.folder.empty()) ::posix_spawn_file_actions_addchdir_np(&files_, launch.folder.c_str());
-    place(launch.input, STDIN_FILENO);
-    place(launch.output, STDOUT_FILENO);
-    place(launch.errors, STDERR_FILENO);
+    place(launch.input, input_, STDIN_FILENO);
+    place(launch.output, output_, STDOUT_FILENO);
+    place(launch.errors, errors_, STDERR_FILENO);
     if (launch.fourth == Launch::nothing) return;
-    place(launch.fourth, fourth_stream);
+    place(launch.fourth, fourth_, fourth_stream);
     ::posix_spawn_file_actions_addclosefrom_np(&files_, fourth_stream + 1);
   }
   ~Attributes() {
@@ -86,18 +109,22 @@ class Attributes {
 
  private:
   // A copy above all places, so that no stream overwrites the source of another.
-  void place(int descriptor, int stream) {
-    if (descriptor == Launch::nothing) {
+  static Descriptor above_streams(int descriptor) {
+    if (descriptor < 0) return Descriptor();
+    Descriptor copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, fourth_stream + 1));
+    if (!copy) throw std::system_error(errno, std::generic_category(), "a program's streams cannot be opened");
+    return copy;
+  }
+  void place(int descriptor, const Descriptor& copy, int stream) {
+    if (descriptor == Launch::nothing)
       ::posix_spawn_file_actions_addopen(&files_, stream, "/dev/null", O_RDWR, 0);
-    } else if (descriptor >= 0) {
-      const Descriptor& copy = copies_.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, fourth_stream + 1));
+    else if (descriptor >= 0)
       ::posix_spawn_file_actions_adddup2(&files_, copy.get(), stream);
-    }
   }
 
+  const Descriptor input_, output_, errors_, fourth_;
   posix_spawnattr_t attributes_;
   posix_spawn_file_actions_t files_;
-  std::vector<Descriptor> copies_;
 };
 
 }  // namespace
@@ -105,15 +132,19 @@ class Attributes {
 Process::Process(const Launch& launch) {
   Attributes attributes(launch);
   const std::vector<std::string> variables = environment_with(launch.environment);
-  const std::string& program = launch.program.empty() ? launch.command.at(0) : launch.program;
+  const std::string program = file_of(launch.program.empty() ? launch.command.at(0) : launch.program, variables);
   int error = attributes.spawn(pid_, program, launch.command, variables);
   if (error == ENOEXEC) {  // a script without #!
     std::vector<std::string> words = launch.command;
+    words.front() = program;
     words.insert(words.begin(), "/bin/sh");
     error = attributes.spawn(pid_, words.front(), words, variables);
   }
   if (error != 0) {
-    const bool is_of_folder = !launch.folder.empty() && ::access(launch.folder.c_str(), X_OK) != 0;
+    struct stat about = {};
+    const char* const folder = launch.folder.c_str();
+    const bool is_of_folder = !launch.folder.empty() &&
+                              (::access(folder, X_OK) != 0 || ::stat(folder, &about) != 0 || !S_ISDIR(about.st_mode));
     throw std::system_error(
         error, std::generic_category(),
         is_of_folder ? launch.folder + " cannot be entered" : "'" + launch.command.front() + "' cannot be started");

@@ -79,10 +79,16 @@ void CurveReader::want(const std::vector<CurveWanted>& wanted) {
   }
   if (!must_start) return;
   job_.cancel();  // the last one has read everything that it was asked for
-  job_.start([this](const JobControl& job) {
-    read_wanted(job);
-    return true;
-  });
+  try {
+    job_.start([this](const JobControl& job) {
+      read_wanted(job);
+      return true;
+    });
+  } catch (...) {  // no thread: the next frame asks again
+    MutexLock lock(mutex_);
+    is_reading_ = false;
+    throw;
+  }
 }
 
 std::vector<CurveRead> CurveReader::take(std::chrono::milliseconds patience) {

@@ -249,9 +249,15 @@ bool Keeper::start_program() {
   Launch launch{.command = request_.command, .folder = request_.folder};
   if (launch.folder.empty()) launch.folder = path_ + "/work";
   if (launch.folder[0] == '~') launch.folder.replace(0, 1, home_folder());
-  ::setenv("PYTHONUNBUFFERED", "1", 0);
-  for (const auto& [name, value] : request_.environment) ::setenv(name.c_str(), value.c_str(), 1);
-  ::setenv("STEPLADDER_DIR", (path_ + "/journals").c_str(), 1);
+  // Of the program alone: scancel, which a signal may need, is to be this machine's.
+  if (const char* const unbuffered = std::getenv("PYTHONUNBUFFERED"); !unbuffered || !*unbuffered)
+    launch.environment.emplace_back("PYTHONUNBUFFERED=1");
+  for (const auto& [name, value] : request_.environment) {
+    std::erase_if(launch.environment, [&](const std::string& other) { return other.starts_with(name + "="); });
+    launch.environment.push_back(name + "=" + value);
+  }
+  std::erase_if(launch.environment, [](const std::string& other) { return other.starts_with("STEPLADDER_DIR="); });
+  launch.environment.push_back("STEPLADDER_DIR=" + path_ + "/journals");
   if (through_srun()) {
     // A process that stops first must not take those with it that are still saving.
     std::vector<std::string> srun = {"srun", "--kill-on-bad-exit=0", own_program(), "rank", "--"};

@@ -61,6 +61,8 @@ std::string keeper_error(const Outcome& outcome) {
   return text_field(answer, "error", "");
 }
 
+volatile std::sig_atomic_t is_asked_to_end = 0;
+
 }  // namespace
 
 Talker::Talker(std::string folder, std::chrono::seconds silence)
@@ -73,12 +75,17 @@ Talker::Talker(std::string folder, std::chrono::seconds silence)
 
 int Talker::run() {
   ::signal(SIGPIPE, SIG_IGN);
+  // An end that is asked for lets ~Children kill the programs that are awaited. Without SA_RESTART: poll returns.
+  struct sigaction end = {};
+  end.sa_handler = [](int) { is_asked_to_end = 1; };
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) ::sigaction(signal, &end, nullptr);
   set_blocking(STDIN_FILENO, false);
   set_blocking(STDOUT_FILENO, false);
   send({{"stepladder-far", 1}, {"version", STEPLADDER_VERSION}});
   remove_forgotten();
   auto last_moment = Clock::time_point::max();
-  while (!output_is_gone_ && Clock::now() - last_line_ < silence_ && Clock::now() < last_moment) {
+  while (is_asked_to_end == 0 && !output_is_gone_ && Clock::now() - last_line_ < silence_ &&
+         Clock::now() < last_moment) {
     std::vector<pollfd> polled;
     if (!input_has_ended_ && output_.size() < most_answers)
       polled.push_back({.fd = STDIN_FILENO, .events = POLLIN, .revents = 0});

@@ -193,6 +193,8 @@ class Keeper {
     const int reason = error.code().value();
     [[maybe_unused]] const ssize_t written = ::write(failure, &reason, sizeof reason);
     ::_exit(exit_failed);
+  } catch (...) {  // never back into the tracker, whose copy this is
+    ::_exit(exit_failed);
   }
 }
 

@@ -128,7 +128,6 @@ void SourceFollower::load_position(Followed& each) {
   each.from = {.amount = each.stored.bytes, .state = part("events").is_null() ? part("store") : state};
   each.steps = LoggedSteps(part("steps").is_null() ? "" : part("steps").dump(), RepeatedLoss::is_kept);
   each.run = each.stored.run;
-  each.has_begun = false;
   each.starts_new_run = false;
   each.position_known = true;
 }
@@ -138,9 +137,10 @@ void SourceFollower::replace(Followed& each, const std::string& why) {
   if (each.merge == Merge::own) intake_.end(each.run, RunStatus::interrupted, "its source was replaced: " + why);
   each.from = {};
   each.steps = LoggedSteps(RepeatedLoss::is_kept);
-  each.starts_new_run = true;
-  each.ended = false;
+  each.ended = each.drained = false;
   each.next_look = {};
+  if (each.merge == Merge::printed) return;  // a copied output is of one run, whatever happens to it
+  each.starts_new_run = true;
   each.joined.reset();
   each.merge = Merge::own;
 }
@@ -148,7 +148,7 @@ void SourceFollower::replace(Followed& each, const std::string& why) {
 void SourceFollower::store(Followed& each, SourcePiece& piece) {
   LoggedSteps steps = each.steps;
   const RunId before = each.run;
-  const bool had_begun = each.has_begun;
+  const bool started_new_run = each.starts_new_run;
   double newest_at = each.newest_at;
   std::int64_t values = std::ssize(piece.events);
   try {
@@ -168,7 +168,7 @@ void SourceFollower::store(Followed& each, SourcePiece& piece) {
     });
   } catch (...) {
     each.run = before;
-    each.has_begun = had_begun;
+    each.starts_new_run = started_new_run;
     throw;
   }
   each.steps = std::move(steps);
@@ -193,9 +193,8 @@ void SourceFollower::begin_run(Followed& each, const std::string& own_name) {
 }
 
 // A log's or table's first run may be known; every later one ends the one before it.
-void SourceFollower::begin_run_of_text(Followed& each, const Run& facts) {
-  const bool is_known =
-      !std::exchange(each.has_begun, true) && each.run != 0 && !each.starts_new_run && store_.run(each.run).has_value();
+void SourceFollower::begin_run_of_text(Followed& each, const RunBegins& begins) {
+  const bool is_known = begins.is_first && each.run != 0 && !each.starts_new_run && store_.run(each.run).has_value();
   if (each.merge == Merge::own && !is_known) {
     if (each.run != 0 && !each.starts_new_run) {
       Run last = store_.existing_run(each.run);
@@ -208,9 +207,11 @@ void SourceFollower::begin_run_of_text(Followed& each, const Run& facts) {
   }
   if (each.merge == Merge::joined) return;
   Run run = store_.existing_run(each.run);
-  add_facts(facts, run);
-  if (is_missing(run.started_at)) run.started_at = unix_now();
-  if (each.merge == Merge::own) name_format(run, each.source->format());
+  add_facts(begins.run, run);
+  if (each.merge == Merge::own) {
+    if (is_missing(run.started_at)) run.started_at = unix_now();
+    name_format(run, each.source->format());
+  }
   store_.update_run(run);
 }
 
@@ -273,7 +274,7 @@ void SourceFollower::write_events(Followed& each, const std::vector<SourceEvent>
     }
     write_waiting();
     if (const auto* begins = std::get_if<RunBegins>(&event)) {
-      begin_run_of_text(each, begins->run);
+      begin_run_of_text(each, *begins);
     } else if (const auto* logged = std::get_if<LoggedPoints>(&event)) {
       if (each.joined) joined_metrics_.insert(logged->metric.name);
       intake_.add(each.run, logged->metric, logged->points);
@@ -288,13 +289,13 @@ void SourceFollower::write_events(Followed& each, const std::vector<SourceEvent>
 
 // Of each source that may grow, the process that has it open owns its run: when that is gone, every Stepladder sees it.
 void SourceFollower::find_writers() {
-  const bool any = std::any_of(followed_.begin(), followed_.end(),
-                               [](const auto& each) { return !each->ended && !each->joined && each->run != 0; });
+  const bool any =
+      std::any_of(followed_.begin(), followed_.end(), [](const auto& each) { return !each->ended && !each->joined; });
   if (!any || Clock::now() - looked_for_writers_ < between_writer_looks) return;
   looked_for_writers_ = Clock::now();
   const auto open = files_open_for_writing(other_own_processes());
   for (const auto& each : followed_) {
-    if (each->joined || each->ended || each->run == 0) continue;
+    if (each->joined || each->ended) continue;
     std::int64_t pid = 0;
     for (const fs::path& file : each->source->files())
       if (const auto found = open.find(file); found != open.end()) pid = found->second;
@@ -308,7 +309,13 @@ void SourceFollower::find_writers() {
 void SourceFollower::finish_idle_runs(bool at_end) {
   if (at_end) looked_for_writers_ = {};
   find_writers();
-  for (const auto& each : followed_) finish_if_idle(*each, at_end);
+  for (const auto& each : followed_) {
+    const bool was_known = each->position_known;
+    finish_if_idle(*each, at_end);
+    if (!at_end || !was_known || each->position_known) continue;
+    load_position(*each);  // another reader was quicker; nobody asks again
+    finish_if_idle(*each, at_end);
+  }
 }
 
 void SourceFollower::finish_if_idle(Followed& each, bool at_end) {
@@ -331,6 +338,8 @@ void SourceFollower::finish_if_idle(Followed& each, bool at_end) {
 // Stores what the source has held back. False if that has to be tried again.
 bool SourceFollower::store_rest(Followed& each) {
   try {
+    while (!each.drained && poll(each)) {
+    }
     SourcePiece rest = each.source->finish(each.from);
     if (!rest.replaced.empty()) {
       replace(each, rest.replaced);

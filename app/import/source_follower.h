@@ -68,7 +68,6 @@ class SourceFollower {
     RunId run = 0;
     bool position_known = false;
     bool starts_new_run = false;  // the source was replaced
-    bool has_begun = false;       // a log's first run: every later one ends the one before it
     bool ended = false;           // as far as the source says
     bool drained = false;         // nothing new since the files changed last
     std::optional<ProcessIdentity> writer;
@@ -88,7 +87,7 @@ class SourceFollower {
   void write(Followed& each, SourcePiece& piece, LoggedSteps& steps, double& newest_at);
   void write_events(Followed& each, const std::vector<SourceEvent>& events);
   void begin_run(Followed& each, const std::string& own_name);
-  void begin_run_of_text(Followed& each, const Run& facts);
+  void begin_run_of_text(Followed& each, const RunBegins& begins);
   void find_writers();
   void finish_if_idle(Followed& each, bool at_end);
   bool store_rest(Followed& each);

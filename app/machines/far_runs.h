@@ -71,15 +71,15 @@ class FarRuns {
   // The same, `count` times, as one array of a cluster's jobs: `slurm` is set. The repeats of one rung, in their order.
   std::vector<FarRun> start_repeats(const Machine& machine, const FarCommand& command, std::int64_t count);
 
-  // Follows the open request of this kind that was made there before. If the machine hasn't taken it yet,
-  // `tree` is sent in place of the one of then. nullopt if there is none. Throws as `start`.
+  // Follows the open request of this kind that was made there before; nullopt if there is none. If the machine hasn't
+  // taken it yet, `tree` replaces the one of that request. Throws as `start`.
   std::optional<FarRun> follow_open(const Machine& machine, const std::string& kind, const std::filesystem::path& tree);
 
   // Starts this command in the same folder once the earlier one is over, as its next attempt. Its runs continue.
   FarRun restart(const Uid& uid, const std::vector<std::string>& command);
 
-  // Serves the links and stores whatever has arrived. Waits at most `patience` for something to happen. Never throws
-  // for an error of a machine or the database: reports it once, and tries again.
+  // Polls the links and stores what has arrived. Waits at most `patience` for something to happen. Never throws for an
+  // error of a machine or the database: reports it once, and tries again.
   void poll(std::chrono::milliseconds patience);
 
   // Polls the links only, for questions; doesn't follow runs.

@@ -96,7 +96,13 @@ FarProgram far_program() {
     throw std::runtime_error(file.string() +
                              " is missing, which Stepladder sends to other machines; build the target "
                              "stepladder-far, or set STEPLADDER_FAR");
-  const std::string output = output_of({"sha256sum", "--", file.string()});
+  std::string output;
+  try {
+    output = output_of({"sha256sum", "--", file.string()});
+  } catch (const std::exception& failure) {
+    throw std::runtime_error("the checksum of " + file.string() + " can't be computed: " + failure.what());
+  }
+  if (output.size() < 64) throw std::runtime_error("the checksum of " + file.string() + " can't be computed");
   utsname system{};
   ::uname(&system);
   return {.file = file,

@@ -46,7 +46,9 @@ std::string output_of(const std::vector<std::string>& command, const std::string
   }
   const int status = program.process().exit_status();
   if (status == 0) return program.output();
-  std::string errors = program.errors(8 << 10);
+  constexpr std::size_t last_words = 8 << 10;
+  std::string errors = program.errors();
+  if (errors.size() > last_words) errors.erase(0, errors.size() - last_words);
   while (errors.ends_with('\n')) errors.pop_back();
   if (errors.empty()) errors = "ended with status " + std::to_string(status);
   throw std::runtime_error(command.front() + ": " + harmless(errors));

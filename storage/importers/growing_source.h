@@ -31,6 +31,7 @@ struct SourcePosition {
 // What a log or a table says, in its order.
 struct RunBegins {
   Run run;
+  bool is_first = false;  // of its file: an earlier piece may have had it
 };
 struct RunFacts {  // of the run that has begun
   Run run;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 
@@ -93,6 +94,20 @@ TEST(Process, IsWaitedForAndKilled) {
     pid = forgotten.pid();
   }
   EXPECT_NE(::kill(pid, 0), 0) << "killed and waited for";
+}
+
+TEST(Process, AScriptWithoutAFirstLineIsTheOneOnThePath) {
+  TemporaryFolder folder;
+  const auto script = folder.path() / "bin" / "stepladder-mytool";
+  std::filesystem::create_directory(script.parent_path());
+  std::ofstream(script) << "echo from the path\n";
+  std::ofstream(folder.path() / "stepladder-mytool") << "echo from the folder\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  EXPECT_EQ(run({.command = {"stepladder-mytool"},
+                 .folder = folder.path().string(),
+                 .environment = {"PATH=" + script.parent_path().string()}})
+                .text,
+            "from the path\n");
 }
 
 TEST(Process, SignalsAreAsUsualButThoseNamed) {

@@ -41,8 +41,15 @@ void commands::execute(DesktopState& desktop, const LaunchLadder& launch) {
                                                                      assets_folder() / "tinyshakespeare.txt")));
     return desktop.panels.show("machines");
   }
-  const LaunchedLadder launched = desktop.session->launch_ladder(
-      launch.request, launch.plan ? *launch.plan : plan_of(launch.request, desktop.device()));
+  // Its files may have changed since the plan was shown: they are opened once more before a row is written.
+  const LadderPlan plan = plan_of(launch.request, desktop.device());
+  const auto is_same = [](const Rung& a, const Rung& b) { return a.recipe == b.recipe; };
+  if (launch.plan && !std::equal(plan.rungs.begin(), plan.rungs.end(), launch.plan->rungs.begin(),
+                                 launch.plan->rungs.end(), is_same)) {
+    desktop.workspace.launch->plan = {};  // the next frame plans it again
+    throw std::runtime_error("The files have changed since this ladder was planned. Check it, and launch it again.");
+  }
+  const LaunchedLadder launched = desktop.session->launch_ladder(launch.request, plan);
   desktop.workspace.add_ladder(desktop.store, launched.ladder, launched.runs);
   desktop.panels.show("live");
 }

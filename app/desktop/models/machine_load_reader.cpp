@@ -15,7 +15,7 @@ void MachineLoadReader::update(MachineLoad& load) {
   if (now < due_) return;
   const auto read = [this](JobControl&) {
     if (!watch_) watch_ = std::make_unique<LoadWatch>();
-    return watch_->read();
+    return watch_->wait_and_read();
   };
   reading_.start(read, wake_);
 }

@@ -68,7 +68,7 @@ void take_trace(DesktopState& desktop) {
   std::optional<ImportedTrace> taken;
   try {
     taken = desktop.trace_imports.take();
-  } catch (const StorageError& error) {  // the file, or the disk
+  } catch (const std::exception& error) {  // StorageError: the file, or the disk
     desktop.messages.show_error(error.what());
   }
   ProfileState& shown = *desktop.workspace.profile_state;

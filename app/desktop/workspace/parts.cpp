@@ -20,7 +20,9 @@ const SkippedRung* LaunchPlan::skipped(int asked_place) const {
 }
 
 std::string text_of(const LadderRequest& request) {
-  return to_json(request.base) + " " + rungs_text(request.rungs) + (request.climb == Climb::alone ? " alone" : "");
+  const Recipe& base = request.base;  // to_json replaces odd bytes of paths
+  return to_json(base) + " " + base.data + "\n" + base.weights + "\n" + base.tokenizer + "\n" +
+         rungs_text(request.rungs) + (request.climb == Climb::alone ? " alone" : "");
 }
 
 }  // namespace stepladder

@@ -44,9 +44,7 @@ class AutogradStep : public Step {
   virtual void updated() {}
 
   const StepContext context_;
-
- private:
-  const std::unique_ptr<AdamW> optimizer_;
+  std::unique_ptr<AdamW> optimizer_;
 };
 
 }  // namespace stepladder

@@ -17,6 +17,8 @@ class DeviceStep : public AutogradStep {
   DeviceStep(const StepContext& context, std::unique_ptr<DeviceModel> model)
       : AutogradStep(context, model->make_optimizer()), model_(std::move(model)) {}
 
+  ~DeviceStep() override { optimizer_.reset(); }  // it refers to the model's kernels
+
   double prepare(std::int64_t done) override;
   std::vector<std::string> product_choices() const override { return model_->products().choices(); }
   std::vector<at::Tensor> state() const override;

@@ -44,7 +44,7 @@ void PlannedStep::backward(int micro) {
 }
 
 void PlannedStep::show_kernels(Threads threads) {
-  if (!observed_) observed_.emplace(*model_);
+  if (!observed_ || threads == Threads::calling) observed_.emplace(*model_);
   if (threads == Threads::all) observed_->share_observers();
 }
 

@@ -95,6 +95,11 @@ Metric field_metric(std::string_view name) {
   return metric;
 }
 
+bool is_visible(Database& database, RunId run) {
+  Statement row(database, "SELECT 1 FROM runs WHERE id = ? AND hidden = 0");
+  return row.bind(run).step();
+}
+
 }  // namespace
 
 double figure_of(const MetricFigures& figures, MetricFigure::Kind kind) {
@@ -222,7 +227,8 @@ void MetricStore::keep(RunId run, std::span<const MadeFigures> made) {
 // Stores many metrics in one transaction, which is short all the same.
 void MetricStore::refresh(RunId run) {
   try {
-    if (const auto ended = read_run(database_, run)) derived_.refresh(*ended);
+    const auto ended = read_run(database_, run);
+    if (ended && is_visible(database_, run)) derived_.refresh(*ended);  // nobody deletes it
     keep_figures(run);
   } catch (const StorageError&) {  // another process may have deleted the run since its end
   }

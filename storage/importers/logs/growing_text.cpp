@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <set>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -118,6 +120,7 @@ class GrowingText : public GrowingSource {
   bool has_changed() override {
     const bool changed = GrowingSource::has_changed();
     if (changed) grown_ = Clock::now();
+    is_stamp_new_ = is_stamp_new_ || changed;
     return !is_foreign_ && (changed || (!is_held_passed_ && Clock::now() - grown_ > short_silence));
   }
 
@@ -130,12 +133,15 @@ class GrowingText : public GrowingSource {
     }
     if (from != passed_) restart(from);
     if (is_foreign_ || (!reader_ && !begin())) return piece;
-    if (is_replaced()) {
-      pass_rest(piece);
-    } else if (const std::string bytes = lines_at(*file_, given_, written_at_ ? output_piece_bytes : text_piece_bytes);
-               !bytes.empty()) {
+    if (std::exchange(is_stamp_new_, false)) is_old_ = is_old_ || is_replaced();
+    const bool is_rewritten = is_old_ && file_->is_at(path());
+    const std::string bytes =
+        is_rewritten ? "" : lines_at(*file_, given_, written_at_ ? output_piece_bytes : text_piece_bytes);
+    if (!bytes.empty()) {
       take(bytes);
       pass_lines(piece);
+    } else if (is_old_) {
+      pass_rest(piece);
     } else if (!is_held_passed_ && Clock::now() - grown_ > short_silence) {
       is_held_passed_ = true;
       EventSink held;
@@ -150,16 +156,13 @@ class GrowingText : public GrowingSource {
     SourcePiece piece{.news = {}, .end = from};
     if (from != passed_) restart(from);
     if (is_foreign_ || (!reader_ && !begin())) return piece;
-    give_rest();
+    const bool is_cut = give_rest();
     std::vector<SourceEvent> events = sink_.take();
     if (!skip_known(events)) return replaced();
     if (count_.events() < skipped_until_) return replaced();
     const EventCount before = count_;
-    std::string refusal = finish_reader();
-    for (SourceEvent& event : sink_.take()) events.push_back(std::move(event));
+    const std::string refusal = add_last(events, is_cut);
     if (!events.empty()) {
-      complete(events);
-      add_held(events);
       piece.events = std::move(events);
       piece.end = {given_, state_of(before)};
     }
@@ -206,6 +209,9 @@ class GrowingText : public GrowingSource {
     skipped_hash_ = state.is_object() ? text_in(state, "hash") : "";
     held_ = losses_in(state, "held");
     first_ = losses_in(state, "first");
+    last_ = state.is_object() ? integer_in(state, "last", -1) : -1;
+    all_are_parts_ = state.is_object() && state.contains("ended");  // of an earlier version
+    rereads_ = state.is_object();
     passed_ = from;
   }
 
@@ -236,7 +242,7 @@ class GrowingText : public GrowingSource {
     count_ = {};
     given_ = 0;
     mark_ = {};
-    begun_ = is_first_run_passed_ = false;
+    begun_ = is_old_ = rereads_ = all_are_parts_ = false;
     is_held_passed_ = true;
     skipped_until_ = 0;
   }
@@ -258,25 +264,40 @@ class GrowingText : public GrowingSource {
     is_held_passed_ = false;
     try {
       reader_->take(bytes);
-    } catch (const ImportError& error) {
-      refused_ = error.what();  // after what it has read
+    } catch (const std::exception& error) {  // ImportError
+      refused_ = error.what();               // after what it has read
     }
   }
 
-  // All that there is, and a last line without an end, since no more of it comes.
-  void give_rest() {
+  // What there is behind the lines, since no more of it comes. Returns whether that is a line without an end.
+  bool give_rest() {
     for (std::string bytes = lines_at(*file_, given_, text_piece_bytes); !bytes.empty() && refused_.empty();
          bytes = lines_at(*file_, given_, text_piece_bytes))
       take(bytes);
-    if (const std::string rest = file_->read_at(given_, text_piece_bytes); !rest.empty() && refused_.empty())
-      take(rest);
+    const std::string rest = file_->read_at(given_, text_piece_bytes);
+    if (rest.empty() || !refused_.empty()) return false;
+    take(rest);
+    return true;
+  }
+
+  // Adds what the reader has held back, and completes the events. Returns why there is nothing to read, if so.
+  std::string add_last(std::vector<SourceEvent>& events, bool is_cut) {
+    const std::size_t lines = events.size();
+    std::string refusal = finish_reader();
+    for (SourceEvent& event : sink_.take()) events.push_back(std::move(event));
+    complete(events);
+    erase_held(std::span(events).first(lines));
+    add_held(std::span(events).subspan(lines));
+    const auto last = std::find_if(events.rbegin(), events.rend(), [](const SourceEvent& e) { return step_in(e); });
+    if (is_cut && last != events.rend()) held_[step_in(*last)->step] = missing;  // the line may be completed
+    return refusal;
   }
 
   // Empty, or why there is nothing to read.
   std::string finish_reader() {
     try {
       reader_->finish();
-    } catch (const ImportError& error) {
+    } catch (const std::exception& error) {  // ImportError
       return error.what();
     }
     return {};
@@ -295,9 +316,9 @@ class GrowingText : public GrowingSource {
     if (events.empty()) return;
     piece.events = std::move(events);
     complete(piece.events);
-    begun_ = true;
-    for (const SourceEvent& event : piece.events)
-      if (const StepRecord* const step = step_in(event)) held_.erase(step->step);
+    begun_ = begun_ || runs_in(piece.events) > 0;
+    erase_held(piece.events);
+    rereads_ = false;
     piece.end = {given_, state_of(count_)};
   }
 
@@ -305,7 +326,11 @@ class GrowingText : public GrowingSource {
   void pass_held(SourcePiece& piece, std::vector<SourceEvent> events) {
     if (events.empty()) return;
     if (count_.events() < skipped_until_) {  // too short yet to be known by its hash
-      if (is_another(events)) piece = replaced();
+      const auto is_beyond = [this](const SourceEvent& event) {
+        const StepRecord* const step = step_in(event);
+        return step && last_ >= 0 && step->step > last_;
+      };
+      if (is_another(events) || std::any_of(events.begin(), events.end(), is_beyond)) piece = replaced();
       return;
     }
     if (runs_in(events) > (begun_ ? 0 : 1)) return;
@@ -317,16 +342,13 @@ class GrowingText : public GrowingSource {
 
   // Of a file that was replaced: the rest of what it was. The next piece is of the file that has its name now.
   void pass_rest(SourcePiece& piece) {
-    if (!file_->is_at(path())) give_rest();
+    const bool is_cut = !file_->is_at(path()) && give_rest();
     std::vector<SourceEvent> events = sink_.take();
-    if (skip_known(events)) {
-      finish_reader();
+    if (skip_known(events) && count_.events() >= skipped_until_) {
       const EventCount counted = count_;
-      for (SourceEvent& event : sink_.take()) events.push_back(std::move(event));
-      if (counted.events() >= skipped_until_ && !events.empty()) {
+      add_last(events, is_cut);
+      if (!events.empty()) {
         piece.events = std::move(events);
-        complete(piece.events);
-        add_held(piece.events);
         piece.end.state = state_of(counted);
       }
     }
@@ -338,57 +360,68 @@ class GrowingText : public GrowingSource {
   // Drops what an earlier reader has passed on. False if the file's beginning says something else.
   bool skip_known(std::vector<SourceEvent>& events) {
     std::size_t known = 0;
-    if (count_.events() < skipped_until_ && is_another(events)) return false;
+    if (count_.events() == 0 && is_another(events)) return false;
     for (; known < events.size() && count_.events() < skipped_until_; ++known) {
       count_.add(events[known]);
       begun_ = begun_ || std::holds_alternative<RunBegins>(events[known]);
       if (count_.events() == skipped_until_ && count_.hash() != skipped_hash_) return false;
     }
     events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(known));
-    if (count_.events() == 0 && is_another(events)) return false;
     for (const SourceEvent& event : events) {
       count_.add(event);
-      if (const StepRecord* const step = step_in(event); step && std::ssize(first_) < most_first)
-        first_.try_emplace(step->step, step->loss);
+      if (const StepRecord* const step = step_in(event)) {
+        if (std::ssize(first_) < most_first) first_.try_emplace(step->step, step->loss);
+        last_ = std::max(last_, step->step);
+      }
     }
     return true;
   }
 
-  // Whether one of the first steps, or of those that were held back, has another loss now.
+  // Of a file that is read again: whether one of its first steps, or of those that were only held back, has another
+  // loss now. A later line of the same step is a newer attempt, or another run's.
   bool is_another(const std::vector<SourceEvent>& events) const {
     const auto differs = [](const Losses& known, const StepRecord& step) {
       const auto found = known.find(step.step);
-      return found != known.end() && !are_equal(found->second, step.loss);
+      return found != known.end() && !is_missing(found->second) && !are_equal(found->second, step.loss);
     };
-    return std::any_of(events.begin(), events.end(), [&](const SourceEvent& event) {
+    std::set<std::int64_t> seen;
+    for (const SourceEvent& event : events) {
       const StepRecord* const step = step_in(event);
-      return step && (differs(held_, *step) || differs(first_, *step));
-    });
+      if (!rereads_ || !step || !seen.insert(step->step).second) continue;
+      if (count_.events() == 0 && seen.size() <= first_.size() && differs(first_, *step)) return true;
+      if (skipped_until_ == 0 && differs(held_, *step)) return true;
+    }
+    return false;
   }
 
-  // Completes events that are passed on. The first run may have been passed on while its first steps were held back: it
-  // begins once.
-  void complete(std::vector<SourceEvent>& events) {
+  // Completes events that are passed on.
+  void complete(std::vector<SourceEvent>& events) const {
     const double now = written_at_ ? written_at_(given_ - 1) : unix_now();
+    bool is_later = begun_;
     for (SourceEvent& event : events) {
       if (auto* const step = std::get_if<LoggedStep>(&event)) {
-        step->is_part = held_.contains(step->record.step);
+        step->is_part = all_are_parts_ || held_.contains(step->record.step);
         if (is_missing(step->record.at)) step->record.at = now;
-      } else if (const auto* const begins = std::get_if<RunBegins>(&event); begins && !begun_) {
-        if (std::exchange(is_first_run_passed_, true)) event = RunFacts{begins->run};
+      } else if (auto* const begins = std::get_if<RunBegins>(&event)) {
+        begins->is_first = !std::exchange(is_later, true);
       }
     }
   }
 
-  void add_held(const std::vector<SourceEvent>& events) {
+  void add_held(std::span<const SourceEvent> events) {
     for (const SourceEvent& event : events)
       if (const StepRecord* const step = step_in(event)) held_[step->step] = step->loss;
+  }
+  void erase_held(std::span<const SourceEvent> events) {
+    for (const SourceEvent& event : events)
+      if (const StepRecord* const step = step_in(event)) held_.erase(step->step);
   }
 
   Json state_of(const EventCount& count) const {
     Json state = {{"events", count.events()}, {"hash", count.hash()}};
     if (!held_.empty()) state["held"] = json_of(held_);
     if (!first_.empty()) state["first"] = json_of(first_);
+    if (last_ >= 0) state["last"] = last_;
     return state;
   }
 
@@ -407,8 +440,12 @@ class GrowingText : public GrowingSource {
   Losses first_;  // the first steps
   Losses held_;   // steps that were passed on while they were held back
   bool is_held_passed_ = true;
-  bool begun_ = false;                // the reader has begun a run, for good
-  bool is_first_run_passed_ = false;  // perhaps while it was held back
+  std::int64_t last_ = -1;      // the highest step that was passed on
+  bool all_are_parts_ = false;  // an earlier version has stored the last steps already
+  bool rereads_ = false;        // another reader has passed on what is read now
+  bool begun_ = false;          // the reader has begun a run, for good
+  bool is_stamp_new_ = false;   // since the file was last looked at
+  bool is_old_ = false;         // another file has its name, or it was written again
   bool is_foreign_ = false;
   std::string refused_;  // why the next piece can't be read
   Clock::time_point grown_ = Clock::now();

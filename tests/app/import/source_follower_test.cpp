@@ -4,11 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "app/import/follower.h"
@@ -245,6 +248,107 @@ TEST_F(StoreFollowing, ATableThatIsWrittenAgainWithOneMoreColumnGoesOn) {
   EXPECT_EQ(store_.runs().size(), 1u) << told_;
   EXPECT_EQ(store_.recorded_steps(1).records, 12);
   EXPECT_EQ(store_.series(1).val_loss.back(), 3.5);
+}
+
+// Rows of "step,loss".
+std::string rows(int first, int last, double more = 0) {
+  std::string text;
+  for (int i = first; i <= last; ++i) text += std::to_string(i) + "," + std::to_string(5 - 0.25 * i + more) + "\n";
+  return text;
+}
+
+TEST_F(StoreFollowing, AnotherAttemptInATableIsNoOtherFileAfterARestart) {
+  write("metrics.csv", "step,loss\n" + rows(1, 6) + rows(1, 6, 0.5));
+  follow();
+  for (int restart = 0; restart < 3; ++restart) {
+    append("metrics.csv", rows(7 + restart, 7 + restart));
+    follow();
+  }
+  const auto last = follower();
+  drain(*last);
+  last->finish_idle_runs();
+  EXPECT_EQ(store_.runs().size(), 1u) << told_;
+  EXPECT_EQ(store_.recorded_steps(1).last_step, 9);
+  EXPECT_EQ(store_.series(1).size(), 9u);
+}
+
+TEST_F(StoreFollowing, SeveralRunsInOneTableAreSeveralRunsHoweverOftenItIsRead) {
+  std::string table = "run,step,loss\n";
+  for (const char* const run : {"a", "b", "c"})
+    for (int i = 1; i <= 3; ++i) table += std::string(run) + "," + std::to_string(i) + ",2.5\n";
+  write("sweep.csv", table);
+  for (int restart = 0; restart < 2; ++restart) {
+    const auto reader = follower();
+    drain(*reader);
+    reader->finish_idle_runs();
+  }
+  ASSERT_EQ(store_.runs().size(), 3u) << told_;
+  for (const RunId run : {1, 2, 3}) EXPECT_EQ(store_.recorded_steps(run).records, 3) << told_;
+}
+
+TEST_F(StoreFollowing, ALastLineThatIsCompletedLaterIsTheSameStep) {
+  write("metrics.csv", "step,loss\n" + rows(1, 5) + "6,3.1");
+  const auto reader = follower();
+  drain(*reader);
+  reader->finish_idle_runs();
+  append("metrics.csv", "415\n" + rows(7, 8));
+  const auto last = follower();
+  drain(*last);
+  last->finish_idle_runs();
+  ASSERT_EQ(store_.runs().size(), 1u) << told_;
+  EXPECT_EQ(store_.series(1).size(), 8u);
+  EXPECT_EQ(store_.series(1).loss.at(5), 3.1415);
+}
+
+TEST_F(StoreFollowing, AStepThatGetsItsLossLaterIsTheSameStep) {
+  write("metrics.csv", "step,loss,val_loss\n49,,2.3\n");
+  const auto reader = follower();
+  drain(*reader);
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));  // then it is stored as it is
+  drain(*reader);
+  append("metrics.csv", "49,2.1,\n50,2.0,\n");
+  drain(*reader);
+  reader->finish_idle_runs();
+  ASSERT_EQ(store_.runs().size(), 1u) << told_;
+  EXPECT_EQ(store_.series(1).step, (std::vector<std::int64_t>{49, 50}));
+  EXPECT_EQ(store_.series(1).loss.front(), 2.1);
+  EXPECT_EQ(store_.series(1).val_loss.front(), 2.3);
+}
+
+TEST_F(StoreFollowing, AnEndThatAnEarlierVersionStoredIsNotStoredAgain) {
+  write("metrics.csv", "step,loss\n" + rows(1, 6));
+  const auto first = follower();
+  drain(*first);
+  first->finish_idle_runs();
+  const std::string source = store_.following().sources_of(1).front();
+  FollowedSource position = store_.following().position(source).value();
+  auto state = nlohmann::ordered_json::parse(position.state)["store"];
+  state.erase("held");
+  state.erase("first");
+  state.erase("last");
+  state["ended"] = true;
+  position.state = state.dump();  // as earlier versions wrote it
+  store_.following().set_position(source, position);
+  append("metrics.csv", rows(7, 8));
+  const auto last = follower();
+  drain(*last);
+  last->finish_idle_runs();
+  EXPECT_EQ(store_.runs().size(), 1u) << told_;
+  EXPECT_EQ(store_.recorded_steps(1).records, 8);
+}
+
+TEST_F(StoreFollowing, ALogThatGoesOnInAnotherFileIsAnotherRunSoon) {
+  write("metrics.csv", "step,loss\n" + rows(1, 10));
+  const auto reader = follower();
+  drain(*reader);
+  reader->finish_idle_runs();
+  write("metrics.csv", "step,loss\n" + rows(11, 13));
+  drain(*reader);
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  drain(*reader);
+  reader->finish_idle_runs();
+  ASSERT_EQ(store_.runs().size(), 2u) << told_;
+  EXPECT_EQ(store_.recorded_steps(2).records, 3);
 }
 
 TEST_F(StoreFollowing, AStoreThatIsReplacedBecomesAnotherRun) {
