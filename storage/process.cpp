@@ -132,11 +132,15 @@ class Attributes {
 Process::Process(const Launch& launch) {
   Attributes attributes(launch);
   const std::vector<std::string> variables = environment_with(launch.environment);
-  const std::string program = file_of(launch.program.empty() ? launch.command.at(0) : launch.program, variables);
+  const std::string& name = launch.program.empty() ? launch.command.at(0) : launch.program;
+  // posix_spawnp looks on our PATH, which is not always the program's.
+  const bool has_own_path = std::any_of(launch.environment.begin(), launch.environment.end(),
+                                        [](const std::string& change) { return name_of(change) == "PATH"; });
+  const std::string program = has_own_path ? file_of(name, variables) : name;
   int error = attributes.spawn(pid_, program, launch.command, variables);
   if (error == ENOEXEC) {  // a script without #!
     std::vector<std::string> words = launch.command;
-    words.front() = program;
+    words.front() = file_of(name, variables);
     words.insert(words.begin(), "/bin/sh");
     error = attributes.spawn(pid_, words.front(), words, variables);
   }

@@ -29,7 +29,23 @@ ARROWS = {
                "storage/checked_text.h", "storage/own_folder.h", "storage/process.h", "storage/regular_file.h", "storage/analysis/known_stage.h",
                "engine"],
     "engine/kernels": ["engine/kernels"],
-    "app": ["storage", "engine", "app"],
+    # The rooms of app, and the rooms that each may include besides app's loose files ("app/*").
+    "app": ["storage", "engine", "app/*", "app/journal", "app/launch", "app/record/git.h"],
+    "app/main.cpp": ["storage", "engine", "app/*", "app/cli", "app/desktop", "app/machines"],
+    "app/process": ["storage", "app/*", "app/process"],
+    "app/keep": ["storage", "app/keep"],
+    "app/journal": ["storage", "app/journal"],
+    "app/curves": ["storage", "engine", "app/*", "app/curves"],
+    "app/profile": ["storage", "engine", "app/*", "app/figures/tables.h", "app/profile"],
+    "app/figures": ["storage", "engine", "app/*", "app/curves", "app/profile", "app/figures"],
+    "app/launch": ["storage", "engine", "app/*", "app/figures", "app/launch"],
+    "app/import": ["storage", "engine", "app/*", "app/keep", "app/import"],
+    "app/record": ["storage", "engine", "app/*", "app/process", "app/keep", "app/import", "app/figures", "app/record"],
+    "app/machines": ["storage", "engine", "app/*", "app/process", "app/launch", "app/import", "app/record", "app/machines"],
+    "app/cli": ["storage", "engine", "app/*", "app/figures", "app/import", "app/machines", "app/launch", "app/profile", "app/record", "app/cli"],
+    "app/desktop": ["storage", "engine", "app/*", "app/process", "app/curves", "app/figures", "app/profile", "app/launch", "app/import", "app/record",
+                    "app/machines", "app/panels/panels.def", "app/desktop"],
+    "app/panels": ["storage", "engine", "app/*", "app/curves", "app/profile", "app/launch", "app/machines", "app/desktop", "app/panels"],
     # A program of its own, static and small: neither LibTorch, SQLite nor a window.
     "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/nested_json.h",
                 "storage/database/process.h",
@@ -56,6 +72,8 @@ NEVER = {
 
 
 def under(path, folder):
+    if folder.endswith("/*"):
+        return path.rpartition("/")[0] == folder[:-2]
     return path == folder or path.startswith(folder + "/")
 
 
