@@ -56,7 +56,6 @@ class Intake {
   void finish(RunId run);
 
   void report(const std::string& text) const { report_(text); }
-  RunStore& store() const { return store_; }
 
  private:
   RunStore& store_;

@@ -1,3 +1,4 @@
+// The one class that starts programs: streams, groups, signals, ends, and what cannot be started.
 #include "storage/process.h"
 
 #include <gtest/gtest.h>

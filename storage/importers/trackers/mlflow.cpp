@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "storage/importers/growing_source.h"
-#include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/regular_file.h"
