@@ -76,9 +76,9 @@ Talker::Talker(std::string folder, std::chrono::seconds silence)
 int Talker::run() {
   ::signal(SIGPIPE, SIG_IGN);
   // An end that is asked for lets ~Children kill the programs that are awaited. Without SA_RESTART: poll returns.
-  struct sigaction end = {};
-  end.sa_handler = [](int) { is_asked_to_end = 1; };
-  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) ::sigaction(signal, &end, nullptr);
+  struct sigaction asked_end = {};
+  asked_end.sa_handler = [](int) { is_asked_to_end = 1; };
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) ::sigaction(signal, &asked_end, nullptr);
   set_blocking(STDIN_FILENO, false);
   set_blocking(STDOUT_FILENO, false);
   send({{"stepladder-far", 1}, {"version", STEPLADDER_VERSION}});
@@ -92,8 +92,8 @@ int Talker::run() {
     polled.push_back({.fd = STDOUT_FILENO, .events = static_cast<short>(output_.empty() ? 0 : POLLOUT), .revents = 0});
     children_.add_to(polled);
     ::poll(polled.data(), polled.size(), follower_.is_idle() && children_.is_idle() ? 1000 : 50);
-    for (const pollfd& end : polled)
-      if (end.fd == STDOUT_FILENO && (end.revents & (POLLERR | POLLNVAL)) != 0) output_is_gone_ = true;
+    for (const pollfd& polled_end : polled)
+      if (polled_end.fd == STDOUT_FILENO && (polled_end.revents & (POLLERR | POLLNVAL)) != 0) output_is_gone_ = true;
     if (!input_has_ended_) read_input();
     children_.handle();
     jobs_.poll();
