@@ -7,6 +7,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -33,9 +34,9 @@ namespace {
 
 struct Probe {
   PeakProbe peak;
-  Hardware row;                     // as in `file`
-  std::filesystem::path file;       // the user's own hardware.csv
-  const Hardware* known = nullptr;  // the table's row for this hardware, apart from probes
+  Hardware row;                   // as in `file`
+  std::filesystem::path file;     // the user's own hardware.csv
+  std::optional<Hardware> known;  // the table's row for this hardware, apart from probes
 };
 
 // Below this share of the cores' time, the machine was busy.
@@ -101,9 +102,9 @@ Probe probe_peak(const HardwareTable& table, const std::function<bool()>& stop_r
   Probe probe{.file = HardwareTable::user_file()};
   if (fs::exists(probe.file)) HardwareTable::read(probe.file);  // fails before ten seconds are spent
   probe.peak = Engine([](const RunEvent&) {}).measure_peak(stop_requested).get();
-  probe.known = table.find(probe.peak.hardware);
-  if (probe.known && probe.known->source == measured_here) probe.known = nullptr;  // an earlier probe
-  probe.row = hardware_row(probe.peak, probe.known);
+  const Hardware* const known = table.find(probe.peak.hardware);
+  if (known && known->source != measured_here) probe.known = *known;  // else it is an earlier probe's
+  probe.row = hardware_row(probe.peak, probe.known ? &*probe.known : nullptr);
   keep(probe.row, probe.file);
   return probe;
 }
