@@ -22,7 +22,8 @@ std::string hardware_of(const Run& run) {
 }
 
 std::string_view kind_of(const Run& run, const Summary& summary) {
-  if (run.device != "cpu") return "step-time,gpu";
+  constexpr double short_ms = 20;  // below it, what starts the kernels may set the pace, not the GPU
+  if (run.device != "cpu") return summary.dt_ms_median < short_ms ? "step-time,gpu-short" : "step-time,gpu";
   return summary.watched_steps > 0 && !is_disturbed(summary) ? "step-time,cpu-quiet" : "step-time,cpu";
 }
 
