@@ -60,6 +60,7 @@ struct Engine::Impl {
   const std::function<void(const RunEvent&)> listener;
   OwnerThread engine_thread;
   const TrainerLibrary* library GUARDED_BY(engine_thread);
+  std::optional<DeviceReport> quiet_report GUARDED_BY(engine_thread);  // of the first job that waited for quiet
 
   Mutex mutex;  // never held while the listener is called
   std::condition_variable_any changed;
@@ -127,7 +128,8 @@ std::future<Answer> Engine::Impl::ask(std::function<Answer(const TrainerLibrary&
 bool Engine::Impl::is_quiet_for(const Job& job) {
   if (!job.training.quiet_patience) return true;
   const Recipe& recipe = job.training.recipe;
-  const DeviceReport report = loaded_library().probe();
+  if (!quiet_report) quiet_report = loaded_library().probe();
+  const DeviceReport& report = *quiet_report;
   const int threads = recipe.threads > 0 ? recipe.threads : report.cpu_cores;
   const int cores = needed_cores(report.resolve(recipe.device), threads, recipe.nproc);
   return wait_until_quiet(cores, *job.training.quiet_patience, *job.control, [&](const std::string& sentence) {

@@ -65,19 +65,35 @@ std::optional<std::string> visible_device(int index) {
   return entry;
 }
 
+// The PCI address of CUDA's device of that number: CUDA puts the fastest first, NVML goes by the bus. Empty where this
+// process doesn't use the driver.
+std::string pci_address(int index, const std::string& driver) {
+  void* const library = ::dlopen(driver.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (!library) return "";
+  const auto device_of = reinterpret_cast<int (*)(int*, int)>(::dlsym(library, "cuDeviceGet"));
+  const auto address_of = reinterpret_cast<int (*)(char*, int, int)>(::dlsym(library, "cuDeviceGetPCIBusId"));
+  int device = 0;
+  std::array<char, 32> address{};
+  const bool found = device_of && address_of && device_of(&device, index) == 0 &&
+                     address_of(address.data(), static_cast<int>(address.size()), device) == 0;
+  ::dlclose(library);
+  return found ? address.data() : "";
+}
+
 }  // namespace
 
 // The few functions of NVML that are needed, by their exported names. Each returns 0 if it worked, and may fail for one
 // GPU and work for another.
 class SystemMonitor::Nvml {
  public:
-  static std::unique_ptr<Nvml> open(int gpu_index, const std::string& library, std::vector<pid_t> helpers) {
+  static std::unique_ptr<Nvml> open(int gpu_index, const std::string& library, std::vector<pid_t> helpers,
+                                    const std::string& cuda_driver) {
     const auto device = visible_device(gpu_index);
     void* handle = device ? ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
     if (!handle) return nullptr;
     helpers.push_back(::getpid());
     std::unique_ptr<Nvml> nvml(new Nvml(handle, std::move(helpers)));
-    return nvml->init(*device) ? std::move(nvml) : nullptr;
+    return nvml->init(*device, pci_address(gpu_index, cuda_driver)) ? std::move(nvml) : nullptr;
   }
 
   ~Nvml() {
@@ -150,14 +166,17 @@ class SystemMonitor::Nvml {
     return sees_own ? std::min(percent, 100.0) / 100 : missing;
   }
 
-  bool init(const std::string& device) {
+  bool init(const std::string& device, const std::string& address) {
     initialised_ = call<int()>("nvmlInit_v2") == 0;
     if (!initialised_) return false;
+    using ByText = int(const char*, Device*);
+    if (!address.empty() && call<ByText>("nvmlDeviceGetHandleByPciBusId_v2", address.c_str(), &device_) == 0)
+      return true;
     unsigned index = 0;
     const auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), index);
     const bool is_index = error == std::errc() && end == device.data() + device.size();
     return is_index ? call<int(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2", index, &device_) == 0
-                    : call<int(const char*, Device*)>("nvmlDeviceGetHandleByUUID", device.c_str(), &device_) == 0;
+                    : call<ByText>("nvmlDeviceGetHandleByUUID", device.c_str(), &device_) == 0;
   }
 
   // Drivers before 535 have the function only under its older name.
@@ -198,10 +217,11 @@ SystemMonitor::CpuTicks SystemMonitor::cpu_ticks() {
   return ticks;
 }
 
-SystemMonitor::SystemMonitor(int gpu_index, const std::string& nvml_library, std::vector<pid_t> helpers)
+SystemMonitor::SystemMonitor(int gpu_index, const std::string& nvml_library, std::vector<pid_t> helpers,
+                             const std::string& cuda_driver)
     : ticks_(cpu_ticks()),
       others_(OthersWatch::Run::run_threads, helpers),
-      nvml_(gpu_index < 0 ? nullptr : Nvml::open(gpu_index, nvml_library, std::move(helpers))) {}
+      nvml_(gpu_index < 0 ? nullptr : Nvml::open(gpu_index, nvml_library, std::move(helpers), cuda_driver)) {}
 
 SystemMonitor::~SystemMonitor() = default;
 

@@ -17,12 +17,12 @@ namespace stepladder {
 // millisecond with a GPU.
 class SystemMonitor {
  public:
-  // `gpu_index` counts as CUDA does within CUDA_VISIBLE_DEVICES, in the order of the PCI bus; -1: no GPU. CUDA's own
-  // order differs only on machines with different GPUs and without CUDA_DEVICE_ORDER=PCI_BUS_ID.
+  // `gpu_index` counts as CUDA does; -1: no GPU. Where this process uses CUDA's driver, that says which GPU it is; else
+  // the numbers are taken to be NVML's, in the order of the PCI bus.
   // `helpers`: the run's other processes on this machine.
-  static constexpr const char* usual_nvml_library = "libnvidia-ml.so.1";
+  static constexpr const char *usual_nvml_library = "libnvidia-ml.so.1", *usual_cuda_driver = "libcuda.so.1";
   explicit SystemMonitor(int gpu_index, const std::string& nvml_library = usual_nvml_library,
-                         std::vector<pid_t> helpers = {});
+                         std::vector<pid_t> helpers = {}, const std::string& cuda_driver = usual_cuda_driver);
   ~SystemMonitor();
   SystemMonitor(const SystemMonitor&) = delete;
   SystemMonitor& operator=(const SystemMonitor&) = delete;

@@ -1,5 +1,6 @@
 #include "tests/engine/fake_nvml.h"
 
+#include <cstdio>
 #include <cstring>
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
@@ -26,6 +27,19 @@ EXPORTED int nvmlShutdown() {
 EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   if (index >= fake_nvml.devices) return 2;  // NVML_ERROR_INVALID_ARGUMENT
   *device = &devices[index];
+  return 0;
+}
+EXPORTED int nvmlDeviceGetHandleByPciBusId_v2(const char* address, void** device) {
+  if (std::strncmp(address, "0000:0", 6) != 0) return 6;  // NVML_ERROR_NOT_FOUND
+  *device = &devices[address[6] - '0'];
+  return 0;
+}
+EXPORTED int cuDeviceGet(int* device, int index) {
+  *device = 70 + index;
+  return fake_nvml.cuda_order ? 0 : 3;  // CUDA_ERROR_NOT_INITIALIZED
+}
+EXPORTED int cuDeviceGetPCIBusId(char* address, int bytes, int device) {
+  std::snprintf(address, static_cast<std::size_t>(bytes), "0000:0%d:00.0", 71 - device);
   return 0;
 }
 EXPORTED int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {

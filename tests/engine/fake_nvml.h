@@ -8,7 +8,8 @@ struct FakeNvml {
   int error = 0;              // every reading returns it
   bool event_reasons = true;  // false: only the older of the two functions works
   unsigned long long reasons = 0;
-  int open = 0;  // nvmlInit less nvmlShutdown
+  int open = 0;             // nvmlInit less nvmlShutdown
+  bool cuda_order = false;  // its CUDA driver knows the devices, and counts them the other way round
 
   // The processes on the GPU, and the share of its multiprocessors in percent.
   struct Process {

@@ -127,6 +127,16 @@ TEST_F(FakeGpu, EveryReadingHasItsUnit) {
   EXPECT_EQ(sample(1).gpu_clock_mhz, 1500);
 }
 
+TEST_F(FakeGpu, IsTheOneThatCudaMeans) {
+  const auto clock = [](int gpu_index) {
+    return SystemMonitor(gpu_index, STEPLADDER_FAKE_NVML, {}, STEPLADDER_FAKE_NVML).sample().gpu_clock_mhz;
+  };
+  EXPECT_EQ(clock(0), 1400);  // the driver isn't used here
+  fake_->cuda_order = true;
+  EXPECT_EQ(clock(0), 1500);
+  EXPECT_EQ(clock(1), 1400);
+}
+
 TEST_F(FakeGpu, ThrottleReasonsInWords) {
   EXPECT_EQ(reason(0), "");
   EXPECT_EQ(reason(0x1), "");  // idle
