@@ -7,19 +7,25 @@ struct SoftmaxState {
   float highest, sum;  // of e^(x - highest)
 };
 
-__device__ inline void include(SoftmaxState& state, float x) {
-  if (x > state.highest) {
-    state.sum = state.sum * __expf(state.highest - x) + __expf(x - x);  // NaN for an infinite x, as in the plain way
-    state.highest = x;
-  } else if (x != minus_infinity()) {
-    state.sum += __expf(x - state.highest);  // also for NaN
+// Four logits at once, so that the sum is rescaled once for all of them. Ends in NaN for an infinite or undefined logit,
+// as in the plain way.
+__device__ inline void include(SoftmaxState& state, const float (&x)[4]) {
+  const float highest = fmaxf(fmaxf(fmaxf(x[0], x[1]), fmaxf(x[2], x[3])), state.highest);  // skips NaN
+  if (highest == minus_infinity()) {
+    for (int i = 0; i < 4; ++i)
+      if (x[i] != x[i]) state.sum = x[i];
+    return;
   }
+  float sum = 0.0f;
+  for (int i = 0; i < 4; ++i) sum += exp_fast(x[i] - highest);
+  state.sum = state.sum * exp_fast(state.highest - highest) + sum;
+  state.highest = highest;
 }
 
 __device__ inline SoftmaxState merged(SoftmaxState a, SoftmaxState b) {
   const float highest = a.highest > b.highest ? a.highest : b.highest;
   if (highest == minus_infinity()) return {highest, a.sum + b.sum};
-  return {highest, a.sum * __expf(a.highest - highest) + b.sum * __expf(b.highest - highest)};
+  return {highest, a.sum * exp_fast(a.highest - highest) + b.sum * exp_fast(b.highest - highest)};
 }
 
 __device__ inline SoftmaxState block_merged(SoftmaxState state) {
@@ -54,23 +60,22 @@ KERNEL __launch_bounds__(1024) classifier(element* logits, const int64* targets,
   const int stride = 4 * static_cast<int>(blockDim.x);
   SoftmaxState state{minus_infinity(), 0.0f};
   for (int first = 4 * static_cast<int>(threadIdx.x); first < vocab; first += stride) {
+    const Four<element> four = load_four(own, first, padded_vocab);
+    if (in_shared) store_four(kept, first, padded_vocab, four);
     float x[4];
-    read_four(own, first, padded_vocab, x);
-    if (in_shared) write_four(kept, first, padded_vocab, x);
-    for (int i = 0; i < 4; ++i)
-      if (first + i < vocab) include(state, x[i]);
+    for (int i = 0; i < 4; ++i) x[i] = first + i < vocab ? to_float(four.of[i]) : minus_infinity();
+    include(state, x);
   }
   state = block_merged(state);
   if (threadIdx.x == 0) losses[row] = state.highest + logf(state.sum) - target_logit;
   if (scale <= 0.0f) return;
-  const float share = 1.0f / state.sum;
+  const float share = scale / state.sum;
   for (int first = 4 * static_cast<int>(threadIdx.x); first < padded_vocab; first += stride) {
-    float x[4];
+    float x[4] = {};
     if (first < vocab) read_four(in_shared ? kept : own, first, padded_vocab, x);
-    for (int i = 0; i < 4; ++i) {
-      const float probability = first + i < vocab ? __expf(x[i] - state.highest) * share : 0.0f;
-      x[i] = scale * (probability - (first + i == target ? 1.0f : 0.0f));
-    }
+    for (int i = 0; i < 4; ++i) x[i] = first + i < vocab ? share * exp_fast(x[i] - state.highest) : 0.0f;
+    if (target >= first && target < first + 4)
+      for (int i = 0; i < 4; ++i) x[i] -= first + i == target ? scale : 0.0f;
     write_four(own, first, padded_vocab, x);
   }
 }

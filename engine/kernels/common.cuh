@@ -69,25 +69,53 @@ struct alignas(4 * sizeof(T)) Four {
 // Columns first .. first + 3 of a row; what is beyond its width reads as 0 and is not written. Rows whose width is a
 // multiple of four begin at an address that allows Four.
 template <class T>
-__device__ inline void read_four(const T* row, int first, int width, float (&to)[4]) {
-  if (width % 4 == 0 && first < width) {
-    const Four<T> four = *reinterpret_cast<const Four<T>*>(row + first);
-    for (int i = 0; i < 4; ++i) to[i] = to_float(four.of[i]);
-  } else {
-    for (int i = 0; i < 4; ++i) to[i] = first + i < width ? to_float(row[first + i]) : 0.0f;
+__device__ inline Four<T> load_four(const T* row, int first, int width) {
+  if (width % 4 == 0 && first < width) return *reinterpret_cast<const Four<T>*>(row + first);
+  Four<T> four;
+  for (int i = 0; i < 4; ++i) {
+    if (first + i < width) {
+      four.of[i] = row[first + i];
+    } else {
+      round_to(0.0f, four.of[i]);
+    }
   }
+  return four;
+}
+
+template <class T>
+__device__ inline void store_four(T* row, int first, int width, const Four<T>& four) {
+  if (width % 4 == 0 && first < width) {
+    *reinterpret_cast<Four<T>*>(row + first) = four;
+  } else {
+    for (int i = 0; i < 4; ++i)
+      if (first + i < width) row[first + i] = four.of[i];
+  }
+}
+
+// The same as float32.
+template <class T>
+__device__ inline void read_four(const T* row, int first, int width, float (&to)[4]) {
+  const Four<T> four = load_four(row, first, width);
+  for (int i = 0; i < 4; ++i) to[i] = to_float(four.of[i]);
 }
 
 template <class T>
 __device__ inline void write_four(T* row, int first, int width, const float (&from)[4]) {
-  if (width % 4 == 0 && first < width) {
-    Four<T> four;
-    for (int i = 0; i < 4; ++i) round_to(from[i], four.of[i]);
-    *reinterpret_cast<Four<T>*>(row + first) = four;
-  } else {
-    for (int i = 0; i < 4; ++i)
-      if (first + i < width) round_to(from[i], row[first + i]);
-  }
+  Four<T> four;
+  for (int i = 0; i < 4; ++i) round_to(from[i], four.of[i]);
+  store_four(row, first, width, four);
+}
+
+// e^x, to some 2^-21, for a card without a detour around subnormal results.
+__device__ inline float exp_fast(float x) {
+  constexpr float log2_of_e = 1.44269504f;
+#ifdef __CUDA_ARCH__
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * log2_of_e));
+  return power;
+#else
+  return exp2f(x * log2_of_e);
+#endif
 }
 
 __device__ inline float warp_sum(float value) {

@@ -28,7 +28,7 @@ const DeviceReport& device_report() {
   return report;
 }
 
-std::string try_to_compile(at::Device device, Compile compile, const StepGraphMaker& make_graph) {
+std::string try_to_compile(at::Device device, Compile compile, Autocast autocast, const StepGraphMaker& make_graph) {
   Recipe tiny;
   tiny.layers = tiny.heads = 2;
   tiny.d_model = 64;
@@ -37,6 +37,7 @@ std::string try_to_compile(at::Device device, Compile compile, const StepGraphMa
   tiny.steps = 1;
   tiny.device = device.is_cuda() ? "cuda" : "cpu";
   tiny.compile = compile;
+  tiny.autocast = autocast;
   std::string reason;
   RunControl control;
   train({.recipe = tiny}, control,
@@ -54,6 +55,9 @@ DeviceReport probe() {
   if (report.step_capture_note.empty()) report.step_capture_note = try_to_compile(first, Compile::on);
   if (report.step_capture_note.empty() && report.gpu_kernels_note.empty())
     report.gpu_kernels_note = try_to_compile(first, Compile::max);
+  constexpr int with_bf16 = 8;  // compute capability
+  if (report.gpu_kernels_note.empty() && report.step_capture_note.empty() && report.gpus[0].compute_major >= with_bf16)
+    report.gpu_kernels_note = try_to_compile(first, Compile::max, Autocast::bf16);
   return report;
 }
 

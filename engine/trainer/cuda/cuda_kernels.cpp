@@ -42,6 +42,9 @@ struct Driver {
   }
 };
 
+// Kernels declare some shared memory themselves: classifier.cu 256 bytes.
+constexpr std::int64_t declared_shared_bytes = 512;
+
 class CudaLauncher : public KernelLauncher {
  public:
   explicit CudaLauncher(const std::string& cubin) {
@@ -49,7 +52,7 @@ class CudaLauncher : public KernelLauncher {
     driver_.check(driver_.context(&context_), "the GPU has no context");
     const cudaDeviceProp& card = *at::cuda::getCurrentDeviceProperties();
     processors_ = card.multiProcessorCount;
-    shared_bytes_ = static_cast<std::int64_t>(card.sharedMemPerBlockOptin) - 1024;  // less what kernels declare
+    shared_bytes_ = static_cast<std::int64_t>(card.sharedMemPerBlockOptin) - declared_shared_bytes;
     driver_.check(driver_.load(&module_, cubin.data()), "the kernels cannot be loaded");
   }
   // Every graph that was captured with its kernels must be gone.
@@ -77,23 +80,28 @@ class CudaLauncher : public KernelLauncher {
   std::int64_t shared_bytes() const override { return shared_bytes_; }
 
  private:
+  struct Loaded {
+    CUfunction function = nullptr;
+    std::int64_t shared_bytes = 0;  // that a launch may ask for
+  };
+
   CUfunction function(const std::string& kernel, std::int64_t shared_bytes) {
-    const auto known = functions_.find(kernel);
-    if (known != functions_.end()) return known->second;
-    CUfunction found = nullptr;
-    driver_.check(driver_.function(&found, module_, kernel.c_str()), "there is no kernel " + kernel);
-    if (shared_bytes > 0) {  // the same in all launches of a kernel
-      driver_.check(
-          driver_.set_attribute(found, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared_bytes)),
-          "the kernel " + kernel + " cannot have its shared memory");
+    Loaded& loaded = functions_[kernel];
+    if (!loaded.function)
+      driver_.check(driver_.function(&loaded.function, module_, kernel.c_str()), "there is no kernel " + kernel);
+    if (shared_bytes > loaded.shared_bytes) {
+      driver_.check(driver_.set_attribute(loaded.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                          static_cast<int>(shared_bytes)),
+                    "the kernel " + kernel + " cannot have its shared memory");
+      loaded.shared_bytes = shared_bytes;
     }
-    return functions_[kernel] = found;
+    return loaded.function;
   }
 
   const Driver driver_;
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
-  std::map<std::string, CUfunction> functions_;
+  std::map<std::string, Loaded> functions_;
   int processors_ = 0;
   std::int64_t shared_bytes_ = 0;
 };

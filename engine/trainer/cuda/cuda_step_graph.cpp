@@ -1,5 +1,6 @@
 #include "engine/trainer/cuda/cuda_step_graph.h"
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAContextLight.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -18,6 +19,27 @@ c10::cuda::CUDAStream graph_stream() {
   const c10::DeviceIndex device = c10::cuda::current_device();
   const auto found = streams.find(device);
   return found != streams.end() ? found->second : streams.emplace(device, c10::cuda::getStreamFromPool()).first->second;
+}
+
+// Ends a capture that failed, so that the stream captures no longer and the allocator has the graph's memory back.
+// After a call that a capture forbids, LibTorch's own end of a capture throws before it does the second.
+void abandon(std::unique_ptr<at::cuda::CUDAGraph> graph, at::cuda::MempoolId_t pool) {
+  const auto attempt = [](const auto& work) {
+    try {
+      work();
+      return true;
+    } catch (const c10::Error&) {
+      return false;  // the exception in flight has the reason
+    }
+  };
+  if (attempt([&] { graph->capture_end(); })) return;
+  (void)graph.release();  // its destructor expects a capture that has ended
+  const c10::DeviceIndex device = c10::cuda::current_device();
+  at::HostAllocator& host = *at::getHostAllocator(at::kCUDA);
+  attempt([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool); });
+  attempt([&] { c10::cuda::CUDACachingAllocator::releasePool(device, pool); });
+  attempt([&] { host.end_allocate_to_pool(pool); });
+  attempt([&] { host.release_pool(pool); });
 }
 
 class CudaStepGraph : public StepGraph {
@@ -45,20 +67,17 @@ class CudaStepGraph : public StepGraph {
     c10::cuda::device_synchronize();
     // The graph has a memory pool of its own; the warm-up's memory is returned first.
     c10::cuda::CUDACachingAllocator::emptyCache();
-    auto* const graph = new at::cuda::CUDAGraph;  // never deleted if it fails, since the allocator keeps using it
-    graph->capture_begin();
+    const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
+    auto graph = std::make_unique<at::cuda::CUDAGraph>();
+    graph->capture_begin(pool);
     try {
       work();
+      graph->capture_end();
     } catch (...) {
-      try {
-        graph->capture_end();  // the stream must not keep capturing
-      } catch (const c10::Error&) {
-        // It reports only that the capture was broken off; the exception in flight has the reason.
-      }
+      abandon(std::move(graph), pool);
       throw;
     }
-    graph->capture_end();
-    graph_.reset(graph);
+    graph_ = std::move(graph);
   }
 
   void replay() override { graph_->replay(); }

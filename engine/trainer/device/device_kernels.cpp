@@ -185,8 +185,13 @@ at::Tensor DeviceKernels::embed_backward(const at::Tensor& d, const at::Tensor& 
   if (!parts_.embedding) return at::embedding_dense_backward(d, tokens.view({-1}), rows, -1, false);
   const at::Tensor table = at::zeros({rows, d.size(1)}, d.options());
   const auto [sorted, order] = at::sort(tokens.view({-1}), /*stable=*/std::optional<bool>(true));
-  launcher_.start("embedding_backward", {.blocks = d.size(0), .threads = threads_for(d.size(1))}, tokens_of(sorted),
-                  tokens_of(order), floats(d), floats(table), count_of(d.size(0)), count_of(d.size(1)));
+  const int group = threads_for(d.size(1)), groups = 1024 / group;
+  launcher_.start("embedding_backward",
+                  {.blocks = d.size(0),
+                   .threads = groups * group,
+                   .shared_bytes = groups * (d.size(1) + 3) / 4 * 4 * static_cast<std::int64_t>(sizeof(float))},
+                  tokens_of(sorted), tokens_of(order), floats(d), floats(table), count_of(d.size(0)),
+                  count_of(d.size(1)), group);
   return table;
 }
 

@@ -18,7 +18,10 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t copy_alignment = 128;  // elements: 256 bytes, what cuBLASLt's fastest algorithms ask for
+// Elements: 256 bytes of bf16, what cuBLASLt's fastest algorithms ask for.
+std::int64_t multiple_of_128(std::int64_t elements) {
+  return (elements + 127) / 128 * 128;
+}
 
 // Keeps an object that a function's backward pass needs beside tensors; the model outlives the graph.
 template <class Object>
@@ -133,33 +136,26 @@ struct TwoLayers : Function<TwoLayers> {
   }
 };
 
-// Both gradients are made in the forward pass, since the logits turn into their gradient in place there; the backward
-// pass scales them.
+// Both gradients are made in the forward pass, since the logits turn into their gradient in place there. They are those
+// of the mean loss over all micro-batches, and `backward` takes no notice of the gradient that it is given: to divide
+// by the number of micro-batches there would round bf16 gradients a second time.
 struct Classify : Function<Classify> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& head,
                             const at::Tensor& targets, const at::Tensor& head_copy, std::int64_t vocab, bool learns,
                             const DeviceKernels* kernels, Products* products, std::int64_t micro_batches) {
     const WithoutAutocast by_hand;
-    (void)head;                                                            // for its gradient
-    at::Tensor logits = products->forward(hidden, {.weight = head_copy});  // (N, V')
-    const at::Tensor losses =
-        kernels->classify(logits, targets, vocab, learns ? 1.0 / static_cast<double>(hidden.size(0)) : 0.0);
+    at::Tensor logits = products->forward(hidden, {.weight = head_copy});  // (N, V'')
+    const double scale = learns ? 1.0 / static_cast<double>(hidden.size(0) * micro_batches) : 0.0;
+    const at::Tensor losses = kernels->classify(logits, targets, vocab, scale);
     if (learns) {
-      context->save_for_backward(
-          {products->input_gradient(logits, head_copy), products->weight_gradient(logits, hidden, false).weight});
-      context->saved_data["scaled"] = micro_batches > 1;  // else the loss's own gradient is 1
+      const at::Tensor d_head = products->weight_gradient(logits, hidden, false).weight;
+      context->save_for_backward({products->input_gradient(logits, head_copy), d_head.narrow(0, 0, head.size(0))});
     }
     return losses.mean();
   }
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const WithoutAutocast by_hand;
+  static variable_list backward(AutogradContext* context, const variable_list&) {
     const auto saved = context->get_saved_variables();
-    at::Tensor d_hidden = saved[0], d_head = saved[1];
-    if (context->saved_data["scaled"].toBool()) {
-      d_hidden = d_hidden * gradients[0].to(d_hidden.scalar_type());
-      d_head = d_head * gradients[0];
-    }
-    return {d_hidden, d_head, {}, {}, {}, {}, {}, {}, {}};
+    return {saved[0], saved[1], {}, {}, {}, {}, {}, {}, {}};
   }
 };
 
@@ -175,6 +171,10 @@ at::Tensor attention(const at::Tensor& qkv, std::int64_t B, std::int64_t T, std:
 
 }  // namespace
 
+std::int64_t head_rows(const Recipe& recipe) {
+  return recipe.autocast == Autocast::bf16 ? multiple_of_128(recipe.padded_vocab()) : recipe.padded_vocab();
+}
+
 DeviceModel::DeviceModel(const Recipe& recipe, const Gpt& model, Device device)
     : recipe_(recipe),
       model_(model),
@@ -187,8 +187,9 @@ DeviceModel::DeviceModel(const Recipe& recipe, const Gpt& model, Device device)
   if (kernels_.element() == at::kFloat) return;
   const at::NoGradGuard no_grad;
   std::int64_t size = 0;
-  const auto room = [](const at::Tensor& of) {
-    return (of.numel() + copy_alignment - 1) / copy_alignment * copy_alignment;
+  const auto room = [&](const at::Tensor& of) {
+    const bool is_head = of.unsafeGetTensorImpl() == model.lm_head->weight.unsafeGetTensorImpl();
+    return multiple_of_128(is_head ? head_rows(recipe) * of.size(1) : of.numel());
   };
   for (const auto& [name, parameter] : named_parameters(model)) size += room(parameter);
   all_copies_ =
@@ -196,6 +197,9 @@ DeviceModel::DeviceModel(const Recipe& recipe, const Gpt& model, Device device)
   std::int64_t begin = 0;
   for (const auto& [name, parameter] : named_parameters(model)) {
     copies_[parameter.unsafeGetTensorImpl()] = all_copies_.narrow(0, begin, parameter.numel()).view(parameter.sizes());
+    if (parameter.unsafeGetTensorImpl() == model.lm_head->weight.unsafeGetTensorImpl())
+      head_ =
+          all_copies_.narrow(0, begin, head_rows(recipe) * recipe.d_model).view({head_rows(recipe), recipe.d_model});
     begin += room(parameter);
   }
   weights_changed();
@@ -230,30 +234,42 @@ at::Tensor DeviceModel::for_products(const at::Tensor& parameter) const {
 }
 
 void DeviceModel::verify(const Tokens& tokens) const {
-  const auto gradients_of = [&](const at::Tensor& loss) {
-    std::vector<at::Tensor> gradients;
-    for (const auto& [name, parameter] : named_parameters(model_)) at::Tensor(parameter).mutable_grad().reset();
-    loss.backward();
-    for (const auto& [name, parameter] : named_parameters(model_)) gradients.push_back(parameter.grad());
-    return gradients;
+  // Takes the gradients out of the parameters.
+  const auto gradients = [&] {
+    std::vector<at::Tensor> all;
+    for (const auto& [name, parameter] : named_parameters(model_)) {
+      all.push_back(parameter.grad());
+      at::Tensor(parameter).mutable_grad().reset();
+    }
+    return all;
   };
-  at::Tensor plain_loss;
-  {
-    const AutocastScope autocast(recipe_.autocast, model_.wte->weight.device().type());
-    plain_loss = model_.loss(tokens.inputs, tokens.targets);
+  gradients();
+  // One sequence after the other: the model's own operations may need far more memory than the kernels.
+  const std::int64_t B = tokens.inputs.size(0);
+  const auto part = static_cast<double>(B * recipe_.grad_accum);
+  double plain = 0;
+  for (std::int64_t i = 0; i < B; ++i) {
+    at::Tensor loss;
+    {
+      const AutocastScope autocast(recipe_.autocast, model_.wte->weight.device().type());
+      loss = model_.loss(tokens.inputs.narrow(0, i, 1), tokens.targets.narrow(0, i, 1));
+    }
+    (loss / part).backward();
+    plain += loss.item<double>() / static_cast<double>(B);
   }
-  const std::vector<at::Tensor> wanted = gradients_of(plain_loss);
+  const std::vector<at::Tensor> wanted = gradients();
   const at::Tensor own_loss = loss(tokens);
-  const std::vector<at::Tensor> found = gradients_of(own_loss);
+  own_loss.backward();
+  const std::vector<at::Tensor> found = gradients();
 
   const bool rounds = precision_name(recipe_) != "fp32";
-  const auto differ = [](const std::string& what, double own, double plain) {
+  const auto differ = [](const std::string& what, double here, double there) {
     std::ostringstream sentence;
-    sentence << "compile-max: the kernels differ from LibTorch's operations: " << what << " is " << own << ", there "
-             << plain;
+    sentence << "compile-max: the kernels differ from LibTorch's operations: " << what << " is " << here << ", there "
+             << there;
     throw std::runtime_error(sentence.str());
   };
-  const double own = own_loss.item<double>(), plain = plain_loss.item<double>();
+  const double own = own_loss.item<double>();
   if (!(std::abs(own - plain) <= (rounds ? 2e-2 : 1e-4) * std::abs(plain)) && std::isfinite(plain))
     differ("the loss", own, plain);
   double all = 0;
@@ -298,8 +314,9 @@ at::Tensor DeviceModel::loss(const Tokens& tokens) const {
     state = AddNorm::apply(state[0], std::optional(added), std::optional(proj.bias), next.weight, next.bias, kernels);
   }
   return Classify::apply(state[1], model_.lm_head->weight, tokens.targets.reshape({B * T}),
-                         for_products(model_.lm_head->weight), static_cast<std::int64_t>(recipe_.vocab),
-                         at::GradMode::is_enabled(), kernels, products, static_cast<std::int64_t>(recipe_.grad_accum));
+                         head_.defined() ? head_ : for_products(model_.lm_head->weight),
+                         static_cast<std::int64_t>(recipe_.vocab), at::GradMode::is_enabled(), kernels, products,
+                         static_cast<std::int64_t>(recipe_.grad_accum));
 }
 
 }  // namespace stepladder

@@ -19,6 +19,10 @@
 
 namespace stepladder {
 
+// Rows of the head's copy for the products. In bf16 it is padded with zeros, whatever the recipe says: cuBLASLt is slow
+// where rows of logits begin at odd addresses.
+std::int64_t head_rows(const Recipe& recipe);
+
 class DeviceModel {
  public:
   // The launcher of the kernels, and the products.
@@ -36,7 +40,8 @@ class DeviceModel {
   // An optimiser of all parameters: the recipe's, or its kernel. This must outlive it.
   std::unique_ptr<AdamW> make_optimizer() const;
 
-  // As Gpt::loss; with gradients on, the backward pass gives the gradients of all parameters, in float32.
+  // As Gpt::loss; with gradients on, the backward pass adds the gradients of the loss divided by the recipe's number of
+  // micro-batches to those of all parameters, in float32.
   at::Tensor loss(const Tokens& tokens) const;
 
   // Rounds the weights' copies for the products. Call it when anything but a step's own update has written weights.
@@ -44,8 +49,8 @@ class DeviceModel {
   // Call it after each update.
   void updated();
 
-  // Compares loss and gradients of these tokens with those of the model's own operations. Throws a sentence with both
-  // numbers if they differ by more than rounding explains. Leaves gradients behind.
+  // Compares loss and gradients of a micro-batch, (B, T), with those of the model's own operations. Throws a sentence
+  // with both numbers if they differ by more than rounding explains. Leaves no gradients behind.
   void verify(const Tokens& tokens) const;
 
   // The tensors that a step changes beside weights and moments.
@@ -64,6 +69,7 @@ class DeviceModel {
   const std::unique_ptr<Products> products_;
   at::Tensor all_copies_;  // one after the other
   Copies copies_;          // views into it
+  at::Tensor head_;        // (head_rows, C), the head's copy with its padding; undefined without copies
 };
 
 }  // namespace stepladder

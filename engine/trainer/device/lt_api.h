@@ -22,9 +22,12 @@ enum Attribute : int {
   epilogue = 7,
   bias_pointer = 8,
   aux_pointer = 11,
-  aux_ld = 12
+  aux_ld = 12,
+  bias_type = 26
 };
-enum Preference : int { workspace_bytes = 1 };
+enum Preference : int { workspace_bytes = 1, reduction_schemes = 3 };
+// How partial sums of a product that is cut along k are added up.
+enum ReductionSchemes : std::uint32_t { in_compute_type = 2, any_scheme = 7 };
 enum Epilogue : std::uint32_t {
   plain = 1,
   bias = 4,

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::int64_t workspace_size = 32 << 20;  // what NVIDIA recommends for Hopper
 constexpr int most_algorithms = 8;
-constexpr int rounds = 5;  // of a timing
+constexpr int rounds = 5, calls = 5;     // of a timing: the least of rounds of calls
+constexpr double clearly_faster = 0.98;  // else the heuristic's order counts, so that noise doesn't change the bits
 
 lt::Type type_of(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16 ? lt::bfloat16 : lt::float32;
@@ -61,6 +62,11 @@ std::optional<lt::Algorithm> algorithm_of(const std::string& text, const std::st
   }
   if (text_of(algorithm, key) != text) return std::nullopt;
   return algorithm;
+}
+
+// In the place of an algorithm: the plain product and kernels are faster than the epilogue.
+std::string apart_text(const std::string& key) {
+  return "apart-" + cache_checksum(key + " apart");
 }
 
 }  // namespace
@@ -122,9 +128,14 @@ Products::Activated LtProducts::forward_gelu(const at::Tensor& x, const LayerTen
   const std::int64_t N = x.size(0), K = x.size(1), M = layer.weight.size(0);
   if (layer.bias.defined()) {
     const at::Tensor after = at::empty({N, M}, x.options()), pre = at::empty({N, M}, x.options());
-    if (run({lt::transposed, lt::as_is, M, N, K, layer.weight, x, after, lt::gelu_aux_bias, layer.bias, pre}))
+    const auto apart = [&] { forward_gelu_apart(x, layer); };
+    if (run({lt::transposed, lt::as_is, M, N, K, layer.weight, x, after, lt::gelu_aux_bias, layer.bias, pre}, apart))
       return {pre, after};
   }
+  return forward_gelu_apart(x, layer);
+}
+
+Products::Activated LtProducts::forward_gelu_apart(const at::Tensor& x, const LayerTensors& layer) {
   const at::Tensor pre = forward(x, layer);
   return {pre, kernels_.gelu(pre, {})};
 }
@@ -140,9 +151,15 @@ Products::GeluGradients LtProducts::gelu_gradient(const at::Tensor& d, const at:
   const std::int64_t N = d.size(0), M = d.size(1), K = weight.size(1);
   if (layer.bias.defined()) {
     const at::Tensor d_pre = at::empty({N, K}, d.options()), d_bias = at::empty({K}, d.options());
-    if (run({lt::as_is, lt::as_is, K, N, M, weight, d, d_pre, lt::dgelu_bias_gradient, d_bias, pre}))
+    const auto apart = [&] { gelu_gradient_apart(d, weight, pre, layer); };
+    if (run({lt::as_is, lt::as_is, K, N, M, weight, d, d_pre, lt::dgelu_bias_gradient, d_bias, pre}, apart))
       return {d_pre, d_bias.to(at::kFloat)};
   }
+  return gelu_gradient_apart(d, weight, pre, layer);
+}
+
+Products::GeluGradients LtProducts::gelu_gradient_apart(const at::Tensor& d, const at::Tensor& weight,
+                                                        const at::Tensor& pre, const LayerTensors& layer) {
   const at::Tensor d_pre = kernels_.gelu_backward(pre, {}, input_gradient(d, weight));
   return {d_pre, layer.bias.defined() ? kernels_.bias_gradient(d_pre) : at::Tensor()};
 }
@@ -155,7 +172,11 @@ Products::WeightGradients LtProducts::weight_gradient(const at::Tensor& d, const
     const at::Tensor d_bias = at::empty({M}, d_weight.options());
     call.epilogue = lt::bias_gradient_b;
     call.bias = d_bias;
-    if (run(call)) return {d_weight, d_bias};
+    const auto apart = [&] {
+      weight_gradient(d, x, false);
+      kernels_.bias_gradient(d);
+    };
+    if (run(call, apart)) return {d_weight, d_bias};
     call.epilogue = lt::plain;
     call.bias = at::Tensor();
   }
@@ -163,14 +184,16 @@ Products::WeightGradients LtProducts::weight_gradient(const at::Tensor& d, const
   return {d_weight, wants_bias ? kernels_.bias_gradient(d) : at::Tensor()};
 }
 
-// False if cuBLASLt has no algorithm for it.
-bool LtProducts::run(const Call& call) {
+// False if cuBLASLt has no algorithm for it or refuses it, or if `apart` is faster.
+bool LtProducts::run(const Call& call, const Apart& apart) {
   Plan& plan = plan_of(call);
+  if (plan.has_algorithm && !plan.timed && !library_.capturing()) choose(plan, call, apart);
   if (!plan.has_algorithm) return false;
-  if (!plan.timed && !library_.capturing()) choose(plan, call);
-  TORCH_CHECK(start(plan, call, plan.algorithm), "cuBLASLt refused a product of ", call.m, " x ", call.n, " x ", call.k,
-              " (", name_of(call.epilogue), ") that it has an algorithm for");
-  return true;
+  if (start(plan, call, plan.algorithm)) return true;
+  TORCH_CHECK(!library_.capturing(), "cuBLASLt refused a product of ", call.m, " x ", call.n, " x ", call.k, " (",
+              name_of(call.epilogue), ") while it was captured");
+  plan.has_algorithm = false;
+  return false;
 }
 
 at::Tensor LtProducts::workspace(const at::Tensor& near) {
@@ -199,19 +222,30 @@ LtProducts::Plan& LtProducts::plan_of(const Call& call) {
       layout(plan.a, call.a, call.transpose_a == lt::transposed, call.m, call.k) &&
       layout(plan.b, call.b, call.transpose_b == lt::transposed, call.k, call.n) &&
       layout(plan.d, call.d, false, call.m, call.n) &&
-      (!call.bias.defined() || plan.set(lt::bias_pointer, call.bias.mutable_data_ptr())) &&
+      (!call.bias.defined() ||
+       (plan.set(lt::bias_pointer, call.bias.mutable_data_ptr()) && plan.set(lt::bias_type, type_of(call.bias)))) &&
       (!call.aux.defined() || (plan.set(lt::aux_pointer, call.aux.mutable_data_ptr()) && plan.set(lt::aux_ld, call.m)));
   if (!made) return plan;
-  lt::Descriptor preference = nullptr;
-  if (api.MatmulPreferenceCreate(&preference) != 0) return plan;
-  const auto bytes = static_cast<std::size_t>(workspace_size);
-  int found = 0;
-  plan.has_algorithm = api.MatmulPreferenceSetAttribute(preference, lt::workspace_bytes, &bytes, sizeof bytes) == 0 &&
-                       api.MatmulAlgoGetHeuristic(library_.handle(), plan.product, plan.a, plan.b, plan.d, plan.d,
-                                                  preference, 1, &plan.algorithm, &found) == 0 &&
-                       found == 1 && plan.algorithm.state == 0;
-  api.MatmulPreferenceDestroy(preference);
+  plan.has_algorithm = offered(plan, call, std::span(&plan.algorithm, 1)) == 1 && plan.algorithm.state == 0;
   return plan;
+}
+
+// Asks the heuristic, which puts its best first. -> how many algorithms it gave.
+int LtProducts::offered(const Plan& plan, const Call& call, std::span<lt::Heuristic> algorithms) {
+  const lt::Api& api = library_.api;
+  lt::Descriptor preference = nullptr;
+  if (api.MatmulPreferenceCreate(&preference) != 0) return 0;
+  const auto bytes = static_cast<std::size_t>(workspace_size);
+  // Partial sums rounded to bf16 may cancel each other's digits: they stay in float32.
+  const lt::ReductionSchemes schemes = type_of(call.d) == lt::bfloat16 ? lt::in_compute_type : lt::any_scheme;
+  int found = 0;
+  const bool asked =
+      api.MatmulPreferenceSetAttribute(preference, lt::workspace_bytes, &bytes, sizeof bytes) == 0 &&
+      api.MatmulPreferenceSetAttribute(preference, lt::reduction_schemes, &schemes, sizeof schemes) == 0 &&
+      api.MatmulAlgoGetHeuristic(library_.handle(), plan.product, plan.a, plan.b, plan.d, plan.d, preference,
+                                 static_cast<int>(algorithms.size()), algorithms.data(), &found) == 0;
+  api.MatmulPreferenceDestroy(preference);
+  return asked ? found : 0;
 }
 
 std::string LtProducts::key_of(const Call& call) const {
@@ -219,59 +253,77 @@ std::string LtProducts::key_of(const Call& call) const {
   const auto type = [](const at::Tensor& tensor) { return type_of(tensor) == lt::bfloat16 ? "bf16" : "float32"; };
   return std::to_string(call.m) + " x " + std::to_string(call.n) + " x " + std::to_string(call.k) + ", " +
          letter(call.transpose_a) + letter(call.transpose_b) + ", " + name_of(call.epilogue) + ", " +
-         (tf32_ && type_of(call.a) == lt::float32 ? "TF32" : type(call.a)) + " to " + type(call.d);
+         (tf32_ && type_of(call.a) == lt::float32 ? "TF32" : type(call.a)) + " to " + type(call.d) +
+         (type_of(call.d) == lt::bfloat16 ? ", fp32 sums" : "");
 }
 
-// The kept algorithm, if this library still runs it.
+// What was kept of an earlier run, if this library still runs it.
 bool LtProducts::take(Plan& plan, const Call& call, const std::string& key) {
   const KeptChoice* const kept = kept_.find(key);
-  const auto algorithm = kept ? algorithm_of(kept->name, key) : std::nullopt;
-  if (!algorithm) return false;
-  lt::Heuristic candidate{};
-  if (library_.api.MatmulAlgoCheck(library_.handle(), plan.product, plan.a, plan.b, plan.d, plan.d, &*algorithm,
-                                   &candidate) != 0)
-    return false;
-  candidate.algorithm = *algorithm;
-  if (candidate.workspace_bytes > static_cast<std::size_t>(workspace_size) || !start(plan, call, candidate))
-    return false;
-  plan.algorithm = candidate;
+  if (!kept) return false;
+  if (kept->name == apart_text(key)) {
+    plan.has_algorithm = false;
+  } else {
+    const auto algorithm = algorithm_of(kept->name, key);
+    if (!algorithm) return false;
+    lt::Heuristic candidate{};
+    if (library_.api.MatmulAlgoCheck(library_.handle(), plan.product, plan.a, plan.b, plan.d, plan.d, &*algorithm,
+                                     &candidate) != 0)
+      return false;
+    candidate.algorithm = *algorithm;
+    if (candidate.workspace_bytes > static_cast<std::size_t>(workspace_size) || !start(plan, call, candidate))
+      return false;
+    plan.algorithm = candidate;
+  }
   plan.choice = key + ": " + kept->timings;
   return true;
 }
 
-// Times what the heuristic offers, on the call's own tensors: a product only overwrites its results.
-void LtProducts::choose(Plan& plan, const Call& call) {
+double LtProducts::least_ms(const std::function<void()>& work) const {
+  double least = INFINITY;
+  for (int round = 0; round < rounds; ++round) {
+    least = std::min(least, library_.time_ms([&] {
+      for (int i = 0; i < calls; ++i) work();
+    }) / calls);
+  }
+  return least;
+}
+
+// Times what the heuristic offers, on the call's own tensors (a product only overwrites its results), and then the
+// plain product with kernels behind it, which some cards run faster than an epilogue.
+void LtProducts::choose(Plan& plan, const Call& call, const Apart& apart) {
   plan.timed = true;
   const std::string key = key_of(call);
   if (take(plan, call, key)) return;
-  const lt::Api& api = library_.api;
-  lt::Descriptor preference = nullptr;
-  if (api.MatmulPreferenceCreate(&preference) != 0) return;
-  const auto bytes = static_cast<std::size_t>(workspace_size);
-  std::array<lt::Heuristic, most_algorithms> offered{};
-  int found = 0;
-  api.MatmulPreferenceSetAttribute(preference, lt::workspace_bytes, &bytes, sizeof bytes);
-  api.MatmulAlgoGetHeuristic(library_.handle(), plan.product, plan.a, plan.b, plan.d, plan.d, preference,
-                             most_algorithms, offered.data(), &found);
-  api.MatmulPreferenceDestroy(preference);
+  std::array<lt::Heuristic, most_algorithms> candidates{};
+  const int found = offered(plan, call, candidates);
   double best_ms = INFINITY;
   int best = -1;
   for (int i = 0; i < found; ++i) {
-    const lt::Heuristic& candidate = offered[static_cast<std::size_t>(i)];
+    const lt::Heuristic& candidate = candidates[static_cast<std::size_t>(i)];
     if (candidate.state != 0 || !start(plan, call, candidate)) continue;  // also warms it up
-    const double ms = library_.time_ms([&] {
-      for (int round = 0; round < rounds; ++round) start(plan, call, candidate);
-    }) / rounds;
-    if (!(ms < best_ms)) continue;
+    const double ms = least_ms([&] { start(plan, call, candidate); });
+    if (!(ms < (best < 0 ? INFINITY : clearly_faster * best_ms))) continue;
     best_ms = ms;
     best = i;
     plan.algorithm = candidate;
   }
+  plan.has_algorithm = best >= 0;
   if (best < 0) return;
   std::array<char, 80> timings{};
   std::snprintf(timings.data(), timings.size(), "%.3f ms, number %d of %d", best_ms, best + 1, found);
+  std::string name = text_of(plan.algorithm.algorithm, key);
+  if (apart) {
+    apart();  // chooses the algorithm of its own product
+    if (const double apart_ms = least_ms(apart); apart_ms < clearly_faster * best_ms) {
+      plan.has_algorithm = false;
+      name = apart_text(key);
+      std::snprintf(timings.data(), timings.size(), "%.3f ms in kernels of their own, %.3f ms in one", apart_ms,
+                    best_ms);
+    }
+  }
   plan.choice = key + ": " + timings.data();
-  kept_.keep(key, {text_of(plan.algorithm.algorithm, key), timings.data()});
+  kept_.keep(key, {name, timings.data()});
   kept_.save();  // before the first step, so nothing waits for the disk while it trains
 }
 

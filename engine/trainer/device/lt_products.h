@@ -1,8 +1,11 @@
 // Products by cuBLASLt itself: biases, GELU and bias gradients in the product's epilogue, weight gradients in float32
-// from bf16 factors, and the fastest of the algorithms that it offers for each shape.
+// from bf16 factors, and the fastest of the algorithms that it offers for each shape. Where an epilogue is slower than
+// a kernel behind the plain product, that is taken.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,10 +35,16 @@ class LtProducts : public Products {
  private:
   struct Call;
   struct Plan;
-  bool run(const Call& call);
+  using Apart = std::function<void()>;  // does by a plain product and kernels what a call's epilogue does
+  Activated forward_gelu_apart(const at::Tensor& x, const LayerTensors& layer);
+  GeluGradients gelu_gradient_apart(const at::Tensor& d, const at::Tensor& weight, const at::Tensor& pre,
+                                    const LayerTensors& layer);
+  bool run(const Call& call, const Apart& apart = {});
   Plan& plan_of(const Call& call);
   std::string key_of(const Call& call) const;
-  void choose(Plan& plan, const Call& call);
+  int offered(const Plan& plan, const Call& call, std::span<lt::Heuristic> algorithms);
+  double least_ms(const std::function<void()>& work) const;
+  void choose(Plan& plan, const Call& call, const Apart& apart);
   bool take(Plan& plan, const Call& call, const std::string& key);
   bool start(Plan& plan, const Call& call, const lt::Heuristic& algorithm);
   at::Tensor workspace(const at::Tensor& near);

@@ -46,7 +46,7 @@ DeviceModel::Device make_step_device(const Recipe& recipe) {
                                             .half = recipe.autocast == Autocast::bf16,
                                             .width = recipe.d_model,
                                             .vocab = recipe.vocab,
-                                            .padded_vocab = recipe.padded_vocab()});
+                                            .padded_vocab = head_rows(recipe)});
   const bool tf32 = recipe.matmul == MatmulPrecision::tf32;
   return {.launcher = parts->make_launcher(module), .make_products = [parts, tf32](const DeviceKernels& kernels) {
             lt::Library library = parts->lt_library();

@@ -23,7 +23,11 @@ struct FakeLt {
     int type = 0;                            // of a layout
     std::int64_t rows = 0, columns = 0;
   };
-  std::set<std::uint32_t> refused;  // epilogues for which there is no algorithm
+  std::set<std::uint32_t> refused;           // epilogues for which there is no algorithm
+  std::set<std::uint32_t> refused_at_start;  // epilogues whose algorithms cannot be started
+  std::set<std::uint32_t> slow;              // epilogues that take three times as long
+  std::uint32_t last_epilogue = 0;
+  bool third_is_near = false;       // the third algorithm is 1 % faster than the second
   std::vector<std::uint64_t> used;  // the algorithm of each product
   int heuristics = 0, objects = 0, timings = 0;
   std::set<std::uint64_t> unknown;     // algorithms that the library doesn't have
@@ -55,9 +59,13 @@ std::uint32_t epilogue_of(lt::Descriptor product) {
   return static_cast<std::uint32_t>(object(product).attributes.at(lt::epilogue));
 }
 
-lt::Status heuristic(lt::Handle, lt::Descriptor product, lt::Descriptor, lt::Descriptor, lt::Descriptor, lt::Descriptor,
-                     lt::Descriptor, int requested, lt::Heuristic* results, int* returned) {
+lt::Status heuristic(lt::Handle, lt::Descriptor product, lt::Descriptor, lt::Descriptor, lt::Descriptor,
+                     lt::Descriptor d, lt::Descriptor preference, int requested, lt::Heuristic* results,
+                     int* returned) {
   ++fake.heuristics;
+  // Partial sums in place or in the results' type round to bf16.
+  const std::int64_t schemes = object(preference).attributes.at(lt::reduction_schemes);
+  EXPECT_EQ(schemes, object(d).type == lt::bfloat16 ? 2 : 7);
   *returned = fake.refused.contains(epilogue_of(product)) ? 0 : std::min(requested, 3);
   for (int i = 0; i < *returned; ++i)
     results[i] = {.algorithm = {{static_cast<std::uint64_t>(i)}}, .workspace_bytes = 64};
@@ -82,7 +90,9 @@ at::Tensor matrix(const void* memory, lt::Descriptor layout) {
 lt::Status multiply(lt::Handle, lt::Descriptor product, const void*, const void* a, lt::Descriptor a_layout,
                     const void* b, lt::Descriptor b_layout, const void*, const void*, lt::Descriptor, void* d,
                     lt::Descriptor d_layout, const lt::Algorithm* algorithm, void*, std::size_t, void*) {
+  if (fake.refused_at_start.contains(epilogue_of(product))) return 15;
   fake.used.push_back(algorithm->data[0]);
+  fake.last_epilogue = epilogue_of(product);
   const auto& attributes = object(product).attributes;
   const auto factor = [&](const void* memory, lt::Descriptor layout, int transpose) {
     const at::Tensor whole = matrix(memory, layout).to(at::kFloat);
@@ -91,6 +101,7 @@ lt::Status multiply(lt::Handle, lt::Descriptor product, const void*, const void*
   const at::Tensor left = factor(a, a_layout, lt::transpose_a), right = factor(b, b_layout, lt::transpose_b);
   at::Tensor out = matrix(d, d_layout), value = at::mm(left, right);  // m x n
   const auto vector = [&](std::int64_t size) {
+    EXPECT_EQ(attributes.at(lt::bias_type), object(d_layout).type);
     return at::from_blob(reinterpret_cast<void*>(attributes.at(lt::bias_pointer)), {size}, out.options());
   };
   const auto aux = [&] {
@@ -155,7 +166,8 @@ lt::Library library() {
               [](const std::function<void()>& work) {
                 ++fake.timings;
                 work();
-                return fake.used.back() == 1 ? 1.0 : 2.0;
+                const double ms = fake.used.back() == 1 ? 1 : fake.used.back() == 2 && fake.third_is_near ? 0.99 : 2;
+                return fake.slow.contains(fake.last_epilogue) ? 3 * ms : ms;
               }};
 }
 
@@ -211,15 +223,22 @@ TEST(LtProducts, ComputeWhatLibTorchsDo) {
     Products plain(kernels);
     const Given given(kernels.element());
     LtProducts whole(kernels, library(), false, KeptChoices({}));
+    expect_same_products(whole, plain, given);  // chooses algorithms
+    launcher.launches.clear();
     expect_same_products(whole, plain, given);
     EXPECT_EQ(launcher.launches["bias_gradient"], 2);  // of the plain products only
-    launcher.launches.clear();
     // Each epilogue that a card or a shape lacks is replaced by a product and a kernel.
     for (const lt::Epilogue missing :
          {lt::bias, lt::gelu_aux_bias, lt::dgelu_bias_gradient, lt::bias_gradient_b, lt::plain}) {
       LtProducts without(kernels, library(), false, KeptChoices({}));
       fake.refused = {missing};
       expect_same_products(without, plain, given);
+      LtProducts not_started(kernels, library(), false, KeptChoices({}));
+      fake.refused_at_start = {missing};
+      expect_same_products(not_started, plain, given);
+      LtProducts slow(kernels, library(), false, KeptChoices({}));
+      fake.slow = {missing};
+      expect_same_products(slow, plain, given);
     }
     LtProducts nothing(kernels, library(), false, KeptChoices({}));
     fake.refused = {lt::bias, lt::gelu_aux_bias, lt::dgelu_bias_gradient, lt::bias_gradient_b, lt::plain};
@@ -267,7 +286,7 @@ TEST(LtProducts, KeepTheFastestAlgorithmInAFile) {
     LtProducts products(kernels, library(), false, KeptChoices(file));
     if (change) change();
     const at::Tensor found = products.forward(given.x, given.layer());
-    products.weight_gradient(given.d, given.x, true);
+    products.input_gradient(given.d, given.weight);
     EXPECT_TRUE(at::allclose(found, Products(kernels).forward(given.x, given.layer()), 1e-4, 1e-4));
     if (first_choices.empty()) first_choices = products.choices();
     EXPECT_EQ(products.choices(), first_choices);
@@ -277,7 +296,7 @@ TEST(LtProducts, KeepTheFastestAlgorithmInAFile) {
     std::ifstream stream(file);
     return std::string(std::istreambuf_iterator<char>(stream), {});
   };
-  const int all = 2 * 3;
+  const int all = 2 * 3 * 5;
   EXPECT_EQ(timed(), all);
   EXPECT_EQ(timed(), 0);
   const std::string text = content();
@@ -301,6 +320,42 @@ TEST(LtProducts, KeepTheFastestAlgorithmInAFile) {
   EXPECT_EQ(timed_after("another program's file\n"), all);
   EXPECT_EQ(content(), text) << "each was mended";
   fs::remove(file);
+}
+
+// An epilogue that a card computes more slowly than a kernel behind the plain product, and that this was kept.
+TEST(LtProducts, DoWithoutASlowEpilogue) {
+  namespace fs = std::filesystem;
+  const fs::path file = fs::path(testing::TempDir()) / ("lt_apart_" + std::to_string(::getpid()) + ".tsv");
+  fs::remove(file);
+  KernelsOnCpu launcher(true);
+  const DeviceKernels kernels(launcher, true);
+  const Given given(at::kBFloat16);
+  const at::Tensor pre = at::randn({given.N, given.M}).to(at::kBFloat16);
+  for (const int timings : {(3 + 1 + 3) * 5, 0}) {  // both products' algorithms, and the kernels beside the epilogue
+    LtProducts products(kernels, library(), false, KeptChoices(file));
+    fake.slow = {lt::dgelu_bias_gradient};
+    products.gelu_gradient(given.d_wide, given.narrowing, pre, given.layer());
+    EXPECT_EQ(fake.timings, timings);
+    launcher.launches.clear();
+    products.gelu_gradient(given.d_wide, given.narrowing, pre, given.layer());
+    EXPECT_EQ(fake.last_epilogue, lt::plain);
+    EXPECT_EQ(launcher.launches["gelu_backward"], 1);
+    EXPECT_EQ(products.choices().front(),
+              "40 x 24 x 16, NN, gelu backward, bf16 to bf16, fp32 sums: 0.200 ms in kernels of their own, 0.600 ms in "
+              "one");
+  }
+  fs::remove(file);
+}
+
+// Other bits from one file of choices to the next must be worth it.
+TEST(LtProducts, KeepTheHeuristicsOrderBetweenNearTimes) {
+  KernelsOnCpu launcher(false);
+  const DeviceKernels kernels(launcher, false);
+  const Given given(at::kFloat);
+  LtProducts products(kernels, library(), false, KeptChoices({}));
+  fake.third_is_near = true;
+  products.forward(given.x, given.layer());
+  EXPECT_EQ(fake.used.back(), 1u);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "engine/trainer/step/captured_step.h"
 
+#include <c10/core/CachingDeviceAllocator.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "engine/stage.h"
+#include "engine/trainer/device_probe.h"
 #include "tests/trainer/step/repeating.h"
 #include "tests/trainer/trained.h"
 
@@ -171,9 +173,40 @@ TEST(CapturedStep, AStepThatCannotBeCapturedSaysWhy) {
 }
 
 TEST(CapturedStep, IsTriedOnATinyModelBeforeItIsOffered) {
-  EXPECT_EQ(try_to_compile(at::kCPU, Compile::on, [](at::Device) { return std::make_unique<Repeating>(); }), "");
-  EXPECT_EQ(try_to_compile(at::kCPU, Compile::on, [](at::Device) { return std::make_unique<Refusing>(); }),
-            "compile: the step cannot be captured: operation not permitted");
+  EXPECT_EQ(
+      try_to_compile(at::kCPU, Compile::on, Autocast::off, [](at::Device) { return std::make_unique<Repeating>(); }),
+      "");
+  EXPECT_EQ(
+      try_to_compile(at::kCPU, Compile::on, Autocast::off, [](at::Device) { return std::make_unique<Refusing>(); }),
+      "compile: the step cannot be captured: operation not permitted");
+}
+
+// Only with a GPU: what a capture that failed had reserved is there for the next run.
+TEST(CapturedStep, CudaGivesTheMemoryOfAFailedCaptureBack) {
+  if (device_report().gpus.empty()) GTEST_SKIP() << device_report().cuda_note;
+  const at::Device card(at::kCUDA, 0);
+  if (!make_step_graph(card)) GTEST_SKIP() << device_report().step_capture_note;
+  const auto tensor = [&](std::int64_t mebibytes) {
+    return at::ones({mebibytes << 18}, at::device(card).dtype(at::kFloat));
+  };
+  const auto reserved = [] {
+    at::getDeviceAllocator(at::kCUDA)->emptyCache();
+    return at::getDeviceAllocator(at::kCUDA)->getDeviceStats(0).reserved_bytes[0].current;  // of all pools
+  };
+  tensor(64).sum().item<float>();
+  const auto before = reserved();
+  const std::vector<std::function<void()>> failures = {[&] { tensor(64 << 20); },                 // out of memory
+                                                       [&] { tensor(64).sum().item<float>(); }};  // must not wait
+  for (const auto& fail : failures) {
+    const auto graph = make_step_graph(card);
+    EXPECT_THROW(graph->record([&] {
+      const at::Tensor held = tensor(256);
+      fail();
+    }),
+                 c10::Error);
+  }
+  EXPECT_EQ(tensor(64).sum().item<float>(), 64 << 18);
+  EXPECT_LE(reserved(), before + (2 << 20));  // the block in which LibTorch keeps a few numbers of each graph
 }
 
 // Only with a GPU: ten steps captured and ten one by one.
