@@ -338,7 +338,7 @@ def _settings_of(config):
 
 
 # ---- Secrets --------------------------------------------------------------------------------------------------------
-# The same rules as app/secrets.cpp's. They hide too much rather than too little.
+# The same rules as app/text/secrets.cpp's. They hide too much rather than too little.
 
 _HIDDEN = "***"
 _SECRET_WORDS = ("secret", "secrets", "password", "passwords", "passwd", "passphrase", "pwd", "apikey", "apikeys",

@@ -5,13 +5,13 @@
 #include <map>
 #include <memory>
 
-#include "app/bin.h"
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/cli/progress.h"
 #include "app/exit_status.h"
-#include "app/format.h"
-#include "app/open_store.h"
+#include "app/runs/bin.h"
+#include "app/runs/open_store.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -1,6 +1,6 @@
 #include "app/cli/check_command.h"
 
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 

@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "app/cli/commands.h"
-#include "app/environment.h"
 #include "app/exit_status.h"
-#include "app/format.h"
-#include "app/run_filter.h"
-#include "app/terminal_text.h"
+#include "app/host/environment.h"
+#include "app/runs/run_filter.h"
+#include "app/text/format.h"
+#include "app/text/terminal_text.h"
 #include "engine/engine.h"
 #include "engine/nearest.h"
 #include "engine/processes/worker_processes.h"

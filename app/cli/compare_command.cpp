@@ -12,11 +12,11 @@
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/cli/metric_report.h"
-#include "app/excerpt.h"
 #include "app/exit_status.h"
-#include "app/format.h"
-#include "app/open_store.h"
-#include "app/verdict_text.h"
+#include "app/runs/excerpt.h"
+#include "app/runs/open_store.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {

@@ -7,10 +7,10 @@
 #include "app/cli/progress.h"
 #include "app/cli/report.h"
 #include "app/exit_status.h"
-#include "app/format.h"
-#include "app/open_store.h"
-#include "app/session.h"
-#include "app/verdict_text.h"
+#include "app/runs/open_store.h"
+#include "app/session/session.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {

@@ -9,8 +9,8 @@
 #include "app/cli/commands.h"
 #include "app/cli/progress.h"
 #include "app/exit_status.h"
-#include "app/format.h"
 #include "app/import/import.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

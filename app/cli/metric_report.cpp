@@ -12,9 +12,9 @@
 #include "app/cli/report.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
-#include "app/figures/tables.h"
-#include "app/format.h"
-#include "app/verdict_text.h"
+#include "app/text/format.h"
+#include "app/text/text_table.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {

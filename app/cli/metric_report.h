@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/figures/sink.h"
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 #include "storage/analysis/metric_comparison.h"
 #include "storage/database/run_store.h"
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/cli/commands.h"
-#include "app/environment.h"
 #include "app/exit_status.h"
-#include "app/format.h"
+#include "app/host/environment.h"
+#include "app/text/format.h"
 #include "storage/analysis/mfu.h"
 
 namespace stepladder {

@@ -7,11 +7,11 @@
 
 #include "app/cli/progress.h"
 #include "app/cli/report.h"
-#include "app/environment.h"
 #include "app/exit_status.h"
-#include "app/format.h"
+#include "app/host/environment.h"
 #include "app/launch/noise_runs.h"
-#include "app/loaded_runs.h"
+#include "app/runs/loaded_runs.h"
+#include "app/text/format.h"
 #include "storage/wording.h"
 
 namespace stepladder {

@@ -8,9 +8,9 @@
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/exit_status.h"
-#include "app/format.h"
-#include "app/open_store.h"
-#include "app/verdict_text.h"
+#include "app/runs/open_store.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 #include "storage/analysis/step_profile.h"
 #include "storage/wording.h"
 

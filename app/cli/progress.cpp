@@ -12,11 +12,11 @@
 
 #include "app/cli/subcommand.h"
 #include "app/cli/suspend.h"
-#include "app/environment.h"
 #include "app/exit_status.h"
-#include "app/format.h"
+#include "app/host/environment.h"
 #include "app/launch/step_estimate.h"
-#include "app/unstored_text.h"
+#include "app/text/format.h"
+#include "app/text/unstored_text.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "app/loaded_runs.h"
-#include "app/session.h"
+#include "app/runs/loaded_runs.h"
+#include "app/session/session.h"
 #include "storage/records.h"
 
 namespace stepladder {

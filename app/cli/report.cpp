@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "app/environment.h"
-#include "app/format.h"
-#include "app/verdict_text.h"
+#include "app/host/environment.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 #include "engine/files/run_checkpoints.h"
 #include "storage/analysis/energy.h"
 

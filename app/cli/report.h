@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "app/cli/table.h"
-#include "app/loaded_runs.h"
-#include "app/run_json.h"
+#include "app/runs/loaded_runs.h"
+#include "app/runs/run_json.h"
 #include "engine/device.h"
 #include "engine/rungs.h"
 #include "engine/stage.h"

@@ -4,7 +4,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "engine/files/run_checkpoints.h"
 #include "storage/database/rescue/rescue.h"
 

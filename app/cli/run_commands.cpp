@@ -15,12 +15,12 @@
 #include "app/cli/live/unread_output.h"
 #include "app/cli/metric_report.h"
 #include "app/cli/table.h"
-#include "app/excerpt.h"
 #include "app/exit_status.h"
-#include "app/format.h"
-#include "app/open_store.h"
-#include "app/run_filter.h"
-#include "app/terminal_text.h"
+#include "app/runs/excerpt.h"
+#include "app/runs/open_store.h"
+#include "app/runs/run_filter.h"
+#include "app/text/format.h"
+#include "app/text/terminal_text.h"
 
 namespace stepladder {
 namespace {

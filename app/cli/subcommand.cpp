@@ -16,10 +16,10 @@
 #include <iostream>
 #include <limits>
 
-#include "app/environment.h"
 #include "app/exit_status.h"
-#include "app/format.h"
-#include "app/terminal_text.h"
+#include "app/host/environment.h"
+#include "app/text/format.h"
+#include "app/text/terminal_text.h"
 #include "engine/engine.h"
 #include "engine/nearest.h"
 #include "storage/analysis/hardware.h"

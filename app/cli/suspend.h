@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "app/session.h"
+#include "app/session/session.h"
 
 namespace stepladder {
 

@@ -16,7 +16,7 @@
 #include "app/desktop/views/view_commands.h"
 #include "app/desktop/workspace.h"
 #include "app/desktop/workspace/verification.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

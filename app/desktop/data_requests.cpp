@@ -7,7 +7,7 @@
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/workspace/advice_view.h"
 #include "app/desktop/workspace/launch_state.h"
-#include "app/environment.h"
+#include "app/host/environment.h"
 #include "engine/stage.h"
 #include "storage/error_text.h"
 

@@ -17,14 +17,14 @@
 #include <string>
 #include <thread>
 
-#include "app/bin.h"
 #include "app/desktop/desktop_app.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/window.h"
-#include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/figures/export.h"
-#include "app/open_store.h"
+#include "app/host/environment.h"
+#include "app/runs/bin.h"
+#include "app/runs/open_store.h"
 #include "storage/database/example.h"
 
 namespace stepladder {

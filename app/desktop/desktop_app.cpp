@@ -27,9 +27,9 @@
 #include "app/desktop/workspace/launch_state.h"
 #include "app/desktop/workspace/machines_state.h"
 #include "app/desktop/workspace/verification.h"
-#include "app/format.h"
 #include "app/launch/recipe_fields.h"
-#include "app/unstored_text.h"
+#include "app/text/format.h"
+#include "app/text/unstored_text.h"
 #include "storage/error_text.h"
 #include "storage/traces/trace_file.h"
 

@@ -12,7 +12,7 @@
 #include "app/desktop/window.h"
 #include "app/desktop/workspace/launch_state.h"
 #include "app/desktop/workspace/machines_state.h"
-#include "app/environment.h"
+#include "app/host/environment.h"
 #include "app/launch/ladder_file.h"
 
 namespace stepladder {

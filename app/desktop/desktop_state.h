@@ -27,7 +27,7 @@
 #include "app/desktop/workspace.h"
 #include "app/job.h"
 #include "app/machines/machine_watch.h"
-#include "app/session.h"
+#include "app/session/session.h"
 
 namespace stepladder {
 

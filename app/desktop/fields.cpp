@@ -13,7 +13,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/name_pattern.h"
 
 namespace stepladder {

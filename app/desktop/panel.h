@@ -27,7 +27,7 @@ struct Panel {
   // The panel's state that the next start restores, as text in its own format; null if it has none.
   std::function<std::string()> remember = {};
   std::function<void(const std::string&)> recall = {};
-  // What a saved view keeps of the panel (app/saved_view.h): like `remember`, but with the runs of this project
+  // What a saved view keeps of the panel (app/runs/saved_view.h): like `remember`, but with the runs of this project
   // as references. `show_view` leaves alone what the state doesn't mention; it may be anybody's JSON.
   std::function<nlohmann::json(const Workspace&)> view = {};
   std::function<void(const nlohmann::json&, const Workspace&)> show_view = {};

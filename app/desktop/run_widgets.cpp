@@ -6,7 +6,7 @@
 
 #include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
-#include "app/verdict_text.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 

@@ -11,7 +11,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

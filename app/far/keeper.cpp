@@ -24,7 +24,7 @@
 #include "app/far/rank.h"
 #include "app/far/run_folder.h"
 #include "app/keep/kept_program.h"
-#include "app/secrets.h"
+#include "app/text/secrets.h"
 #include "storage/database/process.h"
 #include "storage/process.h"
 

@@ -12,9 +12,9 @@
 #include "app/figures/step_svg.h"
 #include "app/figures/svg_text.h"
 #include "app/figures/tables.h"
-#include "app/format.h"
 #include "app/profile/difference_text.h"
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "app/curves/overview_curve.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

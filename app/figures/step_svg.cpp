@@ -11,9 +11,9 @@
 
 #include "app/figures/svg_canvas.h"
 #include "app/figures/svg_text.h"
-#include "app/format.h"
 #include "app/profile/kind_colours.h"
 #include "app/profile/slice_layout.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -11,7 +11,7 @@
 #include <set>
 #include <tuple>
 
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 #include "storage/wording.h"
 
 namespace stepladder {

@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <set>
 
-#include "app/format.h"
-#include "app/run_json.h"
-#include "app/verdict_text.h"
+#include "app/runs/run_json.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 #include "storage/analysis/recipe_facts.h"
 
 namespace stepladder {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/loaded_runs.h"
+#include "app/runs/loaded_runs.h"
 
 namespace stepladder {
 

@@ -7,7 +7,7 @@
 
 #include "app/figures/svg_canvas.h"
 #include "app/figures/svg_text.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

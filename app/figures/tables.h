@@ -7,15 +7,10 @@
 #include <vector>
 
 #include "app/figures/study.h"
+#include "app/text/text_table.h"
 
 namespace stepladder {
 
-// Cells as shown; a cell without a value is empty.
-struct TextTable {
-  std::vector<std::string> heads;
-  std::vector<bool> right;
-  std::vector<std::vector<std::string>> rows;
-};
 TextTable study_table(const Study& study);      // a row for each rung
 TextTable operators_table(const Study& study);  // milliseconds of a step by kind of operator; profiled rungs only
 
@@ -29,12 +24,5 @@ std::string steps_csv(const Run& run, std::span<const StepRecord> steps);  // al
 
 // One row for each run: the scalar fields of `show --json`, and the gain and trust of the run's rung.
 std::string summaries_csv(const Study& study, const PlausibilityContext& context);
-
-std::string to_markdown(const TextTable& table);
-// A cell of a Markdown table: one line, in which nothing is markup and no bar ends the cell.
-std::string markdown_cell(const std::string& text);
-// A field of a CSV file: quoted where needed, and never a formula (storage/csv.h).
-std::string csv_field(std::string_view text);
-std::string exact(double value);
 
 }  // namespace stepladder

@@ -8,7 +8,7 @@
 
 #include "app/figures/svg_text.h"
 #include "app/figures/tables.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 
 namespace stepladder {
 namespace {

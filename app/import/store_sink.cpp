@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "app/format.h"
-#include "app/saved_view.h"
+#include "app/runs/saved_view.h"
+#include "app/text/format.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/launch/sweep.h"
-#include "app/session.h"
+#include "app/session/session.h"
 
 namespace stepladder {
 

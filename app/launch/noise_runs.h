@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/session.h"
+#include "app/session/session.h"
 #include "storage/analysis/compare.h"
 #include "storage/analysis/verdict/machine_noise.h"
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/analysis/mfu.h"
 
 namespace stepladder {
@@ -47,20 +46,6 @@ StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, con
           .basis = (flops < 1e12 ? compact(flops / 1e9) + " GFLOP" : compact(flops / 1e12) + " TFLOP") + " a step at " +
                    std::to_string(usual_percent) + " % of a " + (peak.known() ? "" : "guessed ") + "peak of " +
                    compact(tflops) + " TFLOP/s"};
-}
-
-std::string rough_duration_text(double seconds) {
-  const auto in = [](double value, const char* unit) {
-    char text[48];
-    std::snprintf(text, sizeof text, "%.*f %s", value < 9.5 && value != std::round(value) ? 1 : 0, value, unit);
-    return std::string(text);
-  };
-  if (seconds < 0.0095) return in(std::round(seconds * 1e4) / 10, "ms");
-  if (seconds < 0.95) return in(std::round(seconds * 100) * 10, "ms");
-  if (seconds < 9.5) return in(std::round(seconds * 10) / 10, "s");
-  if (seconds < 90) return in(std::round(seconds), "s");
-  if (seconds < 90 * 60) return in(std::round(seconds / 60), "min");
-  return in(std::round(seconds / 360) / 10, "h");
 }
 
 double estimate_seconds(const std::vector<Recipe>& runs, const DeviceReport& report, const HardwareTable& table) {

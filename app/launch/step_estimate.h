@@ -22,9 +22,6 @@ struct StepEstimate {
 // third and three times as long.
 StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table);
 
-// "270 ms", "40 s", "4 min", "2.5 h": no more digits than an estimate has.
-std::string rough_duration_text(double seconds);
-
 // The sum over these runs; missing if one is.
 double estimate_seconds(const std::vector<Recipe>& runs, const DeviceReport& report, const HardwareTable& table);
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/format.h"
+#include "app/text/format.h"
 #include "engine/stage.h"
 
 namespace stepladder {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/launch/sweep_results.h"
-#include "app/session.h"
+#include "app/session/session.h"
 
 namespace stepladder {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "app/format.h"
+#include "app/text/format.h"
 #include "engine/rungs.h"
 
 namespace stepladder {

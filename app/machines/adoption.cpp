@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/bounded_text.h"
 #include "storage/nested_json.h"
 

@@ -10,7 +10,7 @@
 
 #include "app/machines/followed_run.h"
 #include "app/machines/mirror.h"
-#include "app/secrets.h"
+#include "app/text/secrets.h"
 #include "storage/base64.h"
 #include "storage/regular_file.h"
 

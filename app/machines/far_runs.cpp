@@ -13,9 +13,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "app/format.h"
 #include "app/machines/followed_run.h"
 #include "app/machines/mirror.h"
+#include "app/text/format.h"
 #include "engine/stage.h"
 #include "storage/base64.h"
 #include "storage/bounded_text.h"

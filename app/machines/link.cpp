@@ -13,8 +13,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "app/format.h"
 #include "app/process/run_program.h"
+#include "app/text/format.h"
 #include "storage/importers/journal/journal_line.h"
 #include "storage/importers/journal/journal_reader.h"
 #include "storage/nested_json.h"

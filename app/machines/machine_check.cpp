@@ -6,7 +6,7 @@
 #include <cmath>
 #include <memory>
 
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/bounded_text.h"
 #include "storage/importers/journal/journal_reader.h"
 

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <utility>
 
-#include "app/format.h"
 #include "app/machines/far_kind.h"
 #include "app/machines/machine_check.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

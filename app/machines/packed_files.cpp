@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "app/format.h"
+#include "app/host/git.h"
 #include "app/process/run_program.h"
-#include "app/record/git.h"
+#include "app/text/format.h"
 #include "storage/own_folder.h"
 
 namespace stepladder {

@@ -17,7 +17,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/bounded_text.h"
 #include "storage/regular_file.h"
 

@@ -18,7 +18,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/advice_view.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "engine/stage.h"
 
 namespace stepladder {

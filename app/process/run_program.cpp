@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "app/format.h"
 #include "app/process/awaited_program.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/analysis/statistics.h"
 
 namespace stepladder {

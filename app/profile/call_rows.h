@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "app/figures/tables.h"
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
+#include "app/text/text_table.h"
 #include "engine/call_times.h"
 #include "storage/database/traces/pass_store.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/traces/anatomy.h"
 
 namespace stepladder {

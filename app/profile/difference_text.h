@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/figures/tables.h"
+#include "app/text/text_table.h"
 #include "storage/traces/difference.h"
 
 namespace stepladder {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "app/environment.h"
-#include "app/format.h"
+#include "app/host/environment.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

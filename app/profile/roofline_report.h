@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "app/figures/tables.h"
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
+#include "app/text/text_table.h"
 #include "storage/database/run_store.h"
 #include "storage/database/traces/trace_store.h"
 #include "storage/traces/kind_roofline.h"

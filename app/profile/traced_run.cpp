@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/analysis/step_profile.h"
 
 namespace stepladder {

@@ -12,7 +12,7 @@
 #include "app/record/experiment_plan.h"
 #include "app/record/machine.h"
 #include "app/record/measured_command.h"
-#include "app/secrets.h"
+#include "app/text/secrets.h"
 #include "engine/files/files.h"
 #include "storage/errors.h"
 #include "storage/own_folder.h"

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "app/host/git.h"
+#include "app/host/held_folder.h"
 #include "app/record/bisection.h"
-#include "app/record/git.h"
-#include "app/record/held_folder.h"
 #include "app/record/log_figure.h"
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 
 namespace stepladder {
 

@@ -10,7 +10,7 @@
 #include "app/exit_status.h"
 #include "app/record/experiment_plan.h"
 #include "app/record/machine.h"
-#include "app/secrets.h"
+#include "app/text/secrets.h"
 #include "storage/errors.h"
 #include "storage/wording.h"
 

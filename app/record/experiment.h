@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "app/record/held_folder.h"
+#include "app/host/held_folder.h"
 #include "app/record/measured_command.h"
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 #include "storage/analysis/compare.h"
 #include "storage/analysis/means/mean_test.h"
 

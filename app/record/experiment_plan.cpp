@@ -1,7 +1,7 @@
 #include "app/record/experiment_plan.h"
 
-#include "app/record/held_folder.h"
-#include "app/secrets.h"
+#include "app/host/held_folder.h"
+#include "app/text/secrets.h"
 #include "engine/files/files.h"
 #include "storage/database/orders/order_book.h"
 #include "storage/database/run_rows.h"

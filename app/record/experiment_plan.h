@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 
 namespace stepladder {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 
 namespace stepladder {
 

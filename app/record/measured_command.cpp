@@ -18,8 +18,8 @@
 #include <sstream>
 #include <thread>
 
+#include "app/host/held_folder.h"
 #include "app/keep/kept_program.h"
-#include "app/record/held_folder.h"
 #include "engine/files/files.h"
 #include "storage/database/process.h"
 #include "storage/errors.h"

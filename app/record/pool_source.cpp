@@ -8,10 +8,10 @@
 #include <set>
 
 #include "app/exit_status.h"
-#include "app/loaded_runs.h"
-#include "app/open_store.h"
 #include "app/record/run_pool.h"
-#include "app/run_filter.h"
+#include "app/runs/loaded_runs.h"
+#include "app/runs/open_store.h"
+#include "app/runs/run_filter.h"
 
 namespace stepladder {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/format.h"
-#include "app/record/held_folder.h"
+#include "app/host/held_folder.h"
 #include "app/record/machine.h"
+#include "app/text/format.h"
 #include "storage/errors.h"
 #include "storage/nested_json.h"
 #include "storage/speedrun/record_pool.h"

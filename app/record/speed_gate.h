@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/record/log_figure.h"
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 #include "storage/analysis/compare.h"
 #include "storage/analysis/means/mean_test.h"
 

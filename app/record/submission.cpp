@@ -9,9 +9,9 @@
 
 #include "app/exit_status.h"
 #include "app/figures/export.h"
-#include "app/figures/tables.h"
-#include "app/format.h"
-#include "app/record/held_folder.h"
+#include "app/host/held_folder.h"
+#include "app/text/format.h"
+#include "app/text/text_table.h"
 #include "engine/files/files.h"
 #include "storage/checksum.h"
 #include "storage/errors.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/figures/figure.h"
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 #include "storage/speedrun/record_claim.h"
 
 namespace stepladder {

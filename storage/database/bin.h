@@ -23,8 +23,8 @@ class Bin {
   // Permanently deletes runs that were put into the bin before `deleted_before`, with everything that belongs to them,
   // and returns them: hides them in one transaction, in which `also` may write something about them, then deletes their
   // rows in slices and gives back their space. If it can't (StorageError), a later call goes on. A run whose checkpoint
-  // a queued fork needs stays. The caller removes files beside the database (app/bin.h); no later run gets one of their
-  // numbers. Also does what finish_deletions does.
+  // a queued fork needs stays. The caller removes files beside the database (app/runs/bin.h); no later run gets one of
+  // their numbers. Also does what finish_deletions does.
   using NoteRuns = std::function<void(std::span<const Run>)>;
   std::vector<RunId> empty(double deleted_before, const NoteRuns& also = {}, const KeepDeleting& keep_deleting = {});
 

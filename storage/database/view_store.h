@@ -1,5 +1,5 @@
 // Views of the window that the user saved by name (docs/database.md, `settings`). A part of RunStore, which has its
-// threads, locks and errors. What a view holds is the window's business (app/saved_view.h): here it is a text.
+// threads, locks and errors. What a view holds is the window's business (app/runs/saved_view.h): here it is a text.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@
 
 #include "app/desktop/profile/profile_state.h"
 #include "app/desktop/profile/profile_view.h"
-#include "app/saved_view.h"
+#include "app/runs/saved_view.h"
 #include "storage/database/traces/trace_details.h"
 #include "tests/panels/headless.h"
 

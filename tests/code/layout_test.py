@@ -29,45 +29,39 @@ ARROWS = {
                "storage/checked_text.h", "storage/own_folder.h", "storage/process.h", "storage/regular_file.h", "storage/analysis/known_stage.h",
                "engine"],
     "engine/kernels": ["engine/kernels"],
-    # The rooms of app, and the rooms that each may include besides app's loose files ("app/*").
-    "app": ["storage", "engine", "app/*", "app/journal", "app/launch", "app/record/git.h"],
-    "app/main.cpp": ["storage", "engine", "app/*", "app/cli", "app/desktop", "app/machines"],
-    "app/process": ["storage", "app/*", "app/process"],
-    "app/keep": ["storage", "app/keep"],
+    # The rooms of app, and the rooms that each may include besides app's four loose files ("app/*").
+    "app": ["storage"],
+    "app/main.cpp": ["app/screenshot_request.h", "app/cli", "app/desktop", "app/machines"],
+    "app/text": ["storage", "app/text"],
+    "app/process": ["storage", "app/text", "app/process"],
+    "app/keep": ["storage/process.h", "app/keep"],
     "app/journal": ["storage", "app/journal"],
-    "app/curves": ["storage", "engine", "app/*", "app/curves"],
-    "app/profile": ["storage", "engine", "app/*", "app/figures/tables.h", "app/profile"],
-    "app/figures": ["storage", "engine", "app/*", "app/curves", "app/profile", "app/figures"],
-    "app/launch": ["storage", "engine", "app/*", "app/figures", "app/launch"],
-    "app/import": ["storage", "engine", "app/*", "app/keep", "app/import"],
-    "app/record": ["storage", "engine", "app/*", "app/process", "app/keep", "app/import", "app/figures", "app/record"],
-    "app/machines": ["storage", "engine", "app/*", "app/process", "app/launch", "app/import", "app/record", "app/machines"],
-    "app/cli": ["storage", "engine", "app/*", "app/figures", "app/import", "app/machines", "app/launch", "app/profile", "app/record", "app/cli"],
-    "app/desktop": ["storage", "engine", "app/*", "app/process", "app/curves", "app/figures", "app/profile", "app/launch", "app/import", "app/record",
-                    "app/machines", "app/panels/panels.def", "app/desktop"],
-    "app/panels": ["storage", "engine", "app/*", "app/curves", "app/profile", "app/launch", "app/machines", "app/desktop", "app/panels"],
+    "app/curves": ["storage", "app/*", "app/curves"],
+    "app/host": ["storage", "engine", "app/*", "app/text", "app/process", "app/host"],
+    "app/runs": ["storage", "engine", "app/text", "app/host", "app/runs"],
+    "app/session": ["storage", "engine", "app/text", "app/host", "app/journal", "app/runs", "app/session"],
+    "app/profile": ["storage", "engine", "app/text", "app/host", "app/runs", "app/profile"],
+    "app/figures": ["storage", "engine", "app/text", "app/runs", "app/curves", "app/profile", "app/figures"],
+    "app/launch": ["storage", "engine", "app/text", "app/session", "app/figures", "app/launch"],
+    "app/import": ["storage", "engine", "app/*", "app/text", "app/keep", "app/runs", "app/import"],
+    "app/record": ["storage", "engine", "app/*", "app/text", "app/process", "app/keep", "app/host", "app/runs", "app/figures", "app/import", "app/record"],
+    "app/machines": ["storage", "engine", "app/text", "app/process", "app/host", "app/launch", "app/import", "app/machines"],
+    "app/cli": ["storage", "engine", "app/*", "app/text", "app/host", "app/runs", "app/session", "app/figures", "app/import", "app/machines",
+                "app/launch", "app/profile", "app/record", "app/cli"],
+    "app/desktop": ["storage", "engine", "app/*", "app/text", "app/process", "app/host", "app/runs", "app/session", "app/curves", "app/figures",
+                    "app/profile", "app/launch", "app/import", "app/record", "app/machines", "app/panels/panels.def", "app/desktop"],
+    "app/panels": ["storage", "engine", "app/text", "app/host", "app/runs", "app/session", "app/curves", "app/profile", "app/launch",
+                   "app/machines", "app/desktop", "app/panels"],
     # A program of its own, static and small: neither LibTorch, SQLite nor a window.
     "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/nested_json.h",
                 "storage/database/process.h",
-                "storage/checked_text.h", "storage/own_folder.h", "storage/process.h", "app/secrets.h",
+                "storage/checked_text.h", "storage/own_folder.h", "storage/process.h", "app/text/secrets.h",
                 "storage/errors.h", "storage/base64.h", "app/journal/journal_file.h", "app/keep",
                 "app/process/awaited_program.h", "app/far"],
-    "app/keep": ["storage/process.h", "app/keep"],
 }
 # And never from these, even if the list above allows them.
 NEVER = {
-    "app": ["app/desktop", "app/panels", "engine/trainer"],
-    "app/main.cpp": ["app/panels", "engine/trainer"],
-    "app/curves": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
-    "app/far": [],
-    "app/figures": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
-    "app/machines": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
-    "app/import": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
-    "app/record": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
-    "app/journal": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
-    "app/process": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
-    "app/desktop": ["app/cli", "engine/trainer"],
-    "app/panels": ["app/cli", "engine/trainer"],
+    "app": ["engine/trainer"],
 }
 
 
@@ -82,7 +76,7 @@ def rule_for(path, rules):
 
 
 # Sources whose sentences both front ends show.
-SHARED = ("storage", "engine", "app/launch", "app/session.cpp", "app/session.h")
+SHARED = ("storage", "engine", "app/launch", "app/session")
 # They write command lines, for a compiler and for a shell.
 COMMAND_LINES = ("engine/trainer/device/kernel_module.cpp", "app/launch/ladder_file.cpp")
 

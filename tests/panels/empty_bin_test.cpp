@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "app/bin.h"
+#include "app/runs/bin.h"
 #include "tests/engine/files/saved_checkpoint.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"

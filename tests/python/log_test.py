@@ -372,7 +372,7 @@ stepladder.log({"loss": Lost(3), "plain": 3})
 
 
 class Secrets(JournalTest):
-    # The same cases as tests/app/secrets_test.cpp's.
+    # The same cases as tests/app/text/secrets_test.cpp's.
     HIDDEN = [
         (["--api-key=abc"], ["--api-key=***"]),
         (["--token", "abc", "--steps", "5"], ["--token", "***", "--steps", "5"]),

@@ -8,8 +8,8 @@
 
 #include "app/cli/commands.h"
 #include "app/exit_status.h"
-#include "app/format.h"
 #include "app/import/follower.h"
+#include "app/text/format.h"
 #include "storage/wording.h"
 
 namespace stepladder {

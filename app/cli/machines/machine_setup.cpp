@@ -12,10 +12,10 @@
 
 #include "app/cli/machines/on_machine.h"
 #include "app/exit_status.h"
-#include "app/format.h"
 #include "app/machines/far_kind.h"
 #include "app/machines/machine_check.h"
 #include "app/machines/packed_files.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

@@ -12,12 +12,12 @@
 #include "app/cli/machines/on_machine.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
-#include "app/format.h"
 #include "app/machines/adoption.h"
 #include "app/machines/far_kind.h"
 #include "app/machines/far_runs.h"
 #include "app/machines/machine_check.h"
-#include "app/open_store.h"
+#include "app/runs/open_store.h"
+#include "app/text/format.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {

@@ -13,11 +13,11 @@
 #include "app/cli/find_run.h"
 #include "app/cli/progress.h"
 #include "app/exit_status.h"
-#include "app/format.h"
-#include "app/loaded_runs.h"
 #include "app/machines/far_command.h"
 #include "app/machines/packed_files.h"
-#include "app/open_store.h"
+#include "app/runs/loaded_runs.h"
+#include "app/runs/open_store.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

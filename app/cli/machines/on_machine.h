@@ -11,7 +11,7 @@
 
 namespace stepladder {
 
-struct LoadedRun;  // app/loaded_runs.h
+struct LoadedRun;  // app/runs/loaded_runs.h
 
 struct OnMachine {
   std::string alias;   // empty: here

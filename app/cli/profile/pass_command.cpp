@@ -7,9 +7,9 @@
 
 #include "app/cli/table.h"
 #include "app/exit_status.h"
-#include "app/format.h"
-#include "app/open_store.h"
 #include "app/profile/pass_report.h"
+#include "app/runs/open_store.h"
+#include "app/text/format.h"
 #include "storage/database/traces/pass_store.h"
 
 namespace stepladder {

@@ -13,11 +13,11 @@
 #include "app/exit_status.h"
 #include "app/figures/export.h"
 #include "app/figures/step_trace.h"
-#include "app/format.h"
 #include "app/import/trace_import.h"
-#include "app/open_store.h"
 #include "app/profile/roofline_report.h"
 #include "app/profile/traced_run.h"
+#include "app/runs/open_store.h"
+#include "app/text/format.h"
 #include "engine/files/data_error.h"
 #include "storage/database/traces/trace_details.h"
 

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "app/cli/table.h"
-#include "app/format.h"
 #include "app/profile/difference_text.h"
+#include "app/text/format.h"
 #include "storage/traces/trace.h"
 
 namespace stepladder {

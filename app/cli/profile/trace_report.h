@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 #include "storage/database/traces/trace_store.h"
 #include "storage/traces/anatomy.h"
 #include "storage/traces/difference.h"

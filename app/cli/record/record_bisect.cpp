@@ -5,8 +5,8 @@
 #include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/exit_status.h"
-#include "app/format.h"
 #include "app/record/commit_search.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

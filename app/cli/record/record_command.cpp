@@ -8,8 +8,8 @@
 #include "app/cli/find_run.h"
 #include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
-#include "app/environment.h"
 #include "app/exit_status.h"
+#include "app/host/environment.h"
 #include "app/record/pool_source.h"
 #include "storage/analysis/metric_verdict.h"
 

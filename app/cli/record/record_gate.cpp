@@ -10,14 +10,14 @@
 
 #include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
-#include "app/environment.h"
 #include "app/exit_status.h"
-#include "app/format.h"
-#include "app/record/git.h"
+#include "app/host/environment.h"
+#include "app/host/git.h"
+#include "app/host/scratch_folder.h"
 #include "app/record/machine.h"
 #include "app/record/measured_command.h"
 #include "app/record/speed_gate.h"
-#include "app/scratch_folder.h"
+#include "app/text/format.h"
 #include "storage/errors.h"
 
 namespace stepladder {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "app/cli/report.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 #include "storage/speedrun/record_claim.h"
 
 namespace stepladder {

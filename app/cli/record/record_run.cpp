@@ -7,9 +7,9 @@
 #include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/exit_status.h"
-#include "app/format.h"
 #include "app/import/import.h"
 #include "app/record/experiment.h"
+#include "app/text/format.h"
 #include "storage/speedrun/record_claim.h"
 
 namespace stepladder {

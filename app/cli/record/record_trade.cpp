@@ -5,7 +5,7 @@
 #include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/exit_status.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/analysis/compare.h"
 #include "storage/errors.h"
 #include "storage/speedrun/loss_trade.h"

@@ -11,8 +11,8 @@
 #include <ctime>
 #include <set>
 
-#include "app/figures/tables.h"
-#include "app/format.h"
+#include "app/text/format.h"
+#include "app/text/text_table.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

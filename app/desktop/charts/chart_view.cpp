@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "app/desktop/theme.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

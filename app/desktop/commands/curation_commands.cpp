@@ -3,10 +3,10 @@
 
 #include <utility>
 
-#include "app/bin.h"
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/desktop_state.h"
-#include "app/format.h"
+#include "app/runs/bin.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -14,7 +14,7 @@
 #include "app/figures/step_pair.h"
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

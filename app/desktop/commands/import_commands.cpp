@@ -8,7 +8,7 @@
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/models/import_preview.h"
 #include "app/desktop/profile/profile_commands.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/traces/trace_file.h"
 
 namespace stepladder {

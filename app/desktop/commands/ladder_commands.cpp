@@ -10,14 +10,14 @@
 #include "app/desktop/workspace/launch_state.h"
 #include "app/desktop/workspace/machines_state.h"
 #include "app/desktop/workspace/verification.h"
-#include "app/environment.h"
-#include "app/format.h"
+#include "app/host/environment.h"
 #include "app/launch/noise_runs.h"
+#include "app/launch/preset_ladder.h"
 #include "app/launch/recipe_fields.h"
 #include "app/launch/sweep.h"
 #include "app/machines/far_command.h"
-#include "app/preset_ladder.h"
-#include "app/verdict_text.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 #include "engine/stage.h"
 
 namespace stepladder {

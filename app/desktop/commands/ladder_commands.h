@@ -8,7 +8,7 @@
 #include "app/desktop/command.h"
 #include "app/launch/ladder_file.h"
 #include "app/launch/sweep_results.h"
-#include "app/session.h"
+#include "app/session/session.h"
 
 namespace stepladder {
 

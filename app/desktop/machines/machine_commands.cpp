@@ -5,8 +5,8 @@
 
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/workspace/machines_state.h"
-#include "app/format.h"
 #include "app/machines/far_command.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 

@@ -13,7 +13,7 @@
 #include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/analysis/metric_verdict.h"
 #include "storage/name_pattern.h"
 

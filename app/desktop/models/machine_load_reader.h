@@ -5,8 +5,8 @@
 #include <functional>
 #include <memory>
 
+#include "app/host/machine_load.h"
 #include "app/job.h"
-#include "app/machine_load.h"
 
 namespace stepladder {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <sstream>
 
-#include "app/environment.h"
 #include "app/exit_status.h"
+#include "app/host/environment.h"
 #include "app/record/pool_source.h"
-#include "app/run_filter.h"
+#include "app/runs/run_filter.h"
 #include "storage/errors.h"
 
 namespace stepladder {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/analysis/compare.h"
 #include "storage/analysis/metric_verdict.h"
 #include "storage/analysis/plausibility.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

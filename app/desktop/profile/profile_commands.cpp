@@ -8,7 +8,7 @@
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/panel_events.h"
 #include "app/desktop/profile/profile_state.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/database/traces/pass_store.h"
 #include "storage/database/traces/trace_details.h"
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "app/format.h"
 #include "app/profile/difference_text.h"
 #include "app/profile/roofline_report.h"
 #include "app/profile/traced_run.h"
+#include "app/text/format.h"
 #include "storage/database/traces/pass_store.h"
 #include "storage/traces/trace.h"
 

@@ -7,8 +7,8 @@
 
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/desktop_state.h"
-#include "app/format.h"
-#include "app/saved_view.h"
+#include "app/runs/saved_view.h"
+#include "app/text/format.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "app/desktop/workspace.h"
-#include "app/terminal_text.h"
+#include "app/text/terminal_text.h"
 #include "storage/record_fields.h"
 
 namespace stepladder {

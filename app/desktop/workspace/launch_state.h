@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "app/host/machine_load.h"
 #include "app/launch/step_estimate.h"
-#include "app/machine_load.h"
-#include "app/session.h"
+#include "app/session/session.h"
 #include "storage/records.h"
 
 namespace stepladder {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "app/desktop/workspace.h"
-#include "app/terminal_text.h"
+#include "app/text/terminal_text.h"
 
 namespace stepladder {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/curves/min_max_pyramid.h"
-#include "app/excerpt.h"
+#include "app/runs/excerpt.h"
 #include "engine/files/run_checkpoints.h"
 #include "storage/analysis/step_profile.h"
 #include "storage/analysis/summary.h"

@@ -15,9 +15,9 @@
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/compare/numbers.h"
-#include "app/verdict_text.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 #include "storage/analysis/metric_verdict.h"
 
 namespace stepladder {

@@ -21,7 +21,7 @@
 #include "app/panels/compare/controls.h"
 #include "app/panels/compare/numbers.h"
 #include "app/panels/compare/view.h"
-#include "app/saved_view.h"
+#include "app/runs/saved_view.h"
 
 namespace stepladder {
 namespace {

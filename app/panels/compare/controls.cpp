@@ -13,8 +13,8 @@
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/compare/charts.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -12,8 +12,8 @@
 #include "app/desktop/metrics/metric_list.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
-#include "app/format.h"
-#include "app/verdict_text.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 

@@ -10,7 +10,7 @@
 #include "app/desktop/commands/curation_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -15,11 +15,11 @@
 #include "app/desktop/views/shared_x.h"
 #include "app/desktop/views/views_popup.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/history/column_list.h"
 #include "app/panels/history/overlay.h"
 #include "app/panels/history/table.h"
-#include "app/saved_view.h"
+#include "app/runs/saved_view.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "app/desktop/models/project_metrics.h"
-#include "app/format.h"
-#include "app/run_filter.h"
+#include "app/runs/run_filter.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -9,9 +9,9 @@
 #include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/ladder/rows.h"
-#include "app/verdict_text.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {

@@ -10,8 +10,8 @@
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/ladder/operators.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

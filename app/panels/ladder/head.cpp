@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "app/continued_ladder.h"
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/commands/curation_commands.h"
 #include "app/desktop/commands/export_commands.h"
@@ -23,8 +22,9 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/verification.h"
-#include "app/format.h"
-#include "app/verdict_text.h"
+#include "app/session/continued_ladder.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {

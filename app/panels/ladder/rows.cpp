@@ -17,9 +17,9 @@
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
-#include "app/speedup_confirmation.h"
-#include "app/verdict_text.h"
+#include "app/session/speedup_confirmation.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {

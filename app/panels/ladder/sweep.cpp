@@ -12,8 +12,8 @@
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/ladder/rows.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "app/desktop/fields.h"
 #include "app/desktop/workspace/launch_state.h"
-#include "app/environment.h"
-#include "app/format.h"
+#include "app/host/environment.h"
+#include "app/text/format.h"
 #include "engine/stage.h"
 
 namespace stepladder {

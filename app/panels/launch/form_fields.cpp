@@ -7,8 +7,8 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/launch/form.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

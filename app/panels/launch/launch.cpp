@@ -13,12 +13,12 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/machines_state.h"
-#include "app/format.h"
 #include "app/launch/noise_runs.h"
 #include "app/panels/launch/form.h"
 #include "app/panels/launch/queue.h"
 #include "app/panels/launch/resume.h"
 #include "app/panels/launch/rungs.h"
+#include "app/text/format.h"
 #include "engine/metrics_sampler.h"
 
 namespace stepladder {

@@ -12,8 +12,8 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/launch_state.h"
-#include "app/format.h"
 #include "app/panels/launch/form.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -13,7 +13,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/launch_state.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "engine/ladder_presets.h"
 #include "engine/stage.h"
 

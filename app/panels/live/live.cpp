@@ -20,10 +20,10 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/verification.h"
-#include "app/format.h"
 #include "app/launch/step_estimate.h"
 #include "app/panels/live/metrics.h"
-#include "app/verdict_text.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {

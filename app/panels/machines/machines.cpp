@@ -14,11 +14,11 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/machines_state.h"
-#include "app/format.h"
 #include "app/machines/adoption.h"
 #include "app/machines/far_kind.h"
 #include "app/machines/machine_check.h"
 #include "app/panels/machines/machine_form.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "app/desktop/theme.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

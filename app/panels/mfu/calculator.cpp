@@ -9,7 +9,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "engine/recipe.h"
 
 namespace stepladder {

@@ -12,7 +12,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/analysis/roofline.h"
 
 namespace stepladder {

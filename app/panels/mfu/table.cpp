@@ -10,9 +10,9 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/environment.h"
-#include "app/format.h"
+#include "app/host/environment.h"
 #include "app/panels/mfu/answer.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -12,8 +12,8 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/profile/kind_colours.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

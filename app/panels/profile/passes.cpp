@@ -13,9 +13,9 @@
 #include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/profile/tables.h"
 #include "app/profile/pass_report.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -23,10 +23,10 @@
 #include "app/desktop/system/file_dialog.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/profile/icicle.h"
 #include "app/panels/profile/passes.h"
 #include "app/panels/profile/tables.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

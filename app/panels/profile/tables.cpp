@@ -15,9 +15,9 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/profile/icicle.h"
 #include "app/profile/difference_text.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -15,8 +15,8 @@
 #include "app/desktop/system/path_field.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/record/charts.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

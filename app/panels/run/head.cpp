@@ -19,7 +19,7 @@
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
+#include "app/text/format.h"
 #include "storage/analysis/judgement.h"
 #include "storage/analysis/plausibility.h"
 

@@ -8,7 +8,7 @@
 #include "app/desktop/metrics/metric_charts.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 

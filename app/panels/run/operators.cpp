@@ -12,8 +12,8 @@
 #include "app/desktop/operator_bars.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
-#include "app/verdict_text.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {

@@ -7,7 +7,7 @@
 #include "app/desktop/commands/run_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 

@@ -13,7 +13,6 @@
 #include "app/desktop/step_source.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/format.h"
 #include "app/panels/run/belief.h"
 #include "app/panels/run/charts.h"
 #include "app/panels/run/facts.h"
@@ -23,6 +22,7 @@
 #include "app/panels/run/note.h"
 #include "app/panels/run/operators.h"
 #include "app/panels/run/output.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

@@ -12,7 +12,7 @@
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
 #include "app/figures/trace.h"
-#include "app/run_json.h"
+#include "app/runs/run_json.h"
 #include "engine/files/data_error.h"
 #include "storage/importers/importer.h"
 #include "tests/importers/collecting_sink.h"

@@ -40,13 +40,5 @@ TEST(StepEstimate, GuessesAnUnknownCpuAndSaysSo) {
   EXPECT_TRUE(is_missing(estimate_seconds({recipe}, report, table())));
 }
 
-TEST(StepEstimate, IsSaidWithoutDigitsThatItLacks) {
-  EXPECT_EQ(rough_duration_text(0.00421), "4.2 ms");
-  EXPECT_EQ(rough_duration_text(0.267), "270 ms");
-  EXPECT_EQ(rough_duration_text(38.4), "38 s");
-  EXPECT_EQ(rough_duration_text(200), "3 min");
-  EXPECT_EQ(rough_duration_text(3600 * 2.44), "2.4 h");
-}
-
 }  // namespace
 }  // namespace stepladder

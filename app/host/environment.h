@@ -1,0 +1,26 @@
+// The machine, program and folder that started a run: stored with each run, so that it can be repeated.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace stepladder {
+
+// Folder of data files and fonts beside the program; STEPLADDER_ASSETS overrides it.
+std::filesystem::path assets_folder();
+
+bool display_is_there();
+
+// main calls it once, for the command line in environment_json, which keeps no secrets (app/text/secrets.h).
+void remember_command_line(int argc, char** argv);
+
+// JSON object: program, command_line, folder, host, system, git {commit, branch, dirty} of the current folder, or null
+// if it isn't a git checkout. Starts git, so it takes some milliseconds; computed once per process.
+const std::string& environment_json();
+
+// The environment of a run that this process continues: `hosts` lists the hosts that trained it, if it was begun on
+// another one.
+std::string continued_environment(const std::string& before);
+
+}  // namespace stepladder

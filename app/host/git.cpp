@@ -1,0 +1,182 @@
+// Runs git on checkouts that may be a stranger's. git never sees the repository's own configuration, hooks or `.git`:
+// it gets a view in a temporary folder with links to the data and only the settings in `read_settings_of`. Add a
+// setting there only if it can't run a program or name a file elsewhere.
+#include "app/host/git.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "app/host/held_folder.h"
+#include "app/process/run_program.h"
+#include "engine/files/files.h"
+#include "storage/own_folder.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The files that the view links to, in the checkout's own folder and in the one that its linked worktrees share.
+constexpr std::array own_files = {"index", "logs/HEAD"};
+constexpr std::array shared_files = {"objects", "refs",    "packed-refs", "reftable",
+                                     "info",    "shallow", "logs/refs",   "lfs"};
+
+// Names of settings that say how files and names are read. None of them runs a program.
+constexpr std::array<std::string_view, 11> read_settings_of = {
+    "core.autocrlf",          "core.eol",        "core.filemode",          "core.symlinks",  "core.ignorecase",
+    "core.checkstat",         "core.trustctime", "core.precomposeunicode", "core.quotepath", "core.sparsecheckout",
+    "core.sparsecheckoutcone"};
+
+// Variables to remove, except GIT_DIR and GIT_WORK_TREE, which name the view: those of a hook or an alias that called
+// us would name another repository. Nothing is fetched.
+constexpr std::array environment_for_git = {"GIT_COMMON_DIR",
+                                            "GIT_INDEX_FILE",
+                                            "GIT_OBJECT_DIRECTORY",
+                                            "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+                                            "GIT_NAMESPACE",
+                                            "GIT_PREFIX",
+                                            "GIT_EXTERNAL_DIFF",
+                                            "GIT_ALLOW_PROTOCOL=none",
+                                            "GIT_NO_LAZY_FETCH=1",
+                                            "GIT_OPTIONAL_LOCKS=0",
+                                            "GIT_TERMINAL_PROMPT=0",
+                                            "GIT_DEFAULT_REF_FORMAT=files",
+                                            "LC_ALL=C"};
+
+bool is_read(const std::string& name) {
+  const auto is_of = [&](std::string_view begin, std::string_view end) {
+    return name.starts_with(begin) && name.ends_with(end) && name.find('=') == std::string::npos;
+  };
+  return std::find(read_settings_of.begin(), read_settings_of.end(), name) != read_settings_of.end() ||
+         is_of("branch.", ".merge") || is_of("branch.", ".remote") || is_of("remote.", ".fetch");  // main@{upstream}
+}
+
+// A folder `.git` must contain all of a repository: one that leads elsewhere could lead to any repository of the user.
+void refuse_borrowed(const fs::path& repository) {
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(repository / "commondir", error)))
+    throw StorageError((repository / "commondir").string() + " leads to another repository");
+  for (const char* name : {"HEAD", "objects", "refs", "packed-refs", "index", "info"})
+    if (fs::is_symlink(fs::symlink_status(repository / name, error)))
+      throw StorageError((repository / name).string() + " is a link, which may lead to another repository");
+}
+
+}  // namespace
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+bool is_commit_hash(const std::string& text) {
+  return (text.size() == 40 || text.size() == 64) && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+GitCheckout::GitCheckout(const fs::path& folder, std::chrono::seconds patience) : patience_(patience) {
+  // Git refuses a folder of another user here, unless the user's own configuration allows it.
+  const std::string folders = run({"git", "-c", "safe.bareRepository=explicit", "-C", folder.string(), "rev-parse",
+                                   "--path-format=absolute", "--git-dir", "--git-common-dir"});
+  repository_ = first_line(folders);
+  common_ = first_line(folders.substr(std::min(folders.size(), repository_.string().size() + 1)));
+  top_ = top_of(folder);
+  make_folder(view_.path() / "logs");
+  for (const char* name : own_files) fs::create_symlink(repository_ / name, view_.path() / name);
+  for (const char* name : shared_files)
+    if (fs::exists(common_ / name)) fs::create_symlink(common_ / name, view_.path() / name);
+  for (const std::string& name : names_in(open_folder(repository_.string()).get(), 1000))
+    if (name.starts_with("sharedindex.")) fs::create_symlink(repository_ / name, view_.path() / name);
+  write_whole(view_.path() / "HEAD", text_of(repository_ / "HEAD").value_or(""), private_file);
+  for (const fs::path& file : {common_ / "config", repository_ / "config.worktree"})
+    if (fs::exists(file)) read_settings(file);
+  if (!formats_.empty() && repository_ != common_)
+    throw StorageError(repository_.string() + " is a linked worktree with reftables, which Stepladder can't read");
+  write_whole(view_.path() / "config",
+              "[core]\nrepositoryformatversion = 1\nbare = false\n[extensions]\nobjectFormat = " + object_format_ +
+                  "\n" + formats_,
+              private_file);
+}
+
+std::string GitCheckout::run(const std::vector<std::string>& command, std::vector<std::string> more_environment) const {
+  if (more_environment.empty()) more_environment = {"GIT_DIR", "GIT_WORK_TREE"};
+  for (const char* variable : environment_for_git) more_environment.emplace_back(variable);
+  try {
+    return output_of(command, {}, more_environment, true, patience_);
+  } catch (const std::runtime_error& error) {
+    throw StorageError(error.what());
+  }
+}
+
+// True if the repository names this checkout: a `.git` that is a file or a link names a folder elsewhere, and one that
+// somebody else wrote could name any repository of the user.
+bool GitCheckout::names_back(const fs::path& top) const {
+  std::error_code error;
+  if (const auto checkout = text_of(repository_ / "gitdir"))
+    return fs::equivalent(repository_ / first_line(*checkout), top / ".git", error);
+  try {
+    const std::string tree =
+        run({"git", "-C", "/", "config", "--file", (repository_ / "config").string(), "core.worktree"});
+    return fs::equivalent(repository_ / first_line(tree), top, error);
+  } catch (const StorageError&) {
+    return false;
+  }
+}
+
+// Finds the checkout's top without its configuration, which may name any other folder.
+fs::path GitCheckout::top_of(const fs::path& folder) const {
+  std::error_code error;
+  const fs::path begin = fs::canonical(folder, error);
+  for (fs::path top = begin, below; top != below; below = std::exchange(top, top.parent_path())) {
+    const fs::path entry = top / ".git";
+    const fs::file_type type = fs::symlink_status(entry, error).type();
+    if (type == fs::file_type::directory && fs::equivalent(entry, repository_, error)) {
+      refuse_borrowed(entry);
+      return top;
+    }
+    if (type != fs::file_type::regular && type != fs::file_type::symlink) continue;
+    if (names_back(top)) return top;
+    throw StorageError(entry.string() + " names " + repository_.string() + ", which doesn't name this checkout");
+  }
+  throw StorageError(folder.string() + " isn't in a git checkout");
+}
+
+void GitCheckout::read_settings(const fs::path& file) {
+  const std::string list = run({"git", "-C", "/", "config", "--file", file.string(), "--null", "--list"});
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find('\0', begin), list.size());
+    const std::string entry = list.substr(begin, end - begin);
+    const std::size_t line = std::min(entry.find('\n'), entry.size());
+    const std::string name = entry.substr(0, line), value = line < entry.size() ? entry.substr(line + 1) : "true";
+    if (name == "extensions.objectformat" && value == "sha256") object_format_ = value;
+    if (name == "extensions.refstorage" && value == "reftable") formats_ = "refStorage = reftable\n";
+    if (is_read(name)) settings_.push_back(name + "=" + value);
+    begin = end + 1;
+  }
+}
+
+std::string GitCheckout::git(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> command = {"git", "-C", top_.string()};
+  for (const std::string& setting : settings_) command.insert(command.end(), {"-c", setting});
+  command.insert(command.end(),
+                 {"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false"});
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return run(command, {"GIT_DIR=" + view_.path().string(), "GIT_WORK_TREE=" + top_.string()});
+}
+
+std::string GitCheckout::commit_named(const std::string& name) const {
+  try {
+    return first_line(git({"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"}));
+  } catch (const StorageError&) {
+    return {};
+  }
+}
+
+void GitCheckout::share_objects_with(const fs::path& folder) const {
+  run({"git", "-C", "/", "init", "--quiet", "--template=", "--object-format=" + object_format_, "--", folder.string()});
+  make_folder(folder / ".git" / "objects" / "info");
+  write_whole(folder / ".git" / "objects" / "info" / "alternates", (common_ / "objects").string() + "\n", private_file);
+  write_whole(folder / ".git" / "packed-refs", git({"for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"}),
+              private_file);
+}
+
+}  // namespace stepladder

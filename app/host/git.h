@@ -1,0 +1,55 @@
+// The one place that calls git. The checkout may be a stranger's, and a repository's own configuration, hooks and
+// `.git` can name programs to run, hosts to connect to and files elsewhere. So git gets a view of the repository: a
+// temporary folder with links to its objects, references and index, and of its configuration only settings that say how
+// files are read. The user's own configuration counts, so git-lfs works.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "app/host/scratch_folder.h"
+
+namespace stepladder {
+
+class GitCheckout {
+ public:
+  // The checkout that contains the folder. Blocks, as git() does, each time for at most `patience`. Both throw
+  // StorageError, with git's own words, and DataError.
+  explicit GitCheckout(const std::filesystem::path& folder, std::chrono::seconds patience = std::chrono::hours(24));
+
+  // Runs git at the checkout's top and returns what it prints. Only `read-tree` writes.
+  std::string git(const std::vector<std::string>& arguments) const;
+
+  const std::filesystem::path& top() const { return top_; }
+  // The folder called .git, if the checkout has it.
+  const std::filesystem::path& repository() const { return repository_; }
+
+  // The hash of a commit; empty if the checkout has none of this name.
+  std::string commit_named(const std::string& name) const;
+
+  // Makes a checkout without files that borrows this one's objects and has its tags. The folder must not exist.
+  void share_objects_with(const std::filesystem::path& folder) const;
+
+ private:
+  std::filesystem::path folder(const char* name) const;
+  std::string run(const std::vector<std::string>& command, std::vector<std::string> more_environment = {}) const;
+  bool names_back(const std::filesystem::path& top) const;
+  std::filesystem::path top_of(const std::filesystem::path& folder) const;
+  void read_settings(const std::filesystem::path& file);
+
+  const std::chrono::seconds patience_;
+  ScratchFolder view_{"stepladder-git"};
+  std::filesystem::path repository_, common_;  // not the same in a linked worktree
+  std::filesystem::path top_;
+  std::vector<std::string> settings_;  // "name=value"
+  std::string formats_;                // of the view's own configuration
+  std::string object_format_ = "sha1";
+};
+
+bool is_commit_hash(const std::string& text);
+
+std::string first_line(const std::string& text);
+
+}  // namespace stepladder

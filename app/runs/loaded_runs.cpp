@@ -1,0 +1,53 @@
+#include "app/runs/loaded_runs.h"
+
+#include "app/host/environment.h"
+#include "app/runs/excerpt.h"
+
+namespace stepladder {
+
+LoadedRun load_run(RunStore& store, const Run& run, std::int64_t most_steps) {
+  LoadedRun loaded{.run = run, .summary = store.summary(run), .series = {}, .profile = {}, .overviews = {}};
+  const bool is_whole = loaded.summary.steps <= most_steps;
+  loaded.series = is_whole ? store.series(run.id) : store.excerpt(run.id, excerpt_of(most_steps));
+  return loaded;
+}
+
+std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs) {
+  const std::int64_t most_steps = most_steps_of_each(runs.size());
+  std::vector<LoadedRun> loaded;
+  loaded.reserve(runs.size());
+  for (const Run& run : runs) {
+    LoadedRun& last = loaded.emplace_back(load_run(store, run, most_steps));
+    last.profile = store.recordings().profile(run.id);
+    if (!last.is_excerpt()) continue;
+    for (const Quantity quantity : {Quantity::loss, Quantity::val_loss, Quantity::dt_ms})
+      last.overviews.push_back(store.overview(run.id, quantity));
+  }
+  return loaded;
+}
+
+std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
+  std::vector<MeasuredRun> pointers;
+  for (const LoadedRun& run : runs) pointers.push_back(run.measured());
+  return pointers;
+}
+
+PlausibilityContext load_plausibility_context(RunStore* store) {
+  PlausibilityContext context{.hardware = HardwareTable::load(assets_folder()), .repeats = {}};
+  if (!store) return context;
+  const std::vector<RunAndSummary> all = store->runs_with_kept_summaries();
+  for (const RunAndSummary& each : all) context.repeats.add(each.run);
+  context.hardware.spreads.learn_from(all);
+  return context;
+}
+
+std::vector<Run> other_finished_repeats(RunStore& store, const Run& run) {
+  if (!run.ladder) return {};
+  std::vector<Run> repeats = store.runs_of(*run.ladder);
+  std::erase_if(repeats, [&](const Run& other) {
+    return other.rung != run.rung || other.id == run.id || other.status != RunStatus::finished;
+  });
+  return repeats;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,234 @@
+// Repeats two rungs in turns until the verdict is clear, at most `max_repeats` times. Each look reads the finished runs
+// from the database, judges them, then answers or begins a round. A verdict counts only at a planned look (`Looks`,
+// storage/analysis/compare.h), since each look takes a share of the allowed error.
+#include "app/session/speedup_confirmation.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "app/runs/excerpt.h"
+#include "app/text/verdict_text.h"
+#include "engine/recipe.h"
+#include "storage/wording.h"
+
+namespace stepladder {
+namespace {
+
+std::string number_of(const Run& run) {
+  return fmt::format("run {}", run.id);
+}
+
+bool is_same_rung(const Run& a, const Run& b) {
+  return a.id == b.id || (a.ladder && a.ladder == b.ladder && a.rung == b.rung);
+}
+
+Subject subject_of(const std::vector<LoadedRun>& runs) {
+  return {.runs = measured(runs)};
+}
+
+// The first reason for `trust` among the flags of a rung.
+const Flag* reason_for(Trust trust, const RungJudgement& rung) {
+  const auto flag = std::find_if(rung.flags.begin(), rung.flags.end(),
+                                 [&](const Flag& each) { return kind_of(each.id).trust == trust; });
+  return flag == rung.flags.end() ? nullptr : &*flag;
+}
+
+bool is_doubted_only_for(FlagId id, const RungJudgement& rung) {
+  return std::all_of(rung.flags.begin(), rung.flags.end(),
+                     [&](const Flag& flag) { return flag.id == id || kind_of(flag.id).trust == Trust::trusted; });
+}
+
+constexpr int fewest_before_giving_up = 3;
+
+}  // namespace
+
+int repeats_to_verify(const RungJudgement& rung) {
+  constexpr std::int64_t usual = 6, most = 50;
+  const auto runs = static_cast<std::int64_t>(rung.runs.size()) - rung.left_out;
+  return static_cast<int>(std::clamp(runs + rung.needed_runs(), usual, most));
+}
+
+SpeedupConfirmation::SpeedupConfirmation(RunStore& store, SpeedupQuestion question, HardwareTable hardware,
+                                         Repeat repeat)
+    : store_(store),
+      question_(question),
+      looks_(static_cast<std::size_t>(question.max_repeats)),
+      hardware_(std::move(hardware)),
+      repeat_(std::move(repeat)) {
+  base_.asked = store_.existing_run(question_.base);
+  run_.asked = store_.existing_run(question_.run);
+  if (is_same_rung(base_.asked, run_.asked))
+    throw RecipeError(number_of(run_.asked), "is compared with itself; name another run to compare it with");
+  for (Side* side : {&run_, &base_}) {
+    if (side->asked.source != "launched")
+      throw RecipeError(number_of(side->asked), "was not launched here, so it cannot be repeated");
+    load_finished(*side);
+    if (side->runs.empty())
+      throw RecipeError(number_of(side->asked), "has no finished run; both sides need one to be compared");
+  }
+}
+
+void SpeedupConfirmation::look() {
+  if (!is_open()) return;
+  try {
+    if (!round_is_over() || !is_open()) return;
+    load_finished(base_);
+    load_finished(run_);
+    judge_runs();
+    decide();
+  } catch (const std::exception& error) {  // StorageError, or a repeat that cannot be launched
+    fail(error.what());
+  }
+}
+
+// Also ends the question if a run of the round didn't finish: it would be repeated forever.
+bool SpeedupConfirmation::round_is_over() {
+  std::vector<Run> runs;
+  for (const RunId id : round_) runs.push_back(store_.existing_run(id));
+  for (const Run& run : runs) {
+    if (!is_over(run.status) || run.status == RunStatus::finished) continue;
+    fail(run.name + " " + (run.status == RunStatus::failed ? "failed" : "was " + std::string(to_string(run.status))) +
+         (run.reason.empty() ? "" : " (" + run.reason + ")") + ", so no more repeats are made.");
+  }
+  return std::all_of(runs.begin(), runs.end(), [](const Run& run) { return is_over(run.status); });
+}
+
+void SpeedupConfirmation::load_finished(Side& side) {
+  std::vector<Run> candidates;
+  if (side.asked.ladder) {
+    candidates = store_.runs_of(*side.asked.ladder);
+    std::erase_if(candidates, [&](const Run& run) { return run.rung != side.asked.rung; });
+  } else {
+    candidates.push_back(store_.existing_run(side.asked.id));
+    for (const RunId id : side.repeated) candidates.push_back(store_.existing_run(id));
+  }
+  const std::int64_t most_steps = most_steps_of_each(2 * static_cast<std::size_t>(question_.max_repeats));
+  for (const Run& run : candidates) {
+    const bool is_loaded = std::any_of(side.runs.begin(), side.runs.end(),
+                                       [&](const LoadedRun& loaded) { return loaded.run.id == run.id; });
+    if (run.status == RunStatus::finished && !is_loaded) side.runs.push_back(load_run(store_, run, most_steps));
+  }
+}
+
+void SpeedupConfirmation::judge_runs() {
+  const std::vector<Subject> sides{subject_of(base_.runs), subject_of(run_.runs)};
+  const std::vector<RungJudgement> judged =
+      judge(sides, 0, hardware_, {.noise_floor = question_.noise_floor, .looks = looks_});
+  needed_run_seconds_ = judged[1].needed_run_seconds;
+  const Gain& gain = judged[1].over_baseline;
+  arithmetic_ = gain.verdict;
+  const auto counted = [](const RungJudgement& side) { return static_cast<int>(side.runs.size()) - side.left_out; };
+  answer_ = {.speedup = gain, .repeats = std::min(counted(judged[0]), counted(judged[1])), .reason = {}};
+  left_out_ = static_cast<std::size_t>(judged[0].left_out + judged[1].left_out);
+  // More repeats here don't bring the two sides together.
+  const auto elsewhere = std::find_if(judged[1].flags.begin(), judged[1].flags.end(),
+                                      [](const Flag& each) { return each.id == FlagId::other_machine; });
+  is_only_busy_ = elsewhere == judged[1].flags.end() && is_doubted_only_for(FlagId::busy_machine, judged[0]) &&
+                  is_doubted_only_for(FlagId::busy_machine, judged[1]);
+  doubt_.clear();
+  if (const Trust trust = gain.worst(); trust != Trust::trusted) {
+    answer_.speedup.verdict = Verdict::cannot_tell;
+    const bool is_run = judged[1].trust == trust;
+    const Flag* flag = reason_for(trust, judged[is_run ? 1 : 0]);
+    if (!flag && elsewhere != judged[1].flags.end())
+      doubt_ = elsewhere->why;
+    else
+      doubt_ = "The throughput of " + (is_run ? run_ : base_).asked.name + " is " + std::string(to_string(trust)) +
+               (flag ? ": " + flag->why : ".");
+  }
+  if (question_.metric) judge_values();
+  estimates_.push_back(answer_.speedup);
+}
+
+// Replaces the verdict on the speed by that on the metric, which other programs don't disturb.
+void SpeedupConfirmation::judge_values() {
+  const FigureTable figures = store_.metrics().table({*question_.metric});
+  // One value for each seed: runs with one seed are copies.
+  const auto by_seed = [&](const Side& side) {
+    std::map<std::uint64_t, double> values;
+    for (const LoadedRun& run : side.runs) {
+      const std::uint64_t seed = recipe_from_json(run.run.recipe).seed;
+      next_seed_ = std::max(next_seed_, seed + 1);
+      const double value = figures.value(run.run.id, *question_.metric);
+      if (is_missing(value)) throw RecipeError(number_of(run.run), "has no " + name_of(*question_.metric));
+      values.emplace(seed, value);
+    }
+    return values;
+  };
+  std::vector<double> base, run;
+  const std::map<std::uint64_t, double> of_run = by_seed(run_);
+  for (const auto& [seed, value] : by_seed(base_)) {
+    const auto same_seed = of_run.find(seed);
+    if (same_seed == of_run.end()) continue;
+    base.push_back(value);
+    run.push_back(same_seed->second);
+  }
+  const MetricRules rules{.direction = question_.direction, .noise_floor = question_.noise_floor, .looks = looks_};
+  answer_.metric = judge_metric(base, run, rules);
+  answer_.repeats = static_cast<int>(answer_.metric.runs);
+  answer_.speedup.trust = answer_.speedup.base_trust = Trust::trusted;
+  answer_.speedup.needed_runs = answer_.metric.needed_runs;
+  arithmetic_ = answer_.metric.verdict == MetricVerdict::better  ? Verdict::faster
+                : answer_.metric.verdict == MetricVerdict::worse ? Verdict::slower
+                : answer_.metric.verdict == MetricVerdict::same  ? Verdict::same
+                                                                 : Verdict::cannot_tell;
+  answer_.speedup.verdict = arithmetic_;
+  left_out_ = 0;
+  doubt_.clear();
+}
+
+void SpeedupConfirmation::decide() {
+  const bool is_trusted = answer_.speedup.worst() == Trust::trusted;
+  const auto tried =
+      question_.metric ? answer_.repeats : static_cast<int>(std::min(base_.runs.size(), run_.runs.size()));
+  const bool may_go_on = tried < question_.max_repeats;
+  // If runs were excluded, the last look may come early; it then has the share of an earlier one.
+  const bool is_a_look = looks_.is_at(static_cast<std::size_t>(answer_.repeats)) || !may_go_on;
+  const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2 && is_a_look;
+  const std::string left_out =
+      left_out_ == 0 ? "" : fmt::format(" Left out: {} that other programs disturbed.", left_out_);
+  // Any other flag of a repeat stays, even after more repeats.
+  if (!is_trusted && !(is_only_busy_ && may_go_on)) {
+    end(State::answered, doubt_);
+  } else if (is_trusted && is_clear) {
+    end(State::answered, "The verdict is clear after " + plural(answer_.repeats, "run") + " each" + "." + left_out);
+  } else if (!may_go_on || (is_trusted && is_futile())) {
+    answer_.speedup.verdict = Verdict::cannot_tell;
+    const std::int64_t needed = answer_.speedup.needed_runs;
+    end(State::answered,
+        "Still inconclusive after " + plural(answer_.repeats, "run") + " each" + ". " +
+            needed_text(needed, static_cast<double>(needed) * needed_run_seconds_, question_.noise_floor) + left_out);
+  } else {
+    begin_round();
+  }
+}
+
+// True if, at the noise seen, even three times as many repeats as are allowed wouldn't be enough.
+bool SpeedupConfirmation::is_futile() const {
+  const std::int64_t needed = answer_.speedup.needed_runs;
+  const bool has_interval = question_.metric ? answer_.metric.ci95.known() : answer_.speedup.ci95.known();
+  return arithmetic_ == Verdict::cannot_tell && answer_.repeats >= fewest_before_giving_up &&
+         ((needed == 0 && has_interval) || answer_.repeats + needed > 3 * std::int64_t{question_.max_repeats});
+}
+
+void SpeedupConfirmation::begin_round() {
+  std::vector<Side*> order{&base_, &run_};
+  std::shuffle(order.begin(), order.end(), random_);  // so that neither side always runs on the warmer machine
+  round_.clear();
+  for (Side* side : order) {
+    round_.push_back(repeat_(side->runs.front().run.id, question_.metric ? std::optional(next_seed_) : std::nullopt));
+    side->repeated.push_back(round_.back());
+  }
+  ++next_seed_;
+}
+
+void SpeedupConfirmation::end(State state, const std::string& reason) {
+  if (!is_open()) return;
+  state_ = state;
+  if (state != State::answered && !estimates_.empty())
+    answer_.speedup.verdict = estimates_.back().verdict = Verdict::cannot_tell;
+  answer_.reason = reason;
+}
+
+}  // namespace stepladder

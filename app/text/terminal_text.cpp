@@ -1,0 +1,114 @@
+// Filters all text of std::cout and std::cerr, so that names and logs can't send escape sequences to the terminal. A
+// character that is written in pieces waits until it is whole.
+#include "app/text/terminal_text.h"
+
+#include <unistd.h>
+
+#include <iostream>
+#include <streambuf>
+#include <utility>
+
+#include "app/text/format.h"
+#include "storage/bounded_text.h"
+
+namespace stepladder {
+namespace {
+
+// Bytes at the end that may be the beginning of a character of which more follows.
+std::size_t unfinished(std::string_view text) {
+  for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0) == 0x80) continue;
+    const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+class TerminalGuard::Filter : public std::streambuf {
+ public:
+  explicit Filter(std::ostream& stream) : stream_(stream), target_(stream.rdbuf(this)) {}
+  ~Filter() override {
+    if (!rest_.empty()) put(rest_);
+    stream_.rdbuf(target_);
+  }
+  std::streambuf& target() { return *target_; }
+
+ protected:
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    rest_.append(text, static_cast<std::size_t>(size));
+    std::string whole = rest_.substr(0, rest_.size() - unfinished(rest_));
+    rest_.erase(0, whole.size());
+    return put(std::move(whole)) ? size : 0;
+  }
+  int_type overflow(int_type c) override {
+    if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+    const char byte = traits_type::to_char_type(c);
+    return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
+  }
+  int sync() override { return target_->pubsync(); }
+
+ private:
+  bool put(std::string text) {
+    const std::string shown = harmless(std::move(text));
+    return target_->sputn(shown.data(), std::ssize(shown)) == std::ssize(shown);
+  }
+
+  std::ostream& stream_;
+  std::streambuf* target_;
+  std::string rest_;  // of a character that was written in pieces
+};
+
+TerminalGuard::TerminalGuard() : out_(std::make_unique<Filter>(std::cout)), err_(std::make_unique<Filter>(std::cerr)) {}
+TerminalGuard::~TerminalGuard() = default;
+
+void write_data(std::string_view bytes) {
+  auto* const filter = dynamic_cast<TerminalGuard::Filter*>(std::cout.rdbuf());
+  if (!filter || ::isatty(STDOUT_FILENO)) {
+    std::cout << bytes;
+  } else if (filter->target().sputn(bytes.data(), std::ssize(bytes)) != std::ssize(bytes)) {
+    std::cout.setstate(std::ios::badbit);
+  }
+}
+
+std::string harmless_json(std::string_view json) {
+  std::string safe;
+  while (!json.empty()) {
+    const std::string_view character = json.substr(0, std::max<std::size_t>(utf8_length(json), 1));
+    if (character == "\n" || !is_control(character)) {
+      safe += character;
+    } else {
+      const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(character[i])); };
+      const unsigned code = character.size() == 1   ? byte(0)
+                            : character.size() == 2 ? (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F)
+                                                    : (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+      safe += fmt::format("\\u{:04x}", code);
+    }
+    json.remove_prefix(character.size());
+  }
+  return safe;
+}
+
+std::vector<std::string> console_lines(std::string_view printed) {
+  std::vector<std::string> lines;
+  std::string line;
+  for (std::size_t i = 0; i < printed.size(); ++i) {
+    const char c = printed[i];
+    if (c == '\x1b') {  // ECMA-48: ESC [ ... a letter
+      if (i + 1 < printed.size() && printed[i + 1] == '[') {
+        i += 2;
+        while (i < printed.size() && !(printed[i] >= '@' && printed[i] <= '~')) ++i;
+      }
+    } else if (c == '\n' || c == '\r') {
+      if (!line.empty()) lines.push_back(std::exchange(line, {}));
+    } else if (static_cast<unsigned char>(c) >= ' ' || c == '\t') {
+      line += c;
+    }
+  }
+  if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,43 @@
+#include "app/text/format.h"
+
+#include <gtest/gtest.h>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+TEST(InPrint, the_signs_are_those_of_print) {
+  EXPECT_EQ(in_print("1.42 x"), "1.42\u00D7");
+  EXPECT_EQ(in_print("1.42 x the baseline (95 %: 1.380 - 1.460)"),
+            "1.42\u00D7 the baseline (95 %: 1.380 \u2013 1.460)");
+  EXPECT_EQ(in_print("6 x 124,439,808 x 13.6 k x (2 + 3)"), "6 \u00D7 124,439,808 \u00D7 13.6 k \u00D7 (2 + 3)");
+  EXPECT_EQ(in_print("V x C, 8 x NVIDIA A100"), "V \u00D7 C, 8 \u00D7 NVIDIA A100");
+  EXPECT_EQ(in_print("B 4 x T 1024"), "B 4 \u00D7 T 1024");
+  EXPECT_EQ(in_print("x 747 MFLOP"), "\u00D7 747 MFLOP");
+  EXPECT_EQ(in_print("x ~747 MFLOP"), "\u00D7 ~747 MFLOP");
+  EXPECT_EQ(in_print("7 tokens/s, x 6 x 124 parameters"), "7 tokens/s, \u00D7 6 \u00D7 124 parameters");
+  EXPECT_EQ(in_print("5 s +/- 1 s, 3 -> 2"), "5 s \u00B1 1 s, 3 \u2192 2");
+  EXPECT_EQ(in_print("an x-axis - as it is, 2 xylophones, a->b"), "an x-axis - as it is, 2 xylophones, a->b");
+}
+
+TEST(Format, RoughDurationsHaveNoDigitsThatTheyLack) {
+  EXPECT_EQ(rough_duration_text(0.00421), "4.2 ms");
+  EXPECT_EQ(rough_duration_text(0.267), "270 ms");
+  EXPECT_EQ(rough_duration_text(38.4), "38 s");
+  EXPECT_EQ(rough_duration_text(200), "3 min");
+  EXPECT_EQ(rough_duration_text(3600 * 2.44), "2.4 h");
+}
+
+TEST(Format, LatenessNamesTheWriterThatHoldsValuesBack) {
+  EXPECT_EQ(lateness_text("tensorboard", 95.4),
+            "newest value 95 s old; TensorBoard's writer holds values back for up to 120 s");
+  EXPECT_EQ(lateness_text("mlflow", 95), "");
+  stepladder::Run run{.status = RunStatus::running, .environment = R"({"followed_store":"tensorboard"})"};
+  EXPECT_NE(lateness_text(run, unix_now() - 40), "");
+  EXPECT_EQ(lateness_text(run, unix_now()), "");
+  EXPECT_EQ(lateness_text(run, missing), "");
+  run.status = RunStatus::finished;
+  EXPECT_EQ(lateness_text(run, unix_now() - 40), "");
+}
+
+}  // namespace stepladder
