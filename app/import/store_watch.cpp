@@ -66,18 +66,11 @@ StoreWatch::~StoreWatch() {
   thread_.join();
 }
 
-void StoreWatch::print(const StepRecord& step) {
+void StoreWatch::print(const RunEvent& printed) {
   std::unique_lock lock(mutex_);
-  if (!joined_ || step.run != run_) return recorder_.post(step);
-  changed_.wait(lock, [this] { return printed_steps_.size() < most_printed || given_up_; });
-  printed_steps_.push_back(step);
-}
-
-void StoreWatch::print(const MetricValues& values) {
-  std::unique_lock lock(mutex_);
-  if (!joined_ || values.run != run_) return recorder_.post(RunEvent(values));
-  changed_.wait(lock, [this] { return printed_values_.size() < most_printed || given_up_; });
-  printed_values_.push_back(values);
+  if (!joined_ || run_of(printed) != run_) return recorder_.post(printed);
+  changed_.wait(lock, [this] { return printed_.size() < most_printed || given_up_; });
+  printed_.push_back(printed);
 }
 
 bool StoreWatch::finish(const std::function<bool()>& gives_up) {
@@ -293,29 +286,31 @@ bool StoreWatch::poll() {
 }
 
 bool StoreWatch::store_printed() {
-  std::vector<StepRecord> steps;
-  std::vector<MetricValues> values;
+  std::vector<RunEvent> events;
   {
     std::lock_guard lock(mutex_);
-    steps.assign(printed_steps_.begin(), printed_steps_.end());
-    values.assign(printed_values_.begin(), printed_values_.end());
+    events.assign(printed_.begin(), printed_.end());
   }
-  if (steps.empty() && values.empty()) return false;
-  const auto taken = std::ssize(steps);
+  if (events.empty()) return false;
+  Intake intake(*store_, tell_);
+  std::vector<LoggedStep> steps, times;
   store_->in_one_transaction([&] {
-    if (!steps.empty()) store_->following().complete_steps(run_, steps, Completion::fill);
-    for (StepRecord& step : steps) step = {.step = step.step, .dt_ms = step.dt_ms};
-    std::erase_if(steps, [](const StepRecord& step) { return is_missing(step.dt_ms); });
+    for (const RunEvent& event : events) {
+      const auto* const step = std::get_if<StepRecord>(&event);
+      if (step) steps.push_back({*step});
+      if (step && !is_missing(step->dt_ms)) times.push_back({{.step = step->step, .dt_ms = step->dt_ms}});
+    }
+    intake.add(run_, steps, Merge::printed);
     // A printed step time was measured, unlike most stores' times.
-    if (!steps.empty() && !journals_->has_joined_times()) store_->following().complete_steps(run_, steps);
-    for (const MetricValues& each : values)
-      for (const auto& [name, value] : each.values)
-        if (!others_->has_joined(name) && !journals_->has_joined(name))
-          store_->metrics().append(run_, name, std::vector<MetricPoint>{{each.step, value, each.at}});
+    if (!journals_->has_joined_times()) intake.add(run_, times, Merge::joined);
+    for (const RunEvent& event : events)  // after the steps, whose times they share
+      if (const auto* const values = std::get_if<MetricValues>(&event))
+        for (const auto& [name, value] : values->values)
+          if (!others_->has_joined(name) && !journals_->has_joined(name))
+            intake.add(run_, Metric{.name = name}, std::vector<MetricPoint>{{values->step, value, values->at}});
   });
   std::lock_guard lock(mutex_);
-  printed_steps_.erase(printed_steps_.begin(), printed_steps_.begin() + taken);
-  printed_values_.erase(printed_values_.begin(), printed_values_.begin() + std::ssize(values));
+  printed_.erase(printed_.begin(), printed_.begin() + std::ssize(events));
   changed_.notify_all();
   return true;
 }

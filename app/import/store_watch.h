@@ -12,7 +12,6 @@
 #include <set>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "app/import/journal_follower.h"
 #include "app/import/source_follower.h"
@@ -43,8 +42,7 @@ class StoreWatch {
 
   // Stores what the program has printed: records it or, once a store has joined this run, adds it where the store has
   // no value. Blocks while too many values wait. Any thread.
-  void print(const StepRecord& step);
-  void print(const MetricValues& values);
+  void print(const RunEvent& printed);  // a step or metrics
 
   // Reads what the program has left in its stores, and ends their own runs. Blocks until it is stored, but for as long
   // as `gives_up` says. Returns whether a store has joined.
@@ -95,8 +93,7 @@ class StoreWatch {
   bool finishing_ = false;
   bool given_up_ = false;
   bool done_ = false;
-  std::deque<StepRecord> printed_steps_;
-  std::deque<MetricValues> printed_values_;
+  std::deque<RunEvent> printed_;
   std::thread thread_;
 };
 

@@ -1,10 +1,11 @@
 // libFuzzer: what a watched program prints, in pieces of any size, as `watch` reads it. The first byte seeds the sizes.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <random>
+#include <utility>
 
-#include "app/import/live_import.h"
+#include "storage/importers/importer.h"
 
 namespace {
 
@@ -32,19 +33,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 2) return 0;
   std::minstd_rand dice(data[0] + 1U);
   std::size_t at = 1;
-  const MoreBytes more = [&](std::vector<char>& piece, std::size_t& taken) {
-    taken = std::min({size - at, piece.size(), std::size_t{1} + dice() % (dice() % 2 ? 8 : 4096)});
-    std::memcpy(piece.data(), data + at, taken);
-    at += taken;
-    return taken > 0;
-  };
-  LiveInput input(more, {});
   Checked sink;
   ImportOptions options;
   options.live = true;
-  options.format = "log";
   try {
-    importer_for(input, options).read(input, options, sink);
+    const auto reader = importers::step_log().reader({}, options, sink);
+    while (at < size) {
+      const std::size_t taken = std::min(size - at, std::size_t{1} + dice() % (dice() % 2 ? 8 : 4096));
+      reader->take({reinterpret_cast<const char*>(data) + at, taken});
+      at += taken;
+    }
+    reader->finish();
   } catch (const ImportError&) {
     // a refusal is fine
   }

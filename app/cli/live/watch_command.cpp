@@ -21,7 +21,7 @@
 #include "app/exit_status.h"
 #include "app/host/environment.h"
 #include "app/import/keeper.h"
-#include "app/import/live_import.h"
+#include "app/import/live_sink.h"
 #include "app/import/spool.h"
 #include "app/import/store_watch.h"
 #include "app/import/watched_program.h"
@@ -36,6 +36,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int look_again_ms = 200;  // at a followed file
+constexpr std::size_t piece_size = 64 << 10;
+constexpr std::size_t most_console_bytes = 8 << 20;
+constexpr std::size_t most_waiting = 8'000;  // events; a piece adds a few thousand, the recorder has room for 16,384
 
 struct WatchRequest {
   fs::path database;
@@ -71,12 +74,15 @@ void blank_first_line(std::vector<char>& piece, std::size_t size) {
   std::fill(piece.begin(), std::find(piece.begin(), end, '\n'), '\n');
 }
 
+// Reads the next output into `piece` and returns its size; 0 at the end. Blocks.
+using MoreBytes = std::function<std::size_t(std::vector<char>& piece)>;
+
 // Shows the output from `show_from` on: the keeper or an earlier tracker has passed on the rest.
 MoreBytes output_of(WatchedProgram& program, Recorder& recorder, LiveSink& sink, std::int64_t show_from) {
-  return [&program, &recorder, &sink, show_from, at = std::int64_t{0}](auto& piece, auto& size) mutable {
+  return [&program, &recorder, &sink, show_from, at = std::int64_t{0}](auto& piece) mutable {
     program.mark([&recorder, posted = recorder.posted()] { return recorder.has_written(posted); });
     program.free_recorded();
-    size = program.read(piece);
+    const std::size_t size = program.read(piece);
     report_output_error(program.output_error());
     if (program.jumps()) {
       sink.skip_gap();
@@ -86,48 +92,38 @@ MoreBytes output_of(WatchedProgram& program, Recorder& recorder, LiveSink& sink,
     const auto shown = static_cast<std::size_t>(std::clamp<std::int64_t>(show_from - at, 0, std::int64_t(size)));
     if (size > shown) pass_on(STDOUT_FILENO, piece.data() + shown, size - shown);
     at += static_cast<std::int64_t>(size);
-    return size > 0;
+    return size;
   };
 }
 
 MoreBytes standard_input() {
-  return [](std::vector<char>& piece, std::size_t& size) {
+  return [](std::vector<char>& piece) -> std::size_t {
     while (!interrupted_without_program()) {
       const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
       if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return false;
-      size = static_cast<std::size_t>(count);
-      pass_on(STDOUT_FILENO, piece.data(), size);
-      return true;
+      if (count <= 0) return 0;
+      pass_on(STDOUT_FILENO, piece.data(), static_cast<std::size_t>(count));
+      return static_cast<std::size_t>(count);
     }
-    return false;
+    return 0;
   };
 }
 
 // Follows a growing file until interrupted; reads a truncated file again from its start.
 MoreBytes growing_file(int descriptor) {
-  return [descriptor, done = off_t{0}](std::vector<char>& piece, std::size_t& size) mutable {
+  return [descriptor, done = off_t{0}](std::vector<char>& piece) mutable -> std::size_t {
     while (!interrupted_without_program()) {
       const ssize_t count = ::pread(descriptor, piece.data(), piece.size(), done);
       if (count > 0) {
         done += count;
-        size = static_cast<std::size_t>(count);
-        pass_on(STDOUT_FILENO, piece.data(), size);
-        return true;
+        pass_on(STDOUT_FILENO, piece.data(), static_cast<std::size_t>(count));
+        return static_cast<std::size_t>(count);
       }
       if (const off_t end = ::lseek(descriptor, 0, SEEK_END); end >= 0 && end < done) done = 0;
       ::poll(nullptr, 0, look_again_ms);
     }
-    return false;
+    return 0;
   };
-}
-
-// Passes on the rest of an output that no importer can read.
-void drain(const MoreBytes& more) {
-  std::vector<char> piece(live_piece_size);
-  std::size_t size = 0;
-  while (more(piece, size)) {
-  }
 }
 
 int open_followed(const fs::path& path) {
@@ -216,16 +212,24 @@ class Watch {
   std::string read(const MoreBytes& source, ImportOptions options, const fs::path& path) {
     options.live = true;
     options.known_stages = &known_stages();
-    const MoreBytes more = with_patience(with_console(source, *recorder_, run_.id, recorded_console_), *recorder_,
-                                         interrupted_without_program);
-    LiveInput input(more, path);
-    try {
-      importers::step_log().read(input, options, sink_);
-    } catch (const ImportError& error) {
-      drain(more);
-      return error.what();
+    const auto reader = importers::step_log().reader(path, options, sink_);
+    std::string refused;  // the rest is only passed on then
+    const auto push = [&](auto&& to_reader) {
+      try {
+        if (refused.empty()) to_reader();
+      } catch (const ImportError& error) {
+        refused = error.what();
+      }
+    };
+    std::vector<char> piece(piece_size);
+    while (wait_for_recorder()) {
+      const std::string_view bytes(piece.data(), source(piece));
+      if (bytes.empty()) break;
+      record_console(bytes);
+      push([&] { reader->take(bytes); });
     }
-    return sink_.steps() == 0 ? "contains no training step" : "";
+    push([&] { reader->finish(); });
+    return !refused.empty() ? refused : sink_.steps() == 0 ? "contains no training step" : "";
   }
 
   // Returns whether everything is in the database.
@@ -237,9 +241,27 @@ class Watch {
   }
 
  private:
+  // Waits until most events are in the database, so that a flood takes no memory. False if interrupted.
+  bool wait_for_recorder() {
+    while (recorder_->waiting() > most_waiting && !interrupted_without_program())
+      recorder_->flush(std::chrono::milliseconds(200));
+    return !interrupted_without_program();
+  }
+
+  // The first bytes are the run's console output, of which an earlier tracker may have recorded some.
+  void record_console(std::string_view bytes) {
+    const std::size_t begin = std::max(read_console_, recorded_console_);
+    const std::size_t end = std::min(read_console_ + bytes.size(), most_console_bytes);
+    if (begin < end)
+      recorder_->post(ConsoleText{
+          .run = run_.id, .at = unix_now(), .text = std::string(bytes.substr(begin - read_console_, end - begin))});
+    read_console_ += bytes.size();
+  }
+
   const Run run_;
   const std::unique_ptr<Recorder> recorder_;
-  const std::size_t recorded_console_;
+  const std::size_t recorded_console_;  // bytes, by an earlier tracker
+  std::size_t read_console_ = 0;
   LiveSink sink_;
 };
 
@@ -260,8 +282,7 @@ std::unique_ptr<StoreWatch> watch_stores(Watch& watch, const WatchRequest& reque
       request.database, run,
       StoreWatch::Program{.process = program.watched(), .started_at = run.started_at, .has_joined = has_joined},
       watch.recorder(), [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
-  watch.sink().print_to({.step = [&to = *stores](const StepRecord& step) { to.print(step); },
-                         .values = [&to = *stores](const MetricValues& values) { to.print(values); }});
+  watch.sink().print_to([&to = *stores](const RunEvent& printed) { to.print(printed); });
   return stores;
 }
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "app/exit_status.h"
-#include "app/import/live_import.h"
+#include "app/import/live_sink.h"
 #include "storage/errors.h"
 #include "tests/storage/temporary_folder.h"
 

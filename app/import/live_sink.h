@@ -1,7 +1,6 @@
-// Imports a log while it is being printed: its bytes as an importer's input, and its steps posted to the recorder.
+// Posts what an importer reads of a log to the recorder while the log is being printed.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,29 +10,6 @@
 #include "storage/importers/importer.h"
 
 namespace stepladder {
-
-// Fills `piece` with the next bytes and sets their number; false at the end. Blocks.
-using MoreBytes = std::function<bool(std::vector<char>& piece, std::size_t& size)>;
-
-inline constexpr std::size_t live_piece_size = 64 * 1024;
-
-class LiveInput : public ImportInput {
- public:
-  LiveInput(MoreBytes more, std::filesystem::path path)
-      : more_(std::move(more)), path_(std::move(path)), piece_(live_piece_size) {}
-
-  std::string_view head() override;  // the first piece only: it can't wait for later ones
-  std::string_view next() override;
-  const std::filesystem::path& path() const override { return path_; }
-
- private:
-  MoreBytes more_;
-  std::filesystem::path path_;
-  std::vector<char> piece_;
-  std::string head_;
-  bool head_read_ = false;
-  bool head_waits_ = false;  // next() hasn't returned it yet
-};
 
 // A run of a watched program that another tracker has recorded in part.
 struct RecordedRun {
@@ -55,7 +31,8 @@ class LiveSink : public ImportSink {
         template_(first),
         recorded_(std::move(recorded)),
         whole_(whole),
-        run_(first.id) {}
+        run_(first.id),
+        post_([this](const RunEvent& event) { recorder_.post(event); }) {}
 
   void begin_run(const Run& run) override;
   void step(const StepRecord& record) override;
@@ -64,13 +41,9 @@ class LiveSink : public ImportSink {
   void ladder(const Ladder&, std::span<const int>) override {}
   void note(std::int64_t, std::string) override {}
 
-  // Sends steps and metrics to these functions instead of the recorder; call it before the first run begins. The caller
-  // drops those that are stored already.
-  struct Printed {
-    std::function<void(const StepRecord&)> step;
-    std::function<void(const MetricValues&)> values;
-  };
-  void print_to(Printed printed) { printed_ = std::move(printed); }
+  // Passes steps and metrics to `post` instead of the recorder; call it before the first run begins. `post` drops those
+  // that are stored already.
+  void print_to(std::function<void(const RunEvent&)> post) { post_ = std::move(post); }
 
   // The output that follows belongs to the last run, and begins before the first step that isn't recorded.
   void skip_gap();
@@ -87,19 +60,12 @@ class LiveSink : public ImportSink {
   const std::vector<RecordedRun> recorded_;
   bool whole_;
   RunId run_;
-  Printed printed_;
+  std::function<void(const RunEvent&)> post_;
   std::optional<RunId> previous_;
   std::size_t begun_ = 0;
   std::int64_t steps_ = 0;
   std::int64_t skip_ = 0;                   // so many of the steps that follow are recorded
   std::optional<std::int64_t> skip_until_;  // ... and those up to this one
 };
-
-// `more`, and the first 8 MiB of its bytes, `recorded` of them already, are recorded as the run's console output.
-MoreBytes with_console(MoreBytes more, Recorder& recorder, RunId run, std::size_t recorded = 0);
-
-// `more`, but it waits before each piece until most of the earlier ones' events are in the database, so that a flood
-// takes no memory. Stops waiting if `gives_up`.
-MoreBytes with_patience(MoreBytes more, Recorder& recorder, std::function<bool()> gives_up);
 
 }  // namespace stepladder

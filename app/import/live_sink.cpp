@@ -1,37 +1,11 @@
 // Posts the steps of a log to the recorder while it is printed. After a killed tracker, the output is read again from
 // its start, and as many steps as are recorded are skipped: reading is deterministic, so these are the same ones.
-#include "app/import/live_import.h"
+#include "app/import/live_sink.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
-#include <utility>
 
 namespace stepladder {
-namespace {
-
-constexpr std::size_t most_console_bytes = 8 << 20;
-constexpr std::size_t most_waiting =
-    8'000;  // events; a piece adds a few thousand, and the recorder has room for 16,384
-
-}  // namespace
-
-std::string_view LiveInput::head() {
-  if (!head_read_) {
-    head_read_ = head_waits_ = true;
-    std::size_t size = 0;
-    if (more_(piece_, size)) head_.assign(piece_.data(), size);
-  }
-  return head_;
-}
-
-std::string_view LiveInput::next() {
-  if (head_read_ && std::exchange(head_waits_, false)) return head_;
-  std::size_t size = 0;
-  if (!more_(piece_, size)) return {};
-  return {piece_.data(), size};
-}
-
 void LiveSink::begin_run(const Run& run) {
   if (begun_ < recorded_.size()) {
     run_ = recorded_[begun_].run;
@@ -67,24 +41,17 @@ void LiveSink::step(const StepRecord& record) {
   StepRecord step = record;
   step.run = run_;
   if (is_missing(step.at)) step.at = unix_now();
-  if (printed_.step)
-    printed_.step(step);
-  else
-    recorder_.post(step);
+  post_(step);
 }
 
 // Nothing has to be skipped: insert_points doesn't store recorded points again.
 void LiveSink::metric(const Metric& metric, std::span<const MetricPoint> points) {
   if (has_ended(run_)) return;
   for (const MetricPoint& point : points) {
-    const MetricValues values{.run = run_,
-                              .step = point.step,
-                              .at = is_missing(point.at) ? unix_now() : point.at,
-                              .values = {{metric.name, point.value}}};
-    if (printed_.values)
-      printed_.values(values);
-    else
-      recorder_.post(values);
+    post_(MetricValues{.run = run_,
+                       .step = point.step,
+                       .at = is_missing(point.at) ? unix_now() : point.at,
+                       .values = {{metric.name, point.value}}});
   }
 }
 
@@ -118,27 +85,6 @@ void LiveSink::start(const Run& run) {
                             .precision = run.precision,
                             .sync = Sync::unknown,
                             .recipe = run.recipe});
-}
-
-MoreBytes with_console(MoreBytes more, Recorder& recorder, RunId run, std::size_t recorded) {
-  return [more = std::move(more), &recorder, run, left = most_console_bytes, recorded](std::vector<char>& piece,
-                                                                                       std::size_t& size) mutable {
-    if (!more(piece, size)) return false;
-    const std::size_t take = std::min(left, size);
-    const std::size_t skip = std::min(recorded, take);
-    if (take > skip)
-      recorder.post(ConsoleText{.run = run, .at = unix_now(), .text = {piece.data() + skip, take - skip}});
-    left -= take;
-    recorded -= skip;
-    return true;
-  };
-}
-
-MoreBytes with_patience(MoreBytes more, Recorder& recorder, std::function<bool()> gives_up) {
-  return [more = std::move(more), &recorder, gives_up = std::move(gives_up)](auto& piece, auto& size) {
-    while (recorder.waiting() > most_waiting && !gives_up()) recorder.flush(std::chrono::milliseconds(200));
-    return !gives_up() && more(piece, size);
-  };
 }
 
 }  // namespace stepladder
