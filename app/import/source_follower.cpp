@@ -196,12 +196,7 @@ void SourceFollower::begin_run(Followed& each, const std::string& own_name) {
 void SourceFollower::begin_run_of_text(Followed& each, const RunBegins& begins) {
   const bool is_known = begins.is_first && each.run != 0 && !each.starts_new_run && store_.run(each.run).has_value();
   if (each.merge == Merge::own && !is_known) {
-    if (each.run != 0 && !each.starts_new_run) {
-      Run last = store_.existing_run(each.run);
-      last.status = RunStatus::finished;
-      last.ended_at = unix_now();
-      store_.update_run(last);
-    }
+    if (each.run != 0 && !each.starts_new_run) intake_.end(each.run, RunStatus::finished, "");
     begin_run(each, each.prefix);
     each.starts_new_run = false;
   }

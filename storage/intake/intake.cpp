@@ -13,14 +13,21 @@ FollowedSource Intake::position(const std::string& source) {
 FollowedSource Intake::take(const std::string& source, const FollowedSource& from,
                             const std::function<FollowedSource()>& write) {
   FollowedSource end;
-  store_.in_one_transaction([&] {
-    if (position(source) != from) throw PositionConflict();
-    end = write();
-    if (end.run == 0)
-      end = from;
-    else
-      store_.following().set_position(source, end);
-  });
+  ending_.emplace();
+  try {
+    store_.in_one_transaction([&] {
+      if (position(source) != from) throw PositionConflict();
+      end = write();
+      if (end.run == 0)
+        end = from;
+      else
+        store_.following().set_position(source, end);
+    });
+  } catch (...) {
+    ending_.reset();
+    throw;
+  }
+  for (const RunId run : *std::exchange(ending_, std::nullopt)) finish(run);
   return end;
 }
 
@@ -73,12 +80,16 @@ void Intake::add(RunId run, const Metric& metric, std::span<const MetricPoint> p
 
 void Intake::end(RunId id, RunStatus status, const std::string& reason, double at) {
   auto run = store_.run(id);
-  if (!run || is_over(run->status)) return;
+  const bool was_only_silent = run && run->status == RunStatus::interrupted && status != RunStatus::interrupted;
+  if (!run || (is_over(run->status) && !was_only_silent)) return;
   run->status = status;
   run->reason = reason;
   run->ended_at = at;
   store_.update_run(*run);
-  finish(id);
+  if (ending_)
+    ending_->push_back(id);
+  else
+    finish(id);
 }
 
 void Intake::finish(RunId id) {

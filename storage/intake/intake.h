@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "storage/database/run_store.h"
 #include "storage/importers/growing_source.h"
@@ -48,10 +49,12 @@ class Intake {
   void add(RunId run, std::span<const LoggedStep> steps, Merge merge);
   void add(RunId run, const Metric& metric, std::span<const MetricPoint> points);
 
+  // Within it or not: stores how a run ended, keeps its summary, and reports it, the last two when the transaction is
+  // committed. Does nothing if the run is over, except that one that was taken for interrupted may have another end.
+  void end(RunId run, RunStatus status, const std::string& reason, double at = unix_now());
+
   // These aren't.
 
-  // A run's writer is gone: stores how it ended, keeps its summary, and reports it. Does nothing if the run is over.
-  void end(RunId run, RunStatus status, const std::string& reason, double at = unix_now());
   // Keeps the summary of a run whose end is stored, and reports it.
   void finish(RunId run);
 
@@ -59,6 +62,7 @@ class Intake {
 
  private:
   RunStore& store_;
+  std::optional<std::vector<RunId>> ending_;  // within `take`: to be finished behind it
   const std::function<void(const std::string&)> report_;
 };
 
