@@ -9,9 +9,6 @@
 namespace stepladder {
 namespace {
 
-constexpr std::array<std::string_view, step_quantities.size()> field_names{"loss",         "val_loss", "dt_ms",
-                                                                           "tokens_per_s", "lr",       "grad_norm"};
-
 struct Names {
   Mutex mutex;
   std::deque<std::string> by_number GUARDED_BY(mutex);  // its texts keep their place
@@ -27,7 +24,7 @@ Names& names() {
 
 Quantity quantity_named(std::string_view name) {
   for (const Quantity field : step_quantities)
-    if (name == field_names[static_cast<std::size_t>(field)]) return field;
+    if (name == facts_of(field)->name) return field;
   Names& known = names();
   const MutexLock lock(known.mutex);
   if (const auto found = known.numbers.find(name); found != known.numbers.end()) return found->second;
@@ -37,7 +34,7 @@ Quantity quantity_named(std::string_view name) {
 }
 
 std::string_view to_string(Quantity quantity) {
-  if (is_field(quantity)) return field_names[static_cast<std::size_t>(quantity)];
+  if (const QuantityFacts* field = facts_of(quantity)) return field->name;
   Names& known = names();
   const MutexLock lock(known.mutex);
   return known.by_number[static_cast<std::size_t>(quantity) - step_quantities.size()];

@@ -4,6 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "storage/records.h"
 
 namespace stepladder {
 
@@ -15,6 +18,30 @@ inline constexpr std::array step_quantities{Quantity::loss,         Quantity::va
 
 constexpr bool is_field(Quantity quantity) {
   return static_cast<std::size_t>(quantity) < step_quantities.size();
+}
+
+struct QuantityFacts {
+  std::string_view name;  // the column of `steps`
+  std::string_view title;
+  std::string_view unit;  // empty: none, or nats per token
+  Direction better;
+  double StepRecord::*of_step = nullptr;  // null: the throughput, which is derived
+  std::vector<double> Series::*of_series = nullptr;
+};
+
+// In the order of step_quantities.
+inline constexpr std::array<QuantityFacts, step_quantities.size()> quantity_facts{{
+    {"loss", "Loss", "", Direction::lower, &StepRecord::loss, &Series::loss},
+    {"val_loss", "Validation loss", "", Direction::lower, &StepRecord::val_loss, &Series::val_loss},
+    {"dt_ms", "Step time", "ms", Direction::lower, &StepRecord::dt_ms, &Series::dt_ms},
+    {"tokens_per_s", "Throughput", "tokens/s", Direction::higher},
+    {"lr", "Learning rate", "", Direction::unknown, &StepRecord::lr, &Series::lr},
+    {"grad_norm", "Gradient norm", "", Direction::unknown, &StepRecord::grad_norm, &Series::grad_norm},
+}};
+
+// Null for a metric.
+constexpr const QuantityFacts* facts_of(Quantity quantity) {
+  return is_field(quantity) ? &quantity_facts[static_cast<std::size_t>(quantity)] : nullptr;
 }
 
 // The field of this name, or the metric. Any thread.

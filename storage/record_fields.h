@@ -1,6 +1,6 @@
 // The fields of a run, and those that its start brings, each once, with its name (in the column and in journals), its
 // member, its unknown value and where it is stored. The columns of `runs`, journal lines, spill bytes, the import of
-// projects and the merge of a start into its run derive from these two tables.
+// projects and the merge of a start into its run derive from these two tables. A third lists the columns of a series.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <tuple>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "storage/records.h"
 
@@ -106,10 +107,34 @@ inline constexpr std::tuple started_fields{
     StartedField<std::string>{"recipe", &RunStarted::recipe, &Run::recipe},
 };
 
+template <class Value>
+struct SeriesColumn {
+  std::vector<Value> Series::*values;
+  Value StepRecord::*of_step;
+};
+
+inline constexpr std::tuple series_columns{
+    SeriesColumn<std::int64_t>{&Series::step, &StepRecord::step},
+    SeriesColumn<std::int64_t>{&Series::tokens, &StepRecord::tokens},
+    SeriesColumn<double>{&Series::loss, &StepRecord::loss},
+    SeriesColumn<double>{&Series::val_loss, &StepRecord::val_loss},
+    SeriesColumn<double>{&Series::dt_ms, &StepRecord::dt_ms},
+    SeriesColumn<double>{&Series::lr, &StepRecord::lr},
+    SeriesColumn<double>{&Series::grad_norm, &StepRecord::grad_norm},
+    SeriesColumn<double>{&Series::at, &StepRecord::at},
+};
+
 // Calls `use` with each field of the table, in its order.
 template <class Fields, class Use>
 constexpr void for_each_field(const Fields& fields, Use&& use) {
   std::apply([&](const auto&... field) { (use(field), ...); }, fields);
+}
+
+// The step at this place, without its run and parts.
+inline StepRecord record_of(const Series& series, std::size_t i) {
+  StepRecord record;
+  for_each_field(series_columns, [&](const auto& column) { record.*column.of_step = (series.*column.values)[i]; });
+  return record;
 }
 
 // Merges a start into its run, which trains from now on. What the start doesn't know stays as it is.

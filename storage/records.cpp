@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "storage/record_fields.h"
+
 namespace stepladder {
 namespace {
 
@@ -107,14 +109,7 @@ void Series::append(const StepRecord& record) {
     else
       column.insert(column.begin() + index, value);
   };
-  put(step, record.step);
-  put(tokens, record.tokens);
-  put(loss, record.loss);
-  put(val_loss, record.val_loss);
-  put(dt_ms, record.dt_ms);
-  put(lr, record.lr);
-  put(grad_norm, record.grad_norm);
-  put(at, record.at);
+  for_each_field(series_columns, [&](const auto& column) { put(this->*column.values, record.*column.of_step); });
 }
 
 double Series::tokens_per_s(std::size_t i) const {

@@ -4,6 +4,7 @@
 #include "app/curves/curves.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -117,47 +118,19 @@ void add_place(Points& places, double step, double place) {
 }  // namespace
 
 std::string_view title_of(Quantity quantity) {
-  switch (quantity) {
-    case Quantity::loss:
-      return "Loss";
-    case Quantity::val_loss:
-      return "Validation loss";
-    case Quantity::tokens_per_s:
-      return "Throughput";
-    case Quantity::dt_ms:
-      return "Step time";
-    case Quantity::lr:
-      return "Learning rate";
-    case Quantity::grad_norm:
-      return "Gradient norm";
-  }
-  return to_string(quantity);
+  const QuantityFacts* const field = facts_of(quantity);
+  return field ? field->title : to_string(quantity);
 }
 
 std::string_view unit_of(Quantity quantity) {
-  return quantity == Quantity::tokens_per_s ? "tokens/s" : quantity == Quantity::dt_ms ? "ms" : "";
+  const QuantityFacts* const field = facts_of(quantity);
+  return field ? field->unit : "";
 }
 
 std::string_view title_of(Axis axis) {
-  switch (axis) {
-    case Axis::step:
-      return "step";
-    case Axis::tokens:
-      return "tokens";
-    case Axis::time:
-      return "training time, s";
-    case Axis::wall:
-      return "wall clock, s";
-    case Axis::flops:
-      return "FLOPs (6N)";
-    case Axis::loss:
-      return "loss";
-    case Axis::lr:
-      return "learning rate";
-    case Axis::grad_norm:
-      return "gradient norm";
-  }
-  return "";
+  constexpr std::array<std::string_view, all_axes.size()> titles{
+      "step", "tokens", "training time, s", "wall clock, s", "FLOPs (6N)", "loss", "learning rate", "gradient norm"};
+  return titles[static_cast<std::size_t>(axis)];
 }
 
 bool is_metric(Axis axis) {

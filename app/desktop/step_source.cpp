@@ -12,6 +12,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/text/format.h"
+#include "storage/record_fields.h"
 
 namespace stepladder {
 namespace {
@@ -40,15 +41,6 @@ std::vector<Column> columns_of(const Series& steps) {
       columns.push_back(column);
   }
   return columns;
-}
-
-StepRecord record_of(const Series& steps, std::size_t i) {
-  return {.step = steps.step[i],
-          .loss = steps.loss[i],
-          .val_loss = steps.val_loss[i],
-          .dt_ms = steps.dt_ms[i],
-          .lr = steps.lr[i],
-          .grad_norm = steps.grad_norm[i]};
 }
 
 // One line with its number before it and the step's values marked.

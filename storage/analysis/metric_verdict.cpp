@@ -5,18 +5,8 @@
 namespace stepladder {
 
 Direction better_direction(Quantity quantity) {
-  switch (quantity) {
-    case Quantity::loss:
-    case Quantity::val_loss:
-    case Quantity::dt_ms:
-      return Direction::lower;
-    case Quantity::tokens_per_s:
-      return Direction::higher;
-    case Quantity::lr:
-    case Quantity::grad_norm:
-      break;
-  }
-  return Direction::unknown;
+  const QuantityFacts* const field = facts_of(quantity);
+  return field ? field->better : Direction::unknown;
 }
 
 double delta_from(double base, double value) {

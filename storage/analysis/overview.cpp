@@ -146,40 +146,16 @@ bool is_even(std::span<const Bucket> buckets, std::int64_t stride, std::int64_t 
 }  // namespace
 
 double value_of(const StepRecord& record, Quantity quantity) {
-  switch (quantity) {
-    case Quantity::loss:
-      return record.loss;
-    case Quantity::val_loss:
-      return record.val_loss;
-    case Quantity::dt_ms:
-      return record.dt_ms;
-    case Quantity::tokens_per_s:
-      return record.tokens > 0 && record.dt_ms > 0 ? static_cast<double>(record.tokens) * 1000.0 / record.dt_ms
-                                                   : missing;
-    case Quantity::lr:
-      return record.lr;
-    case Quantity::grad_norm:
-      return record.grad_norm;
-  }
-  return missing;
+  const QuantityFacts* const field = facts_of(quantity);
+  if (!field) return missing;
+  if (field->of_step) return record.*field->of_step;
+  return record.tokens > 0 && record.dt_ms > 0 ? static_cast<double>(record.tokens) * 1000.0 / record.dt_ms : missing;
 }
 
 double value_of(const Series& series, std::size_t i, Quantity quantity) {
-  switch (quantity) {
-    case Quantity::loss:
-      return series.loss[i];
-    case Quantity::val_loss:
-      return series.val_loss[i];
-    case Quantity::dt_ms:
-      return series.dt_ms[i];
-    case Quantity::tokens_per_s:
-      return series.tokens_per_s(i);
-    case Quantity::lr:
-      return series.lr[i];
-    case Quantity::grad_norm:
-      return series.grad_norm[i];
-  }
-  return missing;
+  const QuantityFacts* const field = facts_of(quantity);
+  if (!field) return missing;
+  return field->of_series ? (series.*field->of_series)[i] : series.tokens_per_s(i);
 }
 
 Bucket bucket_of(std::int64_t step, double value) {

@@ -1,24 +1,19 @@
 #include "app/desktop/models/run_snapshot.h"
 
-#include <algorithm>
 #include <cmath>
+
+#include "storage/record_fields.h"
 
 namespace stepladder {
 namespace {
 
 // `copy` holds the first of `source`'s rows.
 void grow(Series& copy, const Series& source) {
-  const auto column = [](auto& to, const auto& from) {
+  for_each_field(series_columns, [&](const auto& column) {
+    auto& to = copy.*column.values;
+    const auto& from = source.*column.values;
     to.insert(to.end(), from.begin() + std::ssize(to), from.end());
-  };
-  column(copy.step, source.step);
-  column(copy.tokens, source.tokens);
-  column(copy.loss, source.loss);
-  column(copy.val_loss, source.val_loss);
-  column(copy.dt_ms, source.dt_ms);
-  column(copy.lr, source.lr);
-  column(copy.grad_norm, source.grad_norm);
-  column(copy.at, source.at);
+  });
 }
 
 }  // namespace

@@ -79,15 +79,7 @@ void Workspace::read_new_steps(RunStore& store, RunEntry& followed) {
   const Series read = store.series(followed.run.id, last + 1, std::numeric_limits<std::int64_t>::max());
   for (std::size_t i = 0; i < read.size(); ++i) {
     count_pause(followed, read.at[i], read.dt_ms[i]);
-    followed.append({.run = followed.run.id,
-                     .step = read.step[i],
-                     .loss = read.loss[i],
-                     .val_loss = read.val_loss[i],
-                     .dt_ms = read.dt_ms[i],
-                     .tokens = read.tokens[i],
-                     .lr = read.lr[i],
-                     .grad_norm = read.grad_norm[i],
-                     .at = read.at[i]});
+    followed.append(record_of(read, i));
   }
   ++logged_[followed.run.id];
   if (metrics_.contains(followed.run.id)) load_metrics(store, followed.run.id);

@@ -4,25 +4,14 @@
 #include <utility>
 
 #include "app/desktop/workspace.h"
+#include "storage/record_fields.h"
 
 namespace stepladder {
 
 std::span<const double> RunEntry::values(Quantity quantity) const {
-  switch (quantity) {
-    case Quantity::loss:
-      return series_->loss;
-    case Quantity::val_loss:
-      return series_->val_loss;
-    case Quantity::dt_ms:
-      return series_->dt_ms;
-    case Quantity::tokens_per_s:
-      return tokens_per_s;
-    case Quantity::lr:
-      return series_->lr;
-    case Quantity::grad_norm:
-      return series_->grad_norm;
-  }
-  return {};  // metrics are read as overviews
+  const QuantityFacts* const field = facts_of(quantity);
+  if (!field) return {};  // metrics are read as overviews
+  return field->of_series ? (*series_).*field->of_series : tokens_per_s;
 }
 
 const MinMaxPyramid& RunEntry::levels(Quantity quantity) const {
@@ -59,19 +48,17 @@ void RunEntry::replace_steps(const Series& read) {
   const std::vector<std::int64_t>& known = series_->step;
   const auto first = std::lower_bound(known.begin(), known.end(), read.step.front()) - known.begin();
   const auto end = std::upper_bound(known.begin(), known.end(), read.step.back()) - known.begin();
-  const auto for_columns = [&](auto use) {
-    return use(series_->step, read.step) && use(series_->tokens, read.tokens) && use(series_->loss, read.loss) &&
-           use(series_->val_loss, read.val_loss) && use(series_->dt_ms, read.dt_ms) && use(series_->lr, read.lr) &&
-           use(series_->grad_norm, read.grad_norm) && use(series_->at, read.at);
-  };
-  const bool is_same = end - first == std::ssize(read.step) && for_columns([&](const auto& column, const auto& now) {
-                         return std::memcmp(column.data() + first, now.data(), now.size() * sizeof now[0]) == 0;
-                       });
+  bool is_same = end - first == std::ssize(read.step);
+  for_each_field(series_columns, [&](const auto& column) {
+    const auto& known_values = (*series_).*column.values;
+    const auto& now = read.*column.values;
+    is_same = is_same && std::memcmp(known_values.data() + first, now.data(), now.size() * sizeof now[0]) == 0;
+  });
   if (is_same) return;
-  for_columns([&](auto& column, const auto& now) {
-    const auto at = column.erase(column.begin() + first, column.begin() + end);
-    column.insert(at, now.begin(), now.end());
-    return true;
+  for_each_field(series_columns, [&](const auto& column) {
+    auto& values = (*series_).*column.values;
+    const auto at = values.erase(values.begin() + first, values.begin() + end);
+    values.insert(at, (read.*column.values).begin(), (read.*column.values).end());
   });
   set_series(std::move(*series_));
 }
