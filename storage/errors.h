@@ -1,6 +1,9 @@
 #pragma once
 
+#include <filesystem>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace stepladder {
 
@@ -18,6 +21,15 @@ struct MigrationError : StorageError {
 // The run isn't in the file: another process has permanently deleted it, or the file is another one by now.
 struct MissingRun : StorageError {
   using StorageError::StorageError;
+};
+
+// A part of a project file can no longer be read. Caught separately only to name the remedy: the readable part can be
+// rescued (storage/database/rescue/rescue.h).
+struct DamagedFile : StorageError {
+  DamagedFile(std::filesystem::path damaged, const std::string& sentence)
+      : StorageError(sentence), file(std::move(damaged)) {}
+
+  std::filesystem::path file;
 };
 
 }  // namespace stepladder

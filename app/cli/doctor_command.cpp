@@ -23,8 +23,8 @@
 #include "engine/engine.h"
 #include "engine/files/files.h"
 #include "engine/peak_probe.h"
-#include "storage/damaged_file.h"
 #include "storage/database/rescue/write_ahead_log.h"
+#include "storage/errors.h"
 #include "storage/own_folder.h"
 #include "storage/regular_file.h"
 

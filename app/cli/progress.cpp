@@ -16,7 +16,6 @@
 #include "app/host/environment.h"
 #include "app/launch/step_estimate.h"
 #include "app/text/format.h"
-#include "app/text/unstored_text.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {

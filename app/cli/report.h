@@ -34,4 +34,14 @@ std::string doctor_text(const DeviceReport& report, const std::filesystem::path&
 // The reason for a flag, and the command or option that remedies it.
 std::string flag_text(const Flag& flag);
 
+// The flags of each run, judged by its own steps.
+struct CheckedRun {
+  Run run;
+  Plausibility plausibility;
+};
+
+std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const PlausibilityContext& context);
+Json check_json(const std::vector<CheckedRun>& runs);
+std::string check_text(const std::vector<CheckedRun>& runs);
+
 }  // namespace stepladder

@@ -9,11 +9,11 @@
 #include <memory>
 #include <set>
 
-#include "app/cli/check_command.h"
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/cli/live/unread_output.h"
 #include "app/cli/metric_report.h"
+#include "app/cli/report.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/runs/excerpt.h"

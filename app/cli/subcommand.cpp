@@ -24,8 +24,8 @@
 #include "engine/nearest.h"
 #include "storage/analysis/hardware.h"
 #include "storage/bounded_text.h"
-#include "storage/damaged_file.h"
 #include "storage/error_text.h"
+#include "storage/errors.h"
 
 namespace stepladder {
 namespace {

@@ -29,7 +29,6 @@
 #include "app/desktop/workspace/verification.h"
 #include "app/launch/recipe_fields.h"
 #include "app/text/format.h"
-#include "app/text/unstored_text.h"
 #include "storage/error_text.h"
 #include "storage/traces/trace_file.h"
 

@@ -10,10 +10,8 @@
 #include <vector>
 
 #include "app/desktop/desktop_state.h"
-#include "app/desktop/machines/ssh_popup.h"
 #include "app/desktop/models/project_metrics.h"
-#include "app/desktop/popups/adoption_popup.h"
-#include "app/desktop/popups/closing_popup.h"
+#include "app/desktop/popups/questions.h"
 
 namespace stepladder {
 

@@ -3,19 +3,15 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/curves/curve_reader.h"
 #include "app/desktop/desktop_theme.h"
 #include "app/desktop/models/import_preview.h"
-#include "app/desktop/models/machine_load_reader.h"
 #include "app/desktop/models/project_metrics.h"
 #include "app/desktop/models/record_view.h"
 #include "app/desktop/open_panels.h"
@@ -25,6 +21,7 @@
 #include "app/desktop/profile/profile_view.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/workspace.h"
+#include "app/host/machine_load.h"
 #include "app/job.h"
 #include "app/machines/machine_watch.h"
 #include "app/session/session.h"

@@ -1,19 +1,60 @@
+// Renders figures, as PNG and PDF by libstepladder_raster, which needs librsvg and cairo; and writes what is exported.
 #include "app/figures/export.h"
 
-#include <algorithm>
-#include <cctype>
+#include <dlfcn.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <span>
+#include <utility>
 
-#include "app/figures/raster.h"
+#include "app/figures/raster_library.h"
+#include "engine/files/data_error.h"
 #include "engine/files/files.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/name_pattern.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
+
+namespace {
+
+struct OpenedRaster {
+  const RasterLibrary* library = nullptr;
+  std::string problem;
+};
+
+// Beside the running program. Never closes it, since glib's types stay registered.
+OpenedRaster open_raster() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto file = program.parent_path() / "libstepladder_raster.so";
+  if (!std::filesystem::exists(file, error)) return {.problem = "librsvg was not found when this build was made"};
+  void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const entry = handle ? ::dlsym(handle, raster_library_symbol) : nullptr;
+  if (entry) return {.library = reinterpret_cast<RasterLibraryEntry>(entry)()};
+  const char* why = ::dlerror();
+  return {.problem = "librsvg could not be loaded: " + std::string(why ? why : file.c_str())};
+}
+
+const OpenedRaster& raster() {
+  static const OpenedRaster opened = open_raster();
+  return opened;
+}
+
+std::string bytes_or_error(RasterAnswer answer) {
+  if (!answer.problem.empty()) throw DataError(answer.problem);
+  return std::move(answer.bytes);
+}
+
+bool is_database(const std::filesystem::path& path) {
+  std::string head(16, '\0');
+  RegularFile file(path);
+  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && is_sqlite(head);
+}
+
+}  // namespace
 
 std::optional<FigureFormat> figure_format(std::string_view name) {
   if (name == "svg") return FigureFormat::svg;
@@ -23,8 +64,8 @@ std::optional<FigureFormat> figure_format(std::string_view name) {
 }
 
 std::optional<std::string> why_not(FigureFormat format) {
-  if (format == FigureFormat::svg || why_no_raster().empty()) return std::nullopt;
-  return "no PNG or PDF can be written: " + why_no_raster() +
+  if (format == FigureFormat::svg || raster().problem.empty()) return std::nullopt;
+  return "no PNG or PDF can be written: " + raster().problem +
          " (Debian: librsvg2-2, and librsvg2-dev to build); svg works";
 }
 
@@ -33,9 +74,9 @@ std::string render(const Figure& figure, FigureFormat format, const SvgOptions& 
   std::string svg = to_svg(figure, options);
   switch (format) {
     case FigureFormat::png:
-      return png_of_svg(svg);
+      return bytes_or_error(raster().library->png_of_svg(svg));
     case FigureFormat::pdf:
-      return pdf_of_svg(svg, figure.title);
+      return bytes_or_error(raster().library->pdf_of_svg(svg, figure.title));
     case FigureFormat::svg:
       break;
   }
@@ -52,16 +93,6 @@ void export_figure(const Figure& figure, const std::filesystem::path& path, cons
 void write_report(const Study& study, const std::filesystem::path& path, std::optional<Theme> theme) {
   write_file(path, report_html(study, theme));
 }
-
-namespace {
-
-bool is_database(const std::filesystem::path& path) {
-  std::string head(16, '\0');
-  RegularFile file(path);
-  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && is_sqlite(head);
-}
-
-}  // namespace
 
 void write_file(const std::filesystem::path& path, std::string_view content) {
   write_file(path, [&](const Sink& sink) { sink(content); });

@@ -40,4 +40,21 @@ const MachineLoad& LoadWatch::wait_and_read() {
   return read();
 }
 
+void MachineLoadReader::update(MachineLoad& load) {
+  using namespace std::chrono_literals;
+  const auto now = std::chrono::steady_clock::now();
+  if (reading_.is_active()) {
+    const std::optional<MachineLoad> read = reading_.take();
+    if (!read) return;
+    load = *read;
+    due_ = now + 500ms;  // not before, since each reading causes a frame
+  }
+  if (now < due_) return;
+  const auto read = [this](JobControl&) {
+    if (!watch_) watch_ = std::make_unique<LoadWatch>();
+    return watch_->wait_and_read();
+  };
+  reading_.start(read, wake_);
+}
+
 }  // namespace stepladder

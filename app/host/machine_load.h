@@ -3,9 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "app/job.h"
 #include "engine/others_watch.h"
 #include "storage/records.h"
 
@@ -36,6 +39,22 @@ class LoadWatch {
   OthersWatch watch_{OthersWatch::Run::whole_process};
   BusyProcesses processes_;
   MachineLoad load_;
+};
+
+// Reads on another thread, since that takes milliseconds on a busy machine: keeps /proc out of the frames. UI thread.
+class MachineLoadReader {
+ public:
+  // `wake` is called on the other thread when a reading can be taken.
+  explicit MachineLoadReader(std::function<void()> wake) : wake_(std::move(wake)) {}
+
+  // Takes a finished reading into `load`, and begins another one half a second after the last. Never blocks.
+  void update(MachineLoad& load);
+
+ private:
+  std::function<void()> wake_;
+  std::chrono::steady_clock::time_point due_{};
+  std::unique_ptr<LoadWatch> watch_;  // made by the first reading; only the job uses it
+  Job<MachineLoad> reading_;
 };
 
 }  // namespace stepladder

@@ -1,16 +1,32 @@
-// Signs of print, foreign text made harmless, and how late a followed value is.
+// Signs of print, foreign text made harmless, and how late values are: those that are followed, and those that wait to
+// be stored.
 #include "app/text/format.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <string_view>
 
 #include "storage/bounded_text.h"
+#include "storage/database/recorder.h"
 #include "storage/importers/growing_source.h"
 #include "storage/records.h"
 
 namespace stepladder {
+namespace {
+
+std::string clock_text(double unix_seconds) {
+  const auto time = static_cast<std::time_t>(unix_seconds);
+  std::tm local{};
+  localtime_r(&time, &local);
+  std::array<char, 16> text{};
+  std::strftime(text.data(), text.size(), "%H:%M:%S", &local);
+  return text.data();
+}
+
+}  // namespace
 
 std::string in_print(const std::string& text) {
   const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
@@ -91,6 +107,15 @@ std::string lateness_text(const Run& run, double newest_at) {
   if (run.status != RunStatus::running || at == std::string::npos || !(age_s >= late_after_s)) return {};
   const std::string_view rest = std::string_view(run.environment).substr(at + key.size());
   return lateness_text(rest.substr(0, rest.find('"')), age_s);
+}
+
+std::string unstored_text(const Unstored& unstored) {
+  if (unstored.why.empty()) return {};
+  const std::string what =
+      unstored.steps == 0 ? "The end of a run waits" : plural(unstored.steps, "step waits", "steps wait");
+  const std::string lost =
+      unstored.refused == 0 ? "" : " " + grouped(unstored.refused) + " more are lost, since memory and disk were full.";
+  return what + " to be stored since " + clock_text(unstored.since) + ": " + harmless(unstored.why) + "." + lost;
 }
 
 }  // namespace stepladder

@@ -9,6 +9,8 @@
 
 namespace stepladder {
 
+struct Unstored;
+
 // Replaces the terminal's signs by those of print, in text without names: "1.42 x" becomes 1.42 and a multiplication
 // sign without space, "6 x 2" keeps its spaces; "1.38 - 1.46" gets an en dash; also for +/- and ->.
 std::string in_print(const std::string& text);
@@ -30,5 +32,8 @@ std::string lateness_text(std::string_view format, double age_s);
 // The same for a run that `follow` or `watch` imports from a store, if its newest value (unix seconds) is late; else
 // empty.
 std::string lateness_text(const Run& run, double newest_at);
+
+// "1,204 steps wait to be stored since 12:04:31: stepladder.db is locked by another process."; empty if none wait.
+std::string unstored_text(const Unstored& unstored);
 
 }  // namespace stepladder

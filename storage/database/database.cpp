@@ -10,11 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <system_error>
 #include <thread>
 
-#include "storage/damaged_file.h"
+#include "storage/errors.h"
 #include "storage/own_folder.h"
 #include "storage/records.h"
 #include "storage/regular_file.h"

@@ -9,7 +9,7 @@
 #include "storage/database/database.h"
 #include "storage/database/run_rows.h"
 #include "storage/errors.h"
-#include "storage/natural_order.h"
+#include "storage/name_pattern.h"
 #include "storage/nested_json.h"
 
 namespace stepladder {

@@ -9,8 +9,8 @@
 
 #include "storage/bounded_text.h"
 #include "storage/checked_text.h"
-#include "storage/damaged_file.h"
 #include "storage/database/column_values.h"
+#include "storage/errors.h"
 #include "storage/nested_json.h"
 #include "storage/record_fields.h"
 

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "storage/bounded_text.h"
-#include "storage/damaged_file.h"
 #include "storage/database/column_values.h"
 #include "storage/database/process.h"
 #include "storage/database/rescue/write_ahead_log.h"
 #include "storage/database/run_rows.h"
 #include "storage/database/run_store_impl.h"
 #include "storage/database/schema.h"
+#include "storage/errors.h"
 #include "storage/user_folders.h"
 
 namespace stepladder {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "storage/database/column_values.h"
+#include "storage/database/following/follow_store.h"
 
 namespace stepladder {
 namespace {

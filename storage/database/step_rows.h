@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "storage/database/column_values.h"
-#include "storage/database/completion.h"
 #include "storage/database/database.h"
 #include "storage/records.h"
 
 namespace stepladder {
+
+enum class Completion;  // storage/database/following/follow_store.h
 
 // Both ends are included. Steps beyond the largest count are another program's, and aren't read.
 struct StepRange {

@@ -1,10 +1,28 @@
 #include "storage/database/upkeep.h"
 
 #include "storage/database/database.h"
-#include "storage/database/rescue/lost_steps.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
+namespace {
+
+// Runs that had more steps than the file still has, as parts of a sentence: "run 3 has 4,963 of the 5,000 steps that
+// its summary counts". A summary is removed in the same transaction that changes a run's steps, so one that counts more
+// proves a loss. Reads every step.
+std::string lost_steps(Database& database) {
+  Statement rows(database,
+                 "SELECT id, (SELECT count(*) FROM steps WHERE run_id = id) AS stored, summaries.steps "
+                 "FROM summaries JOIN runs ON id = run_id WHERE hidden = 0 AND stored < summaries.steps ORDER BY id");
+  std::string found;
+  while (rows.step()) {
+    found += fmt::format("{}run {} has {} of the {} steps that its summary counts", found.empty() ? "" : "; ",
+                         rows.integer(0), grouped(rows.integer(1)), grouped(rows.integer(2)));
+  }
+  return found;
+}
+
+}  // namespace
 
 std::string Upkeep::integrity_check() {
   Statement rows(database_, "PRAGMA integrity_check");

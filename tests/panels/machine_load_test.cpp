@@ -1,9 +1,9 @@
+#include "app/host/machine_load.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
-
-#include "app/desktop/models/machine_load_reader.h"
 
 namespace stepladder {
 namespace {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <limits>
 
-#include "app/cli/check_command.h"
 #include "app/cli/compare_command.h"
+#include "app/cli/report.h"
 #include "app/desktop/models/comparison.h"
 #include "app/desktop/models/ladder_model.h"
 #include "app/figures/study.h"

@@ -8,7 +8,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "app/desktop/metrics/chart_groups.h"
+#include "app/desktop/metrics/metric_charts.h"
+#include "app/desktop/metrics/metric_list.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/step_source.h"
 #include "app/desktop/theme.h"
@@ -18,7 +22,6 @@
 #include "app/panels/run/facts.h"
 #include "app/panels/run/head.h"
 #include "app/panels/run/machine.h"
-#include "app/panels/run/metrics.h"
 #include "app/panels/run/note.h"
 #include "app/panels/run/operators.h"
 #include "app/panels/run/output.h"
@@ -31,6 +34,12 @@ enum class Tab { recipe, steps, metrics, operators, environment, machine, consol
 constexpr std::array tab_names{"Recipe",  "Steps",   "Metrics", "Operators",   "Environment",
                                "Machine", "Console", "Samples", "Checkpoints", "Note"};
 
+struct LoggedMetrics {
+  MetricList list;
+  FoldedGroups folded;
+  std::array<char, 128> search{};  // part of a name, or a pattern (is_meant)
+};
+
 struct State {
   RunId shown = 0;
   Tab tab = Tab::recipe;
@@ -38,13 +47,41 @@ struct State {
   RunFigures figures;
   RunFacts facts;
   RunOperators operators;
-  RunMetrics logged;
+  LoggedMetrics logged;
   MachineMetrics metrics;
   RunNote note;
   StepSource steps;
   int sample = -1;  // -1: the newest
   SharedX x;
 };
+
+// A small chart of each number that the run logged beside its steps' fields, also while it grows, with the run that it
+// is compared with (or null). Reads the metrics that are on the screen.
+void draw_metrics(LoggedMetrics& logged, SharedX& shared, const Workspace& workspace, const RunEntry& shown,
+                  const RunEntry* against, Commands& commands) {
+  auto& [list, folded, search] = logged;
+  list.update(workspace, {&shown}, commands.data);
+  if (list.all().empty()) {
+    if (list.is_complete())
+      empty_state("No other metrics", "Numbers that a script or log names appear here: val/acc, reward.");
+    return;
+  }
+  ImGui::SetNextItemWidth(px(260));
+  ImGui::InputTextWithHint("##search", "Search, or a pattern: val/*", search.data(), search.size());
+  mark("run.metric_search");
+  const std::vector<Quantity> found = list.meant_by(search.data());
+  same_line(10);
+  ImGui::AlignTextToFramePadding();
+  text_quiet((found.empty() ? "No matches" : plural(std::ssize(found), "metric")) +
+             (list.is_cut() ? " of the first " + grouped(most_listed_metrics) + " by name" : ""));
+  std::vector<MetricLine> lines;
+  if (against)
+    lines.push_back({against, {.label = against->run.name, .colour = faded(palette().quiet, 0.7f), .weight = 1}});
+  lines.push_back(
+      {&shown,
+       {.label = shown.run.name + "##own", .colour = rung_colour(workspace.colour_of(shown.run)), .weight = 1.6f}});
+  draw_metric_charts(found, list, {.lines = lines}, folded, shared, workspace, commands);
+}
 
 const RunEntry* shown_run(const Workspace& workspace) {
   if (const RunEntry* chosen = workspace.find(workspace.selection.shown_run)) return chosen;
@@ -102,7 +139,7 @@ void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, 
     case Tab::steps:
       return draw_steps(state.steps, shown, commands);
     case Tab::metrics:
-      return state.logged.draw(state.x, workspace, shown, workspace.find(state.facts.against), commands);
+      return draw_metrics(state.logged, state.x, workspace, shown, workspace.find(state.facts.against), commands);
     case Tab::operators:
       return draw_run_operators(state.operators, workspace, shown, workspace.find(state.facts.against), commands);
     case Tab::environment:

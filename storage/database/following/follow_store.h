@@ -9,11 +9,17 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/database/completion.h"
 #include "storage/database/process.h"
 #include "storage/records.h"
 
 namespace stepladder {
+
+// The ways in which parts of steps are merged into the stored records of these steps.
+enum class Completion {
+  replace,        // what a part knows replaces what the file has; no earlier attempt is kept
+  keep_repeated,  // the same, but a step whose loss or validation loss is known already is kept as an earlier attempt
+  fill,           // a part only adds what the file doesn't know
+};
 
 class Database;
 class Derived;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "storage/database/database.h"
 #include "storage/database/schema.h"

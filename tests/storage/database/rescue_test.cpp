@@ -14,11 +14,11 @@
 
 #include "../temporary_folder.h"
 #include "old_file.h"
-#include "storage/damaged_file.h"
 #include "storage/database/database.h"
 #include "storage/database/rescue/write_ahead_log.h"
 #include "storage/database/run_store.h"
 #include "storage/database/schema.h"
+#include "storage/errors.h"
 
 namespace stepladder {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <iostream>
-#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>

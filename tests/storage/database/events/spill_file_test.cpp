@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <sstream>
 
 #include "../../temporary_folder.h"
 #include "storage/database/events/event_bytes.h"

@@ -1,4 +1,4 @@
-#include "storage/natural_order.h"
+#include "storage/name_pattern.h"
 
 #include <gtest/gtest.h>
 
