@@ -4,7 +4,6 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>

@@ -1,7 +1,6 @@
 #include "storage/csv.h"
 
 #include <algorithm>
-#include <cerrno>
 
 #include "storage/errors.h"
 #include "storage/wording.h"

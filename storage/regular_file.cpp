@@ -11,7 +11,6 @@
 #include <cstring>
 #include <streambuf>
 #include <string_view>
-#include <utility>
 
 namespace stepladder {
 namespace {

@@ -2,7 +2,6 @@
 // checkpoint's weights. Forms with a line per step are written while the steps are read, so their memory doesn't grow
 // with the run.
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>

@@ -2,9 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "app/cli/subcommand.h"
 #include "app/session/session.h"

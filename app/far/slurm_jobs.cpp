@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
 #include <string_view>
 
 #include "app/far/machine.h"

@@ -3,8 +3,6 @@
 #include "app/figures/html.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <set>
 
 #include "app/figures/run_figures.h"

@@ -4,9 +4,7 @@
 #include "app/figures/step_trace.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <tuple>

@@ -3,8 +3,6 @@
 #include "app/figures/study.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <set>
 
 #include "app/runs/run_json.h"

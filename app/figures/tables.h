@@ -3,8 +3,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "app/figures/study.h"
 #include "app/text/text_table.h"

@@ -3,7 +3,6 @@
 #include "app/figures/trace.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 

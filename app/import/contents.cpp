@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "storage/database/run_store.h"
 #include "storage/regular_file.h"

@@ -2,7 +2,6 @@
 // its place in a ladder. Prints nothing; the window and the command line show the outcome.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>

@@ -379,12 +379,4 @@ std::vector<FollowedRun> JournalFollower::runs() const {
   return runs;
 }
 
-bool JournalFollower::any_is_open() const {
-  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& each) {
-    const auto& files = each.second.files;
-    return std::any_of(files.begin(), files.end(),
-                       [&](const auto& file) { return !file.second.is_left_out && may_grow(file.second); });
-  });
-}
-
 }  // namespace stepladder

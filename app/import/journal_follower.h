@@ -53,7 +53,6 @@ class JournalFollower {
   void writers_are_gone(const std::string& why);
 
   std::vector<FollowedRun> runs() const;
-  bool any_is_open() const;  // a journal that may still grow
 
   // Whether a joined journal has had values of this metric since this process began to follow it.
   bool has_joined(const std::string& metric) const { return joined_metrics_.contains(metric); }

@@ -1,7 +1,6 @@
 #include "app/launch/step_estimate.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "app/text/format.h"
 #include "storage/analysis/mfu.h"

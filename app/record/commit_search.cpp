@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
-#include <utility>
 
 #include "app/exit_status.h"
 #include "app/record/experiment_plan.h"

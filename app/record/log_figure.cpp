@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <utility>
 #include <vector>
 
 #include "app/import/file_input.h"

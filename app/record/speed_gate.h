@@ -2,7 +2,6 @@
 // with the machine that it was measured on.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -2,7 +2,6 @@
 // and fields of a wrong type get their defaults. Runs are found in the states by their form, {"run": ID}.
 #include "app/runs/saved_view.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 

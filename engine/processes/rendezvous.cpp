@@ -16,7 +16,6 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "engine/recipe.h"

@@ -4,7 +4,6 @@
 #include "storage/analysis/judgement.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 

@@ -1,7 +1,6 @@
 // A long series in few buckets: lowest, highest, mean, first and last of consecutive values, on several levels.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>

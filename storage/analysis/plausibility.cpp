@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 
 #include "storage/analysis/mfu.h"
 #include "storage/analysis/recipe_facts.h"

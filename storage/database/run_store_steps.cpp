@@ -1,6 +1,5 @@
 // Events and steps are written, and recorded steps and what is derived from them are read here.
 #include <algorithm>
-#include <utility>
 
 #include "storage/database/column_values.h"
 #include "storage/database/events/event_rows.h"

@@ -2,7 +2,6 @@
 // statements. Inside storage/ only.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

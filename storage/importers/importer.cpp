@@ -23,8 +23,7 @@ const std::vector<Importer>& all_importers() {
 
 void Importer::read(ImportInput& input, const ImportOptions& options, ImportSink& sink) const {
   const std::unique_ptr<ImportReader> each = reader(input.path(), options, sink);
-  if (!opens_file)
-    for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) each->take(piece);
+  if (!opens_file) push_all(input, *each);
   each->finish();
 }
 

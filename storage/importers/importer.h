@@ -112,6 +112,12 @@ class ImportInput {
   virtual const std::filesystem::path& path() const = 0;
 };
 
+// Pushes all pieces of an input into a reader.
+template <class Reader>
+void push_all(ImportInput& input, Reader& reader) {
+  for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) reader.take(piece);
+}
+
 struct Importer {
   std::string id;     // as in --as
   std::string title;  // in words, for lists

@@ -3,7 +3,6 @@
 // holds zero gets a note.
 #include "storage/speedrun/loss_trade.h"
 
-#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <utility>

@@ -9,7 +9,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <string_view>
 
 #include "storage/analysis/hardware.h"
 #include "storage/error_text.h"

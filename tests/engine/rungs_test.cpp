@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "engine/files/data_error.h"
 #include "engine/stage.h"
 

@@ -1,7 +1,6 @@
 // A sound project in which every table has rows, for fuzz targets to change.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

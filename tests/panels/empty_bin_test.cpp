@@ -1,8 +1,6 @@
 // Emptying the bin from the palette asks first.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "app/runs/bin.h"
 #include "tests/engine/files/saved_checkpoint.h"
 #include "tests/panels/headless.h"

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <optional>
-
 #include "app/desktop/ui_test_anchors.h"
 #include "tests/panels/headless.h"
 

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <thread>
 
 #include "app/desktop/profile/imported_trace.h"
 #include "app/desktop/profile/profile_state.h"

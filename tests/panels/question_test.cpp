@@ -1,10 +1,8 @@
 // "Verify gain" from the button to the answer: a real session, and a trainer whose step times are known.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <thread>
 

@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <fstream>
-
 #include "app/desktop/workspace/launch_state.h"
 #include "app/launch/ladder_file.h"
 #include "app/launch/recipe_fields.h"

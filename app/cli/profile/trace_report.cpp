@@ -3,7 +3,6 @@
 #include "app/cli/profile/trace_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "app/cli/table.h"

@@ -2,7 +2,6 @@
 // reader for everybody's traces, so both are judged alike. It records no run.
 #include "app/cli/profile/trace_run.h"
 
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>

@@ -4,7 +4,6 @@
 #include <imgui.h>
 
 #include <optional>
-#include <utility>
 
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/desktop_state.h"

@@ -1,7 +1,6 @@
 // The content of the Import view: files are read into memory for a preview, then into the database.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>

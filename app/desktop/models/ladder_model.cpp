@@ -4,7 +4,6 @@
 #include "app/desktop/models/ladder_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "engine/stage.h"

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/side_bar/icons.h"

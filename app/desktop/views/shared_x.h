@@ -1,7 +1,6 @@
 // The zoom of charts in a saved view.
 #pragma once
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/desktop_state.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 
 #include "app/desktop/fields.h"
 #include "app/panels/history/columns.h"

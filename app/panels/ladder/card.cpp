@@ -4,7 +4,6 @@
 
 #include <imgui.h>
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
-#include <utility>
 
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/commands/ladder_commands.h"

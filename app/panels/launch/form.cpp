@@ -3,7 +3,6 @@
 #include "app/panels/launch/form.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "app/desktop/fields.h"
 #include "app/desktop/workspace/launch_state.h"

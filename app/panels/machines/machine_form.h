@@ -1,7 +1,6 @@
 // The Machines view's form: a new machine, or the settings of a known one. UI thread.
 #pragma once
 
-#include <array>
 #include <string>
 
 #include "app/desktop/command.h"

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "app/desktop/commands/export_commands.h"
 #include "app/desktop/frames/frames.h"

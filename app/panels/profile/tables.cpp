@@ -5,12 +5,10 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "app/desktop/theme.h"

@@ -3,8 +3,6 @@
 // empties the cache (migrations/runs.cpp has examples).
 #include "storage/database/derived/derived.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <system_error>
 
 #include "storage/database/events/event_bytes.h"

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>

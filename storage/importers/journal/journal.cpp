@@ -179,7 +179,7 @@ void read_journal_folder(const fs::path& folder, ImportSink& sink) {
     try {
       StoreFile input(file);
       import.begin_file();
-      for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) import.take(piece);
+      push_all(input, import);
       import.end_file();
     } catch (const ImportError& error) {
       sink.note(0, file.filename().string() + " " + error.what());

@@ -3,7 +3,6 @@
 // place to continue from.
 #include "storage/importers/journal/journal_reader.h"
 
-#include <cmath>
 #include <limits>
 
 #include "storage/importers/journal/journal_line.h"

@@ -2,7 +2,6 @@
 // read: no view, virtual table or computed column, and reading fires no trigger.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>

@@ -2,10 +2,8 @@
 // as JSON; older files identify runs by name only, newer ones by an id.
 #include "storage/importers/trackers/trackio.h"
 
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "storage/importers/growing_source.h"

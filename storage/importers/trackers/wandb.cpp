@@ -544,7 +544,7 @@ void read_wandb_folder(const fs::path& folder, ImportSink& sink) {
       try {
         StoreFile input(file);
         WandbFile reader(file);
-        for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) reader.take(piece);
+        push_all(input, reader);
         ladder.tell(reader.take_run());
       } catch (const ImportError& error) {
         sink.note(0, file.filename().string() + " " + error.what());

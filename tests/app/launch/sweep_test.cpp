@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "engine/rungs.h"
 
 namespace stepladder {

@@ -12,7 +12,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>

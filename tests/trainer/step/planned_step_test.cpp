@@ -1,8 +1,6 @@
 // The planned step against LibTorch's autograd: every parameter's gradient, the loss, and whole runs.
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "engine/kernel_parts.h"
 #include "engine/trainer/plan/pair_products.h"
 #include "engine/trainer/planned_model.h"

@@ -102,7 +102,7 @@ void EventReader::finish_file(const std::string& name) {
 }
 
 void EventReader::read(ImportInput& input) {
-  for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) take(piece);
+  push_all(input, *this);
   finish_file(input.path().filename().string());
 }
 

@@ -2,7 +2,6 @@
 // Event (tensorboard/compat/proto/event.proto, summary.proto).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>

@@ -2,7 +2,6 @@
 // texts.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
