@@ -40,7 +40,7 @@ bool is_known(const Value& value, const Unknown<Value>& unknown) {
 }
 
 template <class Value>
-struct RunField {
+struct RunMember {
   const char* name;
   Value Run::*member;
   unsigned use;
@@ -49,44 +49,44 @@ struct RunField {
 
 // Learnt fields first: the order of the columns in statements.
 inline constexpr std::tuple run_fields{
-    RunField<std::string>{"name", &Run::name, In::learnt | In::journal | In::project | In::always},
-    RunField<std::optional<LadderId>>{"ladder_id", &Run::ladder, In::learnt},
-    RunField<int>{"rung", &Run::rung, In::learnt | In::journal | In::always},
-    RunField<int>{"repeat", &Run::repeat, In::learnt | In::journal | In::always},
-    RunField<std::string>{"stage", &Run::stage, In::learnt | In::journal | In::project},
-    RunField<std::string>{"title", &Run::title, In::learnt | In::journal | In::project},
-    RunField<std::string>{"changed", &Run::changed, In::learnt | In::journal | In::project},
-    RunField<RunStatus>{"status", &Run::status, In::learnt | In::project, RunStatus::interrupted},
-    RunField<std::string>{"reason", &Run::reason, In::learnt | In::project},
-    RunField<std::string>{"source", &Run::source, In::learnt},
-    RunField<std::string>{"source_path", &Run::source_path, In::learnt | In::journal},
-    RunField<double>{"started_at", &Run::started_at, In::learnt | In::journal | In::project, missing},
-    RunField<double>{"ended_at", &Run::ended_at, In::learnt | In::project, missing},
-    RunField<std::int64_t>{"planned_steps", &Run::planned_steps, In::learnt | In::journal | In::project},
-    RunField<std::int64_t>{"tokens_per_step", &Run::tokens_per_step, In::learnt | In::journal | In::project},
-    RunField<std::int64_t>{"warmup_steps", &Run::warmup_steps, In::learnt | In::journal | In::project, -1},
-    RunField<std::int64_t>{"params", &Run::params, In::learnt | In::journal | In::project},
-    RunField<double>{"model_flops_per_token", &Run::model_flops_per_token, In::learnt | In::journal | In::project,
-                     missing},
-    RunField<double>{"loss_floor", &Run::loss_floor, In::learnt | In::journal | In::project, missing},
-    RunField<std::string>{"device", &Run::device, In::learnt | In::journal | In::project},
-    RunField<std::string>{"hardware", &Run::hardware, In::learnt | In::journal | In::project},
-    RunField<std::string>{"precision", &Run::precision, In::learnt | In::journal | In::project},
-    RunField<Sync>{"sync", &Run::sync, In::learnt | In::journal | In::project, Sync::unknown},
-    RunField<std::string>{"recipe", &Run::recipe, In::learnt | In::journal | In::project},
-    RunField<std::string>{"environment", &Run::environment, In::learnt | In::journal | In::project},
-    RunField<double>{"created_at", &Run::created_at, In::journal | In::project, missing},
-    RunField<std::optional<RunId>>{"parent_id", &Run::parent, 0},
-    RunField<std::int64_t>{"forked_at_step", &Run::forked_at_step, In::journal},
-    RunField<int>{"loss_against", &Run::loss_against, In::journal | In::project},
-    RunField<std::string>{"attention", &Run::attention, In::journal | In::project},
-    RunField<double>{"setup_ms", &Run::setup_ms, In::journal | In::project, missing},
-    RunField<std::int64_t>{"peak_memory_bytes", &Run::peak_memory_bytes, In::journal | In::project},
-    RunField<std::string>{"uid", &Run::uid, In::journal},
+    RunMember<std::string>{"name", &Run::name, In::learnt | In::journal | In::project | In::always},
+    RunMember<std::optional<LadderId>>{"ladder_id", &Run::ladder, In::learnt},
+    RunMember<int>{"rung", &Run::rung, In::learnt | In::journal | In::always},
+    RunMember<int>{"repeat", &Run::repeat, In::learnt | In::journal | In::always},
+    RunMember<std::string>{"stage", &Run::stage, In::learnt | In::journal | In::project},
+    RunMember<std::string>{"title", &Run::title, In::learnt | In::journal | In::project},
+    RunMember<std::string>{"changed", &Run::changed, In::learnt | In::journal | In::project},
+    RunMember<RunStatus>{"status", &Run::status, In::learnt | In::project, RunStatus::interrupted},
+    RunMember<std::string>{"reason", &Run::reason, In::learnt | In::project},
+    RunMember<std::string>{"source", &Run::source, In::learnt},
+    RunMember<std::string>{"source_path", &Run::source_path, In::learnt | In::journal},
+    RunMember<double>{"started_at", &Run::started_at, In::learnt | In::journal | In::project, missing},
+    RunMember<double>{"ended_at", &Run::ended_at, In::learnt | In::project, missing},
+    RunMember<std::int64_t>{"planned_steps", &Run::planned_steps, In::learnt | In::journal | In::project},
+    RunMember<std::int64_t>{"tokens_per_step", &Run::tokens_per_step, In::learnt | In::journal | In::project},
+    RunMember<std::int64_t>{"warmup_steps", &Run::warmup_steps, In::learnt | In::journal | In::project, -1},
+    RunMember<std::int64_t>{"params", &Run::params, In::learnt | In::journal | In::project},
+    RunMember<double>{"model_flops_per_token", &Run::model_flops_per_token, In::learnt | In::journal | In::project,
+                      missing},
+    RunMember<double>{"loss_floor", &Run::loss_floor, In::learnt | In::journal | In::project, missing},
+    RunMember<std::string>{"device", &Run::device, In::learnt | In::journal | In::project},
+    RunMember<std::string>{"hardware", &Run::hardware, In::learnt | In::journal | In::project},
+    RunMember<std::string>{"precision", &Run::precision, In::learnt | In::journal | In::project},
+    RunMember<Sync>{"sync", &Run::sync, In::learnt | In::journal | In::project, Sync::unknown},
+    RunMember<std::string>{"recipe", &Run::recipe, In::learnt | In::journal | In::project},
+    RunMember<std::string>{"environment", &Run::environment, In::learnt | In::journal | In::project},
+    RunMember<double>{"created_at", &Run::created_at, In::journal | In::project, missing},
+    RunMember<std::optional<RunId>>{"parent_id", &Run::parent, 0},
+    RunMember<std::int64_t>{"forked_at_step", &Run::forked_at_step, In::journal},
+    RunMember<int>{"loss_against", &Run::loss_against, In::journal | In::project},
+    RunMember<std::string>{"attention", &Run::attention, In::journal | In::project},
+    RunMember<double>{"setup_ms", &Run::setup_ms, In::journal | In::project, missing},
+    RunMember<std::int64_t>{"peak_memory_bytes", &Run::peak_memory_bytes, In::journal | In::project},
+    RunMember<std::string>{"uid", &Run::uid, In::journal},
 };
 
 template <class Value>
-struct StartedField {
+struct StartedMember {
   const char* name;
   Value RunStarted::*member;
   Value Run::*of_run;
@@ -95,16 +95,16 @@ struct StartedField {
 
 // In the order of their bytes in a spill file.
 inline constexpr std::tuple started_fields{
-    StartedField<std::int64_t>{"tokens_per_step", &RunStarted::tokens_per_step, &Run::tokens_per_step},
-    StartedField<std::int64_t>{"params", &RunStarted::params, &Run::params},
-    StartedField<double>{"loss_floor", &RunStarted::loss_floor, &Run::loss_floor, missing},
-    StartedField<std::string>{"device", &RunStarted::device, &Run::device},
-    StartedField<std::string>{"hardware", &RunStarted::hardware, &Run::hardware},
-    StartedField<std::string>{"precision", &RunStarted::precision, &Run::precision},
-    StartedField<std::string>{"attention", &RunStarted::attention, &Run::attention},
-    StartedField<double>{"setup_ms", &RunStarted::setup_ms, &Run::setup_ms, missing},
-    StartedField<Sync>{"sync", &RunStarted::sync, &Run::sync, Sync::unknown},
-    StartedField<std::string>{"recipe", &RunStarted::recipe, &Run::recipe},
+    StartedMember<std::int64_t>{"tokens_per_step", &RunStarted::tokens_per_step, &Run::tokens_per_step},
+    StartedMember<std::int64_t>{"params", &RunStarted::params, &Run::params},
+    StartedMember<double>{"loss_floor", &RunStarted::loss_floor, &Run::loss_floor, missing},
+    StartedMember<std::string>{"device", &RunStarted::device, &Run::device},
+    StartedMember<std::string>{"hardware", &RunStarted::hardware, &Run::hardware},
+    StartedMember<std::string>{"precision", &RunStarted::precision, &Run::precision},
+    StartedMember<std::string>{"attention", &RunStarted::attention, &Run::attention},
+    StartedMember<double>{"setup_ms", &RunStarted::setup_ms, &Run::setup_ms, missing},
+    StartedMember<Sync>{"sync", &RunStarted::sync, &Run::sync, Sync::unknown},
+    StartedMember<std::string>{"recipe", &RunStarted::recipe, &Run::recipe},
 };
 
 template <class Value>

@@ -27,7 +27,9 @@ FollowedSource Intake::take(const std::string& source, const FollowedSource& fro
     ending_.reset();
     throw;
   }
-  for (const RunId run : *std::exchange(ending_, std::nullopt)) finish(run);
+  const std::vector<RunId> ended = std::move(*ending_);
+  ending_.reset();
+  for (const RunId run : ended) finish(run);
   return end;
 }
 

@@ -236,7 +236,7 @@ void take_field(const Json& object, const char* name, Value& value, const Unknow
 // Calls `use` with the fields of a plan that a journal has.
 template <class Use>
 void for_each_planned(Use&& use) {
-  for_each_field(run_fields, [&]<class Value>(const RunField<Value>& field) {
+  for_each_field(run_fields, [&]<class Value>(const RunMember<Value>& field) {
     if constexpr (!std::is_same_v<Value, RunStatus> && !std::is_same_v<Value, std::optional<std::int64_t>>) {
       if ((field.use & In::journal) != 0) use(field);
     }
