@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "app/cli/subcommand.h"
@@ -167,8 +168,10 @@ void Progress::show(const RunEvent& event) {
     std::fprintf(stderr, "  the checkpoint of step %s was not saved: %s\n", grouped(saved->step).c_str(),
                  harmless(saved->error).c_str());
   } else if (const auto* note = std::get_if<ConsoleText>(&event)) {
+    if (std::exchange(last_note_, note->text) == note->text) return;  // rungs with the same choices
     clear();
-    std::fprintf(stderr, "  %s", harmless(note->text).c_str());
+    std::istringstream lines(harmless(note->text));
+    for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "  %s\n", line.c_str());
   }
 }
 
