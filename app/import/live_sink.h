@@ -39,7 +39,10 @@ class LiveSink : public ImportSink {
   void metric(const Metric& metric, std::span<const MetricPoint> points) override;
   void end_run(const Run& run) override;
   void ladder(const Ladder&, std::span<const int>) override {}
-  void note(std::int64_t, std::string) override {}
+  void note(std::int64_t line, std::string text) override {
+    if (text.find("not read as a step") != std::string::npos || text.find("be read as such") != std::string::npos)
+      unread_.push_back((line > 0 ? "line " + std::to_string(line) + ": " : "") + text);
+  }
 
   // Passes steps and metrics to `post` instead of the recorder; call it before the first run begins. `post` drops those
   // that are stored already.
@@ -49,6 +52,8 @@ class LiveSink : public ImportSink {
   void skip_gap();
   void end(RunStatus status, const std::string& reason);  // of the last run; earlier ones have finished
   std::int64_t steps() const { return steps_; }           // read so far, in all runs
+  // Of lines that look like steps and weren't read, a sentence each, up to the importer's limit.
+  const std::vector<std::string>& unread() const { return unread_; }
 
  private:
   void start(const Run& run);
@@ -64,6 +69,7 @@ class LiveSink : public ImportSink {
   std::optional<RunId> previous_;
   std::size_t begun_ = 0;
   std::int64_t steps_ = 0;
+  std::vector<std::string> unread_;
   std::int64_t skip_ = 0;                   // so many of the steps that follow are recorded
   std::optional<std::int64_t> skip_until_;  // ... and those up to this one
 };

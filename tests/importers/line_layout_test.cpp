@@ -20,9 +20,10 @@ std::string in_words(const StepLine& line) {
   const auto add = [&](auto value) { text += std::to_string(value) + " "; };
   for (double StepValues::*value : step_values) add(std::bit_cast<std::uint64_t>(line.*value));
   add(std::bit_cast<std::uint64_t>(line.epoch));
+  add(std::bit_cast<std::uint64_t>(line.at));
   for (const std::int64_t whole : {line.step, line.total, line.batch, line.batches, line.rank}) add(whole);
   for (const bool flag : {line.bar, line.keras, line.record, line.summary, line.named_loss, line.tested,
-                          line.whole_epoch, line.from_perplexity, line.interval, line.rounded_tokens})
+                          line.whole_epoch, line.epoch_leads, line.from_perplexity, line.interval, line.rounded_tokens})
     add(static_cast<int>(flag));
   add(static_cast<int>(line.time_unit));
   add(static_cast<int>(line.elapsed_unit));

@@ -35,14 +35,19 @@ Json number(double value) {
   return value;
 }
 
-// Every step as [step, loss, val_loss, dt_ms], so that a reader can check it against the log.
+// Every step as [step, loss, val_loss, dt_ms], so that a reader can check it against the log; every metric as [step,
+// value].
 Json described(const Told& told) {
   Json runs = Json::array();
   for (const ToldRun& it : told.runs) {
     Json steps = Json::array();
     for (const StepRecord& step : it.steps)
       steps.push_back({step.step, number(step.loss), number(step.val_loss), number(step.dt_ms)});
-    runs.push_back({{"stage", it.run.stage},
+    Json metrics = Json::object();
+    for (const auto& [name, points] : it.metrics)
+      for (const MetricPoint& point : points) metrics[name].push_back({point.step, number(point.value)});
+    runs.push_back({{"metrics", metrics},
+                    {"stage", it.run.stage},
                     {"family", Json::parse(it.run.recipe).at("log_family")},
                     {"tokens_per_step", it.run.tokens_per_step},
                     {"params", it.run.params},
@@ -82,6 +87,54 @@ TEST(Samples, EachComesToWhatLiesBesideIt) {
     ++checked;
   }
   EXPECT_GE(checked, 25);
+}
+
+// The steps and losses of all runs.
+std::string steps_of(const Told& told) {
+  Json runs = Json::array();
+  for (const ToldRun& it : told.runs) {
+    Json steps = Json::array();
+    for (const StepRecord& step : it.steps) steps.push_back({step.step, number(step.loss), number(step.val_loss)});
+    runs.push_back(steps);
+  }
+  return runs.dump();
+}
+
+// The log as a launcher, container or logger would have written it.
+std::string behind(const std::string& log, const std::string& prefix, const std::string& end) {
+  std::istringstream lines(log);
+  std::string changed;
+  for (std::string line; std::getline(lines, line);) changed += prefix + line + end;
+  return changed;
+}
+
+TEST(Samples, StepsAreTheSameBehindAnyPrefix) {
+  const std::pair<const char*, const char*> prefixes[] = {
+      {"", "\r\n"},
+      {"\x1b[32m", "\x1b[0m\n"},
+      {"0: ", "\n"},
+      {"[rank0]: ", "\n"},
+      {"[default0]:", "\n"},
+      {"trainer-1  | ", "\n"},
+      {"[pod/train-0/trainer] ", "\n"},
+      {"Nov 26 10:00:00 host python[123]: ", "\n"},
+      {"2026-11-26T10:00:00.123456Z ", "\n"},
+      {"[2026-11-26 10:00:00,123][INFO] ", "\n"},
+      {"2026-11-26 10:00:00.123 | INFO     | __main__:train:42 - ", "\n"},
+      {"INFO:root:", "\n"}};
+  for (const auto& entry : fs::directory_iterator(sample_folder)) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".log" || name == "source-code") continue;  // a logger writes no source code
+    SCOPED_TRACE(entry.path().filename().string());
+    const std::string log = content(entry.path());
+    const std::string steps = steps_of(import_text(log));
+    EXPECT_EQ(steps_of(import_text("\xEF\xBB\xBF" + log)), steps) << "byte order mark";
+    for (const auto& [prefix, end] : prefixes) try {
+        EXPECT_EQ(steps_of(import_text(behind(log, prefix, end))), steps) << prefix;
+      } catch (const ImportError& error) {
+        ADD_FAILURE() << prefix << ": " << error.what();
+      }
+  }
 }
 
 // All that a reader reports, if its bytes come in pieces of this size.

@@ -229,6 +229,7 @@ class Watch {
       push([&] { reader->take(bytes); });
     }
     push([&] { reader->finish(); });
+    for (const std::string& each : sink_.unread()) std::cerr << "stepladder: " << harmless(each) << "\n";
     return !refused.empty() ? refused : sink_.steps() == 0 ? "contains no training step" : "";
   }
 

@@ -41,6 +41,7 @@ class BlockOutline {
   // Reads words that are neither a heading nor a list entry. `is_fact`: they state a fact, so they name nothing.
   void words(std::string_view text, LogLine::Place place, bool is_fact);
   void resume() { resumes_ = true; }
+  bool resumes() const { return resumes_; }  // since the last step
 
   // Whether this list entry ends the previous one; an entry below it doesn't.
   bool leaves_item(const Item& next) const { return item_.text.empty() || next.indent <= item_.indent; }
@@ -53,6 +54,7 @@ class BlockOutline {
   // resumed.
   bool begins_run(std::int64_t step, const RunProgress& run) const;
   void begin_run();
+  bool in_item_without_steps() const { return !item_.text.empty() && !item_.has_steps; }
   BlockName name() const;
 
   // A step was read, so earlier words no longer apply.

@@ -289,7 +289,11 @@ std::int64_t* LogFacts::data_fact(const Number& number) {
 bool LogFacts::read_params(const Number& number) {
   const Pair& pair = number.pair;
   if (number.key.has("decayed") || contains_word(number.line, "decayed") || !(pair.value > 0)) return false;
-  const bool named_before = contains_word(pair.key, "param") || number.key.is(0, "size");
+  const std::string_view last = number.key.count > 0 ? number.key.words[0] : std::string_view();
+  const bool named_before =
+      last.starts_with("param") ||
+      (contains_word(pair.key, "param") && one_of(last, {"count", "number", "num", "total", "m", "b", "k"})) ||
+      last == "size";
   if (!named_before && !contains_word(number.behind, "param")) return false;
   double count = pair.value;
   if (pair.unit == "M" || pair.unit == "m") count *= 1e6;

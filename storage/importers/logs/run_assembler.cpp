@@ -152,6 +152,10 @@ void RunAssembler::end() {
   open_ = false;
   late_.finish();
   if (!clock_) settle();
+  if (steps_.restarts() > 0)
+    sink_->note(0, "steps go back to an earlier one " + std::to_string(steps_.restarts()) +
+                       (steps_.restarts() == 1 ? " time" : " times") +
+                       "; the newer values count, the older are attempts");
   Run& run = opening_.run;
   const LogFacts& facts = opening_.facts;
   run.recipe = with_constants(facts.recipe_json(opening_.family), constants_);
@@ -164,6 +168,7 @@ void RunAssembler::end() {
   tell(0);
   tell_logged();
   run.planned_steps = labels_.planned_steps;
+  if (run.planned_steps < steps_.last_step()) run.planned_steps = 0;  // those of an epoch
   run.printed = printed_units();
   sink_->end_run(run);
 }

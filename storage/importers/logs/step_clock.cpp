@@ -7,6 +7,11 @@
 #include "storage/importers/logs/short_text.h"
 
 namespace stepladder {
+namespace {
+
+constexpr double longest_step_ms = 24 * 3.6e6;
+
+}  // namespace
 
 StepClock::StepClock(SettledUnits units, ImportSink& sink) : units_(std::move(units)), sink_(&sink) {}
 
@@ -33,6 +38,12 @@ void StepClock::take(const PrintedStep& printed) {
     step.dt_ms = ms_by_rate(printed);
   else if (by_clock = units_.stamps_are_clock && !is_missing(printed.at); by_clock)
     step.dt_ms = ms_by_stamp(printed);
+  if (step.dt_ms > longest_step_ms) {
+    if (!std::exchange(longest_noted_, true))
+      sink_->note(printed.line, "skipped the time of step " + std::to_string(printed.step) + ", " +
+                                    short_text(step.dt_ms / 1000) + " s: no step takes more than a day");
+    step.dt_ms = missing;
+  }
   if (!is_missing(step.dt_ms)) {
     ++timed_steps_;
     clocked_steps_ += by_clock ? 1 : 0;

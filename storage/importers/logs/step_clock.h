@@ -33,6 +33,7 @@ class StepClock {
   std::int64_t last_clock_step_ = 0;
   bool restart_noted_ = false;
   bool rate_noted_ = false;
+  bool longest_noted_ = false;
   std::int64_t timed_steps_ = 0;
   std::int64_t clocked_steps_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace stepladder {
 namespace {
@@ -67,7 +68,7 @@ void StepCounter::number(const StepLine& line, const RunProgress& run, bool new_
 
 // Some count from the start in every epoch.
 void StepCounter::number_within_epoch(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
-  const std::int64_t step = line.step;
+  const std::int64_t step = line.rounded_step > 0 ? exact_step(line, run, new_block) : line.step;
   const double epoch = line.whole_epoch ? line.epoch : is_missing(line.epoch) ? epoch_ : missing;
   if (is_missing(epoch)) {
     epoch_offset_ = 0;
@@ -82,6 +83,14 @@ void StepCounter::number_within_epoch(const StepLine& line, const RunProgress& r
   take_as_step(step + epoch_offset_, counted);
 }
 
+// "1K" after 600 and 800 is 1000, and the same again 1200: the spacing of the steps before tells.
+std::int64_t StepCounter::exact_step(const StepLine& line, const RunProgress& run, bool new_block) const {
+  const std::int64_t next = raw_step_ + step_gap_;
+  const bool fits = raw_step_ >= 0 && run.open && !new_block && run.steps > 1 &&
+                    std::fabs(static_cast<double>(next - line.step)) <= line.rounded_step;
+  return fits ? next : line.step;
+}
+
 Counted StepCounter::count_bare_loss(const LogLine& line, const RunProgress& run, bool new_block) const {
   if (!is_whole_epoch(epoch_) || epoch_ > most_epochs) return {};
   const auto step = static_cast<std::int64_t>(epoch_);
@@ -94,16 +103,25 @@ Counted StepCounter::count_bare_loss(const LogLine& line, const RunProgress& run
 
 void StepCounter::number_bar(const StepLine& line, bool new_block, Counted& counted) {
   if (is_missing(line.loss)) return take_as_validation(line, counted);  // a bar over the validation set
-  double epoch = is_missing(line.epoch) ? epoch_ : line.epoch;
-  if (is_missing(epoch)) {
-    if (line.batch < loss_bar_.last_batch && !new_block) ++loss_bar_.implied_epoch;
-    epoch = static_cast<double>(loss_bar_.implied_epoch);
+  // A bar of an epoch starts over with the next; one of the whole training goes on, whatever epoch is beside it.
+  const double epoch = is_missing(line.epoch) ? epoch_ : line.epoch;
+  LossBar& bar = loss_bar_;
+  const bool is_later = !is_missing(epoch) && !is_missing(bar.epoch) && epoch > bar.epoch;
+  const bool starts_over =
+      bar.last_batch >= 0 &&
+      (line.batch < bar.last_batch
+           ? is_later || (is_missing(epoch) && !new_block)
+           : is_later && is_whole_epoch(epoch) && (line.batch == bar.last_batch || (line.bar && line.epoch_leads)));
+  if (new_block && !starts_over && line.batch < bar.last_batch) bar = {};
+  if (starts_over) {
+    const double epochs = is_later ? std::max(1.0, std::floor(epoch) - std::floor(bar.epoch)) : 1;
+    bar.steps_before += static_cast<std::int64_t>(
+        std::min(epochs, 1e6) * static_cast<double>(std::min<std::int64_t>(bar.last_total, 1'000'000'000)));
   }
-  loss_bar_.last_batch = line.batch;
-  if (is_missing(loss_bar_.first_epoch) || epoch < loss_bar_.first_epoch) loss_bar_.first_epoch = epoch;
-  const double before = std::clamp(epoch - loss_bar_.first_epoch, 0.0, 1e6) *
-                        static_cast<double>(std::min<std::int64_t>(line.batches, 1'000'000'000));
-  std::int64_t step = static_cast<std::int64_t>(before) + line.batch;
+  if (starts_over || is_missing(bar.epoch)) bar.epoch = epoch;
+  bar.last_batch = line.batch;
+  bar.last_total = line.batches;
+  std::int64_t step = bar.steps_before + line.batch;
   if (line.bar && !line.keras) {
     // A bar that shows a loss at 0/N is drawn before its count goes up: 0 is the first step.
     if (line.batch == 0) loss_bar_.starts_with_loss = true;
@@ -142,6 +160,7 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
   if (is_missing(line.loss)) return take_as_validation(line, counted);
   const bool goes_on = run.open && !new_block;
   const std::int64_t last = goes_on ? run.last_step : 0;
+  if (placed_ >= 0) return take_as_step(std::exchange(placed_, -1), counted);
   if (goes_on && run.lacks_loss) return take_as_step(last, counted);
   // A record for each epoch, while they count up.
   if (!goes_on) records_are_epochs_ = line.whole_epoch && bar_.step < 0;
@@ -153,6 +172,46 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
     return take_as_step(bar_.step, counted);
   }
   take_as_step(last + (bar_.step >= 0 ? step_gap_ : 1), counted);
+}
+
+// Several records between two bars were buffered, so the bar in front has passed them, perhaps by some steps; or the
+// bar behind has. Records are evenly spaced, from the first step on and to the last, and their steps are in proportion
+// to the printed epochs. `is_certain` is false if several spacings agree with all of that, or none does.
+std::vector<std::int64_t> StepCounter::place(std::span<const double> epochs, std::int64_t next_bar,
+                                             const RunProgress& run, bool new_block, bool& is_certain) const {
+  const bool goes_on = run.open && !new_block;
+  const std::int64_t last = goes_on ? run.last_step : 0, before = goes_on ? run.steps : 0;
+  const auto count = std::ssize(epochs);
+  const auto spaced = [&](std::int64_t from, std::int64_t gap) {
+    std::vector<std::int64_t> steps;
+    for (std::int64_t i = 1; i <= count; ++i) steps.push_back(from + gap * i);
+    const double per_step = epochs.back() / static_cast<double>(steps.back());
+    for (std::size_t i = 0; i < epochs.size(); ++i)  // epochs are rounded to one digit or more
+      if (is_missing(epochs[i]) || std::fabs(epochs[i] - per_step * static_cast<double>(steps[i])) > 0.06 * epochs[0])
+        return std::vector<std::int64_t>();
+    return steps;
+  };
+  const std::int64_t known = before > 0 && last % before == 0 ? last / before : 0;
+  const std::int64_t all = before + count, least = bar_.step / (all + 1) + 1, most = bar_.step / all;
+  const auto fits = [&](std::int64_t gap) { return gap > 0 && (known == 0 || gap == known) && bar_.total % gap == 0; };
+  std::vector<std::int64_t> gaps;
+  for (std::int64_t gap = std::max<std::int64_t>(least, 1); gap <= most && std::ssize(gaps) < 100; ++gap)
+    if (fits(gap) && last == before * gap && !spaced(last, gap).empty()) gaps.push_back(gap);
+  if (gaps.size() > 1 && std::count_if(gaps.begin(), gaps.end(), [](std::int64_t gap) { return gap % 5 == 0; }) == 1)
+    std::erase_if(gaps, [](std::int64_t gap) { return gap % 5 != 0; });  // as people choose them
+  is_certain = gaps.size() == 1;
+  if (!gaps.empty()) return spaced(last, gaps.back());
+  // Spaced from the bar before to this one, or to the next.
+  for (const auto& [from, to] : {std::pair(last, bar_.step), std::pair(std::max(last, bar_.step), next_bar)}) {
+    if (to <= from || (to - from) % count != 0) continue;
+    std::vector<std::int64_t> steps = spaced(from, (to - from) / count);
+    is_certain = !steps.empty();
+    if (is_certain) return steps;
+  }
+  const std::int64_t end = bar_.step - last >= count ? bar_.step : last + count;
+  std::vector<std::int64_t> steps;
+  for (std::int64_t i = 1; i <= count; ++i) steps.push_back(last + (end - last) * i / count);
+  return steps;
 }
 
 // A bar that counts the steps of dictionaries times them too.

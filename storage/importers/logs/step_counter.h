@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "storage/importers/logs/lines/log_lines.h"
 #include "storage/importers/logs/printed_step.h"
@@ -36,6 +38,15 @@ class StepCounter {
   // that it wasn't step 1.
   std::optional<std::int64_t> follow_bar(const StepLine& line, const RunProgress& run, bool new_block);
 
+  // Whether a bar counts the records without a number that follow it.
+  bool has_seen_bar() const { return bar_.total > 0; }
+  bool has_bar() const { return bar_.step > 0 && !bar_.follows; }
+  // The steps of several records with these epochs between the last bar and the next (-1: none).
+  std::vector<std::int64_t> place(std::span<const double> epochs, std::int64_t next_bar, const RunProgress& run,
+                                  bool new_block, bool& is_certain) const;
+  // The number of the next record.
+  void set_next(std::int64_t step) { placed_ = step; }
+
   // Returns the mean that an unfinished bar showed last, which counts because no finished bar follows.
   Counted release_held();
 
@@ -59,9 +70,10 @@ class StepCounter {
     bool follows = false;   // it counts the dictionary in front of it, not the one behind
   };
   struct LossBar {
-    double first_epoch = missing;
+    double epoch = missing;  // of its first line
     std::int64_t last_batch = -1;
-    std::int64_t implied_epoch = 0;
+    std::int64_t last_total = 0;
+    std::int64_t steps_before = 0;  // of the bars before it
     bool starts_with_loss = false;  // at 0/N
     double val_loss = missing;
   };
@@ -71,6 +83,7 @@ class StepCounter {
   };
 
   void number(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
+  std::int64_t exact_step(const StepLine& line, const RunProgress& run, bool new_block) const;
   void number_within_epoch(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
   void number_bar(const StepLine& line, bool new_block, Counted& counted);
   void hold_unfinished(const StepLine& line, Counted& counted);
@@ -82,6 +95,7 @@ class StepCounter {
   std::int64_t epoch_offset_ = 0;  // steps of earlier epochs, if each counts from the start
   std::int64_t raw_step_ = -1;     // as printed
   std::int64_t step_gap_ = 1;
+  std::int64_t placed_ = -1;
   TrainerBar bar_;
   LossBar loss_bar_;
   std::optional<HeldBar> held_;

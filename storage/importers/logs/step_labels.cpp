@@ -1,5 +1,7 @@
 #include "storage/importers/logs/step_labels.h"
 
+#include <cmath>
+
 namespace stepladder {
 
 void StepLabels::read(const StepLine& line) {
@@ -22,7 +24,13 @@ void StepLabels::convert(const StepLine& line, const RunProgress& run, PrintedSt
   turn(printed.elapsed, line.elapsed_unit, elapsed_unit);
   if (line.interval) {
     const std::int64_t gap = run.steps > 0 ? printed.step - run.last_step : 0;
-    printed.time = gap > 0 ? printed.time / static_cast<double>(gap) : missing;
+    if (gap > 0) {
+      printed.time /= static_cast<double>(gap);
+    } else {  // so many steps as its steps/s says
+      const double seconds = printed.time * (time_unit == TimeUnit::unknown ? 1 : milliseconds_in(time_unit) / 1000);
+      const double covered = std::round(seconds * printed.iterations);
+      printed.time = covered >= 1 ? printed.time / covered : missing;
+    }
   }
   if (!is_missing(printed.throughput) && line.rate != rate) printed.throughput = missing;
 }

@@ -2,13 +2,28 @@
 // a line for a step.
 #include "storage/importers/logs/step_log.h"
 
+#include <cmath>
 #include <memory>
 #include <utility>
 
 #include "storage/importers/logs/lines/log_words.h"
+#include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {
+namespace {
+
+// "tokens/second: 211_646"; missing if the words don't give such a rate.
+double tokens_per_s_in(std::string_view text) {
+  PairScanner scanner(text);
+  for (Pair pair; scanner.next(pair);)
+    if (const Meaning meaning = meaning_of(pair);
+        pair.separated && meaning.field == Field::throughput && meaning.rate == RateLabel::tokens)
+      return pair.value * meaning.scale;
+  return missing;
+}
+
+}  // namespace
 
 StepLog::StepLog(const std::filesystem::path& path, const ImportOptions& options, ImportSink& sink)
     : lines_(sink),
@@ -17,6 +32,7 @@ StepLog::StepLog(const std::filesystem::path& path, const ImportOptions& options
       ladder_(path.stem().string()),
       sink_(sink),
       warnings_(sink, "warnings from compilers or libraries were skipped"),
+      placed_(sink, "records between two bars have no certain steps"),
       malformed_(sink, "lines look like steps but could not be read as such"),
       summaries_(sink, "lines sum up the whole training and were skipped") {}
 
@@ -28,7 +44,9 @@ void StepLog::take(std::string_view bytes) {
 void StepLog::finish() {
   lines_.finish();
   while (const LogLine* line = lines_.next()) take(*line);
+  release_records();
   add(counter_.release_held(), {}, lines_.number());
+  if (run_.progress().open) release_early();
   end_run();
   leave_item(lines_.number());
   if (ladder_.empty())
@@ -36,19 +54,21 @@ void StepLog::finish() {
                                                   : "contains a validation loss but no training step");
   warnings_.finish();
   malformed_.finish();
+  placed_.finish();
   summaries_.finish();
   ladder_.tell(sink_);
 }
 
 void StepLog::take(const LogLine& line) {
+  if (line.kind == LogLine::Kind::step || line.kind == LogLine::Kind::record)
+    if (line.step.rank >= 0 && (lowest_rank_ < 0 || line.step.rank < lowest_rank_)) lowest_rank_ = line.step.rank;
   switch (line.kind) {
     case LogLine::Kind::step:
-      return add(counter_.count(line, run_.progress(), outline_.new_block()), line.text, line.number);
+      return take_step(line);
     case LogLine::Kind::bar:
-      if (const auto first = counter_.follow_bar(line.step, run_.progress(), outline_.new_block()))
-        run_.renumber_first(*first);
-      return;
+      return take_bar(line);
     case LogLine::Kind::epoch:
+      release_records();
       add(counter_.release_held(), {}, line.number);
       return counter_.begin_epoch(line.step.epoch);
     case LogLine::Kind::bare_loss:
@@ -56,10 +76,13 @@ void StepLog::take(const LogLine& line) {
     case LogLine::Kind::record:
       return take_record(line);
     case LogLine::Kind::summary:
+      release_records();
+      ended_ = true;
       return summaries_.note(line.number, "skipped: sums up the whole training");
     case LogLine::Kind::part:
       return facts_.read_part(line.text);
     case LogLine::Kind::fence:
+      release_records();
       facts_.listen();
       return outline_.fence(line.place);
     case LogLine::Kind::table_header:
@@ -70,18 +93,115 @@ void StepLog::take(const LogLine& line) {
   }
 }
 
+void StepLog::take_step(const LogLine& line) {
+  constexpr std::size_t most_records = 1000;
+  const StepLine& step = line.step;
+  if (step.record && !step.has_step() && counter_.has_bar() && records_.size() < most_records) {
+    records_.push_back({std::string(line.text), line.number, line.at});
+    return;
+  }
+  release_records();
+  counts_records_ |= step.record && !step.has_step() && !is_missing(step.loss) && !counter_.counts_epochs(step);
+  if (belongs_to_next(line)) {
+    early_.push_back({std::string(line.text), line.number, line.at});
+    return;
+  }
+  if (step.record && !step.has_step() && !is_missing(step.loss) && !is_missing(step.epoch))
+    ended_ |= step.epoch < std::exchange(last_epoch_, step.epoch) && !outline_.resumes();
+  add(counter_.count(line, run_.progress(), is_new_block()), line.text, line.number);
+}
+
+void StepLog::take_bar(const LogLine& line) {
+  release_records(line.step.batch);
+  if (const auto first = counter_.follow_bar(line.step, run_.progress(), is_new_block())) run_.renumber_first(*first);
+}
+
+LogLine StepLog::Waiting::line() const {
+  LogLine line{.kind = LogLine::Kind::step, .text = text, .number = number, .at = at};
+  const ReadLine read = read_step_line(text);
+  if (!read.says_step) line.kind = LogLine::Kind::record;
+  line.step = read.line;
+  return line;
+}
+
+// Numbers the records that were read since the last bar.
+void StepLog::release_records(std::int64_t next_bar) {
+  if (records_.empty()) return;
+  const std::vector<Waiting> records = std::exchange(records_, {});
+  std::vector<LogLine> lines;
+  std::vector<double> epochs;
+  for (const Waiting& each : records) {
+    lines.push_back(each.line());
+    const StepLine& step = lines.back().step;
+    if (is_missing(step.loss)) continue;
+    if (step.epoch < std::exchange(last_epoch_, step.epoch)) ended_ = !outline_.resumes();
+    epochs.push_back(step.epoch);
+  }
+  std::vector<std::int64_t> steps;
+  if (epochs.size() > 1) {
+    bool is_certain = false;
+    steps = counter_.place(epochs, next_bar, run_.progress(), is_new_block(), is_certain);
+    if (!is_certain)
+      placed_.note(lines.front().number, "the steps of " + std::to_string(epochs.size()) +
+                                             " records between two bars are not certain; they were spaced evenly");
+  }
+  std::size_t next = 0;
+  for (const LogLine& line : lines) {
+    if (!is_missing(line.step.loss) && next < steps.size()) counter_.set_next(steps[next++]);
+    add(counter_.count(line, run_.progress(), is_new_block()), line.text, line.number);
+  }
+}
+
+// An evaluation of a step at which the run that is read had begun already: it was printed before another run's steps.
+bool StepLog::belongs_to_next(const LogLine& line) const {
+  if (!line.step.has_step() || !is_missing(line.step.loss)) return false;
+  const RunProgress run = run_.progress();
+  return run.open && run.steps > 1 && line.step.step <= run.first_step && line.step.step < run.last_step &&
+         line.step.rank <= lowest_rank_;
+}
+
+void StepLog::release_early() {
+  for (const Waiting& each : std::exchange(early_, {})) {
+    const LogLine line = each.line();
+    if (line.kind == LogLine::Kind::step)
+      add(counter_.count(line, run_.progress(), false), line.text, line.number);
+    else
+      log_others(line.step, line.text, line.step.step, line.at);
+  }
+}
+
+// Whether the step is another training's: steps start over in a new block, behind a summary, or with another plan or
+// loss. Otherwise the run was resumed.
+bool StepLog::begins_run(const Counted& counted) const {
+  const RunProgress run = run_.progress();
+  const std::int64_t step = counted.step.step;
+  if (outline_.begins_run(step, run)) return true;
+  if (outline_.resumes() || step > run.last_step || (step == run.last_step && run.steps > 1)) return false;
+  if (ended_) return !is_missing(counted.step.loss);
+  if (step == run.last_step || step > run.first_step + 1 || is_missing(counted.step.loss)) return false;
+  if (counted.step.rank > lowest_rank_) return false;       // another process is a few steps behind
+  const double most = step == run.first_step ? 0.1 : 0.25;  // that a loss changes from attempt to attempt
+  return counted.line->total != total_ ||
+         (run.last_step - step > 2 && std::fabs(counted.step.loss - first_loss_) > most * std::fabs(first_loss_));
+}
+
 // Takes the loss of the step above that lacks one, or of the epoch that a heading named.
 void StepLog::take_bare_loss(const LogLine& line) {
   const RunProgress run = run_.progress();
   if (run.open && run.lacks_loss) return run_.complete_last(line.step.loss);
-  const Counted counted = counter_.count_bare_loss(line, run, outline_.new_block());
+  const Counted counted = counter_.count_bare_loss(line, run, is_new_block());
   if (counted.what == Counted::What::nothing) return take_words(line);
   add(counted, line.text, line.number);
 }
 
 // An evaluation between two steps; or a step of a program that logs neither losses nor times.
 void StepLog::take_record(const LogLine& line) {
-  if (run_.progress().open && !run_.has_only_others()) return log_others(line.step, line.text, line.step.step, line.at);
+  if (belongs_to_next(line) || (!run_.progress().open && !line.step.record)) {
+    early_.push_back({std::string(line.text), line.number, line.at});
+    return;
+  }
+  if (!line.step.record || (run_.progress().open && !run_.has_only_others()))
+    return log_others(line.step, line.text, line.step.step, line.at);
   PrintedStep step(line.step);
   step.step = line.step.step;
   step.line = line.number;
@@ -91,7 +211,7 @@ void StepLog::take_record(const LogLine& line) {
 }
 
 void StepLog::log_others(const StepLine& line, std::string_view text, std::int64_t step, double at) {
-  if (!line.has_others || line.rank > 0) return;  // rank 0 speaks for all
+  if (!line.has_others || line.rank > lowest_rank_) return;  // the first rank speaks for all
   read_other_pairs(text, line, others_);
   for (const OtherPair& each : others_) run_.log(each.name, each.unit, {step, each.value, at});
 }
@@ -107,7 +227,13 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
     case Counted::What::step:
       break;
   }
-  if (outline_.begins_run(counted.step.step, run_.progress())) begin_run(*counted.line, text, line);
+  const bool begins = begins_run(counted);
+  if (begins) begin_run(*counted.line, text, line);
+  if (!early_.empty() && !is_missing(counted.step.loss)) release_early();
+  if (begins || is_missing(first_loss_)) {
+    first_loss_ = counted.step.loss;
+    total_ = counted.line->total;
+  }
   if (start_of_steps_.empty() && trimmed(text).size() > 6) start_of_steps_ = trimmed(text).substr(0, 4);
   outline_.step();
   const std::int64_t step = counted.step.step;
@@ -142,8 +268,12 @@ void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_
 void StepLog::end_run() {
   if (!run_.progress().open) return;
   ladder_.add_run(run_.stage());
+  if (std::exchange(counts_records_, false) && !counter_.has_seen_bar() && !run_.progress().step_is_epoch)
+    sink_.note(0, "the log prints no step numbers, so each of its records counts as a step");
   run_.end();
   counter_.end_run();
+  ended_ = false;
+  last_epoch_ = missing;
 }
 
 void StepLog::take_words(const LogLine& line) {
@@ -151,6 +281,7 @@ void StepLog::take_words(const LogLine& line) {
   if (text.empty()) return;
   const auto item = item_of(line.text);
   const std::string_view heading = heading_of(line.text);
+  if (item || !heading.empty()) release_records();  // they belong to the block before
   if (!facts_.attentive() && !item && heading.empty()) return outline_.any_words();
   if (is_warning(text)) return warnings_.note(line.number, "skipped: a warning from a compiler or library");
   const bool code = line.place == LogLine::Place::code;
@@ -159,8 +290,11 @@ void StepLog::take_words(const LogLine& line) {
     malformed_.note(line.number, "not read as a step: " + shortened(text, 80));
 
   const bool is_fact = facts_.read(line.text);
+  if (outline_.in_item_without_steps())
+    if (const double rate = tokens_per_s_in(text); !is_missing(rate)) reported_ = rate;
   if (before_first_run()) facts_.keep_hardware();
   if (speaks_of_resuming(text)) outline_.resume();
+  if (run_.progress().open && speaks_of_the_end(text)) ended_ = true;
   if (code) return outline_.code(text);
   ladder_.read_order(text);
   if (item && line.place == LogLine::Place::outside) {
@@ -179,7 +313,10 @@ void StepLog::take_words(const LogLine& line) {
 }
 
 void StepLog::enter_item(const Item& item, std::int64_t line) {
-  if (outline_.leaves_item(item)) leave_item(line);
+  if (outline_.leaves_item(item)) {
+    leave_item(line);
+    reported_ = missing;
+  }
   outline_.enter_item(item);
   facts_.listen();
 }
@@ -196,10 +333,15 @@ void StepLog::add_rung_without_steps(const BlockName& name, std::int64_t line) {
   run.title = run.changed = name.title;
   run.hardware = facts_.hardware();
   run.recipe = LogFacts{}.recipe_json("notes");
-  run.printed.unit = "none printed";
+  run.printed.unit = is_missing(reported_) ? "none printed" : "tokens/s, reported without steps";
+  run.printed.tokens_per_s = std::exchange(reported_, missing);
+  if (!is_missing(run.printed.tokens_per_s)) run.reason = "reported: its figure has no steps behind it";
   sink_.begin_run(run);
   sink_.end_run(run);
-  sink_.note(line, "'" + run.stage + "' has no steps; it is kept as a rung without measurements: " + run.title);
+  sink_.note(line, "'" + run.stage + "' has no steps; it is kept as a rung " +
+                       (is_missing(run.printed.tokens_per_s) ? "without measurements: "
+                                                             : "with the throughput that it reports: ") +
+                       run.title);
   ladder_.add_run(run.stage);
 }
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "storage/importers/capped_notes.h"
 #include "storage/importers/importer.h"
@@ -36,6 +37,13 @@ class StepLog : public ImportReader {
 
  private:
   void take(const LogLine& line);
+  void take_step(const LogLine& line);
+  void take_bar(const LogLine& line);
+  bool belongs_to_next(const LogLine& line) const;
+  void release_records(std::int64_t next_bar = -1);
+  void release_early();
+  bool begins_run(const Counted& counted) const;
+  bool is_new_block() const { return outline_.new_block() || ended_; }
   void take_bare_loss(const LogLine& line);
   void take_record(const LogLine& line);
   void log_others(const StepLine& line, std::string_view text, std::int64_t step, double at);
@@ -57,9 +65,24 @@ class StepLog : public ImportReader {
   LadderOutline ladder_;
   ImportSink& sink_;
   double early_val_loss_ = missing;  // printed before the run that it belongs to
-  std::string start_of_steps_;       // the first letters of a step's line, to know a broken one by
-  std::vector<OtherPair> others_;    // of the line; kept for its memory
-  CappedNotes warnings_, malformed_, summaries_;
+  struct Waiting {
+    std::string text;
+    std::int64_t number = 0;
+    double at = missing;
+    LogLine line() const;  // valid as long as this
+  };
+  std::vector<Waiting> records_;  // behind a bar, until the next one shows their numbers
+  std::vector<Waiting> early_;    // evaluations of a step before the run's steps: perhaps of the next run
+  bool counts_records_ = false;   // that print no step
+  bool ended_ = false;            // a training was summed up, so the next step from the start is another's
+  double last_epoch_ = missing;   // of a record without a number
+  double reported_ = missing;     // tokens/s that words under an item state
+  double first_loss_ = missing;   // of the run
+  std::int64_t lowest_rank_ = -1;
+  std::int64_t total_ = -1;        // that the run's first step printed
+  std::string start_of_steps_;     // the first letters of a step's line, to know a broken one by
+  std::vector<OtherPair> others_;  // of the line; kept for its memory
+  CappedNotes warnings_, placed_, malformed_, summaries_;
 };
 
 }  // namespace stepladder

@@ -77,6 +77,7 @@ StepMerger::Added StepMerger::add(const PrintedStep& printed) {
       return Added::known_step;
     }
     attempt_ = replay_ = held_.size();
+    ++restarts_;
   }
   held_.push_back(printed);
   if (count_ == 0) {

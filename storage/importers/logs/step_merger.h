@@ -28,6 +28,7 @@ class StepMerger {
   std::int64_t first_step() const { return first_step_; }
   std::int64_t last_step() const { return last_step_; }
   std::int64_t steps() const { return count_; }
+  std::int64_t restarts() const { return restarts_; }  // how often an earlier step was printed again with other values
 
   // The steps that were not released, in the order of the log.
   std::span<PrintedStep> held() { return held_; }
@@ -46,6 +47,7 @@ class StepMerger {
   std::size_t replay_ = 0;   // the next step of held_ that a reprinted block would repeat
   bool released_ = false;
   std::int64_t count_ = 0;
+  std::int64_t restarts_ = 0;
   std::int64_t first_step_ = 0;
   std::int64_t last_step_ = 0;
   double early_val_loss_ = missing;  // printed before the first step

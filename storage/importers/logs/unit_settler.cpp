@@ -91,6 +91,29 @@ double stamped_time(Steps steps) {
   return between.empty() || quantile(between, 0.5) < least_resolved * resolution ? missing : quantile(per_step, 0.5);
 }
 
+// Steps between two lines, if the printed times cover all of them: by the lines' own steps/s, or by their time stamps.
+// 1 if a time is that of one step; 0 if its steps/s contradict it.
+std::int64_t steps_of_a_time(Steps steps, double ms_per_time, std::int64_t between) {
+  constexpr double tolerance = 0.15;
+  std::vector<double> by_rate, by_stamp;
+  bool whole = true;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const double seconds = steps[i].time * ms_per_time / 1000;
+    if (!(seconds > 0)) continue;
+    if (steps[i].iterations > 0) by_rate.push_back(seconds * steps[i].iterations);
+    const double apart = i > 0 ? steps[i].at - steps[i - 1].at : missing;
+    if (!(apart >= 0)) continue;
+    whole &= steps[i].at == std::floor(steps[i].at);
+    if (apart >= least_resolved * (whole ? 1 : 0.001)) by_stamp.push_back(seconds / apart);
+  }
+  const auto is_near = [&](double value, double expected) { return std::fabs(value / expected - 1) < tolerance; };
+  if (!by_rate.empty()) {
+    const double covered = quantile(by_rate, 0.5);
+    return is_near(covered, 1) ? 1 : between > 1 && is_near(covered, static_cast<double>(between)) ? between : 0;
+  }
+  return between > 1 && by_stamp.size() > 2 && is_near(quantile(by_stamp, 0.5), 1) ? between : 1;
+}
+
 // A column of tokens: the same on every line, or counting up. 0 if it is neither.
 struct TokenColumn {
   std::int64_t per_step = 0;
@@ -116,7 +139,7 @@ TokenColumn read_token_column(Steps steps, bool rounded) {
     last = step.tokens;
     last_step = step.step;
   }
-  if (seen < 2 || !(first > 0) || !(last < 1e15)) return {};
+  if (seen < (constant ? 2 : 3) || !(first > 0) || !(last < 1e15)) return {};
   if (constant) return {rounded ? 0 : std::llround(first)};
   const double slope = last_step > first_step ? (last - first) / static_cast<double>(last_step - first_step) : 0;
   if (rounded) return {roundest(slope, rounding_of_short_numbers * slope)};
@@ -138,6 +161,7 @@ class UnitSettler {
     const bool timed = std::any_of(steps_.begin(), steps_.end(), [](const PrintedStep& step) {
       return !is_missing(step.time) || !is_missing(step.elapsed);
     });
+    if (!evidence.since_start && units_.per_step == 1) settle_interval(evidence);
     settle_rate(evidence, timed);
     explain(worked_out, inferred, timed, evidence.time_unit == TimeUnit::unknown);
     return std::move(units_);
@@ -194,6 +218,7 @@ class UnitSettler {
       evidence.tokens_are_certain = worked_out.certain;
     }
     bool timed = false, clocked = false;
+    evidence.time_is_rate = true;
     std::vector<double> gaps;
     gaps.reserve(steps_.size());
     evidence.steps.reserve(steps_.size());
@@ -207,6 +232,8 @@ class UnitSettler {
           printed.time = (step.elapsed - steps_[i - 1].elapsed) / gap;
       }
       timed |= !is_missing(step.time);
+      evidence.time_is_rate &= std::fabs(step.time * step.iterations - 1) < 1e-12 &&
+                               std::fabs(step.iterations * 100 - std::round(step.iterations * 100)) < 1e-9;
       clocked |= !is_missing(step.elapsed);
       evidence.steps.push_back(printed);
     }
@@ -227,6 +254,15 @@ class UnitSettler {
     if (inferred.rate == RateMeaning::tokens_per_ms) units_.tokens_rate_to_s = 1000 * inferred.rate_scale;
     if (inferred.rate == RateMeaning::samples_per_s && first_.facts.seq > 0)
       units_.tokens_rate_to_s = static_cast<double>(first_.facts.seq);
+  }
+
+  void settle_interval(const UnitEvidence& evidence) {
+    const std::int64_t covered = steps_of_a_time(steps_, units_.ms_per_time, evidence.steps_between);
+    if (covered == 0) note("the printed step time and the printed steps/s disagree; the time was used");
+    if (covered < 2) return;
+    units_.per_step = static_cast<double>(covered);
+    note("the printed time covers the " + std::to_string(covered) +
+         " steps since the line before, so it was divided by them");
   }
 
   void settle_rate(const UnitEvidence& evidence, bool timed) {

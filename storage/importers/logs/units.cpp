@@ -75,6 +75,16 @@ RateMeaning by_label(RateLabel label) {
   }
 }
 
+// The relative error of values that were printed with the digits that they have behind the point.
+double rounding_of(std::vector<double>& values) {
+  double unit = 1;
+  const auto has_more = [&](double value) {
+    return std::fabs(value / unit - std::round(value / unit)) > 1e-6 * std::max(1.0, value / unit);
+  };
+  while (unit > 1e-6 && std::any_of(values.begin(), values.end(), has_more)) unit /= 10;
+  return values.empty() ? 0 : unit / 2 / quantile(values, 0.5);
+}
+
 struct Reading {
   TimeUnit time = TimeUnit::ms;
   RateMeaning rate = RateMeaning::unknown;
@@ -95,6 +105,7 @@ class Inference {
     rate_ = quantile(rates, 0.5);
     product_ = quantile(products, 0.5);
     spread_ = products.size() < 4 ? 0.005 : (quantile(products, 0.75) - quantile(products, 0.25)) / product_;
+    rounding_ = rounding_of(times);
     units_.tokens_per_step = evidence.tokens_per_step;
   }
 
@@ -111,6 +122,9 @@ class Inference {
     } else if (evidence_.tokens_per_step > 0) {
       with_known_tokens();
     } else if (evidence_.rate == RateLabel::samples || evidence_.rate == RateLabel::iterations) {
+      take_time(time_by_label());
+      take_rate(by_label(evidence_.rate));
+    } else if (evidence_.time_is_rate && roundest(product_, 1e-4 * product_) % 256 != 0) {  // too few digits to tell
       take_time(time_by_label());
       take_rate(by_label(evidence_.rate));
     } else {
@@ -275,7 +289,7 @@ class Inference {
     const TimeUnit unit = time_by_label();
     const double seconds = milliseconds_in(unit) / 1000;
     const double as_printed = product_ * seconds * (evidence_.rate == RateLabel::tokens_per_ms ? 1000 : 1);
-    const double error = std::max(spread_, 1e-4);
+    const double error = std::max({spread_, 1e-4, rounding_});
     const std::int64_t per_s = as_printed < least_tokens_per_step || as_printed > most_tokens_per_step
                                    ? 0
                                    : roundest(as_printed, error * as_printed);
@@ -303,6 +317,7 @@ class Inference {
   double rate_ = missing;
   double product_ = missing;
   double spread_ = 0;
+  double rounding_ = 0;  // of the times, relative
   Units units_;
 };
 

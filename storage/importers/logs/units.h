@@ -26,6 +26,7 @@ struct UnitEvidence {
   bool tokens_are_certain = false;   // given by the user or printed as such, not calculated from batch and sequence
   std::int64_t seq = 0;              // tokens of a sequence; 0: not known
   std::int64_t steps_between = 1;    // steps from one printed line to the next
+  bool time_is_rate = false;         // the times are those of a printed steps/s, which has few digits
   bool since_start = false;          // the times are differences of a clock, which counts seconds if unlabelled
 };
 

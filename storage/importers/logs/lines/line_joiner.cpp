@@ -21,7 +21,7 @@ constexpr std::size_t most_columns = 64;
 std::string_view without_rank(std::string_view line) {
   std::size_t digits = 0;
   while (digits < line.size() && digits < 6 && is_digit(line[digits])) ++digits;
-  return digits > 0 && line.substr(digits).starts_with(": ") ? line.substr(digits + 1) : line;
+  return digits > 0 && line.substr(digits).starts_with(": ") ? line.substr(digits + 2) : line;
 }
 
 // "    train/CrossEntropyLoss=12.18": indented, a name and a value.
@@ -142,7 +142,7 @@ bool LineJoiner::open_table(std::string_view line) {
   if (line.size() > longest_header || line.find_first_of(":={|`") != std::string_view::npos) return false;
   if (!contains_word(line, "loss")) return false;
   if (!contains_word(line, "step") && !contains_word(line, "epoch") && !contains_word(line, "iter")) return false;
-  if (holds_prose(line)) return false;
+  if (prose_at(line) != std::string_view::npos) return false;
   split_cells(line, cells_, 0);
   bool counts = false, measures = false;
   for (const std::string_view cell : cells_) {

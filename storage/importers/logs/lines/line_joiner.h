@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stepladder {
@@ -23,6 +24,9 @@ class LineJoiner {
 
   // Begins with a line that counts a step; its values may follow below it.
   void open_block(std::string_view line);
+  bool in_block() const { return open_block_; }
+  // Ends the block before a line that isn't part of it.
+  void end_block() { complete_ = std::exchange(open_block_, false); }
   // Whether the last block had nothing below its first line.
   bool bare_block() const { return block_lines_ == 0; }
 

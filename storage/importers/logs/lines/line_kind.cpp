@@ -20,7 +20,7 @@ bool is_prose(std::string_view word) {
 
 }  // namespace
 
-bool holds_prose(std::string_view line) {
+std::size_t prose_at(std::string_view line) {
   std::size_t at = 0;
   while (at < line.size()) {
     while (at < line.size() && !is_alpha(line[at])) ++at;
@@ -36,9 +36,14 @@ bool holds_prose(std::string_view line) {
     char buffer[8];
     std::transform(line.begin() + static_cast<std::ptrdiff_t>(start), line.begin() + static_cast<std::ptrdiff_t>(at),
                    buffer, lower);
-    if (is_prose({buffer, at - start})) return true;
+    if (is_prose({buffer, at - start})) return start;
   }
-  return false;
+  return std::string_view::npos;
+}
+
+std::size_t doubt_at(std::string_view line, bool is_record) {
+  const std::size_t code = code_at(line);
+  return is_record ? code : std::min(code, prose_at(line));
 }
 
 bool is_table_row(std::string_view line) {
@@ -66,43 +71,45 @@ bool names_validation(std::string_view text) {
   return false;
 }
 
-bool looks_like_code(std::string_view line) {
+std::size_t code_at(std::string_view line) {
   static constexpr std::string_view marks[] = {
       "print(", "f\"", "f'", "{step", "{loss", "{iter", "==",    "+=", "-=", "%d", "%f",       ":.", "def ",
       "self.",  "<<",  "%5", "():",   "//",    "->",    ".item", "&&", "%.", "%4", "#include", "{.", "`"};
-  for (const std::string_view mark : marks)
-    if (line.find(mark) != std::string_view::npos) {
-      // Progress bars hold runs of '=': [=====>...]
-      if (mark == "==" && (line.find("[=") != std::string_view::npos || line.find("===") != std::string_view::npos))
-        continue;
-      return true;
-    }
+  constexpr std::size_t none = std::string_view::npos;
+  std::size_t first = none;
+  for (const std::string_view mark : marks) {
+    const std::size_t at = line.find(mark);
+    if (at == none) continue;
+    // Progress bars hold runs of '=' and '-': [=====>...], |---->
+    if (mark == "==" && (line.find("[=") != none || line.find("===") != none)) continue;
+    if (mark == "->" && at > 0 && line[at - 1] == '-') continue;
+    first = std::min(first, at);
+  }
+  // A string, a comment, an entry of a list, { epoch: 1 } of a script: the whole line.
+  const std::string_view text = trimmed(line);
+  if (text.starts_with('"') || text.starts_with("# ")) return 0;
+  if ((text.starts_with("- ") || text.starts_with("* ")) && !text.starts_with("- INFO")) return 0;
+  if (const std::string_view inner = trimmed(text.substr(std::min<std::size_t>(1, text.size())));
+      text.starts_with('{') && !inner.empty() && is_alpha(inner.front()))
+    return 0;
+  const auto assigns = [](std::string_view words) { return words.find(" = ") != none; };
+  if (const std::size_t comment = line.find(" #"); comment != none && assigns(line.substr(0, comment)))
+    return 0;  // "loss = 0.0  # step 0"
+  if (text.starts_with("for (") || (text.ends_with("{") && text.find('(') != none)) return 0;
+  if (!text.empty() && text.back() == ';' && (text.find('(') != none || assigns(text))) return 0;
   // write("step 2"), f({...}), Output(step=2), --steps 2000.
-  for (std::size_t at = 1; at + 1 < line.size(); ++at) {
+  for (std::size_t at = 1; at + 1 < line.size() && at < first; ++at) {
     if (line[at] == '(' && is_word(line[at - 1]) &&
         (line[at + 1] == '"' || line[at + 1] == '\'' || line[at + 1] == '{'))
-      return true;
+      return at;
     if (line[at] == '(' && is_word(line[at - 1])) {
       std::size_t name = at + 1;
       while (name < line.size() && is_word(line[name])) ++name;
-      if (name > at + 1 && name < line.size() && line[name] == '=') return true;
+      if (name > at + 1 && name < line.size() && line[name] == '=') return at;
     }
-    if (line[at] == '-' && line[at - 1] == '-' && is_alpha(line[at + 1]) && (at == 1 || line[at - 2] == ' '))
-      return true;
+    if (line[at] == '-' && line[at - 1] == '-' && is_alpha(line[at + 1]) && (at == 1 || line[at - 2] == ' ')) return at;
   }
-  // A string, a comment, an entry of a list, { epoch: 1 } of a script.
-  const std::string_view text = trimmed(line);
-  if (text.starts_with('"') || text.starts_with("# ")) return true;
-  if ((text.starts_with("- ") || text.starts_with("* ")) && !text.starts_with("- INFO")) return true;
-  if (const std::string_view inner = trimmed(text.substr(std::min<std::size_t>(1, text.size())));
-      text.starts_with('{') && !inner.empty() && is_alpha(inner.front()))
-    return true;
-  const auto assigns = [](std::string_view words) { return words.find(" = ") != std::string_view::npos; };
-  if (const std::size_t comment = line.find(" #");
-      comment != std::string_view::npos && assigns(line.substr(0, comment)))
-    return true;  // "loss = 0.0  # step 0"
-  if (text.starts_with("for (") || (text.ends_with("{") && text.find('(') != std::string_view::npos)) return true;
-  return !text.empty() && text.back() == ';' && (text.find('(') != std::string_view::npos || assigns(text));
+  return first;
 }
 
 }  // namespace stepladder

@@ -85,10 +85,12 @@ bool LineLayout::learn(std::string_view text, const ReadLine& read, const ReadTr
     Slot slot{
         .signed_ = text[found.at] == '-', .field = found.field, .into = value_of(found.field), .scale = found.scale};
     if (slot.field == Field::epoch) slot.into = &StepLine::epoch;
+    if (slot.field == Field::moment) slot.into = &StepLine::at;
     const std::size_t start = found.at + (slot.signed_ ? 1 : 0), end = found.at + found.size;
     while (slot.number < numbers_.size() && numbers_[slot.number].at != start) ++slot.number;
     if (slot.number == numbers_.size()) return false;
-    const Number& first = numbers_[slot.number];
+    Number& first = numbers_[slot.number];
+    first.strict |= slot.field == Field::moment;  // it is one by its size
     slot.compound = first.at + first.size != end;
     // The last of several numbers that make one value ends where the value ends.
     const bool ends =
@@ -145,6 +147,8 @@ bool LineLayout::match(std::string_view text, Places& places) const {
 // Whether a number of another line can have the meaning of `known`.
 bool LineLayout::fits(const Number& known, const Number& found, std::string_view text) const {
   if (found.point == 0 || found.point > most_digits) return false;
+  constexpr std::uint32_t moment_digits = 10;  // from here on a number may be a time since 1970
+  if ((found.point >= moment_digits) != (known.point >= moment_digits)) return false;
   if ((found.fraction > 0) != (known.fraction > 0) || found.exponent != known.exponent) return false;
   if (known.strict && (found.point != known.point || found.fraction != known.fraction)) return false;
   return !known.fixed || text.substr(found.at, found.size) == std::string_view(text_).substr(known.at, known.size);
@@ -169,7 +173,8 @@ bool LineLayout::fill(const Slot& slot, std::string_view text, const Places& pla
   }
   if (slot.into) {
     line.*slot.into = value * slot.scale;
-    return true;
+    if (slot.field == Field::moment) return line.at >= 1e9 && line.at < 1e10;
+    return (slot.field != Field::time && slot.field != Field::elapsed) || value < 1e9;  // else it may be a moment
   }
   if (slot.field == Field::step) line.step = whole;
   if (slot.field == Field::rank) line.rank = whole;

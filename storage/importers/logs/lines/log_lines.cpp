@@ -2,6 +2,7 @@
 // a script, step, table header, words. The items of one raw line share its number, and their memory is reused.
 #include "storage/importers/logs/lines/log_lines.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "storage/importers/logs/lines/log_words.h"
@@ -11,6 +12,54 @@ namespace stepladder {
 namespace {
 
 constexpr int longest_literal = 1000;  // lines
+constexpr std::size_t most_heads = 4;
+constexpr std::size_t alike_lines = 3;  // so many lines don't repeat the same prose around growing numbers
+
+// Whether two texts differ in nothing but their numbers and spaces.
+bool are_alike(std::string_view a, std::string_view b) {
+  const auto skip = [](std::string_view& text) {
+    const auto is_of_number = [](char c) { return is_digit(c) || c == '.' || c == ',' || is_space(c); };
+    const std::size_t size = text.size();
+    while (!text.empty() && is_of_number(text.front())) text.remove_prefix(1);
+    return text.size() < size;
+  };
+  while (true) {
+    const bool skipped = skip(a);
+    if (skip(b) != skipped) return false;
+    if (a.empty() || b.empty()) return a.empty() && b.empty();
+    if (a.front() != b.front()) return false;
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+}
+
+// The places of commas that may be decimal points, and of points that then separate thousands; none if the line has
+// decimal points. Sets `certain` if one can't separate thousands: it has other than three digits behind it, or the
+// number is a loss, which has decimals.
+std::vector<std::size_t> decimal_commas(std::string_view line, bool& certain) {
+  const auto digit = [&](std::size_t at) { return at < line.size() && is_digit(line[at]); };
+  const auto is_any = [&](std::size_t at, std::string_view of) {
+    return at < line.size() && of.find(line[at]) != std::string_view::npos;
+  };
+  std::vector<std::size_t> places;
+  for (std::size_t at = 1; at + 1 < line.size(); ++at) {
+    if ((line[at] != ',' && line[at] != '.') || !digit(at - 1) || !digit(at + 1)) continue;
+    std::size_t begin = at, end = at + 1;
+    while (begin > 0 && is_digit(line[begin - 1])) --begin;
+    while (digit(end)) ++end;
+    if (is_any(begin - 1, ":")) continue;                               // a clock
+    if (line[at] == '.' ? end - at != 4 : is_any(end, ".")) return {};  // it is a point, or groups stand before it
+    if (line[at] == '.') {
+      places.push_back(at);
+      continue;
+    }
+    if (is_any(begin - 1, ",[(") || is_any(end, ":])") || (is_any(end, ",") && digit(end + 1))) continue;  // a list
+    places.push_back(at);
+    const std::string_view key = trimmed(line.substr(0, begin), " \t:='\"");
+    certain |= end - at != 4 || contains_word(key.substr(key.size() - std::min<std::size_t>(key.size(), 4)), "loss");
+  }
+  return places;
+}
 
 }  // namespace
 
@@ -22,17 +71,50 @@ void LogLines::finish() {
 const LogLine* LogLines::next() {
   while (ready_.given == ready_.filled) {
     ready_.given = ready_.filled = 0;
+    with_points_.clear();
+    confirmed_.clear();
     std::string_view line;
-    if (reader_.next(line)) {
-      number_ = reader_.number();
-      take(line);
+    const std::int64_t last_number = number_;
+    if (next_line(line)) {
+      prefix_.exists() ? take_prefixed(line, number_ == last_number) : take(line);
     } else {
       if (!finished_ || std::exchange(ended_, true)) return nullptr;
       joiner_.end();
       if (joiner_.ready()) take_joined();
+      if (heads_.empty() && doubtful_.size() > 1) take_doubtful();
     }
   }
   return &ready_.lines[ready_.given++];
+}
+
+void LogLines::take_prefixed(std::string_view line, bool is_redrawn) {
+  const std::string_view rest = prefix_.strip(line, is_redrawn);
+  if (prefix_.has_time()) prefix_time_ = stamp_.read(line);
+  take(rest);
+  for (std::size_t i = 0; i < ready_.filled && prefix_.rank() >= 0; ++i)
+    if (ready_.lines[i].step.rank < 0) ready_.lines[i].step.rank = prefix_.rank();
+}
+
+// The next line with its number. The first ones wait until they show whether every line has a prefix.
+bool LogLines::next_line(std::string_view& line) {
+  while (!prefix_.is_decided()) {
+    if (reader_.next(line)) {
+      first_lines_.emplace_back(std::string(line), reader_.number());
+      prefix_.add(line, first_lines_.size() > 1 && first_lines_[first_lines_.size() - 2].second == reader_.number());
+    } else if (finished_) {
+      prefix_.decide();
+    } else {
+      return false;
+    }
+  }
+  if (next_first_ < first_lines_.size()) {
+    line = first_lines_[next_first_].first;
+    number_ = first_lines_[next_first_++].second;
+    return true;
+  }
+  if (!reader_.next(line)) return false;
+  number_ = reader_.number();
+  return true;
 }
 
 LogLine& LogLines::push(LogLine::Kind kind, std::string_view text) {
@@ -47,13 +129,22 @@ LogLine& LogLines::push(LogLine::Kind kind, std::string_view text) {
   return line;
 }
 
+void LogLines::set_time(LogLine& line) {
+  line.at = prefix_.has_time() ? prefix_time_ : stamp_.read(line.text);
+  if (is_missing(line.at)) line.at = line.step.at;
+}
+
 void LogLines::take(std::string_view line) {
   if (place_ == LogLine::Place::code) return take_line(line);
   if (joiner_.idle() && layouts_.read(line, ready_.lines.front().step)) {  // nothing else is ready
-    push(LogLine::Kind::step, line).at = stamp_.read(line);
+    set_time(push(LogLine::Kind::step, line));
     return;
   }
-  const bool taken = joiner_.take(line);
+  if (joiner_.in_block() && may_say_step(line)) {  // a block ends at the latest with the next step
+    const ReadLine read = read_step_line(line);
+    if (read.says_step && (read.line.has_step() || read.line.batch >= 0)) joiner_.end_block();
+  }
+  const bool taken = !joiner_.ready() && joiner_.take(line);
   if (joiner_.ready()) take_joined();
   if (taken) {
     push(LogLine::Kind::part, line);
@@ -98,10 +189,14 @@ void LogLines::take_joined() {
   const bool bare = block_number_ > 0 && joiner_.bare_block();
   joined_ = joiner_.take_joined();
   const std::int64_t number = std::exchange(number_, block_number_ > 0 ? block_number_ : number_);
-  if (bare) {
+  const StepLine line = read_step_line(joined_).line;
+  if (bare && line.has_step() && line.has_others) {  // "Step 5 | CORE: 0.2"
+    LogLine& record = push(LogLine::Kind::record, joined_);
+    record.step = line;
+    set_time(record);
+  } else if (bare) {
     push(LogLine::Kind::words, joined_).joined = true;
   } else {
-    const StepLine line = read_step_line(joined_).line;
     if (line.has_step() || line.batch >= 0 || !is_missing(line.epoch)) take_step(joined_);
   }
   block_number_ = 0;
@@ -144,28 +239,92 @@ bool LogLines::take_fence(std::string_view line) {
   return true;
 }
 
+// Whether a line with prose or code behind its numbers is a step: the log has steps, or other such lines, that are
+// alike up to the first measured number. The earlier ones of these become steps too.
+bool LogLines::confirms(std::string_view text, const ReadLine& read) {
+  const std::string_view head = text.substr(0, read.doubtful);
+  if (std::any_of(heads_.begin(), heads_.end(), [&](const std::string& known) { return are_alike(known, head); }))
+    return true;
+  const bool goes_on = !doubtful_.empty() &&
+                       are_alike(doubtful_.front().text.substr(0, doubtful_.front().head), head) &&
+                       read.line.step >= doubtful_.back().step;
+  if (!goes_on) doubtful_.clear();
+  doubtful_.push_back({std::string(text), read.doubtful, number_, read.line.step});
+  if (doubtful_.size() < alike_lines) return false;
+  doubtful_.pop_back();
+  take_doubtful();
+  know_head(head);
+  return true;
+}
+
+void LogLines::take_doubtful() {
+  const std::int64_t number = number_;
+  for (Doubtful& waiting : std::exchange(doubtful_, {})) {
+    const Doubtful& each = confirmed_.emplace_back(std::move(waiting));
+    number_ = each.number;
+    LogLine& line = push(LogLine::Kind::step, each.text);
+    line.step = read_step_line(each.text).line;
+    set_time(line);
+  }
+  number_ = number;
+}
+
+void LogLines::know_head(std::string_view head) {
+  if (head.empty() || std::any_of(heads_.begin(), heads_.end(), [&](const auto& known) { return known == head; }))
+    return;
+  if (heads_.size() == most_heads) heads_.pop_front();
+  heads_.emplace_back(head);
+}
+
+// The line with points instead of decimal commas, if it has such.
+std::string_view LogLines::with_points(std::string_view line) {
+  if (line.find(',') == std::string_view::npos) return line;
+  bool certain = has_decimal_commas_;
+  const std::vector<std::size_t> places = decimal_commas(line, certain);
+  if (places.empty() || !certain) return line;
+  std::string changed(line);
+  for (std::size_t i = places.size(); i-- > 0;)
+    line[places[i]] == ',' ? void(changed[places[i]] = '.') : void(changed.erase(places[i], 1));
+  if (const ReadLine read = read_step_line(changed); !read.says_step || !read.line.has_loss()) return line;
+  if (!std::exchange(has_decimal_commas_, true))
+    sink_.note(number_, "the log's numbers have decimal commas: " + std::string(trimmed(line.substr(0, 80))));
+  return with_points_.emplace_back(std::move(changed));
+}
+
 // Whether the line counts or measures a step.
 bool LogLines::take_step(std::string_view text) {
+  text = with_points(text);
   ReadTrace trace;
-  const ReadLine read = read_step_line(text, trace);
+  ReadLine read = read_step_line(text, trace);
   if (read.says_step && text.front() != 'I' && is_warning(text)) return false;
-  if (read.says_step) layouts_.learn(text, read, trace);
-  const auto take_as = [&](LogLine::Kind kind) -> LogLine& {
+  if (read.doubtful > 0 && !(read.says_step = confirms(text, read))) {
+    push(LogLine::Kind::words, text).joined = doubtful_.size() > 0 && heads_.empty();
+    return true;
+  }
+  if (read.says_step) {
+    layouts_.learn(text, read, trace);
+    if (read.doubtful == 0) know_head(text.substr(0, trace.first_measured));
+    if (!doubtful_.empty() &&
+        are_alike(doubtful_.front().text.substr(0, doubtful_.front().head), text.substr(0, trace.first_measured)))
+      take_doubtful();
+  }
+  const auto take_as = [&](LogLine::Kind kind) {
     LogLine& line = push(kind, text);
     line.step = read.line;
-    return line;
+    if (kind != LogLine::Kind::step && kind != LogLine::Kind::record) return;
+    set_time(line);
   };
   if (read.line.bar && read.line.batches > 0 && !read.line.has_loss()) {
     take_as(LogLine::Kind::bar);
   } else if (read.says_step && read.line.summary) {
     take_as(LogLine::Kind::summary);
   } else if (read.says_step) {
-    take_as(LogLine::Kind::step).at = stamp_.read(text);
+    take_as(LogLine::Kind::step);
   } else if (const std::string_view start = trimmed(text); !is_missing(read.line.epoch) && start.size() < 40 &&
                                                            (start.starts_with("Epoch") || start.starts_with("epoch"))) {
     take_as(LogLine::Kind::epoch);
   } else if (read.opens && read.line.record && read.line.has_others) {
-    take_as(LogLine::Kind::record).at = stamp_.read(text);
+    take_as(LogLine::Kind::record);
   } else if (read.opens && block_number_ == 0 && !is_space(text.front()) && text.back() != ',') {
     joiner_.open_block(text);
     block_number_ = number_;

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/lines/line_joiner.h"
 #include "storage/importers/logs/lines/line_layout.h"
+#include "storage/importers/logs/lines/line_prefix.h"
 #include "storage/importers/logs/lines/line_reader.h"
 #include "storage/importers/logs/lines/step_line.h"
 #include "storage/importers/logs/lines/time_stamp.h"
@@ -43,7 +46,7 @@ struct LogLine {
 
 class LogLines {
  public:
-  explicit LogLines(ImportSink& sink) : reader_(sink) {}
+  explicit LogLines(ImportSink& sink) : sink_(sink), reader_(sink) {}
 
   // As LineReader's.
   void give(std::string_view bytes) { reader_.give(bytes); }
@@ -55,14 +58,21 @@ class LogLines {
   std::int64_t number() const { return number_; }  // of the last line read
 
  private:
+  bool next_line(std::string_view& line);
+  void take_prefixed(std::string_view line, bool is_redrawn);
   void take(std::string_view line);
+  std::string_view with_points(std::string_view line);
   void take_list(std::string_view line, int wanted);
   void take_bars(std::string_view line);
   void take_joined();
   void take_line(std::string_view line);
   bool take_fence(std::string_view line);
   bool take_step(std::string_view text);
+  bool confirms(std::string_view text, const ReadLine& read);
+  void take_doubtful();
+  void know_head(std::string_view head);
   bool in_literal(std::string_view line);
+  void set_time(LogLine& line);
   LogLine& push(LogLine::Kind kind, std::string_view text);
 
   // The lines made from the last line read. They are reused, so that most need no memory of their own.
@@ -72,14 +82,29 @@ class LogLines {
     std::size_t given = 0;
   };
 
+  ImportSink& sink_;
   LineReader reader_;
+  LinePrefix prefix_;
+  double prefix_time_ = missing;
+  std::vector<std::pair<std::string, std::int64_t>> first_lines_;  // with their numbers
+  std::size_t next_first_ = 0;
   LineJoiner joiner_;
   LineLayouts layouts_;
   TimeStamp stamp_;
   LogLine::Place place_ = LogLine::Place::outside;
   int literal_left_ = 0;  // lines that may still belong to a script's data
+  bool has_decimal_commas_ = false;
+  std::deque<std::string> with_points_;  // lines that are being given
   std::string joined_;
-  std::int64_t block_number_ = 0;  // of the line that opened a block of several; 0: none is open
+  std::deque<std::string> heads_;  // of the last kinds of steps: what is in front of the first measured number
+  struct Doubtful {
+    std::string text;
+    std::size_t head = 0;
+    std::int64_t number = 0, step = -1;
+  };
+  std::vector<Doubtful> doubtful_;  // alike, not yet steps
+  std::deque<Doubtful> confirmed_;  // the lines that are being given
+  std::int64_t block_number_ = 0;   // of the line that opened a block of several; 0: none is open
   std::int64_t number_ = 0;
   bool finished_ = false;
   bool ended_ = false;

@@ -38,6 +38,9 @@ bool may_say_step(std::string_view line) {
       case 'l':
         if (follows(p + 1, "oss")) return true;
         break;
+      case 'c':
+        if (follows(p + 1, "ost")) return true;
+        break;
       case 's':
         if (follows(p + 1, "tep") || (p[0] == 's' && follows(p + 1, "/it"))) return true;
         break;
@@ -104,6 +107,13 @@ bool is_code_line(std::string_view line) {
 bool speaks_of_resuming(std::string_view line) {
   return contains_word(line, "resum") || contains_word(line, "restor") || contains_word(line, "checkpoint") ||
          contains_word(line, "continu");
+}
+
+bool speaks_of_the_end(std::string_view line) {
+  if (line.find("raining") == std::string_view::npos) return false;
+  return contains_word(line, "training complete") || contains_word(line, "training finished") ||
+         contains_word(line, "finished training") || contains_word(line, "training done") ||
+         contains_word(line, "total training time");
 }
 
 std::string_view family_of(std::string_view text, const StepLine& line) {

@@ -34,6 +34,7 @@ std::optional<Item> item_of(std::string_view line);
 bool is_code_line(std::string_view line);
 
 bool speaks_of_resuming(std::string_view line);
+bool speaks_of_the_end(std::string_view line);  // "Training completed"
 
 // The family of programs that prints such a line; a run's recipe keeps it as "log_family".
 std::string_view family_of(std::string_view text, const StepLine& line);

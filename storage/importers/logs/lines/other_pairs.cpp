@@ -14,7 +14,8 @@ constexpr std::size_t most_pairs = 200;  // of one line
 bool is_name(std::string_view name) {
   const bool has_letter = std::any_of(name.begin(), name.end(), is_alpha);
   const auto words = 1 + std::count(name.begin(), name.end(), ' ');
-  return has_letter && name.size() <= longest_key && words <= 4 && name.find_first_of("\"'{}[]=:|") == name.npos;
+  return has_letter && !name.ends_with(".py") && name.size() <= longest_key && words <= 4 &&
+         name.find_first_of("\"'{}[]=:|") == name.npos;
 }
 
 bool is_same(double a, double b) {
@@ -45,6 +46,8 @@ void for_other_pairs(std::string_view text, const StepLine& line, Use use) {
   Pair pair;
   while (scanner.next(pair)) {
     if (!pair.separated || pair.clock || pair.total >= 0 || is_missing(pair.value)) continue;
+    if (pair.unit == "%" && text.substr(pair.end).starts_with('|')) continue;  // of a bar
+    if (pair.value > 1e9 && contains_word(pair.key, "time")) continue;         // since 1970
     if (!is_name(pair.key) || is_taken(meaning_of(pair), pair.value, line)) continue;
     if (!use(pair.key, pair.unit.empty() ? pair.hint : pair.unit, pair.value)) return;
   }
@@ -55,7 +58,9 @@ void for_other_pairs(std::string_view text, const StepLine& line, Use use) {
 void read_other_pairs(std::string_view text, const StepLine& line, std::vector<OtherPair>& pairs) {
   pairs.clear();
   for_other_pairs(text, line, [&](std::string_view name, std::string_view unit, double value) {
-    pairs.push_back({std::string(name), unit, value});
+    const KeyWords key(name);
+    const bool is_bpb = key.is(0, "bpb") && key.count == 2 && is_validation(key.words[1]);
+    pairs.push_back({is_bpb ? "val_bpb" : std::string(name), unit, value});
     return pairs.size() < most_pairs;
   });
 }

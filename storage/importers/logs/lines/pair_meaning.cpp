@@ -17,6 +17,8 @@ bool any_validation(const KeyWords& key, int from = 0) {
 
 Meaning step_meaning(const KeyWords& key) {
   const std::string_view last = key.words[0];
+  if (one_of(last, {"num", "number", "idx"}) && key.count > 1 && one_of(key.words[1], {"step", "iter", "iteration"}))
+    return {.field = Field::step, .rank = 1};
   const bool plain = one_of(last, {"step", "iter", "iteration", "itr"});
   const bool counted = one_of(last, {"steps", "iters", "it", "updates", "update"}) ||
                        (key.count == 1 && last == "up");  // Marian: "Up. 1000"
@@ -105,7 +107,8 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
   if (mean && (last == "time" || last == "dt" || key.has("step"))) {
     return last == "loss" ? Meaning{} : found(Field::mean_time, 0);
   }
-  if (last == "wall" && key.is(1, "train")) return {};  // fairseq: seconds since the last line
+  if (last == "wall" && key.is(1, "train")) return {};    // fairseq: seconds since the last line
+  if (key.has("interval")) return found(Field::time, 1);  // since the last line
   if (key.has("elapsed") || key.has("cumulative") || key.has("runtime") || key.has("walltime") || key.has("wall"))
     return key.has("train") && last == "runtime" ? found(Field::summary, 0) : found(Field::elapsed, 1);
   if (one_of(last, {"time", "clock"})) {
@@ -177,7 +180,7 @@ Meaning other_meaning(const KeyWords& key) {
     if (key.has("grad") || key.has("gradient") || key.has("gradients") || key.has("grads"))
       return {.field = Field::grad_norm, .rank = 0};
     return one_of(key.count > 1 ? key.words[1] : "",
-                  {"param", "params", "weight", "weights", "layer", "update", "rms", "parameter", "batch"})
+                  {"param", "params", "weight", "weights", "layer", "update", "rms", "parameter", "batch", "acc"})
                ? Meaning{}
                : Meaning{.field = Field::grad_norm, .rank = 1};
   }
@@ -243,7 +246,7 @@ Meaning meaning_of(const Pair& pair) {
       if (const Meaning found = loss_meaning(key); found.field != Field::none) return found;
       if (const Meaning found = perplexity_meaning(key); found.field != Field::none) return found;
       if (unit.time == TimeUnit::unknown && !pair.clock)
-        if (const Meaning found = step_meaning(key); found.field != Field::none) return found;
+        if (Meaning found = step_meaning(key); found.field != Field::none) return found.scale = unit.scale, found;
     }
     if (const Meaning found = rate_meaning(key, unit);
         found.field != Field::none && unit.time == TimeUnit::unknown && !unit.other)
@@ -263,7 +266,12 @@ Meaning meaning_of(const Pair& pair) {
   }
   // If no word gives the meaning, the unit does.
   if (unit.rate != RateLabel::none)
-    return {.field = Field::throughput, .rank = 2, .rate = unit.rate, .scale = unit.scale};
+    return {.field = Field::throughput,
+            .rank = unit.rate == RateLabel::iterations ? 4
+                    : unit.rate == RateLabel::samples  ? 3
+                                                       : 2,
+            .rate = unit.rate,
+            .scale = unit.scale};
   if (unit.per_step) return {.field = Field::time, .rank = 2, .unit = unit.time};
   if (unit.time == TimeUnit::ms && !pair.separated && !pair.clock && key.count <= 1)
     return {.field = Field::time, .rank = 4, .unit = unit.time};

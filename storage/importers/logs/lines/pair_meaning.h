@@ -44,8 +44,9 @@ enum class Field : std::uint8_t {
   batch_size,  // sequences of a step
   rank,        // of the process that printed the line
   summary,     // found only on the last line of a training
+  moment,      // unix time
 };
-inline constexpr int field_count = 18;
+inline constexpr int field_count = 19;
 
 // The meaning of a number, from the words in front of it and the unit behind it. `rank` is 0 for the plainest spelling;
 // if two numbers claim the same field, the lower rank wins, then the first.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -41,6 +42,58 @@ const char* read_clock(const char* p, const char* end, Pair& pair) {
   if (p + 1 < end && *p == ',' && is_digit(p[1]))  // milliseconds
     while (p < end && (is_digit(*p) || *p == ',')) ++p;
   return p;
+}
+
+// "1 day, 0:02:30", behind 1.
+const char* read_days(const char* p, const char* end, Pair& pair) {
+  std::string_view rest(p, static_cast<std::size_t>(end - p));
+  const bool is_short = rest.starts_with("d ");  // "1d 02:30:00"
+  if (!is_short && !rest.starts_with(" day")) return p;
+  rest.remove_prefix(is_short ? 1 : rest.starts_with(" days") ? 5 : 4);
+  while (!rest.empty() && (rest.front() == ',' || is_space(rest.front()))) rest.remove_prefix(1);
+  Pair clock;
+  const auto [stop, error] = std::from_chars(rest.data(), end, clock.value);
+  if (error != std::errc() || !begins_clock(static_cast<std::size_t>(stop - rest.data()), stop, end)) return p;
+  p = read_clock(stop, end, clock);
+  pair.value = pair.value * 86400 + clock.value;
+  pair.whole = -1;
+  pair.clock = true;
+  return p;
+}
+
+// "15K(15123)", behind K: the number in parentheses is exact.
+const char* read_exact(const char* p, const char* end, Pair& pair) {
+  const double scale = unit_of(pair.unit).scale;
+  if (p >= end || *p != '(' || !(scale > 1)) return p;
+  std::int64_t exact = 0;
+  const auto [stop, error] = std::from_chars(p + 1, end, exact);
+  if (error != std::errc() || stop == end || *stop != ')') return p;
+  const double rounded = static_cast<double>(exact) / scale;
+  if (std::fabs(rounded - pair.value) > std::max(1.0, 0.05 * rounded)) return p;
+  pair.at += static_cast<std::size_t>(p + 1 - (pair.text.data()));
+  pair.text = {p + 1, static_cast<std::size_t>(stop - p - 1)};
+  pair.value = static_cast<double>(exact);
+  pair.whole = exact;
+  pair.exact = true;
+  pair.unit = {};
+  return stop + 1;
+}
+
+// Whether the text ends with the call that a printed number is wrapped in: "np.float32(", "tensor(", "Array(".
+std::size_t begins_wrapper(std::string_view gap) {
+  if (!gap.ends_with('(') && !gap.ends_with("([")) return std::string_view::npos;
+  std::size_t end = gap.rfind('('), start = end;
+  while (start > 0 && is_word(gap[start - 1])) --start;
+  static constexpr std::string_view types[] = {"float",  "double", "half",        "int",     "uint",    "bfloat",
+                                               "tensor", "array",  "devicearray", "decimal", "longlong"};
+  const std::string_view word = gap.substr(start, end - start);
+  if (std::none_of(std::begin(types), std::end(types), [&](std::string_view type) {
+        return equal_in_lower(word.substr(0, type.size()), type) &&
+               word.find_first_not_of("0123456789_", type.size()) == std::string_view::npos;
+      }))
+    return std::string_view::npos;
+  while (start > 0 && (is_word(gap[start - 1]) || gap[start - 1] == '.')) --start;
+  return start;
 }
 
 // Exactly three digits behind a separator.
@@ -129,7 +182,19 @@ const char* read_unit(const char* p, const char* end, Pair& pair) {
 
 }  // namespace
 
+// {"key": "train_loss", "value": 2.9}: the name of the value.
 bool PairScanner::next(Pair& pair) {
+  if (!next_number(pair)) return false;
+  constexpr std::string_view name_of_value = "\"key\": \"";
+  if (pair.key != "value" || !pair.separated) return true;
+  const std::size_t name = line_.substr(0, pair.at).find(name_of_value);
+  if (name == std::string_view::npos) return true;
+  const std::size_t begin = name + name_of_value.size();
+  pair.key = line_.substr(begin, std::min(line_.find('"', begin), pair.at) - begin);
+  return true;
+}
+
+bool PairScanner::next_number(Pair& pair) {
   const std::size_t size = line_.size();
   while (at_ < size) {
     const char c = line_[at_];
@@ -213,9 +278,21 @@ bool PairScanner::number(std::size_t at, Pair& pair) {
     if (whole && digits.size() <= 3) p = read_groups(stop, end, pair);
   }
   pair.text = line_.substr(at, static_cast<std::size_t>(p - begin) - at);
+  if (const char* const days = whole ? read_days(p, end, pair) : p; days != p) {
+    p = days;
+    pair.text = between(begin + at, p);
+  }
   if (pair.whole >= 0) p = read_total(p, end, pair);
-  const char* const behind = read_unit(p, end, pair);
+  const char* behind = read_unit(p, end, pair);
   if (!behind) return skip(p, is_word);
+  behind = read_exact(behind, end, pair);
+  // The rest of "tensor(4.9, device='cuda:0')" says nothing about the number.
+  if (pair.wrapped) {
+    const std::size_t close = line_.find(')', static_cast<std::size_t>(behind - begin));
+    const std::size_t inner = line_.find('(', static_cast<std::size_t>(behind - begin));
+    const std::size_t last = inner < close ? line_.find(')', close + 1) : close;
+    if (last != std::string_view::npos) behind = begin + last + 1;
+  }
   pair.end = at_ = gap_ = static_cast<std::size_t>(behind - begin);
   return true;
 }
@@ -230,6 +307,10 @@ void PairScanner::take_key(std::string_view gap, Pair& pair) {
   if (last != std::string_view::npos && (gap[last] == '/' || gap[last] == '+' || gap[last] == '*') && last > 0 &&
       is_space(gap[last - 1]))
     return;
+  if (const std::size_t wrapper = begins_wrapper(gap); wrapper != std::string_view::npos) {
+    gap = gap.substr(0, wrapper);
+    pair.wrapped = true;
+  }
   drop(" \t\"'[~$*`#");
   if (!gap.empty() && (gap.back() == ':' || gap.back() == '=' || gap.back() == '>')) {
     pair.separated = true;
@@ -252,6 +333,8 @@ void PairScanner::take_key(std::string_view gap, Pair& pair) {
     --start;
   }
   pair.key = trimmed(gap.substr(start));
+  for (const std::string_view verb : {" is", " was"})  // "loss is 3.2"
+    if (pair.key.ends_with(verb)) pair.key = trimmed(pair.key.substr(0, pair.key.size() - verb.size()));
 }
 
 }  // namespace stepladder

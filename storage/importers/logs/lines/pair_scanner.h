@@ -24,6 +24,8 @@ struct Pair {
   std::size_t end = 0;      // behind the number, its total and its unit
   bool separated = false;   // ':' or '=' between key and number
   bool clock = false;       // was written h:mm:ss; the value is in seconds
+  bool exact = false;       // was written as "15K(15123)"
+  bool wrapped = false;     // was written as "tensor(4.9)"
 };
 
 // Goes through the numbers of a line from left to right. Dates, versions, and digits inside words don't count as
@@ -40,6 +42,7 @@ class PairScanner {
   }
 
  private:
+  bool next_number(Pair& pair);
   bool number(std::size_t at, Pair& pair);
   void take_key(std::string_view gap, Pair& pair);
 

@@ -129,10 +129,11 @@ class LineReading {
       take(pair);
     }
     finish();
-    trace_.learnable &= line_.batch < 0 && !line_.summary && is_missing(iterations_per_s_);
+    trace_.learnable &= line_.batch < 0 && !line_.summary && is_missing(line_.iterations);
   }
 
   bool named_batch() const { return named_batch_; }
+  std::size_t first_measured() const { return std::max(step_at_, measured_at_); }  // where it begins; 0: nowhere
 
  private:
   // Whether this number is the best so far for its field.
@@ -171,6 +172,7 @@ class LineReading {
       return place();
     }
     if (front.ends_with('[') || (at_start && after == ']')) return place();
+    if (front.ends_with('(') && after == ')' && !is_missing(line_.epoch)) return place();  // "Epoch [1/3] (100/500)"
     // "100/200 train_loss: 4.5"
     if (at_start && after == ' ' && !line_.has_step() && !rest.empty() &&
         (is_alpha(rest.front()) || rest.starts_with("(epoch"))) {
@@ -185,6 +187,8 @@ class LineReading {
 
   void take(const Pair& pair) {
     Meaning meaning = meaning_of(pair);
+    trace_.learnable &= !pair.exact;  // it depends on another number whether it is one
+    if (take_moment(meaning, pair)) return;
     if (!validates_ && meaning.field != Field::val_loss && meaning.field != Field::val_perplexity)
       validates_ = names_validation(gap_);
     if (meaning.field == Field::none && take_count(pair)) return;
@@ -213,12 +217,40 @@ class LineReading {
       trace_.learnable = false;
       return;
     }
+    if (meaning.field == Field::throughput && meaning.rate == RateLabel::iterations && is_missing(line_.iterations))
+      line_.iterations = pair.value * meaning.scale;
     if (!takes(meaning.field, meaning.rank)) return;
+    if (meaning.field == Field::step)
+      step_at_ = pair.at;
+    else if (measured_at_ == 0 && value_of(meaning.field))
+      measured_at_ = pair.at;
     assign(meaning, pair);
     if (meaning.field == Field::perplexity || meaning.field == Field::val_perplexity)
       return;  // printed with a loss, isn't a value
+    find(meaning.field, pair, meaning.scale);
+  }
+
+  // A time since 1970 says when the line was printed, whatever it is called: "time_ms": 1696312397440.
+  bool take_moment(const Meaning& meaning, const Pair& pair) {
+    const std::size_t digits = std::min(pair.text.find_first_not_of("0123456789"), pair.text.size());
+    if (digits < 10 || !(pair.value >= 1e9) || pair.total >= 0) return false;
+    const bool leads = pair.key.empty() && (before(pair).empty() || before(pair) == "[");
+    const bool is_time = meaning.field == Field::time || meaning.field == Field::elapsed ||
+                         (meaning.field == Field::none && (leads || contains_word(pair.key, "time")));
+    for (const double scale : {1.0, 1e-3, 1e-6, 1e-9}) {
+      const double seconds = pair.value * scale;
+      if (!is_time || !(seconds >= 1e9 && seconds < 1e10)) continue;
+      if (!takes(Field::moment, 0)) return true;
+      line_.at = seconds;
+      find(Field::moment, pair, scale);
+      return true;
+    }
+    return false;
+  }
+
+  void find(Field field, const Pair& pair, double scale) {
     if (trace_.count < ReadTrace::most)
-      trace_.found[trace_.count++] = {meaning.field, pair.at, pair.text.size(), pair.end, meaning.scale};
+      trace_.found[trace_.count++] = {field, pair.at, pair.text.size(), pair.end, scale};
     else
       trace_.learnable = false;
   }
@@ -269,8 +301,8 @@ class LineReading {
   static bool can_be(const Meaning& meaning, const Pair& pair) {
     switch (meaning.field) {
       case Field::step:
-        return meaning.scale == 1 && (pair.whole >= 0 || (pair.value >= 0 && pair.value < largest_count &&
-                                                          pair.value == std::floor(pair.value)));  // 100.0
+        return pair.whole >= 0 || (pair.value >= 0 && pair.value < largest_count &&
+                                   pair.value * meaning.scale == std::floor(pair.value * meaning.scale));  // 100.0
       case Field::batch:
         return pair.whole >= 0;
       case Field::rank:
@@ -285,9 +317,10 @@ class LineReading {
     if (double StepValues::*const into = value_of(meaning.field)) line_.*into = value;
     switch (meaning.field) {
       case Field::step:
-        line_.step = pair.whole >= 0 ? pair.whole : static_cast<std::int64_t>(pair.value);
+        line_.step = pair.whole >= 0 && meaning.scale == 1 ? pair.whole : std::llround(value);
         line_.total = pair.total;
-        trace_.learnable &= pair.whole >= 0;  // "100.0" is a step, "100.5" is not
+        line_.rounded_step = meaning.scale > 1 ? meaning.scale : 0;
+        trace_.learnable &= pair.whole >= 0 && meaning.scale == 1;  // "100.0" is a step, "100.5" is not
         break;
       case Field::batch:
         if (pair.total > 0) {
@@ -302,6 +335,7 @@ class LineReading {
       case Field::epoch:
         line_.epoch = pair.value;
         line_.whole_epoch = pair.whole >= 0;
+        line_.epoch_leads = line_.whole_epoch && line_.batch < 0;
         break;
       case Field::loss:
         line_.named_loss = contains_word(pair.key, "train") || pair.key == "trl";
@@ -321,15 +355,16 @@ class LineReading {
         break;
       case Field::time:
         line_.time_unit = meaning.unit;
-        line_.interval = line_.has_step() && pair.key.empty() && trimmed(gap_) == "(";  // "step = 101 (39.8 sec)"
+        line_.interval = (line_.has_step() && pair.key.empty() && trimmed(gap_) == "(") ||  // "step = 101 (39.8 sec)"
+                         contains_word(pair.key, "interval");
+        of_epoch_ = contains_word(pair.key, "epoch");
         break;
       case Field::elapsed:
         line_.elapsed_unit = meaning.unit;
         break;
       case Field::throughput:
-        if (meaning.rate == RateLabel::iterations) iterations_per_s_ = value;
         line_.rate = meaning.rate;
-        line_.rate_text = meaning.rank == 2 && !pair.unit.empty() ? pair.unit : pair.key;
+        line_.rate_text = meaning.rank >= 2 && !pair.unit.empty() ? pair.unit : pair.key;
         break;
       case Field::tokens:
         line_.rounded_tokens = is_rounded(pair);
@@ -339,6 +374,8 @@ class LineReading {
         break;
       case Field::summary:
         line_.summary = true;
+        runtime_ = value;
+        trace_.learnable = false;
         break;
       default:
         break;
@@ -365,10 +402,20 @@ class LineReading {
       line_.from_perplexity = true;
     };
     // Steps/s next to tokens/s give the step time.
-    if (iterations_per_s_ > 0 && line_.rate != RateLabel::iterations && is_missing(line_.time) &&
+    if (line_.iterations > 0 && line_.rate != RateLabel::iterations && is_missing(line_.time) &&
         is_missing(line_.elapsed)) {
-      line_.time = 1 / iterations_per_s_;
+      line_.time = 1 / line_.iterations;
       line_.time_unit = TimeUnit::s;
+    }
+    if (of_epoch_ && (line_.has_step() || line_.batch >= 0)) {  // how long an epoch takes
+      line_.time = missing;
+      trace_.learnable = false;
+    }
+    // Some print the time so far with every record; only a training's last has its mean loss.
+    if (line_.summary && line_.has_loss() && !line_.named_loss) {
+      line_.summary = false;
+      line_.elapsed = runtime_;
+      line_.elapsed_unit = TimeUnit::s;
     }
     const bool has_loss = line_.has_loss();
     from(line_.loss, perplexity_);
@@ -389,11 +436,13 @@ class LineReading {
   double short_val_loss_ = missing;
   bool loss_follows_ = false;
   bool after_unit_ = false;  // the last number had a unit
-  double iterations_per_s_ = missing;
+  double runtime_ = missing;
+  bool of_epoch_ = false;  // the time
   double perplexity_ = missing;
   double val_perplexity_ = missing;
   bool validates_ = false;  // the line has mentioned a validation set
   bool named_batch_ = false;
+  std::size_t step_at_ = 0, measured_at_ = 0;
 };
 
 }  // namespace
@@ -441,6 +490,7 @@ ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
   }
   LineReading reading(text, line, trace);
   reading.read();
+  trace.first_measured = reading.first_measured();
 
   const std::string_view content = trimmed(text, " \t,");
   line.record = !content.empty() && content.find('{') != std::string_view::npos && content.back() == '}';
@@ -452,8 +502,19 @@ ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
   const bool opens = !measured && (line.has_step() || reading.named_batch());
   const bool bare_loss = !counted && !is_missing(line.loss);
   if (!says && !opens && !bare_loss) return read;
-  if (is_table_row(text) || looks_like_code(text)) return read;
-  if (!line.record && holds_prose(text)) return read;
+  const std::size_t mark =
+      is_table_row(text) ? (text.find('<') == std::string_view::npos ? 1 : 0) : doubt_at(text, line.record);
+  if (mark != std::string_view::npos) {
+    if (mark == 0 || !says || !(line.has_step() || line.batch >= 0 || line.record)) return read;
+    trace.learnable = false;
+    const std::size_t head = trace.first_measured;
+    // Words behind the numbers don't change them.
+    if (ReadLine front = read_step_line(text.substr(0, mark)); front.says_step && front.line.has_loss()) read = front;
+    read.says_step = false;
+    read.doubtful = head;
+    read.line.has_others = has_other_pairs(text.substr(0, mark), read.line);
+    return read;
+  }
   read.says_step = says;
   line.has_others = has_other_pairs(text, line);
   line.epoch_mean = line.has_loss() && text.find("| train | epoch") != std::string_view::npos;

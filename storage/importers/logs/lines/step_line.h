@@ -19,15 +19,16 @@ struct StepValues {
   double elapsed = missing;
   double mean_time = missing;
   double throughput = missing;
+  double iterations = missing;  // steps per second
   double lr = missing;
   double grad_norm = missing;
   double tokens = missing;
   double batch_size = missing;
 };
-inline constexpr std::array step_values{&StepValues::loss,      &StepValues::val_loss,  &StepValues::time,
-                                        &StepValues::elapsed,   &StepValues::mean_time, &StepValues::throughput,
-                                        &StepValues::lr,        &StepValues::grad_norm, &StepValues::tokens,
-                                        &StepValues::batch_size};
+inline constexpr std::array step_values{&StepValues::loss,       &StepValues::val_loss,  &StepValues::time,
+                                        &StepValues::elapsed,    &StepValues::mean_time, &StepValues::throughput,
+                                        &StepValues::iterations, &StepValues::lr,        &StepValues::grad_norm,
+                                        &StepValues::tokens,     &StepValues::batch_size};
 
 // The value with this meaning; null if it isn't a value of a step.
 double StepValues::*value_of(Field field);
@@ -40,6 +41,7 @@ struct StepLine : StepValues {
   std::int64_t batches = -1;
   std::int64_t rank = -1;  // of the process that printed it
   double epoch = missing;
+  double at = missing;  // unix seconds, printed as a number
   TimeUnit time_unit = TimeUnit::unknown;
   TimeUnit elapsed_unit = TimeUnit::unknown;
   RateLabel rate = RateLabel::none;
@@ -52,9 +54,11 @@ struct StepLine : StepValues {
   bool named_loss = false;       // the loss is called a training loss: "train loss", "trl"
   bool tested = false;           // its val_loss is that of a test set
   bool whole_epoch = false;      // the epoch was written as a whole number
+  bool epoch_leads = false;      // ... in front of the place within it: "Epoch 2: 10/100"
   bool from_perplexity = false;  // a loss is the logarithm of the printed value
   bool interval = false;         // the time is measured since the last line, over any number of steps
   bool rounded_tokens = false;   // "2.05K": the tokens are known to three digits only
+  double rounded_step = 0;       // "15K": the step's number is a multiple of this; 0: it is exact
   bool has_others = false;       // it holds numbers that have a name but no field here (other_pairs.h)
 
   bool has_step() const { return step >= 0; }
@@ -68,6 +72,9 @@ struct ReadLine {
   bool says_step = false;
   bool opens = false;      // counts a step and measures nothing: its values may be on the lines below
   bool bare_loss = false;  // a loss without a count, which belongs to the step or epoch counted above
+  // Prose or code beside the numbers of a step: it is one if other lines are alike up to the first measured number,
+  // which is here; 0: no such line.
+  std::size_t doubtful = 0;
 };
 ReadLine read_step_line(std::string_view line);
 
@@ -82,7 +89,8 @@ struct ReadTrace {
   };
   Found found[most];
   int count = 0;
-  bool learnable = true;  // the values are the numbers themselves, and their size doesn't change the meaning
+  std::size_t first_measured = 0;  // where it begins
+  bool learnable = true;           // the values are the numbers themselves, and their size doesn't change the meaning
 };
 ReadLine read_step_line(std::string_view line, ReadTrace& trace);
 

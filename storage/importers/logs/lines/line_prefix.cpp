@@ -1,0 +1,134 @@
+// Each form has a function that returns the prefix's size, 0 if the line doesn't begin so. Three lines have to begin
+// alike: "0: loss 3.1" may also be step 0. A logger's own stamp stays: what it writes is one line each.
+#include "storage/importers/logs/lines/line_prefix.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "storage/importers/text.h"
+
+namespace stepladder {
+namespace {
+
+constexpr int alike_starts = 3;
+constexpr int most_skipped = 50;
+
+// Digits behind `begin`, between `before` and `after`; -1 if there are none.
+std::int64_t number_between(std::string_view line, std::string_view before, std::string_view after, std::size_t& size) {
+  std::int64_t number = -1;
+  if (!line.starts_with(before)) return -1;
+  const char* const end = line.data() + line.size();
+  const auto [stop, error] = std::from_chars(line.data() + before.size(), end, number);
+  if (error != std::errc() || number < 0 || number > 100'000) return -1;
+  if (!std::string_view(stop, static_cast<std::size_t>(end - stop)).starts_with(after)) return -1;
+  size = static_cast<std::size_t>(stop - line.data()) + after.size();
+  return number;
+}
+
+// "trainer-1  | "
+std::size_t service(std::string_view line) {
+  std::size_t at = 0;
+  while (at < line.size() && (is_word(line[at]) || line[at] == '-' || line[at] == '.')) ++at;
+  const std::size_t bar = line.find_first_not_of(' ', at);
+  const bool is_numbered = at > 2 && is_digit(line[at - 1]) && (line[at - 2] == '-' || line[at - 2] == '_');
+  return is_numbered && is_alpha(line[0]) && bar != std::string_view::npos && bar > at &&
+                 line.substr(bar).starts_with("| ")
+             ? bar + 2
+             : 0;
+}
+
+// "[pod/train-0/trainer] "
+std::size_t pod(std::string_view line) {
+  const std::size_t end = line.starts_with("[pod/") ? line.find("] ") : std::string_view::npos;
+  return end == std::string_view::npos ? 0 : end + 2;
+}
+
+// "Nov 26 10:00:00 host python[123]: "
+std::size_t syslog(std::string_view line) {
+  static constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  if (line.size() < 20 || line[3] != ' ' || line[9] != ':' || line[12] != ':' || line[15] != ' ') return 0;
+  const std::size_t month = months.find(line.substr(0, 3));
+  const std::size_t end = line.find("]: ");
+  if (month == std::string_view::npos || month % 3 != 0 || end == std::string_view::npos) return 0;
+  return std::count(line.begin() + 16, line.begin() + static_cast<std::ptrdiff_t>(end), ' ') == 1 ? end + 3 : 0;
+}
+
+// "2026-11-26T10:00:00.123456Z "
+std::size_t stamp(std::string_view line) {
+  const std::size_t end = line.find(' ');
+  if (end == std::string_view::npos || end < 20 || line[end - 1] != 'Z' || line[4] != '-' || line[10] != 'T' ||
+      !is_digit(line[0]))
+    return 0;
+  return end + 1;
+}
+
+// "INFO:root:", "[2026-11-26 10:00:00,123] [INFO] ", "2026-11-26 10:00:00.123 | INFO | main:train:42 - ": to the level
+// and the marks behind it, and loguru's place.
+std::size_t logger(std::string_view line, bool& has_time) {
+  const std::size_t begin = line.starts_with('[') ? 1 : 0;
+  has_time = line.size() > begin + 20 && is_digit(line[begin]) && line[begin + 4] == '-' && line[begin + 7] == '-' &&
+             line[begin + 13] == ':' && line[begin + 16] == ':';
+  std::size_t level = std::string_view::npos, end = 0;
+  for (const std::string_view name : {"INFO", "DEBUG", "WARNING", "ERROR"})
+    if (const std::size_t at = line.substr(0, 80).find(name); at < level) level = at, end = at + name.size();
+  if (level == std::string_view::npos || (!has_time && level > 0)) return 0;
+  if (!has_time) {
+    const std::size_t name = line.find(':', end + 1);
+    return end < line.size() && line[end] == ':' && name != std::string_view::npos && name < end + 40 ? name + 1 : 0;
+  }
+  if (const std::size_t bar = line.find_first_not_of(' ', end); bar != std::string_view::npos && line[bar] == '|') {
+    const std::size_t place = line.find(" - ", bar);
+    return place == std::string_view::npos ? 0 : place + 3;
+  }
+  while (end < line.size() && (line[end] == ']' || line[end] == ':')) ++end;  // "INFO] ", "INFO - "; what follows may
+  if (end < line.size() && line[end] == ' ') ++end;                           // be indented
+  if (line.substr(end).starts_with("- ") || line.substr(end).starts_with(": ")) end += 2;
+  return end;
+}
+
+}  // namespace
+
+LinePrefix::Found LinePrefix::find(std::string_view line) {
+  Found found;
+  if ((found.rank = number_between(line, "", ": ", found.size)) >= 0) return found.kind = Kind::label, found;
+  for (const std::string_view name : {"[rank", "[default", "[Rank "})
+    for (const std::string_view end : {"]: ", "]:"})
+      if ((found.rank = number_between(line, name, end, found.size)) >= 0) return found.kind = Kind::rank, found;
+  if ((found.size = service(line)) > 0) return found.kind = Kind::service, found;
+  if ((found.size = pod(line)) > 0) return found.kind = Kind::pod, found;
+  if ((found.size = syslog(line)) > 0) return found.kind = Kind::syslog, found;
+  if ((found.size = stamp(line)) > 0) return found.kind = Kind::stamp, found;
+  if ((found.size = logger(line, found.has_time)) > 0) return found.kind = Kind::logger, found;
+  return {};
+}
+
+void LinePrefix::add(std::string_view line, bool is_redrawn) {
+  if (is_redrawn || trimmed(line).empty()) {
+    if (++skipped_ == most_skipped) decide();
+    return;
+  }
+  const Found found = find(line);
+  if (alike_ == 0) first_ = found;
+  if (first_.kind == Kind::none || (found.kind == Kind::label && found.rank != first_.rank)) {
+    first_ = {};
+    decided_ = true;
+  } else if (found.kind == first_.kind) {
+    decided_ = ++alike_ == alike_starts;
+  } else if (++unlike_ == alike_starts) {
+    decide();
+  }
+}
+
+void LinePrefix::decide() {
+  decided_ = true;
+  if (alike_ < 2 && (first_.kind == Kind::label || unlike_ > 0)) first_ = {};
+}
+
+std::string_view LinePrefix::strip(std::string_view line, bool is_redrawn) {
+  found_ = {};
+  if (first_.kind == Kind::none || is_redrawn) return line;
+  if (const Found found = find(line); found.kind == first_.kind) found_ = found;
+  return line.substr(found_.size);
+}
+
+}  // namespace stepladder
