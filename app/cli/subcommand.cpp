@@ -87,6 +87,8 @@ void add_import_options(CLI::App& command, ImportOptions& options) {
   command.add_option("--tokens-per-step", options.tokens_per_step, "Batch x sequence x accumulated batches x devices")
       ->transform(positive_count());
   command.add_option("--params", options.params, "Number of model parameters")->transform(positive_count());
+  command.add_option("--step-key", options.step_key, "Logged number that is the step (W&B, Trackio)")
+      ->check(short_name());
   command.add_option("--gpu", options.hardware, "Hardware that it ran on")->check(short_name());
 }
 

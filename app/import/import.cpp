@@ -216,7 +216,7 @@ class Import {
     if (request_.begins) request_.begins(folder.string());
     if (is_path_in_project(folder)) return;
     StoreSink sink(store_, request_.options, folder.string(), folder);
-    read_store_folder(folder, sink);
+    read_store_folder(folder, request_.options, sink);
     sink.finish(outcome_, "", content_hash(folder));
     read_by(store_format(folder));
   }

@@ -44,6 +44,7 @@ std::string json_of(const ImportOptions& options) {
   return nlohmann::json{{"tokens_per_step", options.tokens_per_step},
                         {"params", options.params},
                         {"hardware", options.hardware},
+                        {"step_key", options.step_key},
                         {"format", options.format}}
       .dump();
 }
@@ -195,6 +196,7 @@ ImportOptions Spool::options() const {
   options.tokens_per_step = integer_in(json, "tokens_per_step");
   options.params = integer_in(json, "params");
   options.hardware = text_in(json, "hardware");
+  options.step_key = text_in(json, "step_key");
   options.format = text_in(json, "format");
   return options;
 }

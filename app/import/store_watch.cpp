@@ -209,7 +209,7 @@ void StoreWatch::scan_file(const fs::path& file) {
   } else if (is_event_file_name(file)) {
     add(growing_event_folder(file.parent_path(), program_.started_at));
   } else if (file.extension() == ".wandb") {
-    add(growing_wandb_file(file));
+    add(growing_wandb_file(file, program_.step_key));
   } else if (is_table_name(file)) {
     if (!(made_at(file) >= program_.started_at - 1)) return;  // it holds others' rows too
     const bool joins = !has_joined();

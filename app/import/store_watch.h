@@ -31,6 +31,7 @@ class StoreWatch {
     ProcessIdentity process;
     double started_at = missing;  // older runs in its stores aren't its
     bool has_joined = false;      // a store has joined the run under an earlier tracker
+    std::string step_key = {};    // as in ImportOptions
   };
 
   // Starts a thread, which has its own connection to `database`. `tell` is called there.
@@ -77,7 +78,7 @@ class StoreWatch {
   std::unique_ptr<RunStore> store_;
   std::unique_ptr<JournalFollower> journals_;
   std::unique_ptr<SourceFollower> others_;
-  SourceSearch search_;
+  SourceSearch search_{{}, program_.step_key};
   std::set<std::filesystem::path> seen_;
   std::set<std::filesystem::path> databases_;
   std::filesystem::path joined_journals_;  // the folder of the journals that have joined the run

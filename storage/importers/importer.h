@@ -32,7 +32,8 @@ struct ImportOptions {
   std::int64_t tokens_per_step = 0;  // 0: not given
   std::int64_t params = 0;           // 0: not given
   std::string hardware;
-  std::string format;                 // an importer's id; empty: detect it by content
+  std::string format;    // an importer's id; empty: detect it by content
+  std::string step_key;  // the logged number that is the step, in stores of W&B and Trackio; empty: by name
   FilesAre files = FilesAre::detect;  // of a folder: repeats of one rung, or one rung per file
   bool live = false;  // the input is still growing: pass each step on soon rather than after reading many
   // Stages whose names are headings in a log ("Flash attention" on a line of its own); null: none. The user doesn't set

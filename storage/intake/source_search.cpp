@@ -80,7 +80,7 @@ bool SourceSearch::add_file(const fs::path& file) {
     return true;
   }
   if (file.extension() == ".wandb") {
-    add(growing_wandb_file(file));
+    add(growing_wandb_file(file, step_key_));
     return true;
   }
   try {
@@ -92,7 +92,7 @@ bool SourceSearch::add_file(const fs::path& file) {
       if (!may_be_one) databases_.erase(file);
       if (!is_sqlite(head)) return may_be_one;
       std::shared_ptr<GrowingDatabase> database = growing_mlflow_database(file);
-      if (!database) database = growing_trackio_database(file);
+      if (!database) database = growing_trackio_database(file, step_key_);
       if (!database) return true;
       databases_[file] = std::move(database);
     }

@@ -19,7 +19,9 @@ namespace stepladder {
 class SourceSearch {
  public:
   // `texts`: how logs and tables are read; empty: they are no sources. In a folder only those with a table's name are.
-  explicit SourceSearch(std::optional<ImportOptions> texts = {}) : texts_(std::move(texts)) {}
+  // `step_key` as in ImportOptions.
+  explicit SourceSearch(std::optional<ImportOptions> texts = {}, std::string step_key = {})
+      : texts_(std::move(texts)), step_key_(std::move(step_key)) {}
 
   // The runs that no earlier call has returned: of a store or database, or of those in a folder and up to four levels
   // below it. A file that can't be read yet is tried again by the next call; `unread` gets why.
@@ -32,6 +34,7 @@ class SourceSearch {
   void add(std::unique_ptr<GrowingSource> store);
 
   const std::optional<ImportOptions> texts_;
+  const std::string step_key_;
   FolderWatch folders_{4};
   // By path; null: a file that isn't a database of a tracker yet.
   std::map<std::filesystem::path, std::shared_ptr<GrowingDatabase>> databases_;

@@ -236,6 +236,7 @@ TEST_F(Shared, TheLadderThatPrintsTokensPerMillisecond) {
   EXPECT_EQ(told.runs[0].steps[1].dt_ms, 177.27);
   EXPECT_EQ(told.runs[6].run.stage, "Speed-up-5, max-autotune");
   EXPECT_TRUE(told.runs[11].steps.empty());
+  EXPECT_EQ(told.runs[12].run.printed.tokens_per_s, 211646);  // as its author reports
   EXPECT_TRUE(told.noted("warning"));
 }
 

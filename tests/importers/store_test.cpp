@@ -169,7 +169,7 @@ TEST(Stores, WandbFolder) {
   SKIP_WITHOUT("wandb");
   ASSERT_EQ(wandb_files_in(stores() / "wandb").size(), 2U);
   CollectingSink sink;
-  read_wandb_folder(stores() / "wandb", sink);
+  read_wandb_folder(stores() / "wandb", {}, sink);
   expect_runs(sink, "wandb");
   EXPECT_EQ(sink.runs[0].run.params, 124439808);
   EXPECT_EQ(sink.runs[1].run.reason, "the program ended with exit status 1");
@@ -183,7 +183,7 @@ TEST(Stores, FoldersThatAreStores) {
   for (const auto& [name, runs] : folders) {
     CollectingSink sink;
     ASSERT_TRUE(is_store_folder(stores() / name)) << name;
-    read_store_folder(stores() / name, sink);
+    read_store_folder(stores() / name, {}, sink);
     EXPECT_EQ(sink.runs.size(), runs) << name;
   }
   EXPECT_FALSE(is_store_folder(stores()));
@@ -195,7 +195,7 @@ TEST(Stores, FoldersThatAreStores) {
   }
   ASSERT_TRUE(is_store_folder(folder.path()));
   CollectingSink logs;
-  read_store_folder(folder.path(), logs);
+  read_store_folder(folder.path(), {}, logs);
   ASSERT_EQ(logs.runs.size(), 2U);
   EXPECT_TRUE(logs.runs[1].run.title.ends_with("fast/second"));
   EXPECT_EQ(logs.runs[1].rung, 1);

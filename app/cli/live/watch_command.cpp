@@ -281,7 +281,10 @@ std::unique_ptr<StoreWatch> watch_stores(Watch& watch, const WatchRequest& reque
   if (request.no_stores) return nullptr;
   auto stores = std::make_unique<StoreWatch>(
       request.database, run,
-      StoreWatch::Program{.process = program.watched(), .started_at = run.started_at, .has_joined = has_joined},
+      StoreWatch::Program{.process = program.watched(),
+                          .started_at = run.started_at,
+                          .has_joined = has_joined,
+                          .step_key = request.options.step_key},
       watch.recorder(), [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
   watch.sink().print_to([&to = *stores](const RunEvent& printed) { to.print(printed); });
   return stores;

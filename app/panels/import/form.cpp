@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -23,6 +24,7 @@ std::string in_words(const ImportOptions& options) {
   if (options.params > 0) add(compact(static_cast<double>(options.params)) + " parameters");
   if (!options.hardware.empty()) add(options.hardware);
   if (!options.format.empty()) add("read as " + options.format);
+  if (!options.step_key.empty()) add("steps by " + options.step_key);
   if (options.files == FilesAre::rungs) add("each file a rung");
   if (options.files == FilesAre::repeats) add("files are repeats");
   return text;
@@ -39,8 +41,9 @@ struct Field {
   const char* label;
   float width;
 };
-constexpr std::array<Field, 5> fields = {Field{"tokens per step", 132}, Field{"parameters", 132},
-                                         Field{"hardware", 232}, Field{"format", 220}, Field{"files of a folder", 150}};
+constexpr std::array<Field, 6> fields = {Field{"tokens per step", 132},   Field{"parameters", 132},
+                                         Field{"hardware", 232},          Field{"format", 220},
+                                         Field{"files of a folder", 150}, Field{"step key", 150}};
 
 struct Place {
   float x;
@@ -175,6 +178,15 @@ bool draw_import_form(ImportForm& form, const HardwareTable& hardware) {
     mark("import.files");
     ImGui::SetItemTooltip("Detect compares recipes, hardware, source code and step times");
     return chosen;
+  });
+  field([&] {
+    std::array<char, 128> text{};
+    std::snprintf(text.data(), text.size(), "%s", options.step_key.c_str());
+    if (ImGui::InputTextWithHint("##step_key", "by its name", text.data(), text.size())) options.step_key = text.data();
+    const bool left = ImGui::IsItemDeactivatedAfterEdit();
+    mark("import.step_key");
+    ImGui::SetItemTooltip("The logged number that is the step, in stores of W&B and Trackio that count calls of log()");
+    return left;
   });
   if (!problem.empty()) {
     ImGui::PushFont(fonts().regular, 13.5f);

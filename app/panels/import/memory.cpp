@@ -32,6 +32,7 @@ std::string ImportMemory::text() const {
                     {"params", it.options.params},
                     {"hardware", it.options.hardware},
                     {"as", it.options.format},
+                    {"step_key", it.options.step_key},
                     {"flat", it.options.files == FilesAre::rungs},
                     {"repeats", it.options.files == FilesAre::repeats}});
   }
@@ -50,6 +51,7 @@ void ImportMemory::recall(const std::string& text) {
                                          .params = it.value("params", std::int64_t{0}),
                                          .hardware = it.value("hardware", ""),
                                          .format = it.value("as", ""),
+                                         .step_key = it.value("step_key", ""),
                                          .files = it.value("flat", false)      ? FilesAre::rungs
                                                   : it.value("repeats", false) ? FilesAre::repeats
                                                                                : FilesAre::detect}});

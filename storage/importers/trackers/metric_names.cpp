@@ -172,6 +172,22 @@ std::string_view to_string(MetricRole role) {
   return names[static_cast<std::size_t>(role)];
 }
 
+int rank_as_step(std::string_view name) {
+  if (name.size() > longest_name) return 0;
+  Words words = words_of(name);
+  const auto evaluations = std::erase_if(words, [](const std::string& word) {
+    return is_in(word, {"val", "valid", "validation", "eval", "test"});
+  });
+  if (!any(words, {"step", "steps", "iter", "iters", "iteration", "iterations", "update", "updates", "it"}) ||
+      !only(words, {"step",      "steps", "iter",     "iters",    "iteration", "iterations", "update", "updates",
+                    "it",        "train", "trainer",  "training", "global",    "num",        "n",      "current",
+                    "optimizer", "opt",   "gradient", "idx",      "number",    "log"}))
+    return 0;
+  if (evaluations > 0) return -1;
+  if (any(words, {"global", "optimizer"})) return 3;
+  return any(words, {"log", "gradient", "steps", "iters", "iterations", "updates"}) ? 1 : 2;
+}
+
 MetricMeaning meaning_of_metric(std::string_view name) {
   if (name.empty() || name.size() > longest_name) return {};
   const Words words = words_of(name);

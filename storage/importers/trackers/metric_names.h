@@ -31,4 +31,8 @@ struct MetricMeaning {
 // Case and punctuation are ignored: "Train Loss", "train_loss" and "trainLoss" are one name.
 MetricMeaning meaning_of_metric(std::string_view name);
 
+// How likely a metric of this name is the run's step: "trainer/global_step" before "iter"; 0: it isn't named so.
+// Negative: it is that of an evaluation ("val/step").
+int rank_as_step(std::string_view name);
+
 }  // namespace stepladder

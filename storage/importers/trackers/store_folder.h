@@ -17,6 +17,6 @@ bool is_store_folder(const std::filesystem::path& folder);
 std::string_view store_format(const std::filesystem::path& folder);
 
 // Reads the whole folder. Throws ImportError.
-void read_store_folder(const std::filesystem::path& folder, ImportSink& sink);
+void read_store_folder(const std::filesystem::path& folder, const ImportOptions& options, ImportSink& sink);
 
 }  // namespace stepladder

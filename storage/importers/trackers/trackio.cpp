@@ -9,6 +9,7 @@
 #include "storage/importers/growing_source.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/importers/trackers/step_choice.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -35,24 +36,27 @@ void add_config(const std::string& text, ForeignRun& run) {
 }
 
 // The numbers of one call of log(); false if the row has no JSON object.
-bool add_row(const std::string& timestamp, std::int64_t step, const std::string& metrics, ForeignRun& run) {
+bool add_row(const std::string& timestamp, std::int64_t step, const std::string& metrics, StepChoice& steps,
+             ForeignRun& run) {
   const Json values = json_or_text(metrics);
   if (!values.is_object()) return false;
-  const double at = unix_from_iso(timestamp);
+  LoggedRow row{.counted = step, .at = unix_from_iso(timestamp)};
   for (const auto& [name, value] : values.items()) {
     double number = 0;
     if (value.is_number())
       number = value.get<double>();
     else if (!value.is_string() || !read_number(value.get_ref<const std::string&>(), number))
       continue;
-    run.metrics.add(name, step, number, at);
+    row.values.emplace_back(name, number);
   }
+  steps.add(std::move(row), run.metrics);
   return true;
 }
 
 class TrackioDatabase {
  public:
-  TrackioDatabase(const fs::path& file, ImportSink& sink) : file_(file), database_(file), sink_(sink) {}
+  TrackioDatabase(const fs::path& file, std::string step_key, ImportSink& sink)
+      : file_(file), database_(file), step_key_(std::move(step_key)), sink_(sink) {}
 
   bool recognised() { return has_trackio_tables(database_); }
 
@@ -103,13 +107,17 @@ class TrackioDatabase {
                                         " = ? ORDER BY " + (has_ids_ ? "id" : "rowid"));
     rows.bind(key);
     std::uint64_t malformed = 0;
+    StepChoice steps(step_key_);
     while (rows.step())
-      if (!add_row(rows.text(0), rows.integer(1), rows.text(2), run)) ++malformed;
+      if (!add_row(rows.text(0), rows.integer(1), rows.text(2), steps, run)) ++malformed;
+    steps.flush(run.metrics);
+    if (std::string note = steps.note(); !note.empty()) run.notes.push_back(std::move(note));
     if (malformed > 0) run.notes.push_back("left out " + plural(malformed, "row") + " without a JSON object");
   }
 
   fs::path file_;
   ForeignDatabase database_;
+  const std::string step_key_;
   ImportSink& sink_;
   std::string key_;
   std::string metrics_, configs_, config_key_;  // tables in which a run's rows are found at once; empty: none
@@ -119,14 +127,17 @@ class TrackioDatabase {
 // The changes in a database since the last look, found by one query for all of its runs.
 class TrackioNews {
  public:
-  TrackioNews(fs::path file, ForeignDatabase& database)
-      : file_(std::move(file)), key_(database.has_column("metrics", "run_id") ? "run_id" : "run_name") {
+  TrackioNews(fs::path file, std::string step_key, ForeignDatabase& database)
+      : file_(std::move(file)),
+        step_key_(std::move(step_key)),
+        key_(database.has_column("metrics", "run_id") ? "run_id" : "run_name") {
     has_configs_ = database.has_tables({"configs"}) && database.has_column("configs", "config") &&
                    database.has_column("configs", key_);
   }
 
   const fs::path& file() const { return file_; }
-  const std::string& key() const { return key_; }  // the column that tells runs apart
+  const std::string& step_key() const { return step_key_; }  // as in ImportOptions
+  const std::string& key() const { return key_; }            // the column that tells runs apart
   bool has_configs() const { return has_configs_; }
 
   // The last row of each run.
@@ -147,6 +158,7 @@ class TrackioNews {
 
  private:
   const fs::path file_;
+  const std::string step_key_;
   const std::string key_;
   bool has_configs_ = false;
   std::string stamp_ = "?";
@@ -196,19 +208,22 @@ class GrowingTrackioRun : public GrowingSource {
                    "SELECT rowid, timestamp, step, metrics, run_name FROM metrics WHERE rowid > ? AND +" +
                        news_->key() + " = ? ORDER BY rowid LIMIT ?");
     rows.bind(from.amount).bind(id_).bind(source_piece_rows);
+    StepChoice steps(news_->step_key(), from.state.is_object() ? from.state.value("step_choice", Json()) : Json());
     std::int64_t taken = 0;
     std::size_t bytes = 0;
     while (bytes < source_piece_bytes && rows.step()) {
       const std::string metrics = rows.text(3);
-      add_row(rows.text(1), rows.integer(2), metrics, piece.news);
+      add_row(rows.text(1), rows.integer(2), metrics, steps, piece.news);
       piece.news.run.title = piece.news.run.stage = rows.text(4);
       piece.end.amount = rows.integer(0);
       bytes += metrics.size();
       ++taken;
     }
+    steps.flush(piece.news.metrics);
     piece.more = taken == source_piece_rows || bytes >= source_piece_bytes;
     if (!piece.news.run.title.empty()) piece.news.run.name = import_name(path(), piece.news.run.title);
-    if (taken > 0) piece.end.state = {{"last", row_text(database.get(), piece.end.amount)}};
+    if (taken > 0)
+      piece.end.state = {{"last", row_text(database.get(), piece.end.amount)}, {"step_choice", steps.state()}};
     return piece;
   }
 
@@ -231,10 +246,10 @@ class GrowingTrackioRun : public GrowingSource {
 
 }  // namespace
 
-std::shared_ptr<GrowingDatabase> growing_trackio_database(const fs::path& file) {
+std::shared_ptr<GrowingDatabase> growing_trackio_database(const fs::path& file, const std::string& step_key) {
   ForeignDatabase database(file, ForeignDatabase::Writer::at_work);
   if (!has_trackio_tables(database)) return nullptr;
-  auto news = std::make_shared<TrackioNews>(file, database);
+  auto news = std::make_shared<TrackioNews>(file, step_key, database);
   database.check();
   return std::make_shared<GrowingRuns<TrackioNews, GrowingTrackioRun>>(std::move(news));
 }
@@ -249,9 +264,9 @@ Importer importers::trackio() {
                 return has_trackio_tables(database);
               },
           .reader =
-              [](const fs::path& path, const ImportOptions&, ImportSink& sink) {
-                return database_reader(path, [path, &sink] {
-                  TrackioDatabase store(path, sink);
+              [](const fs::path& path, const ImportOptions& options, ImportSink& sink) {
+                return database_reader(path, [path, step_key = options.step_key, &sink] {
+                  TrackioDatabase store(path, step_key, sink);
                   if (!store.recognised()) throw ImportError("is not a Trackio database: its tables differ");
                   store.read();
                 });

@@ -8,7 +8,8 @@
 
 namespace stepladder {
 
-// The runs of a database while they grow; null if the file isn't Trackio's.
-std::shared_ptr<GrowingDatabase> growing_trackio_database(const std::filesystem::path& file);
+// The runs of a database while they grow; null if the file isn't Trackio's. `step_key` as in ImportOptions.
+std::shared_ptr<GrowingDatabase> growing_trackio_database(const std::filesystem::path& file,
+                                                          const std::string& step_key = {});
 
 }  // namespace stepladder

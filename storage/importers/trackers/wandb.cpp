@@ -17,6 +17,7 @@
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/importers/trackers/metric_values.h"
+#include "storage/importers/trackers/step_choice.h"
 #include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/wire_reader.h"
 #include "storage/wording.h"
@@ -207,7 +208,8 @@ double timestamp_message(std::string_view message) {
 
 class WandbReader {
  public:
-  explicit WandbReader(ForeignRun& run, std::int64_t next_step = 0) : run_(run), next_step_(next_step) {
+  WandbReader(ForeignRun& run, StepChoice steps, std::int64_t next_step = 0)
+      : run_(run), steps_(std::move(steps)), next_step_(next_step) {
     run_.run.status = RunStatus::interrupted;
     run_.run.reason = "the file has no record of the run's end";
     run_.config = Json::object();
@@ -229,7 +231,7 @@ class WandbReader {
       if (piece.empty()) break;
       log.give(piece);
     }
-    keep_facts();
+    finish_rows();
     return log.good();
   }
 
@@ -239,17 +241,24 @@ class WandbReader {
     if (malformed_ > 0)
       run_.notes.push_back(plural(malformed_, "record is malformed and was", "records are malformed and were") +
                            " left out");
+    finish_rows();
+    if (files_ > 1) run_.notes.push_back("was resumed: " + std::to_string(files_) + " files hold one run");
     if (!has_run_ && run_.metrics.empty()) throw ImportError("holds no run: no record could be read");
-    keep_facts();
+    if (std::string note = steps_.note(); !note.empty()) run_.notes.push_back(std::move(note));
   }
 
   bool has_ended() const { return ended_; }
   std::int64_t next_step() const { return next_step_; }
+  const StepChoice& steps() const { return steps_; }
 
-  // "project" or "project group": the run record is among the first. Throws ImportError as read does.
-  static std::string group_of(ImportInput& input) {
+  // Of the run record, which is among the first. Throws ImportError as read does.
+  struct Identity {
+    std::string group;  // "project" or "project group"
+    std::string id;
+  };
+  static Identity identity_in(ImportInput& input) {
     ForeignRun run;
-    WandbReader reader(run);
+    WandbReader reader(run, StepChoice());
     RecordLog log;
     for (std::string_view record; !reader.has_run_ && reader.records_ < 20;) {
       if (log.next(record)) {
@@ -260,7 +269,16 @@ class WandbReader {
       if (piece.empty()) break;
       log.give(piece);
     }
-    return reader.group_.empty() ? reader.project_ : reader.project_ + " " + reader.group_;
+    return {reader.group_.empty() ? reader.project_ : reader.project_ + " " + reader.group_,
+            text_in(reader.facts_, "run_id")};
+  }
+
+  // The records that follow are those of the run's next file: it was resumed.
+  void begin_next_file(RecordLog& log) {
+    log.finish(run_.notes);
+    run_.run.status = RunStatus::interrupted;
+    run_.run.reason = "the file has no record of the run's end";
+    ++files_;
   }
 
  private:
@@ -274,6 +292,9 @@ class WandbReader {
           break;
         case 5:
           read_config(field.bytes());
+          break;
+        case 12:
+          read_definition(field.bytes());
           break;
         case 17:
           read_run(field.bytes());
@@ -294,7 +315,7 @@ class WandbReader {
   void read_history(std::string_view message) {
     std::optional<std::int64_t> step;
     double at = missing;
-    std::vector<Item> items;
+    LoggedRow row;
     const auto set_step = [&](double number) {
       if (number >= 0 && number < 1e15) step = static_cast<std::int64_t>(number);
     };
@@ -313,8 +334,8 @@ class WandbReader {
         if (item.number) set_step(*item.number);
       } else if (item.name == "_timestamp") {
         if (item.number) at = *item.number;
-      } else if (!item.name.starts_with('_')) {
-        items.push_back(std::move(item));
+      } else if (!item.name.starts_with('_')) {  // those are wandb's own, such as _runtime
+        if (item.number) row.values.emplace_back(std::move(item.name), *item.number);
       }
     }
     if (field.malformed()) {
@@ -323,9 +344,26 @@ class WandbReader {
     }
     if (!step) step = next_step_;
     next_step_ = *step + 1;
-    for (const Item& item : items)
-      if (item.number && !item.name.starts_with('_'))  // those are wandb's own, such as _runtime
-        run_.metrics.add(item.name, *step, *item.number, at);
+    row.counted = *step;
+    row.at = at;
+    steps_.add(std::move(row), run_.metrics);
+  }
+
+  // define_metric("train/*", step_metric="iter")
+  void read_definition(std::string_view message) {
+    std::string name, step;
+    WireReader field(message);
+    while (field.next()) {
+      if (field.number() == 1 || field.number() == 2) name = field.bytes();
+      if (field.number() == 4) step = field.bytes();
+    }
+    if (!name.empty() && !step.empty()) steps_.define(name, step);
+  }
+
+  void finish_rows() {
+    steps_.flush(run_.metrics);
+    if (!steps_.name().empty()) facts_["step_key"] = steps_.name();
+    if (!facts_.empty()) run_.run.environment = facts_.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
   void read_config(std::string_view message) {
@@ -373,17 +411,13 @@ class WandbReader {
           facts_["host"] = text;
           break;
         case 17:
-          run_.run.started_at = timestamp_message(field.bytes());
+          if (files_ == 1) run_.run.started_at = timestamp_message(field.bytes());
           break;
         default:
           break;
       }
     }
     if (run_.run.title.empty()) run_.run.title = run_.run.stage = id;
-  }
-
-  void keep_facts() {
-    if (!facts_.empty()) run_.run.environment = facts_.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
   void read_exit(std::string_view message) {
@@ -416,12 +450,14 @@ class WandbReader {
   }
 
   ForeignRun& run_;
+  StepChoice steps_;
   Json facts_ = Json::object();
   std::string project_;
   std::string group_;
   std::int64_t next_step_;
   std::uint64_t records_ = 0;
   std::uint64_t malformed_ = 0;
+  int files_ = 1;
   bool has_run_ = false;
   bool ended_ = false;
 };
@@ -429,17 +465,23 @@ class WandbReader {
 // A single file.
 class WandbFile : public ImportReader {
  public:
-  explicit WandbFile(fs::path path, ImportSink* sink = nullptr) : path_(std::move(path)), sink_(sink), reader_(run_) {}
+  WandbFile(fs::path path, const std::string& step_key, ImportSink* sink = nullptr)
+      : path_(std::move(path)), sink_(sink), reader_(run_, StepChoice(step_key)) {}
 
   void take(std::string_view bytes) override {
-    log_.give(bytes);
-    reader_.read(log_);
+    log_->give(bytes);
+    reader_.read(*log_);
   }
   void finish() override { tell(take_run(), *sink_); }
 
+  void begin_next_file() {
+    reader_.begin_next_file(*log_);
+    log_.emplace();
+  }
+
   // Instead of `finish`, for a sink that gets several.
   ForeignRun take_run() {
-    reader_.finish(log_);
+    reader_.finish(*log_);
     run_.run.name = import_name(path_, run_.run.title);
     return std::move(run_);
   }
@@ -448,13 +490,14 @@ class WandbFile : public ImportReader {
   const fs::path path_;
   ImportSink* const sink_;
   ForeignRun run_;
-  RecordLog log_;
+  std::optional<RecordLog> log_ = RecordLog();
   WandbReader reader_;
 };
 
 class GrowingWandb : public GrowingSource {
  public:
-  explicit GrowingWandb(fs::path file) : GrowingSource("wandb", std::move(file)) {}
+  GrowingWandb(fs::path file, std::string step_key)
+      : GrowingSource("wandb", std::move(file)), step_key_(std::move(step_key)) {}
 
   std::vector<fs::path> files() const override { return {path()}; }
   std::string name() const override { return path().stem().string(); }
@@ -472,14 +515,18 @@ class GrowingWandb : public GrowingSource {
     StoreFile input(*file, path(), begin);
     RecordLog log(begin, impatient ? RecordLog::Damage::is_skipped : RecordLog::Damage::stops);
     const std::int64_t next_step = from.state.is_object() ? integer_in(from.state, "next_step") : 0;
-    WandbReader reader(piece.news, std::clamp<std::int64_t>(next_step, 0, highest_logged_step));
+    WandbReader reader(piece.news,
+                       StepChoice(step_key_, from.state.is_object() ? from.state.value("step_choice", Json()) : Json()),
+                       std::clamp<std::int64_t>(next_step, 0, highest_logged_step));
     const std::uint64_t end = reader.read_some(log, input, begin, source_piece_bytes);
     piece.is_stuck = log.is_stuck();
     piece.has_ended = reader.has_ended();
     piece.more = end - begin >= source_piece_bytes;
     if (end == begin) return piece;
     piece.end.amount = static_cast<std::int64_t>(end);
-    piece.end.state = {{"file", mark_of(*file, piece.end.amount)}, {"next_step", reader.next_step()}};
+    piece.end.state = {{"file", mark_of(*file, piece.end.amount)},
+                       {"next_step", reader.next_step()},
+                       {"step_choice", reader.steps().state()}};
     return piece;
   }
 
@@ -487,6 +534,9 @@ class GrowingWandb : public GrowingSource {
     run.status = RunStatus::interrupted;
     run.reason = "the file has no record of the run's end";
   }
+
+ private:
+  const std::string step_key_;
 };
 
 }  // namespace
@@ -495,12 +545,12 @@ Importer importers::wandb() {
   return {.id = "wandb",
           .title = "W&B offline file",
           .recognises = [](std::string_view head, const auto&) { return head.starts_with(":W&B"); },
-          .reader = [](const fs::path& path, const auto&,
-                       ImportSink& sink) { return std::make_unique<WandbFile>(path, &sink); }};
+          .reader = [](const fs::path& path, const ImportOptions& options,
+                       ImportSink& sink) { return std::make_unique<WandbFile>(path, options.step_key, &sink); }};
 }
 
-std::unique_ptr<GrowingSource> growing_wandb_file(const fs::path& file) {
-  return std::make_unique<GrowingWandb>(file);
+std::unique_ptr<GrowingSource> growing_wandb_file(const fs::path& file, const std::string& step_key) {
+  return std::make_unique<GrowingWandb>(file, step_key);
 }
 
 std::vector<fs::path> wandb_files_in(const fs::path& folder) {
@@ -527,27 +577,36 @@ std::vector<fs::path> wandb_files_in(const fs::path& folder) {
   return files;
 }
 
-void read_wandb_folder(const fs::path& folder, ImportSink& sink) {
-  std::map<std::string, std::vector<fs::path>> groups;
+void read_wandb_folder(const fs::path& folder, const ImportOptions& options, ImportSink& sink) {
+  std::map<std::string, std::vector<std::vector<fs::path>>> groups;  // of the files of each run, oldest first
+  std::map<std::string, std::size_t> run_of;                         // by group and id
   for (const fs::path& file : wandb_files_in(folder)) {
     try {
       StoreFile input(file);
-      groups[WandbReader::group_of(input)].push_back(file);
+      const WandbReader::Identity identity = WandbReader::identity_in(input);
+      auto& runs = groups[identity.group];
+      const std::string key = identity.group + "\n" + (identity.id.empty() ? file.string() : identity.id);
+      const auto [known, is_new] = run_of.try_emplace(key, runs.size());
+      if (is_new) runs.emplace_back();
+      runs[known->second].push_back(file);
     } catch (const ImportError& error) {
       sink.note(0, file.filename().string() + " " + error.what());
     }
   }
   if (groups.empty()) throw ImportError("holds no readable .wandb file");
-  for (const auto& [name, files] : groups) {
+  for (const auto& [name, runs] : groups) {
     LadderOfRuns ladder(name, sink);
-    for (const fs::path& file : files) {
+    for (const std::vector<fs::path>& files : runs) {
       try {
-        StoreFile input(file);
-        WandbFile reader(file);
-        push_all(input, reader);
+        WandbFile reader(files.front(), options.step_key);
+        for (const fs::path& file : files) {
+          if (file != files.front()) reader.begin_next_file();
+          StoreFile input(file);
+          push_all(input, reader);
+        }
         ladder.tell(reader.take_run());
       } catch (const ImportError& error) {
-        sink.note(0, file.filename().string() + " " + error.what());
+        sink.note(0, files.front().filename().string() + " " + error.what());
       }
     }
     ladder.finish();

@@ -131,7 +131,7 @@ TEST_F(StoreFollowing, EventFilesThatGrowByteByByte) {
   for (const fs::path& file : files) grow("run" / file.filename(), bytes_of(file));
   ASSERT_EQ(store_.runs().size(), 1u);
   CollectingSink imported;
-  read_store_folder(stores / "tb_simple", imported);
+  read_store_folder(stores / "tb_simple", {}, imported);
   expect_imported(1, imported.runs.at(0));
   EXPECT_EQ(store_.recorded_steps(1).records, 45) << "steps 25 to 29 of the first attempt are kept";
   EXPECT_EQ(store_.existing_run(1).recipe, imported.runs[0].run.recipe);
@@ -169,7 +169,7 @@ TEST_F(StoreFollowing, AFolderOfMlflowThatGrowsByteByByte) {
   for (const fs::path& name : metrics) grow("mlruns/7" / name, bytes_of(experiment / name));
   ASSERT_EQ(store_.runs().size(), 1u);
   CollectingSink imported;
-  read_store_folder(folder_.path() / "mlruns", imported);
+  read_store_folder(folder_.path() / "mlruns", {}, imported);
   expect_imported(1, imported.runs.at(0));
   EXPECT_EQ(store_.existing_run(1).status, imported.runs[0].run.status);
   EXPECT_EQ(store_.existing_run(1).title, imported.runs[0].run.title);
@@ -287,7 +287,8 @@ TEST_F(StoreFollowing, SeveralRunsInOneTableAreSeveralRunsHoweverOftenItIsRead) 
 }
 
 TEST_F(StoreFollowing, ALogsNextRunEndsTheOneBeforeItAsEverySourceEnds) {
-  const std::string lines = "step 1 | loss 4.0 | dt 10 ms\nstep 2 | loss 3.0 | dt 10 ms\nstep 3 | loss 2.0 | dt 10 ms\n";
+  const std::string lines =
+      "step 1 | loss 4.0 | dt 10 ms\nstep 2 | loss 3.0 | dt 10 ms\nstep 3 | loss 2.0 | dt 10 ms\n";
   const auto reader = follower();
   append("train.log", "Baseline\n" + lines + "\nFlash attention\n" + lines);
   reader->scan();
@@ -418,7 +419,7 @@ TEST_F(StoreFollowing, NumbersOfAJoinedStoreWinOverThoseThatWerePrinted) {
   }
   reader.finish_idle_runs(true);
   CollectingSink imported;
-  read_store_folder(stores / "tb_simple", imported);
+  read_store_folder(stores / "tb_simple", {}, imported);
   Losses expected = losses_of(imported.runs.at(0).steps);
   expected["loss"] += shown(50, 1);
   EXPECT_EQ(losses(run), expected);
