@@ -9,9 +9,10 @@ namespace stepladder {
 
 // In bytes. Longer texts are cut when they are stored and when they are read, since a log or somebody else's file may
 // hold any text, and every list shows it.
-inline constexpr std::size_t longest_name = 500;      // of a run, ladder, stage or device
-inline constexpr std::size_t longest_line = 5'000;    // a change, a reason, a path, all tags
-inline constexpr std::size_t longest_note = 100'000;  // notes
+inline constexpr std::size_t longest_name = 500;            // of a run, ladder, stage or device
+inline constexpr std::size_t longest_kernel_name = 20'000;  // with its template arguments
+inline constexpr std::size_t longest_line = 5'000;          // a change, a reason, a path, all tags
+inline constexpr std::size_t longest_note = 100'000;        // notes
 
 // The text if it has at most `most` bytes; else its beginning and an ellipsis. Cuts no character in two.
 std::string bounded(std::string text, std::size_t most);

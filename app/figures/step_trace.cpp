@@ -22,6 +22,7 @@ struct Placed {
   const KeptSlice* slice;
   std::uint64_t start_ns, end_ns;
   int process, track;  // from 1
+  int stream;          // the track of its lane's first row: kernels that overlap on a stream are still of that stream
 };
 
 // The memory in use from this moment on.
@@ -29,6 +30,12 @@ struct PlacedMemory {
   const MemoryPoint* point;
   std::uint64_t at_ns;
   int process;
+};
+
+// A GPU's step, from its beginning to the next one's.
+struct PlacedWindow {
+  const StepSlices* step;
+  std::uint64_t start_ns, end_ns;
 };
 
 struct Track {
@@ -48,12 +55,17 @@ class Layout {
         memory.push_back({&point,
                           static_cast<std::uint64_t>(std::max(start_of(step) + point.at_ns - first, std::int64_t{0})),
                           step.slices.rank + 1});
+      if (std::any_of(step.slices.lanes.begin(), step.slices.lanes.end(),
+                      [](const SliceLane& each) { return each.on_gpu; })) {
+        const auto start = static_cast<std::uint64_t>(start_of(step) - first);
+        windows.push_back({&step.slices, start, start + static_cast<std::uint64_t>(step.slices.length_ns)});
+      }
       for (const SliceRow& row : step.slices.rows) {
-        const int track = track_of(step.slices, row);
+        const int track = track_of(step.slices, row), stream = track_of(step.slices, row, false);
         for (const KeptSlice& slice : row.slices) {
           const auto start = static_cast<std::uint64_t>(start_of(step) + slice.start_ns - first);
           slices.push_back({&step.slices, &row, &slice, start, start + static_cast<std::uint64_t>(slice.duration_ns),
-                            step.slices.rank + 1, track});
+                            step.slices.rank + 1, track, stream});
         }
       }
     }
@@ -63,6 +75,7 @@ class Layout {
   }
 
   std::vector<Placed> slices;
+  std::vector<PlacedWindow> windows;
   std::vector<PlacedMemory> memory;  // by process, then time
   std::vector<Track> tracks;         // number - 1
 
@@ -74,9 +87,9 @@ class Layout {
   }
 
   // Kernels that run beside each other on one stream need tracks of their own: slices of a track nest.
-  int track_of(const StepSlices& step, const SliceRow& row) {
+  int track_of(const StepSlices& step, const SliceRow& row, bool is_own = true) {
     const SliceLane& lane = step.lanes[row.lane];
-    const std::uint32_t beside = lane.on_gpu ? row.depth : 0;
+    const std::uint32_t beside = lane.on_gpu && is_own ? row.depth : 0;
     const auto [known, is_new] = numbers_.try_emplace(std::tuple(step.rank, lane.on_gpu, lane.title, beside),
                                                       static_cast<int>(tracks.size()) + 1);
     if (is_new)
@@ -118,7 +131,7 @@ std::string chrome_process(int process, bool on_gpu) {
 const char* category_of(const Placed& placed, const std::string& name) {
   if (placed.step->lanes[placed.row->lane].on_gpu)
     return name.starts_with("Memcpy") ? "gpu_memcpy" : name.starts_with("Memset") ? "gpu_memset" : "kernel";
-  if (is_launch(name)) return "cuda_runtime";
+  if (placed.slice->correlation != 0 || is_launch(name)) return "cuda_runtime";
   return name.starts_with("ProfilerStep#") ? "user_annotation" : "cpu_op";
 }
 
@@ -333,16 +346,29 @@ void write_chrome_trace(const StepTrace& trace, const Sink& sink) {
     add(R"({"ph":"M","name":"thread_name","pid":)" + process + R"(,"tid":)" + std::to_string(i + 1) +
         R"(,"args":{"name":)" + quoted(track.title) + "}}");
   }
+  for (const PlacedWindow& window : layout.windows)
+    add(fmt::format(R"({{"ph":"X","cat":"step_window","name":"ProfilerStep#{}","pid":{},"tid":{},"ts":{},"dur":{},)"
+                    R"("args":{{"device":{}}}}})",
+                    window.step->step, chrome_process(window.step->rank + 1, true),
+                    layout.tracks.size() + static_cast<std::size_t>(window.step->rank) + 1,
+                    microseconds(window.start_ns), microseconds(window.end_ns - window.start_ns), window.step->rank));
+  // The numbers that join launches and kernels are a process's.
+  std::map<std::pair<int, std::uint32_t>, std::size_t> correlations;
   for (const Placed& placed : layout.slices) {
     const std::string& name = placed.step->names[placed.slice->name];
+    std::string correlation;
+    if (placed.slice->correlation != 0)
+      correlation = fmt::format(
+          ",\"correlation\":{}",
+          correlations.try_emplace({placed.process, placed.slice->correlation}, correlations.size() + 1).first->second);
     const bool on_gpu = placed.step->lanes[placed.row->lane].on_gpu;
     add(R"({"ph":"X","cat":")" + std::string(category_of(placed, name)) + R"(","name":)" + quoted(name) + R"(,"pid":)" +
         chrome_process(placed.process, on_gpu) + R"(,"tid":)" + std::to_string(placed.track) + R"(,"ts":)" +
         microseconds(placed.start_ns) + R"(,"dur":)" + microseconds(placed.end_ns - placed.start_ns) +
         R"(,"args":{"kind":")" + std::string(to_string(placed.slice->kind)) + "\"" +
-        (on_gpu ? R"(,"device":)" + std::to_string(placed.process - 1) + R"(,"stream":)" + std::to_string(placed.track)
+        (on_gpu ? R"(,"device":)" + std::to_string(placed.process - 1) + R"(,"stream":)" + std::to_string(placed.stream)
                 : "") +
-        "}}");
+        correlation + "}}");
   }
   for (const PlacedMemory& memory : layout.memory) {
     std::string uses;

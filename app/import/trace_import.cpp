@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "storage/traces/trace.h"
 #include "storage/traces/trace_file.h"
@@ -41,21 +42,28 @@ ReadTrace read_traces(const TraceFiles& asked, const TraceProgress& progress) {
                            .source_path = std::filesystem::absolute(first).string()}};
   std::vector<TracedProcess> ranks;
   std::set<int> known;
+  double files = 0;
   for (const std::string& file : asked.files) {
     const auto share = [&](double of_file) {
-      if (progress) progress((static_cast<double>(ranks.size()) + of_file) / static_cast<double>(asked.files.size()));
+      if (progress) progress((files + of_file) / static_cast<double>(asked.files.size()));
     };
     try {
-      Trace trace = read_trace(file, share);
-      if (trace.rank < 0) trace.rank = static_cast<int>(ranks.size());
-      read.trace.format = trace.format;
-      if (read.trace.hardware.empty()) read.trace.hardware = trace.hardware;
-      if (read.trace.precision.empty()) read.trace.precision = trace.precision;
-      ranks.push_back(attribute_all(trace));
-      require_own_ranks(ranks, known);
+      bool is_first = true;
+      for (Trace& trace : read_trace(file, share)) {
+        // The processes of one file are ranks of one training.
+        const int next = is_first ? static_cast<int>(ranks.size()) : *known.rbegin() + 1;
+        if (trace.rank < 0) trace.rank = next;
+        if (!std::exchange(is_first, false)) trace.first_gpu = next;
+        read.trace.format = trace.format;
+        if (read.trace.hardware.empty()) read.trace.hardware = trace.hardware;
+        if (read.trace.precision.empty()) read.trace.precision = trace.precision;
+        ranks.push_back(attribute_all(trace));
+        require_own_ranks(ranks, known);
+      }
     } catch (const TraceError& error) {
       throw StorageError(file + " " + error.what());
     }
+    ++files;
   }
   read.process = ranks.size() == 1 ? std::move(ranks.front()) : join_ranks(std::move(ranks));
   return read;

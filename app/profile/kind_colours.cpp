@@ -6,12 +6,15 @@ KindColour colour_of(OperatorKind kind) {
   switch (kind) {
     case OperatorKind::products:
       return {0x5aa9ff, 0x6fb0f5};
+    case OperatorKind::convolution:
+      return {0x4f93d6, 0x7ab8ee};
     case OperatorKind::attention:
       return {0xb48cf2, 0xb497e8};
     case OperatorKind::softmax:
       return {0xe58fc4, 0xe39ac6};
     case OperatorKind::normalisation:
       return {0x4fc6c0, 0x66c4be};
+    case OperatorKind::gelu:
     case OperatorKind::activation:
       return {0x67c587, 0x78c492};
     case OperatorKind::elementwise:
@@ -26,6 +29,10 @@ KindColour colour_of(OperatorKind kind) {
       return {0xf2747f, 0xf08690};
     case OperatorKind::data:
       return {0xc9a38a, 0xcfac95};
+    case OperatorKind::graph:
+      return {0xb9a1c9, 0xbfaacd};
+    case OperatorKind::other:
+      return {0xa9a28f, 0xb6b09e};
     case OperatorKind::between:
     case OperatorKind::idle:
       break;

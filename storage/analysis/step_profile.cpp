@@ -1,5 +1,5 @@
-// Sorts operators into kinds by words of their names (`words`, first match counts) and scales a profile to the measured
-// step. The part of the step overrides the name for data and optimiser; idle time and communication override both.
+// Sorts operators and kernels into kinds and scales a profile to the measured step. The part of the step overrides the
+// name for data and optimiser; idle time and communication override both.
 #include "storage/analysis/step_profile.h"
 
 #include <algorithm>
@@ -13,37 +13,6 @@
 
 namespace stepladder {
 namespace {
-
-// Kinds by a word of the operator's name; the first match counts.
-struct Word {
-  std::string_view word;
-  OperatorKind kind;
-};
-constexpr std::array words{Word{"scaled_dot_product", OperatorKind::attention},
-                           Word{"flash_attention", OperatorKind::attention},
-                           Word{"addmm", OperatorKind::products},
-                           Word{"bmm", OperatorKind::products},
-                           Word{"aten::mm", OperatorKind::products},
-                           Word{"matmul", OperatorKind::products},
-                           Word{"linear", OperatorKind::products},
-                           Word{"mkldnn", OperatorKind::products},
-                           Word{"classifier", OperatorKind::softmax},
-                           Word{"softmax", OperatorKind::softmax},
-                           Word{"nll_loss", OperatorKind::softmax},
-                           Word{"cross_entropy", OperatorKind::softmax},
-                           Word{"norm", OperatorKind::normalisation},
-                           Word{"gelu", OperatorKind::activation},
-                           Word{"embedding", OperatorKind::embedding},
-                           Word{"copy", OperatorKind::copies},
-                           Word{"aten::to", OperatorKind::copies},
-                           Word{"contiguous", OperatorKind::copies},
-                           Word{"clone", OperatorKind::copies},
-                           Word{"cat", OperatorKind::copies},
-                           Word{"split_heads", OperatorKind::copies},
-                           Word{"allreduce", OperatorKind::communication},
-                           Word{"all_reduce", OperatorKind::communication},
-                           Word{"c10d", OperatorKind::communication},
-                           Word{"gloo", OperatorKind::communication}};
 
 // Operators without arithmetic: views and allocation.
 constexpr std::array views{"autograd",
@@ -86,12 +55,25 @@ bool is_view(std::string_view name) {
          (!name.starts_with("aten::") && (name.ends_with("Backward") || name.ends_with("Backward0")));
 }
 
-OperatorKind kind_by_word(std::string_view name) {
+// Whether a name is an operator's, as opposed to a kernel's or a range's.
+bool is_operator_name(std::string_view name) {
+  return name.find("::") != std::string_view::npos && name.find_first_of(" <(") == std::string_view::npos;
+}
+
+// The kind that an operator's name gives, "aten::mm"; nullopt: a compiled graph's, autograd's, or unknown.
+std::optional<OperatorKind> kind_of_operator(std::string_view name) {
   if (const OwnKernel* const own = find_own_kernel(name)) return own->kind;
-  for (const Word& word : words) {
-    if (name.find(word.word) != std::string_view::npos) return word.kind;
-  }
-  return name.starts_with("aten::") ? OperatorKind::elementwise : kernel_kind(name).value_or(OperatorKind::elementwise);
+  if (is_view(name) || name.starts_with("triton_")) return std::nullopt;
+  if (const std::optional<OperatorKind> kind = operator_kind(name)) return kind;
+  return name.starts_with("aten::") ? std::optional(OperatorKind::elementwise) : std::nullopt;
+}
+
+// The kind of a kernel whose launcher's kind may be known. A copy in a product is a copy; a product in a convolution is
+// a convolution.
+OperatorKind kind_of_kernel(KernelKind own, std::optional<OperatorKind> launcher) {
+  const bool multiplies = launcher == OperatorKind::attention || launcher == OperatorKind::convolution;
+  if (!own.is_generic && !(own.kind == OperatorKind::products && multiplies)) return own.kind;
+  return launcher.value_or(own.kind);
 }
 
 }  // namespace
@@ -106,8 +88,16 @@ std::string_view to_string(OperatorKind kind) {
       return "softmax and loss";
     case OperatorKind::normalisation:
       return "layer norm";
-    case OperatorKind::activation:
+    case OperatorKind::gelu:
       return "GELU";
+    case OperatorKind::activation:
+      return "activation";
+    case OperatorKind::convolution:
+      return "convolution";
+    case OperatorKind::graph:
+      return "CUDA graphs";
+    case OperatorKind::other:
+      return "other";
     case OperatorKind::elementwise:
       return "element-wise";
     case OperatorKind::copies:
@@ -131,15 +121,19 @@ std::string_view to_string(OperatorKind kind) {
 OperatorKind kind_of(const OperatorTime& each) {
   const std::string_view name = each.name;
   const std::size_t arrow = name.find(launches);
-  const std::string_view kernel = arrow == std::string_view::npos ? name : name.substr(arrow + launches.size());
-  const bool is_operator =
-      kernel.find("::") != std::string_view::npos && kernel.find_first_of(" <(") == std::string_view::npos;
-  const std::optional<OperatorKind> told = is_operator || is_view(kernel) ? std::nullopt : kernel_kind(kernel);
-  if (told == OperatorKind::idle || told == OperatorKind::communication) return *told;
+  const bool has_launcher = arrow != std::string_view::npos;
+  const std::string_view kernel = has_launcher ? name.substr(arrow + launches.size()) : name;
+  const std::optional<OperatorKind> of_operator = kind_of_operator(has_launcher               ? name.substr(0, arrow)
+                                                                   : is_operator_name(kernel) ? kernel
+                                                                                              : "");
+  const bool is_operator = !has_launcher && (of_operator || is_view(kernel));
+  constexpr KernelKind unknown{OperatorKind::other, true};
+  const KernelKind own = is_operator ? unknown : kernel_kind(kernel).value_or(unknown);
+  if (own.kind == OperatorKind::idle || own.kind == OperatorKind::communication) return own.kind;
   if (each.part == "data") return OperatorKind::data;
   if (each.part == "optimizer") return OperatorKind::optimizer;
-  if (told) return *told;
-  return is_view(kernel) ? OperatorKind::between : kind_by_word(name);
+  if (is_operator && is_view(kernel)) return OperatorKind::between;
+  return kind_of_kernel(own, of_operator);
 }
 
 bool is_work(OperatorKind kind) {
@@ -176,9 +170,10 @@ FittedProfile fit_to_step(StepProfile profile, double median_ms) {
 std::string title_of(const OperatorTime& each) {
   if (each.name.empty()) return "outside operators";
   // A function of the engine's, as autograd calls it: "torch::autograd::CppNode<stepladder::...::FusedMlp>".
-  if (each.name.starts_with("torch::autograd::CppNode<")) {
-    const std::size_t begin = each.name.rfind("::") + 2, end = each.name.find_last_not_of('>') + 1;
-    if (begin < end) return each.name.substr(begin, end - begin);
+  const std::size_t arrow = std::min(each.name.find(launches), each.name.size());
+  if (const std::string node = each.name.substr(0, arrow); node.starts_with("torch::autograd::CppNode<")) {
+    const std::size_t begin = node.rfind("::") + 2, end = node.find_last_not_of('>') + 1;
+    if (begin < end) return node.substr(begin, end - begin) + each.name.substr(arrow);
   }
   return each.name.starts_with("aten::") ? each.name.substr(6) : each.name;
 }

@@ -18,22 +18,29 @@ enum class OperatorKind {
   attention,      // as one operator (scaled_dot_product_attention)
   softmax,        // and the loss
   normalisation,  // layer norm
-  activation,     // GELU
-  elementwise,    // additions, factors, masks
-  copies,         // and casts from one type to another
+  gelu,
+  elementwise,  // additions, factors, masks, reductions, sorting
+  copies,       // and casts from one type to another
   embedding,
   optimizer,  // the whole update, clipping too
   communication,
   data,     // making the batch
   between,  // autograd, views, allocation, and time outside operators
   idle,     // of a GPU
+  // Later kinds follow, since kept slices have a kind's number.
+  convolution,
+  activation,  // others than GELU
+  graph,       // CUDA graphs that a profiler traced as a whole
+  other        // kernels of no known family
 };
 inline constexpr std::array all_operator_kinds{
-    OperatorKind::products,   OperatorKind::attention,   OperatorKind::softmax,       OperatorKind::normalisation,
-    OperatorKind::activation, OperatorKind::elementwise, OperatorKind::copies,        OperatorKind::embedding,
-    OperatorKind::optimizer,  OperatorKind::data,        OperatorKind::communication, OperatorKind::between,
+    OperatorKind::products,      OperatorKind::attention, OperatorKind::convolution, OperatorKind::softmax,
+    OperatorKind::normalisation, OperatorKind::gelu,      OperatorKind::activation,  OperatorKind::elementwise,
+    OperatorKind::copies,        OperatorKind::embedding, OperatorKind::optimizer,   OperatorKind::data,
+    OperatorKind::communication, OperatorKind::graph,     OperatorKind::other,       OperatorKind::between,
     OperatorKind::idle};
 std::string_view to_string(OperatorKind kind);  // "matrix products"
+// By who launched it first (the part of the step, the operator), then by the kernel's own family.
 OperatorKind kind_of(const OperatorTime& each);
 // Whether a step exists to do this kind of work, as opposed to waiting, exchanging, fetching data, views and time
 // outside operators.

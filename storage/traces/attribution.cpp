@@ -4,10 +4,12 @@
 #include "storage/traces/attribution.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <set>
 
+#include "storage/bounded_text.h"
 #include "storage/traces/memory.h"
 #include "storage/traces/segments.h"
 #include "storage/traces/slice_reader.h"
@@ -27,22 +29,118 @@ std::vector<StepSpan> whole(const std::vector<Segment>& segments) {
   return in_order({span});
 }
 
-// A GPU works after it was asked to, so its step begins with the first kernel that the CPU's step launched, and lasts
-// until the next one's begins; the last lasts until both are done.
-std::vector<StepSpan> steps_of_gpu(const std::vector<Segment>& kernels, const std::vector<StepSpan>& cpu_steps) {
-  std::map<std::int64_t, StepSpan> spans;
+// The kernels that one step launched: when they begin and end, on all streams and on the busiest.
+struct LaunchedStep {
+  const StepSpan* cpu = nullptr;
+  std::int64_t first_ns = INT64_MAX, end_ns = INT64_MIN;
+  std::int64_t busy_first_ns = INT64_MAX, busy_end_ns = INT64_MIN;
+};
+
+// The stream that computes most: neither copies nor communication, which may wait in a kernel.
+std::uint16_t busiest_lane(const std::vector<Segment>& kernels, RowTable& rows) {
+  std::map<std::uint16_t, std::int64_t> busy;
+  for (const Segment& each : kernels)
+    busy[each.lane] += rows.rows()[each.row].order == 0 ? each.end_ns - each.start_ns : 0;
+  const auto most =
+      std::max_element(busy.begin(), busy.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == busy.end() ? std::uint16_t{0} : most->first;
+}
+
+std::vector<LaunchedStep> launched_steps(const std::vector<Segment>& kernels, const std::vector<StepSpan>& cpu_steps,
+                                         RowTable& rows) {
+  const std::uint16_t busiest = busiest_lane(kernels, rows);
+  std::map<std::int64_t, LaunchedStep> found;
   for (const Segment& kernel : kernels) {
-    const StepSpan* const step = kernel.launched_ns != 0 ? step_at(cpu_steps, kernel.launched_ns) : nullptr;
-    if (step) widen(spans, step->number, kernel.start_ns, std::max(kernel.end_ns, step->end_ns));
+    const StepSpan* const cpu = kernel.launched_ns != 0 ? step_at(cpu_steps, kernel.launched_ns) : nullptr;
+    if (!cpu) continue;
+    LaunchedStep& step = found[cpu->number];
+    step.cpu = cpu;
+    step.first_ns = std::min(step.first_ns, kernel.start_ns);
+    step.end_ns = std::max(step.end_ns, kernel.end_ns);
+    if (kernel.lane != busiest) continue;
+    step.busy_first_ns = std::min(step.busy_first_ns, kernel.start_ns);
+    step.busy_end_ns = std::max(step.busy_end_ns, kernel.end_ns);
   }
+  std::vector<LaunchedStep> steps;
+  for (const auto& [number, step] : found) steps.push_back(step);
+  return steps;
+}
+
+bool follow(const StepSpan& before, const StepSpan& after) {
+  return after.number == before.number + 1;
+}
+
+// A GPU works after it was asked to, so its step begins with the first kernel that the CPU's step launched, and lasts
+// until the next one's begins. Where a stream runs ahead into the step before (it fetches data), the first kernel of
+// the busiest stream counts. A step that none follows lasts until its work is done and as long as the CPU took for it,
+// but for that no longer than the mean of the others.
+std::vector<StepSpan> steps_of_gpu(const std::vector<Segment>& kernels, const std::vector<StepSpan>& cpu_steps,
+                                   RowTable& rows) {
+  const std::vector<LaunchedStep> launched = launched_steps(kernels, cpu_steps, rows);
+  bool runs_ahead = false;
+  for (std::size_t i = 1; i < launched.size(); ++i)
+    runs_ahead = runs_ahead || launched[i].first_ns < launched[i - 1].busy_end_ns;
   std::vector<StepSpan> steps;
-  for (const auto& [number, span] : spans) steps.push_back(span);
-  std::sort(steps.begin(), steps.end(), [](const StepSpan& a, const StepSpan& b) { return a.start_ns < b.start_ns; });
+  for (const LaunchedStep& each : launched) {
+    const bool by_busiest = runs_ahead && each.busy_first_ns != INT64_MAX;
+    steps.push_back({each.cpu->number, by_busiest ? each.busy_first_ns : each.first_ns, each.end_ns});
+  }
+  double sum = 0, whole = 0;
   for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
-    if (steps[i + 1].number == steps[i].number + 1) steps[i].end_ns = steps[i + 1].start_ns;
+    if (!follow(steps[i], steps[i + 1]) || steps[i + 1].start_ns <= steps[i].start_ns) continue;
+    steps[i].end_ns = steps[i + 1].start_ns;
+    sum += static_cast<double>(steps[i].end_ns - steps[i].start_ns);
+    ++whole;
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i + 1 < steps.size() && follow(steps[i], steps[i + 1])) continue;
+    const std::int64_t on_cpu = launched[i].cpu->end_ns - launched[i].cpu->start_ns;
+    const std::int64_t until = whole > 0 ? steps[i].start_ns + std::min<std::int64_t>(on_cpu, std::llround(sum / whole))
+                                         : launched[i].cpu->end_ns;
+    steps[i].end_ns = std::max(steps[i].end_ns, until);
   }
   return in_order(std::move(steps));
 }
+
+// The moments at which a kernel of this trace can run: not before the CPU's first slice, nor long behind its last.
+struct PossibleTimes {
+  std::int64_t from_ns = INT64_MIN, to_ns = INT64_MAX;
+  bool hold(const TraceSlice& slice) const {
+    return slice.start_ns >= from_ns && slice.start_ns <= to_ns && slice.duration_ns <= to_ns - slice.start_ns;
+  }
+};
+
+PossibleTimes possible_times(const Trace& trace) {
+  constexpr std::int64_t second = 1'000'000'000, longest = std::int64_t{1} << 60;
+  std::int64_t first = INT64_MAX, last = INT64_MIN;
+  for (const TraceSlice& slice : trace.slices()) {
+    const bool is_of_cpu = slice.kind == SliceKind::operation || slice.kind == SliceKind::launch ||
+                           slice.kind == SliceKind::step || slice.kind == SliceKind::module;
+    if (!is_of_cpu || slice.start_ns <= 0) continue;  // 0 is a clock that wasn't read
+    first = std::min(first, slice.start_ns);
+    last = std::max(last, slice.start_ns + slice.duration_ns);
+  }
+  if (first > last) return {};
+  return {first - second, last + std::min(last - first, longest) + 60 * second};
+}
+
+// Kernels that a trace places where they can't have run.
+struct StrayKernels {
+  std::int64_t count = 0;
+  std::set<std::string> names;
+
+  void add(const std::string& name) {
+    ++count;
+    if (names.size() < 3) names.insert(bounded(name, 100));
+  }
+  std::string text() const {
+    std::string listed;
+    for (const std::string& name : names) listed += (listed.empty() ? "" : ", ") + name;
+    return plural(count, "kernel") + (count == 1 ? " was" : " were") +
+           " left out, since the trace places them where nothing can have run, long before or behind their launch: " +
+           listed + (std::ssize(names) < count ? ", ..." : "") + ".";
+  }
+};
 
 // The work of one device: of the GPU of this name, or of the CPU's threads.
 struct Device {
@@ -52,17 +150,22 @@ struct Device {
 };
 
 // Finds the kernels that do an operator's work: of those that one call launched, the longest. The others prepare it, or
-// add up.
+// add up. A copy does no product's FLOPs, however long it is.
 class LongestKernels {
  public:
-  explicit LongestKernels(std::uint32_t calls) : longest_(std::size_t{calls} + 1, none) {}
+  LongestKernels(const Trace& trace, RowTable& rows, std::uint32_t calls)
+      : trace_(trace), rows_(rows), longest_(std::size_t{calls} + 1, none) {}
 
   // The last of the segments.
   void offer(std::vector<Segment>& segments, const Launch& launch) {
-    const auto length = [&](std::size_t i) { return segments[i].end_ns - segments[i].start_ns; };
+    const bool has_flops = !is_missing(trace_.operands(launch.operands).work.flops);
+    const auto rank = [&](std::size_t i) {
+      return std::pair(has_flops && multiplies(rows_.rows()[segments[i].row].kind),
+                       segments[i].end_ns - segments[i].start_ns);
+    };
     const std::size_t last = segments.size() - 1;
     std::uint32_t& longest = longest_[launch.call];
-    if (longest != none && length(longest) >= length(last)) return;
+    if (longest != none && rank(longest) >= rank(last)) return;
     if (longest != none) segments[longest].operands = 0;
     longest = static_cast<std::uint32_t>(last);
     segments[last].operands = launch.operands;
@@ -70,23 +173,38 @@ class LongestKernels {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
+  static bool multiplies(OperatorKind kind) {
+    return kind == OperatorKind::products || kind == OperatorKind::attention || kind == OperatorKind::convolution;
+  }
+  const Trace& trace_;
+  RowTable& rows_;
   std::vector<std::uint32_t> longest_;  // a place among the segments, by call
 };
 
-Device gpu(const Trace& trace, const std::string& process, const CpuTime& time, RowTable& rows) {
+Device gpu(const Trace& trace, const std::string& process, const CpuTime& time, RowTable& rows, StrayKernels& strays) {
   const std::vector<Launch>& launches = time.launches;
-  LongestKernels works(time.calls);
+  LongestKernels works(trace, rows, time.calls);
+  const PossibleTimes possible = possible_times(trace);
   Device device;
   for (const TraceSlice& slice : trace.slices()) {
     if (slice.kind != SliceKind::kernel || trace.lanes()[slice.lane].process != process) continue;
+    if (!possible.hold(slice)) {
+      strays.add(trace.text(slice.name));
+      continue;
+    }
     const Launch* const launch = find_launch(launches, slice.correlation);
     RowKey key{.name = slice.name};
     if (launch) key = {slice.name, trace.operands(launch->operands).shapes, launch->launcher, launch->part};
-    device.segments.push_back({slice.start_ns, slice.start_ns + slice.duration_ns, rows.row(key),
-                               launch ? launch->place : std::uint16_t{0}, launch ? launch->at_ns : 0});
+    device.segments.push_back({.start_ns = slice.start_ns,
+                               .end_ns = slice.start_ns + slice.duration_ns,
+                               .row = rows.row(key),
+                               .place = launch ? launch->place : std::uint16_t{0},
+                               .launched_ns = launch ? launch->at_ns : 0,
+                               .lane = slice.lane});
     if (launch && launch->operands != 0) works.offer(device.segments, *launch);
   }
-  device.steps = steps_of_gpu(device.segments, marked_steps(trace, SliceKind::step));
+  device.steps = marked_steps(trace, SliceKind::device_window, &process);
+  if (device.steps.empty()) device.steps = steps_of_gpu(device.segments, marked_steps(trace, SliceKind::step), rows);
   if (device.steps.empty()) device.steps = marked_steps(trace, SliceKind::device_step, &process);
   if (device.steps.empty()) device.steps = marked_steps(trace, SliceKind::step);
   return device;
@@ -181,7 +299,10 @@ StepSpan cpu_span(const std::vector<StepSpan>& cpu_steps, const StepSpan& step) 
 std::int64_t add_gpu(TracedProcess& process, const Trace& trace, const std::string& gpu_name, int number,
                      const CpuTime& time, RowTable& rows, PlaceTimes& places) {
   TraceProfile& profile = process.profile;
-  Device device = gpu(trace, gpu_name, time, rows);
+  StrayKernels strays;
+  Device device = gpu(trace, gpu_name, time, rows, strays);
+  if (strays.count > 0) profile.notes.push_back(strays.text());
+  if (device.segments.empty()) throw TraceError("holds only kernels at impossible times");
   profile.has_steps = !device.steps.empty();
   if (device.steps.empty()) device.steps = whole(device.segments);
   std::int64_t outside = 0;
@@ -204,6 +325,14 @@ std::int64_t add_gpu(TracedProcess& process, const Trace& trace, const std::stri
   return outside;
 }
 
+void note_overlaps(TraceProfile& profile, double overlapped_ms) {
+  double ms = 0;
+  for (const TracedStep& step : profile.steps) ms += step.dt_ms;
+  if (overlapped_ms > 0.001 * ms)
+    profile.notes.push_back("Kernels of one stream overlap for " + milliseconds_text(overlapped_ms) +
+                            "; this time counts as the later kernel's.");
+}
+
 TracedProcess attribute_gpus(const Trace& trace, const std::set<std::string>& gpus) {
   TracedProcess process;
   process.profile.on_gpu = true;
@@ -212,7 +341,7 @@ TracedProcess attribute_gpus(const Trace& trace, const std::set<std::string>& gp
   const Places places = places_of(trace);
   PlaceTimes place_times(places.places);
   const CpuTime time = cpu_time(trace, places, {}, nullptr);
-  int number = gpus.size() == 1 ? std::max(trace.rank, 0) : 0;
+  int number = gpus.size() == 1 ? std::max(trace.rank, 0) : trace.first_gpu;
   std::int64_t outside = 0;
   for (const std::string& gpu_name : gpus) {
     outside += add_gpu(process, trace, gpu_name, number++, time, rows, place_times);
@@ -220,6 +349,7 @@ TracedProcess attribute_gpus(const Trace& trace, const std::set<std::string>& gp
   }
   if (outside > 0)
     process.profile.notes.push_back(grouped(outside) + " kernels are outside the steps and were left out.");
+  note_overlaps(process.profile, rows.overlapped_ns / 1e6);
   add_operators(process.profile, rows);
   process.anatomy = place_times.anatomy(static_cast<double>(std::max<std::size_t>(process.profile.steps.size(), 1)));
   return process;
@@ -243,9 +373,14 @@ double mean_step_ms(const TraceProfile& profile) {
   return profile.steps.empty() ? missing : sum / static_cast<double>(profile.steps.size());
 }
 
+bool is_followed(const std::vector<TracedStep>& steps, std::size_t i) {
+  return i + 1 < steps.size() && steps[i + 1].rank == steps[i].rank && steps[i + 1].step == steps[i].step + 1;
+}
+
 TracedProcess attribute_all(const Trace& trace) {
   const std::set<std::string> gpus = gpus_of(trace);
   TracedProcess process = gpus.empty() ? attribute_cpu(trace) : attribute_gpus(trace, gpus);
+  process.profile.notes.insert(process.profile.notes.begin(), trace.notes.begin(), trace.notes.end());
   if (process.profile.steps.empty()) throw TraceError("holds no step with an operator in it");
   finish(process.profile);
   return process;

@@ -47,6 +47,9 @@ struct TraceProfile {
 OperatorTime row_of(const TracedOperator& each);
 OperatorKind kind_of(const TracedOperator& each);
 double mean_step_ms(const TraceProfile& profile);
+// Whether the next of these steps, by rank and time, is the next one of its rank. A GPU's step that none follows has no
+// beginning of another one to end it.
+bool is_followed(const std::vector<TracedStep>& steps, std::size_t i);
 
 // Sums up one process's trace, sorted (Trace::sort). Each GPU in it is a rank of its own if it has several; otherwise
 // the rank is the trace's. Throws TraceError.

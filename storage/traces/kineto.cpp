@@ -9,9 +9,11 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "storage/analysis/kernel_kind.h"
 #include "storage/traces/operand_lists.h"
 #include "storage/wording.h"
 
@@ -91,6 +93,7 @@ struct Event {
   std::string name, phase, category, process, thread;
   std::optional<std::int64_t> start_ns, duration_ns;
   std::int64_t bytes = 0, total_bytes = 0, address = 0, device_type = 0, device_id = -1;  // of memory
+  std::string label;                                                                      // of a process
   std::int64_t device = -1, stream = -1, correlation = 0, sequence = -1;
 };
 
@@ -105,6 +108,7 @@ std::optional<SliceKind> kind_of(const Event& event) {
     return SliceKind::kernel;
   if (is_one_of(category, {"gpu_user_annotation"}))
     return step_number(event.name) >= 0 ? std::optional(SliceKind::device_step) : std::nullopt;
+  if (category == "step_window") return SliceKind::device_window;  // Stepladder's export
   if (is_one_of(category, {"cuda_runtime", "cuda_driver", "Runtime", "xpu_runtime"}))
     return event.correlation > 0 ? std::optional(SliceKind::launch) : std::nullopt;
   if (category == "python_function")
@@ -145,6 +149,8 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
       if (key_ == "cat") event_.category = text;
       if (key_ == "pid") event_.process = text;
       if (key_ == "tid") event_.thread = text;
+    } else if (in_arguments() && argument_ == "name") {
+      event_.label = text;
     } else if (in_device() && argument_ == "name" && trace_.hardware.empty()) {
       trace_.hardware = text;
     } else if (depth_in("Input type") == 1) {
@@ -204,6 +210,25 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool has_events() const { return has_events_; }
+  // Throws TraceError if the device's work is in a form that isn't read, and notes that it is missing.
+  void check_device() {
+    if (kernels_ > 0) return;
+    if (!xla_device_.empty())
+      throw TraceError("was written by XLA's profiler (JAX): its events of " + xla_device_ +
+                       " have no category, no launch and no stream, so kernels aren't known from the host's calls; "
+                       "only traces of PyTorch's profiler and of Nsight Systems are read");
+    std::string unread;
+    for (const auto& [category, count] : unread_)
+      unread += (unread.empty() ? "" : ", ") + category + " (" + plural(count, "event") + ")";
+    if (!unread.empty())
+      throw TraceError("has no kernels of PyTorch's profiler: the device's work is in events of another category, " +
+                       unread + ", whose launches and streams aren't known");
+    if (launches_ > 0)
+      trace_.notes.push_back(fmt::format(
+          "The trace holds {} of a GPU but none of its kernels, so this is the CPU's time alone: the profiler didn't "
+          "record the device's activity.",
+          plural(launches_, "launch", "launches")));
+  }
   std::string precision() const { return products_.precision(); }
 
  private:
@@ -275,12 +300,29 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     }
   }
 
+  // Work of a device in a category of another profiler: "gpu_op" of Intel's.
+  void count_unread() {
+    constexpr std::size_t most = 20;
+    const std::string words = words_of_name(event_.category);
+    for (const std::string_view word : {" gpu ", " xpu ", " hpu ", " device ", " kernel ", " npu "}) {
+      const bool is_known = event_.category == "gpu_user_annotation" || event_.category == "xpu_runtime";
+      if (is_known || words.find(word) == std::string::npos) continue;
+      if (unread_.size() < most || unread_.contains(event_.category)) ++unread_[event_.category];
+      return;
+    }
+  }
+
   void finish_event() {
+    if (event_.phase == "M" && event_.name == "process_name" && event_.label.starts_with("/device:"))
+      xla_device_ = event_.label.substr(0, 100);
     if (event_.phase == "i" && event_.name == "[memory]" && event_.start_ns) return finish_memory();
     if (event_.phase != "X" || !event_.start_ns || !event_.duration_ns) return;
     const std::optional<SliceKind> kind = kind_of(event_);
-    if (!kind) return;
-    const bool on_device = *kind == SliceKind::kernel || *kind == SliceKind::device_step;
+    if (!kind) return count_unread();
+    launches_ += *kind == SliceKind::launch;
+    kernels_ += *kind == SliceKind::kernel;
+    const bool on_device =
+        *kind == SliceKind::kernel || *kind == SliceKind::device_step || *kind == SliceKind::device_window;
     if (on_device && event_.device >= 0) event_.process = std::to_string(event_.device);
     if (on_device && event_.stream >= 0) event_.thread = std::to_string(event_.stream);
     TraceSlice slice{.start_ns = *event_.start_ns, .duration_ns = *event_.duration_ns, .kind = *kind};
@@ -307,6 +349,9 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   std::int64_t events_ = 0;  // that have ended
   std::string top_key_, key_, argument_;
   Event event_;
+  std::int64_t kernels_ = 0, launches_ = 0;
+  std::map<std::string, std::int64_t> unread_;  // events of a device, by category
+  std::string xla_device_;
   OperandLists operands_;  // of the event
   ProductPrecision products_;
 };
@@ -320,6 +365,7 @@ Trace read_kineto(TraceBytes& bytes) {
   KinetoReader reader(source, trace);
   nlohmann::json::sax_parse(SourceIterator(&source), SourceIterator(), &reader);
   if (!reader.has_events()) throw TraceError("is JSON, but holds no events of a trace (traceEvents)");
+  reader.check_device();
   if (trace.slices().empty()) throw TraceError("holds no operator and no kernel");
   trace.precision = reader.precision();
   trace.sort();

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <vector>
 
 #include "storage/traces/trace.h"
 #include "storage/traces/trace_bytes.h"
@@ -11,7 +12,7 @@ namespace stepladder {
 
 bool is_nsight(std::string_view head);  // by the first bytes of a file: whether it is an SQLite database
 
-// Throws TraceError.
-Trace read_nsight(const std::filesystem::path& file, const TraceProgress& progress = {});
+// A trace for each process with work on a GPU, in the order of their GPUs. Throws TraceError.
+std::vector<Trace> read_nsight(const std::filesystem::path& file, const TraceProgress& progress = {});
 
 }  // namespace stepladder

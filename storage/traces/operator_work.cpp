@@ -29,8 +29,10 @@ struct Rule {
   std::string_view name;
   Result result;
   std::size_t at = 0;
-  std::size_t causal = 0;         // the argument that says so
-  bool tokens_are_outer = false;  // of attention: (B, T, H, D) instead of (B, H, T, D)
+  std::size_t causal = 0;                      // the argument that says so
+  bool tokens_are_outer = false;               // of attention: (B, T, H, D) instead of (B, H, T, D)
+  std::size_t window = 0;                      // the argument with the earlier tokens that each sees; negative: all
+  std::size_t packed_from = 0, packed_to = 0;  // with a tensor among these, the sequences' lengths aren't known
 };
 
 constexpr std::array rules{
@@ -50,6 +52,11 @@ constexpr std::array rules{
     Rule{"_cudnn_attention_backward", Result::attention_backward, 1, 14},
     Rule{"_scaled_dot_product_cudnn_attention", Result::attention, 0, 6},
     Rule{"_scaled_dot_product_cudnn_attention_backward", Result::attention_backward, 1, 14},
+
+    Rule{"flash_attn::_flash_attn_forward", Result::attention, 0, 5, true, 6},
+    Rule{"flash_attn::_flash_attn_backward", Result::attention_backward, 1, 11, true, 12},
+    Rule{"flash_attn_3::fwd", Result::attention, 0, 24, true, 25, 3, 15},
+    Rule{"flash_attn_3::bwd", Result::attention_backward, 1, 16, true, 17, 9, 13},
 
     Rule{"native_layer_norm", Result::largest},
     Rule{"native_layer_norm_backward", Result::largest},
@@ -122,8 +129,10 @@ constexpr std::array rules{
 constexpr std::string_view aten = "aten::";
 
 const Rule* rule_of(std::string_view name) {
-  if (!name.starts_with(aten)) return nullptr;
-  name.remove_prefix(aten.size());
+  if (name.starts_with(aten))
+    name.remove_prefix(aten.size());
+  else if (name.find("::") == std::string_view::npos)
+    return nullptr;
   const auto* const found =
       std::find_if(rules.begin(), rules.end(), [&](const Rule& each) { return each.name == name; });
   return found == rules.end() ? nullptr : found;
@@ -182,13 +191,24 @@ Work work_of_product(const Arguments& arguments, std::size_t at) {
   return {2 * batch * m * k * n, read + batch * m * n * arguments[at].value_bytes};
 }
 
+// The share of all pairs of tokens that a query's attention computes; missing: not known.
+double share_of_pairs(const Arguments& arguments, const Rule& rule, double queries, double keys) {
+  const double causal = arguments[rule.causal].number;
+  const bool is_causal = queries == keys && (is_missing(causal) || causal > 0);
+  const double window = rule.window > 0 ? arguments[rule.window].number : missing;
+  if (is_missing(window) || window < 0 || window + 1 >= keys) return is_causal ? 0.5 : 1;
+  return is_causal ? (keys * (window + 1) - window * (window + 1) / 2) / (keys * keys) : missing;
+}
+
 Work work_of_attention(const Arguments& arguments, const Rule& rule) {
   const Operand &query = arguments[rule.at], &key = arguments[rule.at + 1], &value = arguments[rule.at + 2];
   if (query.sizes.size() != 4 || key.sizes.size() != 4) return {};
   const std::size_t tokens = rule.tokens_are_outer ? 1 : 2;
   const auto queries = static_cast<double>(query.sizes[tokens]), keys = static_cast<double>(key.sizes[tokens]);
-  const double causal = arguments[rule.causal].number;
-  const double share = queries == keys && (is_missing(causal) || causal > 0) ? 0.5 : 1;
+  for (std::size_t i = rule.packed_from; i < rule.packed_to; ++i) {
+    if (arguments[i].elements > 0) return {};
+  }
+  const double share = share_of_pairs(arguments, rule, queries, keys);
   const double per_pair = rule.result == Result::attention ? 4 : 10;
   const double written =
       rule.result == Result::attention ? bytes_of(query) : bytes_of(query) + bytes_of(key) + bytes_of(value);

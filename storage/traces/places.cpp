@@ -215,7 +215,7 @@ class Walk {
   void enter(std::size_t i, const TraceSlice& slice, Open& now) {
     const std::string& name = trace_.text(slice.name);
     if (const std::uint8_t part = part_begun_by(name); part != step_part::unknown) now.part = part;
-    const bool is_operator = slice.kind == SliceKind::operation && !is_range(name);
+    const bool is_operator = slice.kind == SliceKind::operation && !trace_.is_range(slice);
     if (!is_operator) now.place = known_place(slice.name, now.place);
     if (const auto found = by_order_.find(i); found != by_order_.end()) now.place = found->second;
     if (const OwnKernel* const own = find_own_kernel(name);

@@ -4,6 +4,7 @@
 #include "storage/traces/segments.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "storage/analysis/kernel_kind.h"
 #include "storage/analysis/own_kernels.h"
@@ -22,11 +23,6 @@ std::uint8_t part_begun_by(std::string_view name) {
   return name == "forward" ? step_part::forward : step_part::unknown;
 }
 
-bool is_range(std::string_view name) {
-  return name.find("::") == std::string_view::npos && !name.starts_with("## Call ") && !name.starts_with("cpp_fused") &&
-         !name.starts_with("triton_") && !is_communication(name);
-}
-
 namespace {
 
 // Reads one thread's slices, which nest.
@@ -39,6 +35,7 @@ class ThreadReader {
   void read(std::size_t number) {
     const TraceSlice& slice = trace_.slices()[number];
     leave_until(slice.start_ns);
+    lane_ = slice.lane;
     const Frame around = stack_.empty() ? Frame{.part = step_part::forward} : stack_.back();
     const std::uint16_t place = places_.of_slice[number];
     if (slice.kind == SliceKind::launch) {
@@ -56,7 +53,7 @@ class ThreadReader {
       frame.end_ns = around.end_ns;
       ++time_.cut;
     }
-    const bool is_operator = !is_range(name);
+    const bool is_operator = !trace_.is_range(slice);
     frame.launcher = is_operator ? slice.name : around.launcher;
     frame.operands = is_operator ? slice.operands : around.operands;
     frame.call = is_operator ? ++time_.calls : around.call;
@@ -89,7 +86,9 @@ class ThreadReader {
     cursor_ = slice.start_ns;
   }
   void emit(const Frame& frame, std::int64_t until) {
-    if (rows_ && until > cursor_) time_.segments.push_back({cursor_, until, frame.row, frame.place});
+    if (rows_ && until > cursor_)
+      time_.segments.push_back(
+          {.start_ns = cursor_, .end_ns = until, .row = frame.row, .place = frame.place, .lane = lane_});
   }
   void leave_until(std::int64_t ns) {
     while (!stack_.empty() && stack_.back().end_ns <= ns) {
@@ -117,6 +116,7 @@ class ThreadReader {
   CpuTime& time_;
   std::vector<Frame> stack_;
   std::int64_t cursor_ = 0;
+  std::uint16_t lane_ = 0;
 };
 
 // The instants of one process, from left to right.
@@ -175,12 +175,20 @@ class Sweep {
     std::vector<Row>& rows = rows_.rows();
     int order = INT32_MAX;
     for (const Segment* each : active_) order = std::min(order, rows[each->row].order);
-    const auto sharing = std::count_if(active_.begin(), active_.end(),
-                                       [&](const Segment* each) { return rows[each->row].order == order; });
-    for (const Segment* each : active_) {
-      Row& row = rows[each->row];
-      add(step, row, each->place, row.order == order ? ns / static_cast<double>(sharing) : 0, ns);
+    ++instant_;
+    sharing_.assign(active_.size(), false);
+    double count = 0;
+    for (std::size_t i = active_.size(); i-- > 0;) {  // the latest first
+      if (rows[active_[i]->row].order != order) continue;
+      if (std::exchange(seen_[active_[i]->lane], instant_) == instant_) {
+        rows_.overlapped_ns += ns;
+      } else {
+        sharing_[i] = true;
+        ++count;
+      }
     }
+    for (std::size_t i = 0; i < active_.size(); ++i)
+      add(step, rows[active_[i]->row], active_[i]->place, sharing_[i] ? ns / count : 0, ns);
   }
 
   void leave_idle(TracedStep& step, std::int64_t now, std::int64_t until) {
@@ -202,7 +210,10 @@ class Sweep {
   PlaceTimes& places_;
   bool gaps_;
   std::size_t next_ = 0;
-  std::vector<const Segment*> active_;
+  std::vector<const Segment*> active_;                   // in the order in which they began
+  std::vector<bool> sharing_;                            // of `active_`: those to which the instant belongs
+  std::array<std::uint64_t, Trace::most_lanes> seen_{};  // by lane: the last instant that it took part in
+  std::uint64_t instant_ = 0;
   std::vector<TracedStep> done_;
 };
 

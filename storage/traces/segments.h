@@ -23,8 +23,6 @@ enum : std::uint8_t { unknown, data, forward, backward, optimizer, whole };
 extern const std::array<const char*, 6> part_names;
 // The part that a range or an operator begins; unknown: it continues that of the one around it.
 std::uint8_t part_begun_by(std::string_view name);
-// Names without a namespace are what the program or a compiler calls a range of its own.
-bool is_range(std::string_view name);
 
 // The key of a row, as numbers of names.
 struct RowKey {
@@ -51,6 +49,7 @@ class RowTable {
   std::uint32_t gap(std::string_view name);                        // a row of no operator
   TracedOperator operator_of(const Row& row, double steps) const;  // as a mean
   std::vector<Row>& rows() { return rows_; }
+  double overlapped_ns = 0;  // in which slices of one lane are at the same time
 
  private:
   std::uint32_t add(const RowKey& key, OperatorTime time, const std::string& launcher);
@@ -71,6 +70,7 @@ struct Segment {
   std::uint16_t place = 0;       // of PlaceTimes
   std::int64_t launched_ns = 0;  // of a kernel; 0: not known
   std::uint32_t operands = 0;    // of the operator whose work this kernel did; 0: nothing is known
+  std::uint16_t lane = 0;        // of the trace
 };
 
 // The call that launched work on a GPU.
@@ -112,7 +112,8 @@ class PlaceTimes {
 CpuTime cpu_time(const Trace& trace, const Places& places, const std::vector<StepSpan>& steps, RowTable* rows);
 
 const Launch* find_launch(const std::vector<Launch>& launches, std::uint32_t correlation);  // null: none
-// Distributes each step over the segments, which it sorts, and adds up rows, kinds and places. `gaps` names the gaps of
+// Distributes each step over the segments, which it sorts, and adds up rows, kinds and places. Of two slices of one
+// lane, an instant is the later one's: a stream runs one kernel after the other. `gaps` names the gaps of
 // a GPU by their cause; without it, time in no segment is between operators.
 std::vector<TracedStep> distribute(std::vector<Segment>& segments, const std::vector<StepSpan>& steps, RowTable& rows,
                                    PlaceTimes& places, bool gaps);

@@ -64,7 +64,7 @@ class SliceReader {
   };
 
   bool counts(const TraceSlice& slice) const {
-    if (slice.kind == SliceKind::device_step) return false;
+    if (slice.kind == SliceKind::device_step || slice.kind == SliceKind::device_window) return false;
     if (slice.kind != SliceKind::kernel) return is_in(window_.cpu, slice.start_ns);
     return window_.gpu && trace_.lanes()[slice.lane].process == *window_.gpu && is_in(window_.device, slice.start_ns);
   }
@@ -96,8 +96,11 @@ class SliceReader {
     row->slices.push_back({.start_ns = slice.start_ns - window_.device.start_ns,
                            .duration_ns = std::max<std::int64_t>(end_ns - slice.start_ns, 0),
                            .name = name_of(slice),
-                           .kind = kind});
+                           .kind = kind,
+                           .correlation = is_launched_work(slice.kind) ? slice.correlation : 0});
   }
+
+  static bool is_launched_work(SliceKind kind) { return kind == SliceKind::launch || kind == SliceKind::kernel; }
 
   // Reads a slice of a thread. Slices nest; one that ends after the one around it is cut.
   void read_call(const TraceSlice& slice) {
@@ -107,7 +110,7 @@ class SliceReader {
     if (!open_.empty()) now.end_ns = std::min(now.end_ns, open_.back().end_ns);
     const std::string& name = trace_.text(slice.name);
     if (const std::uint8_t part = part_begun_by(name); part != step_part::unknown) now.part = part;
-    const bool is_operator = slice.kind == SliceKind::operation && !is_range(name);
+    const bool is_operator = slice.kind == SliceKind::operation && !trace_.is_range(slice);
     const OperatorKind kind = is_operator ? kind_of_call(slice.name, now.part) : OperatorKind::between;
     add(row(open_.size()), slice, now.end_ns, kind);
     open_.push_back(now);

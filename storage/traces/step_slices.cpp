@@ -1,5 +1,5 @@
 // Packs a step's slices into the compressed bytes that the database keeps, and unpacks them. The bytes may be damaged
-// or hostile, so every count is bounded. A change of the layout needs a new `version`; older bytes are then refused.
+// or hostile, so every count is bounded. A change of the layout needs a new `version`; older bytes are still read.
 #include "storage/traces/step_slices.h"
 
 #include <zlib.h>
@@ -14,7 +14,7 @@
 namespace stepladder {
 namespace {
 
-constexpr std::uint64_t version = 1;
+constexpr std::uint64_t version = 2, version_with_correlations = 2;
 constexpr std::size_t most_bytes = 100 << 20;  // unpacked
 
 // Seven bits a byte, the lowest first.
@@ -94,7 +94,7 @@ class Unpacker {
     return static_cast<std::size_t>(value);
   }
   std::string text() {
-    const std::size_t size = count(longest_name);
+    const std::size_t size = count(longest_kernel_name);
     std::string value(rest_.substr(0, size));
     rest_.remove_prefix(size);
     return value;
@@ -121,11 +121,12 @@ void pack_row(Packer& out, const SliceRow& row) {
     out.number(static_cast<std::uint64_t>(slice.duration_ns));
     out.number(slice.name);
     out.number(static_cast<std::uint64_t>(slice.kind));
+    out.number(slice.correlation);
     end = slice.start_ns + slice.duration_ns;
   }
 }
 
-SliceRow unpack_row(Unpacker& in, const StepSlices& step, std::size_t most) {
+SliceRow unpack_row(Unpacker& in, const StepSlices& step, std::size_t most, bool has_correlations) {
   SliceRow row{.lane = static_cast<std::uint32_t>(in.number()), .depth = static_cast<std::uint32_t>(in.number())};
   if (row.lane >= step.lanes.size() || row.depth >= StepSlices::deepest) refuse();
   std::int64_t end = 0;
@@ -140,6 +141,7 @@ SliceRow unpack_row(Unpacker& in, const StepSlices& step, std::size_t most) {
       refuse();
     slice.name = static_cast<std::uint32_t>(name);
     slice.kind = static_cast<OperatorKind>(kind);
+    if (has_correlations) slice.correlation = static_cast<std::uint32_t>(in.number());
     end = slice.start_ns + slice.duration_ns;
     row.slices.push_back(slice);
   }
@@ -264,7 +266,8 @@ KeptStep pack(const StepSlices& step) {
 StepSlices unpack(std::string_view packed) {
   const std::string bytes = uncompressed(packed);
   Unpacker in(bytes);
-  if (in.number() != version) throw TraceError("holds slices of a newer version of Stepladder");
+  const std::uint64_t packed_version = in.number();
+  if (packed_version > version) throw TraceError("holds slices of a newer version of Stepladder");
   StepSlices step;
   step.rank = static_cast<int>(in.signed_number());
   step.step = in.signed_number();
@@ -281,7 +284,7 @@ StepSlices unpack(std::string_view packed) {
   const std::size_t rows = in.count(Trace::most_lanes * StepSlices::deepest);
   std::size_t left = StepSlices::most;
   for (std::size_t i = 0; i < rows; ++i) {
-    step.rows.push_back(unpack_row(in, step, left));
+    step.rows.push_back(unpack_row(in, step, left, packed_version >= version_with_correlations));
     left -= step.rows.back().slices.size();
   }
   step.memory = unpack_memory(in);

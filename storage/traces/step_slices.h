@@ -17,6 +17,7 @@ struct KeptSlice {
   std::int64_t duration_ns = 0;
   std::uint32_t name = 0;  // of StepSlices::names
   OperatorKind kind = OperatorKind::between;
+  std::uint32_t correlation = 0;  // joins a launch and its kernels; 0: not known
 };
 
 struct SliceLane {

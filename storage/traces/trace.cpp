@@ -8,6 +8,7 @@
 #include <charconv>
 #include <tuple>
 
+#include "storage/analysis/kernel_kind.h"
 #include "storage/bounded_text.h"
 #include "storage/wording.h"
 
@@ -23,12 +24,14 @@ Trace::Trace() {
 }
 
 std::uint32_t Trace::name(std::string_view text) {
-  std::string kept = bounded(std::string(text), longest_name);
+  std::string kept = bounded(std::string(text), longest_kernel_name);
   if (const auto found = known_names_.find(kept); found != known_names_.end()) return found->second;
   name_bytes_ += kept.size() + 64;
   if (name_bytes_ > most_name_bytes) throw TraceError("has more different names than a trace of a training");
   const auto number = static_cast<std::uint32_t>(names_.size());
   names_.push_back(kept);
+  are_ranges_.push_back(false);
+  are_ranges_known_.push_back(false);
   known_names_.emplace(std::move(kept), number);
   return number;
 }
@@ -62,6 +65,10 @@ void Trace::add(const TraceSlice& slice) {
     throw TraceError("has a slice at an impossible time, '" + text(slice.name) + "'");
   if (slices_.size() == most_slices)
     throw TraceError(fmt::format("has more than {} million slices; profile fewer steps", most_slices / 1'000'000));
+  if (slice.kind == SliceKind::operation && !are_ranges_known_[slice.name]) {
+    are_ranges_known_[slice.name] = true;
+    are_ranges_[slice.name] = stepladder::is_range(text(slice.name));
+  }
   slices_.push_back(slice);
 }
 
@@ -79,6 +86,11 @@ void Trace::sort() {
   std::sort(slices_.begin(), slices_.end(), [](const TraceSlice& a, const TraceSlice& b) {
     return std::tuple(a.lane, a.start_ns, -a.duration_ns) < std::tuple(b.lane, b.start_ns, -b.duration_ns);
   });
+}
+
+bool is_range(std::string_view name) {
+  return name.find("::") == std::string_view::npos && !name.starts_with("## Call ") && !name.starts_with("cpp_fused") &&
+         !name.starts_with("triton_") && !is_communication(name);
 }
 
 std::int64_t step_number(std::string_view name) {

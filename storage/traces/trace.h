@@ -24,12 +24,13 @@ struct TraceError : std::runtime_error {
 };
 
 enum class SliceKind : std::uint8_t {
-  operation,   // of a CPU thread: an operator, a range that the program named
-  module,      // of a CPU thread: the call of a module of the model
-  launch,      // of a CPU thread: the call that asked the GPU for work
-  kernel,      // of a stream: kernels, copies and fills
-  step,        // the range of a step on a CPU thread
-  device_step  // the same on a stream
+  operation,     // of a CPU thread: an operator, a range that the program named
+  module,        // of a CPU thread: the call of a module of the model
+  launch,        // of a CPU thread: the call that asked the GPU for work
+  kernel,        // of a stream: kernels, copies and fills
+  step,          // the range of a step on a CPU thread
+  device_step,   // the same on a stream
+  device_window  // a step of a GPU from its beginning to the next one's, as Stepladder's export has it
 };
 
 struct TraceSlice {
@@ -88,6 +89,8 @@ class Trace {
 
   const std::string& text(std::uint32_t name) const { return names_[name]; }
   const Operands& operands(std::uint32_t number) const { return operands_[number]; }
+  // Whether the slice is of a range that the program named, not of an operator: is_range(text(slice.name)).
+  bool is_range(const TraceSlice& slice) const { return are_ranges_[slice.name]; }
   const std::vector<TraceSlice>& slices() const { return slices_; }
   const std::vector<TraceLane>& lanes() const { return lanes_; }
 
@@ -96,15 +99,18 @@ class Trace {
   // The slices in the order in which attribution.h reads them: by lane, time, and the longest first.
   void sort();
 
-  std::string format;     // "kineto", "nsight"; of earlier versions "proton", "llm.c"
-  int rank = -1;          // of the process; -1: the file doesn't say
-  std::string hardware;   // the GPU's name; empty: the file doesn't say
-  std::string precision;  // of most products, as hardware.h names it; empty: the file doesn't say
+  std::vector<std::string> notes;  // sentences about what wasn't read
+  std::string format;              // "kineto", "nsight"; of earlier versions "proton", "llm.c"
+  int rank = -1;                   // of the process; -1: the file doesn't say
+  int first_gpu = 0;               // the rank of the first of several GPUs
+  std::string hardware;            // the GPU's name; empty: the file doesn't say
+  std::string precision;           // of most products, as hardware.h names it; empty: the file doesn't say
 
  private:
   std::vector<TraceSlice> slices_;
   std::vector<MemoryChange> memory_;
   std::vector<std::string> names_;
+  std::vector<bool> are_ranges_known_, are_ranges_;  // by name; found once, since a trace has many slices of few names
   std::unordered_map<std::string, std::uint32_t> known_names_;
   std::size_t name_bytes_ = 0;
   std::vector<Operands> operands_{1};
@@ -112,6 +118,9 @@ class Trace {
   std::vector<TraceLane> lanes_;
   std::map<TraceLane, std::uint16_t> known_lanes_;
 };
+
+// Names without a namespace are what the program or a compiler calls a range of its own.
+bool is_range(std::string_view name);
 
 // The number in "ProfilerStep#12"; -1 for other names.
 std::int64_t step_number(std::string_view name);

@@ -9,7 +9,7 @@
 
 namespace stepladder {
 
-Trace read_trace(const std::filesystem::path& file, const TraceProgress& progress) {
+std::vector<Trace> read_trace(const std::filesystem::path& file, const TraceProgress& progress) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(file, error);
   if (std::filesystem::is_directory(status)) throw TraceError("is a folder; give the files of its ranks");
@@ -26,7 +26,9 @@ Trace read_trace(const std::filesystem::path& file, const TraceProgress& progres
           "is neither a trace of PyTorch's profiler (JSON, also .gz) nor an SQLite export of Nsight Systems");
   }
   TraceBytes bytes(file, progress);
-  return read_kineto(bytes);
+  std::vector<Trace> traces;
+  traces.push_back(read_kineto(bytes));
+  return traces;
 }
 
 bool looks_like_trace(const std::filesystem::path& file) {

@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::ofstream(file, std::ios::binary | std::ios::trunc)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   try {
-    check(attribute_all(read_trace(file)));
+    check(attribute_all(read_trace(file).front()));
   } catch (const TraceError& error) {
     require(*error.what() != '\0');
   }

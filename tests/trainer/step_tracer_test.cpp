@@ -31,7 +31,7 @@ struct File {
 TracedProcess traced(const Recipe& recipe, std::int64_t steps = 2) {
   const File file;
   trace_training({.recipe = recipe, .skipped = 1, .steps = steps, .file = file.path}, [] { return false; });
-  return attribute_all(read_trace(file.path));
+  return attribute_all(read_trace(file.path).front());
 }
 
 Recipe with_stages(std::initializer_list<const char*> stages) {
@@ -216,7 +216,7 @@ TwiceObserved observe(const at::Tensor& a, const at::Tensor& b) {
     }
     for (const OperatorTime& each : watch.operators()) observed.watched[each.name] += each.self_ms;
   }
-  for (const TracedOperator& each : attribute(read_trace(file.path)).operators)
+  for (const TracedOperator& each : attribute(read_trace(file.path).front()).operators)
     observed.seen[each.time.name] += each.time.self_ms;
   return observed;
 }

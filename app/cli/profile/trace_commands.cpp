@@ -38,28 +38,13 @@ void tell_doubt(const std::string& what, const std::string& doubt) {
 }
 
 int run_import(const TraceOptions& options, const CommonOptions& common) {
-  struct Interrupted {};
-  std::optional<ReadTrace> taken;
-  try {
-    taken = read_traces({.files = options.files, .name = options.name}, [](double) {
-      if (interrupted()) throw Interrupted();
-    });
-  } catch (const Interrupted&) {
-    std::cerr << "stepladder: interrupted; nothing is kept\n";
-    return exit_interrupted;
-  }
-  ReadTrace& read = *taken;
-  RunStore store = RunStore::open(common.database);
-  if (!options.run.empty()) read.trace.run = find_run(store, options.run).id;
-  const TraceId id = keep_trace(store.traces(), read.trace, read.process);
-  for (const std::string& note : read.process.profile.notes) std::cerr << "stepladder: " << note << "\n";
-  const StoredTrace stored = store.traces().find(id).value();
-  tell_doubt(fmt::format("trace {}", id), doubt_about(store, stored));
-  const Anatomy anatomy = store.traces().details().anatomy(id);
+  const std::optional<StoredTrace> trace =
+      import_trace({.files = options.files, .name = options.name}, options.run, common);
+  if (!trace) return exit_interrupted;
   if (common.json)
-    print(trace_details_json(stored, anatomy));
+    print(trace_details_json(*trace, open_existing(common.database).traces().details().anatomy(trace->id)));
   else
-    std::cout << trace_text(stored, false, false);
+    std::cout << trace_text(*trace, false, false);
   return exit_done;
 }
 
@@ -194,6 +179,27 @@ int run_remove(const TraceOptions& options, const CommonOptions& common) {
 }
 
 }  // namespace
+
+std::optional<StoredTrace> import_trace(const TraceFiles& files, const std::string& run, const CommonOptions& common) {
+  struct Interrupted {};
+  std::optional<ReadTrace> read;
+  try {
+    read = read_traces(files, [](double) {
+      if (interrupted()) throw Interrupted();
+    });
+  } catch (const Interrupted&) {
+    std::cerr << "stepladder: interrupted; nothing is kept\n";
+    return std::nullopt;
+  }
+  RunStore store = RunStore::open(common.database);
+  if (!run.empty()) read->trace.run = find_run(store, run).id;
+  const TraceId id = keep_trace(store.traces(), read->trace, read->process);
+  for (const std::string& note : read->process.profile.notes) std::cerr << "stepladder: " << harmless(note) << "\n";
+  StoredTrace stored = store.traces().find(id).value();
+  tell_doubt(fmt::format("trace {}", id), doubt_about(store, stored));
+  stored.profile.notes = std::move(read->process.profile.notes);
+  return stored;
+}
 
 void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<int()>& chosen) {
   const auto options = std::make_shared<TraceOptions>();

@@ -7,7 +7,9 @@
 
 #include "app/cli/table.h"
 #include "app/profile/difference_text.h"
+#include "app/profile/traced_run.h"
 #include "app/text/format.h"
+#include "storage/bounded_text.h"
 #include "storage/traces/trace.h"
 
 namespace stepladder {
@@ -71,6 +73,15 @@ std::string kinds_text(const TraceProfile& profile) {
   return table(cells, {false, true, true, true});
 }
 
+// A long kernel's name without its middle: the functor at its end tells most.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t longest = 120, head = 78, tail = 40;
+  if (name.size() <= longest) return name;
+  std::size_t end = name.size() - tail;
+  while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) ++end;
+  return bounded(name, head) + name.substr(end);
+}
+
 std::string operators_text(const TraceProfile& profile, bool all) {
   std::vector<std::vector<std::string>> cells{{"part", "operator", "kind", "calls", "a step", "busy", "GFLOP/s"}};
   std::vector<bool> right{false, false, false, true, true, true, true};
@@ -88,9 +99,10 @@ std::string operators_text(const TraceProfile& profile, bool all) {
       continue;
     }
     const OperatorTime row = row_of(each);
-    cells.push_back({each.time.part, title_of(row), std::string(to_string(kind_of(each))),
-                     each.time.calls > 0 ? compact(each.time.calls) : "-", milliseconds_text(each.time.self_ms),
-                     milliseconds_text(each.busy_ms), compact(gigaflops_per_s(each.time))});
+    cells.push_back({each.time.part, all ? title_of(row) : shortened(title_of(row)),
+                     std::string(to_string(kind_of(each))), each.time.calls > 0 ? compact(each.time.calls) : "-",
+                     milliseconds_text(each.time.self_ms), milliseconds_text(each.busy_ms),
+                     compact(gigaflops_per_s(each.time))});
     if (all) cells.back().push_back(each.time.shapes);
   }
   std::string text = table(cells, right);
@@ -190,8 +202,12 @@ Json trace_details_json(const StoredTrace& trace, const Anatomy& anatomy) {
   all["steps"] = profile.steps.size();
   all["step_ms"] = number(mean_step_ms(profile));
   all["kinds"] = kinds_json(kind_means(profile));
+  all["notes"] = notes_of(profile);
   Json steps = Json::array(), rows = Json::array();
-  for (const TracedStep& step : profile.steps) steps.push_back(step_json(step));
+  for (std::size_t i = 0; i < profile.steps.size(); ++i) {
+    steps.push_back(step_json(profile.steps[i]));
+    steps.back()["is_followed"] = is_followed(profile.steps, i);
+  }
   for (const TracedOperator& each : profile.operators) {
     rows.push_back({{"part", each.time.part},
                     {"name", each.time.name},
@@ -221,7 +237,9 @@ std::string traces_table(const std::vector<StoredTrace>& traces) {
 std::string trace_text(const StoredTrace& trace, bool all_operators, bool steps) {
   const TraceProfile& profile = trace.profile;
   std::string text = head_text(trace) + kinds_text(profile) + "\n" + ranks_text(profile);
-  if (steps) text += steps_text(profile) + "\n";
+  for (const std::string& note : notes_of(profile)) text += note + "\n";
+  if (steps) text += "\n" + steps_text(profile);
+  text += "\n";
   return text + operators_text(profile, all_operators);
 }
 

@@ -91,13 +91,13 @@ std::vector<TracedOperator> read_operators(Database& database, TraceId id) {
   std::vector<TracedOperator> operators;
   while (rows.step()) {
     operators.push_back({.time = {.part = bounded(rows.text(0), longest_name),
-                                  .name = bounded(rows.text(1), longest_name),
+                                  .name = bounded(rows.text(1), longest_kernel_name),
                                   .shapes = bounded(rows.text(2), longest_name),
                                   .calls = measure_of(rows, 4),
                                   .self_ms = measure_of(rows, 5),
                                   .flops = rows.real(7)},
                          .busy_ms = measure_of(rows, 6),
-                         .launcher = bounded(rows.text(3), longest_name),
+                         .launcher = bounded(rows.text(3), longest_kernel_name),
                          .bytes = rows.real(8)});
   }
   return operators;

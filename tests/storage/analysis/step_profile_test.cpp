@@ -27,7 +27,7 @@ TEST(StepProfile, OperatorsHaveKinds) {
   EXPECT_EQ(kind_of(forward("aten::_scaled_dot_product_flash_attention_for_cpu", 1)), OperatorKind::attention);
   EXPECT_EQ(kind_of(forward("aten::_log_softmax", 1)), OperatorKind::softmax);
   EXPECT_EQ(kind_of(forward("aten::native_layer_norm_backward", 1)), OperatorKind::normalisation);
-  EXPECT_EQ(kind_of(forward("aten::gelu_backward", 1)), OperatorKind::activation);
+  EXPECT_EQ(kind_of(forward("aten::gelu_backward", 1)), OperatorKind::gelu);
   EXPECT_EQ(kind_of(forward("aten::mul", 1)), OperatorKind::elementwise);
   EXPECT_EQ(kind_of(forward("aten::_to_copy", 1)), OperatorKind::copies);
   EXPECT_EQ(kind_of(forward("aten::embedding_dense_backward", 1)), OperatorKind::embedding);
@@ -87,7 +87,7 @@ TEST(StepProfile, TheMostExpensiveKindComesFirst) {
   after.operators[2].self_ms = 12;                                      // GELU
   after.operators.push_back(forward("aten::scaled_dot_product", 0.2));  // new
   const std::array profiles{KindTimes(before), KindTimes(after)};
-  EXPECT_EQ(kinds_in(profiles), (std::vector{OperatorKind::activation, OperatorKind::products, OperatorKind::optimizer,
+  EXPECT_EQ(kinds_in(profiles), (std::vector{OperatorKind::gelu, OperatorKind::products, OperatorKind::optimizer,
                                              OperatorKind::between, OperatorKind::attention}));
   EXPECT_EQ(kinds_in(std::span(profiles).first(1)).front(), OperatorKind::products);
   EXPECT_TRUE(kinds_in({}).empty());

@@ -17,7 +17,7 @@ TracedProcess process_of(const std::vector<std::string>& events) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder / "trace.json";
   std::ofstream(file, std::ios::binary) << trace_of(events);
-  return attribute_all(read_trace(file));
+  return attribute_all(read_trace(file).front());
 }
 
 double ms_of(const Anatomy& anatomy, StepPhase phase, ModelPart part, int block, KnownBy known_by) {
@@ -172,7 +172,7 @@ TEST(Anatomy, slices_of_the_first_median_and_last_step_are_kept_and_read_back) {
   ASSERT_EQ(step.rows[1].slices.size(), 2U);
   EXPECT_EQ(step.names[step.rows[1].slices[1].name], "aten::gelu");
   EXPECT_EQ(step.rows[1].slices[1].start_ns, 8'000);
-  EXPECT_EQ(step.rows[1].slices[1].kind, OperatorKind::activation);
+  EXPECT_EQ(step.rows[1].slices[1].kind, OperatorKind::gelu);
   EXPECT_EQ(step.rows[2].slices[0].duration_ns, 6'000);
   EXPECT_EQ(step.rows[2].slices[0].kind, OperatorKind::products);
   const Anatomy read = details.anatomy(id);

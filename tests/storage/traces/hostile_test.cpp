@@ -26,7 +26,7 @@ struct HostileTraceTest : testing::Test {
   std::string problem_of(const std::string& bytes) { return problem_of_file(write(bytes)); }
   std::string problem_of_file(const std::filesystem::path& path) {
     try {
-      check(attribute_all(read_trace(path)));
+      check(attribute_all(read_trace(path).front()));
       return "";
     } catch (const TraceError& error) {
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
@@ -115,9 +115,9 @@ TEST_F(HostileTraceTest, TimesOutOfOrder) {
   std::vector<std::string> events;
   for (int i = 0; i < 20'000; ++i) events.push_back(op("aten::op" + std::to_string(i % 7), 10 * i, 9));
   events.push_back(cpu_step(1, 0, 200'000));
-  const TraceProfile sorted = attribute(read_trace(write(trace_of(events))));
+  const TraceProfile sorted = attribute(read_trace(write(trace_of(events))).front());
   std::shuffle(events.begin(), events.end(), std::mt19937_64(3));
-  const TraceProfile shuffled = attribute(read_trace(write(trace_of(events))));
+  const TraceProfile shuffled = attribute(read_trace(write(trace_of(events))).front());
   ASSERT_EQ(sorted.operators.size(), shuffled.operators.size());
   for (std::size_t i = 0; i < sorted.operators.size(); ++i)
     EXPECT_NEAR(sorted.operators[i].time.self_ms, shuffled.operators[i].time.self_ms, 1e-9);
@@ -213,7 +213,7 @@ TEST_F(HostileTraceTest, ImpossibleOperandsCountNothing) {
            {"aten::bmm", R"("Input Dims": [[-5,-2,3],[5,3,4]], "Input type": ["float","float"])"},
            {"aten::mm", R"("Input Dims": [[2,3],[99,4]], "Input type": ["float","float"])"}}) {
     const std::filesystem::path path = write(trace_of({op(name, 0, 10, arguments), op(name, 10, 10, arguments)}));
-    const TraceProfile profile = attribute(read_trace(path));
+    const TraceProfile profile = attribute(read_trace(path).front());
     for (const TracedOperator& each : profile.operators) {
       EXPECT_TRUE(is_missing(each.time.flops)) << arguments;
       EXPECT_TRUE(is_missing(each.bytes) || (each.bytes > 0 && each.bytes < 1e6)) << arguments;
@@ -231,7 +231,7 @@ TEST_F(HostileTraceTest, LongNamesAndMuchMemoryAreReadBackFromWhatIsKept) {
     events.push_back(R"({"ph": "i", "name": "[memory]", "pid": 77, "tid": 77, "ts": 5, "args": {"Bytes": )" +
                      std::to_string(std::int64_t{1} << 50) + R"(, "Addr": )" + std::to_string(i) +
                      R"(, "Device Type": 0, "Device Id": -1, "Total Allocated": 5}})");
-  const TracedProcess process = attribute_all(read_trace(write(trace_of(events))));
+  const TracedProcess process = attribute_all(read_trace(write(trace_of(events))).front());
   ASSERT_EQ(process.kept.size(), 1U);
   EXPECT_EQ(slice_count(unpack(process.kept.front().packed)), process.kept.front().slices);
 }
@@ -253,7 +253,7 @@ TEST_F(HostileTraceTest, ThousandsOfBlocksAreNoOptimiser) {
          {"aten::layer_norm", "aten::scaled_dot_product_attention", "aten::layer_norm", "aten::gelu"})
       events.push_back(op(name, static_cast<double>(events.size()), 1));
   }
-  const TracedProcess process = attribute_all(read_trace(write(trace_of(events))));
+  const TracedProcess process = attribute_all(read_trace(write(trace_of(events))).front());
   for (const AnatomyRow& row : process.anatomy) EXPECT_EQ(row.phase, StepPhase::forward);
 }
 

@@ -52,7 +52,7 @@ TEST(KindRoofline, IsTheLowerOneOfPeakAndMemory) {
   EXPECT_NEAR(found[0].tflops(), 2.002 / 1.1, 1e-9);
   EXPECT_NEAR(found[0].share(), 0.24 / 1.1, 1e-9);
   EXPECT_FALSE(found[0].is_memory_bound);
-  EXPECT_EQ(found[1].kind, OperatorKind::activation);
+  EXPECT_EQ(found[1].kind, OperatorKind::gelu);
   EXPECT_TRUE(is_missing(found[1].tflops()));  // nobody counts them
   EXPECT_NEAR(found[1].gb_s(), 40, 1e-9);
   EXPECT_NEAR(found[1].share(), 0.4, 1e-9);

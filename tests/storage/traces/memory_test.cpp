@@ -36,7 +36,7 @@ TEST(TraceMemory, belongs_to_the_part_of_the_step_that_asked_for_it_until_it_is_
       memory(85, 50, 4750, 4),     // of the optimiser
       memory(90, -4000, 750, 99),  // something of before
   });
-  const TracedProcess process = attribute_all(read_trace(folder / "t.json"));
+  const TracedProcess process = attribute_all(read_trace(folder / "t.json").front());
   ASSERT_EQ(process.kept.size(), 1U);
   const std::vector<MemoryPoint> points = unpack(process.kept.front().packed).memory;
   ASSERT_EQ(points.size(), 8U);  // and how the step begins
@@ -58,7 +58,7 @@ TEST(TraceMemory, many_changes_are_thinned_and_the_peak_stays) {
   events.push_back(memory(18'500, -999'999, 0, 5'004));
   std::ofstream(folder / "t.json") << trace_of(events);
   const std::vector<MemoryPoint> points =
-      unpack(attribute_all(read_trace(folder / "t.json")).kept.front().packed).memory;
+      unpack(attribute_all(read_trace(folder / "t.json").front()).kept.front().packed).memory;
   EXPECT_LE(points.size(), StepSlices::most_memory);
   std::int64_t most = 0;
   for (const MemoryPoint& point : points) most = std::max(most, point.total());

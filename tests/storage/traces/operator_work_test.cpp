@@ -63,6 +63,40 @@ TEST(OperatorWork, AttentionCountsEachPairOfTokensAndHalfOfThemIfCausal) {
   EXPECT_EQ(work("aten::_flash_attention_forward", {turned, turned, turned}).flops, 2 * pairs);
 }
 
+TEST(OperatorWork, FlashAttentionsOwnOperatorsCountAsPyTorchs) {
+  const Operand turned = tensor({2, 16, 4, 8});  // (B, T, H, D)
+  const double pairs = 2.0 * 4 * 16 * 16 * 8;
+  const std::vector<Operand> none(40);
+  const auto with = [&](std::vector<std::pair<std::size_t, Operand>> given) {
+    std::vector<Operand> all = none;
+    for (auto& [place, operand] : given) all[place] = std::move(operand);
+    return all;
+  };
+  EXPECT_EQ(work("flash_attn::_flash_attn_forward",
+                 with({{0, turned}, {1, turned}, {2, turned}, {5, number(1)}, {6, number(-1)}}))
+                .flops,
+            2 * pairs);
+  EXPECT_EQ(work("flash_attn::_flash_attn_backward",
+                 with({{0, turned}, {1, turned}, {2, turned}, {3, turned}, {11, number(0)}, {12, number(-1)}}))
+                .flops,
+            10 * pairs);
+  const auto fwd = [&](double causal, double window) {
+    return with({{0, turned}, {1, turned}, {2, turned}, {24, number(causal)}, {25, number(window)}});
+  };
+  EXPECT_EQ(work("flash_attn_3::fwd", fwd(0, -1)).flops, 4 * pairs);
+  EXPECT_EQ(work("flash_attn_3::fwd", fwd(1, -1)).flops, 2 * pairs);
+  // Each token sees itself and three before it: 1 + 2 + 3 + 13 * 4 pairs of 256.
+  EXPECT_EQ(work("flash_attn_3::fwd", fwd(1, 3)).flops, 4 * pairs * 58 / 256);
+  EXPECT_TRUE(is_missing(work("flash_attn_3::fwd", fwd(0, 3)).flops));
+  std::vector<Operand> packed = fwd(1, -1);
+  packed[7] = tensor({5}, 4);  // cu_seqlens_q
+  EXPECT_FALSE(work("flash_attn_3::fwd", packed).is_known()) << "the sequences' lengths aren't in a trace";
+  EXPECT_EQ(work("flash_attn_3::bwd",
+                 with({{0, turned}, {1, turned}, {2, turned}, {3, turned}, {16, number(1)}, {17, number(-1)}}))
+                .flops,
+            5 * pairs);
+}
+
 TEST(OperatorWork, TheMemoryLimitsTheOthers) {
   const Operand a = tensor({100}), b = tensor({100});
   EXPECT_TRUE(is_missing(work("aten::add", {a, b}).flops));

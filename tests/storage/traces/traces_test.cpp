@@ -21,7 +21,7 @@ struct TraceTest : testing::Test {
     std::ofstream(file, std::ios::binary) << text;
     return file;
   }
-  TraceProfile profile_of(const std::string& text) { return attribute(read_trace(write(text))); }
+  TraceProfile profile_of(const std::string& text) { return attribute(read_trace(write(text)).front()); }
   std::string problem_of(const std::string& text) {
     try {
       profile_of(text);
@@ -71,8 +71,10 @@ TEST_F(TraceTest, an_operator_of_a_cpu_has_its_time_without_the_operators_that_i
 }
 
 TEST_F(TraceTest, threads_of_two_processes_are_told_apart) {
-  const TracedProcess process = attribute_all(read_trace(
-      write(trace_of({cpu_step(1, 0, 100), op("aten::mm", 10, 50), event("cpu_op", "aten::mm", "78", 77, 30, 50)}))));
+  const TracedProcess process = attribute_all(
+      read_trace(
+          write(trace_of({cpu_step(1, 0, 100), op("aten::mm", 10, 50), event("cpu_op", "aten::mm", "78", 77, 30, 50)})))
+          .front());
   const StepSlices step = unpack(process.kept.front().packed);
   ASSERT_EQ(step.lanes.size(), 2U);
   EXPECT_NE(step.lanes[0].title, step.lanes[1].title);
@@ -115,7 +117,7 @@ TEST_F(TraceTest, of_an_operators_kernels_the_longest_has_its_work) {
           kernel("gemm_bf16", 7, 4, 60, 20),
       },
       R"("deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}, {"id": 1, "name": "other"}], )"));
-  const Trace trace = read_trace(file);
+  const Trace trace = read_trace(file).front();
   EXPECT_EQ(trace.hardware, "NVIDIA H100 80GB HBM3");
   EXPECT_EQ(trace.precision, "bf16");
   const TraceProfile profile = attribute(trace);
@@ -170,12 +172,12 @@ TEST_F(TraceTest, the_gpu_waits_for_a_launch_that_comes_late) {
   }));
   ASSERT_EQ(profile.steps.size(), 2U);
   EXPECT_DOUBLE_EQ(profile.steps[0].dt_ms, 0.11);  // until the next step's first kernel
-  EXPECT_DOUBLE_EQ(profile.steps[1].dt_ms, 0.08);  // until the CPU's step ends
-  // 20..40 and 55..110; means of two steps. Before 200 nothing more is launched, so nobody can tell.
+  EXPECT_DOUBLE_EQ(profile.steps[1].dt_ms, 0.1);   // as long as the CPU took for it
+  // 20..40 and 55..110; means of two steps. Behind 150 nothing more is launched, so nobody can tell.
   EXPECT_NEAR(row_named(profile, "launch gap").time.self_ms, (0.02 + 0.055) / 2, 1e-9);
   EXPECT_NEAR(row_named(profile, "gap between kernels").time.self_ms, (0.005 + 0.01) / 2, 1e-9);
   EXPECT_EQ(kind_of(row_named(profile, "launch gap")), OperatorKind::idle);
-  EXPECT_EQ(kind_of(row_named(profile, "void vectorized_elementwise_kernel<4>()")), OperatorKind::activation);
+  EXPECT_EQ(kind_of(row_named(profile, "void vectorized_elementwise_kernel<4>()")), OperatorKind::gelu);
 }
 
 TEST_F(TraceTest, packed_and_several_ranks) {
@@ -189,7 +191,7 @@ TEST_F(TraceTest, packed_and_several_ranks) {
   gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
   gzclose(out);
   std::vector<TraceProfile> ranks;
-  ranks.push_back(attribute(read_trace(packed)));
+  ranks.push_back(attribute(read_trace(packed).front()));
   ranks.push_back(profile_of(of_rank(1, 30)));
   EXPECT_EQ(ranks[0].steps.front().rank, 3);
   const TraceProfile joined = join_ranks(ranks);
@@ -263,7 +265,7 @@ CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT);
 INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA L4');
 )sql");
   }
-  const Trace trace = read_trace(file);
+  const Trace trace = read_trace(file).front();
   EXPECT_EQ(trace.hardware, "NVIDIA L4");
   const TraceProfile profile = attribute(trace);
   ASSERT_EQ(profile.steps.size(), 1U);
@@ -283,6 +285,144 @@ INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA L4');
   EXPECT_THROW(read_trace(folder / "other.sqlite"), TraceError);
 }
 
+// One GPU's steps of 100 us each on stream 7, 60 us behind the CPU; stream 8 fetches data as soon as the CPU asks.
+std::vector<std::string> steps_behind_the_cpu(int steps) {
+  std::vector<std::string> events;
+  for (int i = 0; i < steps; ++i) {
+    const double at = 100.0 * i;
+    events.push_back(cpu_step(i, at, 99));
+    events.push_back(op("aten::mm", at + 1, 90));
+    events.push_back(launch(10 * i + 1, at + 2));
+    events.push_back(launch(10 * i + 2, at + 10));
+    events.push_back(kernel("Memcpy HtoD", 8, 10 * i + 1, at + 4, 2));
+    events.push_back(kernel("sgemm", 7, 10 * i + 2, at + 60, 95));
+  }
+  return events;
+}
+
+TEST_F(TraceTest, where_a_stream_runs_ahead_the_busiest_one_bounds_the_steps) {
+  const TraceProfile profile = profile_of(trace_of(steps_behind_the_cpu(4)));
+  ASSERT_EQ(profile.steps.size(), 4U);
+  for (const TracedStep& step : profile.steps) EXPECT_NEAR(step.dt_ms, step.step == 3 ? 0.099 : 0.1, 1e-9) << step.step;
+  EXPECT_TRUE(is_followed(profile.steps, 2));
+  EXPECT_FALSE(is_followed(profile.steps, 3));
+}
+
+TEST_F(TraceTest, a_step_that_none_follows_is_no_longer_than_the_others) {
+  std::vector<std::string> events{cpu_step(1, 0, 100),
+                                  op("aten::mm", 0, 10),
+                                  launch(1, 5),
+                                  kernel("sgemm", 7, 1, 50, 20),
+                                  cpu_step(2, 100, 100),
+                                  launch(2, 105),
+                                  kernel("sgemm", 7, 2, 150, 20),
+                                  cpu_step(3, 200, 900),
+                                  launch(3, 205),
+                                  kernel("sgemm", 7, 3, 250, 20)};
+  EXPECT_NEAR(profile_of(trace_of(events)).steps.back().dt_ms, 0.1, 1e-9) << "the CPU waited in its last step";
+  events.resize(7);
+  EXPECT_NEAR(profile_of(trace_of(events)).steps.back().dt_ms, 0.1, 1e-9);
+  events.resize(4);
+  EXPECT_NEAR(profile_of(trace_of(events)).steps.back().dt_ms, 0.05, 1e-9) << "one step: from its kernel to its end";
+}
+
+TEST_F(TraceTest, kernels_where_nothing_can_have_run_are_named_and_left_out) {
+  const double day = 86'400e6, now = 1'615'207e6;
+  for (const double stray : {0.0, now - day, now + day}) {
+    std::vector<std::string> events;
+    for (int i = 0; i < 3; ++i) {
+      const double at = now + 10'000 * i;
+      events.push_back(cpu_step(i, at, 10'000));
+      events.push_back(launch(2 * i + 1, at + 100));
+      events.push_back(launch(2 * i + 2, at + 200));
+      events.push_back(kernel("sgemm", 7, 2 * i + 1, at + 300, 6'000));
+      events.push_back(kernel("late_kernel", 7, 2 * i + 2, i == 2 ? stray : at + 6'400, 3'000));
+    }
+    const TraceProfile profile = profile_of(trace_of(events));
+    ASSERT_EQ(profile.steps.size(), 3U);
+    for (const TracedStep& step : profile.steps) EXPECT_NEAR(step.dt_ms, 10, 1e-6) << stray;
+    ASSERT_EQ(profile.notes.size(), 1U);
+    EXPECT_NE(profile.notes[0].find("1 kernel was left out"), std::string::npos) << profile.notes[0];
+    EXPECT_NE(profile.notes[0].find("late_kernel"), std::string::npos);
+  }
+}
+
+TEST_F(TraceTest, where_kernels_of_one_stream_overlap_the_later_one_has_the_time) {
+  const TraceProfile profile =
+      profile_of(trace_of({cpu_step(1, 0, 200), launch(1, 1), launch(2, 2), launch(3, 3), kernel("sgemm", 7, 1, 0, 100),
+                           kernel("gelu_kernel", 7, 2, 90, 30), kernel("copy_kernel", 7, 3, 20, 10)}));
+  EXPECT_NEAR(row_named(profile, "sgemm").time.self_ms, 0.08, 1e-9);  // without 20..30 and 90..100
+  EXPECT_NEAR(row_named(profile, "gelu_kernel").time.self_ms, 0.03, 1e-9);
+  EXPECT_NEAR(row_named(profile, "copy_kernel").time.self_ms, 0.01, 1e-9);
+  ASSERT_EQ(profile.notes.size(), 1U);
+  EXPECT_NE(profile.notes[0].find("overlap for 0.02 ms"), std::string::npos) << profile.notes[0];
+}
+
+TEST_F(TraceTest, a_copy_does_no_products_work) {
+  const std::string shapes =
+      R"("Input Dims": [[256], [128, 64], [64, 256]], "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"])";
+  const TraceProfile profile = profile_of(
+      trace_of({cpu_step(1, 0, 100), op("aten::addmm", 0, 20, shapes), launch(1, 2), launch(2, 4),
+                kernel("void direct_copy_kernel_cuda()", 7, 1, 20, 40), kernel("s16816gemm", 7, 2, 60, 30)}));
+  EXPECT_EQ(row_named(profile, "s16816gemm").time.flops, 2.0 * 128 * 64 * 256);
+  EXPECT_TRUE(is_missing(row_named(profile, "void direct_copy_kernel_cuda()").time.flops));
+}
+
+TEST_F(TraceTest, names_of_kernels_are_kept_whole) {
+  const std::string name = "void cutlass::device_kernel<" + std::string(4'000, 'x') + "::flash>(int)";
+  const TraceProfile profile = profile_of(trace_of({kernel(name, 7, 1, 0, 10)}));
+  EXPECT_EQ(profile.operators.front().time.name, name);
+  RunStore store = RunStore::in_memory();
+  const TraceId id = store.traces().insert({.name = "t", .format = "kineto", .profile = profile});
+  EXPECT_EQ(store.traces().find(id).value().profile.operators.front().time.name, name);
+}
+
+TEST_F(TraceTest, traces_of_other_profilers_name_what_is_missing) {
+  EXPECT_NE(problem_of(R"({"traceEvents": [
+      {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:TPU:0"}},
+      {"ph": "X", "pid": 1, "tid": 2, "ts": 1, "dur": 2, "name": "fusion.12", "args": {"hlo_op": "fusion.12"}}]})")
+                .find("JAX"),
+            std::string::npos);
+  EXPECT_NE(problem_of(trace_of({event("cpu_op", "zeCommandQueueSynchronize", "7", 7, 0, 10),
+                                 event("gpu_op", "gemm_kernel", "8", 8, 1, 5), event("gpu_op", "k", "8", 8, 7, 1)}))
+                .find("gpu_op (2 events)"),
+            std::string::npos);
+  const TraceProfile profile = profile_of(trace_of({op("aten::mm", 0, 10), launch(1, 2)}));
+  ASSERT_FALSE(profile.notes.empty());
+  EXPECT_NE(profile.notes[0].find("1 launch of a GPU but none of its kernels"), std::string::npos) << profile.notes[0];
+}
+
+TEST_F(TraceTest, processes_of_an_nsight_export_are_ranks_and_graphs_are_work) {
+  const std::filesystem::path file = folder / "ranks.sqlite";
+  {
+    Database database(file, Database::Mode::read_write);
+    database.execute(R"sql(
+CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO StringIds VALUES (1, 'sm80_xmma_gemm_f32'), (2, 'aten::mm'), (3, 'aten::gelu');
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, demangledName INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20000, 60000, 1, 7, 1, 33554432, 1), (25000, 45000, 0, 7, 1, 50331648, 1);
+CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, graphId INTEGER, graphExecId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (60000, 90000, 1, 7, 2, 33554432, 4, 5);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (11000, 12000, 33554440, 1), (11500, 12500, 50331650, 1),
+  (11600, 12600, 67108865, 1);
+CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, globalTid INTEGER, text TEXT, textId INTEGER);
+INSERT INTO NVTX_EVENTS VALUES (10500, 12800, 59, 33554440, NULL, 2), (10500, 12800, 59, 50331650, NULL, 3),
+  (0, 12800, 59, 67108865, 'other process', NULL);
+)sql");
+  }
+  const std::vector<Trace> traces = read_trace(file);
+  ASSERT_EQ(traces.size(), 2U);
+  const TraceProfile first = attribute(traces[0]), second = attribute(traces[1]);  // by their GPUs
+  EXPECT_EQ(row_named(first, "sm80_xmma_gemm_f32").launcher, "aten::gelu");
+  EXPECT_NEAR(row_named(first, "sm80_xmma_gemm_f32").time.self_ms, 0.02, 1e-9);
+  EXPECT_EQ(row_named(second, "sm80_xmma_gemm_f32").launcher, "aten::mm");
+  EXPECT_NEAR(row_named(second, "CUDA graph 4").time.self_ms, 0.03, 1e-9);
+  EXPECT_EQ(kind_of(row_named(second, "CUDA graph 4")), OperatorKind::graph);
+}
+
 TEST_F(TraceTest, a_kept_trace_reads_back_and_is_the_profile_of_its_run) {
   RunStore store = RunStore::in_memory();
   StoredTrace trace{.run = store.create_run({.name = "r"}), .name = "t", .format = "kineto"};
@@ -294,7 +434,7 @@ TEST_F(TraceTest, a_kept_trace_reads_back_and_is_the_profile_of_its_run) {
   ASSERT_EQ(read.profile.operators.size(), trace.profile.operators.size());
   const StepProfile profile = store.recordings().profile(*trace.run);
   EXPECT_EQ(profile.steps, 1);
-  EXPECT_DOUBLE_EQ(KindTimes(profile).of(OperatorKind::activation), 0.06);
+  EXPECT_DOUBLE_EQ(KindTimes(profile).of(OperatorKind::gelu), 0.06);
   EXPECT_NEAR(step_ms(profile), 0.1, 1e-9);
   const TraceId later = store.traces().insert(trace);
   EXPECT_NE(later, id);
