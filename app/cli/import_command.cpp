@@ -7,10 +7,14 @@
 #include <optional>
 
 #include "app/cli/commands.h"
+#include "app/cli/profile/trace_commands.h"
+#include "app/cli/profile/trace_report.h"
 #include "app/cli/progress.h"
 #include "app/exit_status.h"
 #include "app/import/import.h"
+#include "app/profile/pass_report.h"
 #include "app/text/format.h"
+#include "storage/traces/trace_file.h"
 
 namespace stepladder {
 namespace {
@@ -86,7 +90,37 @@ void finish_deletions(std::optional<RunStore>& store) {
   }
 }
 
+// Takes the profilers' traces out of the paths and keeps each as a trace. Nullopt: interrupted.
+std::optional<std::vector<StoredTrace>> take_traces(std::vector<std::string>& paths, bool& has_failed,
+                                                    const CommonOptions& common) {
+  std::vector<StoredTrace> traces;
+  std::vector<std::string> others;
+  for (const std::string& path : paths) {
+    if (path == "-" || !looks_like_trace(path)) {
+      others.push_back(path);
+      continue;
+    }
+    try {
+      std::optional<StoredTrace> trace = import_trace({.files = {path}}, "", common);
+      if (!trace) return std::nullopt;
+      traces.push_back(std::move(*trace));
+    } catch (const StorageError& error) {
+      std::cerr << "stepladder: " << harmless(error.what()) << "\n";
+      has_failed = true;
+    }
+  }
+  paths = std::move(others);
+  return traces;
+}
+
 int run_import(ImportRequest request, bool again, const CommonOptions& common) {
+  bool has_failed = false;
+  const std::optional<std::vector<StoredTrace>> traces = take_traces(request.paths, has_failed, common);
+  if (!traces) return exit_interrupted;
+  if (!common.json) {
+    for (const StoredTrace& trace : *traces) std::cout << trace_text(trace, false, false);
+  }
+  if (request.paths.empty() && !common.json) return has_failed ? exit_failed : exit_done;
   std::optional<RunStore> store;
   const auto open = [&]() -> RunStore& {
     if (!store) store.emplace(RunStore::open(common.database));
@@ -95,17 +129,23 @@ int run_import(ImportRequest request, bool again, const CommonOptions& common) {
   if (const std::string unknown = unknown_hardware(request.options.hardware); !unknown.empty())
     std::cerr << "stepladder: " << unknown << "\n";
   if (!again && std::filesystem::exists(common.database)) request.in_project = imported_contents(open());
-  const ImportOutcome outcome = import_into(open, request);
+  const ImportOutcome outcome = request.paths.empty() ? ImportOutcome{} : import_into(open, request);
   for (const std::string& sentence : outcome.failures) std::cerr << "stepladder: " << sentence << "\n";
   std::vector<RunAndSummary> rows;
   for (const Run& run : outcome.runs) rows.push_back({run, store->summary(run)});
   if (common.json) {
-    print(outcome_json(rows, outcome, load_plausibility_context(store ? &*store : nullptr)));
+    Json json = outcome_json(rows, outcome, load_plausibility_context(store ? &*store : nullptr));
+    for (const StoredTrace& trace : *traces) json["traces"].push_back(trace_json(trace));
+    for (const StoredPasses& passes : outcome.passes) json["passes"].push_back(passes_json(passes));
+    print(json);
   } else {
     if (!rows.empty()) std::cout << runs_table(rows);
     print_notes(outcome);
     for (const SkippedImport& skipped : outcome.skipped)
       std::cerr << "stepladder: " << harmless(skipped_text(skipped)) << "; --again imports it once more\n";
+    for (const StoredPasses& passes : outcome.passes)
+      std::cerr << "stepladder: " << harmless(passes.name) << ": " << plural(std::ssize(passes.rows), "row")
+                << " of call times; `stepladder profile passes " << passes.id << "` shows them\n";
     print_numbers(outcome);
   }
   if (outcome.interrupted) {
@@ -113,7 +153,7 @@ int run_import(ImportRequest request, bool again, const CommonOptions& common) {
     return exit_interrupted;
   }
   finish_deletions(store);
-  return outcome.failures.empty() ? exit_done : exit_failed;
+  return outcome.failures.empty() && !has_failed ? exit_done : exit_failed;
 }
 
 std::vector<std::string> importer_ids() {

@@ -1,13 +1,15 @@
 // `stepladder mfu`: computes MFU from a model's shape and a throughput under every convention, or recomputes published
-// figures. It needs no database; the arithmetic is storage/analysis's.
+// figures and those that the project has imported; the arithmetic is storage/analysis's.
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/cli/commands.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
+#include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "storage/analysis/mfu.h"
 
@@ -162,7 +164,11 @@ std::string published_table(const std::vector<PublishedRow>& rows) {
 
 int mfu(bool published, const MfuQuestion& question, const CommonOptions& common) {
   if (published) {
-    const std::vector<PublishedRow> rows = read_published(assets_folder() / "mosaic-mfu.csv");
+    std::vector<PublishedRow> rows = read_published(assets_folder() / "mosaic-mfu.csv");
+    if (std::optional<RunStore> store = open_to_read(common.database)) {
+      const std::string imported = store->settings().get(published_setting).value_or("");
+      rows = with_imported(std::move(rows), imported);
+    }
     if (common.json) {
       print(published_json(rows));
     } else {

@@ -123,6 +123,7 @@ class Workspace {
   std::uint64_t version = 1;  // counts changes: runs added, removed, started, ended, renamed or curated
   bool is_paused = false;     // the running run; of another process, only if this one has asked for it
   HardwareTable hardware;     // peaks to compare throughput with
+  std::string published_mfu;  // imported tables of published utilisation
   std::optional<DeviceReport> device;
   std::string device_problem;  // why the hardware could not be detected
   Selection selection;

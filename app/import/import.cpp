@@ -17,7 +17,9 @@
 #include "app/import/file_input.h"
 #include "app/import/store_sink.h"
 #include "engine/stage.h"
+#include "storage/analysis/mfu.h"
 #include "storage/database/rescue/write_ahead_log.h"
+#include "storage/database/traces/pass_store.h"
 #include "storage/importers/source_code.h"
 #include "storage/importers/trackers/store_folder.h"
 
@@ -153,7 +155,28 @@ class Import {
     const std::vector<RunId> hidden = hidden_runs();
     if (!hidden.empty()) store_().hidden_runs().show(hidden);
     shown_ = outcome_.runs.size();
+    if (!outcome_.published.empty()) store_published();
+    for (; stored_passes_ < outcome_.passes.size(); ++stored_passes_) store_passes(outcome_.passes[stored_passes_]);
     for (; stored_views_ < outcome_.views.size(); ++stored_views_) store_view(outcome_.views[stored_views_]);
+  }
+
+  // Adds the rows that the project doesn't have.
+  void store_published() {
+    const std::string before = store_().settings().get(published_setting).value_or("");
+    const std::string added = unknown_rows(std::exchange(outcome_.published, {}), published_rows(before, {}));
+    constexpr std::size_t most = 4 << 20;
+    if (!added.empty() && before.size() + added.size() <= most)
+      store_().settings().set(published_setting, before + added);
+  }
+
+  // Passes that the project has already keep their number.
+  void store_passes(StoredPasses& passes) {
+    PassStore kept = store_().traces().passes();
+    for (const StoredPasses& each : kept.list()) {
+      if (each.name == passes.name && (is_missing(passes.measured_at) || each.measured_at == passes.measured_at))
+        passes.id = each.id;
+    }
+    if (passes.id == 0) passes.id = kept.insert(passes);
   }
 
   // Saves an imported view. One that the project has already keeps its name; the other gets a number.
@@ -168,6 +191,8 @@ class Import {
   void drop_hidden() {
     const std::vector<RunId> hidden = hidden_runs();
     outcome_.runs.resize(shown_);
+    outcome_.published.clear();
+    outcome_.passes.resize(stored_passes_);
     outcome_.views.resize(stored_views_);
     try {
       if (!hidden.empty()) store_().hidden_runs().remove(hidden);
@@ -236,17 +261,17 @@ class Import {
   const ImportRequest& request_;
   const std::function<RunStore&()>& store_;
   ImportOutcome outcome_;
-  std::size_t shown_ = 0;         // how many of outcome_.runs are visible to others
-  std::size_t stored_views_ = 0;  // of the outcome's
-  std::set<std::string> sizes_;   // of the contents in the project, in bytes
-  std::set<fs::path> named_;      // paths that were read
+  std::size_t shown_ = 0;                             // how many of outcome_.runs are visible to others
+  std::size_t stored_views_ = 0, stored_passes_ = 0;  // of the outcome's
+  std::set<std::string> sizes_;                       // of the contents in the project, in bytes
+  std::set<fs::path> named_;                          // paths that were read
 };
 
 // A folder is a ladder. Its files are repeats of one rung or one rung each, and so are those of each folder within it.
 void Import::take_folder(const fs::path& folder) {
   if (is_store_folder(folder)) return take_store(folder);
   const FolderContents contents = contents_of(folder);
-  const std::size_t first = outcome_.runs.size(), skipped = outcome_.skipped.size();
+  const std::size_t first = outcome_.runs.size(), skipped = outcome_.skipped.size(), passes = outcome_.passes.size();
   for (const fs::path& store : contents.stores) take_store(store);
   const std::string folder_name = name_of_folder(folder);
   int rung = 0;
@@ -257,7 +282,7 @@ void Import::take_folder(const fs::path& folder) {
     rung += place(files, group(files, stage).files, stage, rung);
   }
   if (outcome_.runs.size() == first) {
-    if (outcome_.skipped.size() == skipped)
+    if (outcome_.skipped.size() == skipped && outcome_.passes.size() == passes)
       outcome_.failures.push_back(folder.string() + ": holds no file that can be imported");
     return;
   }

@@ -10,6 +10,7 @@
 
 #include "app/import/contents.h"
 #include "storage/analysis/file_grouping.h"
+#include "storage/analysis/pass_times.h"
 #include "storage/database/run_store.h"
 #include "storage/importers/importer.h"
 
@@ -61,6 +62,9 @@ struct SkippedImport {
 struct ImportOutcome {
   std::vector<Run> runs;                                   // as stored
   std::vector<std::pair<std::string, std::string>> views;  // of projects: name and content, as stored
+  std::vector<StoredPasses> passes;                        // timings of scripts, as stored
+  std::string published;                                   // tables of published utilisation, until they are stored
+  bool has_published = false;
   std::vector<ImportNote> notes;
   std::vector<ImportGrouping> groupings;
   std::vector<SkippedImport> skipped;

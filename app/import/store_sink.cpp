@@ -111,6 +111,11 @@ void StoreSink::note(std::int64_t line, std::string text) {
   notes_.push_back({shown_, line, std::move(text)});
 }
 
+void StoreSink::passes(const StoredPasses& passes) {
+  passes_.push_back(passes);
+  passes_.back().name = stem() + ", " + passes.model;
+}
+
 void StoreSink::finish(ImportOutcome& outcome, const std::string& source_hash, const std::string& content_hash) {
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     Run& run = runs_[i];
@@ -124,6 +129,9 @@ void StoreSink::finish(ImportOutcome& outcome, const std::string& source_hash, c
   if (store_) write();
   finished_ = true;
   add_views(outcome);
+  outcome.published += published_;
+  outcome.has_published = outcome.has_published || !published_.empty();
+  std::move(passes_.begin(), passes_.end(), std::back_inserter(outcome.passes));
   for (Run& run : runs_) outcome.runs.push_back(std::move(run));
   std::stable_sort(notes_.begin(), notes_.end(),
                    [](const ImportNote& a, const ImportNote& b) { return a.line < b.line; });

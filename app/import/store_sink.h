@@ -29,6 +29,8 @@ class StoreSink : public ImportSink {
   void end_run(const Run& run) override;
   void ladder(const Ladder& ladder, std::span<const int> rungs) override;
   void view(const std::string& name, const std::string& content, std::span<const RunId> runs) override;
+  void passes(const StoredPasses& passes) override;
+  void published(std::string_view tables) override { published_ += tables; }
   void note(std::int64_t line, std::string text) override;
 
   // Writes the rest. The runs stay hidden until the caller shows them (RunStore::show). `source_hash`: of the source
@@ -65,6 +67,8 @@ class StoreSink : public ImportSink {
   std::size_t points_in_memory_ = 0;
   std::vector<std::pair<std::string, std::string>> views_;  // name and content, as the file has them
   std::vector<RunId> numbers_;                              // of the runs in the file
+  std::vector<StoredPasses> passes_;
+  std::string published_;
   std::vector<ImportNote> notes_;
   bool finished_ = false;
 };

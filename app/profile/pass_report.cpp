@@ -51,7 +51,10 @@ std::string clock_lesson(const StoredPasses& before, const StoredPasses& after, 
 
 std::string setting_of(const StoredPasses& passes) {
   return passes.model + ", batch " + std::to_string(passes.batch) + " x " + std::to_string(passes.seq) +
-         " tokens, vocabulary " + std::to_string(passes.vocab) + ", on " + passes.hardware +
+         " tokens, vocabulary " + std::to_string(passes.vocab) + ", on " +
+         (!passes.hardware.empty() ? passes.hardware
+          : !passes.device.empty() ? passes.device
+                                   : "an unknown device") +
          (passes.threads > 0 ? fmt::format(", {} threads", passes.threads) : "") +
          (passes.host.empty() ? "" : ", " + passes.host) + ", " + local_time_text(passes.measured_at) +
          (passes.is_synced ? "" : "; flagged no-sync");

@@ -2,7 +2,10 @@
 // shape is unknown is `missing`, never the sum without that part.
 #include "storage/analysis/mfu.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <optional>
 #include <type_traits>
 
 #include "storage/csv.h"
@@ -11,7 +14,11 @@
 namespace stepladder {
 namespace {
 
-constexpr double a100_tflops = 312;
+// Dense bf16 peaks that MosaicML's tables are based on; missing: another GPU.
+double published_peak_tflops(std::string_view gpu) {
+  return gpu.starts_with("a100") ? 312 : gpu.starts_with("h100") ? 989.4 : missing;
+}
+
 constexpr std::string_view published_columns =
     "model,layers,d_model,seq_len,gpus,gpu,params,samples_per_s,tokens_per_s,recompute,mfu_star,mfu,hfu_star,hfu";
 
@@ -125,8 +132,128 @@ std::vector<PublishedRow> read_published(const std::filesystem::path& file) {
   return rows;
 }
 
+namespace {
+
+std::vector<std::string_view> cells_of(std::string_view line) {
+  std::vector<std::string_view> cells;
+  for (std::size_t at = line.find('|'); at != std::string_view::npos;) {
+    const std::size_t end = line.find('|', at + 1);
+    if (end == std::string_view::npos) break;
+    std::string_view cell = line.substr(at + 1, end - at - 1);
+    while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
+    while (!cell.empty() && cell.back() == ' ') cell.remove_suffix(1);
+    cells.push_back(cell);
+    at = end;
+  }
+  return cells;
+}
+
+template <class Number>
+Number number_in(std::string_view cell, Number otherwise) {
+  Number value{};
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error == std::errc() && end == cell.data() + cell.size() ? value : otherwise;
+}
+
+// Reads the lines of such tables one by one.
+class PublishedTable {
+ public:
+  explicit PublishedTable(const std::vector<PublishedRow>& known) : known_(known) {}
+
+  // Nullopt: the line is no row.
+  std::optional<PublishedRow> row(std::string_view line) {
+    const std::vector<std::string_view> cells = cells_of(line);
+    if (is_published_header(line)) {
+      header_ = line;
+      columns_.assign(cells.begin(), cells.end());
+      return std::nullopt;
+    }
+    const auto cell = [&](std::string_view name) {
+      const auto found = std::find(columns_.begin(), columns_.end(), name);
+      const auto place = static_cast<std::size_t>(found - columns_.begin());
+      return place < columns_.size() && place < cells.size() ? cells[place] : std::string_view();
+    };
+    PublishedRow row{.model = std::string(cell("Model")), .gpu = std::string(cell("GPUType"))};
+    row.shape.params = number_in<std::int64_t>(cell("ParamCount"), 0);
+    row.shape.seq_len = number_in<std::int64_t>(cell("SeqLen (T)"), 0);
+    row.gpus = number_in<int>(cell("NumGPUs"), 0);
+    row.tokens_per_s = number_in(cell("Throughput (T/s)"), missing);
+    row.samples_per_s = number_in(cell("Throughput (S/s)"), missing);
+    row.recomputed = cell("ActCkpt") == "True";
+    row.published = {number_in(cell("MFU*"), missing), number_in(cell("MFU"), missing),
+                     number_in(cell("HFU*"), missing), number_in(cell("HFU"), missing)};
+    if (row.model.empty() || row.shape.params <= 0 || row.shape.seq_len <= 0 || is_missing(row.tokens_per_s))
+      return std::nullopt;
+    if (const std::size_t times = row.gpu.find('x'); times != std::string::npos) {  // "8xA100_80GB"
+      if (row.gpus <= 0) row.gpus = number_in<int>(std::string_view(row.gpu).substr(0, times), 0);
+      row.gpu.erase(0, times + 1);
+    }
+    if (row.gpus <= 0) return std::nullopt;
+    for (char& c : row.gpu) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    const auto model =
+        std::find_if(known_.begin(), known_.end(), [&](const PublishedRow& each) { return each.model == row.model; });
+    if (model != known_.end()) row.shape.layers = model->shape.layers, row.shape.d_model = model->shape.d_model;
+    return row;
+  }
+  const std::string& header() const { return header_; }
+
+ private:
+  const std::vector<PublishedRow>& known_;
+  std::string header_;
+  std::vector<std::string> columns_;
+};
+
+template <class Take>
+void for_rows(std::string_view markdown, const std::vector<PublishedRow>& known, const Take& take) {
+  PublishedTable table(known);
+  while (!markdown.empty()) {
+    const std::string_view line = markdown.substr(0, markdown.find('\n'));
+    markdown.remove_prefix(std::min(line.size() + 1, markdown.size()));
+    if (const std::optional<PublishedRow> row = table.row(line)) take(*row, line, table.header());
+  }
+}
+
+bool is_same(const PublishedRow& a, const PublishedRow& b) {
+  return a.model == b.model && a.shape.seq_len == b.shape.seq_len && a.shape.params == b.shape.params &&
+         a.gpus == b.gpus && a.gpu == b.gpu && a.tokens_per_s == b.tokens_per_s;
+}
+
+}  // namespace
+
+bool is_published_header(std::string_view line) {
+  return line.find('|') != std::string_view::npos && line.find("MFU") != std::string_view::npos &&
+         line.find("HFU") != std::string_view::npos && line.find("Throughput") != std::string_view::npos;
+}
+
+std::vector<PublishedRow> published_rows(std::string_view markdown, const std::vector<PublishedRow>& known) {
+  std::vector<PublishedRow> rows;
+  for_rows(markdown, known,
+           [&](const PublishedRow& row, std::string_view, const std::string&) { rows.push_back(row); });
+  return rows;
+}
+
+std::vector<PublishedRow> with_imported(std::vector<PublishedRow> shipped, std::string_view markdown) {
+  for (PublishedRow& row : published_rows(markdown, shipped)) {
+    if (std::none_of(shipped.begin(), shipped.end(), [&](const PublishedRow& each) { return is_same(each, row); }))
+      shipped.push_back(std::move(row));
+  }
+  return shipped;
+}
+
+std::string unknown_rows(std::string_view markdown, const std::vector<PublishedRow>& known) {
+  std::string lines, last_header;
+  for_rows(markdown, known, [&](const PublishedRow& row, std::string_view line, const std::string& header) {
+    if (std::any_of(known.begin(), known.end(), [&](const PublishedRow& each) { return is_same(each, row); })) return;
+    if (header != last_header) lines += header + "\n";
+    last_header = header;
+    (lines += line) += "\n";
+  });
+  return lines;
+}
+
 MosaicFigures recompute(const PublishedRow& row) {
-  const double peak_tflops = row.gpus * a100_tflops;
+  const double peak_tflops = row.gpus * published_peak_tflops(row.gpu);
+  if (!(peak_tflops > 0)) return {};
   const auto share = [&](double flops) { return utilisation(flops, row.tokens_per_s, peak_tflops); };
   MosaicFigures figures;
   figures.mfu_star = share(flops_per_token(MfuConvention::six_n, row.shape));
@@ -141,7 +268,7 @@ MosaicFigures recompute(const PublishedRow& row) {
 std::string disagreement(const MosaicFigures& published, const MosaicFigures& computed) {
   std::string text;
   const auto compare = [&](const char* name, double said, double found) {
-    if (std::lround(said * 1e4) == std::lround(found * 1e4)) return;
+    if (is_missing(said) || is_missing(found) || std::lround(said * 1e4) == std::lround(found * 1e4)) return;
     text += fmt::format("{}{} is published as {:.4f} but recomputes to {:.6f}", text.empty() ? "" : "; ", name, said,
                         found);
   };

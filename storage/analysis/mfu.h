@@ -64,7 +64,21 @@ struct PublishedRow {
 // assets/mosaic-mfu.csv. Throws StorageError, with the file's name and the line.
 std::vector<PublishedRow> read_published(const std::filesystem::path& file);
 
-// Recomputes the figures from tokens per second, which are published with more digits than samples; A100: 312 TFLOP/s.
+bool is_published_header(std::string_view line);
+// The rows of tables in Markdown with MosaicML's columns. Layers and width aren't in them: they are those of the first
+// of `known` that has the model's name, else unknown. Rows without numbers are skipped.
+std::vector<PublishedRow> published_rows(std::string_view markdown, const std::vector<PublishedRow>& known);
+// The tables' lines whose rows aren't in `known`, each table with its header.
+std::string unknown_rows(std::string_view markdown, const std::vector<PublishedRow>& known);
+
+// The rows that ship with the program, and those of imported tables that aren't among them.
+std::vector<PublishedRow> with_imported(std::vector<PublishedRow> shipped, std::string_view markdown);
+
+// The project's setting with such tables, which were imported.
+inline constexpr const char* published_setting = "published_mfu";
+
+// Recomputes the figures from tokens per second, which are published with more digits than samples; A100: 312 TFLOP/s,
+// H100: 989.4. Missing for other GPUs.
 MosaicFigures recompute(const PublishedRow& row);
 
 // The reason why a recomputed figure differs from the published one in four decimals; empty if all four agree.

@@ -6,6 +6,10 @@ namespace stepladder {
 
 void ImportSink::view(const std::string&, const std::string&, std::span<const RunId>) {}
 
+void ImportSink::passes(const StoredPasses&) {}
+
+void ImportSink::published(std::string_view) {}
+
 void ImportSink::metric(const Metric&, std::span<const MetricPoint>) {}
 
 void ImportSink::step_on_line(const StepRecord& record, std::int64_t) {

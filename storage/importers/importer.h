@@ -20,6 +20,7 @@
 namespace stepladder {
 
 struct KnownStage;
+struct StoredPasses;  // storage/analysis/pass_times.h
 
 // This input cannot be imported. One sentence that begins in lower case and doesn't name the file: the caller adds the
 // name ("run.log: " + what()).
@@ -75,6 +76,12 @@ class ImportSink {
   // A view of the window that a Stepladder project saved, and that project's number of each run begun so far. The
   // default drops it.
   virtual void view(const std::string& name, const std::string& content, std::span<const RunId> runs);
+
+  // Timings of a model's passes, which are no run. The default drops them.
+  virtual void passes(const StoredPasses& passes);
+
+  // Tables of published utilisation in Markdown (storage/analysis/mfu.h). The default drops them.
+  virtual void published(std::string_view tables);
 
   // Reports something that was skipped, assumed or inferred. `line` counts from 1; 0 means the whole file.
   virtual void note(std::int64_t line, std::string text) = 0;

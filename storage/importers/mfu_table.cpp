@@ -1,23 +1,20 @@
-// Published tables of model FLOPs utilisation: one row for each model and machine, no training steps.
+// Published tables of model FLOPs utilisation: one row for each model and machine, no training steps. The lines go to
+// the view MFU as they are.
 #include <filesystem>
 #include <memory>
 #include <string>
 
+#include "storage/analysis/mfu.h"
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/lines/text_lines.h"
 
 namespace stepladder {
 namespace {
 
-bool is_mfu_header(std::string_view line) {
-  return line.find('|') != std::string_view::npos && line.find("MFU") != std::string_view::npos &&
-         line.find("HFU") != std::string_view::npos && line.find("Throughput") != std::string_view::npos;
-}
-
 bool is_mfu_table(std::string_view head, const std::filesystem::path&) {
   while (!head.empty()) {
     const std::size_t end = std::min(head.find('\n'), head.size());
-    if (is_mfu_header(head.substr(0, end))) return true;
+    if (is_published_header(head.substr(0, end))) return true;
     head.remove_prefix(std::min(end + 1, head.size()));
   }
   return false;
@@ -28,28 +25,27 @@ class MfuTable : public TextLines {
   explicit MfuTable(ImportSink& sink) : TextLines(sink), sink_(sink) {}
 
  private:
+  static constexpr std::size_t longest_tables = 1 << 20;
+
   void take_line(std::string_view line) override {
     const std::size_t start = line.find_first_not_of(" \t");
     const bool is_row = start != std::string_view::npos && line[start] == '|';
-    if (is_mfu_header(line)) {
-      in_table_ = true;
-      if (first_ == 0) first_ = number();
-    } else if (!is_row) {
-      in_table_ = false;
-    } else if (in_table_ && line.find("---") == std::string_view::npos) {
-      ++rows_;
-    }
+    if (is_published_header(line) && first_ == 0) first_ = number();
+    if (first_ == 0 || !is_row || tables_.size() + line.size() > longest_tables) return;
+    (tables_ += line) += '\n';
   }
 
   void end() override {
-    if (rows_ == 0) throw ImportError("is an MFU table without rows");
+    const std::size_t rows = published_rows(tables_, {}).size();
+    if (rows == 0) throw ImportError("is an MFU table without rows");
+    sink_.published(tables_);
     sink_.note(first_,
-               "a table of " + std::to_string(rows_) + " published MFU rows, no training steps: nothing was imported");
+               "a table of " + std::to_string(rows) + " published MFU rows for the view MFU, no training steps");
   }
 
   ImportSink& sink_;
-  std::int64_t rows_ = 0, first_ = 0;
-  bool in_table_ = false;
+  std::string tables_;
+  std::int64_t first_ = 0;
 };
 
 }  // namespace

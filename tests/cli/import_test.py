@@ -250,6 +250,63 @@ class Import(Case):
         self.assertEqual([r["stage"] for r in by_file["a100-three-rungs"]], ["BASELINE", "BASELINE CHANGE", "OPTIMIZATION #1"])
         for name in ("mosaic-mfu-tables", "timeit-profiler"):
             self.assertTrue(any(name in n["file"] and "no training steps" in n["text"] for n in told["notes"]))
+        self.assertEqual([passes["model"] for passes in told["passes"]], ["small", "medium"])
+        for passes in told["passes"]:
+            shown = self.place.json("profile", "passes", passes["id"])
+            self.assertEqual((len(shown["rows"]), shown["batch"], shown["seq"], shown["vocab"], shown["device"]), (12, 16, 128, 10000, "cuda"))
+        self.assertEqual(len(self.place.json("mfu", "--published")), 87)
+
+
+class Tables(Case):
+    TIMINGS = """batch_size: int = 4
+2026-01-02 03:04:05,678 - INFO - Running profile for: tiny_forward_warmup_1
+{
+    "d_model": 64,
+    "context_length": 32,
+    "vocab_size": 100
+}
+{
+    "computation": "forward",
+    "warmup_steps": 1,
+    "profile_steps": 3,
+    "mixed_precision": false
+}
+{
+    "computation": "forward",
+    "times": [0.010, 0.011, 0.012],
+    "mean_time": 0.011,
+    "median_time": 0.011,
+    "std_dev": 0.0008,
+    "profile_steps": 3
+}
+"""
+    UTILISATION = """| Model | SeqLen (T) | GPUType | MFU* | MFU | HFU* | HFU | Throughput (T/s) | Throughput (S/s) | ParamCount | ActCkpt | NumGPUs |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| mine1b | 2048 | 8xH100_80GB | 0.4000 | 0.4200 | 0.4000 | 0.4200 | 500000.00 | 244.1406 | 1000000000 | False | 8 |
+"""
+
+    def test_timings_of_a_script_are_passes(self):
+        table = self.place.path / "timings.txt"
+        table.write_text(self.TIMINGS)
+        for _ in range(2):  # the second time it is there already
+            [passes] = self.place.json("import", table)["passes"]
+            self.assertEqual(len(self.place.json("profile", "passes")), 1)
+        [row] = self.place.json("profile", "passes", passes["id"])["rows"]
+        self.assertEqual((row["computation"], row["precision"], row["warmup"]), ("forward", "fp32", 1))
+        self.assertAlmostEqual(row["mean_ms"], 11)
+        self.assertEqual((passes["model"], passes["batch"], passes["seq"], passes["vocab"]), ("tiny", 4, 32, 100))
+
+    def test_published_utilisation_is_beside_the_shipped_rows(self):
+        table = self.place.path / "mfu.md"
+        table.write_text(self.UTILISATION)
+        for _ in range(2):
+            self.place.json("import", table)
+            rows = self.place.json("mfu", "--published")
+            self.assertEqual(len(rows), 88)
+        mine = rows[-1]
+        self.assertEqual((mine["model"], mine["gpu"], mine["gpus"]), ("mine1b", "h100_80gb", 8))
+        self.assertAlmostEqual(mine["computed"]["mfu_star"], 6e9 * 500000 / (8 * 989.4e12), places=6)
+        self.assertIsNone(mine["computed"]["mfu"])  # the table doesn't have layers and width
 
 
 class Projects(Case):

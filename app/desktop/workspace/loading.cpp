@@ -4,12 +4,14 @@
 
 #include "app/desktop/workspace.h"
 #include "app/text/terminal_text.h"
+#include "storage/analysis/mfu.h"
 
 namespace stepladder {
 
 void Workspace::load(RunStore& store) {
   ladders_ = store.ladders();
   views = store.views().names();
+  published_mfu = store.settings().get(published_setting).value_or("");
   const std::map<RunId, Curation> curations = store.curation().all();
   std::vector<RunEntry> before = std::exchange(runs_, {});
   std::map<RunId, std::size_t> old = std::exchange(index_, {});

@@ -174,13 +174,18 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
   draw_chart(chart);
 }
 
+std::string count_text(const ImportPreview& import) {
+  return import.runs.empty() ? plural(import.tables, "table") : plural(std::ssize(import.runs), "run");
+}
+
 // The imported runs, and buttons to open them.
 void draw_kept(const Workspace& workspace, Commands& commands) {
   const ImportPreview& import = *workspace.import;
   begin_card("##kept", ImVec2(0, ImGui::GetFrameHeight() + px(30)));
   ImGui::AlignTextToFramePadding();
-  text_toned(import.runs.empty() ? "Nothing was imported." : "Imported " + plural(std::ssize(import.runs), "run") + ".",
-             import.runs.empty() ? Tone::bad : Tone::good);
+  const bool is_empty = import.runs.empty() && import.tables == 0;
+  text_toned(is_empty ? "Nothing was imported." : "Imported " + count_text(import) + ".",
+             is_empty ? Tone::bad : Tone::good);
   std::vector<RunId> ids;
   std::vector<LadderId> ladders;
   for (const ImportPreview::PreviewRun& run : import.runs) {
@@ -310,8 +315,8 @@ Ending ending_of(const ImportPreview& import) {
   Ending ending{.forget = import.state == ImportPreview::State::kept ? "Import more" : "Discard"};
   const float padding = 2 * ImGui::GetStyle().FramePadding.x;
   ending.width = ImGui::CalcTextSize(ending.forget.c_str()).x + padding;
-  if (import.state == ImportPreview::State::kept || import.runs.empty()) return ending;
-  ending.keep = "Import " + plural(std::ssize(import.runs), "run");
+  if (import.state == ImportPreview::State::kept || (import.runs.empty() && import.tables == 0)) return ending;
+  ending.keep = "Import " + count_text(import);
   ImGui::PushFont(fonts().semibold, text_size);
   ending.width += ImGui::CalcTextSize(ending.keep.c_str()).x + padding + px(8);
   ImGui::PopFont();

@@ -39,9 +39,9 @@ void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& 
   const bool has_title =
       import.state != ImportPreview::State::understood || import.runs.empty() || !import.failures.empty();
   if (has_title) {
-    text_strong(import.runs.empty() && import.skipped.empty() ? "No runs found"
-                : import.failures.empty()                     ? "Notes"
-                                                              : "Unreadable files");
+    text_strong(import.runs.empty() && import.skipped.empty() && import.tables == 0 ? "No runs found"
+                : import.failures.empty()                                           ? "Notes"
+                                                                                    : "Unreadable files");
   } else {
     ImGui::Dummy(ImVec2(0, ImGui::GetTextLineHeight()));
   }

@@ -37,13 +37,13 @@ void derive(State& state, const Workspace& workspace) {
   for (const RunEntry& entry : workspace.runs()) steps += entry.summary.steps;
   const RunEntry* runs = workspace.runs().data();
   if (runs == state.seen_runs && workspace.runs().size() == state.seen_count && steps == state.seen_steps &&
-      state.convention == state.seen_convention)
+      state.convention == state.seen_convention && state.table.seen_imported == workspace.published_mfu)
     return;
   state.seen_runs = runs;
   state.seen_count = workspace.runs().size();
   state.seen_steps = steps;
   state.seen_convention = state.convention;
-  derive_rows(state.table, workspace.runs(), state.convention, workspace.hardware);
+  derive_rows(state.table, workspace, state.convention);
   state.roofline = roofline_of(workspace.runs(), state.convention, workspace.hardware);
 }
 

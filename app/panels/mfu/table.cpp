@@ -24,10 +24,12 @@ std::string points_text(double difference) {
   return std::fabs(difference) < 0.00005 ? "0.00" : text.data();
 }
 
-void read_published_once(MfuTable& table) {
-  if (std::exchange(table.has_read, true)) return;
+void read_published_once(MfuTable& table, const std::string& imported) {
+  if (table.has_read && table.seen_imported == imported) return;
+  table.has_read = true;
+  table.seen_imported = imported;
   try {
-    table.published = read_published(assets_folder() / "mosaic-mfu.csv");
+    table.published = with_imported(read_published(assets_folder() / "mosaic-mfu.csv"), imported);
   } catch (const StorageError& error) {
     table.published_problem = error.what();
   }
@@ -107,7 +109,7 @@ void take_shown(MfuTable& table) {
   table.shown.clear();
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const MfuRow& row = table.rows[i];
-    const char* kind = row.run == 0 ? " published by MosaicML" : " yours";
+    const char* kind = row.run == 0 ? " published" : " yours";
     if (holds(row.name + " " + row.hardware + kind, table.seen_filter)) table.shown.push_back(i);
   }
   const int column = table.sorted_by;
@@ -206,7 +208,7 @@ void draw_head(MfuTable& table, MfuConvention convention) {
   const char* figure = convention == MfuConvention::six_n ? "MFU* (6 N)" : "MFU (6 N + 4 L d T)";
   const std::string counts =
       table.published_problem.empty()
-          ? grouped(own) + " yours, " + grouped(table.published.size()) + " published by MosaicML as " + figure
+          ? grouped(own) + " yours, " + grouped(table.published.size()) + " published as " + figure
           : "published runs missing: " + table.published_problem;
   text_cut(counts, std::max(px(20), ImGui::GetContentRegionAvail().x - field - px(20)),
            table.published_problem.empty() ? palette().quiet : palette().bad, fonts().regular, small_size);
@@ -221,9 +223,10 @@ void draw_head(MfuTable& table, MfuConvention convention) {
 
 }  // namespace
 
-void derive_rows(MfuTable& table, const std::vector<RunEntry>& runs, MfuConvention convention,
-                 const HardwareTable& hardware) {
-  read_published_once(table);
+void derive_rows(MfuTable& table, const Workspace& workspace, MfuConvention convention) {
+  const std::vector<RunEntry>& runs = workspace.runs();
+  const HardwareTable& hardware = workspace.hardware;
+  read_published_once(table, workspace.published_mfu);
   table.must_sort = true;
   table.rows.clear();
   for (const RunEntry& entry : runs) table.rows.push_back(row_of(entry, convention, hardware));

@@ -44,7 +44,7 @@ struct MfuTable {
   std::vector<MfuRow> rows;
   bool has_read = false;
   std::vector<PublishedRow> published;
-  std::string published_problem;
+  std::string published_problem, seen_imported;
   std::array<char, 128> filter{};
 
   std::vector<std::size_t> shown;  // of the rows, in order; rebuilt when these change
@@ -54,8 +54,7 @@ struct MfuTable {
   bool ascending = false;
 };
 
-void derive_rows(MfuTable& table, const std::vector<RunEntry>& runs, MfuConvention convention,
-                 const HardwareTable& hardware);
+void derive_rows(MfuTable& table, const Workspace& workspace, MfuConvention convention);
 std::string published_range(const MfuTable& table);  // "30.1 % to 62.3 %"; empty if nothing is known
 
 // A click on a row copies its numbers into the form.
