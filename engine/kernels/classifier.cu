@@ -7,8 +7,8 @@ struct SoftmaxState {
   float highest, sum;  // of e^(x - highest)
 };
 
-// Four logits at once, so that the sum is rescaled once for all of them. Ends in NaN for an infinite or undefined logit,
-// as in the plain way.
+// Four logits at once, so that the sum is rescaled once for all of them. Ends in NaN for an infinite or undefined
+// logit, as in the plain way.
 __device__ inline void include(SoftmaxState& state, const float (&x)[4]) {
   const float highest = fmaxf(fmaxf(fmaxf(x[0], x[1]), fmaxf(x[2], x[3])), state.highest);  // skips NaN
   if (highest == minus_infinity()) {

@@ -16,8 +16,8 @@ KERNEL __launch_bounds__(1024)
 }
 
 // sorted[i] is the token of row order[i]. Adds the gradients of each token's rows to d_table's row. A block's threads
-// are groups of `group` threads, one for every few columns: each adds up every so-many-th row of the token, and the first
-// group their sums. A common token has thousands of rows, so each thread has four of them under way.
+// are groups of `group` threads, one for every few columns: each adds up every so-many-th row of the token, and the
+// first group their sums. A common token has thousands of rows, so each thread has four of them under way.
 KERNEL __launch_bounds__(1024) embedding_backward(const int64* sorted, const int64* order, const float* d,
                                                   float* d_table, int rows, int width_, int group) {
   DYNAMIC_SHARED(float, sums);  // a row of each group
