@@ -38,7 +38,7 @@ class Intake {
   FollowedSource take(const std::string& source, const FollowedSource& from,
                       const std::function<FollowedSource()>& write);
 
-  // These are called within `take`.
+  // These are called within `take`, or within a transaction of the caller's for values that have no position.
 
   // A new run, which is running. Fill in its name, uid and times.
   RunId begin(Run run, const std::filesystem::path& source);

@@ -192,7 +192,9 @@ std::vector<std::int64_t> StepCounter::place(std::span<const double> epochs, std
     return steps;
   };
   const std::int64_t known = before > 0 && last % before == 0 ? last / before : 0;
-  const std::int64_t all = before + count, least = bar_.step / (all + 1) + 1, most = bar_.step / all;
+  constexpr std::int64_t most_tried = 100'000;
+  const std::int64_t all = before + count, least = bar_.step / (all + 1) + 1;
+  const std::int64_t most = std::min(bar_.step / all, least + most_tried);
   const auto fits = [&](std::int64_t gap) { return gap > 0 && (known == 0 || gap == known) && bar_.total % gap == 0; };
   std::vector<std::int64_t> gaps;
   for (std::int64_t gap = std::max<std::int64_t>(least, 1); gap <= most && std::ssize(gaps) < 100; ++gap)

@@ -229,6 +229,7 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   }
   const bool begins = begins_run(counted);
   if (begins) begin_run(*counted.line, text, line);
+  if (counted.step.step > run_.progress().last_step) ended_ = false;  // the training that was said to end goes on
   if (!early_.empty() && !is_missing(counted.step.loss)) release_early();
   if (begins || is_missing(first_loss_)) {
     first_loss_ = counted.step.loss;

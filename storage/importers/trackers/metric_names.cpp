@@ -185,7 +185,7 @@ int rank_as_step(std::string_view name) {
     return 0;
   if (evaluations > 0) return -1;
   if (any(words, {"global", "optimizer"})) return 3;
-  return any(words, {"log", "gradient", "steps", "iters", "iterations", "updates"}) ? 1 : 2;
+  return any(words, {"n", "num", "log", "gradient", "steps", "iters", "iterations", "updates"}) ? 1 : 2;
 }
 
 MetricMeaning meaning_of_metric(std::string_view name) {

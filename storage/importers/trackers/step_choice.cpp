@@ -53,6 +53,9 @@ StepChoice::StepChoice(std::string given, const Json& state) : name_(std::move(g
   if (const auto found = state.find("defined"); found != state.end() && found->is_object())
     for (const auto& [pattern, step] : found->items())
       if (step.is_string()) defined_[pattern] = step.get<std::string>();
+  if (const auto found = state.find("before"); found != state.end() && found->is_object())
+    for (const auto& [name, value] : found->items())
+      if (value.is_number()) before_[name] = value.get<double>();
   is_open_ = !is_given_ && integer_in(state, "open", 1) != 0;
   if (!is_given_) name_ = text_in(state, "name");
 }
@@ -61,6 +64,7 @@ Json StepChoice::state() const {
   Json state = {{"name", name_}, {"open", is_open_ ? 1 : 0}, {"last", last_}, {"counted", counted_},
                 {"ones", ones_}, {"jumps", jumps_}};
   if (!defined_.empty()) state["defined"] = defined_;
+  if (is_open_ && !before_.empty()) state["before"] = before_;
   return state;
 }
 
@@ -98,9 +102,13 @@ std::string StepChoice::defined_step() const {
 
 // Whether the number is whole, grows, and is logged with the losses, or with most rows if there are none.
 bool StepChoice::is_step(std::string_view name) const {
-  std::size_t with = 0, losses = 0, with_loss = 0, fallen = 0, grown = 0;
-  double last = missing;
-  std::int64_t last_counted = 0;
+  std::size_t with = 0, losses = before_.empty() ? 0 : 1, with_loss = 0, fallen = 0, grown = 0;
+  double first = missing, last = missing;
+  bool starts_over = false;  // an inner loop's counter
+  if (const auto found = before_.find(name); found != before_.end()) {
+    first = last = found->second;
+    with = with_loss = 1;
+  }
   for (const LoggedRow& row : waiting_) {
     const double value = row.value(name);
     const bool has_loss = std::any_of(row.values.begin(), row.values.end(),
@@ -111,13 +119,14 @@ bool StepChoice::is_step(std::string_view name) const {
     with_loss += has_loss ? 1 : 0;
     ++with;
     fallen += value < last ? 1 : 0;
+    starts_over |= value < last && value <= first;
     grown += value > last ? 1 : 0;
     last = value;
-    last_counted = row.counted;
+    if (is_missing(first)) first = value;
   }
   if (grown == 0 && kind_of(std::string(name)).rank == 1) return false;  // "steps" is more likely a setting
-  if (with == 0 || !nearly(with - fallen, with)) return false;
-  if (with > 1 && grown == 0 && last > static_cast<double>(last_counted)) return false;  // a setting
+  if (with == 0 || starts_over || !nearly(with - fallen, with)) return false;
+  if (with > 1 && grown == 0) return false;  // a setting
   return losses > 0 ? nearly(with_loss, losses) : with * 2 >= waiting_.size();
 }
 
@@ -147,6 +156,21 @@ void StepChoice::decide() {
                      });
   if (agree) name_.clear();  // both are the step so far
   is_open_ = name_.empty() && (!has_loss || agree);
+  // One row shows no growth: the next piece of a store decides again.
+  std::size_t losses = before_.empty() ? 0 : 1;
+  const LoggedRow* last = nullptr;
+  for (const LoggedRow& row : waiting_) {
+    if (std::none_of(row.values.begin(), row.values.end(),
+                     [this](const auto& each) { return kind_of(each.first).is_loss; }))
+      continue;
+    ++losses;
+    last = &row;
+  }
+  is_open_ |= losses < 2;
+  if (!is_open_ || !last) return;
+  before_.clear();
+  for (const auto& [name, value] : last->values)
+    if ((kind_of(name).rank > 0 || name == defined) && is_count(value)) before_.emplace(name, value);
 }
 
 void StepChoice::pass(const LoggedRow& row, MetricTable& table) {
@@ -154,7 +178,7 @@ void StepChoice::pass(const LoggedRow& row, MetricTable& table) {
   if (!name_.empty()) {
     double logged = row.value(name_);
     for (std::size_t i = 0; i < row.values.size() && is_missing(logged); ++i)  // "val/step"
-      if (kind_of(row.values[i].first).rank != 0 && is_count(row.values[i].second)) logged = row.values[i].second;
+      if (kind_of(row.values[i].first).rank < 0 && is_count(row.values[i].second)) logged = row.values[i].second;
     if (is_count(logged)) {
       last_ = static_cast<std::int64_t>(logged);
       has_step_ = true;

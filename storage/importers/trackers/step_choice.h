@@ -60,6 +60,7 @@ class StepChoice {
   std::string name_;
   std::map<std::string, std::string> defined_;  // by pattern
   std::vector<LoggedRow> waiting_;
+  std::map<std::string, double, std::less<>> before_;    // counts of an undecided piece's last row with a loss, by name
   mutable std::unordered_map<std::string, Kind> kinds_;  // by name
   std::int64_t last_ = 0;                                // step
   std::int64_t counted_ = -1;                            // the last call's own step

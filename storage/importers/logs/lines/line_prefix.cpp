@@ -25,12 +25,24 @@ std::int64_t number_between(std::string_view line, std::string_view before, std:
   return number;
 }
 
+// "Step-1 | loss 3.9" is no service's line.
+bool counts_steps(std::string_view name) {
+  const std::size_t begin = name.find_last_of("-_.") + 1;  // npos + 1 is 0
+  std::string word;
+  for (const char c : name.substr(begin)) word += static_cast<char>(c | 0x20);  // lower case
+  return word == "step" || word == "steps" || word == "iter" || word == "iteration" || word == "epoch" ||
+         word == "batch" || word == "update";
+}
+
 // "trainer-1  | "
 std::size_t service(std::string_view line) {
   std::size_t at = 0;
   while (at < line.size() && (is_word(line[at]) || line[at] == '-' || line[at] == '.')) ++at;
   const std::size_t bar = line.find_first_not_of(' ', at);
-  const bool is_numbered = at > 2 && is_digit(line[at - 1]) && (line[at - 2] == '-' || line[at - 2] == '_');
+  std::size_t number = at;
+  while (number > 0 && is_digit(line[number - 1])) --number;
+  const bool is_numbered = number < at && number > 1 && (line[number - 1] == '-' || line[number - 1] == '_') &&
+                           !counts_steps(line.substr(0, number - 1));
   return is_numbered && is_alpha(line[0]) && bar != std::string_view::npos && bar > at &&
                  line.substr(bar).starts_with("| ")
              ? bar + 2

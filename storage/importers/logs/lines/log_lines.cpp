@@ -282,9 +282,14 @@ std::string_view LogLines::with_points(std::string_view line) {
   bool certain = has_decimal_commas_;
   const std::vector<std::size_t> places = decimal_commas(line, certain);
   if (places.empty() || !certain) return line;
-  std::string changed(line);
-  for (std::size_t i = places.size(); i-- > 0;)
-    line[places[i]] == ',' ? void(changed[places[i]] = '.') : void(changed.erase(places[i], 1));
+  std::string changed;
+  std::size_t end = 0;  // of what was taken
+  for (const std::size_t place : places) {
+    changed += line.substr(end, place - end);
+    if (line[place] == ',') changed += '.';
+    end = place + 1;
+  }
+  changed += line.substr(end);
   if (const ReadLine read = read_step_line(changed); !read.says_step || !read.line.has_loss()) return line;
   if (!std::exchange(has_decimal_commas_, true))
     sink_.note(number_, "the log's numbers have decimal commas: " + std::string(trimmed(line.substr(0, 80))));

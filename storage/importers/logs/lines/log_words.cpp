@@ -110,7 +110,7 @@ bool speaks_of_resuming(std::string_view line) {
 }
 
 bool speaks_of_the_end(std::string_view line) {
-  if (line.find("raining") == std::string_view::npos) return false;
+  if (line.find("raining") == std::string_view::npos || contains_word(line, "epoch")) return false;
   return contains_word(line, "training complete") || contains_word(line, "training finished") ||
          contains_word(line, "finished training") || contains_word(line, "training done") ||
          contains_word(line, "total training time");

@@ -187,9 +187,11 @@ bool PairScanner::next(Pair& pair) {
   if (!next_number(pair)) return false;
   constexpr std::string_view name_of_value = "\"key\": \"";
   if (pair.key != "value" || !pair.separated) return true;
-  const std::size_t name = line_.substr(0, pair.at).find(name_of_value);
+  constexpr std::size_t reach = 200;
+  const std::size_t window = pair.at < reach ? 0 : pair.at - reach;
+  const std::size_t name = line_.substr(window, pair.at - window).rfind(name_of_value);
   if (name == std::string_view::npos) return true;
-  const std::size_t begin = name + name_of_value.size();
+  const std::size_t begin = window + name + name_of_value.size();
   pair.key = line_.substr(begin, std::min(line_.find('"', begin), pair.at) - begin);
   return true;
 }
@@ -288,10 +290,11 @@ bool PairScanner::number(std::size_t at, Pair& pair) {
   behind = read_exact(behind, end, pair);
   // The rest of "tensor(4.9, device='cuda:0')" says nothing about the number.
   if (pair.wrapped) {
-    const std::size_t close = line_.find(')', static_cast<std::size_t>(behind - begin));
-    const std::size_t inner = line_.find('(', static_cast<std::size_t>(behind - begin));
-    const std::size_t last = inner < close ? line_.find(')', close + 1) : close;
-    if (last != std::string_view::npos) behind = begin + last + 1;
+    constexpr std::size_t reach = 200;
+    const std::string_view rest = line_.substr(static_cast<std::size_t>(behind - begin), reach);
+    const std::size_t close = rest.find(')');
+    const std::size_t last = rest.find('(') < close ? rest.find(')', close + 1) : close;
+    if (last != std::string_view::npos) behind += last + 1;
   }
   pair.end = at_ = gap_ = static_cast<std::size_t>(behind - begin);
   return true;
