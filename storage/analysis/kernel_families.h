@@ -57,10 +57,11 @@ inline constexpr std::array kernel_families{
                  OperatorKind::attention,
                  "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<float> > >(int)",
                  "FlashAttention, xFormers, cuDNN, SageAttention, CK, FlashInfer"},
-    KernelFamily{"conv|convolution|convolve|fprop|dgrad|wgrad|bprop|winograd|scudnn|hcudnn|"
-                 "im 2 col|im 2 d|col 2 im|igemm fwd|igemm bwd|igemm wrw|bwd weight|bwd data|cudnn cnn|"
-                 "cask cudnn",
-                 OperatorKind::convolution, "volta_scudnn_128x64_relu_interior_nn_v1", "cuDNN, MIOpen, CK, CUTLASS"},
+    KernelFamily{
+        "conv|convolution|convolve|fprop|dgrad|wgrad|bprop|winograd|scudnn|hcudnn|"
+        "im 2 col|im 2 d|col 2 im|igemm fwd|igemm bwd|igemm wrw|bwd weight|bwd data|cudnn cnn|"
+        "cask cudnn|s 884 cudnn|h 884 cudnn|s 1688 cudnn|h 1688 cudnn|s 16816 cudnn|h 16816 cudnn|i 8816 cudnn",
+        OperatorKind::convolution, "volta_scudnn_128x64_relu_interior_nn_v1", "cuDNN, MIOpen, CK, CUTLASS"},
     KernelFamily{"gemm|sgemm|dgemm|hgemm|cgemm|zgemm|igemm|bgemm|kgemm|xgemm|gemmk|gemv|gemvx|gemvt|gemvn|sgemv|hgemv|"
                  "mm|bmm|addmm|baddbmm|matmul|mul mat|nvjet|cijk|cublas|marlin|split kreduce|split k reduce|fused moe|"
                  "xxt|plus c aa|ampere bf",

@@ -302,7 +302,7 @@ std::int64_t add_gpu(TracedProcess& process, const Trace& trace, const std::stri
   StrayKernels strays;
   Device device = gpu(trace, gpu_name, time, rows, strays);
   if (strays.count > 0) profile.notes.push_back(strays.text());
-  if (device.segments.empty()) throw TraceError("holds only kernels at impossible times");
+  if (device.segments.empty()) return 0;  // only stray kernels, which the note names
   profile.has_steps = !device.steps.empty();
   if (device.steps.empty()) device.steps = whole(device.segments);
   std::int64_t outside = 0;
@@ -347,6 +347,7 @@ TracedProcess attribute_gpus(const Trace& trace, const std::set<std::string>& gp
     outside += add_gpu(process, trace, gpu_name, number++, time, rows, place_times);
     require_few_steps(process.profile.steps.size());
   }
+  if (process.profile.steps.empty()) throw TraceError("holds only kernels at impossible times");
   if (outside > 0)
     process.profile.notes.push_back(grouped(outside) + " kernels are outside the steps and were left out.");
   note_overlaps(process.profile, rows.overlapped_ns / 1e6);
