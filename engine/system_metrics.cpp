@@ -93,7 +93,8 @@ class SystemMonitor::Nvml {
     if (!handle) return nullptr;
     helpers.push_back(::getpid());
     std::unique_ptr<Nvml> nvml(new Nvml(handle, std::move(helpers)));
-    return nvml->init(*device, pci_address(gpu_index, cuda_driver)) ? std::move(nvml) : nullptr;
+    return nvml->init(*device, device->starts_with("MIG-") ? "" : pci_address(gpu_index, cuda_driver)) ? std::move(nvml)
+                                                                                                       : nullptr;
   }
 
   ~Nvml() {

@@ -168,7 +168,8 @@ void Progress::show(const RunEvent& event) {
     std::fprintf(stderr, "  the checkpoint of step %s was not saved: %s\n", grouped(saved->step).c_str(),
                  harmless(saved->error).c_str());
   } else if (const auto* note = std::get_if<ConsoleText>(&event)) {
-    if (std::exchange(last_note_, note->text) == note->text) return;  // rungs with the same choices
+    const bool is_of_products = note->text.starts_with("product ");
+    if (is_of_products && std::exchange(last_products_, note->text) == note->text) return;  // as the rung before
     clear();
     std::istringstream lines(harmless(note->text));
     for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "  %s\n", line.c_str());

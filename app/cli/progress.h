@@ -53,7 +53,7 @@ class Progress {
   double drawn_at_ = 0;
   double said_at_ = missing;  // that steps wait
   StepRecord last_;
-  std::string last_note_;  // of a run, as it was printed
+  std::string last_products_;  // what a run said of its products
   std::string journal_trouble_;
   bool is_terminal_;
   bool line_is_drawn_ = false;

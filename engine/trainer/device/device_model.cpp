@@ -257,7 +257,8 @@ void DeviceModel::verify(const Tokens& tokens) const {
     (loss / part).backward();
     plain += loss.item<double>() / static_cast<double>(B);
   }
-  const std::vector<at::Tensor> wanted = gradients();
+  std::vector<at::Tensor> wanted;  // on the CPU: the device may lack memory for a second copy
+  for (const at::Tensor& gradient : gradients()) wanted.push_back(gradient.to(at::kCPU));
   const at::Tensor own_loss = loss(tokens);
   own_loss.backward();
   const std::vector<at::Tensor> found = gradients();
@@ -279,7 +280,7 @@ void DeviceModel::verify(const Tokens& tokens) const {
     const double size = wanted[i].norm().item<double>();
     // Relative to a gradient that counts: that of a bias may be nothing but rounding.
     const double scale = std::max(size, 1e-2 * std::sqrt(all));
-    const double gap = (found[i] - wanted[i]).norm().item<double>();
+    const double gap = (found[i].to(at::kCPU) - wanted[i]).norm().item<double>();
     if (!(gap <= (rounds ? 0.1 : 1e-2) * scale) && std::isfinite(all))
       differ("the gradient of " + names[i].first, found[i].norm().item<double>(), size);
   }

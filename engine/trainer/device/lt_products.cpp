@@ -293,7 +293,8 @@ double LtProducts::least_ms(const std::function<void()>& work) const {
 // plain product with kernels behind it, which some cards run faster than an epilogue.
 void LtProducts::choose(Plan& plan, const Call& call, const Apart& apart) {
   plan.timed = true;
-  const std::string key = key_of(call);
+  // With LibTorch's GELU in the kernel's place, apart means something else.
+  const std::string key = key_of(call) + (apart && !kernels_.parts().gelu ? ", LibTorch's GELU" : "");
   if (take(plan, call, key)) return;
   std::array<lt::Heuristic, most_algorithms> candidates{};
   const int found = offered(plan, call, candidates);
