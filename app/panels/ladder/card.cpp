@@ -122,8 +122,9 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
           run.status == RunStatus::failed ? Tone::bad : Tone::warning);
   }
   if (summary.steps == 0) {
-    text_quiet_wrapped(run.source == "launched" ? "No steps yet."
-                                                : "The log has no steps for this rung, only a description.");
+    text_quiet_wrapped(run.source == "launched"           ? "No steps yet."
+                       : is_missing(summary.tokens_per_s) ? "The log has no steps for this rung, only a description."
+                                                          : "The log reports this figure and has no steps behind it.");
     return;
   }
   draw_verdict(rung, is_first, is_baseline, model.is_over);
