@@ -46,6 +46,7 @@ struct Engine::Impl {
   template <class Answer>
   std::future<Answer> ask(std::function<Answer(const TrainerLibrary&)> question) REQUIRES(mutex);
   const TrainerLibrary& loaded_library() REQUIRES(engine_thread);
+  const DeviceReport& probe() REQUIRES(engine_thread);
   std::deque<Job>::iterator place_of(RunId run) REQUIRES(mutex) {
     return std::find_if(queue.begin(), queue.end(), [&](const Job& job) { return job.run() == run; });
   }
@@ -59,7 +60,7 @@ struct Engine::Impl {
   const std::function<void(const RunEvent&)> listener;
   OwnerThread engine_thread;
   const TrainerLibrary* library GUARDED_BY(engine_thread);
-  std::optional<DeviceReport> quiet_report GUARDED_BY(engine_thread);  // of the first job that waited for quiet
+  std::optional<DeviceReport> probed GUARDED_BY(engine_thread);
 
   Mutex mutex;  // never held while the listener is called
   std::condition_variable_any changed;
@@ -100,6 +101,12 @@ void Engine::Impl::work(const std::stop_token& closing) {
   for (const auto& refuse : questions) refuse(true);
 }
 
+// Once, since on a GPU it trains tiny models.
+const DeviceReport& Engine::Impl::probe() {
+  if (!probed) probed = loaded_library().probe();
+  return *probed;
+}
+
 const TrainerLibrary& Engine::Impl::loaded_library() {
   if (!library) library = &trainer_library();
   return *library;
@@ -127,8 +134,7 @@ std::future<Answer> Engine::Impl::ask(std::function<Answer(const TrainerLibrary&
 bool Engine::Impl::is_quiet_for(const Job& job) {
   if (!job.training.quiet_patience) return true;
   const Recipe& recipe = job.training.recipe;
-  if (!quiet_report) quiet_report = loaded_library().probe();
-  const DeviceReport& report = *quiet_report;
+  const DeviceReport& report = probe();
   const int threads = recipe.threads > 0 ? recipe.threads : report.cpu_cores;
   const int cores = needed_cores(report.resolve(recipe.device), threads, recipe.nproc);
   return wait_until_quiet(cores, *job.training.quiet_patience, *job.control, [&](const std::string& sentence) {
@@ -277,8 +283,12 @@ void Engine::wait_idle() {
 std::shared_future<DeviceReport> Engine::probe() {
   const MutexLock lock(impl_->mutex);
   if (!impl_->probe_result.valid()) {
-    impl_->probe_result =
-        impl_->ask<DeviceReport>([](const TrainerLibrary& library) { return library.probe(); }).share();
+    impl_->probe_result = impl_
+                              ->ask<DeviceReport>([impl = impl_.get()](const TrainerLibrary&) {
+                                impl->engine_thread.check();
+                                return impl->probe();
+                              })
+                              .share();
   }
   return impl_->probe_result;
 }

@@ -1,3 +1,4 @@
+// The window's questions: what is asked before something that cannot be undone, and how the answers are drawn.
 #include "app/desktop/popups/questions.h"
 
 #include <imgui.h>

@@ -187,9 +187,9 @@ DeviceModel::DeviceModel(const Recipe& recipe, const Gpt& model, Device device)
   if (kernels_.element() == at::kFloat) return;
   const at::NoGradGuard no_grad;
   std::int64_t size = 0;
+  const auto is_head = [&](const at::Tensor& parameter) { return parameter.is_same(model.lm_head->weight); };
   const auto room = [&](const at::Tensor& of) {
-    const bool is_head = of.unsafeGetTensorImpl() == model.lm_head->weight.unsafeGetTensorImpl();
-    return multiple_of_128(is_head ? head_rows(recipe) * of.size(1) : of.numel());
+    return multiple_of_128(is_head(of) ? head_rows(recipe) * of.size(1) : of.numel());
   };
   for (const auto& [name, parameter] : named_parameters(model)) size += room(parameter);
   all_copies_ =
@@ -197,7 +197,7 @@ DeviceModel::DeviceModel(const Recipe& recipe, const Gpt& model, Device device)
   std::int64_t begin = 0;
   for (const auto& [name, parameter] : named_parameters(model)) {
     copies_[parameter.unsafeGetTensorImpl()] = all_copies_.narrow(0, begin, parameter.numel()).view(parameter.sizes());
-    if (parameter.unsafeGetTensorImpl() == model.lm_head->weight.unsafeGetTensorImpl())
+    if (is_head(parameter))
       head_ =
           all_copies_.narrow(0, begin, head_rows(recipe) * recipe.d_model).view({head_rows(recipe), recipe.d_model});
     begin += room(parameter);

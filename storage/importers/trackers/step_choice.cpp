@@ -84,6 +84,11 @@ StepChoice::Kind StepChoice::kind_of(const std::string& name) const {
   return kind;
 }
 
+bool StepChoice::logs_loss(const LoggedRow& row) const {
+  return std::any_of(row.values.begin(), row.values.end(),
+                     [this](const auto& each) { return kind_of(each.first).is_loss; });
+}
+
 void StepChoice::flush(MetricTable& table) {
   if (is_open_ && !waiting_.empty()) decide();
   for (const LoggedRow& row : std::exchange(waiting_, {})) pass(row, table);
@@ -111,8 +116,7 @@ bool StepChoice::is_step(std::string_view name) const {
   }
   for (const LoggedRow& row : waiting_) {
     const double value = row.value(name);
-    const bool has_loss = std::any_of(row.values.begin(), row.values.end(),
-                                      [this](const auto& each) { return kind_of(each.first).is_loss; });
+    const bool has_loss = logs_loss(row);
     losses += has_loss ? 1 : 0;
     if (is_missing(value)) continue;
     if (!is_count(value)) return false;
@@ -160,9 +164,7 @@ void StepChoice::decide() {
   std::size_t losses = before_.empty() ? 0 : 1;
   const LoggedRow* last = nullptr;
   for (const LoggedRow& row : waiting_) {
-    if (std::none_of(row.values.begin(), row.values.end(),
-                     [this](const auto& each) { return kind_of(each.first).is_loss; }))
-      continue;
+    if (!logs_loss(row)) continue;
     ++losses;
     last = &row;
   }

@@ -50,6 +50,7 @@ class StepChoice {
     int rank = 0;          // rank_as_step
   };
   Kind kind_of(const std::string& name) const;
+  bool logs_loss(const LoggedRow& row) const;
   void decide();
   bool is_step(std::string_view name) const;
   // Whether the store's own step goes up by one from call to call.

@@ -25,7 +25,7 @@ std::int64_t number_between(std::string_view line, std::string_view before, std:
   return number;
 }
 
-// "Step-1 | loss 3.9" is no service's line.
+// Whether a name that ends in a number counts steps, as in "Step-1 | loss 3.9", and names no service.
 bool counts_steps(std::string_view name) {
   const std::size_t begin = name.find_last_of("-_.") + 1;  // npos + 1 is 0
   std::string word;
