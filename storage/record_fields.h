@@ -56,7 +56,7 @@ inline constexpr std::tuple run_fields{
     RunMember<std::string>{"stage", &Run::stage, In::learnt | In::journal | In::project},
     RunMember<std::string>{"title", &Run::title, In::learnt | In::journal | In::project},
     RunMember<std::string>{"changed", &Run::changed, In::learnt | In::journal | In::project},
-    RunMember<RunStatus>{"status", &Run::status, In::learnt | In::project, RunStatus::interrupted},
+    RunMember<RunStatus>{"status", &Run::status, In::learnt | In::project, RunStatus::reported},
     RunMember<std::string>{"reason", &Run::reason, In::learnt | In::project},
     RunMember<std::string>{"source", &Run::source, In::learnt},
     RunMember<std::string>{"source_path", &Run::source_path, In::learnt | In::journal},

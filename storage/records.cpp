@@ -13,13 +13,14 @@
 namespace stepladder {
 namespace {
 
-constexpr std::array<std::pair<RunStatus, std::string_view>, 6> status_names{{
+constexpr std::array<std::pair<RunStatus, std::string_view>, 7> status_names{{
     {RunStatus::queued, "queued"},
     {RunStatus::running, "running"},
     {RunStatus::finished, "finished"},
     {RunStatus::stopped, "stopped"},
     {RunStatus::failed, "failed"},
     {RunStatus::interrupted, "interrupted"},
+    {RunStatus::reported, "reported"},
 }};
 
 constexpr std::array<std::pair<Sync, std::string_view>, 4> sync_names{{

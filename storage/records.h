@@ -30,7 +30,8 @@ double unix_now();
 
 // finished: it took every step. stopped: a person stopped it. failed: it could not continue. interrupted: its process
 // has exited.
-enum class RunStatus { queued, running, finished, stopped, failed, interrupted };
+// `reported`: a text states the run, and perhaps a figure, without steps.
+enum class RunStatus { queued, running, finished, stopped, failed, interrupted, reported };
 std::string_view to_string(RunStatus status);
 RunStatus run_status_from(std::string_view text);  // throws std::invalid_argument
 

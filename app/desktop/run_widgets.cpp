@@ -19,6 +19,7 @@ Tone status_tone(RunStatus status) {
     case RunStatus::running:
       return Tone::accent;
     case RunStatus::queued:
+    case RunStatus::reported:
       return Tone::neutral;
     default:
       return Tone::warning;

@@ -119,6 +119,9 @@ void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags
 
 // A run that was launched here records every step; a log may print every tenth, so other runs aren't judged.
 void check_missing_steps(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
+  if (run.status == RunStatus::reported)
+    flags.push_back({FlagId::missing_steps, "A text reports " + grouped(summary.tokens_per_s) +
+                                                " tokens/s, and no step is behind the figure."});
   if (run.source != "launched") return;
   const std::int64_t first = run.forked_at_step + 1;
   const std::int64_t last =
@@ -243,11 +246,12 @@ ModelShape shape_of(const Run& run, const Summary& summary) {
 std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware,
                            std::span<const RunPlace> baseline) {
   std::vector<Flag> flags;
-  if (summary.steps == 0 || !is_over(run.status)) return flags;
+  const bool reported = run.status == RunStatus::reported && !is_missing(summary.tokens_per_s);
+  if ((summary.steps == 0 && !reported) || !is_over(run.status)) return flags;
   check_throughput(run, summary, hardware, flags);
   check_unit(run, summary, flags);
   check_steps(run, summary, flags);
-  const bool timed = summary.untimed_steps < summary.steps;
+  const bool timed = summary.untimed_steps < summary.steps || reported;
   if (!baseline.empty() && timed) {
     if (std::string why = why_no_factor(baseline, place_of(run)); !why.empty())
       flags.push_back({FlagId::other_machine, std::move(why)});
@@ -256,7 +260,7 @@ std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, 
   if (run.sync == Sync::none && timed && !is_cpu(run))
     flags.push_back(
         {FlagId::no_sync, "The clock was read without waiting for the device, so it shows how fast work was queued."});
-  if (repeats < 2 && timed)
+  if (repeats < 2 && timed && !reported)
     flags.push_back({FlagId::not_repeated,
                      "A single run: the spread between runs was not measured with it, so that its interval takes it "
                      "from elsewhere."});
@@ -288,7 +292,7 @@ Plausibility plausibility_of(const Run& run, const Summary& summary, const Plaus
 }
 
 bool was_cut_short(const Run& run) {
-  return is_over(run.status) && run.status != RunStatus::finished;
+  return is_over(run.status) && run.status != RunStatus::finished && run.status != RunStatus::reported;
 }
 
 void RepeatCounts::add(const Run& run) {
@@ -301,7 +305,7 @@ void RepeatCounts::add(const Run& run) {
       baseline.places.push_back(std::move(place));
   }
   Counts& counts = counts_[{*run.ladder, run.rung}];
-  if (run.status == RunStatus::finished) ++counts.finished;
+  if (run.status == RunStatus::finished || run.status == RunStatus::reported) ++counts.finished;
   if (was_cut_short(run) && !is_missing(run.started_at)) ++counts.cut_short;
 }
 

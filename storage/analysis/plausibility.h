@@ -31,7 +31,7 @@ enum class FlagId {
   unit_tokens_per_ms,      // the log calls tokens per millisecond tokens per second
   dt_throughput_mismatch,  // dt, tokens per step and printed throughput do not fit together
   nonfinite_loss,
-  missing_steps,    // of a run that was launched here
+  missing_steps,    // of a run that was launched here, or all of one whose figure a text reports
   step_overlap,     // steps that were written more than once
   clock_backwards,  // negative dt, or a wall clock that ran backwards
   missing_dt,
@@ -60,7 +60,7 @@ inline constexpr std::array flag_kinds{
     FlagKind{FlagId::dt_throughput_mismatch, "dt-throughput-mismatch", "Step time and throughput disagree",
              Severity::warning, Trust::doubtful},
     FlagKind{FlagId::nonfinite_loss, "nonfinite-loss", "NaN or infinite loss", Severity::grave, Trust::trusted},
-    FlagKind{FlagId::missing_steps, "missing-steps", "Missing steps", Severity::grave, Trust::trusted},
+    FlagKind{FlagId::missing_steps, "missing-steps", "Missing steps", Severity::grave, Trust::doubtful},
     FlagKind{FlagId::step_overlap, "step-overlap", "Steps recorded twice", Severity::warning, Trust::trusted},
     FlagKind{FlagId::clock_backwards, "clock-backwards", "Clock ran backwards", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::missing_dt, "missing-dt", "Missing step times", Severity::warning, Trust::trusted},
@@ -110,7 +110,8 @@ ModelShape shape_of(const Run& run, const Summary& summary);
 Peak peak_of(const Run& run, const HardwareTable& hardware);
 
 // The flags of a run, in the order of FlagId. `repeats`: how many runs its rung has, itself included; `baseline`: where
-// the runs that it is compared with were measured. A run that is not over yet or has no steps gets no flags.
+// the runs that it is compared with were measured. A run that is not over yet, or has neither steps nor a reported
+// figure, gets no flags.
 std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware,
                            std::span<const RunPlace> baseline = {});
 

@@ -249,7 +249,9 @@ class Import(Case):
                     self.assertAlmostEqual(run["tokens_per_s"], run["tokens_per_step"] * 1000 / run["dt_ms_median"], places=3)
         reported = [r for runs in by_file.values() for r in runs if r["tokens_per_s"] and not r["steps"]]
         self.assertEqual([(r["stage"], r["tokens_per_s"]) for r in reported], [("DDP", 211646)])
-        self.assertTrue(reported[0]["reason"].startswith("reported"))
+        ladder = by_file["rtx3080-4090-ladder"]
+        self.assertEqual([r["status"] for r in ladder], 11 * ["finished"] + 2 * ["reported"])
+        self.assertEqual((reported[0]["trust"], reported[0]["flags"]), ("doubtful", ["missing-steps", "unknown-hardware"]))
         self.assertEqual([r["stage"] for r in by_file["a100-three-rungs"]], ["BASELINE", "BASELINE CHANGE", "OPTIMIZATION #1"])
         for name in ("mosaic-mfu-tables", "timeit-profiler"):
             self.assertTrue(any(name in n["file"] and "no training steps" in n["text"] for n in told["notes"]))

@@ -237,6 +237,8 @@ TEST_F(Shared, TheLadderThatPrintsTokensPerMillisecond) {
   EXPECT_EQ(told.runs[6].run.stage, "Speed-up-5, max-autotune");
   EXPECT_TRUE(told.runs[11].steps.empty());
   EXPECT_EQ(told.runs[12].run.printed.tokens_per_s, 211646);  // as its author reports
+  EXPECT_EQ(told.runs[12].run.hardware, "");                  // an RTX 3080 and two RTX 4090 are named
+  for (std::size_t i = 0; i < 13; ++i) EXPECT_EQ(told.runs[i].run.status == RunStatus::reported, i >= 11) << i;
   EXPECT_TRUE(told.noted("warning"));
 }
 

@@ -125,7 +125,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     text_quiet_wrapped(run.source == "launched"           ? "No steps yet."
                        : is_missing(summary.tokens_per_s) ? "The log has no steps for this rung, only a description."
                                                           : "The log reports this figure and has no steps behind it.");
-    return;
+    if (is_missing(summary.tokens_per_s)) return;
   }
   draw_verdict(rung, is_first, is_baseline, model.is_over);
   draw_arithmetic(rung);

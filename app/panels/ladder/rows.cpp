@@ -161,11 +161,11 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
   const ImVec2 high(std::max({from, end, low.x + px(3)}), middle + half);
   // A failed run's measurement is faint.
   const bool failed = rung.first.status == RunStatus::failed;
-  if (!rung.trusted()) {
+  const bool reported = rung.first.status == RunStatus::reported;
+  if (reported) draw->AddRect(low, high, u32(rung_colour(rung.colour)), px(3), 0, px(1.5f));
+  if (reported ? rung.judged.trust == Trust::impossible : !rung.trusted()) {
     hatch(low, high);
-  } else if (rung.summary.steps == 0) {  // a figure that was only reported
-    draw->AddRect(low, high, u32(rung_colour(rung.colour)), px(3), 0, px(1.5f));
-  } else {
+  } else if (!reported) {
     const ImVec4 colour = steps ? step_colour(rung.judged.over_previous) : rung_colour(rung.colour);
     draw->AddRectFilled(low, high, u32(colour, failed ? 0.35f : selected ? 1.0f : 0.82f), px(3));
   }

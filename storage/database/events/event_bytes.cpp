@@ -83,7 +83,7 @@ class EventReader : public ByteReader {
   using ByteReader::ByteReader;
   using ByteReader::operator();
   bool has_more() const { return left() > 0; }
-  void operator()(RunStatus& status) { take_enum(status, RunStatus::interrupted); }
+  void operator()(RunStatus& status) { take_enum(status, RunStatus::reported); }
   void operator()(Sync& sync) { take_enum(sync, Sync::unknown); }
   void operator()(std::vector<OperatorTime>& operators) {
     constexpr std::int64_t fewest_bytes = 48;  // of an operator: three lengths and three numbers

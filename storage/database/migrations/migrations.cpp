@@ -29,7 +29,8 @@ std::span<const char* const> migrations() {
                                          experiments_on_machines,
                                          rooflines,
                                          step_grain,
-                                         own_share};
+                                         own_share,
+                                         reported_runs};
   return list;
 }
 

@@ -14,6 +14,7 @@ extern const char curation[];
 extern const char identities[];
 extern const char ladder_uids[];
 extern const char step_grain[];
+extern const char reported_runs[];
 
 // steps.cpp
 extern const char overviews[];

@@ -194,4 +194,14 @@ ALTER TABLE ladders ADD COLUMN uid TEXT;
 UPDATE ladders SET uid = lower(hex(randomblob(16)));
 )sql";
 
+// A column's CHECK changes with its column. Runs that a text only reports were called finished.
+const char reported_runs[] = R"sql(
+ALTER TABLE runs ADD COLUMN any_status TEXT NOT NULL DEFAULT 'interrupted' CHECK (any_status IN
+  ('queued', 'running', 'finished', 'stopped', 'failed', 'interrupted', 'reported'));
+UPDATE runs SET any_status = iif(status = 'finished' AND reason = 'reported: its figure has no steps behind it',
+  'reported', status);
+ALTER TABLE runs DROP COLUMN status;
+ALTER TABLE runs RENAME COLUMN any_status TO status;
+)sql";
+
 }  // namespace stepladder::migration

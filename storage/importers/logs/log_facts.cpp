@@ -170,9 +170,18 @@ bool LogFacts::read(std::string_view line) {
 
 bool LogFacts::read_hardware(std::string_view line) {
   std::string named = hardware_named_in(line);
-  if (named.empty() || !hardware.empty()) return false;
-  hardware = std::move(named);
-  return true;
+  if (named.empty()) return false;
+  const bool is_first = hardware.empty();
+  if (is_first) hardware = std::move(named);
+  // "on an RTX 3080, then on two RTX 4090".
+  for (std::string_view rest = line; !names_several && !rest.empty();) {
+    const std::string other = hardware_named_in(rest);
+    names_several =
+        !other.empty() && other.find(hardware) == std::string::npos && hardware.find(other) == std::string::npos;
+    const std::size_t space = rest.find(' ');
+    rest.remove_prefix(space == std::string_view::npos ? rest.size() : space + 1);
+  }
+  return is_first;
 }
 
 bool LogFacts::read_device(std::string_view line) {

@@ -20,10 +20,11 @@ struct LogFacts {
   std::int64_t tokens_loaded = 0;
   std::int64_t batches_per_epoch = 0;
   std::int64_t params = 0;
-  std::string dtype;      // as printed
-  std::string precision;  // "fp32", "tf32", "bf16", "fp16"
-  std::string device;     // "cuda", "cpu", "mps"
-  std::string hardware;   // "NVIDIA A100"
+  std::string dtype;           // as printed
+  std::string precision;       // "fp32", "tf32", "bf16", "fp16"
+  std::string device;          // "cuda", "cpu", "mps"
+  std::string hardware;        // "NVIDIA A100"
+  bool names_several = false;  // the lines name other hardware too
 
   // Reads the facts of one line; false if it has none.
   bool read(std::string_view line);

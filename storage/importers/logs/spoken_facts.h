@@ -28,8 +28,14 @@ class SpokenFacts {
   // Keeps the hardware named before the first run for all runs.
   void keep_hardware() {
     if (!facts_.hardware.empty()) hardware_ = facts_.hardware;
+    several_ |= facts_.names_several;
   }
   const std::string& hardware() const { return facts_.hardware.empty() ? hardware_ : facts_.hardware; }
+  // Empty if the text names several, and none for this run alone.
+  std::string sole_hardware() const {
+    const bool is_sole = facts_.hardware.empty() ? !several_ : !facts_.names_several;
+    return is_sole ? hardware() : std::string();
+  }
 
   // Uses the precision that a title names if no line sets one.
   void suggest_precision(std::string_view precision) {
@@ -39,6 +45,7 @@ class SpokenFacts {
   // The facts of the run that begins now.
   LogFacts take() {
     lines_left_ = lines_of_a_run;
+    several_ |= facts_.names_several;
     facts_.hardware = hardware_ = hardware();
     return std::exchange(facts_, {});
   }
@@ -49,6 +56,7 @@ class SpokenFacts {
   LogFacts facts_;
   int lines_left_ = lines_of_a_run;
   std::string hardware_;  // named anywhere before
+  bool several_ = false;  // other hardware is named too
 };
 
 }  // namespace stepladder

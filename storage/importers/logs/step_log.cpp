@@ -332,11 +332,13 @@ void StepLog::add_rung_without_steps(const BlockName& name, std::int64_t line) {
   Run run;
   run.stage = name.stage;
   run.title = run.changed = name.title;
-  run.hardware = facts_.hardware();
+  run.hardware = facts_.sole_hardware();
   run.recipe = LogFacts{}.recipe_json("notes");
   run.printed.unit = is_missing(reported_) ? "none printed" : "tokens/s, reported without steps";
   run.printed.tokens_per_s = std::exchange(reported_, missing);
-  if (!is_missing(run.printed.tokens_per_s)) run.reason = "reported: its figure has no steps behind it";
+  run.status = RunStatus::reported;
+  run.reason = is_missing(run.printed.tokens_per_s) ? "a text describes it; no step and no figure is behind it"
+                                                    : "a text reports its figure; no step is behind it";
   sink_.begin_run(run);
   sink_.end_run(run);
   sink_.note(line, "'" + run.stage + "' has no steps; it is kept as a rung " +

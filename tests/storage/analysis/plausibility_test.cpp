@@ -132,6 +132,22 @@ TEST(Impossible, begins_at_the_throughput_limit) {
   EXPECT_TRUE(is_missing(limit_of(run, {}, table()).tokens_per_s));
 }
 
+TEST(Impossible, a_figure_that_a_text_reports_is_judged_too) {
+  auto run = imported("NVIDIA GeForce RTX 3080", 0, "bf16");
+  run.status = RunStatus::reported;
+  run.params = 124'439'808;
+  const auto of = [&](double tokens_per_s) {
+    Summary summary;
+    summary.tokens_per_s = tokens_per_s;
+    return flags_of(run, summary, 1, table());
+  };
+  EXPECT_EQ(trust_of(of(211'646)), Trust::impossible);
+  EXPECT_EQ(trust_of(of(21'164)), Trust::doubtful);  // nothing but a sentence is behind it
+  EXPECT_EQ(why(of(21'164), FlagId::missing_steps),
+            "A text reports 21,164 tokens/s, and no step is behind the figure.");
+  EXPECT_TRUE(of(missing).empty());  // no figure, no doubt
+}
+
 TEST(Impossible, counts_every_device) {
   auto run = imported("2x RTX 4090", 524'288, "bf16");
   run.params = 124'439'808;

@@ -10,6 +10,7 @@
 #include "../temporary_folder.h"
 #include "storage/database/run_store.h"
 #include "storage/database/schema.h"
+#include "tests/storage/database/old_file.h"
 
 namespace stepladder {
 namespace {
@@ -275,6 +276,20 @@ TEST(Schema, missing_indices_are_made_again) {
   EXPECT_EQ(indices(), 0);
   { RunStore::open(file); }
   EXPECT_EQ(indices(), 2);
+}
+
+TEST(Schema, a_run_that_a_text_reported_was_called_finished) {
+  TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "a.db";
+  make_old_file(file,
+                "INSERT INTO runs (id, name, status, reason, created_at) VALUES (1, 'a', 'finished', NULL, 1.0), "
+                "(2, 'b', 'failed', 'no memory', 1.0), "
+                "(3, 'c', 'finished', 'reported: its figure has no steps behind it', 1.0);",
+                23);
+  RunStore store = RunStore::open(file);
+  EXPECT_EQ(store.existing_run(1).status, RunStatus::finished);
+  EXPECT_EQ(store.existing_run(2).status, RunStatus::failed);
+  EXPECT_EQ(store.existing_run(3).status, RunStatus::reported);
 }
 
 TEST(Schema, indices_are_used) {
