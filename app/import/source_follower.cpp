@@ -234,7 +234,9 @@ void SourceFollower::write(Followed& each, SourcePiece& piece, LoggedSteps& step
     }
     name_format(run, each.source->format());
     const LoggedBatch batch = steps.take(tokens_per_sample);
-    if (run.tokens_per_step == 0 && !batch.steps.empty()) run.tokens_per_step = batch.steps.front().tokens;
+    // The configuration's, else that of the steps as long as they agree.
+    if (run.tokens_per_step == 0 || run.tokens_per_step == each.steps.tokens_per_step())
+      run.tokens_per_step = steps.tokens_per_step();
     if (is_missing(run.started_at) && !batch.steps.empty()) run.started_at = batch.steps.front().at;
     intake_.add(each.run, batch, each.merge);
     for (const auto& [metric, points] : batch.metrics) {

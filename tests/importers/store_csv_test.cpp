@@ -180,6 +180,45 @@ TEST(MetricTable, ResumedStepsAreKeptTwiceAndTheNewerIsWhole) {
   EXPECT_EQ(steps.records[3].val_loss, 2.5);
 }
 
+// Hugging Face's Trainer: what it logs with "train_runtime" is of the whole training, and evaluations repeat a step.
+TEST(MetricTable, ARateOfTheWholeTrainingIsNoStepTime) {
+  MetricTable table;
+  for (int step = 5; step <= 60; step += 5) {
+    table.add("train/loss", step, 3.0 / step, 100 + 0.03 * step);
+    table.add("train/num_input_tokens_seen", step, 64 * step, 100 + 0.03 * step);
+    if (step % 20 == 0) table.add("train/num_input_tokens_seen", step, 64 * step, 100.01 + 0.03 * step);
+  }
+  table.add("train/train_runtime", 60, 8.4, 102);
+  table.add("train/train_steps_per_second", 60, 7.1, 102);
+  table.add("train/train_tokens_per_second", 60, 458, 102);
+  const auto steps = table.take_steps();
+  ASSERT_EQ(steps.records.size(), 12U);
+  for (std::size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(steps.records[i].tokens, 64) << i;
+    EXPECT_TRUE(i == 0 || std::abs(steps.records[i].dt_ms - 30) < 0.01) << i;
+  }
+  EXPECT_EQ(steps.tokens_per_step, 64);
+}
+
+TEST(MetricTable, RowsThatAreSentTogetherShareTheTimeSinceTheLast) {
+  MetricTable table;
+  for (int i = 0; i < 12; ++i) table.add("loss", 5 * (i + 1), 3, 100 + i / 3 + 1e-5 * (i % 3));  // three a second
+  const auto steps = table.take_steps();
+  ASSERT_EQ(steps.records.size(), 12U);
+  EXPECT_TRUE(is_missing(steps.records[2].dt_ms));
+  for (std::size_t i = 3; i < 12; ++i) EXPECT_NEAR(steps.records[i].dt_ms, 1000 / 15.0, 0.01) << i;
+  for (int step = 1; step <= 100; ++step) table.add("loss", step, 3, 1000 + 2e-4 * step);  // written down afterwards
+  for (const StepRecord& record : table.take_steps().records) EXPECT_TRUE(is_missing(record.dt_ms));
+}
+
+TEST(MetricTable, TheHoursBeforeARunGoesOnAreNoStepTime) {
+  MetricTable table;
+  for (const double begun : {100.0, 8000.0})
+    for (int step = begun > 100 ? 6 : 1; step <= 10; ++step) table.add("loss", step, begun / step, begun + step);
+  for (const StepRecord& record : table.take_steps().records)
+    EXPECT_TRUE(is_missing(record.dt_ms) || std::abs(record.dt_ms - 1000) < 1e-6) << record.step << " " << record.dt_ms;
+}
+
 TEST(MetricTable, WallTimesThatWereSentInOneGoAreNoStepTimes) {
   MetricTable table;
   for (int step = 1; step <= 100; ++step) table.add("loss", step, 3, 1000);

@@ -1,6 +1,5 @@
 // Turns batches of logged numbers into step records and metrics. Which metric is the loss, the step time and so on is
-// chosen once and kept in `state`, so a restart gives the same records. MetricTable does the same for runs that are
-// read whole; both use metric_values.h.
+// chosen once and kept in `state`, so a restart gives the same records.
 #include "storage/importers/trackers/logged_steps.h"
 
 #include <algorithm>
@@ -14,8 +13,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Rows that were logged closer together were sent in one go, long after their steps.
+constexpr double together_s = 1e-3;
+
 std::size_t index_of(MetricRole role) {
   return static_cast<std::size_t>(role);
+}
+
+bool ends_with_name(std::string_view logged, std::string_view name) {
+  return logged.ends_with(name) && (logged.size() == name.size() || logged[logged.size() - name.size() - 1] == '/');
+}
+
+// "train/train_steps_per_second": Hugging Face's Trainer logs it with "train_runtime", of the training so far.
+bool sums_up(std::string_view logged) {
+  const std::string_view name = logged.substr(logged.find_last_of('/') + 1);
+  return name.starts_with("train_") && name.ends_with("_per_second");
 }
 
 }  // namespace
@@ -31,6 +43,8 @@ LoggedSteps::LoggedSteps(const std::string& state, RepeatedLoss repeated) : repe
   };
   unit_ms_ = number_in(from, "unit_ms");
   timed_ = integer_in(from, "timed") != 0;
+  sums_up_ = integer_in(from, "sums_up") != 0;
+  tokens_ = integer_in(from, "tokens");
   last_step_ = step_in("last_step");
   last_at_ = number_in(from, "last_at");
   seen_step_ = step_in("seen_step");
@@ -48,6 +62,8 @@ std::string LoggedSteps::state() const {
   };
   put("unit_ms", unit_ms_);
   to["timed"] = timed_ ? 1 : 0;
+  if (sums_up_) to["sums_up"] = 1;
+  if (tokens_ != 0) to["tokens"] = tokens_;
   to["last_step"] = last_step_;
   put("last_at", last_at_);
   to["seen_step"] = seen_step_;
@@ -70,6 +86,14 @@ void LoggedSteps::add(std::string_view name, std::int64_t step, double value, do
   found->second.push_back({step, as_logged(value), at});
 }
 
+void LoggedSteps::add(const std::string& name, std::vector<MetricPoint> points) {
+  std::vector<MetricPoint>& column = columns_[name];
+  if (column.empty())
+    column = std::move(points);
+  else
+    column.insert(column.end(), points.begin(), points.end());
+}
+
 void LoggedSteps::add_timed(std::int64_t step, double ms, std::int64_t tokens, double at) {
   if (!is_good(step)) return;
   timed_ = true;
@@ -84,8 +108,10 @@ void LoggedSteps::choose() {
     RoleCandidate candidate;
   };
   std::array<Best, metric_roles> best;
+  for (const auto& [name, points] : columns_) sums_up_ = sums_up_ || ends_with_name(name, "train_runtime");
   for (const auto& [name, points] : columns_) {
-    const MetricMeaning meaning = meaning_of_metric(name);
+    MetricMeaning meaning = meaning_of_metric(name);
+    if (sums_up_ && sums_up(name)) meaning = {};
     Best& place = best[index_of(meaning.role)];
     const RoleCandidate candidate{points.size(), meaning.second_rate};
     if (!place.name || is_better(candidate, place.candidate)) place = {&name, candidate};
@@ -119,16 +145,38 @@ void LoggedSteps::set_field(Draft& draft, double& place, MetricRole role, double
   place = value;
 }
 
+// One for each step that has a value with a role.
+LoggedSteps::Drafts LoggedSteps::empty_drafts() const {
+  std::vector<std::int64_t> steps;
+  for (const Timed& timed : timed_steps_) steps.push_back(timed.step);
+  for (const std::string& name : chosen_)
+    if (const auto found = columns_.find(name); !name.empty() && found != columns_.end())
+      for (const MetricPoint& point : found->second) steps.push_back(point.step);
+  std::sort(steps.begin(), steps.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  Drafts drafts(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    drafts[i].record.step = steps[i];
+    drafts[i].speed.fill(missing);
+  }
+  return drafts;
+}
+
 LoggedSteps::Drafts LoggedSteps::drafts() {
-  Drafts drafts;
+  Drafts drafts = empty_drafts();
+  std::size_t at_hand = 0;  // columns are mostly in the order of their steps
   const auto draft_of = [&](std::int64_t step, double at) -> Draft& {
-    auto [found, is_new] = drafts.try_emplace(step);
-    if (is_new) {
-      found->second.record.step = step;
-      found->second.speed.fill(missing);
+    if (at_hand + 1 < drafts.size() && drafts[at_hand + 1].record.step == step) {
+      ++at_hand;
+    } else if (drafts[at_hand].record.step != step) {
+      const auto found =
+          std::lower_bound(drafts.begin(), drafts.end(), step,
+                           [](const Draft& draft, std::int64_t sought) { return draft.record.step < sought; });
+      at_hand = static_cast<std::size_t>(found - drafts.begin());
     }
-    if (is_missing(found->second.record.at)) found->second.record.at = at;
-    return found->second;
+    Draft& draft = drafts[at_hand];
+    if (is_missing(draft.record.at)) draft.record.at = at;
+    return draft;
   };
   for (const Timed& timed : timed_steps_) {
     StepRecord& record = draft_of(timed.step, timed.at).record;
@@ -153,62 +201,92 @@ LoggedSteps::Drafts LoggedSteps::drafts() {
   return drafts;
 }
 
-void LoggedSteps::set_times(Drafts& drafts) {
+// The time of each draft's step by the clock: differences of the times at which the steps were logged, over the steps
+// between. Rows that were sent together share the time since the row before them. `missing`: not known.
+std::vector<double> LoggedSteps::wall_times(const Drafts& drafts) {
+  std::vector<double> walls(drafts.size(), missing);
+  std::vector<std::size_t> counted;
+  for (std::size_t i = 0; i < drafts.size(); ++i)
+    if (!is_missing(drafts[i].counted_at)) counted.push_back(i);
+  const auto at = [&](std::size_t i) { return drafts[counted[i]].counted_at; };
+  const auto is_with_the_last = [&](std::size_t i) { return at(i) - at(i - 1) >= 0 && at(i) - at(i - 1) < together_s; };
+  for (std::size_t begin = 0, end = 0; begin < counted.size(); begin = end) {
+    for (end = begin + 1; end < counted.size() && is_with_the_last(end);) ++end;
+    const std::int64_t step = drafts[counted[end - 1]].record.step;
+    const double span = at(end - 1) - last_at_;
+    if (last_step_ >= 0 && step > last_step_ && span >= together_s && std::isfinite(span)) {
+      const double ms = span * 1000 / static_cast<double>(step - last_step_);
+      // Many within a millisecond a step: a program wrote them down afterwards.
+      if (end == begin + 1 || ms >= together_s * 1000)
+        for (std::size_t i = begin; i < end; ++i) walls[counted[i]] = ms;
+    }
+    last_step_ = std::max(last_step_, step);
+    last_at_ = at(end - 1);
+  }
+  return walls;
+}
+
+void LoggedSteps::set_times(Drafts& drafts, LoggedBatch& batch) {
   const std::string& time_name = chosen_[index_of(MetricRole::step_time)];
   const bool is_logged = !time_name.empty() || !chosen_[index_of(MetricRole::steps_per_s)].empty();
-  std::map<std::int64_t, double> walls;
-  std::vector<double> wall_times, logged_times;
-  for (const auto& [step, draft] : drafts) {
-    if (!is_missing(draft.counted_at)) {
-      const double wall = (draft.counted_at - last_at_) * 1000 / static_cast<double>(step - last_step_);
-      if (last_step_ >= 0 && step > last_step_ && wall > 0 && std::isfinite(wall)) {
-        walls[step] = wall;
-        wall_times.push_back(wall);
-      }
-      last_step_ = std::max(last_step_, step);
-      last_at_ = draft.counted_at;
-    }
+  batch.dt_is_derived = !timed_ && !is_logged;
+  const std::vector<double> walls = wall_times(drafts);
+  std::vector<double> known_walls, logged_times;
+  for (const double wall : walls)
+    if (!is_missing(wall)) known_walls.push_back(wall);
+  for (const Draft& draft : drafts)
     if (const double time = draft.speed[index_of(MetricRole::step_time)]; !is_missing(time))
       logged_times.push_back(time);
-  }
+  batch.wall_ms = middle_of(std::move(known_walls));
+  batch.typical_time = middle_of(std::move(logged_times));
   if (!time_name.empty() && meaning_of_metric(time_name).scale != 0) unit_ms_ = 1;
-  if (is_missing(unit_ms_)) unit_ms_ = unit_near(middle_of(logged_times), middle_of(wall_times));
-  for (auto& [step, draft] : drafts) {
+  if (is_missing(unit_ms_)) unit_ms_ = unit_near(batch.typical_time, batch.wall_ms);
+  batch.unit_ms = unit_ms_;
+  if (timed_) return;
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    Draft& draft = drafts[i];
     const double time = draft.speed[index_of(MetricRole::step_time)];
     const double rate = draft.speed[index_of(MetricRole::steps_per_s)];
-    if (timed_) continue;
     if (!is_missing(time) && !is_missing(unit_ms_))
       draft.record.dt_ms = as_logged(time * unit_ms_);
     else if (!is_missing(rate) && rate > 0)
-      draft.record.dt_ms = 1000 / rate;
-    else if (const auto wall = walls.find(step); wall != walls.end() && !is_logged)
-      draft.record.dt_ms = wall->second;
+      draft.record.dt_ms = as_logged(1000 / rate);
+    else if (!is_logged)
+      draft.record.dt_ms = walls[i];
   }
 }
 
-void LoggedSteps::set_tokens(Drafts& drafts, std::int64_t tokens_per_sample) {
-  const bool dt_is_measured = timed_ || !chosen_[index_of(MetricRole::step_time)].empty() ||
-                              !chosen_[index_of(MetricRole::steps_per_s)].empty();
-  for (auto& [step, draft] : drafts) {
-    if (draft.record.tokens > 0) continue;
+void LoggedSteps::set_tokens(Drafts& drafts, std::int64_t tokens_per_sample, LoggedBatch& batch) {
+  for (Draft& draft : drafts) {
+    StepRecord& record = draft.record;
+    if (record.tokens > 0) continue;
     double tokens = draft.speed[index_of(MetricRole::tokens_per_step)];
     const double seen = draft.speed[index_of(MetricRole::tokens_seen)];
     if (!is_missing(seen)) {
-      if (is_missing(tokens) && seen_step_ >= 0 && step > seen_step_)
-        tokens = (seen - seen_) / static_cast<double>(step - seen_step_);
-      seen_step_ = step;
+      if (is_missing(tokens) && record.step > seen_step_) {
+        const std::int64_t before = std::max<std::int64_t>(seen_step_, 0);
+        if (record.step > before)
+          tokens = (seen - (seen_step_ >= 0 ? seen_ : 0)) / static_cast<double>(record.step - before);
+      }
+      seen_step_ = record.step;
       seen_ = seen;
     }
     const double rate = draft.speed[index_of(MetricRole::tokens_per_s)];
     const double samples = draft.speed[index_of(MetricRole::samples_per_s)];
-    if (is_missing(tokens) && dt_is_measured && !is_missing(draft.record.dt_ms)) {
-      if (!is_missing(rate))
-        tokens = rate * draft.record.dt_ms / 1000;
-      else if (!is_missing(samples) && tokens_per_sample > 0)
-        tokens = samples * draft.record.dt_ms / 1000 * static_cast<double>(tokens_per_sample);
+    if (is_missing(tokens) && !batch.dt_is_derived && !is_missing(record.dt_ms)) {
+      if (!is_missing(rate)) {
+        tokens = rate * record.dt_ms / 1000;
+      } else if (!is_missing(samples) && tokens_per_sample > 0) {
+        tokens = samples * record.dt_ms / 1000 * static_cast<double>(tokens_per_sample);
+        batch.uses_samples = true;
+      }
     }
-    if (usable_count(tokens)) draft.record.tokens = std::llround(tokens);
+    batch.has_unused_rate |= is_missing(tokens) && (!is_missing(rate) || !is_missing(samples));
+    if (usable_count(tokens)) record.tokens = std::llround(tokens);
   }
+  for (const Draft& draft : drafts)
+    if (const std::int64_t tokens = draft.record.tokens; tokens > 0)
+      tokens_ = tokens_ == 0 || tokens_ == tokens ? tokens : -1;
 }
 
 std::vector<LoggedBatch::Values> LoggedSteps::take_metrics() {
@@ -225,18 +303,16 @@ std::vector<LoggedBatch::Values> LoggedSteps::take_metrics() {
 LoggedBatch LoggedSteps::take(std::int64_t tokens_per_sample) {
   choose();
   Drafts all = drafts();
-  set_times(all);
-  set_tokens(all, tokens_per_sample);
   LoggedBatch batch{.lowest_before = lowest_, .highest_before = highest_};
+  set_times(all, batch);
+  set_tokens(all, tokens_per_sample, batch);
   batch.steps.reserve(all.size());
-  for (const auto& [step, draft] : all) batch.steps.push_back(draft.record);
+  for (const Draft& draft : all) batch.steps.push_back(draft.record);
   batch.repeated = std::exchange(repeated_, {});
-  batch.dt_is_derived =
-      !timed_ && chosen_[index_of(MetricRole::step_time)].empty() && chosen_[index_of(MetricRole::steps_per_s)].empty();
   batch.metrics = take_metrics();
   if (!all.empty()) {
-    lowest_ = std::min(lowest_, all.begin()->first);
-    highest_ = std::max(highest_, all.rbegin()->first);
+    lowest_ = std::min(lowest_, all.front().record.step);
+    highest_ = std::max(highest_, all.back().record.step);
   }
   columns_.clear();
   timed_steps_.clear();

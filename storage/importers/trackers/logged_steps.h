@@ -1,6 +1,8 @@
-// Turns the numbers of a run that is read as it grows into step records and metrics, batch after batch.
+// Turns the numbers of a run, as other trackers and scripts log them, into step records and metrics: of a run that is
+// read whole in one batch, of one that grows batch after batch, by the same rules.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -25,6 +27,13 @@ struct LoggedBatch {
   std::vector<Values> metrics;
   bool dt_is_derived = false;  // from the times of logging, since no metric is a step time
 
+  // What the derived values rest on, for notes.
+  double typical_time = missing;  // the median of the logged step times, in their own unit
+  double unit_ms = missing;       // of that unit; missing: not known
+  double wall_ms = missing;       // the median of the differences of the times of logging, a step
+  bool uses_samples = false;      // tokens are samples per second x dt x tokens of a sample
+  bool has_unused_rate = false;   // a throughput doesn't give the tokens of its step
+
   // Whether an earlier batch of the same attempt may have had this step: then both are parts of one record.
   bool may_have(std::int64_t step) const { return step >= lowest_before && step <= highest_before; }
   std::int64_t lowest_before = INT64_MAX;
@@ -44,6 +53,8 @@ class LoggedSteps {
 
   // Steps below 0 and beyond 10^15 are counted and skipped.
   void add(std::string_view name, std::int64_t step, double value, double at);
+  // Many at once, which are good and as `as_logged` makes them.
+  void add(const std::string& name, std::vector<MetricPoint> points);
   void add_timed(std::int64_t step, double ms, std::int64_t tokens, double at);
 
   // `tokens_per_sample` (0: unknown) turns samples into tokens.
@@ -58,6 +69,8 @@ class LoggedSteps {
   std::uint64_t bad_steps() const { return bad_steps_; }
   std::string name_of(MetricRole role) const { return chosen_[static_cast<std::size_t>(role)]; }
   bool has_timed_steps() const { return timed_; }
+  // If all steps so far that have it agree, else 0.
+  std::int64_t tokens_per_step() const { return std::max<std::int64_t>(tokens_, 0); }
 
  private:
   struct Draft {
@@ -65,7 +78,7 @@ class LoggedSteps {
     double counted_at = missing;  // the time of the metric that counts the steps
     std::array<double, metric_roles> speed{};
   };
-  using Drafts = std::map<std::int64_t, Draft>;
+  using Drafts = std::vector<Draft>;  // by step
   struct Timed {
     std::int64_t step;
     double ms;
@@ -76,9 +89,11 @@ class LoggedSteps {
   bool is_good(std::int64_t step);
   void set_field(Draft& draft, double& place, MetricRole role, double value);
   void choose();
+  Drafts empty_drafts() const;
   Drafts drafts();
-  void set_times(Drafts& drafts);
-  void set_tokens(Drafts& drafts, std::int64_t tokens_per_sample);
+  std::vector<double> wall_times(const Drafts& drafts);
+  void set_times(Drafts& drafts, LoggedBatch& batch);
+  void set_tokens(Drafts& drafts, std::int64_t tokens_per_sample, LoggedBatch& batch);
   std::vector<LoggedBatch::Values> take_metrics();
 
   std::map<std::string, std::vector<MetricPoint>, std::less<>> columns_;
@@ -91,6 +106,8 @@ class LoggedSteps {
   std::array<std::string, metric_roles> chosen_;  // by role; `none`: counts the steps if no metric has a role
   double unit_ms_ = missing;                      // of a step time whose name has no unit
   bool timed_ = false;                            // the script times its steps itself
+  bool sums_up_ = false;                          // "train_steps_per_second" is of the whole training
+  std::int64_t tokens_ = 0;                       // of a step; 0: not known, -1: they differ
   std::int64_t last_step_ = -1;                   // that was counted
   double last_at_ = missing;
   std::int64_t seen_step_ = -1;  // the last one with a number of tokens seen

@@ -1,12 +1,11 @@
-// Builds step records from whole columns of a run's metrics: choose one column for each role, join by step, derive step
-// times and tokens. Derived values are noted for the user. LoggedSteps is the incremental counterpart and must choose
-// by the same rules.
+// Collects the numbers of a run that is read whole and passes them to LoggedSteps, attempt after attempt. Notes for the
+// user what was taken for what, and what was derived.
 #include "storage/importers/trackers/metric_table.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <optional>
+#include <utility>
 
 #include "storage/importers/trackers/metric_values.h"
 #include "storage/wording.h"
@@ -16,68 +15,73 @@ namespace {
 
 constexpr std::size_t longest_shown_name = 60;
 
-// A step's values, before its speed is derived.
-struct Draft {
-  StepRecord record;
-  double loss_at = missing;                  // without any loss: of the metric that counts the steps
-  std::array<double, metric_roles> speed{};  // by role, in the role's unit
-};
-
-// Differences of wall times between steps that have a loss, each divided by the steps between.
-struct WallTimes {
-  std::vector<std::optional<double>> dt_ms;  // one for each draft
-  bool plausible = false;
-  double median_ms = missing;
-  std::int64_t stride = 1;  // the usual distance of two logged steps
-};
-
-WallTimes wall_times(const std::vector<Draft>& drafts) {
-  WallTimes times;
-  times.dt_ms.resize(drafts.size());
-  std::vector<double> good;
-  std::vector<double> strides;
-  std::size_t pairs = 0;
-  const Draft* before = nullptr;
-  for (std::size_t i = 0; i < drafts.size(); ++i) {
-    const Draft& draft = drafts[i];
-    if (is_missing(draft.loss_at)) continue;
-    if (before && draft.record.step > before->record.step) {
-      ++pairs;
-      const double steps = static_cast<double>(draft.record.step - before->record.step);
-      const double ms = (draft.loss_at - before->loss_at) * 1000 / steps;
-      strides.push_back(steps);
-      if (ms > 0 && std::isfinite(ms)) {
-        times.dt_ms[i] = ms;
-        good.push_back(ms);
-      }
-    }
-    before = &draft;
-  }
-  // Numbers that were sent together, long after the steps, share one time or are microseconds apart.
-  times.median_ms = middle_of(good);
-  times.plausible = good.size() >= 3 && good.size() * 10 >= pairs * 9 && times.median_ms >= 0.05;
-  if (!strides.empty()) times.stride = static_cast<std::int64_t>(middle_of(strides));
-  return times;
-}
-
-std::vector<double> values_of(const std::vector<Draft>& drafts, MetricRole role) {
-  std::vector<double> values;
-  for (const Draft& draft : drafts)
-    if (const double value = draft.speed[static_cast<std::size_t>(role)]; !is_missing(value)) values.push_back(value);
-  return values;
-}
-
-// A time without a unit is in seconds or in milliseconds, whichever is near the wall clock; 0 if neither is.
-double unit_from_wall_clock(double typical, const WallTimes& wall) {
-  if (!wall.plausible) return 0;
-  const double unit = unit_near(typical, wall.median_ms);
-  return is_missing(unit) ? 0 : unit;
-}
-
 std::string shown(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
+}
+
+// Which metric is the loss and so on, and which are kept beside them.
+void note_roles(const LoggedSteps& logged, const std::vector<LoggedBatch::Values>& metrics,
+                std::vector<std::string>& notes) {
+  std::string taken;
+  std::vector<std::string> with_role, others;
+  for (int index = 0; index < metric_roles; ++index) {
+    const auto role = static_cast<MetricRole>(index);
+    if (role == MetricRole::none || logged.name_of(role).empty()) continue;
+    with_role.push_back(logged.name_of(role));
+    taken += (taken.empty() ? "" : ", ") + std::string("\"") + short_list({with_role.back()}) + "\" is the " +
+             std::string(to_string(role));
+  }
+  if (!taken.empty()) notes.push_back(taken);
+  // Without any, the one that counts the steps isn't named either.
+  if (with_role.empty()) with_role.push_back(logged.name_of(MetricRole::none));
+  for (const auto& [metric, points] : metrics)
+    if (std::find(with_role.begin(), with_role.end(), metric.name) == with_role.end()) others.push_back(metric.name);
+  if (!others.empty())
+    notes.push_back("kept " + plural(std::ssize(others), "more metric: ", "more metrics: ") + short_list(others));
+}
+
+// How the step times were found.
+void note_times(const LoggedSteps& logged, const LoggedBatch& batch, const std::vector<StepRecord>& records,
+                std::vector<std::string>& notes) {
+  const std::string time_name = logged.name_of(MetricRole::step_time);
+  if (!time_name.empty() && meaning_of_metric(time_name).scale == 0) {
+    const std::string name = "\"" + short_list({time_name}) + "\"";
+    if (is_missing(batch.unit_ms))
+      notes.push_back(name + " gives no step times: its name has no unit, and the wall clock doesn't show whether " +
+                      shown(batch.typical_time) + " are seconds or milliseconds");
+    else
+      notes.push_back(name + " is in " + (batch.unit_ms == 1 ? "milliseconds" : "seconds") + ": its median is " +
+                      shown(batch.typical_time) + ", and the wall clock moved " + shown(batch.wall_ms) + " ms a step");
+  }
+  if (!batch.dt_is_derived) return;
+  std::size_t derived = 0;
+  std::vector<double> strides;
+  const StepRecord* before = nullptr;
+  for (const StepRecord& record : records) {
+    if (is_missing(record.dt_ms)) continue;
+    ++derived;
+    if (before && record.step > before->step) strides.push_back(static_cast<double>(record.step - before->step));
+    before = &record;
+  }
+  if (derived == 0) return;
+  std::string note = "the store holds no step times: those of " + plural(derived, "step") +
+                     " are differences of the wall times at which values were logged, so they include everything that "
+                     "the program did in between";
+  if (const double stride = middle_of(strides); stride > 1)
+    note += "; one was logged every " + std::to_string(std::llround(stride)) + " steps, dt is their mean";
+  notes.push_back(note);
+}
+
+void note_tokens(const LoggedBatch& batch, std::int64_t tokens_per_sample, std::vector<std::string>& notes) {
+  if (batch.uses_samples)
+    notes.push_back("tokens are samples per second x dt x " + std::to_string(tokens_per_sample) +
+                    " tokens a sample, the sequence length in the run's configuration");
+  if (batch.has_unused_rate)
+    notes.push_back(
+        "the throughput of some steps isn't used: without a measured step time (or, for samples, a sequence length) it "
+        "does not give the tokens per step");
 }
 
 }  // namespace
@@ -96,7 +100,7 @@ MetricTable::Column& MetricTable::column(std::string_view name) {
   if (last_ && last_->name == name) return *last_;
   auto found = columns_.find(name);
   if (found == columns_.end()) {
-    found = columns_.emplace(std::string(name), Column{.meaning = meaning_of_metric(name)}).first;
+    found = columns_.emplace(std::string(name), Column{}).first;
     found->second.name = found->first;
   }
   last_ = &found->second;
@@ -134,227 +138,76 @@ double MetricTable::last_at() const {
   return last_at_;
 }
 
-// Chooses one of several metrics with the same role: the one with the most points, except epochs' means and test sets.
-// If no metric has a role, that of the most points counts the steps, in the place of `none`.
-std::array<MetricTable::Column*, metric_roles> MetricTable::choose(std::vector<std::string>& notes) {
-  std::array<Column*, metric_roles> chosen{};
-  const auto better = [](const Column& a, const Column& b) {
-    return is_better({a.points.size(), a.meaning.second_rate}, {b.points.size(), b.meaning.second_rate});
+// The times at which the run went back to an earlier step: later numbers belong to another attempt, and the time that
+// passed in between to none. Empty if the numbers have no times.
+std::vector<double> MetricTable::restarts() const {
+  const Column* counter = nullptr;  // the loss with the most values, else the longest column
+  const auto rank = [](const Column& column) {
+    return std::pair(meaning_of_metric(column.name).role == MetricRole::loss, column.points.size());
   };
-  for (auto& [name, candidate] : columns_) {
-    if (candidate.points.empty()) continue;
-    Column*& place = chosen[static_cast<std::size_t>(candidate.meaning.role)];
-    if (!place || better(candidate, *place)) place = &candidate;
-  }
-  Column*& without_role = chosen[static_cast<std::size_t>(MetricRole::none)];
-  std::string taken;
-  for (Column* const each : chosen) {
-    if (!each || each->meaning.role == MetricRole::none) continue;
-    taken += (taken.empty() ? "" : ", ") + std::string("\"") + short_list({each->name}) + "\" is the " +
-             std::string(to_string(each->meaning.role));
-  }
-  if (!taken.empty()) {
-    notes.push_back(taken);
-    without_role = nullptr;
-  }
-  std::vector<std::string> others;
   for (const auto& [name, column] : columns_)
-    if (!column.points.empty() && chosen[static_cast<std::size_t>(column.meaning.role)] != &column)
-      others.push_back(name);
-  if (!others.empty())
-    notes.push_back("kept " + plural(std::ssize(others), "more metric: ", "more metrics: ") + short_list(others));
-  return chosen;
+    if (!counter || rank(column) > rank(*counter)) counter = &column;
+  std::vector<double> times;
+  if (!counter) return times;
+  for (std::size_t i = 1; i < counter->points.size(); ++i) {
+    const MetricPoint& point = counter->points[i];
+    if (point.step <= counter->points[i - 1].step && !is_missing(point.at) &&
+        (times.empty() || point.at > times.back()))
+      times.push_back(point.at);
+  }
+  return times;
 }
-
-std::vector<MetricTable::LoggedMetric> MetricTable::take_metrics(const std::array<Column*, metric_roles>& chosen) {
-  std::vector<LoggedMetric> metrics;
-  for (auto& [name, column] : columns_) {
-    if (column.points.empty()) continue;
-    LoggedMetric& logged = metrics.emplace_back();
-    const MetricRole role = column.meaning.role;
-    logged.metric = logged_metric(name, role, chosen[static_cast<std::size_t>(role)] == &column);
-    if (logged.metric.field.empty()) logged.points = std::move(column.points);
-  }
-  return metrics;
-}
-
-namespace {
-
-// Joins the steps of several columns. A step that a column holds several times (a resumed run) makes several records;
-// the last one has the newest value of each column.
-template <class Column>
-std::vector<Draft> merge(const std::array<Column*, metric_roles>& columns) {
-  struct Cursor {
-    Column* column;
-    MetricRole role;
-    std::size_t next = 0;
-    std::size_t left = 0;  // how many more points belong to the next step
-
-    void count_left() {
-      const auto& points = column->points;
-      left = 0;
-      while (next + left + 1 < points.size() && points[next + left + 1].step == points[next].step) ++left;
-    }
-  };
-  std::vector<Cursor> cursors;
-  for (std::size_t role = 0; role < columns.size(); ++role) {
-    if (!columns[role]) continue;
-    auto& points = columns[role]->points;
-    const auto by_step = [](const auto& a, const auto& b) { return a.step < b.step; };
-    if (!std::is_sorted(points.begin(), points.end(), by_step)) std::stable_sort(points.begin(), points.end(), by_step);
-    cursors.push_back({columns[role], static_cast<MetricRole>(role)});
-    cursors.back().count_left();
-  }
-
-  std::vector<Draft> drafts;
-  while (true) {
-    const Cursor* first = nullptr;
-    for (const Cursor& cursor : cursors) {
-      if (cursor.next == cursor.column->points.size()) continue;
-      const std::int64_t step = cursor.column->points[cursor.next].step;
-      if (!first || step < first->column->points[first->next].step ||
-          (step == first->column->points[first->next].step && cursor.left > first->left))
-        first = &cursor;
-    }
-    if (!first) return drafts;
-    const std::int64_t step = first->column->points[first->next].step;
-    const std::size_t left = first->left;
-    Draft& draft = drafts.emplace_back();
-    draft.record.step = step;
-    draft.speed.fill(missing);
-    for (Cursor& cursor : cursors) {
-      if (cursor.next == cursor.column->points.size()) continue;
-      const auto& point = cursor.column->points[cursor.next];
-      if (point.step != step || cursor.left != left) continue;
-      if (double* place = field_of(draft.record, cursor.role))
-        *place = point.value;
-      else
-        draft.speed[static_cast<std::size_t>(cursor.role)] =
-            point.value * (cursor.column->meaning.scale == 0 ? 1 : cursor.column->meaning.scale);
-      if (cursor.role == MetricRole::loss || cursor.role == MetricRole::none) draft.loss_at = point.at;
-      if (is_missing(draft.record.at)) draft.record.at = point.at;
-      ++cursor.next;
-      if (cursor.left > 0)
-        --cursor.left;
-      else if (cursor.next < cursor.column->points.size())
-        cursor.count_left();
-    }
-  }
-}
-
-double speed(const Draft& draft, MetricRole role) {
-  return draft.speed[static_cast<std::size_t>(role)];
-}
-
-// Takes dt from the best source: a step time, steps per second, or the wall clock. Notes a derived source.
-void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool unit_known,
-                    std::vector<std::string>& notes) {
-  const WallTimes wall = wall_times(drafts);
-  double scale = 1;
-  const double typical = middle_of(values_of(drafts, MetricRole::step_time));
-  if (!is_missing(typical) && !unit_known) {
-    scale = unit_from_wall_clock(typical, wall);
-    const std::string name = "\"" + short_list({std::string(time_name)}) + "\"";
-    if (scale == 0)
-      notes.push_back(name + " gives no step times: its name has no unit, and the wall clock doesn't show whether " +
-                      shown(typical) + " are seconds or milliseconds");
-    else
-      notes.push_back(name + " is in " + (scale == 1 ? "milliseconds" : "seconds") + ": its median is " +
-                      shown(typical) + ", and the wall clock moved " + shown(wall.median_ms) + " ms a step");
-  }
-  std::size_t measured = 0;
-  for (Draft& draft : drafts) {
-    const double time = speed(draft, MetricRole::step_time);
-    const double rate = speed(draft, MetricRole::steps_per_s);
-    if (!is_missing(time) && scale != 0)
-      draft.record.dt_ms = as_logged(time * scale);
-    else if (!is_missing(rate) && rate > 0)
-      draft.record.dt_ms = as_logged(1000 / rate);
-    if (!is_missing(draft.record.dt_ms)) ++measured;
-  }
-  if (measured > 0 || !wall.plausible) return;
-  std::size_t derived = 0;
-  for (std::size_t i = 0; i < drafts.size(); ++i) {
-    if (!wall.dt_ms[i]) continue;
-    drafts[i].record.dt_ms = *wall.dt_ms[i];
-    ++derived;
-  }
-  std::string note = "the store holds no step times: those of " + plural(derived, "step") +
-                     " are differences of the wall times at which values were logged, so they include everything that "
-                     "the program did in between";
-  if (wall.stride > 1) note += "; one was logged every " + std::to_string(wall.stride) + " steps, dt is their mean";
-  notes.push_back(note);
-}
-
-void set_tokens(std::vector<Draft>& drafts, std::int64_t tokens_per_sample, bool dt_is_derived,
-                std::vector<std::string>& notes) {
-  bool from_samples = false;
-  bool rate_unused = false;
-  const Draft* before = nullptr;
-  for (Draft& draft : drafts) {
-    double tokens = speed(draft, MetricRole::tokens_per_step);
-    const double seen = speed(draft, MetricRole::tokens_seen);
-    if (is_missing(tokens) && !is_missing(seen)) {
-      if (before && draft.record.step > before->record.step)
-        tokens = (seen - speed(*before, MetricRole::tokens_seen)) /
-                 static_cast<double>(draft.record.step - before->record.step);
-      else if (!before && draft.record.step > 0)
-        tokens = seen / static_cast<double>(draft.record.step);
-      before = &draft;
-    }
-    const double rate = speed(draft, MetricRole::tokens_per_s);
-    const double samples = speed(draft, MetricRole::samples_per_s);
-    const bool has_rate = !is_missing(rate) || !is_missing(samples);
-    if (is_missing(tokens) && has_rate && !is_missing(draft.record.dt_ms) && !dt_is_derived) {
-      if (!is_missing(rate)) {
-        tokens = rate * draft.record.dt_ms / 1000;
-      } else if (tokens_per_sample > 0) {
-        tokens = samples * draft.record.dt_ms / 1000 * static_cast<double>(tokens_per_sample);
-        from_samples = true;
-      }
-    }
-    if (has_rate && is_missing(tokens)) rate_unused = true;
-    if (usable_count(tokens)) draft.record.tokens = std::llround(tokens);
-  }
-  if (from_samples)
-    notes.push_back("tokens are samples per second x dt x " + std::to_string(tokens_per_sample) +
-                    " tokens a sample, the sequence length in the run's configuration");
-  if (rate_unused)
-    notes.push_back(
-        "the throughput of some steps isn't used: without a measured step time (or, for samples, a sequence length) it "
-        "does not give the tokens per step");
-}
-
-}  // namespace
 
 MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
   Steps steps;
-  const auto chosen = choose(steps.notes);
+  LoggedSteps logged(RepeatedLoss::is_kept);
+  LoggedBatch batch;
+  std::map<std::string, std::size_t> places;  // of the metrics in `steps`
+  std::vector<double> ends = restarts();
+  ends.push_back(missing);
+  for (const double end : ends) {
+    if (&end != &ends.front()) logged.begin_attempt();
+    for (auto& [name, column] : columns_) {
+      std::vector<MetricPoint>& points = column.points;
+      const auto later = is_missing(end)
+                             ? points.end()
+                             : std::stable_partition(points.begin(), points.end(),
+                                                     [&](const MetricPoint& point) { return !(point.at >= end); });
+      if (later == points.begin()) continue;
+      std::vector<MetricPoint> rest(later, points.end());
+      points.erase(later, points.end());
+      logged.add(name, std::exchange(points, std::move(rest)));
+    }
+    LoggedBatch part = logged.take(tokens_per_sample);
+    steps.records.insert(steps.records.end(), part.repeated.begin(), part.repeated.end());
+    steps.records.insert(steps.records.end(), part.steps.begin(), part.steps.end());
+    for (LoggedBatch::Values& values : part.metrics) {
+      const auto [place, is_new] = places.try_emplace(values.metric.name, steps.metrics.size());
+      if (is_new)
+        steps.metrics.push_back(std::move(values));
+      else
+        std::copy(values.points.begin(), values.points.end(), std::back_inserter(steps.metrics[place->second].points));
+    }
+    part.uses_samples |= batch.uses_samples;
+    part.has_unused_rate |= batch.has_unused_rate;
+    batch = std::move(part);
+  }
+  const auto by_step = [](const StepRecord& a, const StepRecord& b) { return a.step < b.step; };
+  if (!std::is_sorted(steps.records.begin(), steps.records.end(), by_step))
+    std::stable_sort(steps.records.begin(), steps.records.end(), by_step);
+
+  note_roles(logged, steps.metrics, steps.notes);
   if (bad_steps_ > 0)
     steps.notes.push_back(plural(bad_steps_, "point was", "points were") +
                           " left out: the step is negative or too large");
-  std::vector<Draft> drafts = merge(chosen);
-  const Column* time = chosen[static_cast<std::size_t>(MetricRole::step_time)];
-  set_step_times(drafts, time ? time->name : "", !time || time->meaning.scale != 0, steps.notes);
-  const bool dt_is_derived = !time && !chosen[static_cast<std::size_t>(MetricRole::steps_per_s)];
-  set_tokens(drafts, tokens_per_sample, dt_is_derived, steps.notes);
-
-  steps.metrics = take_metrics(chosen);
-  steps.records.reserve(drafts.size());
+  note_times(logged, batch, steps.records, steps.notes);
+  note_tokens(batch, tokens_per_sample, steps.notes);
   std::size_t twice = 0;
-  bool constant = true;
-  for (const Draft& draft : drafts) {
-    const StepRecord& record = draft.record;
-    if (!steps.records.empty() && steps.records.back().step == record.step) ++twice;
-    if (record.tokens > 0) {
-      if (steps.tokens_per_step == 0) steps.tokens_per_step = record.tokens;
-      constant = constant && steps.tokens_per_step == record.tokens;
-    }
-    steps.records.push_back(record);
-  }
-  if (!constant) steps.tokens_per_step = 0;
+  for (std::size_t i = 1; i < steps.records.size(); ++i)
+    twice += steps.records[i].step == steps.records[i - 1].step ? 1 : 0;
   if (twice > 0)
     steps.notes.push_back(plural(twice, "step was", "steps were") + " logged more than once; the newer count");
+  steps.tokens_per_step = logged.tokens_per_step();
   *this = MetricTable{};
   return steps;
 }

@@ -1,7 +1,6 @@
-// Turns numbers by metric name, as other trackers store them, into step records and metrics.
+// The numbers of one run by metric name, as another tracker's store holds them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/importers/trackers/metric_names.h"
+#include "storage/importers/trackers/logged_steps.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
-// One run's numbers, in the order in which the store holds them. Needs 24 bytes of memory for each.
+// In the order in which the store holds them. Needs 24 bytes of memory for each number.
 class MetricTable {
  public:
   // `at`: unix seconds or `missing`. Steps below 0 and beyond 10^15 are counted and skipped.
@@ -29,30 +28,25 @@ class MetricTable {
   double first_at() const;  // `missing` if no point has a time
   double last_at() const;
 
-  struct LoggedMetric {
-    Metric metric;
-    std::vector<MetricPoint> points;  // none if `metric.field` has them
-  };
   struct Steps {
-    std::vector<StepRecord> records;    // by step; of a step logged twice, the newer record is last
-    std::vector<LoggedMetric> metrics;  // all names that were logged
-    std::vector<std::string> notes;     // a sentence each: what was taken for what, and figures that were derived
-    std::int64_t tokens_per_step = 0;   // if all steps that have it agree, else 0
+    std::vector<StepRecord> records;           // by step; of a step logged twice, the newer record is last
+    std::vector<LoggedBatch::Values> metrics;  // all names that were logged
+    std::vector<std::string> notes;    // a sentence each: what was taken for what, and figures that were derived
+    std::int64_t tokens_per_step = 0;  // if all steps that have it agree, else 0
   };
 
-  // `tokens_per_sample` (0: unknown) turns samples into tokens. Empties the table.
+  // What LoggedSteps makes of all numbers at once. `tokens_per_sample` (0: unknown) turns samples into tokens. Empties
+  // the table.
   Steps take_steps(std::int64_t tokens_per_sample = 0);
 
  private:
   struct Column {
-    MetricMeaning meaning;
     std::string name;
     std::vector<MetricPoint> points;
   };
 
   Column& column(std::string_view name);
-  std::array<Column*, metric_roles> choose(std::vector<std::string>& notes);
-  std::vector<LoggedMetric> take_metrics(const std::array<Column*, metric_roles>& chosen);
+  std::vector<double> restarts() const;
 
   std::map<std::string, Column, std::less<>> columns_;
   Column* last_ = nullptr;  // stores often write one metric in a row

@@ -519,6 +519,8 @@ class GrowingWandb : public GrowingSource {
                        StepChoice(step_key_, from.state.is_object() ? from.state.value("step_choice", Json()) : Json()),
                        std::clamp<std::int64_t>(next_step, 0, highest_logged_step));
     const std::uint64_t end = reader.read_some(log, input, begin, source_piece_bytes);
+    if (const std::string& title = piece.news.run.title; !title.empty())
+      piece.news.run.name = import_name(path(), title);
     piece.is_stuck = log.is_stuck();
     piece.has_ended = reader.has_ended();
     piece.more = end - begin >= source_piece_bytes;
