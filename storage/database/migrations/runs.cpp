@@ -196,6 +196,7 @@ UPDATE ladders SET uid = lower(hex(randomblob(16)));
 
 // A column's CHECK changes with its column. Runs that a text only reports were called finished.
 const char reported_runs[] = R"sql(
+DROP INDEX IF EXISTS runs_not_over;
 ALTER TABLE runs ADD COLUMN any_status TEXT NOT NULL DEFAULT 'interrupted' CHECK (any_status IN
   ('queued', 'running', 'finished', 'stopped', 'failed', 'interrupted', 'reported'));
 UPDATE runs SET any_status = iif(status = 'finished' AND reason = 'reported: its figure has no steps behind it',

@@ -151,8 +151,7 @@ std::vector<double> MetricTable::restarts() const {
   if (!counter) return times;
   for (std::size_t i = 1; i < counter->points.size(); ++i) {
     const MetricPoint& point = counter->points[i];
-    if (point.step <= counter->points[i - 1].step && !is_missing(point.at) &&
-        (times.empty() || point.at > times.back()))
+    if (point.step < counter->points[i - 1].step && !is_missing(point.at) && (times.empty() || point.at > times.back()))
       times.push_back(point.at);
   }
   return times;

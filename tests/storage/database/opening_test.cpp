@@ -282,6 +282,7 @@ TEST(Schema, a_run_that_a_text_reported_was_called_finished) {
   TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "a.db";
   make_old_file(file,
+                "CREATE INDEX runs_not_over ON runs(status) WHERE status IN ('queued', 'running');"
                 "INSERT INTO runs (id, name, status, reason, created_at) VALUES (1, 'a', 'finished', NULL, 1.0), "
                 "(2, 'b', 'failed', 'no memory', 1.0), "
                 "(3, 'c', 'finished', 'reported: its figure has no steps behind it', 1.0);",
