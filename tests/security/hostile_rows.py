@@ -46,7 +46,7 @@ class Column:
     def __init__(self, place, row, table_sql, references):
         _, self.name, self.type, self.not_null, _, self.in_key, self.hidden = row
         self.references = references.get(self.name)
-        allowed = re.search(rf"CHECK \({self.name} IN \(([^)]*)\)", table_sql)
+        allowed = re.search(rf"CHECK \({self.name} IN\s*\(([^)]*)\)", table_sql)
         self.allowed = re.findall(r"'([^']*)'", allowed.group(1)) if allowed else None
         self.named = self.values_by_name(place)
 
