@@ -208,10 +208,13 @@ RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentit
   bound_texts(run);
   static const std::string columns =
       learnt_columns + ", " + settled_columns + ", owner_pid, owner_start, owner_boot, hidden";
-  // A number is never used twice, even after the newest run was deleted: checkpoints are stored under it.
+  // A number is never used twice, even after the newest run was deleted: checkpoints are stored under it. Numbers of
+  // a stranger's that are too high for any list don't count, since none may follow them.
+  static const std::string limit = std::to_string(highest_run);
   static const std::string number =
       "(SELECT max(coalesce(max(id), 0), coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE key = "
-      "'highest_run'), 0)) + 1 FROM runs)";
+      "'highest_run' AND CAST(value AS INTEGER) < " +
+      limit + "), 0)) + 1 FROM runs WHERE id < " + limit + ")";
   static const std::string sql =
       "INSERT INTO runs (id, " + columns + ") VALUES (" + number + ", " + places(columns) + ")";
   Statement insert(database, sql);

@@ -26,6 +26,9 @@ std::optional<Run> read_run(Database& database, RunId id);
 // Deletes the requests in the file from before this process owned the run: nobody can have meant them.
 void forget_requests(Database& database, RunId run);
 
+// No list of runs is so long: a higher number is a damaged one, or a stranger's.
+inline constexpr RunId highest_run = RunId{1} << 40;
+
 RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentity>& owner, Hidden hidden = Hidden::no);
 
 // These throw StorageError if there is no such run.

@@ -19,6 +19,7 @@
 #include "storage/database/rescue/rescued_runs.h"
 #include "storage/database/rescue/table_shape.h"
 #include "storage/database/rescue/tree_reader.h"
+#include "storage/database/run_rows.h"
 #include "storage/database/run_store.h"
 #include "storage/database/schema.h"
 #include "storage/database/schema_check.h"
@@ -27,8 +28,6 @@
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr RunId highest_run = RunId{1} << 40;  // no list of runs is so long: a damaged number
 
 [[noreturn]] void fail_to_write(const fs::path& file) {
   throw StorageError(file.string() + " could not be written: " + std::generic_category().message(errno));

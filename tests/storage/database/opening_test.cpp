@@ -293,6 +293,19 @@ TEST(Schema, a_run_that_a_text_reported_was_called_finished) {
   EXPECT_EQ(store.existing_run(3).status, RunStatus::reported);
 }
 
+// After the highest number that there is none can follow, so no run could be recorded beside such a stranger's.
+TEST(Schema, a_run_with_the_highest_number_leaves_room_for_others) {
+  TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "a.db";
+  make_old_file(file,
+                "INSERT INTO runs (id, name, status, created_at) VALUES (7, 'a', 'finished', 1.0), "
+                "(9223372036854775807, 'b', 'finished', 1.0);"
+                "INSERT INTO settings (key, value) VALUES ('highest_run', '9223372036854775807');",
+                23);
+  RunStore store = RunStore::open(file);
+  EXPECT_EQ(store.create_run({.name = "c"}), 8);
+}
+
 TEST(Schema, indices_are_used) {
   TemporaryFolder folder;
   { RunStore::open(folder / "a.db"); }
