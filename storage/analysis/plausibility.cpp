@@ -305,7 +305,7 @@ void RepeatCounts::add(const Run& run) {
       baseline.places.push_back(std::move(place));
   }
   Counts& counts = counts_[{*run.ladder, run.rung}];
-  if (run.status == RunStatus::finished || run.status == RunStatus::reported) ++counts.finished;
+  if (is_over(run.status) && !was_cut_short(run)) ++counts.finished;
   if (was_cut_short(run) && !is_missing(run.started_at)) ++counts.cut_short;
 }
 

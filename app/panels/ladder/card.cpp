@@ -105,6 +105,33 @@ void draw_arithmetic(const LadderRung& rung) {
   }
 }
 
+// What the steps add up to besides the speed.
+void draw_facts(const LadderRung& rung) {
+  const Run& run = rung.first;
+  spacing(2);
+  const auto fact = [](const std::string& text) { text_quiet_wrapped(text); };
+  fact(plural(rung.summary.warmup_steps, "warm-up step") + " of " + grouped(rung.summary.steps) + " excluded.");
+  if (!is_missing(run.setup_ms)) {
+    fact("Setup took " + milliseconds_text(run.setup_ms) +
+         (is_missing(rung.setup_pays_back_after)
+              ? "."
+              : "; pays off after " + grouped(std::llround(rung.setup_pays_back_after)) + " steps."));
+  }
+  if (run.peak_memory_bytes > 0) {
+    fact("Peak memory " + bytes_text(static_cast<double>(run.peak_memory_bytes)) +
+         (run.attention.empty() ? "." : "; attention: " + run.attention + "."));
+  }
+  if (!is_missing(rung.energy.joules_per_token)) {
+    fact(compact(rung.energy.mean_power_w) + " W: " + compact(rung.energy.joules_per_token) + " J per token, " +
+         compact(rung.energy.wh) + " Wh in total.");
+  }
+  fact(rung.repeats > 1 ? "The whisker is the 95 % interval, which counts the spread between the " +
+                              std::to_string(rung.repeats) + " runs."
+                        : "Single run: the interval counts the spread that such runs are known for. Add repeats to "
+                          "measure it.");
+  if (const std::string needed = needed_text(rung.judged); !needed.empty()) fact(needed);
+}
+
 }  // namespace
 
 void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int baseline, Commands& commands) {
@@ -135,28 +162,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     toned(std::string(kind_of(flag.id).title), severity_tone(flag.id));
     text_quiet_wrapped(flag_advice(flag));
   }
-  spacing(2);
-  const auto fact = [](const std::string& text) { text_quiet_wrapped(text); };
-  fact(plural(summary.warmup_steps, "warm-up step") + " of " + grouped(summary.steps) + " excluded.");
-  if (!is_missing(run.setup_ms)) {
-    fact("Setup took " + milliseconds_text(run.setup_ms) +
-         (is_missing(rung.setup_pays_back_after)
-              ? "."
-              : "; pays off after " + grouped(std::llround(rung.setup_pays_back_after)) + " steps."));
-  }
-  if (run.peak_memory_bytes > 0) {
-    fact("Peak memory " + bytes_text(static_cast<double>(run.peak_memory_bytes)) +
-         (run.attention.empty() ? "." : "; attention: " + run.attention + "."));
-  }
-  if (!is_missing(rung.energy.joules_per_token)) {
-    fact(compact(rung.energy.mean_power_w) + " W: " + compact(rung.energy.joules_per_token) + " J per token, " +
-         compact(rung.energy.wh) + " Wh in total.");
-  }
-  fact(rung.repeats > 1 ? "The whisker is the 95 % interval, which counts the spread between the " +
-                              std::to_string(rung.repeats) + " runs."
-                        : "Single run: the interval counts the spread that such runs are known for. Add repeats to "
-                          "measure it.");
-  if (const std::string needed = needed_text(rung.judged); !needed.empty()) fact(needed);
+  if (summary.steps > 0) draw_facts(rung);  // a reported figure has none
   spacing(4);
   if (quiet_button("Run details", "ladder.open")) commands.push_back(OpenRun{run.id});
   if (run.source == "launched" && model.is_over && !is_baseline && run.ladder) {

@@ -162,21 +162,18 @@ MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
   LoggedSteps logged(RepeatedLoss::is_kept);
   LoggedBatch batch;
   std::map<std::string, std::size_t> places;  // of the metrics in `steps`
-  std::vector<double> ends = restarts();
-  ends.push_back(missing);
-  for (const double end : ends) {
-    if (&end != &ends.front()) logged.begin_attempt();
-    for (auto& [name, column] : columns_) {
-      std::vector<MetricPoint>& points = column.points;
-      const auto later = is_missing(end)
-                             ? points.end()
-                             : std::stable_partition(points.begin(), points.end(),
-                                                     [&](const MetricPoint& point) { return !(point.at >= end); });
-      if (later == points.begin()) continue;
-      std::vector<MetricPoint> rest(later, points.end());
-      points.erase(later, points.end());
-      logged.add(name, std::exchange(points, std::move(rest)));
+  const std::vector<double> begins = restarts();
+  std::vector<std::map<std::string, std::vector<MetricPoint>>> attempts(begins.size() + 1);
+  for (auto& [name, column] : columns_) {
+    if (begins.empty() && !column.points.empty()) attempts.front()[name] = std::exchange(column.points, {});
+    for (const MetricPoint& point : column.points) {
+      const auto later = std::upper_bound(begins.begin(), begins.end(), point.at);
+      attempts[is_missing(point.at) ? 0 : static_cast<std::size_t>(later - begins.begin())][name].push_back(point);
     }
+  }
+  for (auto& attempt : attempts) {
+    if (&attempt != &attempts.front()) logged.begin_attempt();
+    for (auto& [name, points] : attempt) logged.add(name, std::move(points));
     LoggedBatch part = logged.take(tokens_per_sample);
     steps.records.insert(steps.records.end(), part.repeated.begin(), part.repeated.end());
     steps.records.insert(steps.records.end(), part.steps.begin(), part.steps.end());
