@@ -58,6 +58,8 @@ struct PrintedUnits {
   bool times_from_clock =
       false;  // step times are differences of a printed clock (storage/analysis/verdict/step_grain.h)
 
+  bool steps_are_counted = false;  // no step number is printed; not stored
+
   bool known() const { return !unit.empty() || !is_missing(tokens_per_s) || times_from_clock; }
 };
 

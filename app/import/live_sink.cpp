@@ -7,6 +7,7 @@
 
 namespace stepladder {
 void LiveSink::begin_run(const Run& run) {
+  steps_are_counted_ = run.printed.steps_are_counted;
   if (begun_ < recorded_.size()) {
     run_ = recorded_[begun_].run;
     skip_ = whole_ ? recorded_[begun_].steps.records : std::numeric_limits<std::int64_t>::max();
@@ -41,7 +42,7 @@ void LiveSink::step(const StepRecord& record) {
   StepRecord step = record;
   step.run = run_;
   if (is_missing(step.at)) step.at = unix_now();
-  post_(step);
+  post_(step, steps_are_counted_);
 }
 
 // Nothing has to be skipped: insert_points doesn't store recorded points again.
@@ -51,7 +52,8 @@ void LiveSink::metric(const Metric& metric, std::span<const MetricPoint> points)
     post_(MetricValues{.run = run_,
                        .step = point.step,
                        .at = is_missing(point.at) ? unix_now() : point.at,
-                       .values = {{metric.name, point.value}}});
+                       .values = {{metric.name, point.value}}},
+          steps_are_counted_);
   }
 }
 

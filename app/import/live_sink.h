@@ -32,7 +32,7 @@ class LiveSink : public ImportSink {
         recorded_(std::move(recorded)),
         whole_(whole),
         run_(first.id),
-        post_([this](const RunEvent& event) { recorder_.post(event); }) {}
+        post_([this](const RunEvent& event, bool) { recorder_.post(event); }) {}
 
   void begin_run(const Run& run) override;
   void step(const StepRecord& record) override;
@@ -45,8 +45,9 @@ class LiveSink : public ImportSink {
   }
 
   // Passes steps and metrics to `post` instead of the recorder; call it before the first run begins. `post` drops those
-  // that are stored already.
-  void print_to(std::function<void(const RunEvent&)> post) { post_ = std::move(post); }
+  // that are stored already. `steps_are_counted`: the output prints no step numbers.
+  using Post = std::function<void(const RunEvent& event, bool steps_are_counted)>;
+  void print_to(Post post) { post_ = std::move(post); }
 
   // The output that follows belongs to the last run, and begins before the first step that isn't recorded.
   void skip_gap();
@@ -65,7 +66,8 @@ class LiveSink : public ImportSink {
   const std::vector<RecordedRun> recorded_;
   bool whole_;
   RunId run_;
-  std::function<void(const RunEvent&)> post_;
+  Post post_;
+  bool steps_are_counted_ = false;
   std::optional<RunId> previous_;
   std::size_t begun_ = 0;
   std::int64_t steps_ = 0;

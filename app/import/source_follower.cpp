@@ -100,7 +100,10 @@ bool SourceFollower::poll(Followed& each) {
     }
     const bool impatient = each.stuck_since && Clock::now() - *each.stuck_since > give_up_after;
     if (each.drained && !impatient) return false;
-    if (!each.position_known) load_position(each);
+    if (!each.position_known) {
+      if (has_more_before(each)) return true;
+      load_position(each);
+    }
     piece = each.source->read(each.from, impatient);
   } catch (const StorageError& error) {  // of the other tracker's database
     throw ImportError(std::string("can't be read now: ") + error.what() + "; trying again");
@@ -130,6 +133,22 @@ void SourceFollower::load_position(Followed& each) {
   each.run = each.stored.run;
   each.starts_new_run = false;
   each.position_known = true;
+  if (each.run != 0 || each.merge != Merge::own) return;
+  const std::string before = each.source->continues();
+  if (before.empty()) return;
+  const FollowedSource earlier = intake_.position(before);
+  const Json known = Json::parse(earlier.state, nullptr, false);
+  each.run = earlier.run;
+  if (known.is_object() && known.contains("steps"))
+    each.steps = LoggedSteps(known["steps"].dump(), RepeatedLoss::is_kept);
+}
+
+// Whether the source whose run this one goes on with isn't read to its end yet.
+bool SourceFollower::has_more_before(const Followed& each) const {
+  const std::string before = each.merge == Merge::own ? each.source->continues() : std::string();
+  return !before.empty() && std::any_of(followed_.begin(), followed_.end(), [&](const auto& other) {
+    return other->source->source() == before && !other->drained && other->trouble.empty();
+  });
 }
 
 void SourceFollower::replace(Followed& each, const std::string& why) {

@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "app/import/open_files.h"
@@ -24,7 +27,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::milliseconds between_polls(250);
 constexpr std::chrono::seconds often_at_first(20);  // most stores are opened soon; later one look a second is enough
+constexpr std::chrono::seconds between_walks(2);
+constexpr std::chrono::seconds longest_held(15);  // counted steps, while a store may still be found
 constexpr std::size_t most_printed = 8'000;
+constexpr int most_walked = 3'000;  // entries of a working directory
+constexpr int deepest_walked = 6;
 
 // When the file was made, unix seconds; if the file system doesn't know, when it was written last.
 double made_at(const fs::path& file) {
@@ -37,6 +44,18 @@ double made_at(const fs::path& file) {
   struct stat about = {};
   return ::stat(file.c_str(), &about) == 0 ? static_cast<double>(about.st_mtime) : missing;
 #endif
+}
+
+// TensorBoard's own writer doesn't keep its file open, but names it after its process:
+// events.out.tfevents.SECONDS.HOST.PID.NUMBER. -1: it doesn't.
+std::int64_t writer_in_name(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const std::size_t number = name.find_last_of('.');
+  if (!name.starts_with("events.out.tfevents.") || number == std::string::npos) return -1;
+  const std::size_t pid = name.find_last_of('.', number - 1) + 1;
+  std::int64_t writer = -1;
+  const auto [end, error] = std::from_chars(name.data() + pid, name.data() + number, writer);
+  return error == std::errc() && end == name.data() + number ? writer : -1;
 }
 
 std::string joined_folder(const fs::path& journal) {
@@ -66,11 +85,12 @@ StoreWatch::~StoreWatch() {
   thread_.join();
 }
 
-void StoreWatch::print(const RunEvent& printed) {
+void StoreWatch::print(const RunEvent& printed, bool is_counted) {
   std::unique_lock lock(mutex_);
-  if (!joined_ || run_of(printed) != run_) return recorder_.post(printed);
+  const bool waits = is_counted && !counted_are_stored_;
+  if ((!joined_ && !waits) || run_of(printed) != run_) return recorder_.post(printed);
   changed_.wait(lock, [this] { return printed_.size() < most_printed || given_up_; });
-  printed_.push_back(printed);
+  printed_.push_back({printed, is_counted});
 }
 
 bool StoreWatch::finish(const std::function<bool()>& gives_up) {
@@ -128,7 +148,7 @@ void StoreWatch::rejoin() {
   // program has open, or that this user's tracker has noted.
   const std::vector<std::string> known = store->following().sources_of(run_);
   const std::set<std::string> noted = known.empty() ? std::set<std::string>() : noted_sources(*store);
-  const std::map<fs::path, std::int64_t> open = known.empty() ? std::map<fs::path, std::int64_t>() : open_files();
+  const auto open = files_open_for_writing(known.empty() ? std::vector<std::int64_t>() : processes());
   const auto has_open = [&](const fs::path& path) {
     return std::any_of(open.begin(), open.end(), [&](const auto& each) {
       return each.first == path || each.first.parent_path() == path || each.first == path.string() + "-wal";
@@ -185,18 +205,43 @@ void StoreWatch::note_joined(const std::string& source) {
   }
 }
 
-std::map<fs::path, std::int64_t> StoreWatch::open_files() const {
+std::vector<std::int64_t> StoreWatch::processes() const {
   if (program_.process.pid <= 0 || !is_alive(program_.process)) return {};
-  return files_open_for_writing(with_descendants(program_.process.pid));
+  return with_descendants(program_.process.pid);
 }
 
 void StoreWatch::scan() {
+  const std::vector<std::int64_t> alive = processes();
   std::vector<std::pair<std::int64_t, fs::path>> open;
-  for (const auto& [file, pid] : open_files()) open.emplace_back(pid, file);
+  for (const auto& [file, pid] : files_open_for_writing(alive)) open.emplace_back(pid, file);
   std::sort(open.begin(), open.end());
   for (const auto& [pid, file] : open)
     if (seen_.insert(file).second) scan_file(file);
+  scan_event_files(alive);
   scan_databases();
+}
+
+// Event files below the program's working directories that are named after one of its processes.
+void StoreWatch::scan_event_files(const std::vector<std::int64_t>& processes) {
+  for (const std::int64_t pid : processes) {
+    processes_.insert(pid);
+    std::error_code error;
+    if (fs::path place = fs::read_symlink("/proc/" + std::to_string(pid) + "/cwd", error); !error)
+      workplaces_.insert(std::move(place));
+  }
+  if (!processes.empty() && Clock::now() < next_walk_) return;
+  next_walk_ = Clock::now() + between_walks;
+  for (const fs::path& place : workplaces_) {
+    int left = most_walked;
+    std::error_code error;
+    for (fs::recursive_directory_iterator it(place, fs::directory_options::skip_permission_denied, error), end;
+         !error && it != end && left-- > 0; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      if (it.depth() >= deepest_walked || name.starts_with('.')) it.disable_recursion_pending();
+      if (!name.starts_with("events.out.tfevents.") || !processes_.contains(writer_in_name(it->path()))) continue;
+      if (made_at(it->path()) >= program_.started_at - 1 && seen_.insert(it->path()).second) scan_file(it->path());
+    }
+  }
 }
 
 void StoreWatch::scan_file(const fs::path& file) {
@@ -212,8 +257,7 @@ void StoreWatch::scan_file(const fs::path& file) {
     add(growing_wandb_file(file, program_.step_key));
   } else if (is_table_name(file)) {
     if (!(made_at(file) >= program_.started_at - 1)) return;  // it holds others' rows too
-    const bool joins = !has_joined();
-    if (joins) join();
+    const bool joins = !has_joined() && join();
     if (joins) note_joined("text " + file.string());
     add_to_follower(growing_text(file, growing_text_options()), joins);
   } else {
@@ -232,8 +276,7 @@ void StoreWatch::scan_databases() {
 
 void StoreWatch::add(std::unique_ptr<GrowingSource> store) {
   if (!sources_.insert(store->source()).second) return;
-  const bool joins = !has_joined();
-  if (joins) join();
+  const bool joins = !has_joined() && join();
   if (joins) note_joined(store->source());
   add_to_follower(std::move(store), joins);
 }
@@ -249,10 +292,7 @@ void StoreWatch::add_to_follower(std::unique_ptr<GrowingSource> source, bool joi
 void StoreWatch::add_journal(const fs::path& file) {
   seen_.insert(file);
   const fs::path folder = file.parent_path();
-  if (!has_joined()) {
-    join();
-    joined_journals_ = folder;
-  }
+  if (!has_joined() && join()) joined_journals_ = folder;
   if (folder == joined_journals_) note_joined(joined_folder(file));
   journals_->add(file, folder == joined_journals_ ? std::optional(run_) : std::nullopt);
 }
@@ -263,20 +303,22 @@ bool StoreWatch::has_joined() {
 }
 
 // Waits until everything printed before is stored: a step that is posted after the store's would count as a newer
-// attempt.
-void StoreWatch::join() {
+// attempt. Returns whether the run may be joined.
+bool StoreWatch::join() {
   EventRing::Position posted;
   {
     std::lock_guard lock(mutex_);
-    if (joined_) return;
+    if (counted_are_stored_) return false;
+    if (joined_) return true;
     joined_ = true;
     posted = recorder_.posted();
   }
   while (!recorder_.has_written(posted)) {
     recorder_.flush(between_polls);
     std::lock_guard lock(mutex_);
-    if (given_up_) return;
+    if (given_up_) break;
   }
+  return true;
 }
 
 bool StoreWatch::poll() {
@@ -285,32 +327,97 @@ bool StoreWatch::poll() {
   return store_printed() || journals || others;
 }
 
+// Call it with the mutex held. Whether counted steps still wait for a store, or for its steps.
+bool StoreWatch::holds_counted() const {
+  const auto longest = joined_ ? 4 * longest_held : longest_held;
+  return !counted_are_stored_ && !finishing_ && printed_.size() < most_printed / 2 && Clock::now() - begun_ < longest;
+}
+
+// Finds out whether the loss that is printed is the store's, rounded, at the first step that both have. Returns whether
+// the waiting losses can be stored.
+bool StoreWatch::compare_losses() {
+  if (losses_.empty()) return false;
+  for (const StepRecord& printed : losses_) {
+    if (printed_loss_ != PrintedLoss::unknown) break;
+    const Series known = store_->series(run_, printed.step, printed.step);
+    if (known.empty() || is_missing(known.loss.back())) continue;
+    const double loss = known.loss.back();
+    const bool is_rounded = std::abs(loss - printed.loss) <= 0.0051 + 0.002 * std::abs(loss);
+    printed_loss_ = is_rounded ? PrintedLoss::is_the_stores : PrintedLoss::is_another;
+    if (!is_rounded)
+      tell_("the loss that is printed isn't the one in the store, so run " + std::to_string(run_) +
+            " keeps it as the metric \"printed loss\"");
+  }
+  std::lock_guard lock(mutex_);
+  return printed_loss_ != PrintedLoss::unknown || finishing_ || Clock::now() - losses_since_ > longest_held;
+}
+
+void StoreWatch::store_losses(Intake& intake) {
+  if (printed_loss_ == PrintedLoss::is_another) {
+    std::vector<MetricPoint> points;
+    for (const StepRecord& printed : losses_) points.push_back({printed.step, printed.loss, printed.at});
+    intake.add(run_, Metric{.name = "printed loss", .direction = Direction::lower}, points);
+  } else {
+    std::vector<LoggedStep> steps;
+    for (const StepRecord& printed : losses_) steps.push_back({{.step = printed.step, .loss = printed.loss}});
+    intake.add(run_, steps, Merge::printed);
+  }
+}
+
 bool StoreWatch::store_printed() {
   std::vector<RunEvent> events;
+  std::size_t taken = 0;
+  bool drops = false;
   {
     std::lock_guard lock(mutex_);
-    events.assign(printed_.begin(), printed_.end());
+    const bool any_counted = !printed_.empty() && printed_.front().is_counted;
+    drops = joined_ && any_counted && !counted_are_stored_ && store_->recorded_steps(run_).records > 0;
+    if (!any_counted || drops || !holds_counted())
+      while (taken < printed_.size() && printed_[taken].is_counted == any_counted)
+        events.push_back(printed_[taken++].event);
+    counted_are_stored_ |= any_counted && taken > 0 && !drops;
+    if (drops || !joined_) {
+      if (!drops)  // in their order before those that are posted from now on
+        for (const RunEvent& event : events) recorder_.post(event);
+      events.clear();
+    }
   }
-  if (events.empty()) return false;
+  if (drops && !std::exchange(dropped_counted_, true))
+    tell_("the output prints no step numbers, so run " + std::to_string(run_) +
+          " takes its steps from the store alone");
   Intake intake(*store_, tell_);
   std::vector<LoggedStep> steps, times;
-  store_->in_one_transaction([&] {
-    for (const RunEvent& event : events) {
-      const auto* const step = std::get_if<StepRecord>(&event);
-      if (step) steps.push_back({*step});
-      if (step && !is_missing(step->dt_ms)) times.push_back({{.step = step->step, .dt_ms = step->dt_ms}});
-    }
-    intake.add(run_, steps, Merge::printed);
-    // A printed step time was measured, unlike most stores' times.
-    if (!journals_->has_joined_times()) intake.add(run_, times, Merge::joined);
-    for (const RunEvent& event : events)  // after the steps, whose times they share
-      if (const auto* const values = std::get_if<MetricValues>(&event))
-        for (const auto& [name, value] : values->values)
-          if (!others_->has_joined(name) && !journals_->has_joined(name))
-            intake.add(run_, Metric{.name = name}, std::vector<MetricPoint>{{values->step, value, values->at}});
-  });
+  if (losses_.empty()) losses_since_ = Clock::now();
+  const std::size_t waited = losses_.size();
+  for (const RunEvent& event : events) {
+    const auto* const step = std::get_if<StepRecord>(&event);
+    if (!step) continue;
+    steps.push_back({*step});
+    steps.back().record.loss = missing;
+    if (!is_missing(step->loss)) losses_.push_back(*step);
+    if (!is_missing(step->dt_ms)) times.push_back({{.step = step->step, .dt_ms = step->dt_ms}});
+  }
+  const bool stores_losses = compare_losses();
+  if (events.empty() && !stores_losses && taken == 0) return false;
+  try {
+    store_->in_one_transaction([&] {
+      intake.add(run_, steps, Merge::printed);
+      // A printed step time was measured, unlike most stores' times.
+      if (!journals_->has_joined_times()) intake.add(run_, times, Merge::joined);
+      if (stores_losses) store_losses(intake);
+      for (const RunEvent& event : events)  // after the steps, whose times they share
+        if (const auto* const values = std::get_if<MetricValues>(&event))
+          for (const auto& [name, value] : values->values)
+            if (!others_->has_joined(name) && !journals_->has_joined(name))
+              intake.add(run_, Metric{.name = name}, std::vector<MetricPoint>{{values->step, value, values->at}});
+    });
+  } catch (...) {
+    losses_.resize(waited);  // they are printed again
+    throw;
+  }
+  if (stores_losses) losses_.clear();
   std::lock_guard lock(mutex_);
-  printed_.erase(printed_.begin(), printed_.begin() + std::ssize(events));
+  printed_.erase(printed_.begin(), printed_.begin() + static_cast<std::ptrdiff_t>(taken));
   changed_.notify_all();
   return true;
 }

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "app/import/journal_follower.h"
 #include "app/import/source_follower.h"
@@ -24,7 +25,9 @@ namespace stepladder {
 // own beside it, so no value is stored twice under one name.
 //
 // From then on a number that both the store and the output have is the store's: what is printed only adds what the
-// store doesn't know.
+// store doesn't know. If the output prints no step numbers, its steps, which were only counted, don't count beside
+// those of the store; if such steps were stored before a store was found, none joins. If it prints another loss than
+// the store's, that is the metric "printed loss".
 class StoreWatch {
  public:
   struct Program {
@@ -41,9 +44,10 @@ class StoreWatch {
   StoreWatch(const StoreWatch&) = delete;
   StoreWatch& operator=(const StoreWatch&) = delete;
 
-  // Stores what the program has printed: records it or, once a store has joined this run, adds it where the store has
-  // no value. Blocks while too many values wait. Any thread.
-  void print(const RunEvent& printed);  // a step or metrics
+  // Stores what the program has printed, a step or metrics: records it or, once a store has joined this run, adds it
+  // where the store has no value. Steps that were only counted wait for a store at first. Blocks while too many values
+  // wait. Any thread.
+  void print(const RunEvent& printed, bool is_counted);
 
   // Reads what the program has left in its stores, and ends their own runs. Blocks until it is stored, but for as long
   // as `gives_up` says. Returns whether a store has joined.
@@ -54,17 +58,21 @@ class StoreWatch {
   void rejoin();
   std::set<std::string> noted_sources(RunStore& store) const;
   void note_joined(const std::string& source);
-  std::map<std::filesystem::path, std::int64_t> open_files() const;
+  std::vector<std::int64_t> processes() const;
   void scan();
+  void scan_event_files(const std::vector<std::int64_t>& processes);
   void scan_file(const std::filesystem::path& file);
   void scan_databases();
   void add(std::unique_ptr<GrowingSource> store);
   void add_to_follower(std::unique_ptr<GrowingSource> source, bool joins);
   void add_journal(const std::filesystem::path& file);
   bool has_joined();
-  void join();
+  bool join();
   bool poll();
+  bool holds_counted() const;
   bool store_printed();
+  bool compare_losses();
+  void store_losses(Intake& intake);
 
   const std::filesystem::path database_;
   const RunId run_;
@@ -80,6 +88,8 @@ class StoreWatch {
   std::unique_ptr<SourceFollower> others_;
   SourceSearch search_{{}, program_.step_key};
   std::set<std::filesystem::path> seen_;
+  std::set<std::int64_t> processes_;            // of the program, so far
+  std::set<std::filesystem::path> workplaces_;  // their working directories
   std::set<std::filesystem::path> databases_;
   std::filesystem::path joined_journals_;  // the folder of the journals that have joined the run
   std::set<std::string> sources_;
@@ -87,6 +97,11 @@ class StoreWatch {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begun_ = Clock::now();
   Clock::time_point next_look_{};
+  Clock::time_point next_walk_{};
+  enum class PrintedLoss { unknown, is_the_stores, is_another } printed_loss_ = PrintedLoss::unknown;
+  std::vector<StepRecord> losses_;  // printed beside a store, until it is known which loss they are
+  Clock::time_point losses_since_{};
+  bool dropped_counted_ = false;
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -94,7 +109,12 @@ class StoreWatch {
   bool finishing_ = false;
   bool given_up_ = false;
   bool done_ = false;
-  std::deque<RunEvent> printed_;
+  struct Printed {
+    RunEvent event;
+    bool is_counted = false;
+  };
+  std::deque<Printed> printed_;
+  bool counted_are_stored_ = false;
   std::thread thread_;
 };
 

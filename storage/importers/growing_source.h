@@ -71,6 +71,9 @@ class GrowingSource {
   const std::string& source() const { return source_; }                   // names the run: no other has the same
   virtual std::string name() const { return path_.filename().string(); }  // of a run that the store doesn't name
 
+  // The source whose run goes on in this one, as a new attempt; empty: none.
+  virtual std::string continues() const { return {}; }
+
   // Whether the run began at this moment (unix seconds) or later, or the store can't hold an older one.
   virtual bool began_since(double) { return true; }
 

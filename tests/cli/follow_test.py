@@ -147,6 +147,22 @@ class Follow(unittest.TestCase):
             self.assertEqual(self.query("SELECT count(*) FROM superseded_steps"), [(superseded,)])
             self.assertEqual(self.query("SELECT count(*) FROM superseded_metric_values"), [(superseded,)])
 
+    def test_a_resumed_wandb_run_is_one_run(self):
+        stored = ROOT / "tests/importers/stores/wandb/offline-run-20261121_172753-golden0/run-golden0.wandb"
+        for begun in ("20261121_172753", "20261122_090000"):  # it logs the same steps again
+            folder = self.place.path / "wandb" / f"offline-run-{begun}-golden0"
+            folder.mkdir(parents=True)
+            shutil.copy(stored, folder)
+        shown = []
+        for command in (("follow", "--once"), ("import",)):
+            database = self.place.path / f"{command[0]}.db"
+            self.place.run("--db", database, *command, self.place.path / "wandb")
+            runs = self.place.json("--db", database, "runs")
+            self.assertEqual(len(runs), 1, runs)
+            shown.append(self.place.json("--db", database, "show", runs[0]["id"], "--steps")["data"])
+        self.assertGreater(len(shown[0]), 3)
+        self.assertEqual([(row["step"], row["loss"]) for row in shown[0]], [(row["step"], row["loss"]) for row in shown[1]])
+
     def test_two_ranks_live(self):
         follower = self.follow("--json")
         ranks = [self.demo(10000, RANK=rank, WORLD_SIZE=2, STEPLADDER_RUN_ID="two") for rank in range(2)]

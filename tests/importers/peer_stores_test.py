@@ -10,6 +10,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import venv
 
@@ -18,13 +19,16 @@ REQUIREMENTS = HERE / "stores/requirements.txt"
 SKIPPED = 77
 
 
-def environment(requirements=REQUIREMENTS):
-    """The folder of an environment that has these packages, created if missing."""
+def environment(requirements=REQUIREMENTS, takes_torch=False):
+    """The folder of an environment that has these packages, created if missing; with this Python's torch if wanted."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     key = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:12]
     folder = cache / "stepladder" / f"peer-stores-{key}"
     if not (folder / "complete").exists():
         venv.create(folder, with_pip=True, clear=True)
+        if takes_torch:  # before pip looks whether it is there
+            packages = next(folder.glob("lib/python*/site-packages"))
+            (packages / "torch.pth").write_text(sysconfig.get_path("purelib") + "\n")
         subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
                         "-r", requirements], check=True)
         (folder / "complete").touch()

@@ -211,6 +211,40 @@ TEST(MetricTable, RowsThatAreSentTogetherShareTheTimeSinceTheLast) {
   for (const StepRecord& record : table.take_steps().records) EXPECT_TRUE(is_missing(record.dt_ms));
 }
 
+// mlflow.log_metric() without a step.
+TEST(MetricTable, CallsWithoutAStepAreCounted) {
+  const auto fill = [](MetricTable& table, int from, int to) {
+    for (int i = from; i < to; ++i) {
+      table.add("loss", 0, 3.0 / (i + 1), 100 + i);
+      if (i % 4 == 3) table.add("val_loss", 0, 2.5, 100.5 + i);
+    }
+  };
+  MetricTable whole;
+  fill(whole, 0, 12);
+  CallCount count;
+  whole.number_calls(count);
+  const auto steps = whole.take_steps();
+  ASSERT_EQ(steps.records.size(), 12U);
+  for (std::int64_t i = 0; i < 12; ++i) {
+    const StepRecord& record = steps.records[static_cast<std::size_t>(i)];
+    EXPECT_EQ(record.step, i);
+    EXPECT_EQ(is_missing(record.val_loss), i % 4 != 3) << i;
+  }
+  CallCount so_far;
+  std::int64_t last = -1;
+  for (int i = 0; i < 12; i += 3) {
+    MetricTable piece;
+    fill(piece, i, i + 3);
+    piece.number_calls(so_far);
+    for (const StepRecord& record : piece.take_steps().records) EXPECT_EQ(record.step, ++last);
+  }
+  MetricTable stepped;
+  for (const int step : {0, 0, 5}) stepped.add("loss", step, 3, 100 + step);
+  CallCount none;
+  stepped.number_calls(none);
+  EXPECT_EQ(stepped.take_steps().records.back().step, 5);
+}
+
 TEST(MetricTable, TheHoursBeforeARunGoesOnAreNoStepTime) {
   MetricTable table;
   for (const double begun : {100.0, 8000.0})

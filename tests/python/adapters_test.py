@@ -11,7 +11,6 @@ import json
 import pathlib
 import subprocess
 import sys
-import sysconfig
 import unittest
 
 from journal import JournalTest, of_kind, values
@@ -106,12 +105,10 @@ def install():
     sys.path.insert(0, str(here.parent / "importers"))
     from peer_stores_test import SKIPPED, environment
     try:
-        folder = environment(here / "requirements.txt")
+        folder = environment(here / "requirements.txt", takes_torch=True)
     except (subprocess.CalledProcessError, OSError) as error:
         print(f"skipped: the libraries could not be installed: {error}")
         return SKIPPED
-    packages = next(folder.glob("lib/python*/site-packages"))
-    (packages / "torch.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return subprocess.run([folder / "bin/python", __file__]).returncode
 
 

@@ -286,7 +286,7 @@ std::unique_ptr<StoreWatch> watch_stores(Watch& watch, const WatchRequest& reque
                           .has_joined = has_joined,
                           .step_key = request.options.step_key},
       watch.recorder(), [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
-  watch.sink().print_to([&to = *stores](const RunEvent& printed) { to.print(printed); });
+  watch.sink().print_to([&to = *stores](const RunEvent& printed, bool is_counted) { to.print(printed, is_counted); });
   return stores;
 }
 

@@ -258,6 +258,7 @@ void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_
   Run run;
   run.stage = name.stage;
   run.title = run.changed = name.title;
+  run.printed.steps_are_counted = counts_records_ && !counter_.has_seen_bar();
   run_.begin({.run = std::move(run),
               .facts = facts_.take(),
               .family = std::string(family_of(text, line)),

@@ -138,20 +138,48 @@ double MetricTable::last_at() const {
   return last_at_;
 }
 
-// The times at which the run went back to an earlier step: later numbers belong to another attempt, and the time that
-// passed in between to none. Empty if the numbers have no times.
-std::vector<double> MetricTable::restarts() const {
-  const Column* counter = nullptr;  // the loss with the most values, else the longest column
+// The loss with the most values, else the longest column; null if there is none.
+const MetricTable::Column* MetricTable::counter() const {
+  const Column* best = nullptr;
   const auto rank = [](const Column& column) {
     return std::pair(meaning_of_metric(column.name).role == MetricRole::loss, column.points.size());
   };
   for (const auto& [name, column] : columns_)
-    if (!counter || rank(column) > rank(*counter)) counter = &column;
+    if (!column.points.empty() && (!best || rank(column) > rank(*best))) best = &column;
+  return best;
+}
+
+void MetricTable::number_calls(CallCount& count) {
+  for (const auto& [name, column] : columns_)
+    for (const MetricPoint& point : column.points) count.has_steps |= point.step != 0;
+  if (count.has_steps || empty()) return;
+  if (count.leading.empty()) count.leading = counter()->name;
   std::vector<double> times;
-  if (!counter) return times;
-  for (std::size_t i = 1; i < counter->points.size(); ++i) {
-    const MetricPoint& point = counter->points[i];
-    if (point.step < counter->points[i - 1].step && !is_missing(point.at) && (times.empty() || point.at > times.back()))
+  const std::int64_t before = count.calls;
+  if (const auto leading = columns_.find(count.leading); leading != columns_.end()) {
+    for (MetricPoint& point : leading->second.points) {
+      point.step = count.calls++;
+      times.push_back(point.at);
+    }
+  }
+  for (auto& [name, column] : columns_) {
+    if (name == count.leading) continue;
+    for (MetricPoint& point : column.points) {
+      const std::int64_t calls = before + (std::upper_bound(times.begin(), times.end(), point.at) - times.begin());
+      point.step = std::max<std::int64_t>(calls - 1, 0);
+    }
+  }
+}
+
+// The times at which the run went back to an earlier step: later numbers belong to another attempt, and the time that
+// passed in between to none. Empty if the numbers have no times.
+std::vector<double> MetricTable::restarts() const {
+  const Column* const counting = counter();
+  std::vector<double> times;
+  if (!counting) return times;
+  for (std::size_t i = 1; i < counting->points.size(); ++i) {
+    const MetricPoint& point = counting->points[i];
+    if (point.step < counting->points[i - 1].step && !is_missing(point.at) && (times.empty() || point.at > times.back()))
       times.push_back(point.at);
   }
   return times;

@@ -14,6 +14,13 @@
 
 namespace stepladder {
 
+// How far the calls of a run that logs no steps were counted.
+struct CallCount {
+  std::string leading;  // the metric whose calls are the steps
+  std::int64_t calls = 0;
+  bool has_steps = false;  // a step was logged: nothing is counted
+};
+
 // In the order in which the store holds them. Needs 24 bytes of memory for each number.
 class MetricTable {
  public:
@@ -23,6 +30,10 @@ class MetricTable {
   // The numbers as they are, for a reader of pieces. Empties the table.
   using Use = std::function<void(const std::string& name, std::span<const MetricPoint>)>;
   void take_points(const Use& use);
+
+  // Numbers values that were all logged with step 0, since the program gave none: by the calls of one metric, the loss
+  // or the one with the most values, so far; of other metrics by their times. From 0 on.
+  void number_calls(CallCount& count);
 
   bool empty() const;
   double first_at() const;  // `missing` if no point has a time
@@ -46,6 +57,7 @@ class MetricTable {
   };
 
   Column& column(std::string_view name);
+  const Column* counter() const;
   std::vector<double> restarts() const;
 
   std::map<std::string, Column, std::less<>> columns_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "storage/importers/growing_source.h"
+#include "storage/importers/journal/journal_reader.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/regular_file.h"
@@ -97,6 +98,26 @@ bool is_mlflow(ForeignDatabase& database) {
   return database.has_tables({"experiments", "runs", "metrics", "params", "tags"});
 }
 
+// log_metric() without a step gives 0 to each call.
+void number_calls(ForeignRun& run) {
+  CallCount count;
+  run.metrics.number_calls(count);
+  if (!count.has_steps && count.calls > 1)
+    run.notes.push_back("no step was logged, so each call that logged \"" + short_list({count.leading}) +
+                        "\" counts as one");
+}
+
+// The same of a part of a run; `state` is what the source knows of the parts before.
+void number_calls(ForeignRun& run, Json& state) {
+  const Json known = state.is_object() ? state.value("calls", Json()) : Json();
+  CallCount count;
+  if (known.is_object())
+    count = {known.value("leading", ""), std::max<std::int64_t>(integer_in(known, "calls"), 0),
+             integer_in(known, "has_steps") != 0};
+  run.metrics.number_calls(count);
+  state["calls"] = {{"leading", count.leading}, {"calls", count.calls}, {"has_steps", count.has_steps ? 1 : 0}};
+}
+
 class MlflowDatabase {
  public:
   MlflowDatabase(const fs::path& file, ImportSink& sink) : file_(file), database_(file), sink_(sink) {}
@@ -164,6 +185,7 @@ class MlflowDatabase {
     while (rows.step())
       run.metrics.add(rows.text(0), rows.integer(3), sql_value(rows, 1, 4),
                       from_milliseconds(static_cast<double>(rows.integer(2))));
+    number_calls(run);
   }
 
   fs::path file_;
@@ -270,6 +292,7 @@ ForeignRun read_run_folder(const fs::path& folder) {
   ForeignRun run = read_run_facts(folder);
   for_each_file(folder / "metrics",
                 [&](const std::string& name, const fs::path& file) { read_metric_file(name, file, run); });
+  number_calls(run);
   return run;
 }
 
@@ -362,6 +385,7 @@ class GrowingMlflowFolder : public GrowingSource {
       if (end > begin) marks[name] = mark_of(lines, end);
       taken += end - begin;
     });
+    if (taken > 0) number_calls(piece.news, piece.end.state);
     piece.end.amount += taken;
     piece.has_ended = piece.has_ended && !piece.more;
     return piece;
@@ -484,7 +508,10 @@ class GrowingMlflowRun : public GrowingSource {
     }
     piece.more = taken == source_piece_rows;
     piece.has_ended = piece.has_ended && !piece.more;
-    if (taken > 0) piece.end.state["last"] = row_text(database.get(), piece.end.amount);
+    if (taken > 0) {
+      piece.end.state["last"] = row_text(database.get(), piece.end.amount);
+      number_calls(piece.news, piece.end.state);
+    }
     one_state.commit();
     database.check();
     return piece;

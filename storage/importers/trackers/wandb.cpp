@@ -502,8 +502,28 @@ class GrowingWandb : public GrowingSource {
   std::vector<fs::path> files() const override { return {path()}; }
   std::string name() const override { return path().stem().string(); }
 
+  // A resumed run has several: (offline-)run-DATE_TIME-ID/run-ID.wandb.
+  std::string continues() const override {
+    const auto date_of = [](const fs::path& folder) {
+      const std::string name = folder.filename().string();
+      return name.substr(name.starts_with("offline-") ? 8 : 0);
+    };
+    const fs::path own = path().parent_path();
+    if (!date_of(own).starts_with("run-")) return {};
+    fs::path before;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(own.parent_path(), error)) {
+      const fs::path& folder = entry.path();
+      if (entry.is_symlink(error) || !date_of(folder).starts_with("run-") || date_of(folder) >= date_of(own)) continue;
+      if (!before.empty() && date_of(folder) < date_of(before)) continue;
+      if (fs::is_regular_file(folder / path().filename(), error)) before = folder;
+    }
+    return before.empty() ? std::string() : format() + " " + (before / path().filename()).string();
+  }
+
   SourcePiece read(const SourcePosition& from, bool impatient) override {
     SourcePiece piece{.news = {}, .end = from};
+    piece.restarts = from.amount == 0;
     const auto begin = static_cast<std::uint64_t>(from.amount);
     const Json mark = from.state.is_object() ? from.state.value("file", Json()) : Json();
     const RegularFile* const file = hold(path(), from.amount);
