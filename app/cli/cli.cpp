@@ -1,6 +1,6 @@
 // Builds the parser from all commands, runs the one that was named, and turns exceptions into a sentence and an exit
-// status. Without a command it opens the window or, without a display, trains the quick ladder. A new command gets a
-// line in `dispatch`.
+// status. Without a command it opens the window or, without a display, prints the help. A new command gets a line in
+// `dispatch`.
 #include "app/cli/cli.h"
 
 #include <algorithm>
@@ -103,8 +103,12 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       watch_command(app, common),
       follow_command(app, common),
       runs_command(app, common),
+      ladders_command(app, common),
       show_command(app, common),
+      get_command(app, common),
+      edit_command(app, common),
       bin_command(app, common),
+      restore_command(app, common),
       request_command(app, common, RunRequest::pause, "Pause a run before its next step"),
       request_command(app, common, RunRequest::resume, "Continue a paused run"),
       request_command(app, common, RunRequest::stop, "Stop a run after its current step"),
@@ -122,7 +126,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       screenshot_command(app, common, desktop.screenshot),
   };
   // Set after the commands were added: they would inherit it.
-  app.footer("Without a command, the desktop opens; without a display, the quick ladder runs in the terminal.");
+  app.footer("Without a command, the desktop opens.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -140,7 +144,9 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
     return command.run();
   }
   if (desktop.open && display_is_there()) return desktop.open(common.database);
-  return quick_ladder(common);
+  std::cout << app.help();
+  std::cerr << "stepladder: no display, so the desktop cannot open; name a command\n";
+  return exit_usage;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "app/cli/subcommand.h"
 #include "app/screenshot_request.h"
+#include "app/session/session.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -20,8 +21,21 @@ Subcommand follow_command(CLI::App& app, CommonOptions& common);  // live/
 // run_commands.cpp
 Subcommand runs_command(CLI::App& app, CommonOptions& common);
 Subcommand show_command(CLI::App& app, CommonOptions& common);
+Subcommand get_command(CLI::App& app, CommonOptions& common);
 
+Subcommand edit_command(CLI::App& app, CommonOptions& common);
+
+// bin_command.cpp
 Subcommand bin_command(CLI::App& app, CommonOptions& common);
+Subcommand restore_command(CLI::App& app, CommonOptions& common);
+
+// ladders_command.cpp
+Subcommand ladders_command(CLI::App& app, CommonOptions& common);
+CLI::App* add_show(CLI::App& ladder, std::string& word, const char* what);  // `ladder show`, `sweep show`
+int show_ladder(const std::string& word, const CommonOptions& common);
+void print_ladder(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
+                  const CommonOptions& common, const std::filesystem::path& database, const RunContext& context);
+int print_plan(const LadderRequest& request, const DeviceReport& report, const CommonOptions& common);  // --dry-run
 
 // training_commands.cpp: pause, continue and stop, for a run of any process
 Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* what);
@@ -41,8 +55,5 @@ Subcommand worker_processes_command(CLI::App& app);                             
 
 // `screenshot`: null in a build without the desktop.
 Subcommand screenshot_command(CLI::App& app, CommonOptions& common, int (*screenshot)(const ScreenshotRequest&));
-
-// `./run` if no window can open: a ladder of a few seconds on the text that ships with the program.
-int quick_ladder(const CommonOptions& common);  // training_commands.cpp
 
 }  // namespace stepladder

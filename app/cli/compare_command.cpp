@@ -10,10 +10,10 @@
 #include <span>
 
 #include "app/cli/commands.h"
-#include "app/cli/find_run.h"
 #include "app/cli/metric_report.h"
 #include "app/exit_status.h"
 #include "app/runs/excerpt.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
@@ -29,6 +29,7 @@ struct CompareOptions {
   std::string metric;
   bool lower = false;
   bool gate = false;
+  bool ignores_loss = false;
 };
 
 // The mean distance between recorded steps: 10 if a log has every tenth.
@@ -112,21 +113,21 @@ Subject subject_of(const ComparedRun& run) {
 }
 
 // The exit status of a gate's gravest finding: an impossible number, then the loss, then the speed.
-int gate_status(const Comparisons& compared) {
+int gate_status(const Comparisons& compared, bool ignores_loss) {
   const auto any = [&](auto&& found) {
     return std::any_of(compared.runs.begin(), compared.runs.end(),
                        [&](const Comparison& each) { return found(each.judgement); });
   };
   if (any([](const RungJudgement& run) { return run.over_baseline.worst() == Trust::impossible; }))
     return exit_implausible;
-  if (any([](const RungJudgement& run) {
-        return run.loss.verdict == LossVerdict::worse || run.loss.verdict == LossVerdict::diverged;
-      }))
-    return exit_loss_not_at_parity;
+  const auto any_loss = [&](LossVerdict first, LossVerdict second) {
+    return !ignores_loss &&
+           any([&](const RungJudgement& run) { return run.loss.verdict == first || run.loss.verdict == second; });
+  };
+  if (any_loss(LossVerdict::worse, LossVerdict::diverged)) return exit_loss_not_at_parity;
   if (any([](const RungJudgement& run) { return run.over_baseline.verdict == Verdict::slower; })) return exit_slower;
-  if (any([](const RungJudgement& run) {
-        return run.over_baseline.verdict == Verdict::cannot_tell || run.loss.verdict == LossVerdict::inconclusive;
-      }))
+  if (any([](const RungJudgement& run) { return run.over_baseline.verdict == Verdict::cannot_tell; }) ||
+      any_loss(LossVerdict::inconclusive, LossVerdict::not_comparable))
     return exit_cannot_tell;
   return exit_done;
 }
@@ -134,7 +135,7 @@ int gate_status(const Comparisons& compared) {
 int compare(const CompareOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   std::vector<Run> found{find_run(store, options.base)};
-  for (const std::string& wanted : options.runs) found.push_back(find_run(store, wanted));
+  for (Run& run : find_runs(store, options.runs)) found.push_back(std::move(run));
   const std::int64_t most_steps = most_steps_of_each(found.size());
   const auto itself = [&](const Run& run) { return run.id == found.front().id; };
   if (std::any_of(found.begin() + 1, found.end(), itself))
@@ -147,8 +148,8 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
   if (std::any_of(found.begin(), found.end(),
                   [&](const Run& run) { return run.tokens_per_step != found.front().tokens_per_step; }))
     others = store.runs_with_summaries();
-  Comparisons compared = compare_runs(base, std::span(all).subspan(1), options.noise_floor,
-                                      load_plausibility_context(&store).hardware, others);
+  Comparisons compared =
+      compare_runs(base, std::span(all).subspan(1), options.noise_floor, load_run_context(&store).hardware, others);
   if (common.json || options.target_loss) {
     compared.target_loss = options.target_loss;
     const double target = options.target_loss ? *options.target_loss : final_loss(store, base);
@@ -166,7 +167,7 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
     std::cout << compare_table(compared);
     if (!metrics.empty()) std::cout << "\n" << options.metric << "\n" << compared_metrics_text(metrics);
   }
-  return options.gate ? gate_status(compared) : exit_done;
+  return options.gate ? gate_status(compared, options.ignores_loss) : exit_done;
 }
 
 std::string flag_notes(const RungJudgement& judgement, const std::string& who) {
@@ -203,9 +204,13 @@ Comparisons compare_runs(const ComparedRun& base, std::span<const ComparedRun> r
     compared.runs.push_back({.run = &runs[i],
                              .judgement = std::move(judged[i + 1]),
                              .target = {},
-                             .batch = split_batch(base.loaded, run, others),
-                             .break_even_steps = break_even_steps(run.run.setup_ms, base.loaded.summary.dt_ms_median,
-                                                                  run.summary.dt_ms_median)});
+                             .batch = {},
+                             .break_even_steps = missing});
+    Comparison& comparison = compared.runs.back();
+    if (is_missing(comparison.judgement.over_baseline.factor)) continue;  // on two machines
+    comparison.batch = split_batch(base.loaded, run, others);
+    comparison.break_even_steps =
+        break_even_steps(run.run.setup_ms, base.loaded.summary.dt_ms_median, run.summary.dt_ms_median);
   }
   return compared;
 }
@@ -232,7 +237,7 @@ Json compare_json(const Comparisons& compared) {
                 {"loss", parity_json(judgement.loss)},
                 {"reached_base_loss", target_json(comparison.target)},
                 {"flags", flags},
-                {"trust", to_string(judgement.trust)}};
+                {"trust", to_string(judgement.over_baseline.worst())}};
     if (base.run.tokens_per_step > 0 && run.tokens_per_step > 0 && base.run.tokens_per_step != run.tokens_per_step) {
       // speedup = tokens_ratio / step_time_ratio
       row["tokens_ratio"] = static_cast<double>(run.tokens_per_step) / static_cast<double>(base.run.tokens_per_step);
@@ -305,8 +310,10 @@ Subcommand compare_command(CLI::App& app, CommonOptions& common) {
   CLI::Option* metric =
       command->add_option("--metric", options->metric, "Also compare this metric: val/acc, or a field such as lr");
   command->add_flag("--lower", options->lower, "Lower values of the metric are better")->needs(metric);
-  command->add_flag("--gate", options->gate,
-                    "Exit with 12 (impossible), 13 (loss not at parity), 10 (slower), 11 (inconclusive) or 0");
+  CLI::Option* gate = command->add_flag("--gate", options->gate,
+                                        "Exit with 12 (impossible), 13 (loss not at parity), 10 (slower), 11 "
+                                        "(inconclusive, or a loss that isn't comparable) or 0");
+  command->add_flag("--ignore-loss", options->ignores_loss, "The gate judges the speed alone")->needs(gate);
   return {command, [options, &common] { return compare(*options, common); }};
 }
 

@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/find_run.h"
 #include "app/cli/progress.h"
 #include "app/cli/report.h"
 #include "app/exit_status.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/session/session.h"
 #include "app/text/format.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "app/cli/commands.h"
-#include "app/cli/find_run.h"
 #include "app/cli/metric_report.h"
 #include "app/cli/report.h"
 #include "app/exit_status.h"
@@ -21,6 +20,7 @@
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
 #include "app/figures/trace.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "app/text/terminal_text.h"
@@ -162,12 +162,7 @@ Chosen choose(RunStore& store, const ExportRequest& request) {
     return chosen;
   }
   Chosen chosen;
-  for (const std::string& wanted : request.runs) {
-    Run run = find_run(store, wanted);
-    const bool again =
-        std::any_of(chosen.runs.begin(), chosen.runs.end(), [&](const Run& r) { return r.id == run.id; });
-    if (!again) chosen.runs.push_back(std::move(run));
-  }
+  chosen.runs = find_runs(store, request.runs);
   const Run& first = chosen.runs.front();
   chosen.origin = origin_of(first.source, first.source_path, first.created_at);
   const bool one_ladder = first.ladder && std::all_of(chosen.runs.begin(), chosen.runs.end(),
@@ -212,9 +207,9 @@ void write_run_json(RunStore& store, const Run& run, const Json& json, const std
 
 // Formatted as Json::dump(2) would format all of it; with `table` only the runs.
 void write_json(RunStore& store, const std::vector<Run>& runs, bool table, const Sink& sink) {
-  const PlausibilityContext context = load_plausibility_context(&store);
-  const std::string indent = runs.size() == 1 ? "" : "  ";
-  if (runs.size() != 1) sink("[\n");
+  const RunContext context = load_run_context(&store);
+  const std::string indent = "  ";
+  sink("[\n");
   for (const Run& run : runs) {
     if (&run != &runs.front()) sink(",\n");
     const Summary summary = store.summary(run);
@@ -225,7 +220,7 @@ void write_json(RunStore& store, const std::vector<Run>& runs, bool table, const
     else
       write_run_json(store, run, json, indent, sink);
   }
-  sink(runs.size() == 1 ? "\n" : "\n]\n");
+  sink("\n]\n");
 }
 
 void write_steps_csv(RunStore& store, const std::vector<Run>& runs, const Sink& sink) {
@@ -251,7 +246,7 @@ Figure figure_of(const ExportRequest& request, const Study& study) {
 }
 
 std::string content_of(const ExportRequest& request, Form form, RunStore& store, const Chosen& chosen) {
-  const PlausibilityContext context = load_plausibility_context(&store);
+  const RunContext context = load_run_context(&store);
   Study study = make_study(chosen.title, chosen.origin, load_runs(store, chosen.runs), context.hardware);
   if (form == Form::csv) return summaries_csv(study, context);
   if (form == Form::md) return study_markdown(study);
@@ -321,8 +316,9 @@ Subcommand export_command(CLI::App& app, CommonOptions& common) {
       app.add_subcommand("export", "Write figures, tables, a report, a trace, or a checkpoint's weights to a file");
   std::vector<std::string> whats = figure_names();
   whats.emplace_back("report");
-  command->add_option("runs", request->runs, "Runs by number or name; RUN@STEP for the weights of an older checkpoint");
-  command->add_option("--ladder", request->ladder, "Export all runs of this ladder instead (number or name)");
+  command->add_option("runs", request->runs,
+                      std::string(runs_help) + "; RUN@STEP for the weights of an older checkpoint");
+  command->add_option("--ladder", request->ladder, "Export all runs of this ladder instead (number, name or latest)");
   command->add_option("--format", request->format, "Format (default: by the ending of --out): " + form_names());
   command->add_option("--out", request->out, "File to write; - for standard output (text formats)")->required();
   command->add_option("--what", request->what, "Figure (default: the ladder, or one run's loss)")

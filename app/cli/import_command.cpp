@@ -13,6 +13,7 @@
 #include "app/exit_status.h"
 #include "app/import/import.h"
 #include "app/profile/pass_report.h"
+#include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "storage/traces/trace_file.h"
 
@@ -26,10 +27,10 @@ struct ImportFlags {
   bool repeats = false;
   bool flat = false;
   bool again = false;
+  bool is_dry = false;
 };
 
-Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& outcome,
-                  const PlausibilityContext& context) {
+Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& outcome, const RunContext& context) {
   Json runs = Json::array(), notes = Json::array(), groupings = Json::array();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Json run = run_json(rows[i].run, rows[i].summary, context);
@@ -90,6 +91,16 @@ void finish_deletions(std::optional<RunStore>& store) {
   }
 }
 
+// Takes the profilers' traces out of the paths, and says so.
+std::vector<StoredTrace> name_traces(std::vector<std::string>& paths) {
+  std::erase_if(paths, [](const std::string& path) {
+    const bool is_trace = path != "-" && looks_like_trace(path);
+    if (is_trace) std::cerr << "stepladder: " << harmless(path) << " would be imported as a profiler's trace\n";
+    return is_trace;
+  });
+  return {};
+}
+
 // Takes the profilers' traces out of the paths and keeps each as a trace. Nullopt: interrupted.
 std::optional<std::vector<StoredTrace>> take_traces(std::vector<std::string>& paths, bool& has_failed,
                                                     const CommonOptions& common) {
@@ -113,9 +124,11 @@ std::optional<std::vector<StoredTrace>> take_traces(std::vector<std::string>& pa
   return traces;
 }
 
-int run_import(ImportRequest request, bool again, const CommonOptions& common) {
+// A dry run imports into memory, and gives the runs no numbers.
+int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptions& common) {
   bool has_failed = false;
-  const std::optional<std::vector<StoredTrace>> traces = take_traces(request.paths, has_failed, common);
+  const std::optional<std::vector<StoredTrace>> traces =
+      is_dry ? name_traces(request.paths) : take_traces(request.paths, has_failed, common);
   if (!traces) return exit_interrupted;
   if (!common.json) {
     for (const StoredTrace& trace : *traces) std::cout << trace_text(trace, false, false);
@@ -123,36 +136,48 @@ int run_import(ImportRequest request, bool again, const CommonOptions& common) {
   if (request.paths.empty() && !common.json) return has_failed ? exit_failed : exit_done;
   std::optional<RunStore> store;
   const auto open = [&]() -> RunStore& {
-    if (!store) store.emplace(RunStore::open(common.database));
+    if (!store) store.emplace(is_dry ? RunStore::in_memory() : RunStore::open(common.database));
     return *store;
   };
   if (const std::string unknown = unknown_hardware(request.options.hardware); !unknown.empty())
     std::cerr << "stepladder: " << unknown << "\n";
-  if (!again && std::filesystem::exists(common.database)) request.in_project = imported_contents(open());
+  if (!again && std::filesystem::exists(common.database)) {
+    std::optional<RunStore> read = is_dry ? open_to_read(common.database) : std::nullopt;
+    request.in_project = imported_contents(read ? *read : open());
+  }
   const ImportOutcome outcome = request.paths.empty() ? ImportOutcome{} : import_into(open, request);
   for (const std::string& sentence : outcome.failures) std::cerr << "stepladder: " << sentence << "\n";
+  const RunContext context = load_run_context(store ? &*store : nullptr);
   std::vector<RunAndSummary> rows;
   for (const Run& run : outcome.runs) rows.push_back({run, store->summary(run)});
   if (common.json) {
-    Json json = outcome_json(rows, outcome, load_plausibility_context(store ? &*store : nullptr));
+    Json json = outcome_json(rows, outcome, context);
+    if (is_dry) {
+      for (Json& run : json["runs"]) run["id"] = run["ladder"] = nullptr;
+      json["dry_run"] = true;
+    }
     for (const StoredTrace& trace : *traces) json["traces"].push_back(trace_json(trace));
     for (const StoredPasses& passes : outcome.passes) json["passes"].push_back(passes_json(passes));
     print(json);
   } else {
-    if (!rows.empty()) std::cout << runs_table(rows);
+    if (!rows.empty()) std::cout << runs_table(rows, context);
     print_notes(outcome);
     for (const SkippedImport& skipped : outcome.skipped)
       std::cerr << "stepladder: " << harmless(skipped_text(skipped)) << "; --again imports it once more\n";
     for (const StoredPasses& passes : outcome.passes)
       std::cerr << "stepladder: " << harmless(passes.name) << ": " << plural(std::ssize(passes.rows), "row")
                 << " of call times; `stepladder profile passes " << passes.id << "` shows them\n";
-    print_numbers(outcome);
+    if (is_dry)
+      std::cerr << "stepladder: " << plural(std::ssize(rows), "run")
+                << " would be imported, with other numbers; nothing was\n";
+    else
+      print_numbers(outcome);
   }
   if (outcome.interrupted) {
     std::cerr << "stepladder: interrupted; nothing of the file or folder that was being read was imported\n";
     return exit_interrupted;
   }
-  finish_deletions(store);
+  if (!is_dry) finish_deletions(store);
   return outcome.failures.empty() && !has_failed ? exit_done : exit_failed;
 }
 
@@ -175,6 +200,7 @@ Subcommand import_command(CLI::App& app, CommonOptions& common) {
       ->check(CLI::IsMember(importer_ids()));
   add_import_options(*command, request.options);
   command->add_flag("--again", flags->again, "Also import what is in the project already");
+  command->add_flag("--dry-run", flags->is_dry, "Say what would be imported");
   CLI::Option* repeats =
       command->add_flag("--repeats", flags->repeats, "Treat the files of a folder as repeats of one rung");
   command->add_flag("--flat", flags->flat, "Treat each file of a folder as a rung (default: by their differences)")
@@ -183,7 +209,7 @@ Subcommand import_command(CLI::App& app, CommonOptions& common) {
             flags->request.interrupted = interrupted;
             if (flags->repeats) flags->request.options.files = FilesAre::repeats;
             if (flags->flat) flags->request.options.files = FilesAre::rungs;
-            return run_import(flags->request, flags->again, common);
+            return run_import(flags->request, flags->again, flags->is_dry, common);
           }};
 }
 

@@ -165,7 +165,7 @@ std::string published_table(const std::vector<PublishedRow>& rows) {
 int mfu(bool published, const MfuQuestion& question, const CommonOptions& common) {
   if (published) {
     std::vector<PublishedRow> rows = read_published(assets_folder() / "mosaic-mfu.csv");
-    if (std::optional<RunStore> store = open_to_read(common.database)) {
+    if (std::optional<RunStore> store = open_to_list(common)) {
       const std::string imported = store->settings().get(published_setting).value_or("");
       rows = with_imported(std::move(rows), imported);
     }

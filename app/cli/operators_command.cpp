@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/find_run.h"
 #include "app/exit_status.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
@@ -131,8 +131,7 @@ std::string kinds_text(const std::vector<ProfiledRun>& runs) {
 int operators(const OperatorsOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   std::vector<ProfiledRun> runs;
-  for (const std::string& wanted : options.runs) {
-    Run run = find_run(store, wanted);
+  for (Run& run : find_runs(store, options.runs)) {
     FittedProfile fitted = fit_to_step(store.recordings().profile(run.id), store.summary(run).dt_ms_median);
     runs.push_back({std::move(run), std::move(fitted)});
   }
@@ -162,7 +161,7 @@ Subcommand operators_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<OperatorsOptions>();
   CLI::App* command = add_with_json(app, common, "operators",
                                     "The time of each operator in a run's steps; for several runs, the change");
-  command->add_option("run", options->runs, "Numbers or names")->required();
+  command->add_option("runs", options->runs, runs_help)->required();
   command->add_flag("--shapes", options->shapes, "List every operator, products by their shapes");
   return {command, [options, &common] { return operators(*options, common); }};
 }

@@ -121,12 +121,20 @@ KeepDeleting say_deletions() {
   };
 }
 
+void say_no_checkpoint(RunId run) {
+  std::fprintf(stderr, "stepladder: run %lld saves no checkpoint at a stop, since --save-every is 0\n",
+               static_cast<long long>(run));
+}
+
 int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
+  const auto any = [&](auto&& test) {
+    return std::any_of(runs.begin(), runs.end(), [&](const LoadedRun& run) { return test(run.run.status); });
+  };
   if (interrupted()) return exit_interrupted;
   if (!have_checkpoints) return exit_failed;
-  const bool failed =
-      std::any_of(runs.begin(), runs.end(), [](const LoadedRun& run) { return run.run.status != RunStatus::finished; });
-  return failed ? exit_failed : exit_done;
+  if (any([](RunStatus status) { return status != RunStatus::finished && status != RunStatus::stopped; }))
+    return exit_failed;
+  return any([](RunStatus status) { return status == RunStatus::stopped; }) ? exit_interrupted : exit_done;
 }
 
 Progress::Progress(std::vector<Run> runs)
@@ -160,6 +168,8 @@ void Progress::show(const RunEvent& event) {
     if (last_.run == run->id) line += " at step " + grouped(last_.step) + ", loss " + loss_text(last_.loss);
     if (!ended->reason.empty()) line += " (" + ended->reason + ")";
     std::fprintf(stderr, "%s\n", harmless(line).c_str());
+    if (ended->status == RunStatus::stopped && last_.run == run->id && recipe_from_json(run->recipe).save_every == 0)
+      say_no_checkpoint(run->id);
   } else if (const auto* sample = std::get_if<TextSample>(&event)) {
     clear();
     std::fprintf(stderr, "  text after step %s:\n%s\n", grouped(sample->step).c_str(), harmless(sample->text).c_str());

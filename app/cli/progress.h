@@ -22,8 +22,11 @@ void say_estimate(Session& session, const std::vector<RunId>& runs, const Device
 // Says on stderr that runs are being deleted, once that has taken a second and then every ten, until Ctrl-C.
 KeepDeleting say_deletions();
 
-// The exit status of these runs' command: interrupted, failed (a run isn't finished, or no checkpoint was saved) or
-// done.
+// Says on stderr why a run that is stopped can't be resumed from its last step.
+void say_no_checkpoint(RunId run);
+
+// The exit status of these runs' command: failed (a run failed, or no checkpoint was saved), interrupted (also if one
+// was stopped from elsewhere) or done.
 int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints);
 
 // Main thread.

@@ -14,8 +14,9 @@
 namespace stepladder {
 namespace {
 
-std::string status_text(const Run& run) {
-  return std::string(to_string(run.status)) + (run.reason.empty() ? "" : ": " + run.reason);
+std::string status_text(const Run& run, const RunContext& context) {
+  return std::string(to_string(run.status)) + (context.paused.contains(run.id) ? ", paused" : "") +
+         (run.reason.empty() ? "" : ": " + run.reason);
 }
 
 // "bf16  (autocast off -> bf16)"; "-" if neither is known.
@@ -148,7 +149,7 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
 }
 
 Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
-                 const std::filesystem::path& database, const PlausibilityContext& context) {
+                 const std::filesystem::path& database, const RunContext& context) {
   Json rungs = Json::array();
   for (const RungJudgement& rung : judge_rungs(measured(runs), context.hardware)) {
     const Run& first = *rung.runs.front();
@@ -170,7 +171,7 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"verdict", first_rung ? Json() : Json(to_string(rung.over_baseline.verdict))},
                      {"spread_from", text_or_null(std::string(to_string(rung.over_baseline.spread_from)))},
                      {"needed_runs", count_or_null(rung.needed_runs())},
-                     {"trust", to_string(rung.trust)},
+                     {"trust", to_string(rung.over_baseline.worst())},
                      {"loss", parity_json(rung.loss)},
                      {"loss_against", rung.loss_against},
                      {"seed_tokens_per_s", number(seed_tokens_per_s(plan, rung.rung))}});
@@ -184,7 +185,7 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
           {"rungs", rungs},      {"skipped", left_out}, {"runs", all}};
 }
 
-std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan, const HardwareTable& hardware) {
+std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan, const RunContext& context) {
   const bool seeded = std::any_of(plan.rungs.begin(), plan.rungs.end(),
                                   [](const Rung& rung) { return !is_missing(rung.seed_tokens_per_s); });
   std::vector<std::vector<std::string>> rows = {{"rung", "stage", "what changed", "tokens/s", "spread", "vs previous",
@@ -195,7 +196,7 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
     right.insert(right.end(), {true, true});
   }
   std::string notes;
-  for (const RungJudgement& rung : judge_rungs(measured(runs), hardware)) {
+  for (const RungJudgement& rung : judge_rungs(measured(runs), context.hardware)) {
     const Run& run = *rung.runs.front();
     const Gain& gain = rung.over_baseline;
     rows.push_back({std::to_string(rung.rung), run.stage, run.changed, tokens_per_s_text(rung.tokens_per_s),
@@ -217,34 +218,58 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
         notes += run.stage + ", " + std::string(to_string(flag.id)) + ": " + flag_text(flag) + "\n";
     }
     for (const Run* repeat : rung.runs) {
-      if (repeat->status != RunStatus::finished) notes += repeat->name + ": " + status_text(*repeat) + "\n";
+      if (repeat->status != RunStatus::finished) notes += repeat->name + ": " + status_text(*repeat, context) + "\n";
     }
   }
   std::string text = table(rows, right);
   for (const SkippedRung& rung : plan.skipped)
     notes += rung.stage + ": not available, " + rung.reason.for_command_line() + "\n";
+  std::vector<Trust> trust;
+  for (const LoadedRun& run : runs) trust.push_back(plausibility_of(run.run, run.summary, context).trust);
+  if (const std::string doubts = trust_line(trust); !doubts.empty()) notes += (notes.empty() ? "" : "\n") + doubts;
   return text + (notes.empty() ? "" : "\n" + notes);
 }
 
-std::string runs_table(const std::vector<RunAndSummary>& runs) {
+std::string runs_table(const std::vector<RunAndSummary>& runs, const RunContext& context) {
   std::vector<std::vector<std::string>> rows = {
-      {"id", "name", "status", "steps", "loss", "val loss", "step time", "tokens/s", "device", "created"}};
+      {"id", "name", "status", "steps", "loss", "val loss", "step time", "tokens/s", "trust", "device", "created"}};
+  std::vector<bool> right = {true, false, false, true, true, true, true, true, false, false, false};
+  std::vector<Trust> trust;
   for (const auto& [run, summary] : runs) {
-    rows.push_back({std::to_string(run.id), run.name, std::string(to_string(run.status)), grouped(summary.steps),
-                    loss_text(summary.loss_last), loss_text(summary.val_loss_last),
-                    milliseconds_text(summary.dt_ms_median), tokens_per_s_text(summary.tokens_per_s), run.device,
+    trust.push_back(plausibility_of(run, summary, context).trust);
+    rows.push_back({std::to_string(run.id), run.name,
+                    std::string(to_string(run.status)) + (context.paused.contains(run.id) ? ", paused" : ""),
+                    grouped(summary.steps), loss_text(summary.loss_last), loss_text(summary.val_loss_last),
+                    milliseconds_text(summary.dt_ms_median), tokens_per_s_text(summary.tokens_per_s),
+                    trust.back() == Trust::trusted ? "" : std::string(to_string(trust.back())), run.device,
                     local_time_text(run.created_at)});
   }
-  return table(rows, {true, false, false, true, true, true, true, true, false, false});
+  const std::string doubts = trust_line(trust);
+  constexpr int trust_column = 8;
+  if (doubts.empty()) {
+    for (std::vector<std::string>& row : rows) row.erase(row.begin() + trust_column);
+    right.erase(right.begin() + trust_column);
+  }
+  return table(rows, right) + (doubts.empty() ? "" : "\n" + doubts);
 }
 
-std::string run_text(const LoadedRun& loaded, const PlausibilityContext& context) {
+std::string trust_line(std::span<const Trust> runs) {
+  const auto impossible = std::count(runs.begin(), runs.end(), Trust::impossible);
+  const auto doubtful = std::count(runs.begin(), runs.end(), Trust::doubtful);
+  if (impossible + doubtful == 0) return "";
+  std::string text = fmt::format("{} of {} ", impossible > 0 ? impossible : doubtful, plural(std::ssize(runs), "run"));
+  text += impossible > 0 ? "impossible" : "doubtful";
+  if (impossible > 0 && doubtful > 0) text += fmt::format(", {} doubtful", doubtful);
+  return text + ": stepladder check\n";
+}
+
+std::string run_text(const LoadedRun& loaded, const RunContext& context) {
   const Run& run = loaded.run;
   const Summary& summary = loaded.summary;
   const Series& series = loaded.series;
   std::vector<std::vector<std::string>> rows = {
       {"run", fmt::format("{}  {}", run.id, run.name)},
-      {"status", status_text(run)},
+      {"status", status_text(run, context)},
       {"stage", with_detail(run.stage, run.changed)},
       {"device", run.hardware.empty() ? with_detail(run.device, "") : with_detail(run.hardware, run.device)},
       {"precision", with_detail(run.precision, "")},
@@ -254,6 +279,9 @@ std::string run_text(const LoadedRun& loaded, const PlausibilityContext& context
       {"tokens per step", run.tokens_per_step > 0 ? grouped(run.tokens_per_step) : "-"},
       {"created", local_time_text(run.created_at)},
       {"steps", grouped(summary.steps) + (run.planned_steps > 0 ? " of " + grouped(run.planned_steps) : "")}};
+  if (const Curation& curation = context.curation(run.id); !curation.tags.empty() || !curation.note.empty())
+    rows.insert(rows.end(),
+                {{"tags", with_detail(tags_text(curation.tags), "")}, {"note", with_detail(curation.note, "")}});
   if (summary.steps == 0) return table(rows, {false, false});
   const auto known = [](double figure, const std::string& text) { return is_missing(figure) ? "-" : text; };
   rows.insert(
@@ -322,7 +350,7 @@ std::string doctor_text(const DeviceReport& report, const std::filesystem::path&
   return table(rows, {false, false});
 }
 
-std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const PlausibilityContext& context) {
+std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const RunContext& context) {
   std::vector<CheckedRun> checked;
   checked.reserve(runs.size());
   for (const auto& [run, summary] : runs) checked.push_back({run, plausibility_of(run, summary, context)});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,15 +25,18 @@ Json stage_json(const Stage& stage, const std::string& unavailable_because);
 Json doctor_json(const DeviceReport& report, const std::filesystem::path& database);
 
 Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
-                 const std::filesystem::path& database, const PlausibilityContext& context);
+                 const std::filesystem::path& database, const RunContext& context);
 
-std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan, const HardwareTable& hardware);
-std::string runs_table(const std::vector<RunAndSummary>& runs);
-std::string run_text(const LoadedRun& run, const PlausibilityContext& context);
+std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan, const RunContext& context);
+std::string runs_table(const std::vector<RunAndSummary>& runs, const RunContext& context);  // with trust_line
+std::string run_text(const LoadedRun& run, const RunContext& context);
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database);
 
 // The reason for a flag, and the command or option that remedies it.
 std::string flag_text(const Flag& flag);
+
+// "10 of 13 runs impossible, 1 doubtful: stepladder check" and a line end; empty if all are trusted.
+std::string trust_line(std::span<const Trust> runs);
 
 // The flags of each run, judged by its own steps.
 struct CheckedRun {
@@ -40,7 +44,7 @@ struct CheckedRun {
   Plausibility plausibility;
 };
 
-std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const PlausibilityContext& context);
+std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const RunContext& context);
 Json check_json(const std::vector<CheckedRun>& runs);
 std::string check_text(const std::vector<CheckedRun>& runs);
 

@@ -7,16 +7,16 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <set>
+#include <tuple>
 
 #include "app/cli/commands.h"
-#include "app/cli/find_run.h"
 #include "app/cli/live/unread_output.h"
 #include "app/cli/metric_report.h"
 #include "app/cli/report.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/runs/excerpt.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/runs/run_filter.h"
 #include "app/text/format.h"
@@ -28,11 +28,10 @@ namespace {
 struct RunsOptions {
   std::string filter;
   std::string columns;  // empty: the usual table
-};
-
-struct ListedRun {
-  RunAndSummary run;
-  Curation curation;
+  std::string since;
+  std::string sort;
+  bool reverses = false;
+  std::optional<std::int64_t> limit;
 };
 
 std::string cell_text(const Json& value) {
@@ -44,18 +43,6 @@ std::string cell_text(const Json& value) {
     return words.empty() ? "-" : words;
   }
   return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-// The runs' values in the columns of --columns.
-std::vector<std::vector<Json>> values_of(const std::vector<ListedRun>& runs, const std::vector<RunField>& columns,
-                                         const PlausibilityContext& context, const FigureTable& metrics) {
-  std::vector<std::vector<Json>> rows;
-  for (const ListedRun& listed : runs) {
-    RunValues values(listed.run.run, listed.run.summary, context, listed.curation, metrics);
-    rows.emplace_back();
-    for (const RunField& column : columns) rows.back().push_back(values[column]);
-  }
-  return rows;
 }
 
 void print_columns(const std::vector<RunField>& columns, const std::vector<std::vector<Json>>& values, bool as_json) {
@@ -83,70 +70,130 @@ void print_columns(const std::vector<RunField>& columns, const std::vector<std::
   std::cout << table(rows, right);
 }
 
-void print_runs(const std::vector<ListedRun>& runs, const PlausibilityContext& context, bool as_json) {
-  std::vector<RunAndSummary> plain;
-  for (const ListedRun& listed : runs) plain.push_back(listed.run);
-  if (!as_json) {
-    std::cout << runs_table(plain);
-    return;
+std::vector<RunField> fields_named(const std::string& text, const char* option, RunFieldNames& names) {
+  if (text.empty()) return {};
+  try {
+    return run_fields_from(text, names);
+  } catch (const RunFieldError& error) {
+    throw UsageError(std::string(option) + ": " + error.what());
   }
-  Json list = Json::array();
-  for (const RunAndSummary& run : plain) list.push_back(run_json(run.run, run.summary, context));
-  print(list);
+}
+
+// The filter that --since is: a time, or a span until now such as 7d.
+std::string since_filter(const std::string& since) {
+  if (since.empty()) return {};
+  std::size_t end = 0;
+  double count = missing;
+  try {
+    count = std::stod(since, &end);
+  } catch (const std::exception&) {  // no number
+  }
+  const std::map<std::string, double> units = {{"min", 60}, {"h", 3600}, {"d", 86400}, {"w", 7 * 86400}};
+  if (const auto unit = units.find(since.substr(end)); count >= 0 && unit != units.end())
+    return "created_at>=" + time_json(std::max(0.0, unix_now() - count * unit->second)).get<std::string>();
+  try {
+    const RunFilter tried("created_at>=\"" + since + "\"");
+  } catch (const FilterError&) {
+    throw UsageError("--since: '" + since +
+                     "' is neither a time such as 2026-11-01 or 2026-11-01T14:00 (UTC) nor a span such as 7d, 12h, "
+                     "30min or 2w");
+  }
+  return "created_at>=\"" + since + "\"";
+}
+
+// Numbers, then words; unknown values last, whichever way it is sorted.
+void sort_by(std::vector<RunAndSummary>& runs, const RunField& field, const RunsOptions& options,
+             const RunContext& context, const FigureTable& metrics) {
+  struct Key {
+    int place = 0;  // 0: a number, 1: words, 2: unknown
+    double number = 0;
+    std::string text;
+  };
+  std::map<RunId, Key> keys;
+  for (const RunAndSummary& run : runs) {
+    const Json value = RunValues(run.run, run.summary, context, metrics)[field];
+    Key& key = keys[run.run.id];
+    if (value.is_number())
+      key.number = value.get<double>();
+    else if (value == "Infinity" || value == "-Infinity")
+      key.number = (value == "Infinity" ? 1 : -1) * std::numeric_limits<double>::infinity();
+    else
+      key = {.place = value.is_null() || value == "NaN" ? 2 : 1, .text = cell_text(value)};
+  }
+  std::stable_sort(runs.begin(), runs.end(), [&](const RunAndSummary& a, const RunAndSummary& b) {
+    const Key &first = keys[a.run.id], &second = keys[b.run.id];
+    if (first.place != second.place) return first.place < second.place;
+    const auto less = [](const Key& x, const Key& y) {
+      return std::tie(x.number, x.text) < std::tie(y.number, y.text);
+    };
+    return options.reverses ? less(second, first) : less(first, second);
+  });
+}
+
+// Without an order, the newest are kept. Returns how many are left out.
+std::size_t limit(std::vector<RunAndSummary>& runs, const RunsOptions& options) {
+  const std::size_t all = runs.size();
+  const std::size_t most = options.limit ? std::min(all, static_cast<std::size_t>(*options.limit)) : all;
+  if (options.sort.empty() && !options.reverses)
+    runs.erase(runs.begin(), runs.end() - static_cast<std::ptrdiff_t>(most));
+  else
+    runs.resize(most);
+  return all - most;
 }
 
 int list_runs(const RunsOptions& options, const CommonOptions& common) {
-  auto store = open_to_read(common.database);
-  const ProjectNames names{.recipe =
-                               [&] {
-                                 std::set<std::string> found;
-                                 if (store)
-                                   for (const Run& run : store->runs()) add_recipe_names(run, found);
-                                 return found;
-                               },
-                           .metrics =
-                               [&] {
-                                 std::set<std::string> found;
-                                 if (store)
-                                   for (const Metric& metric : store->metrics().all_names()) found.insert(metric.name);
-                                 return found;
-                               }};
-  const RunFilter filter(options.filter, names);
-  std::vector<RunField> columns;
+  auto store = open_to_list(common);
+  const ProjectNames names = project_names(store ? &*store : nullptr);
+  const RunFilter filter(options.filter, names), since(since_filter(options.since));
   RunFieldNames field_names(names);
-  try {
-    if (!options.columns.empty()) columns = run_fields_from(options.columns, field_names);
-  } catch (const RunFieldError& error) {
-    throw UsageError("--columns: " + std::string(error.what()));
-  }
-  std::vector<MetricFigure> figures = filter.figures();
-  for (MetricFigure& figure : figures_of(columns))
-    if (std::find(figures.begin(), figures.end(), figure) == figures.end()) figures.push_back(std::move(figure));
-  const PlausibilityContext context = load_plausibility_context(store ? &*store : nullptr);
-  std::vector<ListedRun> runs;
+  const std::vector<RunField> columns = fields_named(options.columns, "--columns", field_names);
+  const std::vector<RunField> order = fields_named(options.sort, "--sort", field_names);
+  if (order.size() > 1) throw UsageError("--sort takes one field");
+  const RunContext context = load_run_context(store ? &*store : nullptr);
+  std::vector<RunAndSummary> runs;
   FigureTable metrics;
   if (store) {
+    std::vector<MetricFigure> figures = filter.figures();
+    for (const std::vector<RunField>& fields : {columns, order})
+      for (MetricFigure& figure : figures_of(fields))
+        if (std::find(figures.begin(), figures.end(), figure) == figures.end()) figures.push_back(std::move(figure));
     metrics = store->metrics().table(std::move(figures));
-    std::map<RunId, Curation> curations = store->curation().all();
-    for (RunAndSummary& run : store->runs_with_summaries()) {
-      const Curation& curation = curations[run.run.id];
-      if (filter.accepts(run.run, run.summary, context, curation, metrics)) runs.push_back({std::move(run), curation});
-    }
+    for (RunAndSummary& run : store->runs_with_summaries())
+      if (filter.accepts(run.run, run.summary, context, metrics) && since.accepts(run.run, run.summary, context))
+        runs.push_back(std::move(run));
   }
+  if (!order.empty())
+    sort_by(runs, order.front(), options, context, metrics);
+  else if (options.reverses)
+    std::reverse(runs.begin(), runs.end());
+  const std::size_t left_out = limit(runs, options);
   if (!common.json && runs.empty()) {
     std::cerr << "stepladder: no runs"
-              << (options.filter.empty() ? " yet; start with `stepladder ladder`\n" : " match\n");
-  } else if (columns.empty()) {
-    print_runs(runs, context, common.json);
+              << (left_out > 0                                      ? ", since --limit is 0\n"
+                  : options.filter.empty() && options.since.empty() ? " yet; start with `stepladder ladder`\n"
+                                                                    : " match\n");
+  } else if (!columns.empty()) {
+    std::vector<std::vector<Json>> rows;
+    for (const RunAndSummary& run : runs) {
+      RunValues values(run.run, run.summary, context, metrics);
+      rows.emplace_back();
+      for (const RunField& column : columns) rows.back().push_back(values[column]);
+    }
+    print_columns(columns, rows, common.json);
+  } else if (common.json) {
+    Json list = Json::array();
+    for (const RunAndSummary& run : runs) list.push_back(run_json(run.run, run.summary, context));
+    print(list);
   } else {
-    print_columns(columns, values_of(runs, columns, context, metrics), common.json);
+    std::cout << runs_table(runs, context);
   }
+  if (left_out > 0) std::cerr << "stepladder: " << plural(left_out, "more run") << ": --limit shows more\n";
   if (!common.json) tell_of_unread_outputs(common.database);
   return exit_done;
 }
 
 struct ShowOptions {
-  std::string run;
+  std::vector<std::string> runs;
   bool steps = false;
   bool metrics = false;
   bool console = false;
@@ -175,44 +222,93 @@ void print_console(const std::string& printed) {
   for (const std::string& line : console_lines(printed)) std::cout << line << "\n";
 }
 
+Json shown_json(RunStore& store, const Run& run, const ShowOptions& options, const RunContext& context) {
+  const Summary summary = store.summary(run);
+  Json json = run_json(run, summary, context);
+  json.update(life_cycle_json(store, {run, summary}));
+  if (options.steps) json["data"] = steps_json(store.series(run.id));
+  if (options.metrics) json["metrics"] = metrics_json(store, run.id);
+  return json;
+}
+
+void show_text(RunStore& store, const Run& run, const ShowOptions& options, const RunContext& context) {
+  if (options.console) {
+    const std::string printed = store.recordings().console(run.id, std::numeric_limits<std::size_t>::max());
+    if (printed.empty()) std::cerr << "stepladder: no output of run " << run.id << " was kept\n";
+    return print_console(printed);
+  }
+  std::cout << run_text(load_run(store, run, most_steps_of_each(1)), context);
+  if (options.metrics) std::cout << "\n" << metrics_text(store, run.id);
+  if (options.steps) print_steps(store.series(run.id));
+}
+
 int show(const ShowOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
-  const Run found = find_run(store, options.run);
-  if (options.console && !common.json) {
-    const std::string printed = store.recordings().console(found.id, std::numeric_limits<std::size_t>::max());
-    if (printed.empty()) std::cerr << "stepladder: no output of run " << found.id << " was kept\n";
-    print_console(printed);
+  const std::vector<Run> found = find_runs(store, options.runs);
+  const RunContext context = load_run_context(&store);
+  if (!common.json) {
+    for (const Run& run : found) {
+      if (&run != &found.front()) std::cout << "\n";
+      show_text(store, run, options, context);
+    }
     return exit_done;
   }
-  const PlausibilityContext context = load_plausibility_context(&store);
-  if (common.json) {
-    const Summary summary = store.summary(found);
-    Json json = run_json(found, summary, context);
-    json.update(life_cycle_json(store, {found, summary}));
-    if (options.steps) json["data"] = steps_json(store.series(found.id));
-    if (options.metrics) json["metrics"] = metrics_json(store, found.id);
-    print(json);
+  // One run that is named as one is an object; whatever may name several is a list.
+  if (options.runs.size() == 1 && !is_for_several(options.runs.front())) {
+    print(shown_json(store, found.front(), options, context));
     return exit_done;
   }
-  std::cout << run_text(load_run(store, found, most_steps_of_each(1)), context);
-  if (options.metrics) std::cout << "\n" << metrics_text(store, found.id);
-  if (options.steps) print_steps(store.series(found.id));
+  Json list = Json::array();
+  for (const Run& run : found) list.push_back(shown_json(store, run, options, context));
+  print(list);
+  return exit_done;
+}
+
+struct GetOptions {
+  std::string run, field;
+};
+
+// Prints bare values, for scripts: numbers with all digits, null if unknown.
+int get(const GetOptions& options, const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  RunFieldNames names(project_names(&store));
+  const std::vector<RunField> fields = fields_named(options.field, "FIELD", names);
+  const RunContext context = load_run_context(&store);
+  const FigureTable metrics = store.metrics().table(figures_of(fields));
+  Json all = Json::array();
+  std::string text;
+  for (const Run& run : find_runs(store, {options.run})) {
+    const Summary summary = store.summary(run);
+    RunValues values(run, summary, context, metrics);
+    Json row = Json::object();
+    for (const RunField& field : fields) {
+      const Json value = row[title_of(field)] = values[field];
+      if (&field != &fields.front()) text += "\t";
+      if (value.is_array()) {
+        for (std::size_t i = 0; i < value.size(); ++i) text += (i ? "," : "") + cell_text(value[i]);
+      } else {
+        text += value.is_string() ? value.get<std::string>() : value.dump();
+      }
+    }
+    text += "\n";
+    all.push_back(std::move(row));
+  }
+  if (!common.json)
+    std::cout << harmless(text);
+  else
+    print(is_for_several(options.run) ? all : fields.size() > 1 ? all.front() : all.front().front());
   return exit_done;
 }
 
 int check(const std::vector<std::string>& named, const CommonOptions& common) {
   std::vector<RunAndSummary> runs;
-  auto store = open_to_read(common.database);
+  auto store = named.empty() ? open_to_list(common) : open_existing(common.database);
   if (!named.empty()) {
-    if (!store) open_existing(common.database);  // throws the error
-    for (const std::string& wanted : named) {
-      const Run run = find_run(*store, wanted);
-      runs.push_back({run, store->summary(run)});
-    }
+    for (const Run& run : find_runs(*store, named)) runs.push_back({run, store->summary(run)});
   } else if (store) {
     runs = store->runs_with_summaries();
   }
-  const std::vector<CheckedRun> checked = check_runs(runs, load_plausibility_context(store ? &*store : nullptr));
+  const std::vector<CheckedRun> checked = check_runs(runs, load_run_context(store ? &*store : nullptr));
   if (common.json) {
     print(check_json(checked));
   } else if (checked.empty()) {
@@ -232,16 +328,23 @@ Subcommand runs_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<RunsOptions>();
   CLI::App* command = add_with_json(app, common, "runs", "The runs in the database");
   command->add_option("--filter", options->filter,
-                      "Words and conditions: nano status=finished tokens_per_s>20000 min(val/loss)<3.3");
+                      "Words and conditions: nano status=finished,stopped tokens_per_s>20000 not (min(val/loss)<3.3 or "
+                      "id=11-13)");
   command->add_option("--columns", options->columns,
                       "Fields of --json, values of recipes and metrics: id,name,batch,min(val/loss),at(val/acc, 1000)");
+  command->add_option("--since", options->since,
+                      "Only runs that were created since: 7d, 12h, 30min, 2w or 2026-11-01 (UTC)");
+  command->add_option("--sort", options->sort, "Field to sort by, smallest first (default: the oldest first)");
+  command->add_flag("--reverse", options->reverses, "The other way round");
+  command->add_option("--limit", options->limit, "At most so many: the first of --sort, else the newest")
+      ->check(between(0, 1e9));
   return {command, [options, &common] { return list_runs(*options, common); }};
 }
 
 Subcommand show_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<ShowOptions>();
-  CLI::App* command = add_with_json(app, common, "show", "One run");
-  command->add_option("run", options->run, "Its number or name")->required();
+  CLI::App* command = add_with_json(app, common, "show", "One run, or several");
+  command->add_option("runs", options->runs, runs_help)->required();
   command->add_flag("--steps", options->steps, "Add every step");
   command->add_flag("--metrics", options->metrics,
                     "Add every number that the run logged: figures, with --json all values");
@@ -250,11 +353,19 @@ Subcommand show_command(CLI::App& app, CommonOptions& common) {
   return {command, [options, &common] { return show(*options, common); }};
 }
 
+Subcommand get_command(CLI::App& app, CommonOptions& common) {
+  auto options = std::make_shared<GetOptions>();
+  CLI::App* command = add_with_json(app, common, "get", "One value of a run, bare, for scripts");
+  command->add_option("run", options->run, runs_help)->required();
+  command->add_option("field", options->field, "As in runs --columns: tokens_per_s, min(val/loss), id,lr")->required();
+  return {command, [options, &common] { return get(*options, common); }};
+}
+
 Subcommand check_command(CLI::App& app, CommonOptions& common) {
   auto runs = std::make_shared<std::vector<std::string>>();
   CLI::App* command = add_with_json(
       app, common, "check", "Flags: reasons to doubt a run's numbers; exits with 12 if a named run is impossible");
-  command->add_option("runs", *runs, "The runs to check (all unless given)");
+  command->add_option("runs", *runs, std::string(runs_help) + "; all unless given");
   return {command, [runs, &common] { return check(*runs, common); }};
 }
 

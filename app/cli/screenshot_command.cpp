@@ -3,6 +3,7 @@
 
 #include "app/cli/commands.h"
 #include "app/exit_status.h"
+#include "storage/name_pattern.h"
 
 namespace stepladder {
 namespace {
@@ -26,7 +27,10 @@ int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOpti
   }
   request.dark = options.theme == "dark";
   request.database = common.database;
+  if (lower_case(request.out.extension().string()) != ".png")
+    throw UsageError("--out: " + request.out.string() + " doesn't end in .png, which the picture is");
   keep_off_database(request.out, request.database);
+  open_to_list(common);  // throws if --db names a file that isn't there
   return take(request);
 }
 

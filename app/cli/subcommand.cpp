@@ -18,6 +18,7 @@
 
 #include "app/exit_status.h"
 #include "app/host/environment.h"
+#include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "app/text/terminal_text.h"
 #include "engine/engine.h"
@@ -81,6 +82,22 @@ CLI::Validator positive_number() {
 CLI::Validator between(double low, double high) {
   const std::string range = fmt::format("{:g} to {:g}", low, high);
   return number_within(low, high, range, range);
+}
+
+std::optional<RunStore> open_to_list(const CommonOptions& common) {
+  std::optional<RunStore> store = open_to_read(common.database);
+  if (store) return store;
+  if (common.database_is_named) throw StorageError(common.database.string() + " does not exist");
+  if (const char* file = std::getenv("STEPLADDER_DB"); file && *file)
+    std::cerr << "stepladder: " << harmless(file) << ", which STEPLADDER_DB names, does not exist yet\n";
+  return std::nullopt;
+}
+
+bool agrees(const std::string& question) {
+  std::cerr << question << " [y/N] " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes" || answer == "Y";
 }
 
 void add_import_options(CLI::App& command, ImportOptions& options) {

@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct Subcommand {
   std::function<int()> run;  // returns the exit status
 };
 
+// For the help of every argument that find_runs (app/runs/find_run.h) reads.
+inline constexpr const char* runs_help =
+    "Runs: numbers, ranges (3-5), lists (2,4-6), names, latest, or a filter (\"lr=3e-4 status=finished\")";
+
 CLI::App* add_with_json(CLI::App& app, CommonOptions& common, const char* name, const char* what);
 
 // Validators of an option's value. A count may be written as 1e9 too.
@@ -37,6 +42,12 @@ CLI::Validator between(double low, double high);
 
 // Options for facts that a log lacks, for `import` and `watch`.
 void add_import_options(CLI::App& command, ImportOptions& options);
+
+// For lists of what a database has, which may not exist yet: nullopt then, and a note if STEPLADDER_DB names it. Throws
+// StorageError if --db does.
+std::optional<RunStore> open_to_list(const CommonOptions& common);
+
+bool agrees(const std::string& question);  // asks on the terminal; anything but yes is no
 
 // --when-quiet, which makes each run wait.
 void add_when_quiet(CLI::App& command, QuietPatience& patience);

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/find_run.h"
 #include "app/cli/machines/on_machine.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
@@ -15,6 +14,7 @@
 #include "app/exit_status.h"
 #include "app/launch/sweep.h"
 #include "app/launch/sweep_results.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "engine/preparation.h"
@@ -28,6 +28,7 @@ struct SweepOptions {
   RecipeOptions recipe;
   std::vector<std::string> over;
   std::string of;
+  bool is_dry = false;
   std::vector<std::string> stages;
   double target_loss = missing;
   std::string name;
@@ -160,7 +161,7 @@ Recipe with_stages(Recipe recipe, const std::vector<std::string>& stages, const 
 void print_sweep(RunStore& store, const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& planned,
                  const std::vector<SweptValue>& swept, const SweepOptions& options, const CommonOptions& common,
                  const std::filesystem::path& database) {
-  const PlausibilityContext context = load_plausibility_context(&store);
+  const RunContext context = load_run_context(&store);
   const SweepResults results = results_of(runs, swept, options.target_loss, context.hardware.spreads);
   if (common.json)
     print(sweep_json(ladder_json(ladder, runs, planned, database, context), runs, swept, results));
@@ -168,16 +169,30 @@ void print_sweep(RunStore& store, const Ladder& ladder, const std::vector<Loaded
     std::cout << sweep_table(runs, results);
 }
 
-// The results of a sweep that is in the project already.
-int show_sweep(const SweepOptions& options, const CommonOptions& common) {
-  RunStore store = open_existing(common.database);
-  const Ladder ladder = find_ladder(store, options.of);
-  const std::vector<Run> all = store.runs_of(ladder.id);
+std::vector<std::string> swept_in(const std::vector<Run>& runs) {
   std::vector<const Run*> places;
-  for (const Run& run : all) places.push_back(&run);
+  for (const Run& run : runs) places.push_back(&run);
+  return swept_names(places);
+}
+
+// The named ladder; for `latest` the newest that is a sweep.
+Ladder find_sweep(RunStore& store, const std::string& word) {
+  std::vector<Ladder> ladders = store.ladders();
+  for (auto ladder = ladders.rbegin(); word == "latest" && ladder != ladders.rend(); ++ladder)
+    if (!swept_in(store.runs_of(ladder->id)).empty()) return *ladder;
+  return find_ladder(store, word);
+}
+
+// The results of a sweep that is in the project already.
+int show_sweep(const SweepOptions& options, const std::string& word, const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  const Ladder ladder = find_sweep(store, word);
+  const std::vector<Run> all = store.runs_of(ladder.id);
   std::vector<SweptValue> swept;
-  for (const std::string& name : swept_names(places)) swept.push_back({name, {}});
-  if (swept.empty()) throw UsageError(fmt::format("ladder {} isn't a sweep", ladder.id));
+  for (const std::string& name : swept_in(all)) swept.push_back({name, {}});
+  if (swept.empty())
+    throw UsageError(
+        fmt::format("ladder {} isn't a sweep; `stepladder ladder show {}` shows it", ladder.id, ladder.id));
   for (SweptValue& each : swept) {
     for (const Run& run : all) {
       const std::string value = value_text(recipe_value(run, each.name));
@@ -189,7 +204,7 @@ int show_sweep(const SweepOptions& options, const CommonOptions& common) {
 }
 
 int sweep(const SweepOptions& options, const CommonOptions& common) {
-  if (!options.of.empty()) return show_sweep(options, common);
+  if (!options.of.empty()) return show_sweep(options, options.of, common);
   if (options.over.empty()) throw UsageError("--over is missing: --over lr=1e-4,3e-4 sweeps the learning rate");
   refuse_several_processes("a sweep");
   std::vector<SweptValue> swept;
@@ -207,12 +222,20 @@ int sweep(const SweepOptions& options, const CommonOptions& common) {
                               print_sweep(store, ladder, runs, {}, swept, options, common, common.database);
                             });
   }
+  const auto complete = [&](const DeviceReport& report) {
+    request.base = with_stages(request.base, options.stages, report);
+    if (const LadderPlan plan = plan_of(request, report); !plan.skipped.empty())
+      throw RecipeError("--over", plan.skipped.front().stage + ": " + plan.skipped.front().reason);
+  };
+  if (options.is_dry) {
+    const DeviceReport report = probe_machine();
+    complete(report);
+    return print_plan(request, report, common);
+  }
   TrainingPlace place(common);
   Session session(place.database(), {}, nullptr, place.folders());
   const DeviceReport report = session.probe().get();
-  request.base = with_stages(request.base, options.stages, report);
-  if (const LadderPlan plan = plan_of(request, report); !plan.skipped.empty())
-    throw RecipeError("--over", plan.skipped.front().stage + ": " + plan.skipped.front().reason);
+  complete(report);
   const LaunchedLadder launched = session.launch_ladder(request, report);
   place.begun();
   say_estimate(session, launched.runs, report);
@@ -244,7 +267,14 @@ Subcommand sweep_command(CLI::App& app, CommonOptions& common) {
   add_journal(*command, common);
   add_on_options(*command, options->on, false);
   of->excludes(command->get_option("--on"));
-  return {command, [options, &common] { return sweep(*options, common); }};
+  command->add_flag("--dry-run", options->is_dry, "Say what would be trained, and how long that may take")
+      ->excludes(command->get_option("--on"));
+  auto shown = std::make_shared<std::string>();
+  const CLI::App* show = add_show(*command, *shown, "The results of a sweep, as --of has them");
+  return {command, [options, shown, show, &common] {
+            if (*show) return show_sweep(*options, shown->empty() ? "latest" : *shown, common);
+            return sweep(*options, common);
+          }};
 }
 
 }  // namespace stepladder

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "app/cli/commands.h"
-#include "app/cli/find_run.h"
 #include "app/cli/machines/on_machine.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
@@ -18,6 +17,7 @@
 #include "app/launch/preset_ladder.h"
 #include "app/launch/step_estimate.h"
 #include "app/machines/far_command.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/session/continued_ladder.h"
 #include "app/session/session.h"
@@ -79,7 +79,10 @@ int train(const TrainOptions& options, const CommonOptions& common) {
   }
   if (placement && placement->rank > 0) return train_as_rank(*placement, options.recipe.recipe(), options.stages);
   TrainingPlace place(common);
-  if (!options.resume.empty() || !options.fork.empty()) place.take_in_journals();
+  if (!options.resume.empty() || !options.fork.empty()) {
+    if (!place.is_temporary()) open_existing(common.database);
+    place.take_in_journals();
+  }
   Session session(place.database(), {}, nullptr, place.folders());
   const RunId id = start_training(session, options);
   place.begun();
@@ -88,9 +91,9 @@ int train(const TrainOptions& options, const CommonOptions& common) {
   place.done();
   const std::vector<LoadedRun> runs = load_runs(session.store(), {session.store().existing_run(id)});
   if (common.json) {
-    print(run_json(runs.front().run, runs.front().summary, load_plausibility_context(&session.store())));
+    print(run_json(runs.front().run, runs.front().summary, load_run_context(&session.store())));
   } else {
-    std::cout << run_text(runs.front(), load_plausibility_context(&session.store()));
+    std::cout << run_text(runs.front(), load_run_context(&session.store()));
   }
   return exit_status(runs, has_checkpoints);
 }
@@ -108,6 +111,8 @@ struct LadderOptions {
   std::optional<int> repeats;
   std::vector<std::uint64_t> seeds;  // of the repeats
   bool interleave = false;
+  bool is_dry = false;
+  std::string shown;  // ladder show
   QuietPatience quiet_patience;
   OnMachine on;
 };
@@ -204,12 +209,8 @@ int climb(const LadderRequest& request, const CommonOptions& common, TrainingPla
   const bool have_checkpoints = follow(session, launched.runs);
   place.done();
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
-  const PlausibilityContext context = load_plausibility_context(&session.store());
-  if (common.json) {
-    print(ladder_json({.id = launched.ladder, .name = launched.name}, runs, launched.plan, place.database(), context));
-  } else {
-    std::cout << ladder_table(runs, launched.plan, context.hardware);
-  }
+  print_ladder({.id = launched.ladder, .name = launched.name}, runs, launched.plan, common, place.database(),
+               load_run_context(&session.store()));
   return exit_status(runs, have_checkpoints);
 }
 
@@ -241,12 +242,8 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, bool adop
   const bool have_checkpoints = follow(session, continued);
   place.done();
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(ladder.id));
-  const PlausibilityContext context = load_plausibility_context(&session.store());
-  if (common.json) {
-    print(ladder_json(ladder, runs, {}, place.database(), context));
-  } else {
-    std::cout << ladder_table(runs, {}, context.hardware);
-  }
+  print_ladder(ladder, runs, {.skipped = skipped_rungs(session.store(), ladder)}, common, place.database(),
+               load_run_context(&session.store()));
   // A run that was cut off and has been trained again doesn't count.
   std::vector<LoadedRun> counted;
   for (const LoadedRun& run : runs) {
@@ -275,25 +272,37 @@ int ladder(const LadderOptions& options, const CommonOptions& common) {
     } else {
       options.recipe.over(Recipe{});
     }
+    if (options.is_dry) {
+      const DeviceReport report = probe_machine();
+      return print_plan(preset_request(options, report), report, common);
+    }
     TrainingPlace place(common);
     Session session(place.database(), {}, nullptr, place.folders());
     return climb(preset_request(options, session.probe().get()), common, place, session);
   }
   const LadderRequest request = ladder_request(options);
-  return climb(request, common);
+  return options.is_dry ? print_plan(request, probe_machine(), common) : climb(request, common);
 }
 
-// Sends a request to the process that trains the run, which checks for requests about twice a second.
-int ask_owner(const std::string& wanted, RunRequest request, const CommonOptions& common) {
+// Sends a request to the processes that train the runs, which check for requests about twice a second.
+int ask_owners(const std::vector<std::string>& wanted, RunRequest request, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
-  const Run run = find_run(store, wanted);
-  if (is_over(run.status)) {
-    throw UsageError(fmt::format("run {} is {}; only one that is queued or running can be asked to {}", run.id,
-                                 to_string(run.status), to_string(request)));
+  const std::vector<Run> runs = find_runs(store, wanted);
+  for (const Run& run : runs)
+    if (is_over(run.status))
+      throw UsageError(fmt::format("run {} is {}; only one that is queued or running can be asked to {}", run.id,
+                                   to_string(run.status), to_string(request)));
+  int status = exit_done;
+  for (const Run& run : runs) {
+    if (const auto asked = ask_machine(store, run, request)) {
+      status = std::max(status, *asked);
+      continue;
+    }
+    store.processes().request(run.id, request);
+    if (request == RunRequest::stop && run.source == "launched" && recipe_from_json(run.recipe).save_every == 0)
+      say_no_checkpoint(run.id);
   }
-  if (const auto asked = ask_machine(store, run, request)) return *asked;
-  store.processes().request(run.id, request);
-  return exit_done;
+  return status;
 }
 
 }  // namespace
@@ -346,6 +355,8 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
   command->add_option("--name", options->name, "Name of the ladder")->check(short_name());
   add_on_options(*command, options->on, false);
+  command->add_flag("--dry-run", options->is_dry, "Say what would be trained, and how long that may take")
+      ->excludes(command->get_option("--on"));
   const std::vector<CLI::Option*> others = command->get_options();
   add_when_quiet(*command, options->quiet_patience);
   add_journal(*command, common);
@@ -361,28 +372,18 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
     if (other != command->get_help_ptr() && !other->check_lname("json") && !other->check_lname("db"))
       continued->excludes(other);
   }
-  return {command, [options, &common] { return ladder(*options, common); }};
+  const CLI::App* show = add_show(*command, options->shown, "A ladder as it was printed at its end");
+  return {command, [options, show, &common] {
+            if (*show) return show_ladder(options->shown.empty() ? "latest" : options->shown, common);
+            return ladder(*options, common);
+          }};
 }
 
 Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* what) {
-  auto run = std::make_shared<std::string>();
+  auto runs = std::make_shared<std::vector<std::string>>();
   CLI::App* command = app.add_subcommand(std::string(to_string(request)), what);
-  command->add_option("run", *run, "Number or name of the run")->required();
-  return {command, [run, request, &common] { return ask_owner(*run, request, common); }};
-}
-
-int quick_ladder(const CommonOptions& common) {
-  std::cerr << "stepladder: no display, so the desktop cannot open; running the quick ladder here instead\n";
-  LadderRequest request;
-  apply_preset(request.base, "nano");
-  const std::filesystem::path text = assets_folder() / "tinyshakespeare.txt";
-  if (std::filesystem::exists(text)) request.base.data = text.string();
-  request.base.steps = 60;
-  for (const char* id : {"baseline", "bf16", "compile", "flash-attention", "fused-adamw"}) {
-    request.rungs.push_back({.stages = {id}});
-  }
-  request.name = "quick ladder";
-  return climb(request, common);
+  command->add_option("runs", *runs, runs_help)->required();
+  return {command, [runs, request, &common] { return ask_owners(*runs, request, common); }};
 }
 
 }  // namespace stepladder

@@ -137,7 +137,7 @@ std::string steps_csv(const Run& run, std::span<const StepRecord> steps) {
   return text;
 }
 
-std::string summaries_csv(const Study& study, const PlausibilityContext& context) {
+std::string summaries_csv(const Study& study, const RunContext& context) {
   std::string text;
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const StudyRung& rung = study.rung_of(study.runs[i].run);

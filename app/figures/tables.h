@@ -21,6 +21,6 @@ std::string steps_csv_head();
 std::string steps_csv(const Run& run, std::span<const StepRecord> steps);  // all of them, or some and then the next
 
 // One row for each run: the scalar fields of `show --json`, and the gain and trust of the run's rung.
-std::string summaries_csv(const Study& study, const PlausibilityContext& context);
+std::string summaries_csv(const Study& study, const RunContext& context);
 
 }  // namespace stepladder

@@ -142,7 +142,7 @@ void Link::connect() {
       "echo; echo " + mark_ + " begin $(uname -s) $(uname -m); " + beginning(machine_, program_) +
       "if test -f \"$p\"; then s=$(h \"$p\"); if test \"$s\" = " + program_.sha256 +
       "; then exec \"$p\" talk --folder \"$d\"; fi; if test -z \"$s\"; then echo " + mark_ +
-      " unverified; exit 0; fi; fi; echo " + mark_ + " need; " +
+      " unverified; exit 0; fi; fi; echo " + mark_ + " need; " + (only_looks_ ? "exit 0; " : "") +
       storing("head -c " + std::to_string(program_.bytes), program_) +
       "; then exec \"$p\" talk --folder \"$d\"; else rm -f \"$t\"; echo " + mark_ + " unsent; fi";
   try {
@@ -252,6 +252,11 @@ void Link::handle_mark(std::string_view words) {
         Fault::hopeless);
   }
   if (words == "need") {
+    lacks_program_ = only_looks_;
+    if (only_looks_)
+      return lose("it answers, and Stepladder has installed nothing there yet: `machines check " +
+                      machine_.alias.text() + "` does",
+                  Fault::hopeless);
     if (sent_program_) return lose("the far program was sent, but is not there or was changed", Fault::hopeless);
     return send_program_here();
   }

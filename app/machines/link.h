@@ -86,6 +86,10 @@ class Link {
     next_try_ = {};
     asks_nothing_ = false;
   }
+  // Never sends the far program: a machine without it is lost, and lacks_program says so. Call it before the first
+  // poll.
+  void only_look() { only_looks_ = true; }
+  bool lacks_program() const { return lacks_program_; }
   // The user has refused an answer: the link is tried again without questions, until try_now.
   void ask_nothing() { asks_nothing_ = true; }
 
@@ -132,6 +136,8 @@ class Link {
   bool is_hopeless_ = false;
   bool is_garbled_ = false;
   bool asks_nothing_ = false;
+  bool only_looks_ = false;
+  bool lacks_program_ = false;
   bool sent_program_ = false;  // since the link was lost
   int failures_ = 0;
   Clock::time_point next_try_{};

@@ -202,6 +202,7 @@ MachineReport unreachable(const Link& link) {
   MachineReport report;
   const std::string why = link.why().empty() ? "it hasn't answered yet" : link.why();
   report.reason = link.machine().is_local ? why : explained(why, link.machine().alias.text());
+  report.is_reachable = report.is_complete = link.lacks_program();
   return report;
 }
 

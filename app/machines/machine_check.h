@@ -14,7 +14,7 @@ std::string explained(const std::string& why, const std::string& alias);
 
 // Asks a link that is up; `report` must outlive the answers, and is_complete says when all have arrived.
 void ask_for_report(Link& link, MachineReport& report);
-MachineReport unreachable(const Link& link);
+MachineReport unreachable(const Link& link);  // or without a report, since the far program isn't there (only_look)
 
 // "12 jobs running, 3 waiting, as of 2026-11-21 13:20"; empty: the queue isn't known.
 std::string queue_text(const MachineReport& report);

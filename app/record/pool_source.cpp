@@ -3,15 +3,13 @@
 #include "app/record/pool_source.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "app/exit_status.h"
 #include "app/record/run_pool.h"
-#include "app/runs/loaded_runs.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
-#include "app/runs/run_filter.h"
 
 namespace stepladder {
 namespace {
@@ -19,23 +17,10 @@ namespace {
 constexpr std::string_view rung_mark = "rung:";
 constexpr std::string_view filter_mark = "filter:";
 
-// By number, or by a name that only one has.
-Ladder ladder_named(RunStore& store, const std::string& wanted) {
-  std::vector<Ladder> named;
-  for (Ladder& ladder : store.ladders()) {
-    if (std::to_string(ladder.id) == wanted) return std::move(ladder);
-    if (ladder.name == wanted) named.push_back(std::move(ladder));
-  }
-  if (named.size() > 1)
-    throw UsageError(std::to_string(named.size()) + " ladders are called '" + wanted + "'; give its number");
-  if (named.empty()) throw UsageError("there is no ladder '" + wanted + "'");
-  return std::move(named.front());
-}
-
 std::vector<Run> runs_of_rung(RunStore& store, const std::string& name) {
   const std::size_t slash = name.rfind('/');
   if (slash == std::string::npos) throw UsageError("rung:" + name + " lacks the rung; write rung:LADDER/STAGE");
-  const Ladder ladder = ladder_named(store, name.substr(0, slash));
+  const Ladder ladder = find_ladder(store, name.substr(0, slash));
   const std::string wanted = name.substr(slash + 1);
   std::vector<Run> runs = store.runs_of(ladder.id);
   const bool is_stage = std::any_of(runs.begin(), runs.end(), [&](const Run& run) { return run.stage == wanted; });
@@ -46,33 +31,8 @@ std::vector<Run> runs_of_rung(RunStore& store, const std::string& name) {
 
 }  // namespace
 
-std::vector<Run> filtered_runs(RunStore& store, const std::string& expression) {
-  const RunFilter filter(expression, {.recipe =
-                                          [&] {
-                                            std::set<std::string> found;
-                                            for (const Run& run : store.runs()) add_recipe_names(run, found);
-                                            return found;
-                                          },
-                                      .metrics =
-                                          [&] {
-                                            std::set<std::string> found;
-                                            for (const Metric& metric : store.metrics().all_names())
-                                              found.insert(metric.name);
-                                            return found;
-                                          }});
-  const PlausibilityContext context = load_plausibility_context(&store);
-  const FigureTable metrics = store.metrics().table(filter.figures());
-  std::map<RunId, Curation> curations = store.curation().all();
-  std::vector<Run> runs;
-  for (RunAndSummary& run : store.runs_with_summaries())
-    if (filter.accepts(run.run, run.summary, context, curations[run.run.id], metrics))
-      runs.push_back(std::move(run.run));
-  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.id < b.id; });
-  return runs;
-}
-
 RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& question,
-                     const std::filesystem::path& database, const RunFinder& find) {
+                     const std::filesystem::path& database) {
   RecordPool pool;
   std::optional<RunStore> store;
   std::set<RunId> taken;
@@ -93,7 +53,7 @@ RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& q
     else if (filter)
       runs = filtered_runs(*store, name.substr(filter_mark.size()));
     else
-      runs = {find(*store, name)};
+      runs = find_runs(*store, {name});
     if (runs.empty()) throw UsageError(name + ": no run matches");
     for (const Run& run : runs)
       if (taken.insert(run.id).second) pool.add(speedrun_log_of(*store, run));

@@ -32,9 +32,13 @@ std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
   return pointers;
 }
 
-PlausibilityContext load_plausibility_context(RunStore* store) {
-  PlausibilityContext context{.hardware = HardwareTable::load(assets_folder()), .repeats = {}};
+RunContext load_run_context(RunStore* store) {
+  RunContext context;
+  context.hardware = HardwareTable::load(assets_folder());
   if (!store) return context;
+  context.curations = store->curation().all();
+  for (const Run& run : store->processes().runs_under_way())
+    if (store->processes().is_paused(run.id)) context.paused.insert(run.id);
   const std::vector<RunAndSummary> all = store->runs_with_kept_summaries();
   for (const RunAndSummary& each : all) context.repeats.add(each.run);
   context.hardware.spreads.learn_from(all);

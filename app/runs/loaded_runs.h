@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "app/runs/run_json.h"
 #include "storage/analysis/judgement.h"
 #include "storage/analysis/overview.h"
 #include "storage/database/run_store.h"
@@ -30,8 +31,9 @@ LoadedRun load_run(RunStore& store, const Run& run, std::int64_t most_steps);
 
 std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs);
 
-// The hardware table, and the number of repeats of each rung in the store. Null: no runs yet.
-PlausibilityContext load_plausibility_context(RunStore* store);
+// The hardware table, the number of repeats of each rung in the store, and what users and processes say about its runs.
+// Null: no runs yet.
+RunContext load_run_context(RunStore* store);
 
 // The other finished runs of the run's rung; empty if it is in no ladder.
 std::vector<Run> other_finished_repeats(RunStore& store, const Run& run);

@@ -1,4 +1,4 @@
-// Resolves names of fields for `--filter`, `--columns` and History: a run's JSON, annotations, recipe and metrics.
+// Resolves names of fields for `--filter`, `--columns` and History: a run's JSON, recipe and metrics.
 // Names are matched exactly first and then in any case. A run's JSON is built only when one of its fields is read.
 #include "app/runs/run_fields.h"
 
@@ -7,17 +7,19 @@
 
 #include "engine/nearest.h"
 #include "engine/recipe.h"
+#include "engine/stage.h"
 #include "storage/name_pattern.h"
 #include "storage/quantity.h"
 
 namespace stepladder {
 namespace {
 
-Json curation_json(const Curation& curation) {
-  return {{"tags", tags_text(curation.tags)},
-          {"note", curation.note},
-          {"pinned", curation.pinned},
-          {"archived", curation.archived}};
+template <class Enum>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (int i = 0; to_string(static_cast<Enum>(i)) != "unknown"; ++i)
+    names.emplace_back(to_string(static_cast<Enum>(i)));
+  return names;
 }
 
 // Prefers a name in the case in which it was logged: two names may differ in case alone.
@@ -38,7 +40,6 @@ void add_recipe_names(const Run& run, std::set<std::string>& names) {
 }
 
 RunFieldNames::RunFieldNames(ProjectNames names) : names_(std::move(names)), fields_(run_json({}, {})) {
-  fields_.update(curation_json({}));
   for (const auto& [name, value] : describe(Recipe{})) known_recipe_.insert(name);
 }
 
@@ -95,10 +96,7 @@ std::string RunFieldNames::unknown_metric(const std::string& name) const {
 Json RunValues::operator[](const RunField& field) {
   if (field.of == RunField::Of::metric) return number(metrics_.value(run_.id, field.figure));
   if (field.of == RunField::Of::run) {
-    if (fields_.is_null()) {
-      fields_ = run_json(run_, summary_, judge_);
-      fields_.update(curation_json(curation_));
-    }
+    if (fields_.is_null()) fields_ = run_json(run_, summary_, context_);
     return fields_.at(field.name);
   }
   if (recipe_.is_null()) recipe_ = Json::parse(run_.recipe, nullptr, false);
@@ -144,6 +142,32 @@ std::vector<RunField> run_fields_from(std::string_view text, RunFieldNames& name
   } catch (const FigureError& error) {
     throw RunFieldError(std::string(error.what()) + " (" + position_text(text, error.at) + ")");
   }
+}
+
+std::vector<std::string> closed_values(const RunField& field) {
+  if (field.of != RunField::Of::run) return {};
+  std::vector<std::string> known;
+  if (field.name == "status") {
+    known = names_of<RunStatus>();
+  } else if (field.name == "sync") {
+    known = names_of<Sync>();
+    known.emplace_back("unknown");
+  } else if (field.name == "trust") {
+    for (const Trust trust : {Trust::trusted, Trust::doubtful, Trust::impossible}) known.emplace_back(to_string(trust));
+  } else if (field.name == "flags") {
+    for (const FlagKind& kind : flag_kinds) known.emplace_back(kind.name);
+  } else if (field.name == "stages") {
+    for (const Stage& stage : all_stages()) known.push_back(stage.id);
+  } else if (field.name == "source") {
+    known = {"launched", "import", "example"};
+  } else if (field.name == "paused" || field.name == "pinned" || field.name == "archived") {
+    known = {"true", "false"};
+  }
+  return known;
+}
+
+bool is_time(const RunField& field) {
+  return field.of == RunField::Of::run && (field.name == "created_at" || field.name == "ended_at");
 }
 
 std::string title_of(const RunField& field) {

@@ -1,4 +1,4 @@
-// The values of a run that have a name: fields of its JSON, annotations, values of its recipe, and metrics. Filters
+// The values of a run that have a name: fields of its JSON, values of its recipe, and metrics. Filters
 // compare them, `runs --columns` lists them.
 #pragma once
 
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "app/runs/run_json.h"
-#include "storage/database/curation.h"
 #include "storage/database/metrics/figure_table.h"
 
 namespace stepladder {
@@ -61,17 +60,15 @@ class RunFieldNames {
 // One run's values. References outlive it.
 class RunValues {
  public:
-  RunValues(const Run& run, const Summary& summary, const PlausibilityContext& judge, const Curation& curation,
-            const FigureTable& metrics)
-      : run_(run), summary_(summary), judge_(judge), curation_(curation), metrics_(metrics) {}
+  RunValues(const Run& run, const Summary& summary, const RunContext& context, const FigureTable& metrics)
+      : run_(run), summary_(summary), context_(context), metrics_(metrics) {}
 
   Json operator[](const RunField& field);  // null if unknown
 
  private:
   const Run& run_;
   const Summary& summary_;
-  const PlausibilityContext& judge_;
-  const Curation& curation_;
+  const RunContext& context_;
   const FigureTable& metrics_;
   Json fields_, recipe_;  // computed at first use
 };
@@ -81,6 +78,10 @@ struct RunFieldError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 std::vector<RunField> run_fields_from(std::string_view text, RunFieldNames& names);
+
+// All values that a field can have, for status, trust and the like; empty: any.
+std::vector<std::string> closed_values(const RunField& field);
+bool is_time(const RunField& field);  // created_at, ended_at
 
 std::string title_of(const RunField& field);                                // as it is written
 std::vector<MetricFigure> figures_of(const std::vector<RunField>& fields);  // each once

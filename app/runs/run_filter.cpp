@@ -1,49 +1,93 @@
-// Parses a filter from left to right into terms, all of which must hold. Fields are resolved while parsing, so an
-// unknown one is an error with its place; values are compared in lower case, and `<` and `>` only with numbers.
+// Parses a filter from left to right into a tree: `or` binds loosest, terms beside each other all hold. Fields are
+// resolved while parsing, so an unknown one is an error with its place; values are compared in lower case, and `<` and
+// `>` only with numbers and times.
 #include "app/runs/run_filter.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "engine/nearest.h"
 #include "storage/name_pattern.h"
 
 namespace stepladder {
 namespace {
 
 constexpr std::string_view signs = "=!<>~";
+constexpr int most_brackets = 50;  // brackets in brackets
 
 std::string plain_text(const Json& value) {
   return lower_case(value.is_string() ? value.get<std::string>()
                                       : value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-std::optional<double> as_number(const std::string& text) {
+std::optional<double> as_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
 
-bool holds_between(double value, const std::string& comparison, double wanted) {
-  if (comparison == "<") return value < wanted;
-  if (comparison == "<=") return value <= wanted;
-  if (comparison == ">") return value > wanted;
-  return value >= wanted;
+// "11-13", "1e-4-3e-4".
+std::optional<std::pair<double, double>> as_range(const std::string& text) {
+  for (std::size_t dash = text.find('-', 1); dash != std::string::npos; dash = text.find('-', dash + 1)) {
+    const auto low = as_number(std::string_view(text).substr(0, dash));
+    const auto high = as_number(std::string_view(text).substr(dash + 1));
+    if (low && high) return std::minmax(*low, *high);
+  }
+  return std::nullopt;
 }
 
-bool holds_for(const Json& actual, const std::string& comparison, const std::string& wanted) {
-  if (comparison == "~") return !actual.is_null() && plain_text(actual).find(wanted) != std::string::npos;
-  const auto number = as_number(wanted);
-  if (comparison == "=" || comparison == "!=") {
-    const bool equal = number && actual.is_number() ? actual.get<double>() == *number : plain_text(actual) == wanted;
-    return equal == (comparison == "=");
-  }
-  return number && actual.is_number() && holds_between(actual.get<double>(), comparison, *number);
+// A number of the JSON, which has infinities as words; NaN has no order.
+std::optional<double> number_of(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string() || !value.get_ref<const std::string&>().ends_with("Infinity")) return std::nullopt;
+  return as_number(value.get<std::string>());
+}
+
+// A time as the user wrote it: "2026-11-01t14:00", "2026-11-01 14:00z"; nullopt if it isn't one.
+std::optional<std::string> as_time(std::string text) {
+  constexpr std::string_view form = "dddd-dd-ddtdd:dd:dd";
+  if (text.ends_with('z')) text.pop_back();
+  std::replace(text.begin(), text.end(), ' ', 't');
+  if (text.size() < 4 || text.size() > form.size() || form[text.size() - 1] != 'd') return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (form[i] == 'd' ? std::isdigit(static_cast<unsigned char>(text[i])) == 0 : form[i] != text[i])
+      return std::nullopt;
+  return text;
+}
+
+// Whether `comparison` ("<", ">=") holds for the sign of a difference.
+bool holds_for_sign(int sign, const std::string& comparison) {
+  if (sign == 0) return comparison.size() == 2;
+  return (sign < 0) == (comparison.front() == '<');
+}
+
+bool equals(const Json& actual, const std::string& wanted, bool is_quoted) {
+  if (plain_text(actual) == wanted) return true;
+  if (actual.is_array())
+    return std::any_of(actual.begin(), actual.end(), [&](const Json& each) { return plain_text(each) == wanted; });
+  const auto number = number_of(actual);
+  if (!number) return false;
+  if (const auto other = as_number(wanted)) return *number == *other;
+  const auto range = is_quoted ? std::nullopt : as_range(wanted);
+  return range && range->first <= *number && *number <= range->second;
+}
+
+bool contains(const Json& actual, const std::string& wanted) {
+  if (actual.is_array())
+    return std::any_of(actual.begin(), actual.end(), [&](const Json& each) { return contains(each, wanted); });
+  return !actual.is_null() && plain_text(actual).find(wanted) != std::string::npos;
+}
+
+// Compares a time with one that may be less exact.
+int sign_of_time(const std::string& actual, const std::string& wanted) {
+  return actual.compare(0, wanted.size(), wanted);
 }
 
 }  // namespace
@@ -51,12 +95,12 @@ bool holds_for(const Json& actual, const std::string& comparison, const std::str
 // Reads an expression from left to right.
 class FilterParser {
  public:
+  using Node = RunFilter::Node;
   FilterParser(std::string_view text, const ProjectNames& names) : text_(text), names_(names) {}
 
-  std::vector<RunFilter::Term> terms() {
-    std::vector<RunFilter::Term> terms;
-    for (skip_blanks(); at_ < text_.size(); skip_blanks()) terms.push_back(term());
-    return terms;
+  Node read() {
+    skip_blanks();
+    return at_ == text_.size() ? Node() : any_of();
   }
 
  private:
@@ -65,26 +109,93 @@ class FilterParser {
   void skip_blanks() {
     while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
   }
-  std::string word() {  // up to a blank
+  // Up to a blank, a comma of a list, or the bracket that closes the group.
+  std::string word(std::string_view ends = "") {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && !is_blank(text_[at_])) ++at_;
+    for (int open = 0; at_ < text_.size() && !is_blank(text_[at_]); ++at_) {
+      if (ends.find(text_[at_]) != std::string_view::npos) break;
+      if (text_[at_] == '(') ++open;
+      if (text_[at_] == ')' && --open < 0) break;
+    }
     return std::string(text_.substr(begin, at_ - begin));
   }
   std::string written_from(std::size_t begin) const {
     return "'" + std::string(text_.substr(begin, at_ - begin)) + "'";
+  }
+  bool at_end_of_group() const { return at_ == text_.size() || (depth_ > 0 && text_[at_] == ')'); }
+
+  // Takes one of the words `or`, `and` and `not`, unless it is a field that is compared.
+  bool take(std::string_view keyword) {
+    const std::size_t begin = at_;
+    if (lower_case(word(std::string(signs) + "(")) == keyword) {
+      skip_blanks();
+      if (!is_sign()) return true;
+    }
+    at_ = begin;
+    return false;
+  }
+
+  Node any_of() {
+    Node node{.kind = Node::Kind::any};
+    do {
+      const std::size_t begin = at_;
+      node.parts.push_back(all_of());
+      if (node.parts.back().parts.empty()) throw FigureError("a condition is missing", begin);
+    } while (take("or"));
+    return node.parts.size() == 1 ? std::move(node.parts.front()) : node;
+  }
+
+  Node all_of() {
+    Node node;
+    for (skip_blanks(); !at_end_of_group(); skip_blanks()) {
+      const std::size_t begin = at_;
+      if (take("or")) {
+        at_ = begin;
+        break;
+      }
+      if (take("and")) {
+        if (node.parts.empty() || at_end_of_group()) throw FigureError("a condition is missing", at_);
+        continue;
+      }
+      node.parts.push_back(one());
+    }
+    return node;
+  }
+
+  Node one() {
+    const std::size_t begin = at_;
+    if (++depth_of_nodes_ > most_brackets) throw FigureError("brackets are nested too deep", begin);
+    if (text_[at_] == ')') throw FigureError("a bracket closes nothing", begin);
+    Node node;
+    if (take("not")) {
+      if (at_end_of_group()) throw FigureError("a condition is missing", at_);
+      node.kind = Node::Kind::none;
+      node.parts.push_back(one());
+    } else if (text_[at_] == '(') {
+      ++at_;
+      ++depth_;
+      node = any_of();
+      if (at_ == text_.size()) throw FigureError("a closing bracket is missing", begin);
+      ++at_;
+      --depth_;
+    } else {
+      node = {.kind = Node::Kind::term, .parts = {}, .term = term()};
+    }
+    --depth_of_nodes_;
+    return node;
   }
 
   RunFilter::Term term() {
     const std::size_t begin = at_;
     std::optional<MetricFigure> figure = read_figure(text_, at_);
     std::string name;
-    if (!figure) name = operand();
+    if (!figure) name = text_[at_] == '"' ? read_quoted(text_, at_) : word(signs);
     const std::size_t end = at_;
     skip_blanks();
     if (!is_sign()) {
       at_ = end;
       if (figure) throw FigureError(written_from(begin) + " needs a comparison, such as < 3", begin);
-      return {.field = {}, .comparison = {}, .value = lower_case(name)};
+      return {.field = {}, .comparison = {}, .values = {lower_case(name)}};
     }
     if (end == begin) {
       word();
@@ -98,37 +209,58 @@ class FilterParser {
     return comparison_with(std::move(*field), begin);
   }
 
-  std::string operand() {
-    if (text_[at_] == '"') return read_quoted(text_, at_);
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && !is_blank(text_[at_]) && !is_sign()) ++at_;
-    return std::string(text_.substr(begin, at_ - begin));
-  }
-
   RunFilter::Term comparison_with(RunField field, std::size_t begin) {
     static constexpr std::array<std::string_view, 7> known{"=", "!=", "<", "<=", ">", ">=", "~"};
     const std::size_t sign = at_;
     while (is_sign()) ++at_;
-    const std::string comparison(text_.substr(sign, at_ - sign));
+    RunFilter::Term term{.field = std::move(field), .comparison = std::string(text_.substr(sign, at_ - sign))};
+    const bool is_known = std::find(known.begin(), known.end(), term.comparison) != known.end();
+    const bool orders = is_known && (term.comparison.front() == '<' || term.comparison.front() == '>');
     skip_blanks();
     const std::size_t place = at_;
-    const bool is_quoted = at_ < text_.size() && text_[at_] == '"';
-    const std::string wanted = lower_case(is_quoted ? read_quoted(text_, at_) : word());
-    if (std::find(known.begin(), known.end(), comparison) == known.end() || (wanted.empty() && !is_quoted))
-      throw FigureError(written_from(begin) + " is not FIELD=VALUE (or !=, <, <=, >, >=, ~)", begin);
-    if ((comparison.front() == '<' || comparison.front() == '>') && !as_number(wanted))
-      throw FigureError(written_from(begin) + " compares with '" + wanted + "', which is not a number", place);
-    return {.field = std::move(field), .comparison = comparison, .value = wanted};
+    do {
+      if (!term.values.empty()) ++at_;  // the comma
+      const bool is_quoted = at_ < text_.size() && text_[at_] == '"';
+      term.values.push_back(lower_case(is_quoted ? read_quoted(text_, at_) : word(orders ? "" : ",")));
+      term.is_quoted = term.is_quoted || is_quoted;
+      if (!is_known || (term.values.back().empty() && !is_quoted)) {
+        word();
+        throw FigureError(written_from(begin) + " is not FIELD=VALUE (or !=, <, <=, >, >=, ~)", begin);
+      }
+      if (term.comparison != "~") check_value(*term.field, term.values.back(), orders, begin, place);
+    } while (!orders && at_ < text_.size() && text_[at_] == ',');
+    if (term.values.size() > 1 && !term.is_quoted && !is_time(*term.field))  // a name may have commas
+      term.values.push_back(lower_case(std::string(text_.substr(place, at_ - place))));
+    return term;
+  }
+
+  // A value that can never match is a mistake.
+  void check_value(const RunField& field, std::string& value, bool orders, std::size_t begin, std::size_t place) const {
+    if (is_time(field)) {
+      const auto time = as_time(value);
+      if (!time && (orders || value != "null"))
+        throw FigureError(written_from(begin) + " compares with '" + value +
+                              "', which is not a time such as 2026-11-01 or 2026-11-01T14:00 (UTC)",
+                          place);
+      if (time) value = *time;
+    } else if (orders && !as_number(value)) {
+      throw FigureError(written_from(begin) + " compares with '" + value + "', which is not a number", place);
+    }
+    const std::vector<std::string> all = closed_values(field);
+    if (!all.empty() && value != "null" && value != "[]" && std::find(all.begin(), all.end(), value) == all.end())
+      throw FigureError("the " + field.name + " " + unknown_name(value, all), place);
   }
 
   std::string_view text_;
   RunFieldNames names_;
   std::size_t at_ = 0;
+  int depth_ = 0;  // of open brackets
+  int depth_of_nodes_ = 0;
 };
 
 RunFilter::RunFilter(const std::string& expression, const ProjectNames& names) {
   try {
-    terms_ = FilterParser(expression, names).terms();
+    root_ = FilterParser(expression, names).read();
   } catch (const FigureError& error) {
     throw FilterError(std::string(error.what()) + " (" + position_text(expression, error.at) + ")");
   }
@@ -136,25 +268,54 @@ RunFilter::RunFilter(const std::string& expression, const ProjectNames& names) {
 
 std::vector<MetricFigure> RunFilter::figures() const {
   std::vector<RunField> fields;
-  for (const Term& term : terms_)
-    if (term.field) fields.push_back(*term.field);
+  const auto add = [&fields](const auto& self, const Node& node) -> void {
+    if (node.term.field) fields.push_back(*node.term.field);
+    for (const Node& part : node.parts) self(self, part);
+  };
+  add(add, root_);
   return figures_of(fields);
 }
 
-bool RunFilter::accepts(const Run& run, const Summary& summary, const PlausibilityContext& judge,
-                        const Curation& curation, const FigureTable& metrics) const {
-  RunValues values(run, summary, judge, curation, metrics);
-  return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
-    if (!term.field) {
-      return lower_case(run.name + " " + run.stage + " " + std::string(to_string(run.status)) + " " +
-                        tags_text(curation.tags))
-                 .find(term.value) != std::string::npos;
-    }
-    const bool orders = term.comparison.front() == '<' || term.comparison.front() == '>';
-    if (term.field->of == RunField::Of::metric && orders)  // infinities have an order, which JSON has no numbers for
-      return holds_between(metrics.value(run.id, term.field->figure), term.comparison, *as_number(term.value));
-    return holds_for(values[*term.field], term.comparison, term.value);
-  });
+bool RunFilter::holds(const Term& term, RunValues& values, const std::string& words) {
+  const auto any = [&](const auto& test) { return std::any_of(term.values.begin(), term.values.end(), test); };
+  if (!term.field) return words.find(term.values.front()) != std::string::npos;
+  const Json actual = values[*term.field];
+  if (term.comparison == "~") return any([&](const std::string& value) { return contains(actual, value); });
+  const bool is_equality = term.comparison == "=" || term.comparison == "!=";
+  if (is_time(*term.field) && actual.is_string()) {
+    const std::string time = plain_text(actual);
+    if (!is_equality) return holds_for_sign(sign_of_time(time, term.values.front()), term.comparison);
+    return any([&](const std::string& value) { return sign_of_time(time, value) == 0; }) == (term.comparison == "=");
+  }
+  if (is_equality)
+    return any([&](const std::string& value) { return equals(actual, value, term.is_quoted); }) ==
+           (term.comparison == "=");
+  const auto number = number_of(actual), wanted = as_number(term.values.front());
+  if (!number || !wanted || std::isnan(*number) || std::isnan(*wanted)) return false;
+  return holds_for_sign((*number > *wanted) - (*number < *wanted), term.comparison);
+}
+
+bool RunFilter::holds(const Node& node, RunValues& values, const std::string& words) {
+  const auto part_holds = [&](const Node& part) { return holds(part, values, words); };
+  switch (node.kind) {
+    case Node::Kind::term:
+      return holds(node.term, values, words);
+    case Node::Kind::any:
+      return std::any_of(node.parts.begin(), node.parts.end(), part_holds);
+    case Node::Kind::none:
+      return std::none_of(node.parts.begin(), node.parts.end(), part_holds);
+    case Node::Kind::all:
+      break;
+  }
+  return std::all_of(node.parts.begin(), node.parts.end(), part_holds);
+}
+
+bool RunFilter::accepts(const Run& run, const Summary& summary, const RunContext& context,
+                        const FigureTable& metrics) const {
+  RunValues values(run, summary, context, metrics);
+  const std::string words = lower_case(run.name + " " + run.stage + " " + std::string(to_string(run.status)) + " " +
+                                       tags_text(context.curation(run.id).tags));
+  return holds(root_, values, words);
 }
 
 }  // namespace stepladder

@@ -1,7 +1,9 @@
 #include "app/runs/run_json.h"
 
 #include <cmath>
+#include <ctime>
 
+#include "engine/stage.h"
 #include "storage/analysis/run_place.h"
 
 namespace stepladder {
@@ -9,7 +11,7 @@ namespace stepladder {
 Json number(double value) {
   if (is_missing(value)) return nullptr;
   if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
   return value;
 }
 
@@ -20,11 +22,55 @@ Json count_or_null(std::int64_t count) {
   return count > 0 ? Json(count) : Json();
 }
 
-Json run_json(const Run& run, const Summary& summary, const PlausibilityContext& context) {
+Json time_json(double unix_seconds) {
+  if (is_missing(unix_seconds)) return nullptr;
+  const auto seconds = static_cast<std::time_t>(unix_seconds);
+  std::tm parts{};
+  char text[32];
+  if (!::gmtime_r(&seconds, &parts) || std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+    return nullptr;
+  return text;
+}
+
+const Curation& RunContext::curation(RunId run) const {
+  static const Curation none;
+  const auto found = curations.find(run);
+  return found == curations.end() ? none : found->second;
+}
+
+namespace {
+
+// The ids of the stages that a launched run's recipe has, in ladder order; null for other runs.
+Json stages_json(const Run& run) {
+  if (run.source != "launched" || run.recipe.empty()) return nullptr;
+  try {
+    const Recipe recipe = recipe_from_json(run.recipe);
+    Json ids = Json::array();
+    for (const Stage& stage : all_stages())
+      if (stage.id != "baseline" && stage.is_on(recipe)) ids.push_back(stage.id);
+    return ids;
+  } catch (const RecipeError&) {  // of another version
+    return nullptr;
+  }
+}
+
+// The status with which a watched program exited; null if it was none, or still runs.
+Json exit_status_of(const Run& run) {
+  if (run.environment.find("\"exit_status\"") == std::string::npos) return nullptr;
+  const Json environment = Json::parse(run.environment, nullptr, false);
+  if (!environment.is_object()) return nullptr;
+  const auto status = environment.find("exit_status");
+  return status != environment.end() && status->is_number_integer() ? *status : Json();
+}
+
+}  // namespace
+
+Json run_json(const Run& run, const Summary& summary, const RunContext& context) {
   const bool measured = summary.steps > 0;
   const RunUtilisation used = utilisation_of(run, summary, context.hardware);
   const Plausibility plausibility = plausibility_of(run, summary, context);
   const RunPlace place = place_of(run);
+  const Curation& curation = context.curation(run.id);
   Json flags = Json::array();
   for (const Flag& flag : plausibility.flags) flags.push_back(to_string(flag.id));
   return {{"id", run.id},
@@ -69,7 +115,16 @@ Json run_json(const Run& run, const Summary& summary, const PlausibilityContext&
           {"machine", text_or_null(machine_of(run))},
           {"host", place.hosts.empty() ? Json() : Json(place.hosts.back())},
           {"watched_steps", count_or_null(summary.watched_steps)},
-          {"disturbed_steps", summary.watched_steps > 0 ? Json(summary.disturbed_steps) : Json()}};
+          {"disturbed_steps", summary.watched_steps > 0 ? Json(summary.disturbed_steps) : Json()},
+          {"stages", stages_json(run)},
+          {"paused", context.paused.contains(run.id)},
+          {"created_at", time_json(run.created_at)},
+          {"ended_at", time_json(run.ended_at)},
+          {"exit_status", exit_status_of(run)},
+          {"tags", curation.tags},
+          {"note", text_or_null(curation.note)},
+          {"pinned", curation.pinned},
+          {"archived", curation.archived}};
 }
 
 }  // namespace stepladder

@@ -1,23 +1,37 @@
 // A run as JSON: the fields that the command line prints, filters by and writes into tables.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/summary.h"
+#include "storage/database/curation.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
 using Json = nlohmann::ordered_json;
 
-// `missing` is null; NaN and infinities, which JSON numbers cannot express, are the words "NaN", "inf" and "-inf".
+// `missing` is null; NaN and infinities, which JSON numbers cannot express, are the words "NaN", "Infinity" and
+// "-Infinity".
 Json number(double value);
 Json text_or_null(const std::string& text);  // null if empty
 Json count_or_null(std::int64_t count);      // null unless positive
 
-// `flags` and `trust` are those of this run alone.
-Json run_json(const Run& run, const Summary& summary, const PlausibilityContext& context = {});
+Json time_json(double unix_seconds);  // ISO 8601 in UTC: "2026-11-26T09:58:17Z"; null if missing
+
+// What a run's JSON says besides its own row and steps (load_run_context).
+struct RunContext : PlausibilityContext {
+  std::map<RunId, Curation> curations;
+  std::set<RunId> paused;
+
+  const Curation& curation(RunId run) const;  // an empty one for a run without marks
+};
+
+// `flags` and `trust` are those of this run alone. All runs have the same keys.
+Json run_json(const Run& run, const Summary& summary, const RunContext& context = {});
 
 }  // namespace stepladder

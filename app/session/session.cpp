@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "app/host/environment.h"
@@ -24,6 +25,15 @@ constexpr std::chrono::seconds checkpoint_patience{10};
 
 std::string first_rung_text(const Recipe& recipe) {
   return precision_name(recipe) + ", B " + std::to_string(recipe.batch) + ", T " + std::to_string(recipe.seq);
+}
+
+constexpr const char* skipped_setting = "skipped_rungs ";  // and the ladder's uid
+
+void keep_skipped_rungs(RunStore& store, const std::string& uid, const std::vector<SkippedRung>& skipped) {
+  if (skipped.empty()) return;
+  nlohmann::json list = nlohmann::json::array();
+  for (const SkippedRung& rung : skipped) list.push_back({rung.stage, rung.reason.for_command_line()});
+  store.settings().set(skipped_setting + uid, list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 // Refuses to resume with fewer steps than are recorded: the run would finish with steps beyond its recipe's last.
@@ -202,6 +212,17 @@ LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report) {
   return plan_ladder(base, rungs, report, request.climb, prepared);
 }
 
+std::vector<SkippedRung> skipped_rungs(RunStore& store, const Ladder& ladder) {
+  std::vector<SkippedRung> skipped;
+  const auto kept =
+      nlohmann::json::parse(store.settings().get(skipped_setting + ladder.uid).value_or("[]"), nullptr, false);
+  if (!kept.is_array()) return skipped;
+  for (const auto& rung : kept)
+    if (rung.is_array() && rung.size() == 2 && rung[0].is_string() && rung[1].is_string())
+      skipped.push_back({.stage = rung[0].get<std::string>(), .reason = rung[1].get<std::string>()});
+  return skipped;
+}
+
 LaunchedLadder Session::launch_ladder(const LadderRequest& request, const DeviceReport& report) {
   return launch_ladder(request, plan_of(request, report));
 }
@@ -228,11 +249,14 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, LadderPlan p
   // All rows or none, so that a ladder that is killed at any moment can be continued as it was planned.
   store_.in_one_transaction([&] {
     owner_.check();
-    launched.ladder = store_.create_ladder({.name = name,
+    const std::string uid = new_uid().text();
+    launched.ladder = store_.create_ladder({.uid = uid,
+                                            .name = name,
                                             .source = "launched",
                                             .source_path = base.data,
                                             .notes = request.notes,
                                             .created_at = unix_now()});
+    keep_skipped_rungs(store_, uid, launched.plan.skipped);
     for (const auto [rung, repeat] : order) {
       const Rung& planned = launched.plan.rungs[rung];
       recipes.push_back(planned.recipe);
@@ -260,11 +284,12 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
   const Start start = asked.fork_of ? Start::checkpoint : Start::fresh;
   Recipe recipe = prepare(with_absolute_paths(asked.base), start).recipe;
   apply_stages(recipe, asked.stages, report);
-  const Stage* last = &stage_by_id(asked.stages.empty() ? "baseline" : asked.stages.back());
   Run run;
-  run.name = asked.name.empty() ? default_name(recipe) + (asked.stages.empty() ? "" : ": " + last->title) : asked.name;
-  run.stage = last->id;
-  run.title = last->title;
+  for (const std::string& id : asked.stages.empty() ? std::vector<std::string>{"baseline"} : asked.stages) {
+    run.stage += (run.stage.empty() ? "" : "+") + id;  // as stage_text has the stages of a rung
+    run.title += (run.title.empty() ? "" : " + ") + stage_by_id(id).title;
+  }
+  run.name = asked.name.empty() ? default_name(recipe) + (asked.stages.empty() ? "" : ": " + run.title) : asked.name;
   run.changed = first_rung_text(recipe);
   ChosenCheckpoint chosen;
   if (asked.fork_of) {

@@ -189,6 +189,9 @@ class Session {
 // throws as launch_ladder does.
 LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report);
 
+// The rungs that were skipped when a ladder of this project was launched, as the command line words them.
+std::vector<SkippedRung> skipped_rungs(RunStore& store, const Ladder& ladder);
+
 // The name of a run or ladder that the user left unnamed: "nano on tinyshakespeare.txt".
 std::string default_name(const Recipe& recipe);
 

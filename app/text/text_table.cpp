@@ -49,7 +49,7 @@ std::string csv_field(std::string_view given) {
 std::string exact(double value) {
   if (is_missing(value)) return "";
   if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }

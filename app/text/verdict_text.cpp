@@ -32,7 +32,7 @@ std::string_view verdict_word(MetricVerdict verdict) {
 
 std::string verdict_text(const Gain& gain, std::string_view base) {
   if (gain.trust == Trust::impossible) return "impossible";
-  if (is_missing(gain.factor)) return "-";
+  if (is_missing(gain.factor)) return gain.worst() == Trust::doubtful ? "doubtful" : "-";
   if (gain.base_trust == Trust::impossible) return std::string(base) + " impossible";
   const bool is_one_run = gain.runs == 1 && (gain.verdict == Verdict::faster || gain.verdict == Verdict::slower);
   return std::string(verdict_word(gain.verdict)) + (is_one_run ? ", one run" : "") +

@@ -1,6 +1,6 @@
 // The one judgement, in this order: exclude unfinished and disturbed repeats, throughput and flags of each rung, then
-// gains and loss parity against previous rung and baseline, then Holm's correction. A gain across two machines or with
-// a busy one stays inconclusive, whatever the numbers say.
+// gains and loss parity against previous rung and baseline, then Holm's correction. A gain with a busy machine stays
+// inconclusive, whatever the numbers say; across two machines there is none.
 #include "storage/analysis/judgement.h"
 
 #include <algorithm>
@@ -240,7 +240,8 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
                   {.noise_floor = options.noise_floor, .known = wider(known[base], known[of]), .looks = options.looks})
             : SpeedUp{.factor = over};
     const bool is_here = are_together(places[base], places[of]);
-    if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
+    if (is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
+    if (!is_here) static_cast<SpeedUp&>(found) = {};
     found.trust = is_here ? rungs[of].trust : std::max(rungs[of].trust, Trust::doubtful);
     found.base_trust = rungs[base].trust;
     return found;

@@ -26,8 +26,8 @@ struct MeasuredRun {
 };
 
 // A factor of throughput over another rung, and the trust in both sides of it. The verdict is arithmetic; it counts
-// only where both sides can be trusted. Where others disturbed a side (`busy-machine`), or the sides were measured on
-// two machines (`other-machine`), it is always `cannot_tell`.
+// only where both sides can be trusted. Where others disturbed a side (`busy-machine`) it is always `cannot_tell`;
+// where the sides were measured on two machines (`other-machine`) there is no factor either.
 struct Gain : SpeedUp {
   Trust trust = Trust::trusted;       // in the rung
   Trust base_trust = Trust::trusted;  // in the rung that it is relative to

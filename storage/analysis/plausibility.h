@@ -59,7 +59,7 @@ inline constexpr std::array flag_kinds{
              Trust::trusted},
     FlagKind{FlagId::dt_throughput_mismatch, "dt-throughput-mismatch", "Step time and throughput disagree",
              Severity::warning, Trust::doubtful},
-    FlagKind{FlagId::nonfinite_loss, "nonfinite-loss", "NaN or infinite loss", Severity::grave, Trust::trusted},
+    FlagKind{FlagId::nonfinite_loss, "nonfinite-loss", "NaN or infinite loss", Severity::grave, Trust::doubtful},
     FlagKind{FlagId::missing_steps, "missing-steps", "Missing steps", Severity::grave, Trust::doubtful},
     FlagKind{FlagId::step_overlap, "step-overlap", "Steps recorded twice", Severity::warning, Trust::trusted},
     FlagKind{FlagId::clock_backwards, "clock-backwards", "Clock ran backwards", Severity::warning, Trust::doubtful},

@@ -66,7 +66,7 @@ class Checkpoints(unittest.TestCase):
         out = self.place.path / "weights.safetensors"
         self.assertEqual(self.place.run("export", "1@33", "--format", "safetensors", "--out", out)[0], 1)
         self.execute("insert into curation (run_id, deleted_at) values (1, 1)")
-        self.place.json("bin", "--empty")
+        self.place.json("bin", "--empty", "--yes")
         self.assertEqual(contents(self.root / "run-1"), before)
         self.assertEqual([path.name for path in self.root.iterdir()], ["run-1"])
 

@@ -163,7 +163,7 @@ class Tables(Case):
         run, = self.place.json("import", path)["runs"]
         rows = list(csv.DictReader(io.StringIO(self.export(run["id"], out="nan.csv").read_text())))
         self.assertTrue(math.isnan(float(rows[20]["loss"])))
-        self.assertEqual(rows[21]["loss"], "inf")
+        self.assertEqual(rows[21]["loss"], "Infinity")
         self.assertIn("2 values are NaN or infinite", self.export(run["id"], out="nan.svg").read_text())
 
     def test_csv_of_summaries(self):
@@ -181,10 +181,10 @@ class Tables(Case):
     def test_json_is_what_show_says(self):
         for run in self.runs:
             self.assertEqual(json.loads(self.export(run["id"], out="r.json").read_text()),
-                             self.place.json("show", run["id"], "--steps"))
+                             [self.place.json("show", run["id"], "--steps")])
         both = json.loads(self.whole(out="r.json").read_text())
         self.assertEqual([r["id"] for r in both], [r["id"] for r in self.runs])
-        self.assertNotIn("data", json.loads(self.export(1, "--table", out="r.json").read_text()))
+        self.assertNotIn("data", json.loads(self.export(1, "--table", out="r.json").read_text())[0])
 
     def test_markdown_to_standard_output(self):
         text = self.whole("--format", "md", out="-")
@@ -224,6 +224,17 @@ class Tables(Case):
         self.assertEqual(done.returncode, 0, done.stdout[-2000:])
 
 
+def count_in(path, word):
+    """Counts a word piece by piece: a child's highest memory includes that of this process."""
+    count, rest = 0, b""
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            text = rest + piece
+            count += text.count(word)
+            rest = text[-(len(word) - 1):]
+    return count
+
+
 class LongRuns(unittest.TestCase):
     STEPS = 300_000
 
@@ -243,7 +254,7 @@ class LongRuns(unittest.TestCase):
                 process.returncode = os.waitstatus_to_exitcode(status)
                 _, error = process.communicate()
                 self.assertEqual(process.returncode, 0, error)
-                self.assertEqual(path.read_bytes().count(line), self.STEPS)
+                self.assertEqual(count_in(path, line), self.STEPS)
                 if "STEPLADDER_SANITIZED" not in os.environ:  # a sanitizer keeps freed memory
                     self.assertLess(used.ru_maxrss / 1024, 80, "MiB")
 

@@ -152,7 +152,7 @@ class LifeCycle(unittest.TestCase):
         status, _, error = self.place.run("bin")
         self.assertEqual(status, 0, error)
         self.assertIn("left 1 run half deleted", error)
-        self.assertEqual(self.place.json("bin", "--empty")["finished_deletions"], 1)
+        self.assertEqual(self.place.json("bin", "--empty", "--yes")["finished_deletions"], 1)
         self.assertEqual(rows(run), 0)
         for command in (["doctor", "--compact"], ["import", log]):
             run = kill_a_deletion()
@@ -170,13 +170,13 @@ class LifeCycle(unittest.TestCase):
         binned = self.place.json("bin")
         self.assertEqual([(run["id"], run["checkpoint_bytes"]) for run in binned], [(parent["id"], size)])
         self.assertTrue(folder.exists(), "as long as it can be taken back")
-        emptied = self.place.json("bin", "--empty")
+        emptied = self.place.json("bin", "--empty", "--yes")
         self.assertEqual((emptied["runs"], emptied["freed_bytes"], emptied["problems"]), ([parent["id"]], size, []))
         self.assertFalse(folder.exists())
         self.assertEqual(self.checkpoints(fork["id"])[-1], 20)
         longer = self.place.json("train", "--resume", fork["id"], "--steps", 30)
         self.assertEqual((longer["last_step"], longer["parent"]), (30, None))
-        status, out, _ = self.place.run("bin", "--empty")
+        status, out, _ = self.place.run("bin", "--empty", "--yes")
         self.assertEqual((status, out), (0, "The bin was empty\n"))
 
     def test_pausing_and_stopping_from_another_terminal(self):

@@ -38,7 +38,7 @@ ARROWS = {
     "app/journal": ["storage", "app/journal"],
     "app/curves": ["storage", "app/*", "app/curves"],
     "app/host": ["storage", "engine", "app/*", "app/text", "app/process", "app/host"],
-    "app/runs": ["storage", "engine", "app/text", "app/host", "app/runs"],
+    "app/runs": ["storage", "engine", "app/*", "app/text", "app/host", "app/runs"],
     "app/session": ["storage", "engine", "app/text", "app/host", "app/journal", "app/runs", "app/session"],
     "app/profile": ["storage", "engine", "app/text", "app/host", "app/runs", "app/profile"],
     "app/figures": ["storage", "engine", "app/text", "app/runs", "app/curves", "app/profile", "app/figures"],

@@ -66,7 +66,7 @@ class Neighbours(unittest.TestCase):
         with contextlib.closing(sqlite3.connect(self.place.database)) as database:  # as the desktop does
             database.execute("insert into curation (run_id, deleted_at) select id, unixepoch() from runs")
             database.commit()
-        self.beside_a_training("bin", "--empty")
+        self.beside_a_training("bin", "--empty", "--yes")
         self.assertEqual([run["name"] for run in self.place.json("runs")], ["training"])
 
     def test_a_killed_import_leaves_nothing(self):

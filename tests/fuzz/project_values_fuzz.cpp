@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "app/cli/commands.h"
-#include "app/cli/find_run.h"
 #include "app/curves/curve_reader.h"
 #include "app/curves/curves.h"
 #include "app/curves/slow_steps.h"
@@ -16,6 +15,7 @@
 #include "app/machines/adoption.h"
 #include "app/profile/slice_layout.h"
 #include "app/runs/bin.h"
+#include "app/runs/find_run.h"
 #include "app/runs/loaded_runs.h"
 #include "app/runs/open_store.h"
 #include "app/runs/run_filter.h"
@@ -327,7 +327,7 @@ void change_everything(Commands& commands, const fs::path& file) {
   own.run(runs_command, {"runs", "--json"});
   commands.run(bin_command, {"bin", "2"});
   commands.run(bin_command, {"bin", "2", "--restore"});
-  commands.run(bin_command, {"bin", "--empty", "--json"});
+  commands.run(bin_command, {"bin", "--empty", "--yes", "--json"});
   commands.run(doctor_command, {"doctor", "--compact"});
   commands.run(doctor_command, {"doctor", "--database"});
 }

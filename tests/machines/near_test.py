@@ -117,7 +117,11 @@ def check_the_list(box):
     assert status == 2 and "machines add box" in err, err
     box.succeeds("machines", "add", "box")
     (row,) = box.json("machines")
-    assert row["alias"] == "box" and row["reachable"] is True and row["gpus"] == [] and row["reason"] is None, row
+    assert row["alias"] == "box" and row["reachable"] is True and row["gpus"] is None, row
+    assert "installed nothing there yet" in row["reason"] and not (box.home / ".stepladder").exists(), "a listing installs nothing"
+    box.json("machines", "check", "box")
+    (row,) = box.json("machines")
+    assert row["reachable"] is True and row["gpus"] == [] and row["reason"] is None, row
     words = (box.ssh / "words").read_text().splitlines()
     for line in words:
         given = eval(line)  # what this test has noted itself

@@ -201,7 +201,7 @@ def arguments(place):
         "follow": [["--once", place.project], ["--once", place.database, "--db", own]],
         "runs": [[], ["--json"], ["--columns", "id,name,source_path,device"], ["--filter", "loss>1"]],
         "show": [["1"], ["2", "--json", "--steps", "--metrics"], ["3", "--metrics"], ["1", "--console"], ["latest", "--db", own]],
-        "bin": [[], ["1"], ["1", "--restore"], ["--empty"], ["1", "--db", own], ["--empty", "--db", own]],
+        "bin": [[], ["1"], ["1", "--restore"], ["--empty", "--yes"], ["1", "--db", own], ["--empty", "--yes", "--db", own]],
         "pause": [["1"]], "continue": [["1"]], "stop": [["1"], ["2"], ["latest", "--db", own]],
         "check": [[], ["1"], ["--json"], ["--db", own]],
         "compare": [["1", "2"], ["1", "3", "--json"]],

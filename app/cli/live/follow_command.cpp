@@ -41,7 +41,7 @@ std::map<std::string, double>::const_iterator slowest(const std::map<std::string
 }
 
 void print_runs(RunStore& store, const std::vector<FollowedRun>& followed, bool as_json) {
-  const PlausibilityContext context = load_plausibility_context(&store);
+  const RunContext context = load_run_context(&store);
   Json json = Json::array();
   std::vector<RunAndSummary> rows;
   for (const FollowedRun& each : followed) {
@@ -64,7 +64,7 @@ void print_runs(RunStore& store, const std::vector<FollowedRun>& followed, bool 
   if (as_json)
     print(json);
   else if (!rows.empty())
-    std::cout << runs_table(rows);
+    std::cout << runs_table(rows, context);
 }
 
 // Reads what is new. After a locked database or a full disk it tries again.

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "app/cli/commands.h"
-#include "app/cli/find_run.h"
 #include "app/cli/live/unread_output.h"
 #include "app/cli/machines/on_machine.h"
 #include "app/exit_status.h"
@@ -25,6 +24,8 @@
 #include "app/import/spool.h"
 #include "app/import/store_watch.h"
 #include "app/import/watched_program.h"
+#include "app/runs/find_run.h"
+#include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "engine/stage.h"
 #include "storage/database/machine_store.h"
@@ -47,6 +48,7 @@ struct WatchRequest {
   fs::path follow;                   // a growing file
   std::string attach;                // a run whose program continues without a tracker
   bool no_stores = false;            // records what the program prints, and nothing else
+  bool json = false;                 // the output goes to stderr, and the run to stdout
   ImportOptions options;
 };
 
@@ -266,10 +268,12 @@ class Watch {
   LiveSink sink_;
 };
 
-// A run without a step doesn't claim to be finished.
-void require_steps(End& end, const std::string& what, const std::string& nothing_read) {
+// A run without a step doesn't claim to be finished, nor does its watcher claim to be done.
+void require_steps(End& end, RunId run, const std::string& what, const std::string& nothing_read) {
   if (nothing_read.empty()) return;
-  std::cerr << "stepladder: " << what << " " << nothing_read << ", so no step was recorded\n";
+  std::cerr << "stepladder: " << what << " " << nothing_read << ", so no step was recorded; run " << run
+            << " is kept as failed\n";
+  if (end.exit_status == exit_done) end.exit_status = exit_failed;
   if (end.status != RunStatus::finished) return;
   end.status = RunStatus::failed;
   end.reason = "no step was recorded: " + what + " " + nothing_read;
@@ -290,8 +294,37 @@ std::unique_ptr<StoreWatch> watch_stores(Watch& watch, const WatchRequest& reque
   return stores;
 }
 
+// Notes the program's exit status in the environment of its run, once the writer has finished with the run.
+void keep_exit_status(RunStore& store, RunId id, int status) {
+  persist([&] {
+    Run run = store.existing_run(id);
+    Json environment = Json::parse(run.environment, nullptr, false);
+    if (!environment.is_object()) environment = Json::object();
+    environment["exit_status"] = status;
+    run.environment = environment.dump(-1, ' ', false, Json::error_handler_t::replace);
+    store.update_run(run);
+    return true;
+  });
+}
+
+// With --json the program's output goes to stderr, of this process and of the keeper that it starts.
+int real_stdout = -1;
+
+void keep_stdout_for_json() {
+  real_stdout = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+void print_run(RunStore& store, RunId id) {
+  if (real_stdout < 0) return;
+  ::dup2(real_stdout, STDOUT_FILENO);
+  const Run run = store.existing_run(id);
+  print(run_json(run, store.summary(run), load_run_context(&store)));
+}
+
 // Records the program's output to its end. Returns the program's exit status (128 + N if signal N killed it).
-int track(Watch& watch, WatchedProgram& program, Spool& spool, RunId run, std::int64_t show_from, StoreWatch* stores) {
+int track(RunStore& store, Watch& watch, WatchedProgram& program, Spool& spool, RunId run, std::int64_t show_from,
+          StoreWatch* stores) {
   const MoreBytes source = output_of(program, watch.recorder(), watch.sink(), show_from);
   std::string nothing_read = watch.read(source, spool.options(), {});
   const std::string advice = "`stepladder watch --attach " + std::to_string(run) + "` records the rest\n";
@@ -301,11 +334,13 @@ int track(Watch& watch, WatchedProgram& program, Spool& spool, RunId run, std::i
   }
   if (stores && stores->finish(interrupted_without_program)) nothing_read.clear();
   End end = end_of(program);
-  require_steps(end, "the output", nothing_read);
+  const int exit_status = end.exit_status;
+  require_steps(end, run, "the output", nothing_read);
   if (!watch.end(end)) {
     std::cerr << "stepladder: the last steps aren't stored yet; " << advice;
     return end.exit_status == exit_done ? exit_failed : end.exit_status;
   }
+  if (program.end().known) keep_exit_status(store, run, exit_status);
   spool.remove();
   return end.exit_status == exit_done && output_was_lost ? exit_failed : end.exit_status;
 }
@@ -319,7 +354,10 @@ int watch_program(RunStore& store, const WatchRequest& request) {
   spool.belongs_to(run.id);
   Watch watch(store, request, run);
   const auto stores = watch_stores(watch, request, program, run, false);
-  return track(watch, program, spool, run.id, std::numeric_limits<std::int64_t>::max(), stores.get());
+  const int status =
+      track(store, watch, program, spool, run.id, std::numeric_limits<std::int64_t>::max(), stores.get());
+  print_run(store, run.id);
+  return status;
 }
 
 int attach(RunStore& store, const WatchRequest& request) {
@@ -343,7 +381,9 @@ int attach(RunStore& store, const WatchRequest& request) {
   const Run run = store.existing_run(id);
   Watch watch(store, request, run, std::move(recorded), whole);
   const auto stores = watch_stores(watch, request, program, run, store.following().is_followed(id));
-  return track(watch, program, *spool, id, shown, stores.get());
+  const int status = track(store, watch, program, *spool, id, shown, stores.get());
+  print_run(store, id);
+  return status;
 }
 
 // Standard input or a growing file. Returns exit_done at its end, or when the watching of a file is interrupted.
@@ -356,14 +396,17 @@ int watch_input(RunStore& store, const WatchRequest& request) {
       watch.read(file >= 0 ? growing_file(file) : standard_input(), request.options, request.follow);
   if (file >= 0) ::close(file);
   End end;
-  require_steps(end, file >= 0 ? request.follow.string() : "standard input", nothing_read);
+  require_steps(end, run.id, file >= 0 ? request.follow.string() : "standard input", nothing_read);
   const bool stored = watch.end(end);
   if (!stored) std::cerr << "stepladder: the last steps aren't stored\n";
+  print_run(store, run.id);
   return !stored || !nothing_read.empty() || output_was_lost ? exit_failed : exit_done;
 }
 
 int watch(const WatchRequest& request) {
   pass_signals_on();
+  if (request.json) keep_stdout_for_json();
+  if (!request.attach.empty()) open_existing(request.database);
   RunStore store = RunStore::open(request.database);
   store.processes().close_dead_runs();
   if (!request.attach.empty()) return attach(store, request);
@@ -378,7 +421,9 @@ Subcommand watch_command(CLI::App& app, CommonOptions& common) {
   auto request = std::make_shared<WatchRequest>();
   auto on = std::make_shared<OnMachine>();
   CLI::App* command =
-      app.add_subcommand("watch", "Run a program (or read standard input) and record the steps that it prints");
+      add_with_json(app, common, "watch",
+                    "Run a program (or read standard input) and record the steps that it prints; ends with its exit "
+                    "status, or with 1 if there was no step");
   command->add_option("command", request->command, "The program and its arguments, after --");
   command->add_option("--name", request->name, "Name of the run")->check(short_name());
   command->add_option("--follow", request->follow, "Follow a growing file until interrupted");
@@ -391,6 +436,7 @@ Subcommand watch_command(CLI::App& app, CommonOptions& common) {
             if (!request->follow.empty() + !request->command.empty() + !request->attach.empty() > 1)
               throw UsageError("give only one of --follow, --attach and a command");
             request->database = common.database;
+            request->json = common.json;
             if (const std::string unknown = unknown_hardware(request->options.hardware); !unknown.empty())
               std::cerr << "stepladder: " << unknown << "\n";
             if (*on && request->command.empty())

@@ -65,13 +65,6 @@ FollowedSetup follow_setup(FarRuns& runs, const Machine& machine, const FarRun& 
 
 }  // namespace
 
-bool agrees(const std::string& question) {
-  std::cerr << question << " [y/N] " << std::flush;
-  std::string answer;
-  std::getline(std::cin, answer);
-  return answer == "y" || answer == "yes" || answer == "Y";
-}
-
 void add_setup_options(CLI::App& command, MachineSetup& setup) {
   command.add_option("--wheel", setup.wheel, "Wheel to install (default: the newest in ./dist)");
   command.add_flag("--yes", setup.is_agreed, "Install without asking");

@@ -13,8 +13,6 @@ struct MachineSetup {
   bool is_agreed = false;       // doesn't ask
 };
 
-bool agrees(const std::string& question);  // asks on the terminal; anything but yes is no
-
 void add_setup_options(CLI::App& command, MachineSetup& setup);
 int set_up(const std::string& alias, const MachineSetup& setup, const CommonOptions& common);
 

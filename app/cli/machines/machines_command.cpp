@@ -58,14 +58,17 @@ void say_who_is_waited_for(FarRuns& runs, const std::vector<Machine>& machines, 
             << "Ctrl-C ends the wait and shows what is known" << std::endl;
 }
 
-// Asks all of them at once.
-Reports reports_of(RunStore& store, const std::vector<Machine>& machines) {
+enum class Installs { yes, no };
+
+// Asks all of them at once. Installs::no: only those that have the far program answer.
+Reports reports_of(RunStore& store, const std::vector<Machine>& machines, Installs installs) {
   if (machines.empty()) return {};
   FarRuns runs(store, {.report = [](const std::string&) {}}, asks_on_terminal());
   Reports reports;
   const auto give_up = Clock::now() + patience_of_questions;
   auto speaks = Clock::now() + silent_patience;
-  for (const Machine& machine : machines) runs.link(machine);
+  for (const Machine& machine : machines)
+    if (Link& link = runs.link(machine); installs == Installs::no) link.only_look();
   const auto all_done = [&] {
     return std::all_of(machines.begin(), machines.end(),
                        [&](const Machine& machine) { return is_done(reports, machine); });
@@ -123,11 +126,12 @@ Json machine_json(const Machine& machine, const MachineReport& report) {
                     {"memory_total_bytes", count_or_null(gpu.all_memory_bytes)}});
   std::vector<std::string> partitions;
   for (const MachinePartition& each : report.partitions) partitions.push_back(each.name);
+  const bool has_reported = report.is_reachable && report.reason.empty();
   return {{"alias", machine.alias.text()},
           {"reachable", report.is_reachable},
           {"version", text_or_null(report.version)},
-          {"gpus", report.is_reachable ? gpus : Json()},
-          {"slurm", report.is_reachable ? Json(report.has_slurm) : Json()},
+          {"gpus", has_reported ? gpus : Json()},
+          {"slurm", has_reported ? Json(report.has_slurm) : Json()},
           {"reason", text_or_null(report.reason)},
           {"host", text_or_null(report.host)},
           {"platform", text_or_null(report.platform)},
@@ -137,7 +141,7 @@ Json machine_json(const Machine& machine, const MachineReport& report) {
           {"cores", count_or_null(report.cores)},
           {"clock_ahead_s", number(report.clock_ahead_s)},
           {"partitions", partitions},
-          {"queue", report.is_reachable ? queue_json(report) : Json()},
+          {"queue", has_reported ? queue_json(report) : Json()},
           {"logout_kills", report.logout_kills ? Json(*report.logout_kills) : Json()}};
 }
 
@@ -165,16 +169,16 @@ std::string in_file_text(const std::vector<MachineInFile>& machines) {
 }
 
 int list(const CommonOptions& common) {
-  RunStore store = RunStore::open(common.database);
-  const std::vector<Machine> machines = store.machines().machines();
-  const Reports reports = reports_of(store, machines);
+  std::optional<RunStore> store = open_to_list(common);
+  const std::vector<Machine> machines = store ? store->machines().machines() : std::vector<Machine>();
+  const Reports reports = store ? reports_of(*store, machines, Installs::no) : Reports();
   if (common.json) {
     Json json = Json::array();
     for (const Machine& machine : machines) json.push_back(machine_json(machine, reports.at(machine.alias.text())));
     print(json);
     return exit_done;
   }
-  if (const std::string came = in_file_text(store.machines().machines_in_file()); !came.empty())
+  if (const std::string came = store ? in_file_text(store->machines().machines_in_file()) : ""; !came.empty())
     std::cerr << "stepladder: " << came << "\n";
   if (machines.empty()) {
     std::cerr << "stepladder: no machines yet; `stepladder machines add ALIAS` adds a host of your ~/.ssh/config\n";
@@ -184,7 +188,7 @@ int list(const CommonOptions& common) {
       {"machine", "state", "GPUs", "load / cores", "disk free", "Slurm", "Stepladder"}};
   for (const Machine& machine : machines) {
     const MachineReport& report = reports.at(machine.alias.text());
-    rows.push_back({machine.alias.text(), report.is_reachable ? "reachable" : report.reason,
+    rows.push_back({machine.alias.text(), report.reason.empty() ? "reachable" : report.reason,
                     report.gpus.empty() ? "-" : std::to_string(report.gpus.size()) + " x " + report.gpus.front().name,
                     is_missing(report.load) ? "-" : compact(report.load) + " / " + std::to_string(report.cores),
                     report.free_disk_bytes > 0 ? bytes_text(double(report.free_disk_bytes)) : "-",
@@ -195,9 +199,9 @@ int list(const CommonOptions& common) {
 }
 
 int check(const std::string& alias, const CommonOptions& common) {
-  RunStore store = RunStore::open(common.database);
+  RunStore store = open_existing(common.database);
   const Machine machine = find_machine(store, alias);
-  const MachineReport report = reports_of(store, {machine}).at(alias);
+  const MachineReport report = reports_of(store, {machine}, Installs::yes).at(alias);
   const std::vector<MachineCheck> checks = checks_of(report, machine);
   const bool is_bad = std::any_of(checks.begin(), checks.end(),
                                   [](const auto& each) { return each.result == MachineCheck::Result::bad; });
@@ -250,7 +254,7 @@ int adopt(const MachinesFlags& flags, const CommonOptions& common) {
 }
 
 int remove(const MachinesFlags& flags, const CommonOptions& common) {
-  RunStore store = RunStore::open(common.database);
+  RunStore store = open_existing(common.database);
   const Machine machine = find_machine(store, flags.alias);
   std::size_t open = 0;
   for (const FarRun& run : store.machines().open_runs()) open += run.alias == machine.alias && has_runs_here(run.kind);
@@ -263,7 +267,7 @@ int remove(const MachinesFlags& flags, const CommonOptions& common) {
 
 // Follows everything that was started on machines until it is over, or Ctrl-C.
 int follow_machines(const CommonOptions& common) {
-  RunStore store = RunStore::open(common.database);
+  RunStore store = open_existing(common.database);
   if (store.machines().open_runs().empty()) {
     std::cerr << "stepladder: nothing is under way on a machine\n";
     return exit_done;

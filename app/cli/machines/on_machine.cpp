@@ -10,11 +10,11 @@
 #include <set>
 
 #include "app/cli/cli.h"
-#include "app/cli/find_run.h"
 #include "app/cli/progress.h"
 #include "app/exit_status.h"
 #include "app/machines/far_command.h"
 #include "app/machines/packed_files.h"
+#include "app/runs/find_run.h"
 #include "app/runs/loaded_runs.h"
 #include "app/runs/open_store.h"
 #include "app/text/format.h"
@@ -92,7 +92,7 @@ int print_results(RunStore& store, const FarProgress& progress, const CommonOpti
   if (rows.empty()) return exit_failed;
   const std::optional<LadderId> ladder = rows.front().ladder;
   const std::vector<LoadedRun> runs = load_runs(store, ladder ? store.runs_of(*ladder) : rows);
-  const PlausibilityContext context = load_plausibility_context(&store);
+  const RunContext context = load_run_context(&store);
   if (ladder) {
     Ladder of_all{.id = *ladder};
     for (const Ladder& each : store.ladders())
@@ -102,7 +102,7 @@ int print_results(RunStore& store, const FarProgress& progress, const CommonOpti
     else if (common.json)
       print(ladder_json(of_all, runs, {}, common.database, context));
     else
-      std::cout << ladder_table(runs, {}, context.hardware);
+      std::cout << ladder_table(runs, {}, context);
   } else if (common.json) {
     print(run_json(runs.front().run, runs.front().summary, context));
   } else {
@@ -267,6 +267,7 @@ int watch_on_machine(const OnMachine& on, const std::vector<std::string>& comman
   }
   FarRuns runs(store, callbacks_for_terminal(!common.json && on.repeats == 1), asks_on_terminal());
   int status = exit_done;  // of the first repeat that failed
+  std::vector<RunId> recorded;
   for (const FarRun& run : runs.start_repeats(machine, asked, on.repeats)) {
     const auto progress = follow_to_end(runs, run, on.detaches);
     if (!progress && on.detaches && !interrupted()) continue;
@@ -275,6 +276,14 @@ int watch_on_machine(const OnMachine& on, const std::vector<std::string>& comman
       return exit_interrupted;
     }
     if (status == exit_done) status = status_of(store, *progress);
+    recorded.insert(recorded.end(), progress->runs.begin(), progress->runs.end());
+  }
+  if (common.json) {
+    const RunContext context = load_run_context(&store);
+    Json json = Json::array();
+    for (const RunId id : recorded)
+      if (const auto run = store.run(id)) json.push_back(run_json(*run, store.summary(*run), context));
+    print(on.repeats == 1 && json.size() == 1 ? json.front() : json);
   }
   if (on.detaches) say_how_to_come_back({.alias = machine.alias});
   return status;

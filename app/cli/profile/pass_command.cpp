@@ -28,7 +28,7 @@ StoredPasses find(RunStore& store, std::int64_t id) {
 }
 
 int list(const CommonOptions& common) {
-  std::optional<RunStore> store = open_to_read(common.database);
+  std::optional<RunStore> store = open_to_list(common);
   const std::vector<StoredPasses> all = store ? store->traces().passes().list() : std::vector<StoredPasses>();
   if (common.json) {
     Json rows = Json::array();

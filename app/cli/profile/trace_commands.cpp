@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "app/cli/find_run.h"
 #include "app/cli/profile/trace_report.h"
 #include "app/cli/profile/trace_run.h"
 #include "app/cli/table.h"
@@ -16,6 +15,7 @@
 #include "app/import/trace_import.h"
 #include "app/profile/roofline_report.h"
 #include "app/profile/traced_run.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "engine/files/data_error.h"
@@ -61,7 +61,7 @@ StoredTrace find_trace(RunStore& store, const std::string& wanted) {
 }
 
 int run_list(const CommonOptions& common) {
-  std::optional<RunStore> store = open_to_read(common.database);
+  std::optional<RunStore> store = open_to_list(common);
   const std::vector<StoredTrace> traces = store ? store->traces().list() : std::vector<StoredTrace>();
   if (common.json) {
     Json list = Json::array();

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/find_run.h"
 #include "app/cli/profile/trace_report.h"
 #include "app/cli/recipe_options.h"
 #include "app/exit_status.h"
@@ -16,6 +15,7 @@
 #include "app/host/scratch_folder.h"
 #include "app/import/trace_import.h"
 #include "app/profile/traced_run.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/session/session.h"
 #include "engine/metrics_sampler.h"

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/find_run.h"
 #include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/exit_status.h"
@@ -77,7 +76,7 @@ LogQuestion question_of(const std::optional<RecordRule>& rule, const std::string
 }
 
 RecordPool asked_pool(const std::vector<std::string>& names, const LogQuestion& question, const CommonOptions& common) {
-  return read_pool(names, question, common.database, find_run);
+  return read_pool(names, question, common.database);
 }
 
 CLI::Option* add_claim_options(CLI::App& command, ClaimRequest& request) {

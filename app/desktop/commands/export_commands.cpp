@@ -24,7 +24,7 @@ void save_ladder(RunStore& store, const Ladder& ladder, const std::filesystem::p
                                                          : ladder.source + ", from " + ladder.source_path;
   const std::vector<Run> runs = store.runs_of(ladder.id);
   if (runs.empty()) throw DataError(ladder.name + " has no runs to export.");  // they may be in the bin
-  const PlausibilityContext context = load_plausibility_context(&store);
+  const RunContext context = load_run_context(&store);
   Study study = make_study(ladder.name, origin, load_runs(store, runs), context.hardware);
   const std::string ending = file.extension().string();
   if (ending == ".html") {

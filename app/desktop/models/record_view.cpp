@@ -23,12 +23,6 @@ std::vector<std::string> names_in(const std::string& text) {
   return names;
 }
 
-Run run_named(RunStore& store, const std::string& wanted) {
-  for (Run& run : store.runs())
-    if (std::to_string(run.id) == wanted || run.name == wanted) return std::move(run);
-  throw UsageError("There is no folder, log or run '" + wanted + "'");
-}
-
 std::vector<std::string> rule_names(const std::filesystem::path& assets) {
   std::vector<std::string> names;
   for (const std::filesystem::path& folder : {assets / "rules", user_rules_folder()}) {
@@ -73,9 +67,9 @@ void judge(RecordView& view, const std::filesystem::path& database, const std::f
   const std::optional<RecordRule>& rule = view.rule;
   const LogQuestion question =
       rule ? LogQuestion{rule->metric, rule->final_line, !is_missing(rule->time_limit_s)} : LogQuestion{};
-  const RecordPool pool = read_pool(names_in(view.asked.pool), question, database, run_named);
+  const RecordPool pool = read_pool(names_in(view.asked.pool), question, database);
   std::optional<RecordPool> baseline;
-  if (!view.asked.baseline.empty()) baseline = read_pool(names_in(view.asked.baseline), question, database, run_named);
+  if (!view.asked.baseline.empty()) baseline = read_pool(names_in(view.asked.baseline), question, database);
   view.claim = judge_record(pool, baseline ? &*baseline : nullptr, rule, {.systems_only = view.asked.systems_only});
   const RecordRule none;
   for (const ArrivedRun& run : runs_as_they_arrived(pool, baseline ? &*baseline : nullptr, rule ? *rule : none))

@@ -88,8 +88,12 @@ std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& w
   list.filter_figures.clear();
   std::vector<const RunEntry*> found;
   const auto listed = [&](const RunEntry& entry) { return list.archived || !entry.curation.archived; };
-  PlausibilityContext judge{.hardware = workspace.hardware};
-  for (const RunEntry& entry : workspace.runs()) judge.repeats.add(entry.run);
+  RunContext context;
+  context.hardware = workspace.hardware;
+  for (const RunEntry& entry : workspace.runs()) {
+    context.repeats.add(entry.run);
+    context.curations.emplace(entry.run.id, entry.curation);
+  }
   const FigureTable none;
   const FigureTable& metrics = workspace.project_metrics ? workspace.project_metrics->table : none;
   bool asked_for_metrics = false;
@@ -104,8 +108,7 @@ std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& w
     for (const MetricFigure& figure : list.filter_figures)
       if (!metrics.has(figure)) throw FilterError(reading);
     for (const RunEntry& entry : workspace.runs()) {
-      if (listed(entry) && filter.accepts(entry.run, entry.summary, judge, entry.curation, metrics))
-        found.push_back(&entry);
+      if (listed(entry) && filter.accepts(entry.run, entry.summary, context, metrics)) found.push_back(&entry);
     }
   } catch (const FilterError& error) {
     list.filter_problem = error.why;

@@ -59,8 +59,10 @@ LoadedRun make_run(int rung, const std::string& title, double dt_ms, double loss
   return loaded;
 }
 
-PlausibilityContext context() {
-  return {.hardware = HardwareTable::load(std::filesystem::path(STEPLADDER_SOURCE_DIR) / "assets"), .repeats = {}};
+RunContext context() {
+  RunContext made;
+  made.hardware = HardwareTable::load(std::filesystem::path(STEPLADDER_SOURCE_DIR) / "assets");
+  return made;
 }
 
 // Rung 1 is twice as fast and plausible; rung 2 is faster than an A100 can be: 6 N x 8,192 tokens in 10 ms are 612
@@ -322,7 +324,7 @@ TEST(Csv, GivesEveryValueBackExactly) {
     EXPECT_EQ(fields[6], std::to_string(step.step));
     if (step.step == 7) {
       EXPECT_EQ(fields[7], "NaN");
-      EXPECT_EQ(fields[8], "-inf");
+      EXPECT_EQ(fields[8], "-Infinity");
       EXPECT_EQ(fields[9], "");
       continue;
     }

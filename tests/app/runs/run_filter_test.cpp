@@ -47,7 +47,9 @@ TEST(RunFilter, LooksAtTheRecipeAndAtWhatUsersSaid) {
   run.recipe = R"({"batch": 12, "optimizer": "adamw"})";
   const Curation curation{.tags = {"fast", "Night"}, .note = "the good one", .pinned = true};
   const auto holds = [&](const std::string& expression) {
-    return RunFilter(expression).accepts(run, {}, {}, curation);
+    RunContext context;
+    context.curations[run.id] = curation;
+    return RunFilter(expression).accepts(run, {}, context);
   };
   EXPECT_TRUE(holds("batch=12 optimizer=adamw"));
   EXPECT_TRUE(holds("batch>8"));
@@ -59,8 +61,9 @@ TEST(RunFilter, LooksAtTheRecipeAndAtWhatUsersSaid) {
 }
 
 TEST(RunFilter, TakesTagsThatAreNotUtf8) {
-  const Curation curation{.tags = {"fast", "\xff\xfe"}, .note = "\x80"};
-  EXPECT_TRUE(RunFilter("tags~fast note!=x").accepts({}, {}, {}, curation));
+  RunContext context;
+  context.curations[0] = {.tags = {"fast", "\xff\xfe"}, .note = "\x80"};
+  EXPECT_TRUE(RunFilter("tags~fast note!=x").accepts({}, {}, context));
 }
 
 TEST(RunFilter, LooksAtValuesThatOnlyImportedRecipesHave) {
@@ -108,7 +111,7 @@ TEST(RunFilter, ComparesAnyMetric) {
       if (figure.kind == MetricFigure::Kind::at) value = static_cast<double>(figure.step);
       table.set(7, i, value);
     }
-    return filter.accepts(run, {}, {}, {}, table);
+    return filter.accepts(run, {}, {}, table);
   };
   EXPECT_TRUE(holds("val/acc > 0.2 val/acc<0.3 VAL/ACC=nan"));
   EXPECT_TRUE(holds("val/acc=0.25 last(val/acc) >= 0.25 min(val/acc) < 0.2"));
@@ -120,6 +123,60 @@ TEST(RunFilter, ComparesAnyMetric) {
   EXPECT_TRUE(holds("loss > 1e300")) << "infinity is more";
   EXPECT_FALSE(holds("Val/Acc<1")) << "NaN is neither less";
   EXPECT_FALSE(holds("Val/Acc>=1")) << "nor more";
+}
+
+TEST(RunFilter, CombinesConditions) {
+  EXPECT_TRUE(accepts("steps=1 or steps=60"));
+  EXPECT_TRUE(accepts("steps=1 status=failed or nano steps=60")) << "`or` binds loosest";
+  EXPECT_FALSE(accepts("(steps=1 or steps=60) status=failed"));
+  EXPECT_TRUE(accepts("nano AND not status=failed not(steps=1 or steps=2)"));
+  EXPECT_FALSE(accepts("not not not steps=60"));
+  EXPECT_FALSE(accepts("\"or\"")) << "a word in quotation marks";
+  EXPECT_TRUE(accepts("((nano))"));
+  for (const char* wrong : {"or", "nano or", "or nano", "not", "(nano", "()", "nano)", "nano and", "and nano", "(or)"})
+    EXPECT_NE(problem_of(wrong), "none") << wrong;
+  EXPECT_NE(problem_of(std::string(1000, '(') + "x").find("too deep"), std::string::npos);
+  EXPECT_NE(problem_of("(nano").find("(at character 1)"), std::string::npos);
+}
+
+TEST(RunFilter, TakesListsAndRanges) {
+  EXPECT_TRUE(accepts("status=failed,finished"));
+  EXPECT_FALSE(accepts("status!=failed,finished"));
+  EXPECT_TRUE(accepts("steps=1,50-70 steps!=1-59"));
+  EXPECT_FALSE(accepts("steps=\"50-70\"")) << "in quotation marks it is a text";
+  EXPECT_TRUE(accepts("stage~muon,adamw"));
+  EXPECT_TRUE(accepts("name=\"nano on text: Fused AdamW\",x"));
+  for (const char* wrong : {"steps=1,", "steps=,1", "steps<1,2", "steps<1-2"})
+    EXPECT_NE(problem_of(wrong), "none") << wrong;
+  stepladder::Run run;
+  run.recipe = R"({"lr": 2e-4, "data": "a,b.txt"})";
+  const auto holds = [&](const char* expression) { return RunFilter(expression).accepts(run, {}); };
+  EXPECT_TRUE(holds("lr=1e-4-3e-4 data=a,b.txt"));
+  EXPECT_FALSE(holds("lr=1e-5,1e-3"));
+}
+
+TEST(RunFilter, KnowsAllValuesOfSomeFields) {
+  EXPECT_NE(problem_of("status=finshed").find("did you mean finished?"), std::string::npos);
+  EXPECT_NE(problem_of("nano status=finished,stoped").find("did you mean stopped?"), std::string::npos);
+  for (const char* wrong : {"trust=good", "sync!=sync", "pinned=yes", "paused=1", "flags=odd", "stages=bf61"})
+    EXPECT_NE(problem_of(wrong), "none") << wrong;
+  EXPECT_EQ(problem_of("trust=impossible,doubtful sync=unknown pinned=TRUE flags!=no-sync stages=null status~fin"),
+            "none");
+}
+
+TEST(RunFilter, ComparesTimesAsFarAsTheyAreWritten) {
+  stepladder::Run run;
+  run.created_at = 1'790'000'000;  // 2026-09-21T14:13:20Z
+  const auto holds = [&](const char* expression) { return RunFilter(expression).accepts(run, {}); };
+  EXPECT_TRUE(holds("created_at=2026 created_at=2026-09-21 created_at>=2026-09-21 created_at<=2026-09"));
+  EXPECT_TRUE(holds("created_at>2026-08 created_at<2026-09-21T14:14 created_at=\"2026-09-21 14:13\""));
+  EXPECT_FALSE(holds("created_at>2026-09-21"));
+  EXPECT_FALSE(holds("created_at!=2026-09-20,2026-09-21"));
+  EXPECT_TRUE(holds("ended_at=null created_at!=null"));
+  EXPECT_FALSE(holds("ended_at>2020"));
+  for (const char* wrong :
+       {"created_at>yesterday", "created_at=21.9.2026", "created_at<26-09", "created_at>=2026-9-21"})
+    EXPECT_NE(problem_of(wrong).find("not a time"), std::string::npos) << wrong;
 }
 
 TEST(RunFilter, QuotationMarksHoldBlanksTogether) {

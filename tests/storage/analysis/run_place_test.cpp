@@ -59,9 +59,11 @@ class TwoMachines : public testing::Test {
   std::vector<MeasuredRun> measured_;
 };
 
-TEST_F(TwoMachines, GiveAFactorThatIsNeverCalledFasterAndAFlagInTheJudgementAndOfTheRun) {
+TEST_F(TwoMachines, GiveNoFactorAndAFlagInTheJudgementAndOfTheRun) {
   const std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
-  EXPECT_NEAR(rungs[1].over_baseline.factor, 2, 1e-6);
+  EXPECT_TRUE(is_missing(rungs[1].over_baseline.factor));
+  EXPECT_FALSE(rungs[1].over_baseline.ci95.known());
+  EXPECT_EQ(rungs[1].over_baseline.worst(), Trust::doubtful);
   EXPECT_EQ(rungs[1].over_baseline.verdict, Verdict::cannot_tell);
   EXPECT_EQ(rungs[1].over_previous.verdict, Verdict::cannot_tell);
   EXPECT_FALSE(rungs[1].over_baseline.is(Verdict::faster));

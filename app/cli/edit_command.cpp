@@ -1,0 +1,84 @@
+// `stepladder edit`: what people add to runs, as the window's History does. All of the runs are changed, or none.
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/exit_status.h"
+#include "app/runs/find_run.h"
+#include "app/runs/open_store.h"
+#include "app/text/format.h"
+
+namespace stepladder {
+namespace {
+
+struct EditOptions {
+  std::vector<std::string> runs;
+  std::optional<std::string> name, note;
+  std::vector<std::string> tags, untags;
+  bool pins = false, unpins = false, archives = false, unarchives = false;
+
+  bool changes_nothing() const {
+    return !name && !note && tags.empty() && untags.empty() && !pins && !unpins && !archives && !unarchives;
+  }
+};
+
+void change(Curation& curation, const EditOptions& options) {
+  for (const std::string& words : options.untags)
+    for (const std::string& tag : tags_from(words)) std::erase(curation.tags, tag);
+  for (const std::string& words : options.tags)
+    for (const std::string& tag : tags_from(words))
+      if (std::find(curation.tags.begin(), curation.tags.end(), tag) == curation.tags.end())
+        curation.tags.push_back(tag);
+  if (options.note) curation.note = *options.note;
+  curation.pinned = (curation.pinned || options.pins) && !options.unpins;
+  curation.archived = (curation.archived || options.archives) && !options.unarchives;
+}
+
+int edit(const EditOptions& options, const CommonOptions& common) {
+  if (options.changes_nothing())
+    throw UsageError(
+        "nothing to change; give --name, --note, --tag, --untag, --pin, --unpin, --archive or --unarchive");
+  if (options.name && options.name->empty()) throw UsageError("--name: the name is empty");
+  RunStore store = open_existing(common.database);
+  std::vector<Run> runs = find_runs(store, options.runs);
+  if (options.name && runs.size() > 1)
+    throw UsageError("--name: " + std::to_string(runs.size()) + " runs can't have one name; name one run");
+  std::map<RunId, Curation> curations = store.curation().all();
+  store.in_one_transaction([&] {
+    for (const Run& run : runs) {
+      Curation& curation = curations[run.id];
+      change(curation, options);
+      store.curation().set(run.id, curation);
+      if (options.name) store.rename_run(run.id, *options.name);
+    }
+  });
+  if (!common.json) {
+    std::cout << "Changed " << plural(std::ssize(runs), "run") << "\n";
+    return exit_done;
+  }
+  const RunContext context = load_run_context(&store);
+  Json list = Json::array();
+  for (const Run& run : runs) list.push_back(run_json(store.existing_run(run.id), store.summary(run), context));
+  print(list);
+  return exit_done;
+}
+
+}  // namespace
+
+Subcommand edit_command(CLI::App& app, CommonOptions& common) {
+  auto options = std::make_shared<EditOptions>();
+  CLI::App* command = add_with_json(app, common, "edit", "Change names, tags, notes, pins and the archive of runs");
+  command->add_option("runs", options->runs, runs_help)->required();
+  command->add_option("--name", options->name, "New name of one run")->check(short_name());
+  command->add_option("--tag", options->tags, "Add tags, separated by commas")->expected(1)->take_all();
+  command->add_option("--untag", options->untags, "Remove tags")->expected(1)->take_all();
+  command->add_option("--note", options->note, "Replace the note; \"\" removes it");
+  CLI::Option* pin = command->add_flag("--pin", options->pins, "List them before others in the window");
+  command->add_flag("--unpin", options->unpins, "No longer")->excludes(pin);
+  CLI::Option* archive = command->add_flag("--archive", options->archives, "Hide them in the window's lists");
+  command->add_flag("--unarchive", options->unarchives, "No longer")->excludes(archive);
+  return {command, [options, &common] { return edit(*options, common); }};
+}
+
+}  // namespace stepladder

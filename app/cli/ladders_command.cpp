@@ -1,0 +1,122 @@
+// `stepladder ladders`, `ladder show` and --dry-run: ladders that are in the project, and those that would be.
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/exit_status.h"
+#include "app/host/environment.h"
+#include "app/launch/step_estimate.h"
+#include "app/launch/sweep_results.h"
+#include "app/runs/find_run.h"
+#include "app/runs/open_store.h"
+#include "app/text/format.h"
+
+namespace stepladder {
+namespace {
+
+int list(const CommonOptions& common) {
+  auto store = open_to_list(common);
+  const std::vector<Ladder> ladders = store ? store->ladders() : std::vector<Ladder>();
+  Json all = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"ladder", "name", "rungs", "runs", "finished", "created"}};
+  for (const Ladder& ladder : ladders) {
+    const std::vector<Run> runs = store->runs_of(ladder.id);
+    std::vector<std::string> stages;
+    std::vector<const Run*> places;
+    Json ids = Json::array();
+    for (const Run& run : runs) {
+      if (places.empty() || places.back()->rung != run.rung) stages.push_back(run.stage);
+      places.push_back(&run);
+      ids.push_back(run.id);
+    }
+    const auto finished =
+        std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.status == RunStatus::finished; });
+    all.push_back({{"id", ladder.id},
+                   {"name", ladder.name},
+                   {"source", ladder.source},
+                   {"source_path", text_or_null(ladder.source_path)},
+                   {"created_at", time_json(ladder.created_at)},
+                   {"stages", stages},
+                   {"runs", ids},
+                   {"finished", finished},
+                   {"over", swept_names(places)},
+                   {"notes", text_or_null(ladder.notes)}});
+    rows.push_back({std::to_string(ladder.id), ladder.name, std::to_string(stages.size()), std::to_string(runs.size()),
+                    std::to_string(finished), local_time_text(ladder.created_at)});
+  }
+  if (common.json)
+    print(all);
+  else if (ladders.empty())
+    std::cerr << "stepladder: no ladders yet; `stepladder ladder` trains one\n";
+  else
+    std::cout << table(rows, {true, false, true, true, true, false});
+  return exit_done;
+}
+
+}  // namespace
+
+int show_ladder(const std::string& word, const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  const Ladder ladder = find_ladder(store, word);
+  print_ladder(ladder, load_runs(store, store.runs_of(ladder.id)), {.skipped = skipped_rungs(store, ladder)}, common,
+               common.database, load_run_context(&store));
+  return exit_done;
+}
+
+void print_ladder(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
+                  const CommonOptions& common, const std::filesystem::path& database, const RunContext& context) {
+  if (common.json)
+    print(ladder_json(ladder, runs, plan, database, context));
+  else
+    std::cout << ladder_table(runs, plan, context);
+}
+
+int print_plan(const LadderRequest& request, const DeviceReport& report, const CommonOptions& common) {
+  const LadderPlan plan = plan_of(request, report);
+  std::vector<Recipe> recipes;
+  Json rungs = Json::array(), skipped = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"rung", "stage", "what changes", "runs"}};
+  for (const Rung& rung : plan.rungs) {
+    recipes.insert(recipes.end(), static_cast<std::size_t>(request.repeats), rung.recipe);
+    rows.push_back({std::to_string(rungs.size()), rung.stage, rung.changed, std::to_string(request.repeats)});
+    rungs.push_back({{"rung", rungs.size()},
+                     {"stage", rung.stage},
+                     {"title", rung.title},
+                     {"changed", text_or_null(rung.changed)},
+                     {"runs", request.repeats}});
+  }
+  for (const SkippedRung& rung : plan.skipped)
+    skipped.push_back({{"id", rung.stage}, {"reason", rung.reason.for_command_line()}});
+  const double seconds = estimate_seconds(recipes, report, HardwareTable::load(assets_folder()));
+  if (common.json) {
+    print({{"dry_run", true},
+           {"rungs", rungs},
+           {"skipped", skipped},
+           {"runs", recipes.size()},
+           {"seconds", number(seconds)}});
+    return exit_done;
+  }
+  std::cout << table(rows, {true, false, false, true});
+  for (const SkippedRung& rung : plan.skipped)
+    std::cout << harmless(rung.stage + ": not available, " + rung.reason.for_command_line()) << "\n";
+  std::cerr << "stepladder: " << plural(recipes.size(), "run")
+            << (is_missing(seconds) ? "" : ", about " + rough_duration_text(seconds) + " in all: a rough estimate")
+            << "; nothing was trained\n";
+  return exit_done;
+}
+
+Subcommand ladders_command(CLI::App& app, CommonOptions& common) {
+  CLI::App* command = add_with_json(app, common, "ladders", "The ladders in the database; `ladder show N` shows one");
+  return {command, [&common] { return list(common); }};
+}
+
+CLI::App* add_show(CLI::App& ladder, std::string& word, const char* what) {
+  CLI::App* show = ladder.add_subcommand("show", what);
+  show->fallthrough();
+  show->add_option("ladder", word, "Its number, name or the beginning of one (default: the latest)");
+  return show;
+}
+
+}  // namespace stepladder
