@@ -27,9 +27,9 @@ int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOpti
   }
   request.dark = options.theme == "dark";
   request.database = common.database;
-  if (lower_case(request.out.extension().string()) != ".png")
-    throw UsageError("--out: " + request.out.string() + " doesn't end in .png, which the picture is");
   keep_off_database(request.out, request.database);
+  if (const std::string ending = lower_case(request.out.extension().string()); !ending.empty() && ending != ".png")
+    throw UsageError("--out: " + request.out.string() + " doesn't end in .png, which the picture is");
   open_to_list(common);  // throws if --db names a file that isn't there
   return take(request);
 }

@@ -32,6 +32,7 @@ namespace stepladder {
 namespace {
 
 std::atomic<int> interrupts{0};
+std::string last_note;  // on stderr, if the command has succeeded
 
 void note_interrupt(int signal) {
   if (++interrupts > 1) std::_Exit(128 + signal);
@@ -89,7 +90,7 @@ std::optional<RunStore> open_to_list(const CommonOptions& common) {
   if (store) return store;
   if (common.database_is_named) throw StorageError(common.database.string() + " does not exist");
   if (const char* file = std::getenv("STEPLADDER_DB"); file && *file)
-    std::cerr << "stepladder: " << harmless(file) << ", which STEPLADDER_DB names, does not exist yet\n";
+    last_note = harmless(file) + ", which STEPLADDER_DB names, does not exist yet";
   return std::nullopt;
 }
 
@@ -172,6 +173,7 @@ void open_standard_streams() {
 }
 
 int close_output(int status) {
+  if (!last_note.empty()) std::cerr << "stepladder: " << last_note << "\n";
   errno = 0;
   if (std::cout.flush()) return status;
   const int cause = errno;

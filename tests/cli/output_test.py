@@ -123,7 +123,7 @@ class Sentences(Case):
         self.refused(["'frobnicate'", "--help"], "frobnicate")
         self.refused(["x.stepladder", "does not exist"], "x.stepladder")
         self.refused(["--dropout", "stepladder train --help"], "train", "--dropout", 0.1)
-        self.refused(["'2'"], "show", 1, 2)
+        self.refused(["'2'"], "get", 1, "id", 2)
         self.refused(["--as"], "watch", "--as", "log", "--", "true")
         self.refused(["--nope"], "--nope")
 

@@ -283,9 +283,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"nan_between_excerpt_blocks",
              {{.rung = 0, .steps = many}, {.rung = 1, .dt_ms = 50, .steps = many, .nan_at = 200'001}},
              Trust::trusted,
-             Trust::trusted,
+             Trust::doubtful,
              Verdict::faster,
-             "faster, one run",
+             "faster, one run, doubtful",
              LossVerdict::diverged},
         Case{"impossible_baseline",
              {{.rung = 0, .dt_ms = 10}, {.rung = 1, .dt_ms = 50}},
@@ -331,9 +331,9 @@ INSTANTIATE_TEST_SUITE_P(
               {.rung = 1, .dt_ms = 50},
               {.rung = 1, .dt_ms = 50.1, .nan_at = 40}},
              Trust::trusted,
-             Trust::trusted,
+             Trust::doubtful,
              Verdict::faster,
-             "faster",
+             "faster, doubtful",
              LossVerdict::diverged}),
     [](const auto& each) { return each.param.name; });
 
