@@ -137,6 +137,12 @@ T value_from_text(const FieldText& about, const std::string& text) {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error == std::errc() && end == text.data() + text.size()) return value;
+    if constexpr (std::is_integral_v<T>) {
+      const T most = text.starts_with('-') ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
+      if (error == std::errc::result_out_of_range)
+        throw RecipeError(about, std::string("must be at ") + (text.starts_with('-') ? "least " : "most ") +
+                                     text_of(most) + ", not '" + text + "'");
+    }
     const char* const kind = std::is_floating_point_v<T> ? "a number"
                              : std::is_signed_v<T>       ? "a whole number"
                                                          : "a whole number of at least 0";

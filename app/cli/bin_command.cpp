@@ -127,6 +127,13 @@ Subcommand bin_command(CLI::App& app, CommonOptions& common) {
           }};
 }
 
+Subcommand delete_command(CLI::App& app, CommonOptions& common) {
+  auto runs = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = add_with_json(app, common, "delete", "Move runs into the bin, which keeps them for 30 days");
+  command->add_option("runs", *runs, runs_help)->required();
+  return {command, [runs, &common] { return move_runs(*runs, false, common); }};
+}
+
 Subcommand restore_command(CLI::App& app, CommonOptions& common) {
   auto runs = std::make_shared<std::vector<std::string>>();
   CLI::App* command = add_with_json(app, common, "restore", "Bring runs back from the bin");

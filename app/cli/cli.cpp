@@ -5,16 +5,22 @@
 
 #include <algorithm>
 #include <iostream>
+#include <iterator>
+#include <sstream>
 #include <string_view>
 
 #include "app/cli/commands.h"
+#include "app/cli/help/arguments.h"
+#include "app/cli/help/help.h"
+#include "app/cli/help/help_commands.h"
+#include "app/cli/table.h"
+#include "app/cli/terminal/output_options.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
 #include "app/runs/run_filter.h"
 #include "app/text/format.h"
 #include "app/text/terminal_text.h"
 #include "engine/engine.h"
-#include "engine/nearest.h"
 #include "engine/processes/worker_processes.h"
 #include "storage/analysis/hardware.h"
 #include "storage/bounded_text.h"
@@ -22,34 +28,37 @@
 namespace stepladder {
 namespace {
 
-// Checks the argument that isn't a command: either a project's file, or a mistake.
-void check_project(const std::string& project, const CLI::App& app) {
-  if (project.empty()) return;
-  if (!app.get_subcommands().empty())
-    throw UsageError("'" + project + "' was not expected; `stepladder " + app.get_subcommands().front()->get_name() +
-                     " --help` lists the options");
-  if (project.ends_with(".stepladder")) {
-    if (!std::filesystem::exists(project)) throw UsageError(project + " does not exist");
-    return;
-  }
-  std::vector<std::string> known;
-  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
-  const std::string meant = nearest_name(project, known);
-  throw UsageError("'" + project + "' is not a command" +
-                   (meant.empty() ? "; `stepladder --help` lists them" : "; did you mean " + meant + "?"));
-}
+// The old and the short spellings of commands, in words of today's.
+constexpr std::pair<std::string_view, std::string_view> spellings[] = {
+    {"list", "runs"},
+    {"ls", "runs"},
+    {"verify", "confirm"},
+    {"continue", "unpause"},
+    {"gate", "record gate"},
+    {"claim", "record"},
+    {"profile operators", "operators"},
+    {"resume", "train --resume"},
+};
 
-// CLI11's message in our form, with a pointer to the help.
-std::string usage_text(const CLI::App* app, const CLI::Error& error) {
-  const auto given = app->get_subcommands();
-  std::string text = error.what();
-  // Its other sentences begin with the option.
-  for (const std::string_view start :
-       {"The following argument was not expected: ", "The following arguments were not expected: "}) {
-    if (text.starts_with(start)) text = text.substr(start.size()) + " was not expected";
+// The words with today's spelling of the command that they begin with, after options such as --db FILE.
+std::vector<std::string> respelled(const CLI::App& app, std::vector<std::string> words) {
+  std::size_t at = 0;
+  while (at < words.size() && words[at].starts_with('-') && words[at] != "--") {
+    const CLI::Option* option = app.get_option_no_throw(words[at]);
+    at += option && option->get_items_expected_min() > 0 ? 2 : 1;
   }
-  return "stepladder: " + bounded(std::move(text), longest_line) + "; `stepladder " +
-         (given.empty() ? "" : given.front()->get_name() + " ") + "--help` lists the options\n";
+  for (const auto& [old, now] : spellings) {
+    std::istringstream old_words{std::string(old)}, new_words{std::string(now)};
+    const std::vector<std::string> from{std::istream_iterator<std::string>(old_words), {}};
+    const std::vector<std::string> to{std::istream_iterator<std::string>(new_words), {}};
+    if (at + from.size() > words.size() || !std::equal(from.begin(), from.end(), words.begin() + std::ptrdiff_t(at)))
+      continue;
+    const auto place =
+        words.erase(words.begin() + std::ptrdiff_t(at), words.begin() + std::ptrdiff_t(at + from.size()));
+    words.insert(place, to.begin(), to.end());
+    return words;
+  }
+  return words;
 }
 
 // CLI11 takes the next word as the value of "--db=", so an empty variable in a script would turn a command into a file.
@@ -77,24 +86,8 @@ void say_broken_user_files() {
 
 std::vector<std::string> words;  // of the command line
 
-int dispatch(int argc, char** argv, const Desktop& desktop) {
-  refuse_empty_values(argc, argv);
-  std::string database;
-  CLI::App app(
-      "Stepladder measures what each training optimisation buys, whether to trust the number, and whether the loss "
-      "stayed the same.",
-      "stepladder");
-  app.set_version_flag("--version", std::string("stepladder ") + STEPLADDER_VERSION);
-  const CLI::Option* given = app.add_option(
-      "--db", database, "Database file (default: $STEPLADDER_DB, else stepladder.db in your data folder)");
-  std::string project;
-  app.add_option("project", project, "Project file to open: FILE.stepladder, the same as --db FILE.stepladder");
-  app.failure_message(usage_text);
-  app.require_subcommand(0, 1);
-  app.fallthrough();
-
-  CommonOptions common;
-  const std::vector<Subcommand> commands = {
+std::vector<Subcommand> add_commands(CLI::App& app, CommonOptions& common, const Desktop& desktop) {
+  return {
       train_command(app, common),
       ladder_command(app, common),
       sweep_command(app, common),
@@ -109,9 +102,10 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       edit_command(app, common),
       bin_command(app, common),
       restore_command(app, common),
-      request_command(app, common, RunRequest::pause, "Pause a run before its next step"),
-      request_command(app, common, RunRequest::resume, "Continue a paused run"),
-      request_command(app, common, RunRequest::stop, "Stop a run after its current step"),
+      delete_command(app, common),
+      request_command(app, common, RunRequest::pause, "pause", "Pause runs before their next step"),
+      request_command(app, common, RunRequest::resume, "unpause", "Let paused runs continue"),
+      request_command(app, common, RunRequest::stop, "stop", "Stop runs after their current step"),
       compare_command(app, common),
       confirm_command(app, common),
       operators_command(app, common),
@@ -124,17 +118,56 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       machines_command(app, common),
       worker_processes_command(app),
       screenshot_command(app, common, desktop.screenshot),
+      help_command(app, common),
+      version_command(app, common),
+      completion_command(app, common),
+      complete_command(app, common),
+      skill_command(app, common),
   };
-  // Set after the commands were added: they would inherit it.
-  app.footer("Without a command, the desktop opens.");
+}
+
+int dispatch(int argc, char** argv, const Desktop& desktop) {
+  refuse_empty_values(argc, argv);
+  std::string database;
+  CLI::App app(
+      "Stepladder measures what each training optimisation buys, whether to trust the number, and whether the loss "
+      "stayed the same.",
+      "stepladder");
+  app.set_help_flag("-h,--help", "Print this help");
+  app.set_version_flag("-V,--version", std::string("stepladder ") + STEPLADDER_VERSION, "Print the version");
+  const CLI::Option* given = app.add_option(
+      "--db", database, "Database file (default: $STEPLADDER_DB, else stepladder.db in your data folder)");
+  std::string project;
+  app.add_option("project", project, "Project file to open: FILE.stepladder, the same as --db FILE.stepladder");
+  OutputOptions output;
+  add_output_options(app, output);
+  app.require_subcommand(0, 1);
+  app.fallthrough();
+
+  CommonOptions common;
+  const std::vector<Subcommand> commands = add_commands(app, common, desktop);
+  app.add_flag("--json", common.json, "Print JSON; an error is one line of it on stderr");
+  check_numbers(app);
+  words = respelled(app, std::move(words));
+  check_words(app, words);
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::CallForHelp&) {
+    std::cout << help_text(parsed_command(app), terminal_columns());
+    return exit_done;
+  } catch (const CLI::CallForVersion& version) {
+    std::cout << version.what() << "\n";
+    return exit_done;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? exit_done : exit_usage;
+    throw usage_error(app, error, words);
   }
+  begin_output(output, parsed_command(app));
   // An empty variable in a script must not select the user's own file.
   if (given->count() > 0 && database.empty()) throw UsageError("--db: the file name is empty");
-  check_project(project, app);
+  if (!project.empty() && !app.get_subcommands().empty())
+    throw UsageError("'" + project + "' was not expected", {.code = "unexpected-argument", .value = project});
+  if (!project.empty() && !std::filesystem::exists(project))
+    throw NotFound(project + " does not exist", {.argument = "project", .value = project});
   if (database.empty()) database = project;
   common.database_is_named = !database.empty();
   common.database = database.empty() ? default_database_file() : std::filesystem::path(database);
@@ -144,9 +177,10 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
     return command.run();
   }
   if (desktop.open && display_is_there()) return desktop.open(common.database);
-  std::cout << app.help();
-  std::cerr << "stepladder: no display, so the desktop cannot open; name a command\n";
-  return exit_usage;
+  if (!common.json) std::cout << help_text(app, terminal_columns());
+  return complain(UsageError("no display, so the desktop cannot open",
+                             {.code = "missing-argument", .argument = "command", .hint = "name a command"}),
+                  exit_usage);
 }
 
 }  // namespace
@@ -168,6 +202,8 @@ int run_command_line(int argc, char** argv, const Desktop& desktop) {
     return complain(error, exit_usage);
   } catch (const FilterError& error) {
     return complain(error, exit_usage);
+  } catch (const NotFound& error) {
+    return complain(error, exit_failed);
   } catch (const UsageError& error) {
     return complain(error, exit_usage);
   } catch (const std::exception& error) {  // StorageError, DataError, a LibTorch that doesn't load

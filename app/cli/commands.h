@@ -27,6 +27,7 @@ Subcommand edit_command(CLI::App& app, CommonOptions& common);
 
 // bin_command.cpp
 Subcommand bin_command(CLI::App& app, CommonOptions& common);
+Subcommand delete_command(CLI::App& app, CommonOptions& common);
 Subcommand restore_command(CLI::App& app, CommonOptions& common);
 
 // ladders_command.cpp
@@ -37,8 +38,9 @@ void print_ladder(const Ladder& ladder, const std::vector<LoadedRun>& runs, cons
                   const CommonOptions& common, const std::filesystem::path& database, const RunContext& context);
 int print_plan(const LadderRequest& request, const DeviceReport& report, const CommonOptions& common);  // --dry-run
 
-// training_commands.cpp: pause, continue and stop, for a run of any process
-Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* what);
+// training_commands.cpp: pause, unpause and stop, for a run of any process
+Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* name,
+                           const char* what);
 
 Subcommand compare_command(CLI::App& app, CommonOptions& common);
 Subcommand confirm_command(CLI::App& app, CommonOptions& common);

@@ -293,7 +293,8 @@ std::string compare_table(const Comparisons& compared) {
       notes += who + "inconclusive: " + needed + "\n";
     notes += flag_notes(judgement, who);
   }
-  return table(rows, {true, false, true, true, true, true, false, false, false}) + (notes.empty() ? "" : "\n" + notes);
+  return table(rows, {true, false, true, true, true, true, false, false, false}) +
+         (notes.empty() ? "" : "\n" + notes_text(notes));
 }
 
 Subcommand compare_command(CLI::App& app, CommonOptions& common) {
@@ -301,8 +302,10 @@ Subcommand compare_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "compare", "Compare runs with a baseline");
   command->add_option("base", options->base, "The run to compare with")->required();
   command->add_option("runs", options->runs, "The runs to compare")->required();
-  command->add_option("--noise-floor", options->noise_floor, "Differences below this count as none (default 0.01)")
-      ->check(between(0, 1));
+  command
+      ->add_option("--tolerance,--noise-floor", options->noise_floor,
+                   "Differences below this count as none: 1%, or the share 0.01 (default 1%)")
+      ->transform(percent(1, 0, 100));
   command
       ->add_option("--target,--target-loss", options->target_loss,
                    "Report the step, time and tokens at which each run reached this loss")

@@ -28,16 +28,6 @@ struct ConfirmOptions {
 
 constexpr int most_repeats_until = 50;
 
-// Takes "1%" or "1 %" for 1.
-CLI::Validator percent() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        text.erase(text.find_last_not_of("% ") + 1);
-        return between(0.01, 50)(text).empty() ? "" : "is not a difference from 0.01% to 50%";
-      },
-      "PERCENT");
-}
-
 // A run of the ladder's first rung.
 Run baseline_of(RunStore& store, const Run& run) {
   if (!run.ladder) {
@@ -156,11 +146,11 @@ Subcommand confirm_command(CLI::App& app, CommonOptions& common) {
       ->required();
   command->add_option("--against", options->base, "The run to compare with (by default the ladder's baseline)");
   command
-      ->add_option("--max-repeats", options->max_repeats,
+      ->add_option("--repeats,--max-repeats", options->max_repeats,
                    "Repeat until each side has this many runs, existing ones included (default 6; with --until 50)")
       ->check(between(2, 1000));
   command->add_option("--until", options->until, "Repeat until a difference of this size can be told: 1%")
-      ->transform(percent());
+      ->transform(percent(0.01, 0.01, 50));
   command
       ->add_option(
           "--patience", options->patience_s,
@@ -170,7 +160,6 @@ Subcommand confirm_command(CLI::App& app, CommonOptions& common) {
       "--metric", options->metric, "Judge this in place of the speed, with new seeds: val_loss, min(val/loss)");
   command->add_flag("--lower", options->lower, "Lower values of the metric are better")->needs(metric);
   add_adopt(*command, options->adopts);
-  command->footer("Exits with 0 faster, better or same, 10 slower or worse, 11 inconclusive, 12 impossible.");
   return {command, [options, &common] { return confirm(*options, common); }};
 }
 

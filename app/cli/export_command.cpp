@@ -90,6 +90,12 @@ Form form_of(const ExportRequest& request) {
   throw UsageError("--format: '" + request.out + "' does not end in a format's name; give one of " + form_names());
 }
 
+std::string name_of(Form form) {
+  for (const NamedForm& named : forms())
+    if (named.form == form) return std::string(named.name);
+  return {};
+}
+
 bool is_weights(Form form) {
   return form == Form::safetensors || form == Form::llmc || form == Form::llmc_bf16;
 }
@@ -98,11 +104,6 @@ std::optional<FigureFormat> figure_format_of(Form form) {
   if (form == Form::png) return FigureFormat::png;
   if (form == Form::pdf) return FigureFormat::pdf;
   return std::nullopt;
-}
-
-std::string name_of(Form form) {
-  return std::string(
-      std::find_if(forms().begin(), forms().end(), [&](const NamedForm& named) { return named.form == form; })->name);
 }
 
 // Throws UsageError for an option without an effect.
@@ -273,8 +274,17 @@ void write_export(const ExportRequest& request, Form form, RunStore& store, cons
   sink(content_of(request, form, store, chosen));
 }
 
+// With --json: what was written. `runs`: their ids.
+int report_written(const std::string& file, const std::string& format, const Json& runs) {
+  print({{"file", file},
+         {"format", format},
+         {"bytes", std::filesystem::is_regular_file(file) ? Json(std::filesystem::file_size(file)) : Json()},
+         {"runs", runs}});
+  return exit_done;
+}
+
 // The weights of a run's checkpoint, for other programs.
-int export_weights_of(const ExportRequest& request) {
+int export_weights_of(const ExportRequest& request, const CommonOptions& common) {
   const ExportFormat format = export_format(request.format.empty() ? "safetensors" : request.format);
   RunStore store = open_existing(request.database);
   const auto [run, step] = find_fork(store, request.runs.front());
@@ -283,15 +293,19 @@ int export_weights_of(const ExportRequest& request) {
   for (const std::string& sentence : chosen.passed_over) std::cerr << "stepladder: " << harmless(sentence) << "\n";
   const Recipe recipe = recipe_from_json(run.recipe);
   export_weights(WeightsFile(checkpoint.folder / checkpoint_weights), recipe.heads, request.out, format);
+  if (common.json) return report_written(request.out, name_of(form_of(request)), Json::array({run.id}));
   std::cerr << "stepladder: " << request.out << " holds run " << run.id << " after step " << checkpoint.step << "\n";
   return exit_done;
 }
 
-int export_runs(const ExportRequest& request) {
+int export_runs(const ExportRequest& request, const CommonOptions& common) {
   const Form form = form_of(request);
+  if (common.json && request.out == "-")
+    throw UsageError("--json and --out - both take standard output",
+                     {.code = "conflicting-options", .argument = "--out", .value = "-"});
   check_options(request, form);
   if (request.out != "-") keep_off_database(request.out, request.database);
-  if (is_weights(form)) return export_weights_of(request);
+  if (is_weights(form)) return export_weights_of(request, common);
   svg_options(request);  // throws before anything is read
   if (const auto format = figure_format_of(form)) {
     if (const auto reason = why_not(*format)) throw DataError(*reason);
@@ -301,6 +315,9 @@ int export_runs(const ExportRequest& request) {
   const auto write = [&](const Sink& sink) { write_export(request, form, store, chosen, sink); };
   if (request.out != "-") {
     write_file(request.out, write);
+    Json ids = Json::array();
+    for (const Run& run : chosen.runs) ids.push_back(run.id);
+    if (common.json) return report_written(request.out, name_of(form), ids);
     std::cerr << "stepladder: " << request.out << " holds " << plural(std::ssize(chosen.runs), "run") << "\n";
   } else {
     write(write_data);
@@ -312,30 +329,30 @@ int export_runs(const ExportRequest& request) {
 
 Subcommand export_command(CLI::App& app, CommonOptions& common) {
   auto request = std::make_shared<ExportRequest>();
-  CLI::App* command =
-      app.add_subcommand("export", "Write figures, tables, a report, a trace, or a checkpoint's weights to a file");
+  CLI::App* command = add_with_json(app, common, "export",
+                                    "Write figures, tables, a report, a trace, or a checkpoint's weights to a file");
   std::vector<std::string> whats = figure_names();
   whats.emplace_back("report");
   command->add_option("runs", request->runs,
                       std::string(runs_help) + "; RUN@STEP for the weights of an older checkpoint");
   command->add_option("--ladder", request->ladder, "Export all runs of this ladder instead (number, name or latest)");
   command->add_option("--format", request->format, "Format (default: by the ending of --out): " + form_names());
-  command->add_option("--out", request->out, "File to write; - for standard output (text formats)")->required();
-  command->add_option("--what", request->what, "Figure (default: the ladder, or one run's loss)")
-      ->check(CLI::IsMember(whats));
+  command->add_option("-o,--out,--output", request->out, "File to write; - for standard output (text formats)")
+      ->required();
+  command->add_option("--what", request->what, "Figure (default: the ladder, or one run's loss)")->check(one_of(whats));
   command->add_flag("--table", request->table, "Write summaries instead of all steps (csv, json)");
   command->add_option("--metrics", request->metrics, "Write every metric (csv): a row for each value, or for each step")
-      ->check(CLI::IsMember({"long", "wide"}));
+      ->check(one_of({"long", "wide"}));
   command
       ->add_option("--theme", request->theme,
                    "dark or light (default: light; an html report follows its reader's system)")
-      ->check(CLI::IsMember({"dark", "light"}));
-  command->add_option("--x", request->x, "Horizontal axis of curves")->check(CLI::IsMember({"step", "tokens", "time"}));
+      ->check(one_of({"dark", "light"}));
+  command->add_option("--x", request->x, "Horizontal axis of curves")->check(one_of({"step", "tokens", "time"}));
   command->add_option("--size", request->size,
                       "WIDTHxHEIGHT of a figure in CSS pixels; a png has twice the resolution");
   return {command, [request, &common] {
             request->database = common.database;
-            return export_runs(*request);
+            return export_runs(*request, common);
           }};
 }
 

@@ -30,7 +30,8 @@ struct ImportFlags {
   bool is_dry = false;
 };
 
-Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& outcome, const RunContext& context) {
+Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& outcome,
+                  const std::vector<std::string>& failures, const RunContext& context) {
   Json runs = Json::array(), notes = Json::array(), groupings = Json::array();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Json run = run_json(rows[i].run, rows[i].summary, context);
@@ -39,7 +40,7 @@ Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& o
   }
   for (const ImportNote& note : outcome.notes)
     notes.push_back({{"file", note.file}, {"line", note.line > 0 ? Json(note.line) : Json()}, {"text", note.text}});
-  Json json = {{"runs", runs}, {"notes", notes}};
+  Json json = {{"runs", runs}, {"notes", notes}, {"traces", Json::array()}, {"passes", Json::array()}};
   for (const ImportGrouping& it : outcome.groupings) {
     groupings.push_back({{"folder", it.folder},
                          {"files", it.files},
@@ -47,23 +48,23 @@ Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& o
                          {"asked", it.asked},
                          {"reason", it.decision.reason}});
   }
-  if (!groupings.empty()) json["groupings"] = groupings;
+  json["groupings"] = groupings;
   Json skipped = Json::array();
   for (const SkippedImport& it : outcome.skipped) skipped.push_back({{"file", it.file}, {"runs", it.runs}});
-  if (!skipped.empty()) json["skipped"] = skipped;
+  json["skipped"] = skipped;
+  json["errors"] = failures;
   return json;
 }
 
 void print_notes(const ImportOutcome& outcome) {
   for (const ImportGrouping& grouping : outcome.groupings)
-    std::cerr << "stepladder: " << harmless(grouping_text(grouping))
-              << (grouping.asked                               ? ""
-                  : grouping.decision.files == FilesAre::rungs ? " (--repeats overrides this)"
-                                                               : " (--flat overrides this)")
-              << "\n";
+    std::cerr << notes_text("stepladder: " + grouping_text(grouping) +
+                            (grouping.asked                               ? ""
+                             : grouping.decision.files == FilesAre::rungs ? " (--as-repeats overrides this)"
+                                                                          : " (--flat overrides this)"));
   for (std::size_t i = 0; i < std::min(outcome.notes.size(), most_notes_shown); ++i) {
     const ImportNote& note = outcome.notes[i];
-    std::cerr << harmless(note.file + (note.line > 0 ? fmt::format(":{}", note.line) : "") + ": " + note.text) << "\n";
+    std::cerr << notes_text(note.file + (note.line > 0 ? fmt::format(":{}", note.line) : "") + ": " + note.text);
   }
   if (outcome.notes.size() > most_notes_shown)
     std::cerr << "and " << outcome.notes.size() - most_notes_shown << " more notes; --json lists all\n";
@@ -101,8 +102,13 @@ std::vector<StoredTrace> name_traces(std::vector<std::string>& paths) {
   return {};
 }
 
+int report_failures(const std::vector<std::string>& failures) {
+  for (const std::string& sentence : failures) std::cerr << "stepladder: " << harmless(sentence) << "\n";
+  return failures.empty() ? exit_done : exit_failed;
+}
+
 // Takes the profilers' traces out of the paths and keeps each as a trace. Nullopt: interrupted.
-std::optional<std::vector<StoredTrace>> take_traces(std::vector<std::string>& paths, bool& has_failed,
+std::optional<std::vector<StoredTrace>> take_traces(std::vector<std::string>& paths, std::vector<std::string>& failures,
                                                     const CommonOptions& common) {
   std::vector<StoredTrace> traces;
   std::vector<std::string> others;
@@ -116,8 +122,7 @@ std::optional<std::vector<StoredTrace>> take_traces(std::vector<std::string>& pa
       if (!trace) return std::nullopt;
       traces.push_back(std::move(*trace));
     } catch (const StorageError& error) {
-      std::cerr << "stepladder: " << harmless(error.what()) << "\n";
-      has_failed = true;
+      failures.emplace_back(error.what());
     }
   }
   paths = std::move(others);
@@ -126,14 +131,14 @@ std::optional<std::vector<StoredTrace>> take_traces(std::vector<std::string>& pa
 
 // A dry run imports into memory, and gives the runs no numbers.
 int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptions& common) {
-  bool has_failed = false;
+  std::vector<std::string> failures;
   const std::optional<std::vector<StoredTrace>> traces =
-      is_dry ? name_traces(request.paths) : take_traces(request.paths, has_failed, common);
+      is_dry ? name_traces(request.paths) : take_traces(request.paths, failures, common);
   if (!traces) return exit_interrupted;
   if (!common.json) {
     for (const StoredTrace& trace : *traces) std::cout << trace_text(trace, false, false);
   }
-  if (request.paths.empty() && !common.json) return has_failed ? exit_failed : exit_done;
+  if (request.paths.empty() && !common.json) return report_failures(failures);
   std::optional<RunStore> store;
   const auto open = [&]() -> RunStore& {
     if (!store) store.emplace(is_dry ? RunStore::in_memory() : RunStore::open(common.database));
@@ -146,16 +151,16 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
     request.in_project = imported_contents(read ? *read : open());
   }
   const ImportOutcome outcome = request.paths.empty() ? ImportOutcome{} : import_into(open, request);
-  for (const std::string& sentence : outcome.failures) std::cerr << "stepladder: " << sentence << "\n";
+  failures.insert(failures.end(), outcome.failures.begin(), outcome.failures.end());
+  if (!common.json) report_failures(failures);
   const RunContext context = load_run_context(store ? &*store : nullptr);
   std::vector<RunAndSummary> rows;
   for (const Run& run : outcome.runs) rows.push_back({run, store->summary(run)});
   if (common.json) {
-    Json json = outcome_json(rows, outcome, context);
-    if (is_dry) {
-      for (Json& run : json["runs"]) run["id"] = run["ladder"] = nullptr;
-      json["dry_run"] = true;
-    }
+    Json json = outcome_json(rows, outcome, failures, context);
+    for (Json& run : json["runs"])
+      if (is_dry) run["id"] = run["ladder"] = nullptr;
+    json["dry_run"] = is_dry;
     for (const StoredTrace& trace : *traces) json["traces"].push_back(trace_json(trace));
     for (const StoredPasses& passes : outcome.passes) json["passes"].push_back(passes_json(passes));
     print(json);
@@ -178,7 +183,7 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
     return exit_interrupted;
   }
   if (!is_dry) finish_deletions(store);
-  return outcome.failures.empty() && !has_failed ? exit_done : exit_failed;
+  return failures.empty() ? exit_done : exit_failed;
 }
 
 std::vector<std::string> importer_ids() {
@@ -196,13 +201,13 @@ Subcommand import_command(CLI::App& app, CommonOptions& common) {
   ImportRequest& request = flags->request;
   CLI::App* command = add_with_json(app, common, "import", "Import runs from the logs and tables of other programs");
   command->add_option("paths", request.paths, "Files, folders, or - for standard input")->required();
-  command->add_option("--as", request.options.format, "Format (default: detected from the content)")
-      ->check(CLI::IsMember(importer_ids()));
+  command->add_option("--format,--as", request.options.format, "Format (default: detected from the content)")
+      ->check(one_of(importer_ids()));
   add_import_options(*command, request.options);
   command->add_flag("--again", flags->again, "Also import what is in the project already");
   command->add_flag("--dry-run", flags->is_dry, "Say what would be imported");
   CLI::Option* repeats =
-      command->add_flag("--repeats", flags->repeats, "Treat the files of a folder as repeats of one rung");
+      command->add_flag("--as-repeats,--repeats", flags->repeats, "Treat the files of a folder as repeats of one rung");
   command->add_flag("--flat", flags->flat, "Treat each file of a folder as a rung (default: by their differences)")
       ->excludes(repeats);
   return {command, [flags, &common] {

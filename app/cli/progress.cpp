@@ -2,11 +2,10 @@
 // and waits until the ends of all runs are in the database. A run's end is shown only once it is stored.
 #include "app/cli/progress.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "app/host/environment.h"
 #include "app/launch/step_estimate.h"
 #include "app/text/format.h"
+#include "app/text/terminal_text.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {
@@ -28,10 +28,8 @@ constexpr double say_again_s = 30;         // that steps wait to be stored
 constexpr double worth_saying_s = 30;      // of all runs together
 constexpr std::int64_t first_steps = 3;    // that correct the estimate
 
-// True if colour and rewriting are to be avoided: without a terminal, or if NO_COLOR is set.
-bool stdout_is_plain() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return !isatty(STDOUT_FILENO) || (no_color && *no_color);
+double seconds_between(ProgressStyle style) {
+  return style == ProgressStyle::line ? 0.1 : style == ProgressStyle::json ? 1 : 30;
 }
 
 // The end of a run as the database has it, which may lack steps of the training.
@@ -137,9 +135,9 @@ int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
   return any([](RunStatus status) { return status == RunStatus::stopped; }) ? exit_interrupted : exit_done;
 }
 
-Progress::Progress(std::vector<Run> runs)
-    : runs_(std::move(runs)), is_terminal_(!stdout_is_plain() && isatty(STDERR_FILENO)) {
+Progress::Progress(std::vector<Run> runs) : runs_(std::move(runs)), style_(progress_style()) {
   for (const Run& run : runs_) all_steps_ += run.planned_steps;
+  if (style_ == ProgressStyle::periodic) drawn_at_ = unix_now();  // a short training needs no line
 }
 
 Progress::~Progress() {
@@ -159,11 +157,14 @@ void Progress::show(const RunEvent& event) {
     if (is_missing(started_at_)) started_at_ = unix_now();
     last_ = *step;
     if (done_steps_ == first_steps + 1 && !has_refined_) refine();
-    if (is_terminal_ && unix_now() - drawn_at_ > 0.1) draw(*step);
+    if (style_ != ProgressStyle::none && unix_now() - drawn_at_ > seconds_between(style_)) draw(*step);
   } else if (const auto* ended = std::get_if<RunEnded>(&event)) {
     const Run* run = find(ended->run, place);
     if (!run) return;
     clear();
+    if (style_ == ProgressStyle::json)
+      return print_line({{"ended", {{"run", run->id}, {"status", to_string(ended->status)}}}}, std::cerr);
+    if (style_ == ProgressStyle::none) return;
     std::string line = "  " + run->title + ": " + std::string(to_string(ended->status));
     if (last_.run == run->id) line += " at step " + grouped(last_.step) + ", loss " + loss_text(last_.loss);
     if (!ended->reason.empty()) line += " (" + ended->reason + ")";
@@ -230,18 +231,30 @@ void Progress::draw(const StepRecord& record) {
   const Run* run = find(record.run, place);
   if (!run) return;
   drawn_at_ = unix_now();
+  const double left = done_steps_ < 10 ? missing
+                                       : (unix_now() - started_at_) / static_cast<double>(done_steps_) *
+                                             static_cast<double>(all_steps_ - done_steps_);
+  if (style_ == ProgressStyle::json)
+    return print_line({{"progress",
+                        {{"run", run->id},
+                         {"run_of", Json::array({place + 1, runs_.size()})},
+                         {"step", record.step},
+                         {"planned_steps", run->planned_steps},
+                         {"loss", number(record.loss)},
+                         {"dt_ms", number(record.dt_ms)},
+                         {"seconds_left", number(left)}}}},
+                      std::cerr);
   const double share = all_steps_ > 0 ? static_cast<double>(done_steps_) / static_cast<double>(all_steps_) : 0;
   const int bar_width = 24;
   const int filled = std::clamp(static_cast<int>(share * bar_width), 0, bar_width);
-  std::string line = "  [" + std::string(filled, '=') + std::string(bar_width - filled, ' ') + "] ";
+  std::string line = style_ == ProgressStyle::line
+                         ? "  [" + std::string(filled, '=') + std::string(bar_width - filled, ' ') + "] "
+                         : "  ";
   if (runs_.size() > 1) line += fmt::format("{}/{} ", place + 1, runs_.size());
   line += bounded(run->title, longest_title) + "  step " + grouped(record.step) + "/" + grouped(run->planned_steps) +
           "  loss " + loss_text(record.loss) + "  " + milliseconds_text(record.dt_ms);
-  if (done_steps_ >= 10) {
-    const double left =
-        (unix_now() - started_at_) / static_cast<double>(done_steps_) * static_cast<double>(all_steps_ - done_steps_);
-    line += "  " + duration_text(left) + " left";
-  }
+  if (!is_missing(left)) line += "  " + duration_text(left) + " left";
+  if (style_ != ProgressStyle::line) return void(std::fprintf(stderr, "%s\n", harmless(line).c_str()));
   std::fprintf(stderr, "\r\033[K%s", harmless(line).c_str());
   line_is_drawn_ = true;
 }

@@ -1,10 +1,11 @@
-// Shows the progress of runs on stderr: a line that is rewritten if stdout and stderr are terminals, else a line for
-// each run that has ended.
+// Shows the progress of runs on stderr: a line that is rewritten if stdout and stderr are terminals, else a line every
+// half minute and for each run that has ended; with --progress json each is an object.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "app/cli/terminal/output_options.h"
 #include "app/runs/loaded_runs.h"
 #include "app/session/session.h"
 #include "storage/records.h"
@@ -58,7 +59,7 @@ class Progress {
   StepRecord last_;
   std::string last_products_;  // what a run said of its products
   std::string journal_trouble_;
-  bool is_terminal_;
+  ProgressStyle style_;
   bool line_is_drawn_ = false;
 };
 

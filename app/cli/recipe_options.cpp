@@ -1,5 +1,8 @@
 #include "app/cli/recipe_options.h"
 
+#include <algorithm>
+#include <map>
+
 #include "app/launch/recipe_fields.h"
 
 namespace stepladder {
@@ -12,11 +15,27 @@ void RecipeOptions::add_to(CLI::App& command) {
       ->take_last();
   const auto value_option = [&](const std::string& option, const char* member, const char* help) {
     const auto keep = [this, member](const std::string& value) { given_.emplace_back(member, value); };
-    command.add_option_function<std::string>(option, keep, help)->group("Recipe")->take_last();
+    return command.add_option_function<std::string>(option, keep, help)->group("Recipe")->take_last();
   };
   value_option("--data", "data", "Text file (bytes), nanoGPT .bin or llm.c .bin (default: synthetic tokens)");
+  Recipe nano;
+  apply_preset(nano, "nano");
+  std::map<std::string, std::string> usual;
+  for (auto& [name, value] : describe(nano)) usual[name] = value;
   for (const RecipeField& field : recipe_fields()) {
-    if (field.has_option()) value_option(option_of(field.name), field.name, field.help);
+    if (!field.has_option()) continue;
+    const bool is_warmup = std::string_view(field.name) == "warmup";
+    CLI::Option* option =
+        value_option(option_of(field.name) + (is_warmup ? ",--skip-steps" : ""), field.name, field.help);
+    const std::string& value = usual[field.name];
+    const bool is_number = !value.empty() && value.find_first_not_of("0123456789.e-") == std::string::npos;
+    std::string choices = field.choices;
+    std::replace(choices.begin(), choices.end(), ',', '|');
+    option->type_name(!choices.empty()                          ? choices
+                      : !is_number                              ? "TEXT"
+                      : value.find_first_of(".e") == value.npos ? "N"
+                                                                : "X");
+    if (!is_warmup && value != "0") option->default_str(value);
   }
   const auto flag = [&](const char* option, const char* member, const char* value, const char* help) {
     const auto keep = [this, member, value](std::int64_t) { given_.emplace_back(member, value); };

@@ -227,7 +227,7 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
   std::vector<Trust> trust;
   for (const LoadedRun& run : runs) trust.push_back(plausibility_of(run.run, run.summary, context).trust);
   if (const std::string doubts = trust_line(trust); !doubts.empty()) notes += (notes.empty() ? "" : "\n") + doubts;
-  return text + (notes.empty() ? "" : "\n" + notes);
+  return text + (notes.empty() ? "" : "\n" + notes_text(notes));
 }
 
 std::string runs_table(const std::vector<RunAndSummary>& runs, const RunContext& context) {
@@ -376,7 +376,7 @@ std::string check_text(const std::vector<CheckedRun>& runs) {
     for (const Flag& flag : checked.plausibility.flags)
       text += "   " + std::string(to_string(flag.id)) + ": " + flag_text(flag) + "\n";
   }
-  return harmless(text);
+  return notes_text(text);
 }
 
 }  // namespace stepladder

@@ -197,14 +197,23 @@ struct ShowOptions {
   bool steps = false;
   bool metrics = false;
   bool console = false;
+  bool ndjson = false;
+  std::int64_t limit = 0;  // of the steps, the newest; 0: all
 };
 
-void print_steps(const Series& series) {
+// The steps that --limit leaves.
+Json shown_steps(const Series& series, std::int64_t limit) {
+  Json steps = steps_json(series);
+  if (limit > 0 && std::ssize(steps) > limit) steps.erase(steps.begin(), steps.end() - limit);
+  return steps;
+}
+
+void print_steps(const Series& series, std::int64_t limit) {
   const auto columns = {"step", "loss", "val_loss", "dt_ms", "tokens_per_s", "lr", "grad_norm"};
   std::string line;
   for (const char* column : columns) line += (line.empty() ? "" : "\t") + std::string(column);
   std::cout << "\n" << line << "\n";
-  for (const Json& step : steps_json(series)) {
+  for (const Json& step : shown_steps(series, limit)) {
     line.clear();
     for (const char* column : columns) {
       const Json& value = step.at(column);
@@ -226,7 +235,7 @@ Json shown_json(RunStore& store, const Run& run, const ShowOptions& options, con
   const Summary summary = store.summary(run);
   Json json = run_json(run, summary, context);
   json.update(life_cycle_json(store, {run, summary}));
-  if (options.steps) json["data"] = steps_json(store.series(run.id));
+  if (options.steps) json["data"] = shown_steps(store.series(run.id), options.limit);
   if (options.metrics) json["metrics"] = metrics_json(store, run.id);
   return json;
 }
@@ -239,12 +248,20 @@ void show_text(RunStore& store, const Run& run, const ShowOptions& options, cons
   }
   std::cout << run_text(load_run(store, run, most_steps_of_each(1)), context);
   if (options.metrics) std::cout << "\n" << metrics_text(store, run.id);
-  if (options.steps) print_steps(store.series(run.id));
+  if (options.steps) print_steps(store.series(run.id), options.limit);
 }
 
 int show(const ShowOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const std::vector<Run> found = find_runs(store, options.runs);
+  if (options.ndjson) {
+    for (const Run& run : found)
+      for (Json step : shown_steps(store.series(run.id), options.limit)) {
+        if (found.size() > 1) step["run"] = run.id;
+        print_line(step, std::cout);
+      }
+    return exit_done;
+  }
   const RunContext context = load_run_context(&store);
   if (!common.json) {
     for (const Run& run : found) {
@@ -346,6 +363,9 @@ Subcommand show_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "show", "One run, or several");
   command->add_option("runs", options->runs, runs_help)->required();
   command->add_flag("--steps", options->steps, "Add every step");
+  command->add_flag("--ndjson", options->ndjson, "Only the steps, each a line of JSON");
+  command->add_option("--limit", options->limit, "Only the newest steps, this many; 0 shows all")
+      ->check(between(0, 1e15));
   command->add_flag("--metrics", options->metrics,
                     "Add every number that the run logged: figures, with --json all values");
   command->add_flag("--console", options->console,

@@ -31,23 +31,26 @@ int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOpti
   if (const std::string ending = lower_case(request.out.extension().string()); !ending.empty() && ending != ".png")
     throw UsageError("--out: " + request.out.string() + " doesn't end in .png, which the picture is");
   open_to_list(common);  // throws if --db names a file that isn't there
-  return take(request);
+  const std::string out = request.out.string();
+  const int status = take(request);
+  if (status == exit_done && common.json)
+    print({{"file", out}, {"width", request.width}, {"height", request.height}, {"view", request.view}});
+  return status;
 }
 
 }  // namespace
 
 Subcommand screenshot_command(CLI::App& app, CommonOptions& common, TakeScreenshot take) {
   auto options = std::make_shared<ScreenshotOptions>();
-  CLI::App* command = app.add_subcommand("screenshot", "Save a picture of a view; needs no display");
+  CLI::App* command = add_with_json(app, common, "screenshot", "Save a picture of a view; needs no display");
   command->add_option("--view", options->request.view,
-                      "launch, live, ladder, compare, history, run, mfu, import or advisor");
+                      "launch, live, ladder, compare, history, run, mfu, import, advisor, record, profile or machines");
   command->add_option("--saved-view", options->request.saved_view,
                       "A view that was saved by name; with --view, that part of it alone");
-  command->add_option("--out", options->request.out, "PNG file to write")->required();
+  command->add_option("-o,--out,--output", options->request.out, "PNG file to write")->required();
   command->add_option("--size", options->size, "WIDTHxHEIGHT in pixels (default 1600x900)");
   command->add_option("--scale", options->request.scale, "Scale of text and marks (default 1)")->check(between(0.5, 4));
-  command->add_option("--theme", options->theme, "dark or light (default dark)")
-      ->check(CLI::IsMember({"dark", "light"}));
+  command->add_option("--theme", options->theme, "dark or light (default dark)")->check(one_of({"dark", "light"}));
   return {command, [options, take, &common] { return screenshot(*options, take, common); }};
 }
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -16,9 +17,11 @@
 #include <iostream>
 #include <limits>
 
+#include "app/cli/terminal/output_options.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
 #include "app/runs/open_store.h"
+#include "app/runs/run_filter.h"
 #include "app/text/format.h"
 #include "app/text/terminal_text.h"
 #include "engine/engine.h"
@@ -56,6 +59,40 @@ CLI::Validator number_within(double low, double high, const std::string& what, c
   return {check, shown};
 }
 
+// The parts of an error that doesn't name them itself, read from its sentence: "--size: '3' is not ...; hint".
+ErrorParts parts_of(const std::exception& error, int status) {
+  ErrorParts parts;
+  if (const auto* usage = dynamic_cast<const UsageError*>(&error)) parts = usage->parts;
+  const std::string text = error.what();
+  if (parts.code.empty())
+    parts.code = dynamic_cast<const FilterError*>(&error)      ? "invalid-filter"
+                 : dynamic_cast<const RecipeError*>(&error)    ? "invalid-value"
+                 : dynamic_cast<const DamagedFile*>(&error)    ? "damaged-file"
+                 : dynamic_cast<const MissingRun*>(&error)     ? "not-found"
+                 : dynamic_cast<const MigrationError*>(&error) ? "old-file"
+                 : status == exit_usage                        ? "usage"
+                                                               : "failed";
+  if (parts.argument.empty() && text.starts_with("--")) parts.argument = text.substr(0, text.find_first_of(":= "));
+  if (const std::size_t quote = text.find('\''); parts.value.empty() && !parts.argument.empty() && quote != text.npos)
+    if (const std::size_t end = text.find('\'', quote + 1); end != text.npos)
+      parts.value = text.substr(quote + 1, end - quote - 1);
+  return parts;
+}
+
+// The line of --json: what is empty is null; the hint is what follows the sentence's first semicolon.
+Json error_json(std::string sentence, ErrorParts parts) {
+  const std::size_t semicolon = sentence.find("; ");
+  if (parts.hint.empty() && semicolon != std::string::npos) parts.hint = sentence.substr(semicolon + 2);
+  if (!parts.hint.empty() && sentence.ends_with("; " + parts.hint))
+    sentence.resize(sentence.size() - parts.hint.size() - 2);
+  return {{"error",
+           {{"code", parts.code},
+            {"argument", text_or_null(parts.argument)},
+            {"value", text_or_null(parts.value)},
+            {"message", sentence},
+            {"hint", text_or_null(parts.hint)}}}};
+}
+
 }  // namespace
 
 CLI::App* add_with_json(CLI::App& app, CommonOptions& common, const char* name, const char* what) {
@@ -88,7 +125,9 @@ CLI::Validator between(double low, double high) {
 std::optional<RunStore> open_to_list(const CommonOptions& common) {
   std::optional<RunStore> store = open_to_read(common.database);
   if (store) return store;
-  if (common.database_is_named) throw StorageError(common.database.string() + " does not exist");
+  if (common.database_is_named)
+    throw NotFound(common.database.string() + " does not exist",
+                   {.argument = "--db", .value = common.database.string()});
   if (const char* file = std::getenv("STEPLADDER_DB"); file && *file)
     last_note = harmless(file) + ", which STEPLADDER_DB names, does not exist yet";
   return std::nullopt;
@@ -99,6 +138,32 @@ bool agrees(const std::string& question) {
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "yes" || answer == "Y";
+}
+
+CLI::Validator one_of(std::vector<std::string> values) {
+  std::string list;
+  for (const std::string& value : values) list += (list.empty() ? "" : "|") + value;
+  const auto check = [values = std::move(values)](std::string& text) -> std::string {
+    if (std::find(values.begin(), values.end(), text) != values.end()) return {};
+    const std::string meant = nearest_name(text, values);
+    std::string all;
+    for (const std::string& value : values) all += (all.empty() ? "" : ", ") + value;
+    return "'" + bounded(text, longest_name) + "' is not one of " + all +
+           (meant.empty() ? "" : " (did you mean " + meant + "?)");
+  };
+  return {check, list};
+}
+
+CLI::Validator percent(double unit, double low, double high) {
+  const auto check = [=](std::string& text) -> std::string {
+    std::string bare = text.substr(0, text.find_last_not_of("% ") + 1);
+    const double value = number_from(bare) * (bare == text ? 1 : 0.01 / unit);
+    if (!(value * unit >= low / 100 && value * unit <= high / 100))
+      return fmt::format("must be a percentage from {:g}% to {:g}%, not '{}'", low, high, text);
+    text = fmt::format("{}", value);
+    return {};
+  };
+  return {check, "PERCENT"};
 }
 
 void add_import_options(CLI::App& command, ImportOptions& options) {
@@ -152,11 +217,27 @@ void print(const Json& json) {
   std::cout << harmless_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
 }
 
+void print_line(const Json& json, std::ostream& out) {
+  out << harmless_json(json.dump(-1, ' ', false, Json::error_handler_t::replace)) << "\n";
+}
+
 int complain(const std::exception& error, int status) {
-  std::cerr << "stepladder: " << bounded(error_text(error), longest_line);
-  if (const auto* damaged = dynamic_cast<const DamagedFile*>(&error)) std::cerr << "; " << rescue_hint(damaged->file);
-  std::cerr << "\n";
+  end_output();
+  std::string sentence = bounded(error_text(error), longest_line);
+  const auto* damaged = dynamic_cast<const DamagedFile*>(&error);
+  if (damaged) sentence += "; " + rescue_hint(damaged->file);
+  if (errors_are_json())
+    print_line(error_json(sentence, parts_of(error, status)), std::cerr);
+  else
+    std::cerr << "stepladder: " << sentence << "\n";
   return status;
+}
+
+bool errors_are_json() {
+  const std::vector<std::string>& words = command_words();
+  const auto end = std::find(words.begin(), words.end(), "--");  // what follows is another program's
+  return std::any_of(words.begin(), end,
+                     [](const std::string& word) { return word == "--json" || word == "--ndjson"; });
 }
 
 std::string rescue_hint(const std::filesystem::path& damaged) {
@@ -173,6 +254,7 @@ void open_standard_streams() {
 }
 
 int close_output(int status) {
+  end_output();
   if (!last_note.empty()) std::cerr << "stepladder: " << last_note << "\n";
   errno = 0;
   if (std::cout.flush()) return status;

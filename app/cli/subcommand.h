@@ -35,10 +35,17 @@ inline constexpr const char* runs_help =
 
 CLI::App* add_with_json(CLI::App& app, CommonOptions& common, const char* name, const char* what);
 
+// The group of options that help doesn't list: old spellings that CLI11 can't have as further names.
+inline constexpr const char* hidden_group = "hidden";
+
 // Validators of an option's value. A count may be written as 1e9 too.
 CLI::Validator positive_count();
 CLI::Validator positive_number();
 CLI::Validator between(double low, double high);
+// From `low` to `high` percent: "1%", or a bare number in `unit`s (0.01: percent; 1: shares), which the option gets.
+CLI::Validator percent(double unit, double low, double high);
+// Accepts only these values, and suggests one. Help and completion list them.
+CLI::Validator one_of(std::vector<std::string> values);
 
 // Options for facts that a log lacks, for `import` and `watch`.
 void add_import_options(CLI::App& command, ImportOptions& options);
@@ -62,7 +69,10 @@ CLI::Validator short_name();
 std::string unknown_hardware(const std::string& gpu);
 
 void print(const Json& json);
-int complain(const std::exception& error, int status);  // prints the error on stderr; returns `status`
+void print_line(const Json& json, std::ostream& out);  // on one line
+// Prints the error on stderr, as a sentence or as one line of JSON; returns `status`.
+int complain(const std::exception& error, int status);
+bool errors_are_json();  // --json is on the command line
 
 // The way out of a damaged file: "`stepladder doctor --rescue ..." and what it does.
 std::string rescue_hint(const std::filesystem::path& damaged);

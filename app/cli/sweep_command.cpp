@@ -135,7 +135,7 @@ std::string sweep_table(const std::vector<LoadedRun>& runs, const SweepResults& 
   }
   const std::string best = best_text(results, results.has(val_loss_last) ? val_loss_last : loss_last);
   if (!best.empty()) notes += (results.has(val_loss_last) ? "val loss: " : "loss: ") + best + "\n";
-  return table(rows, std::vector<bool>(rows.front().size(), true)) + (notes.empty() ? "" : "\n" + notes);
+  return table(rows, std::vector<bool>(rows.front().size(), true)) + (notes.empty() ? "" : "\n" + notes_text(notes));
 }
 
 SweepResults results_of(const std::vector<LoadedRun>& runs, const std::vector<SweptValue>& swept, double target_loss,
@@ -257,7 +257,7 @@ Subcommand sweep_command(CLI::App& app, CommonOptions& common) {
                       "A value and its list: lr=1e-4,3e-4; repeat for combinations; seeds are repeats of each");
   CLI::Option* of = command->add_option("--of", options->of,
                                         "Report the results of this ladder, by number or name, without training");
-  command->add_option("--stage", options->stages, "Stages of every run, separated by commas")->delimiter(',');
+  command->add_option("--stage,--stages", options->stages, "Stages of every run, separated by commas")->delimiter(',');
   command->add_option("--target", options->target_loss, "Also report what each run needed to reach this loss")
       ->check(between(-1e9, 1e9));
   command->add_option("--repeats", options->repeats, "Runs per combination")->check(between(1, 1000));

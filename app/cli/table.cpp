@@ -1,25 +1,56 @@
-// Lays out every table of the command line. Widths count characters, not bytes. A table that is too wide first loses
-// space between columns, then wraps its text columns, then becomes one small table per row; columns of numbers are
-// never wrapped.
+// Lays out every table of the command line. Widths count characters, not bytes. A table that is too wide first gets its
+// names shortened in the middle, then loses columns in the order of `dropped_first`, and says so; then its text is
+// wrapped. Below 60 columns each row becomes a small table of its own. Columns of numbers are never wrapped.
 #include "app/cli/table.h"
-
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <numeric>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "app/text/format.h"
+#include "app/text/terminal_text.h"
 #include "app/text/text_table.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 namespace {
 
 using Row = std::vector<std::string>;
 
-constexpr std::size_t narrowest = 8;  // that text is wrapped to
+constexpr std::size_t narrowest = 8;         // that text is wrapped to
+constexpr std::size_t shortest_name = 20;    // that names are shortened to before a column is dropped
+constexpr std::size_t narrowest_table = 60;  // columns; below, each row is a record
+constexpr std::size_t note_indent = 4;       // of a note's further lines
+
+// Heads of the columns that a narrow terminal loses, first to last.
+constexpr std::string_view dropped_first[] = {
+    "largest gap",   "seed vs baseline", "seed tokens/s", "spread", "device",
+    "what changed",  "vs previous",      "val loss",      "why",    "step time",
+    "95 % interval", "checkpoints",      "created",       "steps",  "formula"};
+constexpr std::string_view shortened[] = {"name", "what"};  // in the middle
+
+// Words that a terminal shows in colour: verdicts, trust, states.
+constexpr std::pair<std::string_view, Colour> coloured_words[] = {
+    {"faster", Colour::green},
+    {"better", Colour::green},
+    {"slower", Colour::red},
+    {"worse", Colour::red},
+    {"diverged", Colour::red},
+    {"impossible", Colour::red},
+    {"baseline impossible", Colour::red},
+    {"failed", Colour::red},
+    {"doubtful", Colour::yellow},
+    {"inconclusive", Colour::yellow},
+    {"interrupted", Colour::yellow},
+    {"stopped", Colour::yellow},
+    {"paused", Colour::yellow},
+    {"not comparable", Colour::yellow},
+    {"running", Colour::blue},
+    {"trusted", Colour::green},
+    {"kept", Colour::green},
+};
 
 bool begins_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -39,18 +70,32 @@ std::string take(std::string& text, std::size_t characters) {
   return front;
 }
 
-Row wrapped(const std::string& text, std::size_t most) {
-  if (width(text) <= most) return {text};
-  Row lines;
-  std::string line;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    if (!line.empty() && width(line) + 1 + width(word) > most) lines.push_back(std::exchange(line, ""));
-    while (width(word) > most) lines.push_back(take(word, most));
-    if (!word.empty()) line += (line.empty() ? "" : " ") + word;
-  }
-  if (!line.empty()) lines.push_back(line);
-  return lines;
+// "a long na…the end": the middle is left out.
+std::string shortened_in_the_middle(std::string text, std::size_t most) {
+  const std::size_t all = width(text);
+  if (all <= most) return text;
+  const std::size_t end = (most - 1) / 2, front = most - 1 - end;
+  std::string begin = take(text, front);
+  take(text, all - front - end);
+  return begin + "…" + text;
+}
+
+// A cell in the colour of the first word of the vocabulary that it names: "faster, doubtful" is doubtful.
+std::string in_colour(const std::string& cell) {
+  if (!shows_colour()) return cell;
+  const std::string_view text = cell;
+  for (const std::string_view grave : {"impossible", "doubtful", "diverged"})
+    if (text.ends_with(grave) && text.size() > grave.size() && text[text.size() - grave.size() - 1] == ' ')
+      return marked(cell, grave == "doubtful" ? Colour::yellow : Colour::red);
+  const std::string_view word = text.substr(0, text.find_first_of(",:("));
+  for (const auto& [known, colour] : coloured_words)
+    if (word == known || (word.starts_with(known) && word.substr(known.size()).starts_with(' ')))
+      return marked(cell, colour);
+  if (const auto flag =
+          std::find_if(flag_kinds.begin(), flag_kinds.end(), [&](const FlagKind& kind) { return kind.name == word; });
+      flag != flag_kinds.end())
+    return marked(cell, flag->trust == Trust::impossible ? Colour::red : Colour::yellow);
+  return cell;
 }
 
 struct Layout {
@@ -60,38 +105,37 @@ struct Layout {
   std::size_t total() const { return std::accumulate(widths.begin(), widths.end(), between * (widths.size() - 1)); }
 };
 
-// Narrows the widest columns of text; false if that isn't enough.
-bool narrow(Layout& layout, const std::vector<bool>& right, std::size_t columns) {
+template <std::size_t n>
+bool names(const std::string_view (&list)[n], const std::string& head) {
+  return std::find(std::begin(list), std::end(list), head) != std::end(list);
+}
+
+// Narrows the widest columns that `may_shrink`, down to `least`; false if that isn't enough.
+template <class May>
+bool narrow(Layout& layout, std::size_t least, std::size_t columns, May&& may_shrink) {
   std::vector<std::size_t>& widths = layout.widths;
   while (layout.total() > columns) {
     std::size_t widest = widths.size();
     for (std::size_t i = 0; i < widths.size(); ++i)
-      if (!right[i] && widths[i] > narrowest && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
+      if (may_shrink(i) && widths[i] > least && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
     if (widest == widths.size()) return false;
     --widths[widest];
   }
   return true;
 }
 
-bool fit(Layout& layout, const std::vector<bool>& right, std::size_t columns) {
-  const Layout natural = layout;
-  for (layout.between = 2; layout.between > 0; --layout.between) {
-    layout.widths = natural.widths;
-    if (narrow(layout, right, columns)) return true;
-  }
-  return false;
-}
-
 void trim(std::string& line) {
   line.erase(line.find_last_not_of(' ') + 1);
 }
 
-std::string side_by_side(const Row& row, const Layout& layout, const std::vector<bool>& right) {
+// `colours`: the columns whose cells may be in colour.
+std::string side_by_side(const Row& row, const Layout& layout, const std::vector<bool>& right,
+                         const std::vector<bool>& colours) {
   const auto& [widths, between] = layout;
   std::vector<Row> cells;
   std::size_t height = 1;
   for (std::size_t i = 0; i < row.size(); ++i) {
-    cells.push_back(wrapped(row[i], widths[i]));
+    cells.push_back(wrap(row[i], widths[i]));
     height = std::max(height, cells.back().size());
   }
   std::string text;
@@ -99,8 +143,9 @@ std::string side_by_side(const Row& row, const Layout& layout, const std::vector
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const std::string cell = at < cells[i].size() ? cells[i][at] : "";
-      const std::string pad(widths[i] - width(cell), ' ');
-      line += (i ? std::string(between, ' ') : "") + (right[i] ? pad + cell : cell + pad);
+      const std::string pad(widths[i] - std::min(widths[i], width(cell)), ' ');
+      const std::string shown = colours[i] ? in_colour(cell) : cell;
+      line += (i ? std::string(between, ' ') : "") + (right[i] ? pad + shown : shown + pad);
     }
     trim(line);
     text += line + "\n";
@@ -120,27 +165,112 @@ std::string one_below_the_other(const std::vector<Row>& rows, std::size_t column
   return text;
 }
 
-}  // namespace
-
-std::size_t terminal_columns() {
-  winsize size = {};
-  return ::isatty(STDOUT_FILENO) && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+Layout layout_of(const std::vector<Row>& rows) {
+  Layout layout{.widths = std::vector<std::size_t>(rows.front().size())};
+  for (const Row& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) layout.widths[i] = std::max(layout.widths[i], width(row[i]));
+  return layout;
 }
 
-std::string table(const std::vector<Row>& given, const std::vector<bool>& right, std::size_t columns) {
+void drop(std::vector<Row>& rows, std::vector<bool>& right, std::size_t column, std::string& dropped) {
+  dropped += (dropped.empty() ? "" : ", ") + rows.front()[column];
+  for (Row& row : rows) row.erase(row.begin() + std::ptrdiff_t(column));
+  right.erase(right.begin() + std::ptrdiff_t(column));
+}
+
+// Makes a table with heads fit: shortens names, drops columns, wraps text. Returns the layout, and what was dropped.
+Layout fitted(std::vector<Row>& rows, std::vector<bool>& right, std::size_t columns, std::string& dropped) {
+  const auto is_name = [&](std::size_t i) { return names(shortened, rows.front()[i]); };
+  Layout layout = layout_of(rows);
+  for (std::size_t next = 0; !narrow(layout, shortest_name, columns, is_name); layout = layout_of(rows)) {
+    const Row& heads = rows.front();
+    const auto at = std::find(heads.begin(), heads.end(), next < std::size(dropped_first) ? dropped_first[next] : "");
+    if (at != heads.end()) {
+      drop(rows, right, static_cast<std::size_t>(at - heads.begin()), dropped);
+    } else if (next >= std::size(dropped_first)) {
+      if (narrow(layout, narrowest, columns, [&](std::size_t i) { return !right[i]; }) || rows.front().size() == 1)
+        break;
+      drop(rows, right, rows.front().size() - 1, dropped);
+    }
+    ++next;
+  }
+  for (Row& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (is_name(i) && &row != &rows.front()) row[i] = shortened_in_the_middle(row[i], layout.widths[i]);
+  return layout;
+}
+
+// A note in lines of at most `columns`, further ones indented; its flag or verdict in colour.
+std::string wrapped_note(const std::string& note, std::size_t columns) {
+  const std::size_t indent = note.find_first_not_of(' ') == std::string::npos ? 0 : note.find_first_not_of(' ');
+  std::string text;
+  Row lines =
+      columns > 2 * note_indent ? wrap(note.substr(indent), columns - indent - note_indent) : Row{note.substr(indent)};
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::size_t colon = i == 0 ? lines[i].find(": ") : std::string::npos;
+    if (colon != std::string::npos) {
+      const std::size_t comma = lines[i].rfind(", ", colon), begin = comma == std::string::npos ? 0 : comma + 2;
+      lines[i] = lines[i].substr(0, begin) + in_colour(lines[i].substr(begin, colon - begin)) + lines[i].substr(colon);
+    }
+    text += std::string(indent + (i > 0 ? note_indent : 0), ' ') + lines[i] + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> wrap(const std::string& text, std::size_t most) {
+  if (width(text) <= most) return {text};
+  Row lines;
+  std::string line;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!line.empty() && width(line) + 1 + width(word) > most) lines.push_back(std::exchange(line, ""));
+    while (width(word) > most) lines.push_back(take(word, most));
+    if (!word.empty()) line += (line.empty() ? "" : " ") + word;
+  }
+  if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
+std::string notes_text(const std::string& notes, std::size_t columns) {
+  std::istringstream lines(harmless(notes));
+  std::string text;
+  for (std::string line; std::getline(lines, line);) text += wrapped_note(line, columns);
+  return text;
+}
+
+std::string table(const std::vector<Row>& given, const std::vector<bool>& aligned, std::size_t columns) {
   std::vector<Row> rows = given;
-  Layout layout{.widths = std::vector<std::size_t>(right.size())};
+  std::vector<bool> right = aligned;
   for (Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      row[i] = harmless(std::move(row[i]));
+    for (std::string& cell : row) {
+      cell = harmless(std::move(cell));
       std::replace_if(
-          row[i].begin(), row[i].end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
-      layout.widths[i] = std::max(layout.widths[i], width(row[i]));
+          cell.begin(), cell.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
     }
   }
-  if (columns > 0 && !fit(layout, right, columns) && right.size() > 2) return one_below_the_other(rows, columns);
+  if (rows.empty()) return {};
+  Layout layout = layout_of(rows);
+  std::string dropped;
+  const bool has_heads = right.size() > 2;
+  if (columns > 0 && layout.total() > columns) {
+    if (!has_heads) {
+      narrow(layout, narrowest, columns, [](std::size_t) { return true; });
+    } else if (columns < narrowest_table) {
+      return one_below_the_other(rows, columns);
+    } else {
+      layout = fitted(rows, right, columns, dropped);
+    }
+  }
+  std::vector<bool> colours(right.size(), true);
+  for (std::size_t i = 0; i < right.size(); ++i)
+    colours[i] = has_heads ? !names(shortened, rows.front()[i]) && rows.front()[i] != "stage" : true;
   std::string text;
-  for (const Row& row : rows) text += side_by_side(row, layout, right);
+  for (const Row& row : rows)
+    text += side_by_side(row, layout, right,
+                         has_heads && &row == &rows.front() ? std::vector<bool>(right.size()) : colours);
+  if (!dropped.empty()) text += notes_text("(a wider terminal also shows: " + dropped + ")", columns);
   return text;
 }
 

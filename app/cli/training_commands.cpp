@@ -144,8 +144,8 @@ std::vector<PlannedRung> planned_rungs(const LadderOptions& options) {
 // A request from one of the user's own presets, by its name or its file; values given by hand override it.
 LadderRequest saved_request(const LadderOptions& options) {
   const std::filesystem::path own = saved_ladder(options.plan);
-  LadderRequest request =
-      request_of(read_ladder_file(std::filesystem::exists(own) ? own : std::filesystem::path(options.plan)), "--plan");
+  LadderRequest request = request_of(
+      read_ladder_file(std::filesystem::exists(own) ? own : std::filesystem::path(options.plan)), "--preset");
   request.base = options.recipe.over(request.base);
   return request;
 }
@@ -167,13 +167,13 @@ bool is_saved(const std::string& plan) {
   return std::filesystem::exists(saved_ladder(plan), unreadable) || std::filesystem::is_regular_file(plan, unreadable);
 }
 
-// Throws RecipeError if --plan names no preset.
+// Throws NotFound if --preset names none.
 void check_plan(const std::string& plan) {
   if (is_saved(plan)) return;
   std::vector<std::string> known = saved_ladders();
   for (const LadderPreset& preset : ladder_presets()) known.push_back(preset.name);
   if (std::find(known.begin(), known.end(), plan) == known.end())
-    throw RecipeError("--plan", unknown_name(plan, known));
+    throw NotFound("--preset: " + unknown_name(plan, known), {.argument = "--preset", .value = plan});
 }
 
 LadderRequest preset_request(const LadderOptions& options, const DeviceReport& report) {
@@ -291,9 +291,12 @@ int ask_owners(const std::vector<std::string>& wanted, RunRequest request, const
   for (const Run& run : runs)
     if (is_over(run.status))
       throw UsageError(fmt::format("run {} is {}; only one that is queued or running can be asked to {}", run.id,
-                                   to_string(run.status), to_string(request)));
+                                   to_string(run.status), to_string(request)),
+                       {.code = "run-is-over", .argument = "run", .value = std::to_string(run.id)});
   int status = exit_done;
+  Json ids = Json::array();
   for (const Run& run : runs) {
+    ids.push_back(run.id);
     if (const auto asked = ask_machine(store, run, request)) {
       status = std::max(status, *asked);
       continue;
@@ -302,6 +305,7 @@ int ask_owners(const std::vector<std::string>& wanted, RunRequest request, const
     if (request == RunRequest::stop && run.source == "launched" && recipe_from_json(run.recipe).save_every == 0)
       say_no_checkpoint(run.id);
   }
+  if (common.json) print({{"asked_to", to_string(request)}, {"runs", ids}});
   return status;
 }
 
@@ -311,7 +315,7 @@ Subcommand train_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* command = add_with_json(app, common, "train", "Train one run");
   options->recipe.add_to(*command);
-  command->add_option("--stage", options->stages, "Stages to apply, separated by commas")->delimiter(',');
+  command->add_option("--stage,--stages", options->stages, "Stages to apply, separated by commas")->delimiter(',');
   command->add_option("--name", options->name, "Name of the run")->check(short_name());
   CLI::Option* resume = command->add_option("--resume", options->resume,
                                             "Continue this run (number, name or latest) from its newest checkpoint");
@@ -330,7 +334,7 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "ladder", "Train the baseline and one rung for each stage");
   options->recipe.add_to(*command);
   CLI::Option* stages =
-      command->add_option("--stages", options->stages,
+      command->add_option("--stages,--stage", options->stages,
                           "Rungs in order: stages, a name of your own, values: bf16+compile:batch=24,mine:lr=3e-4");
   CLI::Option* only =
       command->add_option("--only", options->only, "Rungs to measure, each alone on the baseline; as for --stages");
@@ -340,7 +344,7 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
   std::string plans;
   for (const LadderPreset& plan : ladder_presets()) plans += (plans.empty() ? "" : ", ") + plan.name;
   CLI::Option* plan =
-      command->add_option("--plan", options->plan, "Preset: " + plans + ", one of your own, or its file")
+      command->add_option("--preset,--plan", options->plan, "Preset: " + plans + ", one of your own, or its file")
           ->excludes(stages)
           ->excludes(only)
           ->excludes(without);
@@ -379,9 +383,10 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
           }};
 }
 
-Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* what) {
+Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* name,
+                           const char* what) {
   auto runs = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand(std::string(to_string(request)), what);
+  CLI::App* command = add_with_json(app, common, name, what);
   command->add_option("runs", *runs, runs_help)->required();
   return {command, [runs, request, &common] { return ask_owners(*runs, request, common); }};
 }

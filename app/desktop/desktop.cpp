@@ -193,7 +193,7 @@ int take_screenshot(const ScreenshotRequest& request) {
   RunStore store = opened ? std::move(*opened) : RunStore::in_memory();
   const std::vector<std::string> saved = store.views().names();
   if (!request.saved_view.empty() && std::find(saved.begin(), saved.end(), request.saved_view) == saved.end())
-    throw UsageError("--saved-view: the project has no saved view '" + request.saved_view + "'");
+    throw NotFound("--saved-view: the project has no saved view '" + request.saved_view + "'");
   Window window(Window::Kind::off_screen, "Stepladder", request.width, request.height);
   load_fonts(assets_folder() / "fonts");
   DesktopApp app(store, nullptr, {.theme = request.dark ? ThemeChoice::dark : ThemeChoice::light});

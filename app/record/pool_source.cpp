@@ -25,7 +25,7 @@ std::vector<Run> runs_of_rung(RunStore& store, const std::string& name) {
   std::vector<Run> runs = store.runs_of(ladder.id);
   const bool is_stage = std::any_of(runs.begin(), runs.end(), [&](const Run& run) { return run.stage == wanted; });
   std::erase_if(runs, [&](const Run& run) { return (is_stage ? run.stage : std::to_string(run.rung)) != wanted; });
-  if (runs.empty()) throw UsageError("ladder " + ladder.name + " has no rung '" + wanted + "'");
+  if (runs.empty()) throw NotFound("ladder " + ladder.name + " has no rung '" + wanted + "'");
   return runs;
 }
 
@@ -45,8 +45,8 @@ RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& q
     }
     if (!store) store = open_to_read(database);
     if (!store)
-      throw UsageError(name + (rung || filter ? " names runs, and there is no database with runs"
-                                              : " is neither a folder nor a log, and there is no database with runs"));
+      throw NotFound(name + (rung || filter ? " names runs, and there is no database with runs"
+                                            : " is neither a folder nor a log, and there is no database with runs"));
     std::vector<Run> runs;
     if (rung)
       runs = runs_of_rung(*store, name.substr(rung_mark.size()));
@@ -54,7 +54,7 @@ RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& q
       runs = filtered_runs(*store, name.substr(filter_mark.size()));
     else
       runs = find_runs(*store, {name});
-    if (runs.empty()) throw UsageError(name + ": no run matches");
+    if (runs.empty()) throw NotFound(name + ": no run matches");
     for (const Run& run : runs)
       if (taken.insert(run.id).second) pool.add(speedrun_log_of(*store, run));
   }

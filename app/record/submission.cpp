@@ -43,7 +43,7 @@ std::vector<CopiedLog> logs_of(const RecordPool& pool, const std::string& folder
   std::set<std::string> taken;
   const auto add = [&](const std::string& file, bool counts) {
     std::error_code error;
-    if (!fs::is_regular_file(file, error)) throw UsageError(file + " has no log; a submission is made of logs");
+    if (!fs::is_regular_file(file, error)) throw NotFound(file + " has no log; a submission is made of logs");
     const fs::path path(file);
     std::string name = path.filename().string();
     for (int k = 2; !taken.insert(name).second; ++k)

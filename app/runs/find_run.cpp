@@ -30,6 +30,10 @@ bool is_filter(const std::string& word) {
   return word.find_first_of("=<>~") != std::string::npos;
 }
 
+NotFound no_such_run(const std::string& sentence, const std::string& word, const std::string& hint = {}) {
+  return NotFound(sentence, {.code = "no-such-run", .argument = "run", .value = word, .hint = hint});
+}
+
 // "4-5,7": numbers in rising order.
 std::string list_text(const std::vector<RunId>& ids) {
   std::string text;
@@ -53,8 +57,11 @@ std::optional<Item> find_named(const std::vector<Item>& items, const std::string
   const std::vector<const Item*>& found = named.empty() ? begun : named;
   if (found.size() > 1)
     throw UsageError(std::to_string(found.size()) + " " + what + "s" +
-                     (named.empty() ? " begin with '" : " are called '") + word + "'; give its number, such as " +
-                     std::to_string(found.back()->id));
+                         (named.empty() ? " begin with '" : " are called '") + word + "'",
+                     {.code = "ambiguous-" + what,
+                      .argument = what,
+                      .value = word,
+                      .hint = "give its number, such as " + std::to_string(found.back()->id)});
   return found.empty() ? std::nullopt : std::optional(*found.front());
 }
 
@@ -76,7 +83,7 @@ class Resolver {
     if (const auto range = range_in(word); range && !is_name(word)) return in_range(word, range->first, range->second);
     if (is_filter(word) && !is_name(word)) {
       std::vector<Run> runs = filtered_runs(store_, word, among_);
-      if (runs.empty()) throw UsageError("no run" + in_bin() + " matches '" + word + "'");
+      if (runs.empty()) throw no_such_run("no run" + in_bin() + " matches '" + word + "'", word);
       return runs;
     }
     if (word.find(',') != std::string::npos && !is_name(word)) return in_list(word);
@@ -100,10 +107,11 @@ class Resolver {
       there.push_back(run.id);
     }
     if (std::ssize(runs) == last - first + 1) return runs;
-    throw UsageError(word + " has " + std::to_string(last - first + 1) + " numbers, and " +
-                     (there.empty()
-                          ? "there is no such run" + in_bin()
-                          : "only " + list_text(there) + (there.size() > 1 ? " are runs" : " is a run") + in_bin()));
+    throw no_such_run(
+        word + " has " + std::to_string(last - first + 1) + " numbers, and " +
+            (there.empty() ? "there is no such run" + in_bin()
+                           : "only " + list_text(there) + (there.size() > 1 ? " are runs" : " is a run") + in_bin()),
+        word);
   }
 
   std::vector<Run> in_list(const std::string& word) {
@@ -116,12 +124,13 @@ class Resolver {
   }
 
   [[noreturn]] void refuse(const std::string& word) {
-    if (among_ == Among::binned) throw UsageError("the bin has no run '" + word + "'; `stepladder bin` lists them");
+    if (among_ == Among::binned)
+      throw no_such_run("the bin has no run '" + word + "'", word, "`stepladder bin` lists them");
     for (const Run& run : runs_among(store_, Among::binned))
       if (std::to_string(run.id) == word || run.name == word)
-        throw UsageError("run " + std::to_string(run.id) + " is in the bin; `stepladder restore " +
-                         std::to_string(run.id) + "` brings it back");
-    throw UsageError("there is no run " + (word.empty() ? "''" : word) + "; `stepladder runs` lists them");
+        throw no_such_run("run " + std::to_string(run.id) + " is in the bin", word,
+                          "`stepladder restore " + std::to_string(run.id) + "` brings it back");
+    throw no_such_run("there is no run " + (word.empty() ? "''" : word), word, "`stepladder runs` lists them");
   }
 
   RunStore& store_;
@@ -156,7 +165,9 @@ Ladder find_ladder(RunStore& store, const std::string& word) {
   for (const Ladder& ladder : ladders)
     if (std::to_string(ladder.id) == word) return ladder;
   if (std::optional<Ladder> ladder = find_named(ladders, word, "ladder")) return std::move(*ladder);
-  throw UsageError("there is no ladder " + (word.empty() ? "''" : word) + "; `stepladder ladders` lists them");
+  throw NotFound(
+      "there is no ladder " + (word.empty() ? "''" : word),
+      {.code = "no-such-ladder", .argument = "ladder", .value = word, .hint = "`stepladder ladders` lists them"});
 }
 
 std::pair<Run, std::optional<std::int64_t>> find_fork(RunStore& store, const std::string& text) {

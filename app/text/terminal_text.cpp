@@ -14,6 +14,24 @@
 namespace stepladder {
 namespace {
 
+constexpr char colour_mark = '\x1e';  // before a colour's letter; alone, it ends the colour
+
+bool colour_is_shown = false;
+
+// The text without control characters, its marks as the escape sequences of ECMA-48 or dropped.
+std::string for_terminal(std::string_view text) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t mark = std::min(text.find(colour_mark, at), text.size());
+    shown += harmless(std::string(text.substr(at, mark - at)));
+    if (mark == text.size()) break;
+    const bool begins = mark + 1 < text.size() && text[mark + 1] >= '1' && text[mark + 1] <= '4';
+    if (colour_is_shown) shown += begins ? std::string("\x1b[3") + text[mark + 1] + "m" : "\x1b[0m";
+    at = mark + (begins || (mark + 1 < text.size() && text[mark + 1] == '0') ? 2 : 1);
+  }
+  return shown;
+}
+
 // Bytes at the end that may be the beginning of a character of which more follows.
 std::size_t unfinished(std::string_view text) {
   for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
@@ -35,13 +53,18 @@ class TerminalGuard::Filter : public std::streambuf {
     stream_.rdbuf(target_);
   }
   std::streambuf& target() { return *target_; }
+  void hold() { holds_ = true; }
+  std::string take_held() {
+    holds_ = false;
+    return std::exchange(held_, {});
+  }
 
  protected:
   std::streamsize xsputn(const char* text, std::streamsize size) override {
     rest_.append(text, static_cast<std::size_t>(size));
     std::string whole = rest_.substr(0, rest_.size() - unfinished(rest_));
     rest_.erase(0, whole.size());
-    return put(std::move(whole)) ? size : 0;
+    return put(whole) ? size : 0;
   }
   int_type overflow(int_type c) override {
     if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
@@ -51,21 +74,52 @@ class TerminalGuard::Filter : public std::streambuf {
   int sync() override { return target_->pubsync(); }
 
  private:
-  bool put(std::string text) {
-    const std::string shown = harmless(std::move(text));
+  bool put(const std::string& text) {
+    const std::string shown = for_terminal(text);
+    if (holds_) {
+      held_ += shown;
+      return true;
+    }
     return target_->sputn(shown.data(), std::ssize(shown)) == std::ssize(shown);
   }
 
   std::ostream& stream_;
   std::streambuf* target_;
   std::string rest_;  // of a character that was written in pieces
+  std::string held_;
+  bool holds_ = false;
 };
 
 TerminalGuard::TerminalGuard() : out_(std::make_unique<Filter>(std::cout)), err_(std::make_unique<Filter>(std::cerr)) {}
 TerminalGuard::~TerminalGuard() = default;
 
+void show_colour(bool shows) {
+  colour_is_shown = shows;
+}
+
+bool shows_colour() {
+  return colour_is_shown;
+}
+
+std::string marked(const std::string& text, Colour colour) {
+  return std::string{colour_mark, static_cast<char>(colour)} + text + colour_mark + "0";
+}
+
+void hold_output() {
+  if (auto* const filter = TerminalGuard::output()) filter->hold();
+}
+
+std::string take_held_output() {
+  auto* const filter = TerminalGuard::output();
+  return filter ? filter->take_held() : "";
+}
+
+TerminalGuard::Filter* TerminalGuard::output() {
+  return dynamic_cast<Filter*>(std::cout.rdbuf());
+}
+
 void write_data(std::string_view bytes) {
-  auto* const filter = dynamic_cast<TerminalGuard::Filter*>(std::cout.rdbuf());
+  auto* const filter = TerminalGuard::output();
   if (!filter || ::isatty(STDOUT_FILENO)) {
     std::cout << bytes;
   } else if (filter->target().sputn(bytes.data(), std::ssize(bytes)) != std::ssize(bytes)) {

@@ -19,9 +19,23 @@ class TerminalGuard {
 
  private:
   class Filter;
+  static Filter* output();  // of std::cout; null if there is no guard
   std::unique_ptr<Filter> out_, err_;
   friend void write_data(std::string_view bytes);
+  friend void hold_output();
+  friend std::string take_held_output();
 };
+
+// Colour of text of ours, on standard output. A mark that other people's text happens to hold colours at most a line.
+enum class Colour : char { red = '1', green = '2', yellow = '3', blue = '4' };
+void show_colour(bool shows);  // whether marks become colour; until called, they are dropped
+bool shows_colour();
+std::string marked(const std::string& text, Colour colour);
+
+// From now on, keeps what is written to std::cout instead of writing it; the second call gives it back, ready to be
+// shown, and ends that. For a pager, which is needed only if it is long.
+void hold_output();
+std::string take_held_output();
 
 // Writes a file's content to standard output: unchanged, unless that is a terminal.
 void write_data(std::string_view bytes);

@@ -69,7 +69,7 @@ class BadInput(unittest.TestCase):
             self.refused(2, ["--plan", other[0], "excludes"], "ladder", "--plan", "a100", *other)
         self.refused(2, ["--nonsense"], "train", "--nonsense")
         self.refused(2, ["frobnicate"], "frobnicate")
-        self.refused(2, ["99"], "--db", self.made(), "show", 99)
+        self.refused(1, ["99"], "--db", self.made(), "show", 99)
         self.refused(2, ["colour"], "runs", "--filter", "colour=red")
         self.refused(2, ["--size"], "screenshot", "--view", "ladder", "--out", "x.png", "--size", "big")
 

@@ -131,7 +131,7 @@ class RecordRun(unittest.TestCase):
                                 ((self.folder, "--runs", 2, "--baseline", "true"), "needs --runs and both"),
                                 ((self.folder, "--runs", 2, "--", "true"), "the same command"),
                                 ((self.folder, "--runs", 0), "--runs"),
-                                ((self.folder, "--runs", 2, "--plan", 3, "--", "true"), "doesn't take --plan"),
+                                ((self.folder, "--runs", 2, "--plan", 3, "--", "true"), "'--plan' is not an option"),
                                 ((here, "--runs", 2, "--baseline", "a", "--candidate", "b"), "isn't empty"),
                                 ((self.folder, "--runs", 2, "--baseline-in", here / "none", "--", "true"), "none")):
             status, _, err = self.place.run("record", "run", *arguments)

@@ -132,8 +132,8 @@ class Sweep(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn(f"{bad}: rung 4 'yours:lr=abc': lr must be a number, not 'abc'", error)
         status, _, error = self.place.run("ladder", "--plan", "my owm")
-        self.assertEqual(status, 2)
-        self.assertIn("--plan: \"my owm\" is unknown; did you mean my own?", error)
+        self.assertEqual(status, 1)
+        self.assertIn("--preset: \"my owm\" is unknown; did you mean my own?", error)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ class Trust(unittest.TestCase):
         for words in (["bin", "4-99999"], ["bin", "1-3"], ["show", "1-3"], ["compare", "1", "2-4"], ["export", "1-3", "--out", "-", "--format", "md"],
                       ["check", "7-9"], ["bin", "5-4"], ["bin", "4", "999"], ["edit", "1-9", "--pin"]):
             status, out, err = self.place.run(*words)
-            self.assertEqual((status, out), (2, ""), (words, err))
+            self.assertEqual((status, out), (2 if "5-4" in words else 1, ""), (words, err))
         self.assertIn("only 4-5 are runs", self.place.run("bin", "4-99999")[2])
         self.assertEqual(len(self.place.json("runs")), 4)
         self.assertIn("stepladder restore 2", self.place.run("show", "2")[2])
@@ -242,7 +242,7 @@ class Notes(unittest.TestCase):
         self.assertEqual(self.place.json("get", "2", "tokens_per_s"), speed)
         self.assertEqual(self.place.json("get", "1-2", "id"), [{"id": 1}, {"id": 2}])
         self.assertEqual(self.place.run("get", "1", "tokens_per_sec")[0], 2)
-        self.assertEqual(self.place.run("get", "9", "id")[0], 2)
+        self.assertEqual(self.place.run("get", "9", "id")[0], 1)
 
     def test_runs_are_named_alike_everywhere(self):
         self.assertEqual([run["id"] for run in self.place.json("show", "1,3")], [1, 3])

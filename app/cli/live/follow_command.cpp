@@ -146,12 +146,12 @@ int follow(FollowFlags flags, const CommonOptions& common) {
   }
   settle(follower);
   const std::vector<FollowedRun> runs = follower.runs();
+  if (runs.empty() && flags.once && !interrupted())
+    throw NotFound(
+        "found nothing to follow there: no journal of stepladder.py, no TensorBoard, W&B, MLflow or Trackio store, and "
+        "no CSV or JSON lines with training steps");
   print_runs(store, runs, common.json);
-  if (interrupted() && flags.once) return exit_interrupted;
-  if (!runs.empty() || !flags.once) return exit_done;
-  std::cerr << "stepladder: found nothing to follow there: no journal of stepladder.py, no TensorBoard, W&B, MLflow or "
-               "Trackio store, and no CSV or JSON lines with training steps\n";
-  return exit_failed;
+  return interrupted() && flags.once ? exit_interrupted : exit_done;
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ MoreBytes growing_file(int descriptor) {
 int open_followed(const fs::path& path) {
   std::string why;
   Descriptor file = open_regular(path, why);
-  if (!file) throw UsageError(path.string() + " " + why);
+  if (!file) throw NotFound(path.string() + " " + why, {.argument = "--follow", .value = path.string()});
   return file.release();
 }
 

@@ -30,7 +30,7 @@ fs::path newest_wheel() {
     if (newest.empty() || fs::last_write_time(file) > fs::last_write_time(newest)) newest = file;
   }
   if (newest.empty())
-    throw UsageError("no wheel is in ./dist: `./package` in Stepladder's sources builds one; or name one with --wheel");
+    throw NotFound("no wheel is in ./dist: `./package` in Stepladder's sources builds one; or name one with --wheel");
   return newest;
 }
 
@@ -76,7 +76,7 @@ int set_up(const std::string& alias, const MachineSetup& setup, const CommonOpti
   const fs::path wheel = setup.wheel.empty() ? newest_wheel() : setup.wheel;
   std::error_code error;
   const auto bytes = fs::file_size(wheel, error);
-  if (error) throw UsageError(wheel.string() + " cannot be read: " + error.message());
+  if (error) throw NotFound(wheel.string() + " cannot be read: " + error.message());
   const std::string folder = (machine.folder.empty() ? "~/.stepladder" : machine.folder.text()) + "/venv";
   const std::string what = "send " + wheel.filename().string() + " (" + bytes_text(double(bytes)) + ") to " + alias +
                            " and install it in " + folder + " there; pip downloads LibTorch, up to 3 GB with CUDA";
@@ -87,7 +87,7 @@ int set_up(const std::string& alias, const MachineSetup& setup, const CommonOpti
   const std::string script =
       "set -e; v=\"${STEPLADDER_DIR%/runs/*}/venv\"; python3 -m venv \"$v\"; \"$v/bin/pip\" install --no-input "
       "--disable-pip-version-check ./*.whl; \"$v/bin/stepladder\" --version";
-  FarRuns runs(store, callbacks_for_terminal(true), asks_on_terminal());
+  FarRuns runs(store, callbacks_for_terminal(!common.json), asks_on_terminal());
   std::optional<FarRun> run = runs.follow_open(machine, far_kind::setup, packed.archive());
   if (run && run->is_started)
     std::cerr << "stepladder: follows the installation that is under way at " << alias << "\n";
@@ -96,15 +96,14 @@ int set_up(const std::string& alias, const MachineSetup& setup, const CommonOpti
         machine,
         {.kind = far_kind::setup, .name = "setup", .command = {"/bin/sh", "-c", script}, .tree = packed.archive()});
   const auto [progress, given_up] = follow_setup(runs, machine, *run);
-  if (!given_up.empty()) {
-    std::cerr << "stepladder: Stepladder could not be installed at " << alias << ": " << given_up << "\n";
-    return exit_failed;
+  if (given_up.empty() && !progress) return exit_interrupted;
+  const bool done = given_up.empty() && progress->phase == "ended" && progress->exit_status == 0;
+  if (!done) {
+    const std::string why = given_up.empty() ? progress->reason : given_up;
+    throw StorageError("Stepladder could not be installed at " + alias + (why.empty() ? "" : ": " + why));
   }
-  if (!progress) return exit_interrupted;
-  if (progress->phase == "ended" && progress->exit_status == 0) return exit_done;
-  std::cerr << "stepladder: Stepladder could not be installed at " << alias
-            << (progress->reason.empty() ? "" : ": " + progress->reason) << "\n";
-  return exit_failed;
+  if (common.json) print({{"machine", alias}, {"installed", wheel.filename().string()}});
+  return exit_done;
 }
 
 }  // namespace stepladder

@@ -242,7 +242,9 @@ int adopt(const MachinesFlags& flags, const CommonOptions& common) {
   const std::vector<MachineInFile> known = store.machines().machines_in_file();
   const auto found = std::find_if(known.begin(), known.end(),
                                   [&](const MachineInFile& machine) { return machine.alias == flags.alias; });
-  if (found == known.end()) throw UsageError("the project's file brought no machine " + harmless(flags.alias));
+  if (found == known.end())
+    throw NotFound("the project's file brought no machine " + harmless(flags.alias),
+                   {.code = "no-such-machine", .argument = "alias", .value = flags.alias});
   for (const std::string& sentence : adoption_text(*found)) std::cerr << sentence << "\n";
   if (!flags.setup.is_agreed && ::isatty(STDIN_FILENO) != 1)
     throw UsageError("--yes is needed to adopt " + harmless(flags.alias));
@@ -262,6 +264,7 @@ int remove(const MachinesFlags& flags, const CommonOptions& common) {
     throw UsageError(plural(open, "run") + " at " + flags.alias +
                      " may still have steps that aren't here; --force removes it all the same");
   store.machines().remove(machine.alias);
+  if (common.json) print({{"removed", machine.alias.text()}});
   return exit_done;
 }
 
@@ -269,12 +272,16 @@ int remove(const MachinesFlags& flags, const CommonOptions& common) {
 int follow_machines(const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   if (store.machines().open_runs().empty()) {
-    std::cerr << "stepladder: nothing is under way on a machine\n";
+    if (common.json)
+      print({{"under_way", 0}});
+    else
+      std::cerr << "stepladder: nothing is under way on a machine\n";
     return exit_done;
   }
   FarRuns runs(store, callbacks_for_terminal(false), asks_on_terminal());
   runs.scan(false);
   while (!interrupted() && !runs.all_over()) runs.poll(poll_patience);
+  if (common.json) print({{"under_way", store.machines().open_runs().size()}});
   return interrupted() ? exit_interrupted : exit_done;
 }
 

@@ -162,19 +162,23 @@ Machine find_machine(RunStore& store, const std::string& name) {
     if (known.alias == name)
       throw UsageError(name + " came with this project's file, so nothing connects to it; `stepladder machines adopt " +
                        name + "` shows what it would do, and makes it yours");
-  throw UsageError("no machine " + name + " is known; `stepladder machines add " + name + "` adds it");
+  throw NotFound("no machine " + name + " is known", {.code = "no-such-machine",
+                                                      .argument = "machine",
+                                                      .value = name,
+                                                      .hint = "`stepladder machines add " + name + "` adds it"});
 }
 
 std::vector<CLI::Option*> add_slurm_options(CLI::App& command, SlurmRequest& slurm) {
-  return {add_checked_option(command, "--partition", slurm.partition, "Slurm's partition"),
-          add_checked_option(command, "--account", slurm.account, "Slurm's account"),
-          add_checked_option(command, "--time", slurm.time, "Slurm's time limit: 30, 02:00:00, 1-12:00:00"),
-          command.add_option("--gpus", slurm.gpus, "GPUs of each node")->check(between(0, 64)),
-          command.add_option("--nodes", slurm.nodes, "Nodes of one job")->check(between(1, 4096)),
-          command
-              .add_option("--tasks-per-node", slurm.tasks_per_node,
-                          "Processes of each node (default: on several nodes its GPUs, else 1)")
-              ->check(between(1, 64))};
+  return {
+      add_checked_option(command, "--partition", slurm.partition, "Slurm's partition"),
+      add_checked_option(command, "--account", slurm.account, "Slurm's account"),
+      add_checked_option(command, "--slurm-time,--time", slurm.time, "Slurm's time limit: 30, 02:00:00, 1-12:00:00"),
+      command.add_option("--gpus", slurm.gpus, "GPUs of each node")->check(between(0, 64)),
+      command.add_option("--nodes", slurm.nodes, "Nodes of one job")->check(between(1, 4096)),
+      command
+          .add_option("--tasks-per-node", slurm.tasks_per_node,
+                      "Processes of each node (default: on several nodes its GPUs, else 1)")
+          ->check(between(1, 64))};
 }
 
 void add_on_options(CLI::App& command, OnMachine& on, bool watches) {
@@ -296,7 +300,7 @@ std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest reque
   if (!far_run) throw UsageError(not_asked_from_here(place->alias));
   const auto machine = store.machines().machine(far_run->alias);
   if (!machine)
-    throw UsageError(place->alias + " is no longer among the machines; `stepladder machines add` adds it again");
+    throw NotFound(place->alias + " is no longer among the machines; `stepladder machines add` adds it again");
   FarRuns runs(store, callbacks_for_terminal(false), asks_on_terminal());
   std::optional<std::string> answer;
   Link& link = runs.link(*machine);

@@ -23,7 +23,7 @@ struct PassOptions {
 
 StoredPasses find(RunStore& store, std::int64_t id) {
   std::optional<StoredPasses> found = store.traces().passes().find(id);
-  if (!found) throw UsageError(fmt::format("there are no passes {}; `stepladder profile passes` lists them", id));
+  if (!found) throw NotFound(fmt::format("there are no passes {}; `stepladder profile passes` lists them", id));
   return std::move(*found);
 }
 
@@ -90,6 +90,7 @@ int run(const PassOptions& options, const CommonOptions& common) {
   const StoredPasses first = find(store, options.ids.front());
   if (options.removes) {
     for (const std::int64_t id : options.ids) store.traces().passes().remove(find(store, id).id);
+    if (common.json) print({{"removed", options.ids}});
     return exit_done;
   }
   return options.ids.size() == 1 ? show(first, options, common)
@@ -103,8 +104,14 @@ void add_pass_command(CLI::App& profile, CommonOptions& common, std::function<in
   CLI::App* command = add_with_json(profile, common, "passes",
                                     "Kept results of `profile`: all, one by its number, or two compared row by row");
   command->add_option("passes", options->ids, "Numbers");
-  command->add_flag("--csv", options->csv, "Print CSV");
-  command->add_flag("--markdown", options->markdown, "Print Markdown");
+  const auto choose = [options](const std::string& format) {
+    options->csv = format == "csv";
+    options->markdown = format == "md";
+  };
+  command->add_option_function<std::string>("--format", choose, "Print this instead of a table")
+      ->check(one_of({"text", "csv", "md"}));
+  command->add_flag("--csv", options->csv, "Print CSV")->group(hidden_group);
+  command->add_flag("--markdown", options->markdown, "Print Markdown")->group(hidden_group);
   command->add_flag("--remove", options->removes, "Remove them");
   command->callback([options, &common, &chosen] { chosen = [options, &common] { return run(*options, common); }; });
 }

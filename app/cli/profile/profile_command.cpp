@@ -162,49 +162,64 @@ int profile(ProfileOptions options, const CommonOptions& common) {
   return exit_done;
 }
 
+void add_time_options(CLI::App& command, const std::shared_ptr<ProfileOptions>& options) {
+  command
+      .add_option("--model", options->model,
+                  "small (GPT-2's 12 layers, 768 wide), medium (24, 1024), or the same as seed-small and seed-medium: "
+                  "RMSNorm, exact GELU, no biases")
+      ->check(one_of(std::vector<std::string>(models.begin(), models.end())));
+  command.add_option("--batch", options->batch, "Sequences per batch (default 16; 2 on a CPU)")
+      ->transform(positive_count());
+  command.add_option("--seq", options->seq, "Tokens per sequence (default 128; 64 on a CPU)")
+      ->transform(positive_count());
+  command.add_option("--vocab", options->vocab, "Vocabulary size (default 10000)")->transform(positive_count());
+  command.add_option("--warmup", options->warmup, "Warm-up calls (default: measured with 0 and with 1)")
+      ->check(between(0, 1e6));
+  command
+      .add_option("--precision", options->request.precision,
+                  "fp32 or bf16 (autocast); default: both, where the device has bf16")
+      ->check(one_of({"fp32", "bf16"}));
+  command.add_option("--steps", options->request.calls, "Timed calls (default 5)")->transform(positive_count());
+  command
+      .add_option("--tolerance,--spread", options->spread_percent,
+                  "Go on until every row's mean is known to this many percent (its standard error): 1%")
+      ->transform(percent(0.01, 0.01, 100));
+  command
+      .add_option("--time", options->seconds,
+                  "Seconds that the rows share: one that has used its part gets no more calls (default: 120 on a CPU, "
+                  "else 0, which is no "
+                  "limit)")
+      ->check(between(0, 1e6));
+  command.add_flag("--no-sync", options->unsynced,
+                   "Read the clock without waiting for the device, to see how wrong that is; flagged");
+  command.add_option("--name", options->name, "Name in the project")->check(short_name());
+  command.add_flag("!--no-keep", options->keeps, "Don't keep the result in the project");
+  command
+      .add_option_function<std::string>(
+          "--format", [options](const std::string& it) { options->csv = it == "csv"; }, "Print this instead of a table")
+      ->check(one_of({"text", "csv"}));
+  command.add_flag("--csv", options->csv, "Print CSV")->group(hidden_group);
+  command.add_option("--device", options->request.recipe.device, "auto, cpu, cuda or mps")
+      ->check(one_of({"auto", "cpu", "cuda", "mps"}));
+  command.add_option("--threads", options->request.recipe.threads, "CPU threads")->transform(positive_count());
+}
+
 }  // namespace
 
 Subcommand profile_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<ProfileOptions>();
-  CLI::App* command = add_with_json(app, common, "profile",
-                                    "Time the forward and backward pass call by call, with and without warm-up; import "
-                                    "and compare traces of profilers");
-  command
-      ->add_option("--model", options->model,
-                   "small (GPT-2's 12 layers, 768 wide), medium (24, 1024), or the same as seed-small and seed-medium: "
-                   "RMSNorm, exact GELU, no biases")
-      ->check(CLI::IsMember(std::vector<std::string>(models.begin(), models.end())));
-  command->add_option("--batch", options->batch, "Sequences per batch (default 16; 2 on a CPU)")
-      ->transform(positive_count());
-  command->add_option("--seq", options->seq, "Tokens per sequence (default 128; 64 on a CPU)")
-      ->transform(positive_count());
-  command->add_option("--vocab", options->vocab, "Vocabulary size (default 10000)")->transform(positive_count());
-  command->add_option("--warmup", options->warmup, "Warm-up calls (default: measured with 0 and with 1)")
-      ->check(between(0, 1e6));
-  command
-      ->add_option("--precision", options->request.precision,
-                   "fp32 or bf16 (autocast); default: both, where the device has bf16")
-      ->check(CLI::IsMember({"fp32", "bf16"}));
-  command->add_option("--steps", options->request.calls, "Timed calls (default 5)")->transform(positive_count());
-  command
-      ->add_option("--spread", options->spread_percent,
-                   "Go on until every row's mean is known to this many percent (its standard error)")
-      ->check(between(0.01, 100));
-  command
-      ->add_option("--time", options->seconds,
-                   "Seconds that the rows share: one that has used its part gets no more calls (default: 120 on a CPU, "
-                   "else 0, which is no "
-                   "limit)")
-      ->check(between(0, 1e6));
-  command->add_flag("--no-sync", options->unsynced,
-                    "Read the clock without waiting for the device, to see how wrong that is; flagged");
-  command->add_option("--name", options->name, "Name in the project")->check(short_name());
-  command->add_flag("!--no-keep", options->keeps, "Don't keep the result in the project");
-  command->add_flag("--csv", options->csv, "Print CSV");
-  command->add_option("--device", options->request.recipe.device, "auto, cpu, cuda or mps")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda", "mps"}));
-  command->add_option("--threads", options->request.recipe.threads, "CPU threads")->transform(positive_count());
+  CLI::App* command =
+      add_with_json(app, common, "profile", "Where the time goes: time passes, trace runs, read traces");
+  add_time_options(*command, options);
+  for (CLI::Option* option : command->get_options())
+    if (option != command->get_help_ptr())
+      option->group(hidden_group);  // listed under `time`, which is the command's full name
   const auto chosen = std::make_shared<std::function<int()>>();
+  const auto timed = std::make_shared<ProfileOptions>();
+  CLI::App* time = add_with_json(*command, common, "time",
+                                 "Time the forward and backward pass call by call, with and without warm-up");
+  add_time_options(*time, timed);
+  time->callback([timed, chosen, &common] { *chosen = [timed, &common] { return profile(*timed, common); }; });
   add_trace_commands(*command, common, *chosen);
   add_pass_command(*command, common, *chosen);
   return {command, [options, chosen, &common] { return *chosen ? (*chosen)() : profile(*options, common); }};

@@ -56,8 +56,12 @@ StoredTrace find_trace(RunStore& store, const std::string& wanted) {
     if (each.name == wanted) found.push_back(each.id);
   }
   if (found.size() == 1) return store.traces().find(found.front()).value();
-  throw UsageError(found.empty() ? "there is no trace '" + wanted + "'; `stepladder profile list` shows them"
-                                 : "several traces are called '" + wanted + "'; give a number");
+  if (found.empty())
+    throw NotFound("there is no trace '" + wanted + "'", {.code = "no-such-trace",
+                                                          .argument = "trace",
+                                                          .value = wanted,
+                                                          .hint = "`stepladder profile list` shows them"});
+  throw UsageError("several traces are called '" + wanted + "'; give a number");
 }
 
 int run_list(const CommonOptions& common) {
@@ -174,7 +178,9 @@ int run_export(const TraceOptions& options, const CommonOptions& common) {
 int run_remove(const TraceOptions& options, const CommonOptions& common) {
   open_existing(common.database);
   RunStore store = RunStore::open(common.database);
-  store.traces().remove(find_trace(store, options.trace).id);
+  const TraceId id = find_trace(store, options.trace).id;
+  store.traces().remove(id);
+  if (common.json) print({{"removed", id}});
   return exit_done;
 }
 
@@ -241,12 +247,12 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
   write
       ->add_option("--format", options->format,
                    "chrome: the JSON of PyTorch's profiler, for Perfetto and TensorBoard; perfetto: its own protobuf")
-      ->check(CLI::IsMember({"chrome", "perfetto"}));
-  write->add_option("--out", options->out, "File")->required();
+      ->check(one_of({"chrome", "perfetto"}));
+  write->add_option("-o,--out,--output", options->out, "File")->required();
   write->add_option("--step", options->step, "Only this step")->check(between(0, 4e9));
   write->add_option("--rank", options->rank, "Only this rank")->check(between(0, 1e6));
   choose(write, run_export);
-  CLI::App* remove = profile.add_subcommand("remove", "Remove an imported trace");
+  CLI::App* remove = add_with_json(profile, common, "remove", "Remove an imported trace");
   remove->add_option("trace", options->trace, "Number or name")->required();
   choose(remove, run_remove);
 }

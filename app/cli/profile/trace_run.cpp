@@ -124,7 +124,7 @@ void add_trace_run_command(CLI::App& profile, CommonOptions& common, std::functi
                                     "Trace a few steps of a run's recipe, or of one given here, in a training of its "
                                     "own that records no run");
   command->add_option("run", options->run, "Number or name (default: the recipe of the options below)");
-  command->add_option("--stage", options->stages, "Stages to apply to the recipe")->delimiter(',');
+  command->add_option("--stage,--stages", options->stages, "Stages to apply to the recipe")->delimiter(',');
   command->add_option("--name", options->name, "Name of the trace (default: the run's)")->check(short_name());
   command->add_option("--traced", options->asked.steps, "Steps to trace (default 5)")->check(between(1, 1'000));
   command->add_option("--after", options->asked.skipped, "Untraced steps before them (default 3)")

@@ -116,10 +116,11 @@ void add_record_bisect(CLI::App& record, CommonOptions& common, Chosen& chosen) 
   command->add_option("good", options->request.good, "A commit before the change");
   command->add_option("bad", options->request.bad, "A commit after it");
   command->add_option("command", options->request.command, "The command that prints a log, after --");
-  command->add_option("--folder", options->folder, "Folder for the plan, the clone and the logs")->required();
+  command->add_option("--folder,-o,--out", options->folder, "Folder for the plan, the clone and the logs")->required();
   command->add_option("--repository", options->repository, "Checkout whose commits are measured");
   add_figure_options(*command, options->figure);
-  command->add_option("--runs", options->runs, "Runs of a commit before it is judged")->transform(positive_count());
+  command->add_option("--repeats,--runs", options->runs, "Runs of a commit before it is judged")
+      ->transform(positive_count());
   command->add_option("--budget", options->budget, "Most runs in all")->transform(positive_count());
   command->callback(
       [options, &common, &chosen] { chosen = [options, &common] { return run_bisect(*options, common); }; });

@@ -25,6 +25,14 @@ int run_record(const ClaimRequest& request, const CommonOptions& common) {
   return exit_status_of(asked.claim.verdict);
 }
 
+void add_record_judge(CLI::App& record, CommonOptions& common, Chosen& chosen) {
+  const auto options = std::make_shared<ClaimRequest>();
+  CLI::App* command = add_with_json(record, common, "judge", "Tell whether a pool of runs is a record, and why not");
+  add_claim_options(*command, *options)->required();
+  command->callback(
+      [options, &common, &chosen] { chosen = [options, &common] { return run_record(*options, common); }; });
+}
+
 }  // namespace
 
 int exit_status_of(RecordVerdict verdict) {
@@ -43,7 +51,7 @@ int exit_status_of(RecordVerdict verdict) {
 
 void add_figure_options(CLI::App& command, FigureOptions& options) {
   CLI::Option* by = command.add_option("--by", options.by, "throughput, loss or wall (default throughput)")
-                        ->check(CLI::IsMember({"throughput", "loss", "wall"}));
+                        ->check(one_of({"throughput", "loss", "wall"}));
   CLI::Option* metric = command
                             .add_option("--metric", options.metric,
                                         "Any name that the log has in place of that: val_bpb, min(val/loss); higher is "
@@ -64,7 +72,7 @@ std::optional<RecordRule> asked_rule(const std::string& name) {
   try {
     return find_record_rule(name, assets_folder());
   } catch (const UnknownRule& error) {
-    throw UsageError(std::string("--rule: ") + error.what());
+    throw NotFound(std::string("--rule: ") + error.what(), {.argument = "--rule", .value = name});
   }
 }
 
@@ -82,12 +90,12 @@ RecordPool asked_pool(const std::vector<std::string>& names, const LogQuestion& 
 CLI::Option* add_claim_options(CLI::App& command, ClaimRequest& request) {
   CLI::Option* pool =
       command.add_option("pool", request.pool, "Folder of logs, logs, runs, rung:LADDER/STAGE or filter:EXPRESSION");
-  command.add_option("--baseline", request.baseline, "The same of the record so far");
+  command.add_option("--against,--baseline", request.baseline, "The same of the record so far")->type_name("POOL");
   command.add_option("--rule", request.rule, "Rule, such as modded-nanogpt-1");
   CLI::Option* metric = command.add_option("--metric", request.metric,
                                            "What the logs call the loss (by default the rule's, or val_loss)");
   command.add_flag("--lower", request.lower, "Lower values of the metric are better")->needs(metric);
-  command.add_option("--plan", request.options.plan, "Number of runs that was fixed beforehand")
+  command.add_option("--planned-runs,--plan", request.options.plan, "Number of runs that was fixed beforehand")
       ->transform(positive_count());
   command.add_option("--power", request.options.power, "Probability of passing that the needed number is for")
       ->check(between(0.01, 0.999));
@@ -109,8 +117,13 @@ AskedClaim asked_claim(const ClaimRequest& request, const CommonOptions& common)
 Subcommand record_command(CLI::App& app, CommonOptions& common) {
   const auto options = std::make_shared<ClaimRequest>();
   const auto chosen = std::make_shared<Chosen>();
-  CLI::App* command = add_with_json(app, common, "record", "Tell whether a pool of runs is a record, and why not");
+  CLI::App* command =
+      add_with_json(app, common, "record", "Speed-run records: judge, measure, gate, bisect and hand in pools of runs");
   add_claim_options(*command, *options);
+  for (CLI::Option* option : command->get_options())
+    if (option != command->get_help_ptr())
+      option->group(hidden_group);  // listed under `judge`, which is the command's full name
+  add_record_judge(*command, common, *chosen);
   add_record_source(*command, common, *chosen);
   add_record_diff(*command, common, *chosen);
   add_record_trade(*command, common, *chosen);

@@ -57,7 +57,7 @@ void add_record_export(CLI::App& record, CommonOptions& common, Chosen& chosen) 
   const auto options = std::make_shared<ExportOptions>();
   CLI::App* command = add_with_json(record, common, "export", "Write a claim as a folder to hand in");
   add_claim_options(*command, options->request)->required();
-  command->add_option("--out", options->out, "Folder to write, which must not exist")->required();
+  command->add_option("-o,--out,--output", options->out, "Folder to write, which must not exist")->required();
   command->add_option("--explain", options->explain, "ID=TEXT: why a flag is no objection; may be there several times")
       ->allow_extra_args(false);
   command->callback(

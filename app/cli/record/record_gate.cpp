@@ -76,6 +76,7 @@ void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
 
 Json gate_json(const GateJudgement& judged, const GateSample& now, const GateOptions& options) {
   return {{"answer", to_string(judged.answer)},
+          {"verdict", to_string(judged.answer)},  // under the name that it has elsewhere
           {"by", to_string(now.question.by)},
           {"metric", now.question.by == FigureBy::metric ? Json(name_of(now.question)) : Json()},
           {"unit", text_or_null(now.unit)},
@@ -113,7 +114,7 @@ std::string current_commit() {
 }
 
 int write_baseline(const GateOptions& options, GateSample sample, const fs::path& folder, const CommonOptions& common) {
-  keep_off_database(options.write, common.database, "--write");
+  keep_off_database(options.write, common.database, "--write,-o,--out");
   while (options.logs.empty() && std::ssize(sample.values) < options.runs)
     measure({.command = for_shell(options.command)}, folder, sample);
   write_gate_baseline(options.write, sample, current_commit());
@@ -230,6 +231,8 @@ int judge_against(const GateOptions& options, const FigureQuestion& question, co
 }
 
 int run_gate(GateOptions options, const CommonOptions& common) {
+  if (options.against.ends_with(".json") && fs::is_regular_file(options.against))
+    std::swap(options.against, options.baseline);  // a file that --write made
   const bool against = !options.against.empty();
   if (!options.baseline.empty() + !options.write.empty() + against != 1)
     throw UsageError(
@@ -265,16 +268,18 @@ void add_record_gate(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   command->add_option("logs", options->logs,
                       "Folders of logs of this machine, or logs; with --against the command, after --");
   command->add_option("--command", options->command, "Command that prints a log, for the shell, run instead");
-  command->add_option("--baseline", options->baseline, "File to judge against");
-  command->add_option("--against", options->against,
-                      "Commit, folder or command to run in turns with the command, in place of a baseline");
-  command->add_option("--write", options->write, "File to write the baseline to");
+  command->add_option("--baseline", options->baseline, "File to judge against")->type_name("FILE")->group(hidden_group);
+  command
+      ->add_option("--against", options->against,
+                   "Commit, folder or command to run in turns with the command; or a file that --write made")
+      ->type_name("REF");
+  command->add_option("--write,-o,--out", options->write, "File to write the baseline to");
   add_figure_options(*command, options->figure);
-  command->add_option("--runs", options->runs, "Runs of the command")->transform(positive_count());
-  command->add_option("--max-runs", options->most_runs, "Most runs while it is inconclusive")
+  command->add_option("--repeats,--runs", options->runs, "Runs of the command")->transform(positive_count());
+  command->add_option("--max-repeats,--max-runs", options->most_runs, "Most runs while it is inconclusive")
       ->transform(positive_count());
-  command->add_option("--tolerance", options->tolerance_percent, "Change in percent that counts as none")
-      ->check(between(0, 50));
+  command->add_option("--tolerance", options->tolerance_percent, "Change that counts as none, in percent: 1%")
+      ->transform(percent(0.01, 0, 50));
   command->callback(
       [options, &common, &chosen] { chosen = [options, &common] { return run_gate(*options, common); }; });
 }

@@ -160,10 +160,13 @@ void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   CLI::App* command =
       add_with_json(record, common, "run", "Run a baseline and a candidate in turns; the same command goes on");
   command->add_option("folder", options->folder, "Folder for the plan and the logs")->required();
-  command->add_option("--runs", options->runs, "Runs of each side, fixed beforehand")->transform(positive_count());
-  command->add_option("--baseline", options->baseline, "Command of the baseline, for the shell");
-  command->add_option("--candidate", options->candidate, "Command of the candidate");
-  command->add_option("--baseline-in", options->baseline_in, "Folder that the baseline runs in, such as a checkout");
+  command->add_option("--repeats,--runs", options->runs, "Runs of each side, fixed beforehand")
+      ->transform(positive_count());
+  command->add_option("--against,--baseline", options->baseline, "Command of the baseline, for the shell")
+      ->type_name("COMMAND");
+  command->add_option("--candidate", options->candidate, "Command of the candidate")->type_name("COMMAND");
+  command->add_option("--against-in,--baseline-in", options->baseline_in,
+                      "Folder that the baseline runs in, such as a checkout");
   command->add_option("--candidate-in", options->candidate_in, "Folder that the candidate runs in");
   command->add_option("command", options->command, "The command of both sides, after --");
   command->add_option("--rule", options->rule, "Rule, such as modded-nanogpt-1");

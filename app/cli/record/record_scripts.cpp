@@ -33,7 +33,10 @@ std::string script_of(const std::string& file) {
 int run_source(const ScriptOptions& options, const CommonOptions& common) {
   const std::string script = script_of(options.log);
   if (options.out.empty()) {
-    std::cout << script;
+    if (common.json)
+      print({{"file", nullptr}, {"script", script}});
+    else
+      std::cout << script;
     return exit_done;
   }
   keep_off_database(options.out, common.database);
@@ -41,6 +44,7 @@ int run_source(const ScriptOptions& options, const CommonOptions& common) {
   out << script;
   out.close();
   if (!out) throw StorageError(options.out + " cannot be written");
+  if (common.json) print({{"file", options.out}, {"script", nullptr}});
   return exit_done;
 }
 
@@ -69,9 +73,9 @@ int run_diff(const ScriptOptions& options, const CommonOptions& common) {
 
 void add_record_source(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   const auto options = std::make_shared<ScriptOptions>();
-  CLI::App* command = record.add_subcommand("source", "Print the script that a log embeds");
+  CLI::App* command = add_with_json(record, common, "source", "Print the script that a log embeds");
   command->add_option("log", options->log, "Log")->required();
-  command->add_option("--out", options->out, "File to write instead");
+  command->add_option("-o,--out,--output", options->out, "File to write instead");
   command->callback(
       [options, &common, &chosen] { chosen = [options, &common] { return run_source(*options, common); }; });
 }

@@ -1,0 +1,246 @@
+// Walks the words of a command line along CLI11's tree of commands, so that the first wrong word is the one that is
+// named: CLI11 itself reports what is left over in the end, without a suggestion.
+#include "app/cli/help/arguments.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "engine/nearest.h"
+#include "storage/bounded_text.h"
+
+namespace stepladder {
+namespace {
+
+// What people try first, and the command that does it.
+constexpr std::pair<std::string_view, std::string_view> other_words[] = {
+    {"rm", "delete"},    {"del", "delete"},    {"remove", "delete"},    {"trash", "bin"}, {"undelete", "restore"},
+    {"tag", "edit"},     {"note", "edit"},     {"rename", "edit"},      {"ps", "runs"},   {"history", "runs"},
+    {"diff", "compare"}, {"info", "show"},     {"cat", "show"},         {"run", "train"}, {"status", "runs"},
+    {"bench", "ladder"}, {"load", "import"},   {"benchmark", "ladder"}, {"kill", "stop"}, {"gpu", "doctor"},
+    {"plot", "export"},  {"report", "export"},
+};
+
+std::string in_quotes(const std::string& word) {
+  return "'" + bounded(word, longest_name) + "'";
+}
+
+std::string help_hint(const CLI::App& command) {
+  const std::string path = command_path(command);
+  return "`stepladder " + path + (path.empty() ? "" : " ") + "--help` lists the " +
+         (path.empty() ? "commands" : "options");
+}
+
+bool is_number(const std::string& word) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+[[noreturn]] void refuse_command(const CLI::App& at, const std::string& word) {
+  const std::string path = command_path(at);
+  std::vector<std::string> known;
+  for (const CLI::App* command : at.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_group().empty()) continue;
+    known.push_back(command->get_name());
+    known.insert(known.end(), command->get_aliases().begin(), command->get_aliases().end());
+  }
+  std::string meant;
+  for (const auto& [other, command] : other_words)
+    if (path.empty() && word == other && std::find(known.begin(), known.end(), command) != known.end())
+      meant = std::string(command);
+  if (meant.empty()) meant = nearest_name(word, known);
+  throw UsageError(in_quotes(word) + " is not a command" + (path.empty() ? "" : " of `stepladder " + path + "`"),
+                   {.code = "unknown-command",
+                    .argument = path.empty() ? "command" : path,
+                    .value = word,
+                    .hint = meant.empty() ? help_hint(at) : "did you mean " + meant + "?"});
+}
+
+[[noreturn]] void refuse_option(const CLI::App& root, const CLI::App& at, const std::string& word) {
+  std::vector<std::string> known;
+  for (const CLI::App* app : {&at, &root})
+    for (const CLI::Option* option : app->get_options())
+      for (const std::string& name : option->get_lnames()) known.push_back(name);
+  const std::string bare = word.substr(word.find_first_not_of('-'));
+  const std::string meant = nearest_name(bare, known);
+  const std::string path = command_path(at);
+  throw UsageError(in_quotes(word) + " is not an option" + (path.empty() ? "" : " of `stepladder " + path + "`"),
+                   {.code = "unknown-option",
+                    .argument = word,
+                    .hint = meant.empty() ? help_hint(at) : "did you mean --" + meant + "?"});
+}
+
+const CLI::App* subcommand_named(const CLI::App& at, const std::string& word) {
+  for (const CLI::App* command : at.get_subcommands([](const CLI::App*) { return true; }))
+    if (command->check_name(word)) return command;
+  return nullptr;
+}
+
+bool has_subcommands(const CLI::App& at) {
+  return !at.get_subcommands([](const CLI::App*) { return true; }).empty();
+}
+
+int most_positions(const CLI::App& at) {
+  int most = 0;
+  for (const CLI::Option* option : at.get_options())
+    if (option->get_positional()) most = std::min(most + option->get_items_expected_max(), 1 << 20);
+  return most;
+}
+
+// The option that a word names, in the command or for all commands; null if there is none.
+const CLI::Option* option_named(const CLI::App& root, const CLI::App& at, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  for (const CLI::App* app : {&at, &root})
+    if (const CLI::Option* option = app->get_option_no_throw(name)) return option;
+  if (word.size() > 2 && word[1] != '-')  // -oFILE
+    for (const CLI::App* app : {&at, &root})
+      if (const CLI::Option* option = app->get_option_no_throw(word.substr(0, 2)))
+        return option->get_items_expected_max() > 0 ? option : nullptr;
+  return nullptr;
+}
+
+// The text between the last two quotes: the value that a sentence of ours names.
+std::string named_value(const std::string& text) {
+  const std::size_t end = text.rfind('\''),
+                    begin = end == std::string::npos || end == 0 ? end : text.rfind('\'', end - 1);
+  return begin == std::string::npos || begin == end ? "" : text.substr(begin + 1, end - begin - 1);
+}
+
+template <class Number>
+std::string number_problem(const std::string& text, const char* what) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range) return "is too large: " + in_quotes(text);
+  return error == std::errc() && end == text.data() + text.size()
+             ? ""
+             : "must be " + std::string(what) + ", not " + in_quotes(text);
+}
+
+// The text with each option called as the words call it: an old spelling stays the user's.
+std::string as_given(std::string text, const CLI::App& at, const std::vector<std::string>& words) {
+  const auto is_given = [&](const std::string& name) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return word == name || word.starts_with(name + "="); });
+  };
+  for (const CLI::Option* option : at.get_options()) {
+    const std::string name = option->get_name();
+    if (option->get_lnames().size() < 2 || is_given(name)) continue;
+    for (const std::string& other : option->get_lnames()) {
+      const std::size_t begin = text.find(name), end = begin + name.size();
+      if (!is_given("--" + other) || begin == std::string::npos) continue;
+      if (end == text.size() || text[end] == ':' || text[end] == ' ' || text[end] == ',')
+        text.replace(begin, name.size(), "--" + other);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string command_path(const CLI::App& command) {
+  if (!command.get_parent()) return {};
+  const std::string above = command_path(*command.get_parent());
+  return above + (above.empty() ? "" : " ") + command.get_name();
+}
+
+const CLI::App* command_named(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* at = &app;
+  for (const std::string& word : words) {
+    at = subcommand_named(*at, word);
+    if (!at) return nullptr;
+  }
+  return at;
+}
+
+const CLI::App& parsed_command(const CLI::App& app) {
+  const CLI::App* at = &app;
+  for (auto given = at->get_subcommands(); !given.empty(); given = at->get_subcommands()) at = given.front();
+  return *at;
+}
+
+void check_words(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* at = &app;
+  bool takes_more = false;  // the option before, which takes several values
+  int positions = 0;
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const std::string& word = words[i];
+    if (word.size() > 1 && word[0] == '-' && !is_number(word)) {
+      const CLI::Option* option = option_named(app, *at, word);
+      if (!option) refuse_option(app, *at, word);
+      const bool has_value = word.find('=') != std::string::npos || (word[1] != '-' && word.size() > 2);
+      if (!has_value && option->get_items_expected_min() > 0) ++i;
+      takes_more = option->get_items_expected_max() > 1;
+    } else if (takes_more) {
+      continue;
+    } else if (const CLI::App* command = subcommand_named(*at, word)) {
+      at = command;
+    } else if (at == &app) {
+      if (!word.ends_with(".stepladder")) refuse_command(app, word);
+    } else if (has_subcommands(*at) && most_positions(*at) == 0) {
+      refuse_command(*at, word);
+    } else if (++positions > most_positions(*at)) {
+      throw UsageError(in_quotes(word) + " was not expected",
+                       {.code = "unexpected-argument", .value = word, .hint = help_hint(*at)});
+    }
+  }
+}
+
+void check_numbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 0) continue;
+    const std::string type = option->get_type_name().substr(0, option->get_type_name().find(':'));
+    if (type == "INT")
+      option->check([](const std::string& text) { return number_problem<std::int64_t>(text, "a whole number"); }, "");
+    else if (type == "UINT")
+      option->check(
+          [](const std::string& text) { return number_problem<std::uint64_t>(text, "a whole number of at least 0"); },
+          "");
+    else if (type == "FLOAT")
+      option->check([](const std::string& text) { return number_problem<double>(text, "a number"); }, "");
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) check_numbers(*command);
+}
+
+UsageError usage_error(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
+  const CLI::App& at = parsed_command(app);
+  std::string text = as_given(error.what(), at, words);
+  ErrorParts parts{.code = "usage", .hint = help_hint(at)};
+  const auto up_to = [&](const char* end) { return text.substr(0, text.find(end)); };
+  if (dynamic_cast<const CLI::RequiredError*>(&error)) {
+    parts.code = "missing-argument";
+    parts.argument = up_to(" is required");
+  } else if (dynamic_cast<const CLI::RequiresError*>(&error)) {
+    parts.code = "missing-argument";
+    parts.argument = text.substr(text.rfind(' ') + 1);
+  } else if (dynamic_cast<const CLI::ExcludesError*>(&error)) {
+    parts.code = "conflicting-options";
+    parts.argument = up_to(" ");
+  } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
+    parts.argument = text.starts_with("Expected") ? text.substr(text.rfind(" to ") + 4) : up_to(":");
+    parts.argument = parts.argument.substr(0, parts.argument.find(','));
+    const bool is_repeated = text.find("At Most") != std::string::npos || text.find("exactly") != std::string::npos;
+    parts.code = is_repeated ? "repeated-option" : "missing-value";
+    text = parts.argument + (is_repeated ? " takes one value, but several are given" : " needs a value");
+  } else if (dynamic_cast<const CLI::ValidationError*>(&error)) {
+    parts.code = "invalid-value";
+    parts.argument = up_to(": ");
+    parts.value = named_value(text);
+  } else if (dynamic_cast<const CLI::ConversionError*>(&error)) {
+    parts.code = "invalid-value";
+    const std::string pair = text.substr(text.find(": ") == std::string::npos ? 0 : text.find(": ") + 2);
+    parts.argument = pair.substr(0, pair.find(" = "));
+    parts.value = pair.find(" = ") == std::string::npos ? "" : pair.substr(pair.find(" = ") + 3);
+    text = parts.argument + ": " + in_quotes(parts.value) + " is not a value that it takes";
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    const std::string rest = text.substr(text.find(": ") + 2);
+    parts.code = "unexpected-argument";
+    parts.value = rest.substr(rest.rfind(' ') + 1);  // CLI11 has the first word last
+    text = in_quotes(parts.value) + " was not expected";
+  }
+  return UsageError(bounded(std::move(text), longest_line), std::move(parts));
+}
+
+}  // namespace stepladder

@@ -1,0 +1,31 @@
+// Finds the word of a command line that is wrong, and names it with a suggestion. CLI11 parses; what it would report
+// in its own words, or of the wrong word, is reported here.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "app/exit_status.h"
+
+namespace stepladder {
+
+// "record gate": the words that call this command; empty for the program itself.
+std::string command_path(const CLI::App& command);
+
+// The command that these words name ("record gate"), or null.
+const CLI::App* command_named(const CLI::App& app, const std::vector<std::string>& words);
+
+// The deepest command that was parsed.
+const CLI::App& parsed_command(const CLI::App& app);
+
+// Throws UsageError for the first word that isn't a command, an option or a value. Call before parsing.
+void check_words(const CLI::App& app, const std::vector<std::string>& words);
+
+// Makes the numbers of all options refuse what isn't a number with a sentence of ours. Call before parsing.
+void check_numbers(CLI::App& app);
+
+// CLI11's error in our words; options have the names that `words` give them.
+UsageError usage_error(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words);
+
+}  // namespace stepladder

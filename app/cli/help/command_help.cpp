@@ -1,0 +1,290 @@
+// The one table of groups, examples and exit statuses. Options, their types and defaults are CLI11's, where each
+// command declares them. A new command gets a row here; tests/cli/help_test.py says so if it has none.
+#include "app/cli/help/command_help.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "app/cli/help/arguments.h"
+
+namespace stepladder {
+namespace {
+
+constexpr CommandHelp all_help[] = {
+    {"ladder", "Measure",
+     "ladder --stages bf16,flash-attention --repeats 3 --interleave\tthe baseline and two rungs, three times each\n"
+     "ladder --preset rtx3080 --steps 5\tsomebody else's ladder, on this machine\n"
+     "ladder --stages \"bf16+compile,mine:lr=3e-4\" --data book.txt\ttwo stages in one rung, then a rung of your own"},
+    {"ladder show", "",
+     "ladder show\tthe latest ladder, as `ladder` prints it at its end\n"
+     "ladder show 3 --json\tladder 3 for a script"},
+    {"ladders", "Measure",
+     "ladders\tevery ladder with its rungs and its best verdict\n"
+     "ladders --json\tthe same for a script"},
+    {"train", "Measure",
+     "train --data book.txt --steps 2000 --save-every 500\tone run with checkpoints\n"
+     "train --stage bf16,compile --model gpt2 --steps 50\tone run with two stages\n"
+     "train --resume latest --steps 4000\tcontinues the newest run from its newest checkpoint"},
+    {"sweep", "Measure",
+     "sweep --over lr=1e-4,3e-4,1e-3 --over seed=1,2,3\tnine runs: three learning rates, three seeds each\n"
+     "sweep --of 7 --target 3.28\tthe results of ladder 7 again, and what each run needed"},
+    {"sweep show", "",
+     "sweep show 7\tthe results of sweep 7\n"
+     "sweep show latest --json\tthe newest one for a script"},
+    {"stages", "Measure",
+     "stages\twhat this build and device support, and why not the others\n"
+     "stages --json\tid, title, why, kind, available, reason"},
+    {"compare", "Judge",
+     "compare 4 5 6\tfactors against run 4, intervals, verdicts, loss parity\n"
+     "compare 4 5 --gate --json\tthe same, with an exit status for CI",
+     "with --gate: 10 slower, 11 inconclusive, 12 impossible, 13 loss not at parity"},
+    {"confirm", "Judge",
+     "confirm 5\trepeats run 5 and its ladder's baseline in turns until the verdict is clear\n"
+     "confirm 5 --against 4 --repeats 10 --json\tagainst run 4, at most ten times",
+     "10 slower or worse, 11 inconclusive, 12 impossible"},
+    {"check", "Judge",
+     "check\tthe flags of every run, with the arithmetic\n"
+     "check 12 --json\tthose of run 12",
+     "12 if a run that you name is impossible; without a name it is 0"},
+    {"mfu", "Judge",
+     "mfu --params 124439808 --layers 12 --d-model 768 --seq 1024 --throughput 150000 --gpu a100\tby every convention\n"
+     "mfu --published\tMosaicML's tables, recomputed"},
+    {"import", "Take in",
+     "import logs/ tb/ mlflow.db\tformats are recognised by content\n"
+     "import - < train.log\tfrom standard input\n"
+     "import train.log --tokens-per-step 524288 --gpu a100 --json\twith facts that the log lacks"},
+    {"watch", "Take in",
+     "watch --name w1 -- python train.py\truns the program and records the steps that it prints\n"
+     "watch --follow train.log\trecords a growing file until interrupted",
+     "the program's own exit status, whatever it is"},
+    {"follow", "Take in",
+     "follow stepladder/\tstores journals of stepladder.py while they grow\n"
+     "follow tb/ --once --json\ttakes in what is there, and ends"},
+    {"runs", "Runs",
+     "runs --filter 'status=finished tokens_per_s>20000'\tthe runs for which both hold\n"
+     "runs --columns id,name,tokens_per_s,trust --json\tfour fields of every run"},
+    {"show", "Runs",
+     "show latest\tthe newest run\n"
+     "show 12 --steps --ndjson --limit 100\tthe last hundred steps, one a line"},
+    {"get", "Runs",
+     "get 12 tokens_per_s\tone number, for a shell variable\n"
+     "get latest loss_last\tthe last loss of the newest run"},
+    {"edit", "Runs",
+     "edit 12 --name 'bf16, batch 24' --tag keep\tits name and a tag\n"
+     "edit 12-15 --archive\thides four runs from the list"},
+    {"pause", "Runs",
+     "pause 12\tbefore its next step, from any terminal\n"
+     "pause latest --json\tthe newest run"},
+    {"unpause", "Runs",
+     "unpause 12\tlets a paused run continue\n"
+     "unpause latest --json\tthe newest run"},
+    {"stop", "Runs",
+     "stop 12\tafter its current step\n"
+     "stop latest --json\tthe newest run"},
+    {"delete", "Runs",
+     "delete 12 15-17\tmoves four runs into the bin; they are kept for 30 days\n"
+     "delete latest --json\tthe newest run"},
+    {"restore", "Runs",
+     "restore 12\tbrings run 12 back from the bin\n"
+     "restore 15-17\tbrings three runs back"},
+    {"bin", "Runs",
+     "bin\tdeleted runs, recoverable for 30 days\n"
+     "bin --empty --yes\tdeletes them and their checkpoints permanently"},
+    {"profile", "Why",
+     "profile time --model small --steps 5\ttimes the forward and backward pass, cold and warm\n"
+     "profile run 12\ttraces a few steps of run 12's recipe"},
+    {"profile time", "",
+     "profile time --model small --steps 5\teach pass, with and without warm-up\n"
+     "profile time --model small --precision bf16 --json\tfor a script"},
+    {"profile run", "",
+     "profile run 12 --traced 5\tfive steps of run 12's recipe\n"
+     "profile run --model nano --stage compile\tof a recipe given here"},
+    {"profile import", "",
+     "profile import trace.json.gz\ta trace of PyTorch's profiler\n"
+     "profile import report.sqlite --run 12\tone of Nsight Systems, taken of run 12"},
+    {"profile passes", "",
+     "profile passes\tkept results of `profile time`\n"
+     "profile passes 1 2\ttwo of them, row by row"},
+    {"profile list", "", "profile list\tthe kept traces\nprofile list --json\tfor a script"},
+    {"profile show", "",
+     "profile show 3 --anatomy\tthe step by parts of the model\n"
+     "profile show 3 --roofline --json\thow near each kind of work comes to the device's peak"},
+    {"profile diff", "",
+     "profile diff 3 4\twhy one step is faster than another\n"
+     "profile diff run:12 3 --json\ta run's step profile and a trace"},
+    {"profile export", "",
+     "profile export 3 --out trace.json\tfor Perfetto or TensorBoard\n"
+     "profile export 3 --format perfetto --out trace.pftrace --step 7\tone step"},
+    {"profile remove", "", "profile remove 3\tforgets trace 3\nprofile remove old --json\tby its name"},
+    {"operators", "Why",
+     "operators 4\twhere the time of a step is spent\n"
+     "operators 4 5 --json\tand the change between two runs"},
+    {"record", "Records",
+     "record judge logs/ --against baseline/ --rule modded-nanogpt-1\tis it a record, and why not\n"
+     "record gate --command 'python train.py' --against base.json --repeats 3\ta gate for CI",
+     "11 inconclusive, 12 flagged, 13 misses the target"},
+    {"record judge", "",
+     "record judge logs/ --against baseline/\tis this pool of runs a record\n"
+     "record judge rung:3/bf16 --rule modded-nanogpt-1 --json\tone rung of a ladder",
+     "11 inconclusive, 12 flagged, 13 misses the target"},
+    {"record run", "",
+     "record run work/ --repeats 10 --against 'python old.py' --candidate 'python new.py'\tboth in turns\n"
+     "record run work/\tcontinues what was cut off",
+     "10 slower, 11 inconclusive, 12 flagged, 13 misses the target"},
+    {"record gate", "",
+     "record gate --command 'python train.py' --write base.json --repeats 3\tonce, on main\n"
+     "record gate --command 'python train.py' --against base.json --repeats 3 --json\tin CI",
+     "10 slower or worse, 11 inconclusive, 13 a worse loss, 14 the baseline is another machine's"},
+    {"record bisect", "",
+     "record bisect v1 main --folder work -- python train.py\tthe commit that changed the throughput\n"
+     "record bisect v1 main --by loss --folder work -- python train.py\tthe loss",
+     "11 inconclusive"},
+    {"record trade", "",
+     "record trade short/ long/\tloss per step from pools at two step counts\n"
+     "record trade short/ long/ --candidate new/ --at 3.28\tthe time at equal loss",
+     "with --candidate: 10 slower, 11 inconclusive"},
+    {"record source", "",
+     "record source log.txt --out train.py\tthe script that a log embeds\n"
+     "record source log.txt | less\ton standard output"},
+    {"record diff", "",
+     "record diff before.txt after.txt\twhat changed between two scripts\n"
+     "record diff before.txt after.txt --ignore-comments --json\twithout comments"},
+    {"record export", "",
+     "record export logs/ --out claim/ --rule modded-nanogpt-1\ta folder to hand in\n"
+     "record export logs/ --out claim/ --explain no-sync='timed by events'\twith the reason for a flag",
+     "12 a flag isn't explained"},
+    {"export", "Hand out",
+     "export --ladder latest --out report.html\tone file that can be mailed\n"
+     "export 4 5 --format csv -o -\ttwo runs' steps on standard output"},
+    {"screenshot", "Hand out",
+     "screenshot --view ladder --out ladder.png --theme light\ta picture of the window; needs no display\n"
+     "screenshot --saved-view 'night runs' -o night.png\ta view that you saved"},
+    {"machines", "Set up",
+     "machines\thosts and clusters: reachable, GPUs, load, disk, Slurm\n"
+     "machines add box\ta host of ~/.ssh/config"},
+    {"machines add", "",
+     "machines add box --folder /scratch/me\ta host, and the folder to use there\n"
+     "machines add cluster --slurm --partition gpu\ta cluster"},
+    {"machines check", "", "machines check box\ttries it step by step\nmachines check box --json\tfor a script"},
+    {"machines setup", "",
+     "machines setup box\tinstalls Stepladder there; asks first\n"
+     "machines setup box --yes --json\twithout asking"},
+    {"machines adopt", "",
+     "machines adopt box\tmakes a machine of this project's file yours; asks first\n"
+     "machines adopt box --yes\twithout asking"},
+    {"machines remove", "", "machines remove box\tforgets it\nmachines remove box --force\talso if steps are missing"},
+    {"machines follow", "",
+     "machines follow\tuntil all that was started on machines is over\n"
+     "machines follow --json\tand the runs at the end"},
+    {"doctor", "Set up",
+     "doctor\thardware, libraries, database\n"
+     "doctor --noise\thow noisy this machine is\n"
+     "doctor --backup copy.db\ta complete copy, also while runs are recorded"},
+    {"help", "Set up", "help ladder\tthe options of a command\nhelp --json\tall commands and options, for a program"},
+    {"completion", "Set up",
+     "completion bash > ~/.local/share/bash-completion/completions/stepladder\tfor bash\n"
+     "completion fish > ~/.config/fish/completions/stepladder.fish\tfor fish"},
+    {"skill", "Set up",
+     "skill\thow a program should use this one\n"
+     "skill > .claude/skills/stepladder/SKILL.md\tin a project of yours"},
+};
+
+// Names of values, by the option's or argument's name. What isn't here is named by its type.
+constexpr std::pair<std::string_view, std::string_view> metavars[] = {
+    {"run", "RUN"},
+    {"runs", "RUN"},
+    {"base", "RUN"},
+    {"ladder", "LADDER"},
+    {"resume", "RUN"},
+    {"fork", "RUN@STEP"},
+    {"attach", "RUN"},
+    {"continue", "LADDER"},
+    {"of", "LADDER"},
+    {"out", "FILE"},
+    {"data", "FILE"},
+    {"weights", "FILE"},
+    {"tokenizer", "FILE"},
+    {"db", "FILE"},
+    {"project", "FILE"},
+    {"paths", "FILE"},
+    {"file", "FILE"},
+    {"follow", "FILE"},
+    {"backup", "FILE"},
+    {"rescue", "FILE"},
+    {"share", "FILE"},
+    {"log", "FILE"},
+    {"write", "FILE"},
+    {"wheel", "FILE"},
+    {"journal", "FOLDER"},
+    {"folder", "FOLDER"},
+    {"there", "FOLDER"},
+    {"repository", "FOLDER"},
+    {"pool", "POOL"},
+    {"one", "POOL"},
+    {"other", "POOL"},
+    {"candidate", "POOL"},
+    {"name", "NAME"},
+    {"filter", "EXPRESSION"},
+    {"columns", "FIELDS"},
+    {"metric", "NAME"},
+    {"stage", "STAGES"},
+    {"stages", "RUNGS"},
+    {"only", "RUNGS"},
+    {"without", "STAGES"},
+    {"over", "NAME=LIST"},
+    {"preset", "NAME"},
+    {"seeds", "LIST"},
+    {"on", "MACHINE"},
+    {"alias", "MACHINE"},
+    {"gpu", "NAME"},
+    {"hardware", "NAME"},
+    {"tolerance", "PERCENT"},
+    {"size", "WxH"},
+    {"rule", "RULE"},
+    {"command", "COMMAND"},
+    {"trace", "TRACE"},
+    {"before", "TRACE"},
+    {"after", "TRACE"},
+    {"time", "TIME"},
+    {"against", "RUN"},
+    {"until", "PERCENT"},
+    {"explain", "ID=TEXT"},
+    {"view", "NAME"},
+    {"saved-view", "NAME"},
+    {"without-kernel", "NAMES"},
+    {"sample-prompt", "TEXT"},
+    {"step-key", "NAME"},
+    {"passes", "N"},
+};
+
+}  // namespace
+
+std::span<const CommandHelp> all_command_help() {
+  return all_help;
+}
+
+const CommandHelp* help_of(const CLI::App& command) {
+  const std::string path = command_path(command);
+  const auto found = std::find_if(std::begin(all_help), std::end(all_help),
+                                  [&](const CommandHelp& row) { return path == row.command; });
+  return found == std::end(all_help) ? nullptr : found;
+}
+
+std::string metavar(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t colon = type.find(':');
+  const std::string base = type.substr(0, colon), checked = colon == std::string::npos ? "" : type.substr(colon + 1);
+  for (const std::string& words : {checked, base})
+    if (words.find('|') != std::string::npos) return words;
+  constexpr std::string_view types[] = {"TEXT", "INT", "UINT", "FLOAT", "BOOLEAN", "N", "X", ""};
+  if (std::find(std::begin(types), std::end(types), base) == std::end(types)) return base;  // given by type_name()
+  std::string name = option.get_positional() ? option.get_name(true) : option.get_name();
+  name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+  for (const auto& [known, shown] : metavars)
+    if (name == known) return std::string(shown);
+  if (base == "FLOAT" || base == "X") return "X";
+  return base == "INT" || base == "UINT" || base == "N" || checked == "POSITIVE" ? "N" : "TEXT";
+}
+
+}  // namespace stepladder

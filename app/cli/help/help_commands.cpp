@@ -1,0 +1,95 @@
+// `stepladder help`, `version`, `completion`, `complete` (what the completion scripts call) and `skill`.
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/cli/help/arguments.h"
+#include "app/cli/help/completion.h"
+#include "app/cli/help/help.h"
+#include "app/exit_status.h"
+#include "app/host/environment.h"
+#include "storage/errors.h"
+
+namespace stepladder {
+namespace {
+
+struct HelpOptions {
+  std::vector<std::string> command;
+  std::string format = "text";
+};
+
+int print_text(const std::string& text, const CommonOptions& common) {
+  if (common.json)
+    print({{"text", text}});
+  else
+    std::cout << text;
+  return exit_done;
+}
+
+int help(const CLI::App& app, const HelpOptions& options, const CommonOptions& common) {
+  check_words(app, options.command);
+  const CLI::App* command = command_named(app, options.command);
+  if (!command) throw UsageError("'" + options.command.back() + "' is not a command", {.code = "unknown-command"});
+  if (common.json) {
+    print(help_json(*command));
+    return exit_done;
+  }
+  std::cout << (options.format == "man"  ? man_page(app)
+                : options.format == "md" ? commands_markdown(app)
+                                         : help_text(*command, terminal_columns()));
+  return exit_done;
+}
+
+int skill(const CommonOptions& common) {
+  const std::filesystem::path file = assets_folder() / "SKILL.md";
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw StorageError(file.string() + " cannot be read");
+  return print_text({std::istreambuf_iterator<char>(in), {}}, common);
+}
+
+}  // namespace
+
+Subcommand help_command(CLI::App& app, CommonOptions& common) {
+  auto options = std::make_shared<HelpOptions>();
+  CLI::App* command = add_with_json(app, common, "help", "Explain a command");
+  command->add_option("command", options->command, "The command, such as ladder or record gate");
+  command->add_option("--format", options->format, "man: the manual page; md: the table of commands")
+      ->check(one_of({"text", "man", "md"}));
+  return {command, [&app, options, &common] { return help(app, *options, common); }};
+}
+
+Subcommand version_command(CLI::App& app, CommonOptions& common) {
+  CLI::App* command = add_with_json(app, common, "version", "Print the version");
+  command->group("");
+  return {command, [&common] {
+            if (!common.json) return print_text("stepladder " STEPLADDER_VERSION "\n", common);
+            print({{"version", STEPLADDER_VERSION}});
+            return +exit_done;
+          }};
+}
+
+Subcommand completion_command(CLI::App& app, CommonOptions& common) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* command = add_with_json(app, common, "completion", "Print a shell's completion script");
+  command->add_option("shell", *shell, "The shell")->required()->check(one_of({"bash", "zsh", "fish"}));
+  return {command, [shell, &common] { return print_text(completion_script(*shell), common); }};
+}
+
+Subcommand complete_command(CLI::App& app, CommonOptions& common) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = add_with_json(app, common, "complete", "What a shell offers for the last of these words");
+  command->group("");
+  command->add_option("words", *words, "The words after the program, after --");
+  return {command, [&app, words, &common] {
+            for (const std::string& line : completions(app, *words, common.database)) std::cout << line << "\n";
+            return +exit_done;
+          }};
+}
+
+Subcommand skill_command(CLI::App& app, CommonOptions& common) {
+  CLI::App* command = add_with_json(app, common, "skill", "Print SKILL.md, which tells a program how to use this one");
+  return {command, [&common] { return skill(common); }};
+}
+
+}  // namespace stepladder
