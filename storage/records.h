@@ -58,9 +58,12 @@ struct PrintedUnits {
   bool times_from_clock =
       false;  // step times are differences of a printed clock (storage/analysis/verdict/step_grain.h)
 
-  bool steps_are_counted = false;  // no step number is printed; not stored
+  bool steps_are_counted = false;       // no step number is printed; not stored
+  std::int64_t clock_starts_after = 0;  // the step behind which the program set its clock to zero: the end of a warm-up
 
-  bool known() const { return !unit.empty() || !is_missing(tokens_per_s) || times_from_clock; }
+  bool known() const {
+    return !unit.empty() || !is_missing(tokens_per_s) || times_from_clock || clock_starts_after > 0;
+  }
 };
 
 // One training, launched here or imported. Empty strings and `missing` mean "not known".

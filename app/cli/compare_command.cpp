@@ -55,8 +55,8 @@ double final_loss(RunStore& store, const ComparedRun& run) {
 TargetReached find_target(RunStore& store, const ComparedRun& run, double target_loss) {
   const Run& of = run.loaded.run;
   const Summary& summary = run.loaded.summary;
-  if (!run.loaded.is_excerpt()) return reach(run.loaded.series, of.tokens_per_step, target_loss);
-  TargetSearch search(of.tokens_per_step, target_loss, !is_missing(summary.val_loss_last));
+  if (!run.loaded.is_excerpt()) return reach(of, run.loaded.series, target_loss);
+  TargetSearch search(of, target_loss, !is_missing(summary.val_loss_last));
   store.for_steps(of.id, [&](std::span<const StepRecord> steps) {
     if (search.found()) return;
     Series piece;

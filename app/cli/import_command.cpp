@@ -44,7 +44,7 @@ Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& o
   for (const ImportGrouping& it : outcome.groupings) {
     groupings.push_back({{"folder", it.folder},
                          {"files", it.files},
-                         {"decision", it.decision.files == FilesAre::rungs ? "rungs" : "repeats"},
+                         {"decision", to_string(it.decision.files)},
                          {"asked", it.asked},
                          {"reason", it.decision.reason}});
   }
@@ -60,7 +60,7 @@ void print_notes(const ImportOutcome& outcome) {
   for (const ImportGrouping& grouping : outcome.groupings)
     std::cerr << notes_text("stepladder: " + grouping_text(grouping) +
                             (grouping.asked                               ? ""
-                             : grouping.decision.files == FilesAre::rungs ? " (--as-repeats overrides this)"
+                             : grouping.decision.files != FilesAre::repeats ? " (--as-repeats overrides this)"
                                                                           : " (--flat overrides this)"));
   for (std::size_t i = 0; i < std::min(outcome.notes.size(), most_notes_shown); ++i) {
     const ImportNote& note = outcome.notes[i];

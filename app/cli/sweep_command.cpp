@@ -143,8 +143,7 @@ SweepResults results_of(const std::vector<LoadedRun>& runs, const std::vector<Sw
   std::vector<SweptRun> measured;
   for (const LoadedRun& run : runs) {
     measured.push_back({.run = &run.run, .summary = &run.summary});
-    if (!is_missing(target_loss) && !run.is_excerpt())
-      measured.back().target = reach(run.series, run.run.tokens_per_step, target_loss);
+    if (!is_missing(target_loss) && !run.is_excerpt()) measured.back().target = reach(run.run, run.series, target_loss);
   }
   return sweep_results(measured, names_of(swept), spreads);
 }

@@ -9,50 +9,16 @@
 #include <limits>
 #include <numeric>
 
+#include "storage/analysis/training_progress.h"
+
 namespace stepladder {
 namespace {
 
-std::vector<double> axis_values(const Run& run, const Series& series, Axis axis) {
-  std::vector<double> x(series.size(), missing);
-  double sum = 0;
-  double first_at = missing;
-  for (std::size_t i = 0; i < series.size(); ++i) {
-    const std::int64_t known = series.tokens[i] > 0 ? series.tokens[i] : run.tokens_per_step;
-    switch (axis) {
-      case Axis::step:
-        x[i] = static_cast<double>(series.step[i]);
-        break;
-      case Axis::tokens:
-      case Axis::flops:
-        // A log that prints every hundredth step still trained on the tokens between.
-        sum += static_cast<double>(known) *
-               static_cast<double>(i == 0 ? std::max<std::int64_t>(1, series.step[0])
-                                          : std::max<std::int64_t>(1, series.step[i] - series.step[i - 1]));
-        if (known > 0) x[i] = axis == Axis::tokens ? sum : sum * run.model_flops_per_token;
-        if (axis == Axis::flops && is_missing(run.model_flops_per_token)) x[i] = missing;
-        break;
-      case Axis::time:
-        if (!std::isfinite(series.dt_ms[i])) break;
-        sum += series.dt_ms[i] / 1000 *
-               static_cast<double>(i == 0 ? 1 : std::max<std::int64_t>(1, series.step[i] - series.step[i - 1]));
-        x[i] = sum;
-        break;
-      case Axis::wall:
-        if (is_missing(first_at)) first_at = series.at[i];
-        if (!is_missing(series.at[i])) x[i] = series.at[i] - first_at;
-        break;
-      case Axis::loss:
-        x[i] = series.loss[i];
-        break;
-      case Axis::lr:
-        x[i] = series.lr[i];
-        break;
-      case Axis::grad_norm:
-        x[i] = series.grad_norm[i];
-        break;
-    }
-  }
-  return x;
+// The place of the last step on a long run's clock, by the totals of all its times.
+double milliseconds_before(const Points& total_ms, std::int64_t clock_starts_after) {
+  const auto last = static_cast<double>(clock_starts_after);
+  const auto end = std::upper_bound(total_ms.x.begin(), total_ms.x.end(), last);
+  return end == total_ms.x.begin() ? 0 : total_ms.y[static_cast<std::size_t>(end - total_ms.x.begin()) - 1];
 }
 
 // The y at x of the line through (from, to); missing beyond its ends.
@@ -117,6 +83,45 @@ void add_place(Points& places, double step, double place) {
 
 }  // namespace
 
+std::vector<double> axis_values(const Run& run, const Series& series, Axis axis) {
+  std::vector<double> x(series.size(), missing);
+  TrainingProgress progress(run);
+  double first_at = missing;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    switch (axis) {
+      case Axis::step:
+        x[i] = static_cast<double>(series.step[i]);
+        break;
+      case Axis::tokens:
+      case Axis::flops:
+        progress.add(series, i);
+        if (is_missing(progress.tokens())) break;
+        x[i] = axis == Axis::tokens                    ? progress.tokens()
+               : is_missing(run.model_flops_per_token) ? missing
+                                                       : progress.tokens() * run.model_flops_per_token;
+        break;
+      case Axis::time:
+        progress.add(series, i);
+        x[i] = progress.seconds();
+        break;
+      case Axis::wall:
+        if (is_missing(first_at)) first_at = series.at[i];
+        if (!is_missing(series.at[i])) x[i] = series.at[i] - first_at;
+        break;
+      case Axis::loss:
+        x[i] = series.loss[i];
+        break;
+      case Axis::lr:
+        x[i] = series.lr[i];
+        break;
+      case Axis::grad_norm:
+        x[i] = series.grad_norm[i];
+        break;
+    }
+  }
+  return x;
+}
+
 std::string_view title_of(Quantity quantity) {
   const QuantityFacts* const field = facts_of(quantity);
   return field ? field->title : to_string(quantity);
@@ -140,7 +145,12 @@ bool is_metric(Axis axis) {
 Points places_of(const Run& run, const Series& excerpt, const Points& total_ms, Axis axis) {
   if (axis != Axis::time) return places_of(run, excerpt, axis);
   Points places;
-  for (std::size_t i = 0; i < total_ms.x.size(); ++i) add_place(places, total_ms.x[i], total_ms.y[i] / 1000);
+  const std::int64_t starts_after = run.printed.clock_starts_after;
+  const double before = milliseconds_before(total_ms, starts_after);
+  for (std::size_t i = 0; i < total_ms.x.size(); ++i) {
+    if (total_ms.x[i] > static_cast<double>(starts_after) || starts_after == 0)
+      add_place(places, total_ms.x[i], (total_ms.y[i] - before) / 1000);
+  }
   return places;
 }
 

@@ -15,8 +15,8 @@ namespace stepladder {
 std::string_view title_of(Quantity quantity);  // "Validation loss"; of a metric its name
 std::string_view unit_of(Quantity quantity);   // "ms"; empty for losses, which are nats per token everywhere
 
-// The x axis. `time` is the time of the steps alone, without pauses, validation and compiling; `wall` includes them and
-// counts from the end of the first step.
+// The x axis. `time` is the time of the steps alone, without pauses, validation and compiling
+// (storage/analysis/training_progress.h); `wall` includes them and counts from the end of the first step.
 enum class Axis { step, tokens, time, wall, flops, loss, lr, grad_norm };
 inline constexpr std::array all_axes{Axis::step,  Axis::tokens, Axis::time, Axis::wall,
                                      Axis::flops, Axis::loss,   Axis::lr,   Axis::grad_norm};
@@ -38,6 +38,9 @@ struct MeanCurve {
   std::vector<double> high;
   std::vector<int> runs;  // that have a finite value at each x; empty for the buckets of one run
 };
+
+// The place of each step along the axis; missing where it is unknown.
+std::vector<double> axis_values(const Run& run, const Series& series, Axis axis);
 
 // Skips steps whose y is missing or whose x is unknown. FLOPs are Run::model_flops_per_token x tokens.
 Points points_of(const Run& run, const Series& series, Quantity quantity, Axis axis);

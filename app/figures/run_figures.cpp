@@ -47,23 +47,14 @@ const Overview* overview_of(const LoadedRun& loaded, Quantity quantity) {
   return found == loaded.overviews.end() ? nullptr : &*found;
 }
 
-// The places of a long run's steps on the axis, as a line over the steps: tokens from the run's totals, time from the
-// overview of its step times. Empty if they are unknown.
+Axis axis_of(XAxis x) {
+  return x == XAxis::tokens ? Axis::tokens : x == XAxis::time ? Axis::time : Axis::step;
+}
+
+// The places of a long run's steps on the axis, as a line over the steps. Empty if they are unknown.
 Points places_on(const LoadedRun& loaded, XAxis x) {
-  const Summary& summary = loaded.summary;
-  const double before = static_cast<double>(summary.first_step) - 1;
-  const auto last = static_cast<double>(summary.last_step);
-  if (x == XAxis::tokens) {
-    const auto tokens = static_cast<double>(loaded.run.tokens_per_step * summary.steps);
-    return tokens > 0 ? Points{{before, last}, {0, tokens}} : Points{};
-  }
   const Overview* step_times = overview_of(loaded, Quantity::dt_ms);
-  if (!step_times || summary.untimed_steps > 0) return {};
-  Points places{{before}, {0}};
-  const Points totals = totals_of(*step_times);
-  places.x.insert(places.x.end(), totals.x.begin(), totals.x.end());
-  for (const double ms : totals.y) places.y.push_back(ms / 1000);
-  return places;
+  return places_of(loaded.run, loaded.series, step_times ? totals_of(*step_times) : Points{}, axis_of(x));
 }
 
 // A long run's points along the axis; without x if the places of its steps are unknown.
@@ -75,26 +66,11 @@ Points along(const LoadedRun& loaded, XAxis x, Points by_step) {
   return by_step;
 }
 
-// The axis position of each step of the series; empty if unknown.
+// The axis position of each step of the series, missing where it is unknown; empty if it is unknown for all.
 std::vector<double> x_values(const LoadedRun& loaded, XAxis x) {
-  const Series& series = loaded.series;
-  if (loaded.is_excerpt()) {
-    const std::vector<double> steps(series.step.begin(), series.step.end());
-    return along(loaded, x, {steps, steps}).x;
-  }
-  std::vector<double> values(series.size());
-  double sum = 0;
-  for (std::size_t i = 0; i < series.size(); ++i) {
-    if (x == XAxis::step) {
-      values[i] = static_cast<double>(series.step[i]);
-      continue;
-    }
-    const auto tokens = static_cast<double>(series.tokens[i] > 0 ? series.tokens[i] : loaded.run.tokens_per_step);
-    const double add = x == XAxis::tokens ? tokens : series.dt_ms[i] / 1000;
-    if (!(add > 0) || !std::isfinite(add)) return {};
-    values[i] = sum += add;
-  }
-  return values;
+  std::vector<double> values = axis_values(loaded.run, loaded.series, axis_of(x));
+  const bool any = std::any_of(values.begin(), values.end(), [](double value) { return !is_missing(value); });
+  return any ? values : std::vector<double>{};
 }
 
 // A quantity of each step, converted to the drawn value. `tokens`: of that step.
@@ -151,9 +127,14 @@ FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Column& column) {
     return is_missing(value) ? missing : column.shown(value, tokens > 0 ? tokens : loaded.run.tokens_per_step);
   };
   if (!loaded.is_excerpt()) {
-    for (std::size_t i = 0; i < loaded.series.size(); ++i)
-      curve.y.push_back(shown(value_of(loaded.series, i, column.quantity), loaded.series.tokens[i]));
-    curve.x = x_values(loaded, x);
+    const std::vector<double> at = x_values(loaded, x);
+    for (std::size_t i = 0; i < loaded.series.size(); ++i) {
+      const double value = shown(value_of(loaded.series, i, column.quantity), loaded.series.tokens[i]);
+      if (at.empty()) curve.y.push_back(value);
+      if (at.empty() || is_missing(at[i])) continue;
+      curve.x.push_back(at[i]);
+      curve.y.push_back(value);
+    }
     return curve;
   }
   const Overview* overview = overview_of(loaded, column.quantity);
@@ -179,7 +160,7 @@ void add_curves(Figure& figure, const Study& study, XAxis x, const Column& colum
   }
   if (left_out > 0)
     figure.caption.insert(figure.caption.begin(), plural(left_out, "run is", "runs are") +
-                                                      " left out: not every step has its " +
+                                                      " left out: no step has its " +
                                                       (x == XAxis::tokens ? "tokens" : "time") + ".");
 }
 
@@ -397,7 +378,7 @@ Figure loss_figure(const Study& study, XAxis x) {
     FigureCurve dots{
         .label = rung.label + ", validation", .style = static_cast<int>(&rung - study.rungs.data()), .is_dotted = true};
     for (std::size_t i = 0; !overview && i < at.size(); ++i) {
-      if (is_missing(series.val_loss[i])) continue;
+      if (is_missing(series.val_loss[i]) || is_missing(at[i])) continue;
       dots.x.push_back(at[i]);
       dots.y.push_back(series.val_loss[i]);
     }
@@ -490,7 +471,7 @@ Points loss_gap(const LoadedRun& run, const LoadedRun& base, XAxis x) {
       theirs.step[i] < own.step[j] ? ++i : ++j;
       continue;
     }
-    if (!is_missing(theirs.loss[i]) && !is_missing(own.loss[j])) {
+    if (!is_missing(theirs.loss[i]) && !is_missing(own.loss[j]) && !is_missing(at[j])) {
       gap.x.push_back(at[j]);
       gap.y.push_back(own.loss[j] - theirs.loss[i]);
     }

@@ -22,6 +22,8 @@
 #include "storage/database/traces/pass_store.h"
 #include "storage/importers/source_code.h"
 #include "storage/importers/trackers/store_folder.h"
+#include "storage/intake/intake.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -154,6 +156,9 @@ class Import {
   void show_hidden() {
     const std::vector<RunId> hidden = hidden_runs();
     if (!hidden.empty()) store_().hidden_runs().show(hidden);
+    for (std::size_t i = shown_; i < outcome_.runs.size(); ++i) {
+      if (const auto kept = keep_logged_rate(store_(), outcome_.runs[i].id)) outcome_.runs[i].printed = *kept;
+    }
     shown_ = outcome_.runs.size();
     if (!outcome_.published.empty()) store_published();
     for (; stored_passes_ < outcome_.passes.size(); ++stored_passes_) store_passes(outcome_.passes[stored_passes_]);
@@ -256,7 +261,7 @@ class Import {
   void keep_apart(std::vector<std::size_t>& files);
   const FileChoice& choice_for(const std::string& file) const;  // Run::source_path
   FileGrouping group(const std::vector<std::size_t>& files, const std::string& folder);
-  int place(const std::vector<std::size_t>& files, FilesAre are, const std::string& stage, int rung);
+  int place(const std::vector<std::size_t>& files, const FileGrouping& grouping, const std::string& stage, int rung);
 
   const ImportRequest& request_;
   const std::function<RunStore&()>& store_;
@@ -265,6 +270,7 @@ class Import {
   std::size_t stored_views_ = 0, stored_passes_ = 0;  // of the outcome's
   std::set<std::string> sizes_;                       // of the contents in the project, in bytes
   std::set<fs::path> named_;                          // paths that were read
+  std::set<RunId> apart_;                             // runs that belong to no ladder
 };
 
 // A folder is a ladder. Its files are repeats of one rung or one rung each, and so are those of each folder within it.
@@ -272,14 +278,28 @@ void Import::take_folder(const fs::path& folder) {
   if (is_store_folder(folder)) return take_store(folder);
   const FolderContents contents = contents_of(folder);
   const std::size_t first = outcome_.runs.size(), skipped = outcome_.skipped.size(), passes = outcome_.passes.size();
-  for (const fs::path& store : contents.stores) take_store(store);
+  std::map<fs::path, std::vector<std::size_t>> by_parent;  // runs of stores with one each, and of files
+  for (const fs::path& store : contents.stores) {
+    const std::size_t before = outcome_.runs.size();
+    take_store(store);
+    if (outcome_.runs.size() == before + 1 && !outcome_.runs.back().ladder)
+      by_parent[store.parent_path()].push_back(before);
+  }
   const std::string folder_name = name_of_folder(folder);
-  int rung = 0;
   for (const auto& [parent, paths] : contents.files) {
-    std::vector<std::size_t> files = take_files(paths);
+    const std::vector<std::size_t> files = take_files(paths);
+    by_parent[parent].insert(by_parent[parent].end(), files.begin(), files.end());
+  }
+  int rung = 0;
+  for (auto& [parent, files] : by_parent) {
     keep_apart(files);
     const std::string stage = parent == folder ? folder_name : parent.lexically_relative(folder).string();
-    rung += place(files, group(files, stage).files, stage, rung);
+    const FileGrouping grouping = group(files, stage);
+    if (grouping.files == FilesAre::apart) {
+      for (const std::size_t i : files) apart_.insert(outcome_.runs[i].id);
+    } else {
+      rung += place(files, grouping, stage, rung);
+    }
   }
   if (outcome_.runs.size() == first) {
     if (outcome_.skipped.size() == skipped && outcome_.passes.size() == passes)
@@ -290,7 +310,7 @@ void Import::take_folder(const fs::path& folder) {
   std::vector<Run*> loose;
   for (std::size_t i = first; i < outcome_.runs.size(); ++i) {
     Run& run = outcome_.runs[i];
-    if (!run.ladder && choice_for(run.source_path).role != FileChoice::Role::apart) loose.push_back(&run);
+    if (!run.ladder && !apart_.contains(run.id)) loose.push_back(&run);
   }
   if (loose.empty()) return;
   RunStore& store = store_();
@@ -331,11 +351,16 @@ std::vector<std::size_t> Import::take_files(const std::vector<fs::path>& paths) 
 FileGrouping Import::group(const std::vector<std::size_t>& files, const std::string& folder) {
   FileGrouping decision{request_.options.files, "as asked"};
   const bool asked = decision.files != FilesAre::detect;
+  for (std::size_t i = 0; asked && i < files.size(); ++i)
+    decision.rung.push_back(decision.files == FilesAre::rungs ? static_cast<int>(i) : 0);
   if (!asked) {
     std::vector<Summary> summaries;
     for (const std::size_t i : files) summaries.push_back(store_().summary(outcome_.runs[i]));
     std::vector<FileRun> runs;
-    for (std::size_t i = 0; i < files.size(); ++i) runs.push_back({&outcome_.runs[files[i]], &summaries[i]});
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const Run& run = outcome_.runs[files[i]];
+      runs.push_back({&run, &summaries[i], is_store_folder(run.source_path)});
+    }
     decision = group_files(runs);
   }
   if (files.size() > 1) outcome_.groupings.push_back({folder, files.size(), decision, asked});
@@ -356,6 +381,7 @@ void Import::keep_apart(std::vector<std::size_t>& files) {
     Run& run = outcome_.runs[i];
     const FileChoice& choice = choice_for(run.source_path);
     if (choice.role != FileChoice::Role::apart) return false;
+    apart_.insert(run.id);
     if (!choice.name.empty()) run.name = choice.name;
     store_().update_run(run);
     return true;
@@ -363,43 +389,66 @@ void Import::keep_apart(std::vector<std::size_t>& files) {
 }
 
 // Places the files from `rung` on, and returns how many rungs they take up. A name that the user chose counts first,
-// then the stage that the file names; otherwise repeats are named after their folder, and rungs after their files.
-int Import::place(const std::vector<std::size_t>& files, FilesAre are, const std::string& stage, int rung) {
+// then a sweep's values, then the stage that the file names; otherwise repeats are named after their folder, and rungs
+// after their files.
+int Import::place(const std::vector<std::size_t>& files, const FileGrouping& grouping, const std::string& stage,
+                  int rung) {
   using Role = FileChoice::Role;
-  int last = rung - 1, repeat = 0;
-  std::string name;                 // of the rung
+  int next = rung, last = rung;
+  std::map<int, int> rung_of;  // of the grouping's
+  std::map<int, int> runs;     // of each rung
+  std::map<int, std::string> names;
   std::map<std::string, int> same;  // files that name this stage
   for (const std::size_t i : files) ++same[outcome_.runs[i].stage];
-  for (const std::size_t i : files) {
-    Run& run = outcome_.runs[i];
+  const bool are_rungs = grouping.files == FilesAre::rungs;
+  for (std::size_t k = 0; k < files.size(); ++k) {
+    Run& run = outcome_.runs[files[k]];
     const FileChoice& choice = choice_for(run.source_path);
-    const bool is_rung = choice.role == Role::rung || (choice.role == Role::detect && are == FilesAre::rungs);
-    if (is_rung || last < rung) {
-      ++last;
-      repeat = 0;
-      name = !choice.name.empty() ? choice.name : is_rung ? fs::path(run.source_path).stem().string() : stage;
-    } else {
-      ++repeat;
+    const auto group = rung_of.find(grouping.rung[k]);
+    const bool is_new = next == rung || choice.role == Role::rung ||
+                        (choice.role == Role::detect && are_rungs && group == rung_of.end());
+    if (is_new) {
+      last = next++;
+    } else if (choice.role == Role::detect && are_rungs) {
+      last = group->second;
     }
+    if (choice.role == Role::detect) rung_of.try_emplace(grouping.rung[k], last);
     run.rung = last;
-    run.repeat = repeat;
+    run.repeat = runs[last]++;
+    const auto group_title = static_cast<std::size_t>(grouping.rung[k]);
+    const bool is_rung = choice.role == Role::rung || (choice.role == Role::detect && are_rungs);
+    if (is_new)
+      names[last] = !choice.name.empty() ? choice.name : is_rung ? fs::path(run.source_path).stem().string() : stage;
+    const std::string& name = names[last];
     const bool is_named = !choice.name.empty();
-    if (!run.stage.empty() && !is_named) {
-      if (is_rung && same[run.stage] > 1) run.title = name;  // else all rungs would look alike
+    if (!is_named && are_rungs && group_title < grouping.titles.size()) {
+      run.title = grouping.titles[group_title];
+      if (run.stage.empty()) run.stage = name;
       continue;
     }
-    run.stage = is_named && repeat == 0 ? choice.name : name;
+    if (!run.stage.empty() && !is_named) {
+      if (is_new && is_rung && same[run.stage] > 1) run.title = name;  // else all rungs would look alike
+      continue;
+    }
+    run.stage = is_named && run.repeat == 0 ? choice.name : name;
     if (is_named || run.changed == run.title) run.title = run.stage;
   }
-  return last - rung + 1;
+  return next - rung;
 }
 
 }  // namespace
 
 std::string grouping_text(const ImportGrouping& grouping) {
-  const bool rungs = grouping.decision.files == FilesAre::rungs;
-  return grouping.folder + ": " + std::to_string(grouping.files) + " files are " +
-         (rungs ? "a rung each" : "repeats of one rung") + (grouping.asked ? ", " : ": ") + grouping.decision.reason;
+  const FileGrouping& decision = grouping.decision;
+  const auto files = static_cast<std::int64_t>(grouping.files);
+  const std::int64_t rungs =
+      decision.rung.empty() ? files : 1 + *std::max_element(decision.rung.begin(), decision.rung.end());
+  const std::string are = decision.files == FilesAre::apart     ? "in no ladder"
+                          : decision.files == FilesAre::repeats ? "repeats of one rung"
+                          : rungs == files                      ? "a rung each"
+                                                                : plural(rungs, "rung") + " with repeats";
+  return grouping.folder + ": " + std::to_string(files) + " files are " + are + (grouping.asked ? ", " : ": ") +
+         decision.reason;
 }
 
 std::string run_numbers_text(const std::vector<RunId>& runs) {

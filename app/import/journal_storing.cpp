@@ -180,7 +180,7 @@ void JournalFollower::update_run(RunId id, const File& file, const JournalRun& j
   Run run = journal.run();
   if (before.status == RunStatus::interrupted && run.status == RunStatus::interrupted) Intake::resume(run);
   if (file.header->rank == 0 && run.tokens_per_step == 0 && !batch.steps.empty())
-    run.tokens_per_step = batch.steps.front().tokens;
+    run.tokens_per_step = batch.tokens_per_step();
   if (journal.changed() || run.status != before.status || run.tokens_per_step != before.tokens_per_step)
     store_.update_run(run);
 }
@@ -191,7 +191,7 @@ void JournalFollower::update_joined_run(RunId id, const JournalRun& journal, con
   run.recipe = told.recipe;
   run.environment = told.environment;
   run.sync = told.sync;
-  if (run.tokens_per_step == 0 && !batch.steps.empty()) run.tokens_per_step = batch.steps.front().tokens;
+  if (run.tokens_per_step == 0 && !batch.steps.empty()) run.tokens_per_step = batch.tokens_per_step();
   store_.update_run(run);
 }
 

@@ -96,15 +96,18 @@ void StoreSink::ladder(const Ladder& ladder, std::span<const int> rungs) {
   row.source_path = path_.string();
   const auto first = runs_.end() - static_cast<std::ptrdiff_t>(std::min(rungs.size(), runs_.size()));
   std::optional<LadderId> id;
+  std::map<int, int> repeats;  // of each rung, so far
   store_->in_slices([&, it = first]() mutable {
     if (!id) id = store_->create_ladder(row);  // together with its first run, so that it is never without one
     it->ladder = id;
     it->rung = rungs[static_cast<std::size_t>(it - first)];
-    it->repeat = 0;
+    it->repeat = repeats[it->rung]++;
     store_->update_run(*it);
     return ++it != runs_.end();
   });
-  std::stable_sort(first, runs_.end(), [](const Run& a, const Run& b) { return a.rung < b.rung; });
+  std::stable_sort(first, runs_.end(), [](const Run& a, const Run& b) {
+    return std::pair(a.rung, a.repeat) < std::pair(b.rung, b.repeat);
+  });
 }
 
 void StoreSink::note(std::int64_t line, std::string text) {

@@ -20,11 +20,11 @@ namespace stepladder {
 // training losses. `step` 0: never.
 struct TargetReached {
   std::int64_t step = 0;
-  double seconds = missing;  // of the steps up to and including this one; missing if one of them has no time
+  double seconds = missing;  // training_progress.h: up to and including this step
   double tokens = missing;
   bool by_validation = false;  // the loss that reached it, or would have to
 };
-TargetReached reach(const Series& series, std::int64_t tokens_per_step, double target_loss);
+TargetReached reach(const Run& run, const Series& series, double target_loss);
 
 // Ratio of steady tokens/s, or the inverse ratio of dt if a run has no tokens/s; missing if neither is known.
 double speedup(const Summary& base, const Summary& run);

@@ -29,18 +29,14 @@ constexpr double least_share_of_files = 0.1;  // whose time must differ: one slo
 constexpr double same_tokens = 0.02;          // tokens per step may have been inferred from rounded figures
 constexpr std::size_t most_values_named = 3;
 
+// The facts that aren't settings of the recipe, the best reasons first.
+constexpr std::array<std::string_view, 8> outside_the_recipe = {"log format",           "hardware",        "device",
+                                                                "number of parameters", "precision",       "stage",
+                                                                "source code",          "attention kernel"};
+
 // Parts of the names of settings that differ between repeats.
 constexpr std::array<std::string_view, 10> of_repeats = {"seed",    "run_name", "run_id",  "exp_name", "job",
                                                          "out_dir", "output",   "log_dir", "logdir",   "timestamp"};
-
-// Whether a setting may differ between repeats: the seed, and names of runs, places and times.
-bool differs_between_repeats(const std::string& setting) {
-  const std::string name = lower_case(setting.substr(setting.rfind('.') + 1));
-  static const std::set<std::string> names = {"name", "run", "id", "uuid", "host", "hostname", "port", "date", "time"};
-  if (names.contains(name)) return true;
-  return std::any_of(of_repeats.begin(), of_repeats.end(),
-                     [&](std::string_view part) { return name.find(part) != std::string::npos; });
-}
 
 std::string as_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -71,30 +67,66 @@ std::map<std::string, std::string> facts_of(const Run& run) {
   return facts;
 }
 
-std::optional<std::string> different_fact(std::span<const FileRun> files) {
-  std::map<std::string, std::vector<std::string>> values;  // of each fact, each once, in the order of files
-  for (const FileRun& file : files) {
-    for (auto& [name, value] : facts_of(*file.run)) {
+using Facts = std::map<std::string, std::string>;
+
+// The facts of which the files name at least two values: the hardware and the model first, as the better reasons.
+struct Differences {
+  std::vector<std::string> names;
+  std::map<std::string, std::vector<std::string>> values;  // of each, in the order of files
+  std::size_t outside_recipe = 0;                          // of the names, the first
+};
+
+Differences differences_of(const std::vector<Facts>& files) {
+  std::map<std::string, std::vector<std::string>> values;
+  for (const Facts& facts : files) {
+    for (const auto& [name, value] : facts) {
       std::vector<std::string>& known = values[name];
       if (std::find(known.begin(), known.end(), value) == known.end()) known.push_back(value);
     }
   }
-  // The hardware and the model are better reasons than a detail of the recipe.
-  std::vector<std::string> order = {"hardware",    "device",    "number of parameters", "precision", "stage",
-                                    "source code", "log format"};
-  const auto named = order.size();  // the rest are settings of the recipe
-  for (const auto& [name, known] : values) order.push_back(name);
-  for (std::size_t at = 0; at < order.size(); ++at) {
-    const std::string& name = order[at];
-    const std::vector<std::string>& known = values[name];
-    if (known.size() < 2) continue;
-    std::string sentence = (at < named ? "the " : "") + name + " differs";
-    if (name == "source code") return sentence;
-    for (std::size_t i = 0; i < std::min(known.size(), most_values_named); ++i)
-      sentence += (i == 0 ? ": " : ", ") + known[i].substr(0, 60);
-    return known.size() > most_values_named ? sentence + ", ..." : sentence;
+  std::vector<std::string> order(outside_the_recipe.begin(), outside_the_recipe.end());
+  for (const auto& [name, known] : values)
+    if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
+  Differences found;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (values[order[i]].size() < 2) continue;
+    found.names.push_back(order[i]);
+    found.values[order[i]] = values[order[i]];
+    if (i < outside_the_recipe.size()) ++found.outside_recipe;
   }
-  return std::nullopt;
+  return found;
+}
+
+// "the hardware differs: NVIDIA A100, NVIDIA H100"
+std::string reason_of(const Differences& found) {
+  const std::string& name = found.names.front();
+  const std::vector<std::string>& known = found.values.at(name);
+  std::string sentence = (found.outside_recipe > 0 ? "the " : "") + name + " differs";
+  if (name == "source code") return sentence;
+  for (std::size_t i = 0; i < std::min(known.size(), most_values_named); ++i)
+    sentence += (i == 0 ? ": " : ", ") + known[i].substr(0, 60);
+  return known.size() > most_values_named ? sentence + ", ..." : sentence;
+}
+
+// Gives files with equal values of what differs the same rung, and a sweep's rungs these values as titles.
+void group_by(const Differences& found, const std::vector<Facts>& files, FileGrouping& grouping) {
+  std::map<std::vector<std::string>, int> rung_of;
+  for (const Facts& facts : files) {
+    std::vector<std::string> values;
+    std::string title;
+    for (const std::string& name : found.names) {
+      const auto value = facts.find(name);
+      values.push_back(value == facts.end() ? std::string() : "=" + value->second);
+      if (value != facts.end()) title += (title.empty() ? "" : ", ") + name + " " + value->second.substr(0, 60);
+    }
+    const auto [rung, is_new] = rung_of.try_emplace(std::move(values), static_cast<int>(rung_of.size()));
+    grouping.rung.push_back(rung->second);
+    if (is_new && found.outside_recipe == 0) grouping.titles.push_back(std::move(title));
+  }
+  if (found.outside_recipe > 0 || rung_of.size() < 2) return;
+  std::string over;
+  for (const std::string& name : found.names) over += (over.empty() ? "" : ", ") + name;
+  grouping.reason += (found.names.size() > 1 ? "; a sweep over " + over : std::string());
 }
 
 std::optional<std::string> different_tokens(std::span<const FileRun> files) {
@@ -142,12 +174,49 @@ std::string range_text(const std::vector<StepTime>& times) {
 
 }  // namespace
 
+bool differs_between_repeats(const std::string& setting) {
+  const std::string name = lower_case(setting.substr(setting.rfind('.') + 1));
+  static const std::set<std::string> names = {"name", "run", "id", "uuid", "host", "hostname", "port", "date", "time"};
+  if (names.contains(name)) return true;
+  return std::any_of(of_repeats.begin(), of_repeats.end(),
+                     [&](std::string_view part) { return name.find(part) != std::string::npos; });
+}
+
+std::string_view to_string(FilesAre files) {
+  constexpr std::array<std::string_view, 4> names{"detect", "repeats", "rungs", "apart"};
+  return names[static_cast<std::size_t>(files)];
+}
+
 FileGrouping group_files(std::span<const FileRun> files) {
-  if (files.size() < 2) return {FilesAre::repeats, "there is one file"};
-  if (auto different = different_fact(files)) return {FilesAre::rungs, *different};
-  if (auto different = different_tokens(files)) return {FilesAre::rungs, *different};
+  const auto each_a_rung = [&](std::string reason) {
+    FileGrouping grouping{FilesAre::rungs, std::move(reason)};
+    for (std::size_t i = 0; i < files.size(); ++i) grouping.rung.push_back(static_cast<int>(i));
+    return grouping;
+  };
+  const auto repeats = [&](std::string reason) {
+    return FileGrouping{FilesAre::repeats, std::move(reason), std::vector<int>(files.size(), 0)};
+  };
+  if (files.size() < 2) return repeats("there is one file");
+  std::vector<Facts> facts;
+  bool any_configuration = false;
+  for (const FileRun& file : files) {
+    facts.push_back(facts_of(*file.run));
+    any_configuration = any_configuration || (!file.run->recipe.empty() && file.run->recipe != "{}");
+  }
+  const Differences found = differences_of(facts);
+  if (!found.names.empty() && found.names.front() == "log format")
+    return {FilesAre::apart, reason_of(found), each_a_rung("").rung};
+  if (!found.names.empty()) {
+    FileGrouping grouping{FilesAre::rungs, reason_of(found)};
+    group_by(found, facts, grouping);
+    return grouping;
+  }
+  if (auto different = different_tokens(files)) return each_a_rung(*different);
+  const bool are_named = std::all_of(files.begin(), files.end(), [](const FileRun& file) { return file.has_own_name; });
+  if (are_named && !any_configuration) return each_a_rung("each has a name and no configuration");
+  if (are_named) return repeats("the configurations are the same but for seeds and names");
   const std::vector<StepTime> times = step_times(files);
-  if (times.size() < 2) return {FilesAre::repeats, "the files name no difference; they have no step times"};
+  if (times.size() < 2) return repeats("the files name no difference; they have no step times");
   const double middle = median_member(times, &StepTime::ms);
   const double scatter = median_member(times, &StepTime::scatter);
   const double least = std::max(least_share, quartile_widths * scatter);
@@ -156,12 +225,10 @@ FileGrouping group_files(std::span<const FileRun> files) {
   });
   const std::string within = percent_text(scatter) + " between the quartiles of a file";
   if (apart > 0 && static_cast<double>(apart) >= least_share_of_files * static_cast<double>(times.size()))
-    return {FilesAre::rungs, "the median steps take " + range_text(times) + ", with " + within};
+    return each_a_rung("the median steps take " + range_text(times) + ", with " + within);
   if (apart > 0)
-    return {FilesAre::repeats,
-            fmt::format("{} of {} files differ in step time; too few to make rungs", apart, times.size())};
-  return {FilesAre::repeats,
-          "the files name no difference; the median steps take " + range_text(times) + ", with " + within};
+    return repeats(fmt::format("{} of {} files differ in step time; too few to make rungs", apart, times.size()));
+  return repeats("the files name no difference; the median steps take " + range_text(times) + ", with " + within);
 }
 
 }  // namespace stepladder

@@ -94,6 +94,14 @@ bool are_together(std::span<const RunPlace> base, std::span<const RunPlace> rung
                      [&](const RunPlace& place) { return why_no_factor(base, place).empty(); });
 }
 
+// Whether the factor compares equal work: a factor of steps/s does only if the steps are equal.
+bool do_equal_work(const Subject& base, const RungJudgement& base_rung, const Subject& of, const RungJudgement& rung) {
+  if (!is_missing(base_rung.tokens_per_s) && !is_missing(rung.tokens_per_s)) return true;
+  const MeasuredRun& a = base.runs.front();
+  const MeasuredRun& b = of.runs.front();
+  return have_equal_steps(*a.run, *a.series, *b.run, *b.series);
+}
+
 bool is_busy(const RungJudgement& rung) {
   return std::any_of(rung.flags.begin(), rung.flags.end(),
                      [](const Flag& flag) { return flag.id == FlagId::busy_machine; });
@@ -239,9 +247,10 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
                   over, samples[base], samples[of],
                   {.noise_floor = options.noise_floor, .known = wider(known[base], known[of]), .looks = options.looks})
             : SpeedUp{.factor = over};
-    const bool is_here = are_together(places[base], places[of]);
-    if (is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
-    if (!is_here) static_cast<SpeedUp&>(found) = {};
+    const bool is_together = are_together(places[base], places[of]);
+    const bool is_here = is_together && do_equal_work(subjects[base], rungs[base], subjects[of], rungs[of]);
+    if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
+    if (!is_together) static_cast<SpeedUp&>(found) = {};
     found.trust = is_here ? rungs[of].trust : std::max(rungs[of].trust, Trust::doubtful);
     found.base_trust = rungs[base].trust;
     return found;

@@ -152,14 +152,15 @@ void check_steps(const Run& run, const Summary& summary, std::vector<Flag>& flag
     flags.push_back(
         {FlagId::clock_backwards, "The clock ran backwards at step " + grouped(summary.backwards_step) +
                                       ": the step ended before it began, or before the previous step ended."});
-  if (summary.untimed_steps > 0)
+  if (20 * summary.untimed_steps > summary.steps)  // a few change nothing: TrainingProgress counts them
     flags.push_back(
-        {FlagId::missing_dt, of_all(summary.untimed_steps) + " have no step time" +
-                                 (summary.untimed_steps == summary.steps
-                                      ? is_missing(summary.tokens_per_s)
-                                            ? ", so there is no throughput."
-                                            : ", so the throughput is the printed one, and its unit can't be checked."
-                                      : "; the throughput leaves them out.")});
+        {FlagId::missing_dt,
+         of_all(summary.untimed_steps) + " have no step time" +
+             (summary.untimed_steps == summary.steps
+                  ? is_missing(summary.tokens_per_s)
+                        ? ", so there is no throughput."
+                        : ", so the throughput is the printed one, and its unit can't be checked."
+                  : "; the throughput excludes them, and the training time counts each as the one before.")});
 }
 
 double disturbed_share(const Summary& summary) {

@@ -63,7 +63,8 @@ RecipeFacts recipe_facts(const Run& run) {
   facts.attention = text_of(recipe, "attention").value_or("");
   facts.compile = text_of(recipe, "compile").value_or("");
   facts.vocab_multiple = integer_or(recipe, "vocab_multiple", 0);
-  facts.batch = integer_or(recipe, "batch", 0);
+  facts.batch = count_of(recipe, {"batch", "batch_size", "train_batch_size", "micro_batch_size", "device_batch_size",
+                                  "per_device_train_batch_size"});
   facts.nproc = integer_or(recipe, "nproc", 0);
   if (const auto clip = recipe.find("clip"); clip != recipe.end() && clip->is_number())
     facts.clip = clip->get<double>();

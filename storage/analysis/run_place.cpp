@@ -5,7 +5,7 @@
 namespace stepladder {
 
 RunPlace place_of(const Run& run) {
-  RunPlace place{.hardware = run.hardware};
+  RunPlace place{.hardware = run.hardware, .device = run.device.substr(0, run.device.find(':'))};
   if (run.environment.find("\"host") == std::string::npos) return place;
   const nlohmann::json environment = nlohmann::json::parse(run.environment, nullptr, false);
   if (!environment.is_object()) return place;
@@ -28,21 +28,26 @@ std::string machine_of(const Run& run) {
 std::string place_text(const RunPlace& place) {
   std::string text;
   for (const std::string& host : place.hosts) text += (text.empty() ? "on " : ", then on ") + host;
-  if (place.hardware.empty()) return text;
+  if (place.hardware.empty()) return !text.empty() || place.device.empty() ? text : "on " + place.device;
   return text.empty() ? "on " + place.hardware : text + " (" + place.hardware + ")";
 }
 
-bool are_elsewhere(const RunPlace& a, const RunPlace& b) {
+static bool are_two_machines(const RunPlace& a, const RunPlace& b) {
   const bool other_hosts = !a.hosts.empty() && !b.hosts.empty() && a.hosts != b.hosts;
-  const bool other_hardware = !a.hardware.empty() && !b.hardware.empty() && a.hardware != b.hardware;
-  return other_hosts || other_hardware;
+  return other_hosts || (!a.hardware.empty() && !b.hardware.empty() && a.hardware != b.hardware);
+}
+
+bool are_elsewhere(const RunPlace& a, const RunPlace& b) {
+  const bool other_devices = !a.device.empty() && !b.device.empty() && a.device != b.device;
+  return are_two_machines(a, b) || other_devices;
 }
 
 std::string why_no_factor(std::span<const RunPlace> base, const RunPlace& run) {
   for (const RunPlace& each : base) {
     if (are_elsewhere(each, run))
       return "It was measured " + place_text(run) + " and the baseline " + place_text(each) +
-             ": a factor between two machines says nothing about the change.";
+             ": a factor between two " + (are_two_machines(each, run) ? "machines" : "devices") +
+             " says nothing about the change.";
   }
   return {};
 }

@@ -12,6 +12,7 @@ namespace stepladder {
 struct RunPlace {
   std::vector<std::string> hosts;  // several if it was continued on another one; empty: not known
   std::string hardware;            // empty: not known
+  std::string device;              // "cuda", without a number; empty: not known
 
   bool operator==(const RunPlace&) const = default;
 };

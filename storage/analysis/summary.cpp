@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "storage/analysis/change_point.h"
+#include "storage/analysis/training_progress.h"
 #include "storage/contention.h"
 
 namespace stepladder {
@@ -63,6 +64,7 @@ void SummaryBuilder::add(const StepRecord& record, const Contention& contention)
   tokens_ = record.tokens;
 
   if (!is_time(record.dt_ms)) ++summary_.untimed_steps;
+  if (place == 0) begins_with_evaluation_ = is_evaluation(record);
   if (record.dt_ms < 0 && summary_.backwards_step == 0) summary_.backwards_step = record.step;
   if (!is_missing(record.loss)) {
     if (!std::isfinite(record.loss) && summary_.nonfinite_steps++ == 0) summary_.first_nonfinite_step = record.step;
@@ -180,6 +182,8 @@ Summary SummaryBuilder::finish() {
     finish_bounded();
   else
     finish_exact();
+  // An evaluation before the first step is no step that lacks a time; in a run without times it changes nothing.
+  if (begins_with_evaluation_ && summary_.untimed_steps < summary_.steps) --summary_.untimed_steps;
   if (summary_.disturbed_steps == 0) summary_.disturbance = {};
   Contention& means = summary_.disturbance;
   for (double* sum : {&means.other_cores, &means.program_cores, &means.other_gpu_load})

@@ -37,7 +37,7 @@ struct Summary {
   std::int64_t spikes = 0;           // steady steps far slower than the others; they count like any other
   std::int64_t spike_period = 0;     // steps between regular ones: validation or checkpoints; 0: not regular
   std::int64_t pauses = 0;           // spikes of over a second and 20 times the median
-  std::int64_t untimed_steps = 0;    // without a positive, finite dt
+  std::int64_t untimed_steps = 0;    // without a positive, finite dt; not an evaluation before the first step
   std::int64_t nonfinite_steps = 0;  // whose loss is NaN or infinite
   std::int64_t first_nonfinite_step = 0;
   std::int64_t backwards_step = 0;  // the first step whose clock ran backwards; 0: none
@@ -105,6 +105,7 @@ class SummaryBuilder {
   std::int64_t tokens_ = 0;          // of the last step
   std::int64_t tokens_changed_ = 0;  // index of the first step after which `tokens_` didn't change
   double last_dt_ms_ = missing;
+  bool begins_with_evaluation_ = false;
   FineHistogram steady_;
   std::vector<double> every_kth_;  // steady dt
   std::int64_t kth_ = 1;

@@ -19,21 +19,19 @@ double TargetSearch::loss_at(const Series& steps, std::size_t i) {
 
 void TargetSearch::add(const Series& steps) {
   for (std::size_t i = 0; i < steps.size() && !found(); ++i) {
-    milliseconds_ = is_missing(milliseconds_) || !(steps.dt_ms[i] > 0) ? missing : milliseconds_ + steps.dt_ms[i];
-    const std::int64_t of_step = steps.tokens[i] > 0 ? steps.tokens[i] : tokens_per_step_;
-    tokens_ = is_missing(tokens_) || of_step <= 0 ? missing : tokens_ + static_cast<double>(of_step);
+    progress_.add(steps, i);
     const double loss = loss_at(steps, i);
     if (is_missing(loss) || !(loss <= target_loss_)) continue;
     reached_.step = steps.step[i];
-    reached_.seconds = is_missing(milliseconds_) ? missing : milliseconds_ / 1000;
-    reached_.tokens = tokens_;
+    reached_.seconds = progress_.seconds();
+    reached_.tokens = progress_.tokens();
   }
 }
 
-TargetReached reach(const Series& series, std::int64_t tokens_per_step, double target_loss) {
+TargetReached reach(const Run& run, const Series& series, double target_loss) {
   const bool validated =
       std::any_of(series.val_loss.begin(), series.val_loss.end(), [](double loss) { return !is_missing(loss); });
-  TargetSearch search(tokens_per_step, target_loss, validated);
+  TargetSearch search(run, target_loss, validated);
   search.add(series);
   return search.reached();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "storage/analysis/compare.h"
+#include "storage/analysis/training_progress.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -15,8 +16,8 @@ namespace stepladder {
 // which are used then.
 class TargetSearch {
  public:
-  TargetSearch(std::int64_t tokens_per_step, double target_loss, bool validated)
-      : tokens_per_step_(tokens_per_step), target_loss_(target_loss), reached_{.by_validation = validated} {}
+  TargetSearch(const Run& run, double target_loss, bool validated)
+      : progress_(run), target_loss_(target_loss), reached_{.by_validation = validated} {}
 
   // Takes the steps that follow those of the last call; ignores them once the target is found.
   void add(const Series& steps);
@@ -27,10 +28,8 @@ class TargetSearch {
  private:
   double loss_at(const Series& steps, std::size_t i);
 
-  const std::int64_t tokens_per_step_;
+  TrainingProgress progress_;
   const double target_loss_;
-  double milliseconds_ = 0;
-  double tokens_ = 0;
   std::vector<double> last_;  // training losses, for their median
   TargetReached reached_;
 };

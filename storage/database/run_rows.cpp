@@ -10,6 +10,7 @@
 #include "storage/bounded_text.h"
 #include "storage/checked_text.h"
 #include "storage/database/column_values.h"
+#include "storage/database/curation.h"
 #include "storage/errors.h"
 #include "storage/nested_json.h"
 #include "storage/record_fields.h"
@@ -57,6 +58,7 @@ std::string environment_column(const Run& run) {
   if (!run.printed.unit.empty()) json[printed_unit] = run.printed.unit;
   if (!is_missing(run.printed.tokens_per_s)) json[printed_rate] = run.printed.tokens_per_s;
   if (run.printed.times_from_clock) json[printed_clock] = true;
+  if (run.printed.clock_starts_after > 0) json[printed_clock_start] = run.printed.clock_starts_after;
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -64,7 +66,8 @@ void read_printed(Run& run) {
   // Most runs were not imported: their JSON stays as it is.
   if (run.environment.find(printed_unit) == std::string::npos &&
       run.environment.find(printed_rate) == std::string::npos &&
-      run.environment.find(printed_clock) == std::string::npos)
+      run.environment.find(printed_clock) == std::string::npos &&
+      run.environment.find(printed_clock_start) == std::string::npos)
     return;
   nlohmann::json json = nlohmann::json::parse(run.environment, nullptr, false);
   if (!json.is_object()) return;
@@ -74,6 +77,9 @@ void read_printed(Run& run) {
     run.printed.tokens_per_s = rate->get<double>();
   if (const auto clock = json.find(printed_clock); clock != json.end() && clock->is_boolean())
     run.printed.times_from_clock = clock->get<bool>();
+  if (const auto start = json.find(printed_clock_start); start != json.end() && start->is_number_integer())
+    run.printed.clock_starts_after = std::max<std::int64_t>(0, start->get<std::int64_t>());
+  json.erase(printed_clock_start);
   json.erase(printed_unit);
   json.erase(printed_rate);
   json.erase(printed_clock);
@@ -162,6 +168,27 @@ void require_run(const Database& database, RunId id) {
   if (database.changes() == 0) throw MissingRun("run " + std::to_string(id) + " is not in " + database.file().string());
 }
 
+// The tags that a script or another tracker gave its run ("tags" in the environment) are the user's from the beginning.
+// Tags have no spaces or commas, which separate them.
+void keep_tags(Database& database, RunId run, const std::string& environment) {
+  if (environment.find("\"tags\"") == std::string::npos) return;
+  Statement known_marks(database, "SELECT 1 FROM curation WHERE run_id = ?");
+  if (known_marks.bind(run).step()) return;
+  const auto json = nlohmann::json::parse(environment, nullptr, false);
+  const auto given = json.is_object() ? json.find("tags") : json.end();
+  if (!json.is_object() || given == json.end() || !given->is_array()) return;
+  std::string text;
+  for (const auto& tag : *given) {
+    if (!tag.is_string()) continue;
+    std::string one = tag.get<std::string>();
+    for (char& c : one)
+      if (c == ',' || c == ' ' || c == '\t' || c == '\n') c = '-';
+    text += (text.empty() ? "" : ", ") + one;
+  }
+  if (const std::vector<std::string> tags = tags_from(text); !tags.empty())
+    CurationStore(database).set(run, {.tags = tags});
+}
+
 }  // namespace
 
 std::string random_uid() {
@@ -217,11 +244,13 @@ RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentit
       limit + "), 0)) + 1 FROM runs WHERE id < " + limit + ")";
   static const std::string sql =
       "INSERT INTO runs (id, " + columns + ") VALUES (" + number + ", " + places(columns) + ")";
+  const std::string environment = run.environment;
   Statement insert(database, sql);
   bind_columns(insert, std::move(run), Columns::all);
   bind_owner(insert, owner).bind(static_cast<int>(hidden)).run();
   const RunId id = database.last_insert_id();
   forget_requests(database, id);
+  keep_tags(database, id, environment);
   return id;
 }
 
@@ -231,9 +260,11 @@ void update_run(Database& database, Run run) {
       "UPDATE runs SET (" + learnt_columns + ") = (" + places(learnt_columns) + ") WHERE id = ?";
   Statement update(database, sql);
   const RunId id = run.id;
+  const std::string environment = run.environment;
   bind_columns(update, std::move(run), Columns::learnt);
   update.bind(id).run();
   require_run(database, id);
+  keep_tags(database, id, environment);
 }
 
 void start_run(Database& database, const RunStarted& started, const ProcessIdentity& owner) {

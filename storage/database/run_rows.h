@@ -40,6 +40,7 @@ void end_run(Database& database, const RunEnded& ended);
 inline constexpr const char* printed_unit = "throughput_unit";
 inline constexpr const char* printed_rate = "printed_tokens_per_s";
 inline constexpr const char* printed_clock = "times_from_clock";
+inline constexpr const char* printed_clock_start = "clock_starts_after";
 
 // 128 random bits as 32 hexadecimal digits: no two runs share them, on any machine.
 std::string random_uid();

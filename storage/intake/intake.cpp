@@ -1,10 +1,35 @@
 // Stores the pieces of every source: journals, stores, logs and tables, here or copied from another machine.
 #include "storage/intake/intake.h"
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
+#include "storage/importers/trackers/metric_names.h"
+#include "storage/importers/trackers/metric_values.h"
+
 namespace stepladder {
+
+std::optional<PrintedUnits> keep_logged_rate(RunStore& store, RunId id) {
+  if (store.run(id).value_or(Run{}).tokens_per_step > 0) return std::nullopt;
+  for (const Metric& metric : store.metrics().names(id)) {
+    const MetricMeaning meaning = meaning_of_metric(metric.name);
+    if (meaning.role != MetricRole::tokens_per_s) continue;
+    Run run = store.existing_run(id);
+    if (!is_missing(store.summary(run).tokens_per_s)) return std::nullopt;
+    std::vector<double> rates;
+    store.metrics().for_points(id, metric.name, [&](std::span<const MetricPoint> points) {
+      for (const MetricPoint& point : points)
+        if (point.value > 0 && std::isfinite(point.value)) rates.push_back(point.value);
+    });
+    if (rates.empty()) continue;
+    run.printed.tokens_per_s = middle_of(std::move(rates)) * (meaning.scale == 0 ? 1 : meaning.scale);
+    run.printed.unit = "tokens/s, logged as " + metric.name;
+    store.update_run(run);
+    return run.printed;
+  }
+  return std::nullopt;
+}
 
 FollowedSource Intake::position(const std::string& source) {
   return store_.following().position(source).value_or(FollowedSource{});
@@ -95,6 +120,7 @@ void Intake::end(RunId id, RunStatus status, const std::string& reason, double a
 }
 
 void Intake::finish(RunId id) {
+  keep_logged_rate(store_, id);
   const Run run = store_.existing_run(id);
   store_.summary(run);  // computes and keeps it
   store_.metrics().of_run(id);

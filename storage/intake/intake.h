@@ -14,6 +14,10 @@
 
 namespace stepladder {
 
+// A run whose steps give no throughput keeps the median of the tokens/s that it logged, if it logged them; returns it
+// then. Call once all of its numbers are stored, and it isn't hidden.
+std::optional<PrintedUnits> keep_logged_rate(RunStore& store, RunId run);
+
 // Another reader has taken in the same source meanwhile: read its position again.
 struct PositionConflict {};
 

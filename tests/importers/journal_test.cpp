@@ -138,7 +138,7 @@ TEST(Journal, ARunWithTimedSteps) {
   ASSERT_EQ(sink.runs.size(), 1u);
   const stepladder::Run& run = sink.runs[0].run;
   EXPECT_EQ(run.status, RunStatus::finished);
-  EXPECT_EQ(run.name, "demo-1 demo");
+  EXPECT_EQ(run.name, "demo") << "as follow names it";
   EXPECT_EQ(run.sync, Sync::event);
   EXPECT_EQ(run.hardware, "NVIDIA H100");
   EXPECT_EQ(run.device, "cuda");

@@ -273,7 +273,7 @@ ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const
 // The place where a run reached the loss. The steps of an excerpt don't add up to the run's tokens and time, so these
 // are taken from the place of the step.
 TargetReached reached_by(const RunSnapshot& run, double target_loss) {
-  TargetReached found = reach(*run.series, run.run.tokens_per_step, target_loss);
+  TargetReached found = reach(run.run, *run.series, target_loss);
   if (!run.is_excerpt || found.step == 0) return found;
   const auto at_step = [&](Axis axis) {
     const Points places = run.places(axis);

@@ -112,7 +112,7 @@ void SweepView::find_targets(const Workspace& workspace, Commands& commands) {
       commands.data.next_frame = true;
       return;
     }
-    reached_[entry->run.id] = reach(entry->series(), entry->run.tokens_per_step, target_);
+    reached_[entry->run.id] = reach(entry->run, entry->series(), target_);
   }
 }
 

@@ -142,10 +142,7 @@ bool may_be_compared(const Run& base, const Series& base_series, const Run& run,
   const RecipeFacts b = recipe_facts(run);
   if (a.data && b.data && *a.data != *b.data) return false;
   if (a.vocab > 0 && b.vocab > 0 && a.vocab != b.vocab) return false;
-  if (base.tokens_per_step > 0 || run.tokens_per_step > 0) return base.tokens_per_step == run.tokens_per_step;
-  const bool same_steps = !base_series.empty() && !series.empty() && base_series.step.back() == series.step.back();
-  const bool same_shape = a.layers > 0 && a.layers == b.layers && a.d_model == b.d_model;
-  return same_steps || same_shape;
+  return have_equal_steps(base, base_series, run, series);
 }
 
 void take_largest_gap(LossParity& parity, const SharedSteps& shared) {
@@ -206,6 +203,17 @@ void judge_gap(LossParity& parity, const std::vector<Pair>& pairs, const LossRul
 }
 
 }  // namespace
+
+bool have_equal_steps(const Run& base, const Series& base_series, const Run& run, const Series& series) {
+  if (base.tokens_per_step > 0 || run.tokens_per_step > 0) return base.tokens_per_step == run.tokens_per_step;
+  const RecipeFacts a = recipe_facts(base);
+  const RecipeFacts b = recipe_facts(run);
+  const auto differ = [](std::int64_t x, std::int64_t y) { return x > 0 && y > 0 && x != y; };
+  if (differ(a.batch, b.batch) || differ(a.seq, b.seq) || differ(a.grad_accum, b.grad_accum)) return false;
+  const bool same_steps = !base_series.empty() && !series.empty() && base_series.step.back() == series.step.back();
+  const bool same_shape = a.layers > 0 && a.layers == b.layers && a.d_model == b.d_model;
+  return same_steps || same_shape;
+}
 
 std::string_view to_string(LossVerdict verdict) {
   switch (verdict) {

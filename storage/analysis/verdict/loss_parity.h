@@ -52,9 +52,13 @@ struct LossRules {
 //
 // same: all of the interval is within the tolerance; better, worse: all of it beyond; else inconclusive. diverged: in
 // any pair only the base's loss is finite, or the loss ends above its start while the base's has fallen.
-// not_comparable: the recipes name other data or vocabularies, tokens per step differ, or are unknown while neither the
-// last step nor the model's shape agrees, or no step is shared.
+// not_comparable: the recipes name other data or vocabularies, tokens per step differ, or may differ
+// (have_equal_steps), or no step is shared.
 LossParity loss_parity(std::span<const LossRun> base, std::span<const LossRun> runs, const LossRules& rules = {});
+
+// Whether a step of both trains on as many tokens. Where the tokens are unknown: whether their recipes name no other
+// batch or length, and the last step or the model's shape agrees.
+bool have_equal_steps(const Run& base, const Series& base_series, const Run& run, const Series& series);
 
 // Between repeats that differ in their seed. Unknown if two began alike, or there are fewer than two.
 RunSpread loss_spread(std::span<const LossRun> repeats);

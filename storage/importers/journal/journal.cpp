@@ -75,7 +75,7 @@ class JournalImport : public ImportReader {
     if (is_missing(run.ended_at)) run.ended_at = last_at_;
     if (run.planned_steps == 0) run.planned_steps = last_step_;
     if (run.tokens_per_step == 0 && same_tokens_) run.tokens_per_step = tokens_;
-    run.name = import_name(path_, run.title == path_.stem().string() ? "" : run.title);
+    run.name = name_of(run);
     sink_.end_run(run);
     for (std::string& note : run_.notes()) sink_.note(0, std::move(note));
     if (skipped_ > 0) sink_.note(0, "left out " + plural(skipped_, "damaged byte"));
@@ -93,7 +93,7 @@ class JournalImport : public ImportReader {
     bad_steps_ += steps.bad_steps();
     if (!std::exchange(begun_, true)) {
       Run run = run_.run();
-      run.name = import_name(path_, run.title);
+      run.name = name_of(run);
       sink_.begin_run(run);
     }
     if (header.rank == 0) {
@@ -109,6 +109,9 @@ class JournalImport : public ImportReader {
     for (const auto& [metric, points] : batch.metrics)
       if (header.rank == 0 || metric.field.empty()) sink_.metric(metric, points);
   }
+
+  // As `follow` names it: a journal's folder is called by the run's id.
+  std::string name_of(const Run& run) const { return run.title.empty() ? path_.stem().string() : run.title; }
 
   const fs::path path_;
   ImportSink& sink_;

@@ -183,6 +183,7 @@ void RunAssembler::end_elsewhere(ImportSink& sink) const {
 PrintedUnits RunAssembler::printed_units() const {
   PrintedUnits printed = clock_->units().printed;
   printed.times_from_clock = clock_->from_clock();
+  printed.clock_starts_after = clock_->starts_after(steps_.last_step());
   if (!printed.unit.empty()) return printed;
   if (!labels_.rate_text.empty())
     printed.unit = "unknown, printed as " + labels_.rate_text;

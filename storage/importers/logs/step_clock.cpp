@@ -64,7 +64,8 @@ double StepClock::ms_by_clock(const PrintedStep& printed, double elapsed) {
   const double steps = std::isfinite(printed.mean_time) && printed.mean_time > 0
                            ? std::max(1.0, std::round(elapsed / printed.mean_time))
                            : static_cast<double>(gap);
-  if (!std::exchange(restart_noted_, true))
+  starts_after_ = printed.step - static_cast<std::int64_t>(steps);
+  if (restarts_++ == 0)
     sink_->note(printed.line, "the clock restarts at step " + std::to_string(printed.step) + " (" + short_text(last) +
                                   ", then " + short_text(elapsed) + "), so a warm-up ended there");
   return elapsed * units_.ms_per_time / steps;

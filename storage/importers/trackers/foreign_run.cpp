@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "storage/analysis/file_grouping.h"
 #include "storage/nested_json.h"
 
 namespace stepladder {
@@ -85,12 +86,14 @@ std::int64_t fill_from(const Json& recipe, Run& run) {
   return sequence;
 }
 
-std::string without_seed(Json recipe) {
-  std::vector<std::string> seeds;
+// What repeats have in common (storage/analysis/file_grouping.h).
+std::string configuration_of(const Run& run) {
+  Json kept = Json::object();
+  const Json recipe = run.recipe.empty() ? Json::object() : Json::parse(run.recipe);
   for (const auto& [name, value] : recipe.items())
-    if (folded(name).find("seed") != std::string::npos) seeds.push_back(name);
-  for (const std::string& name : seeds) recipe.erase(name);
-  return recipe.empty() ? "" : recipe.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (!differs_between_repeats(name)) kept[name] = value;
+  if (kept.empty()) return "";
+  return kept.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" + run.hardware + "\n" + run.device;
 }
 
 }  // namespace
@@ -120,7 +123,7 @@ std::string tell(ForeignRun foreign, ImportSink& sink) {
   const std::string who = run.title.empty() ? "" : "run \"" + short_list({run.title}) + "\": ";
   for (const std::string& note : foreign.notes) sink.note(0, who + note);
   for (const std::string& note : steps.notes) sink.note(0, who + note);
-  return run.recipe.empty() ? "" : without_seed(Json::parse(run.recipe));
+  return configuration_of(run);
 }
 
 void LadderOfRuns::tell(ForeignRun run) {

@@ -121,6 +121,14 @@ bool is_step_time(const Words& words, bool has_unit) {
   return has_unit && any(words, {"per"});
 }
 
+// "step_ms", "iter_us", "batch_seconds": a unit that no rate is per, unlike "step/s" and "iter/sec".
+bool is_time_of_step(const Words& words, const Words& rest) {
+  const bool has_time =
+      any(words, {"ms", "msec", "millis", "milliseconds", "us", "usec", "microseconds", "secs", "seconds"});
+  return has_time && names_a_step(rest) && !any(words, {"per"}) &&
+         only(rest, {"step", "iter", "iteration", "batch", "update", "train", "training", "perf", "avg", "mean"});
+}
+
 // The thing that is counted per second in "tokens_per_sec", "throughput(tps)", "samples/s", "it/s".
 MetricRole rate_role(const Words& words) {
   if (!only(words, {"train", "training", "throughput", "tokens",   "token",      "tok",       "toks",
@@ -152,7 +160,7 @@ MetricMeaning timed_meaning(const Words& words) {
   const bool unit_leads = !words.empty() && unit_ms != 0 && words.front() != rest.front();
   if (is_step_time(rest, unit_ms != 0) && (unit_leads || !any(rest, {"it"}) || any(rest, {"time"})))
     return {.role = MetricRole::step_time, .scale = unit_ms, .second_rate = rank};
-  if (unit_leads && rest.size() <= 2 && names_a_step(rest))  // s/it, ms/step
+  if ((unit_leads && rest.size() <= 2 && names_a_step(rest)) || is_time_of_step(words, rest))  // s/it, ms/step
     return {.role = MetricRole::step_time, .scale = unit_ms, .second_rate = rank};
   if (unit_ms != 0 && !unit_leads)
     if (const MetricRole role = rate_role(rest); role != MetricRole::none)

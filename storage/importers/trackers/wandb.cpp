@@ -407,6 +407,9 @@ class WandbReader {
         case 9:
           run_.run.changed = text;
           break;
+        case 10:
+          if (facts_["tags"].size() < most_settings) facts_["tags"].push_back(text);
+          break;
         case 13:
           facts_["host"] = text;
           break;

@@ -17,26 +17,27 @@ TEST(Target, is_reached_at_a_step_a_time_and_a_number_of_tokens) {
   Series series;
   for (int i = 1; i <= 20; ++i) series.append({.step = i, .loss = 10.0 - 0.25 * i, .dt_ms = 500});
   series.loss[4] = 1;  // one lucky step doesn't reach the target
-  const TargetReached reached = reach(series, 100, 7.5);
+  const TargetReached reached = reach(stepladder::Run{.tokens_per_step = 100}, series, 7.5);
   EXPECT_EQ(reached.step, 12);  // the first whose last five, now without the lucky one, have a median of 7.5 or less
   EXPECT_DOUBLE_EQ(reached.seconds, 6);
   EXPECT_DOUBLE_EQ(reached.tokens, 1200);
-  EXPECT_EQ(reach(series, 100, 1.5).step, 0);
+  EXPECT_EQ(reach(stepladder::Run{.tokens_per_step = 100}, series, 1.5).step, 0);
   series.val_loss[16] = 7.4;
   series.dt_ms[2] = missing;
-  const TargetReached validated = reach(series, 0, 7.5);
+  const TargetReached validated = reach(stepladder::Run{.tokens_per_step = 0}, series, 7.5);
   EXPECT_EQ(validated.step, 17);
-  EXPECT_TRUE(is_missing(validated.seconds) && is_missing(validated.tokens));
+  EXPECT_DOUBLE_EQ(validated.seconds, 8.5) << "a step without a time counts as the one before it";
+  EXPECT_TRUE(is_missing(validated.tokens));
 }
 
 TEST(TargetSearch, says_which_loss_it_looked_at) {
   Series series;
   for (int i = 1; i <= 20; ++i) series.append({.step = i, .loss = 10.0 - 0.25 * i, .dt_ms = 500});
-  EXPECT_FALSE(reach(series, 100, 7.5).by_validation);
-  EXPECT_FALSE(reach(series, 100, 0).by_validation) << "not reached";
+  EXPECT_FALSE(reach(stepladder::Run{.tokens_per_step = 100}, series, 7.5).by_validation);
+  EXPECT_FALSE(reach(stepladder::Run{.tokens_per_step = 100}, series, 0).by_validation) << "not reached";
   series.val_loss[16] = 7.4;
-  EXPECT_TRUE(reach(series, 100, 7.5).by_validation);
-  EXPECT_TRUE(reach(series, 100, 0).by_validation);
+  EXPECT_TRUE(reach(stepladder::Run{.tokens_per_step = 100}, series, 7.5).by_validation);
+  EXPECT_TRUE(reach(stepladder::Run{.tokens_per_step = 100}, series, 0).by_validation);
 }
 
 TEST(TargetOfRuns, is_the_median_of_those_that_reached_it) {
@@ -58,9 +59,9 @@ TEST(TargetOfRuns, is_the_median_of_those_that_reached_it) {
 TEST(TargetSearch, finds_the_same_however_the_run_is_cut) {
   Series whole;
   for (int i = 1; i <= 40; ++i) whole.append({.step = i, .loss = 10.0 - 0.25 * i, .dt_ms = 7.0 * i, .tokens = 10 * i});
-  const TargetReached at_once = reach(whole, 0, 4);
+  const TargetReached at_once = reach(stepladder::Run{.tokens_per_step = 0}, whole, 4);
   for (const int cut : {1, 2, 3, 7, 40}) {
-    TargetSearch search(0, 4, false);
+    TargetSearch search(stepladder::Run{}, 4, false);
     for (int first = 1; first <= 40; first += cut) {
       Series piece;
       for (int i = first; i < first + cut && i <= 40; ++i)

@@ -106,6 +106,36 @@ TEST(FileGrouping, a_logs_heading_is_a_stage_and_a_trackers_name_is_not) {
   EXPECT_EQ(grouped(files).files, FilesAre::repeats);
 }
 
+TEST(FileGrouping, the_same_configuration_but_the_seed_is_a_rung_of_a_sweep) {
+  std::vector<File> files;
+  for (const char* lr : {"0.1", "0.2"})
+    for (const char* batch : {"8", "16"})
+      for (const char* seed : {"1", "2"})
+        files.push_back(
+            file(100, 0, std::string(R"({"lr":)") + lr + R"(,"batch":)" + batch + R"(,"seed":)" + seed + "}"));
+  const FileGrouping decision = grouped(files);
+  EXPECT_EQ(decision.files, FilesAre::rungs);
+  EXPECT_EQ(decision.rung, (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
+  EXPECT_EQ(decision.titles,
+            (std::vector<std::string>{"batch 8, lr 0.1", "batch 16, lr 0.1", "batch 8, lr 0.2", "batch 16, lr 0.2"}));
+  EXPECT_NE(decision.reason.find("a sweep over batch, lr"), std::string::npos) << decision.reason;
+}
+
+TEST(FileGrouping, logs_of_different_programs_are_apart) {
+  const std::vector<File> files{file(100, 0, R"({"log_family":"nanogpt"})"), file(100, 0, R"({"log_family":"llm.c"})")};
+  EXPECT_EQ(grouped(files).files, FilesAre::apart);
+}
+
+TEST(FileGrouping, named_runs_without_a_configuration_are_no_repeats) {
+  std::vector<File> files{file(100, 0), file(100, 0)};
+  for (File& it : files) it.run.recipe.clear();
+  std::vector<FileRun> runs;
+  for (const File& it : files) runs.push_back({&it.run, &it.summary, true});
+  EXPECT_EQ(group_files(runs).files, FilesAre::rungs);
+  for (File& it : files) it.run.recipe = R"({"lr":0.1})";
+  EXPECT_EQ(group_files(runs).files, FilesAre::repeats);
+}
+
 TEST(FileGrouping, where_nothing_is_known_files_are_repeats) {
   const FileGrouping decision = grouped({File{}, File{}});
   EXPECT_EQ(decision.files, FilesAre::repeats);
