@@ -227,6 +227,22 @@ bool Engine::paused(RunId run) const {
   return job != impl_->queue.end() && job->control->paused();
 }
 
+std::optional<QuietWait> Engine::quiet_wait() const {
+  const MutexLock lock(impl_->mutex);
+  return impl_->running ? impl_->running->control->quiet_wait() : std::nullopt;
+}
+
+void Engine::start_anyway() {
+  const MutexLock lock(impl_->mutex);
+  if (impl_->running) impl_->running->control->start_anyway();
+  for (const Impl::Job& job : impl_->queue) job.control->start_anyway();
+}
+
+bool Engine::gave_up_quiet() const {
+  const MutexLock lock(impl_->mutex);
+  return impl_->running && impl_->running->control->starts_anyway();
+}
+
 bool Engine::is_idle_or_paused() const {
   const MutexLock lock(impl_->mutex);
   return impl_->running ? impl_->running->control->is_held() : impl_->queue.empty();

@@ -51,6 +51,12 @@ class Engine {
   void pause(RunId run, bool paused);
   bool paused(RunId run) const;
 
+  // The wait of the run that would run now for a quiet machine; nullopt if it doesn't wait. `start_anyway` ends it, and
+  // that of the queued runs too. `gave_up_quiet`: the running one began on a machine that wasn't quiet.
+  std::optional<QuietWait> quiet_wait() const;
+  void start_anyway();
+  bool gave_up_quiet() const;
+
   // Whether no step is being taken: no run is running, or the running one is paused between two steps.
   bool is_idle_or_paused() const;
 

@@ -216,7 +216,8 @@ BusyProcesses::BusyProcesses() : before_(read()) {}
 BusyProcesses::Reading BusyProcesses::read() {
   Reading reading{.steady_s = clock_seconds(CLOCK_MONOTONIC), .cpu_s = {}, .names = {}};
   for_each_process("/proc/", [&](pid_t pid, const ProcessLine& process) {
-    if (pid == getpid() || process.parent == getpid()) return;
+    constexpr pid_t kernel_threads = 2;  // kthreadd: they work for programs, and no user can close them
+    if (pid == getpid() || process.parent == getpid() || process.parent == kernel_threads) return;
     reading.cpu_s[pid] = process.cpu_s;
     reading.names[pid] = process.name;
   });

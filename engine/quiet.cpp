@@ -51,36 +51,46 @@ bool wait_until_quiet(int needed_cores, std::chrono::seconds patience, RunContro
                       const std::function<void(const std::string&)>& say) {
   OthersWatch others(OthersWatch::Run::run_threads);
   BusyProcesses processes;
+  std::vector<BusyProcess> last_busy;
   Quiet quiet;
   const Clock::time_point begin = Clock::now();
   Clock::time_point said = begin;
   bool has_said = false;
+  const auto leave = [&control](bool starts) {
+    control.set_quiet_wait(std::nullopt);
+    return starts;
+  };
   while (true) {
+    if (control.starts_anyway()) return leave(true);
     control.wait_while_paused();
     sleep_between_samples(control.stop_token());
-    if (control.stop_token().stop_requested()) return false;
+    if (control.stop_token().stop_requested()) return leave(false);
     Contention sample = others.sample();
     sample.needed_cores = needed_cores;
     if (!is_known(sample)) {
       say("nobody can tell here whether the machine is quiet, so the run starts");
-      return true;
+      return leave(true);
     }
     if (quiet.after(sample)) {
       if (has_said) say("the machine is quiet");
-      return true;
+      return leave(true);
     }
     const Clock::time_point now = Clock::now();
     const Contention average = quiet.average();
+    if (now - begin > Quiet::samples * between_samples)
+      control.set_quiet_wait(QuietWait{begin, patience, with_names(average, last_busy)});
     if (patience != until_quiet && now - begin > patience) {
+      control.start_anyway();
       say("waited " + std::to_string(patience.count()) +
           " s for a quiet machine and starts anyway: " + with_names(average, processes.sample()));
-      return true;
+      return leave(true);
     }
     const bool may_say = has_said ? now - said > say_again : now - begin > Quiet::samples * between_samples;
     if (!may_say) continue;
     has_said = true;
     said = now;
-    say("waiting for a quiet machine: " + with_names(average, processes.sample()));
+    last_busy = processes.sample();
+    say("waiting for a quiet machine: " + with_names(average, last_busy));
   }
 }
 

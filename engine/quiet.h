@@ -23,9 +23,10 @@ class Quiet {
   std::deque<Contention> last_;
 };
 
-// Returns true once the machine is quiet, `patience` is over, or it can't be known (OthersWatch); false if the run has
-// to stop. Waits longer while the run is paused. `say` gets a sentence when it begins to wait, every half a minute and
-// at the end; none if the machine is quiet at once. The engine's thread.
+// Returns true once the machine is quiet, `patience` is over, the control says to start anyway, or it can't be known
+// (OthersWatch); false if the run has
+// to stop. Publishes the wait in the control, and waits longer while the run is paused. `say` gets a sentence when it
+// begins to wait, every half a minute and at the end; none if the machine is quiet at once. The engine's thread.
 bool wait_until_quiet(int needed_cores, std::chrono::seconds patience, RunControl& control,
                       const std::function<void(const std::string&)>& say);
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "engine/files/run_checkpoints.h"
 #include "engine/recipe.h"
@@ -31,6 +32,13 @@ struct CheckpointPlace {
 using QuietPatience = std::optional<std::chrono::seconds>;
 inline constexpr std::chrono::seconds until_quiet = std::chrono::seconds::max();
 
+// A run that waits for a quiet machine.
+struct QuietWait {
+  std::chrono::steady_clock::time_point since;
+  QuietPatience patience;
+  std::string why;  // "others used 1.7 of 2 cores, ..."; empty before the first measurement
+};
+
 struct TrainingJob {
   RunId run = 0;
   Recipe recipe;
@@ -52,6 +60,18 @@ class RunControl {
   }
   bool wants_checkpoint() const { return wants_checkpoint_; }
   std::stop_token stop_token() const { return stop_.get_token(); }
+
+  // The run waits no longer for a quiet machine; also before it begins to wait.
+  void start_anyway() { starts_anyway_ = true; }
+  bool starts_anyway() const { return starts_anyway_; }
+  void set_quiet_wait(std::optional<QuietWait> wait) {
+    const MutexLock lock(mutex_);
+    quiet_wait_ = std::move(wait);
+  }
+  std::optional<QuietWait> quiet_wait() const {
+    const MutexLock lock(mutex_);
+    return quiet_wait_;
+  }
 
   // Holds the run before its next step, or lets it continue.
   void pause(bool paused) {
@@ -83,8 +103,10 @@ class RunControl {
  private:
   std::stop_source stop_;
   std::atomic<bool> wants_checkpoint_ = false;
+  std::atomic<bool> starts_anyway_ = false;
   mutable Mutex mutex_;
   std::condition_variable_any changed_;
+  std::optional<QuietWait> quiet_wait_ GUARDED_BY(mutex_);
   bool paused_ GUARDED_BY(mutex_) = false;
   bool waiting_ GUARDED_BY(mutex_) = false;  // a thread is in wait_while_paused
 };

@@ -109,10 +109,6 @@ void DesktopApp::ingest_session() {
       state_.messages.show_error("The checkpoint of step " + grouped(saved->step) +
                                  " could not be saved: " + saved->error);
     }
-    if (const auto* note = std::get_if<ConsoleText>(&event)) {
-      const RunEntry* entry = state_.workspace.find(note->run);
-      state_.messages.show_error((entry ? entry->run.name + ": " : "") + note->text.substr(0, note->text.find('\n')));
-    }
     if (state_.workspace.ingest(event)) {
       const auto& ended = std::get<RunEnded>(event);
       const RunEntry* entry = state_.workspace.find(ended.run);

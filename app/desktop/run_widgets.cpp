@@ -2,10 +2,19 @@
 
 #include <imgui.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
 #include <vector>
 
+#include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/window_commands.h"
 #include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
+#include "app/desktop/workspace/verification.h"
+#include "app/text/format.h"
 #include "app/text/verdict_text.h"
 
 namespace stepladder {
@@ -64,6 +73,109 @@ std::string flag_advice(const Flag& flag) {
       break;
   }
   return flag.why + " Measure the hardware's peak again while nothing else runs.";
+}
+
+namespace {
+
+// "stopped before the first round", "faster, 1.38 - 1.46", "inconclusive after 3 rounds"
+std::string outcome_of(const Verification& verification) {
+  const std::string rounds = plural(static_cast<std::int64_t>(verification.rounds()), "round");
+  if (verification.rounds() == 0) return verification.stopped ? "stopped before the first round" : "not measured again";
+  std::string text = verification.stopped ? "stopped after " + rounds + ": " : "";
+  text += verdict_text(verification.answers.back());
+  if (verification.answers.back().ci95.known()) text += ", " + ci95_text(verification.answers.back().ci95) + " x";
+  return text;
+}
+
+// "waiting 32 s of 5 min for a quiet machine"; "round 2 of at most 6".
+std::string progress_of(const Verification& verification) {
+  if (!verification.wait)
+    return "round " + std::to_string(verification.rounds() + 1) + ", in turns with rung " +
+           std::to_string(verification.baseline) + ", at most " + std::to_string(verification.max_repeats) +
+           " runs each";
+  const auto waited =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - verification.wait->since).count();
+  std::string text = "waiting " + duration_text(std::max(1.0, std::floor(waited)));
+  if (const QuietPatience& patience = verification.wait->patience; patience && *patience != until_quiet)
+    text += " of " + duration_text(static_cast<double>(patience->count()));
+  return text + " for a quiet machine";
+}
+
+std::string rounds_text(const Verification& verification) {
+  std::string text;
+  for (std::size_t i = 0; i < verification.answers.size(); ++i) {
+    const Gain& answer = verification.answers[i];
+    text += (i == 0 ? "before " : "   round " + std::to_string(i) + " ") + factor_text(answer.factor) + " (" +
+            ci95_text(answer.ci95) + ")";
+  }
+  return text;
+}
+
+}  // namespace
+
+void verification_card(const Workspace& workspace, Commands& commands) {
+  const Verification& verification = *workspace.verification;
+  if (!verification.open && verification.answers.empty()) return;
+  spacing(4);
+  begin_card("##verification", ImVec2(0, px(62)));
+  const bool waits = verification.open && verification.wait;
+  const float stop_width = button_width(verification.open ? "Stop verification" : "Dismiss");
+  const float anyway_width = waits ? button_width("Start anyway") + px(8) : 0;
+  const float right = ImGui::GetContentRegionMax().x;
+  const float width = right - ImGui::GetCursorPosX() - stop_width - anyway_width - px(16);
+  const float top = ImGui::GetCursorPosY();
+  const bool was_verified = !verification.open && !verification.stopped && verification.rounds() > 0;
+  const std::string rung = "rung " + std::to_string(verification.rung);
+  const std::string head = verification.open ? "Verifying " + rung + ": " + progress_of(verification)
+                                             : (was_verified ? "Verified " + rung : "Verification of " + rung) + ": " +
+                                                   outcome_of(verification);
+  text_cut(in_print(head), width, palette().text, fonts().semibold, text_size);
+  mark("verification");
+  const std::string below = waits && !verification.wait->why.empty() ? verification.wait->why
+                            : verification.open                      ? rounds_text(verification)
+                                                                     : verification.reason;
+  text_cut(in_print(below), right - ImGui::GetCursorPosX(), palette().quiet, fonts().regular, small_size);
+  if (ImGui::IsItemHovered() && !below.empty()) ImGui::SetTooltip("%s", in_print(below).c_str());
+  ImGui::SetCursorPos(ImVec2(right - stop_width - anyway_width, top - px(4)));
+  if (waits) {
+    if (quiet_button("Start anyway", "verification.anyway")) commands.push_back(StartAnyway{});
+    ImGui::SetItemTooltip("Measures in turns while other programs run, and marks the steps that they disturb");
+    same_line(8);
+  }
+  if (quiet_button(verification.open ? "Stop verification" : "Dismiss", "verification.stop"))
+    commands.push_back(StopVerification{});
+  end_card();
+}
+
+void start_here(Commands& commands, bool at_middle) {
+  constexpr const char* launch = "Launch a ladder here";
+  constexpr const char* bring = "Import a log or trace";
+  constexpr const char* follow = "Copy the lines for my script";
+  const float width = button_width(launch) + button_width(bring) + button_width(follow) + px(16);
+  const auto indent = [&](float of) {
+    if (at_middle)
+      ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (ImGui::GetContentRegionAvail().x - of) / 2));
+  };
+  const std::string what = "Measures which of your speed-ups are real, noise or impossible.";
+  spacing(4);
+  indent(ImGui::CalcTextSize(what.c_str()).x);
+  text_strong(what);
+  spacing(2);
+  indent(width);
+  if (quiet_button(launch, "start.launch")) commands.push_back(ShowPanel{"launch"});
+  ImGui::SetItemTooltip("Trains a baseline and one rung for each optimisation; the proposed one takes about a minute");
+  same_line(8);
+  if (quiet_button(bring, "start.import")) commands.push_back(ShowPanel{"import"});
+  ImGui::SetItemTooltip("Or drop a file or folder on the window");
+  same_line(8);
+  if (quiet_button(follow, "start.follow"))
+    commands.push_back(
+        CopyText{"import stepladder\n"
+                 "stepladder.init(project=\"mine\", config={\"lr\": 3e-4})\n"
+                 "with stepladder.timed_step(tokens=batch * seq): loss = train_step()\n"
+                 "stepladder.log({\"loss\": loss})\n",
+                 "Four lines of Python"});
+  ImGui::SetItemTooltip("Four lines of Python; then `stepladder follow stepladder/` shows the run here");
 }
 
 std::optional<RunId> run_combo(const char* id, const std::string& words, const Workspace& workspace, RunId chosen,

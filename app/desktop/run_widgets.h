@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "app/desktop/command.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace.h"
 #include "storage/analysis/judgement.h"
@@ -20,6 +21,14 @@ Tone severity_tone(FlagId id);
 
 // The reason for a flag, and where in the window its remedy is.
 std::string flag_advice(const Flag& flag);
+
+// The gain of a rung that is being verified: what it waits for or has found, and its buttons. Draws nothing without
+// one.
+void verification_card(const Workspace& workspace, Commands& commands);
+
+// What the program is for, and the three ways in: for views that have nothing to show yet. `at_middle`: beneath an
+// empty_state; else where the cursor is.
+void start_here(Commands& commands, bool at_middle = true);
 
 // A combo of all runs, the newest first; returns a picked one. `words` is the text of the closed box, `width` pixels
 // wide.

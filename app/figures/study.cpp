@@ -125,7 +125,9 @@ Study make_study(std::string title, std::string origin, std::vector<LoadedRun> r
   return study;
 }
 
-std::string headline(const Study& study) {
+namespace {
+
+std::string first_sentence(const Study& study) {
   const auto count = [&](Trust trust) {
     return static_cast<std::size_t>(std::count_if(study.rungs.begin(), study.rungs.end(),
                                                   [&](const StudyRung& rung) { return rung.judged.trust == trust; }));
@@ -157,6 +159,15 @@ std::string headline(const Study& study) {
                                         [](const StudyRung& rung) { return rung.is_measured(); })) +
            " are beyond the hardware's peak.";
   return "No " + rung_word + " is clearly faster than the baseline with the same loss.";
+}
+
+}  // namespace
+
+std::string headline(const Study& study) {
+  std::vector<AnsweredRung> rungs;
+  for (const StudyRung& rung : study.rungs) rungs.push_back({rung.label, &rung.judged, rung.is_baseline});
+  const std::string answer = study.is_ladder ? answer_text(rungs) : "";
+  return first_sentence(study) + (answer.empty() ? "" : " " + answer);
 }
 
 std::string hardware_line(const Study& study) {

@@ -52,7 +52,7 @@ struct Study {
 // Several runs of one ladder keep their rungs; others become one rung each, in the order given. Needs at least one run.
 Study make_study(std::string title, std::string origin, std::vector<LoadedRun> runs, const HardwareTable& hardware);
 
-// The best rung and its interval, or why no rung qualifies.
+// The best rung and its interval, or why no rung qualifies; of a ladder the answer of all rungs too (answer_text).
 std::string headline(const Study& study);
 
 // The sentences beneath every figure.

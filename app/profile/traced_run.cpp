@@ -13,7 +13,10 @@ std::string doubt_about(double profiled_step_ms, double run_step_ms) {
   if (is_missing(profiled_step_ms) || !(run_step_ms > 0) || is_comparable(profiled_step_ms, run_step_ms)) return "";
   return "A step of this profile takes " + milliseconds_text(profiled_step_ms) + ", a step of its run " +
          milliseconds_text(run_step_ms) +
-         ": other programs disturbed it, or the profiler slows this step down. It doesn't explain the run's speed.";
+         (profiled_step_ms < run_step_ms
+              ? ": the run's steps hold time that this profile doesn't, such as other programs, data loading or pauses."
+              : ": other programs disturbed it, or the profiler slows this step down.") +
+         " It doesn't explain the run's speed.";
 }
 
 std::vector<std::string> notes_of(const TraceProfile& profile) {

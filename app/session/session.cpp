@@ -484,11 +484,13 @@ void Session::confirm(const SpeedupQuestion& question) {
   refuse_others(sides, "run " + std::to_string(question.run));
   stop_confirming();
   judge_after_.reset();
+  waits_for_quiet_ = true;
   HardwareTable hardware = HardwareTable::load(assets_folder());
   hardware.spreads.learn_from(store_.runs_with_kept_summaries());
   confirmation_.emplace(store_, question, std::move(hardware),
                         [this, patience = question.quiet_patience](RunId run, std::optional<std::uint64_t> seed) {
-                          return repeat({run}, 1, patience, seed).front();
+                          owner_.check();
+                          return repeat({run}, 1, waits_for_quiet_ ? patience : std::nullopt, seed).front();
                         });
   confirmation_->look();
 }
@@ -500,7 +502,15 @@ bool Session::idle() const {
 
 void Session::stop_confirming() {
   owner_.check();
-  if (confirmation_) confirmation_->stop();
+  if (!confirmation_ || !confirmation_->is_open()) return;
+  confirmation_->stop();
+  for (const RunId run : confirmation_->round()) engine_.stop(run);
+}
+
+void Session::start_anyway() {
+  owner_.check();
+  waits_for_quiet_ = false;
+  engine_.start_anyway();
 }
 
 const SpeedupConfirmation* Session::confirmation() const {
@@ -525,6 +535,8 @@ std::vector<RunEvent> Session::wait_and_drain(std::chrono::milliseconds patience
 void Session::advance_confirmation(const std::vector<RunEvent>& events) {
   owner_.check();
   if (!confirmation_ || !confirmation_->is_open()) return;
+  // A machine that did not become quiet once won't be waited for again: the runs in turns see the same disturbance.
+  if (waits_for_quiet_ && engine_.gave_up_quiet()) start_anyway();
   const bool has_ended = std::any_of(events.begin(), events.end(),
                                      [](const RunEvent& event) { return std::holds_alternative<RunEnded>(event); });
   if (has_ended) judge_after_ = recorder_.posted();

@@ -130,7 +130,12 @@ class Session {
   // Begins to repeat two runs in turns until it is clear which one is faster; `drain` continues it. Ends an open
   // question. Throws as SpeedupConfirmation does.
   void confirm(const SpeedupQuestion& question);
+  // Begins no further round, and stops the runs of the current one: queued ones at once, the running one after its
+  // step.
   void stop_confirming();
+  // The running run's wait for a quiet machine, and its end: it and the queued runs start anyway, as do later rounds.
+  std::optional<QuietWait> quiet_wait() const { return engine_.quiet_wait(); }
+  void start_anyway();
   const SpeedupConfirmation* confirmation() const;  // the last one; null before the first
 
   // The events since the last call, in order: at once, or after waiting for at most `patience` for one that isn't a
@@ -173,6 +178,7 @@ class Session {
 
   OwnerThread owner_;
   RunStore store_ GUARDED_BY(owner_);
+  bool waits_for_quiet_ GUARDED_BY(owner_) = true;  // before a repeat of the confirmation
   std::optional<SpeedupConfirmation> confirmation_ GUARDED_BY(owner_);
   std::optional<EventRing::Position> judge_after_ GUARDED_BY(owner_);  // judge once these events are in the database
   EventRing events_;                                                   // for drain

@@ -65,7 +65,8 @@ SpeedupConfirmation::SpeedupConfirmation(RunStore& store, SpeedupQuestion questi
       throw RecipeError(number_of(side->asked), "was not launched here, so it cannot be repeated");
     load_finished(*side);
     if (side->runs.empty())
-      throw RecipeError(number_of(side->asked), "has no finished run; both sides need one to be compared");
+      throw RecipeError(number_of(side->asked),
+                        "never reached its last step; both sides need one finished run to be compared");
   }
 }
 

@@ -1,6 +1,10 @@
 #include "app/text/verdict_text.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <map>
+#include <vector>
 
 #include "app/text/format.h"
 
@@ -54,6 +58,122 @@ std::string difference_text(const std::string& name, const MetricComparison& met
   text += ", a difference of " + metric_text(metric.difference);
   if (!metric.ci95.known()) return text + ", whose interval needs two runs of each that differ";
   return text + " (95 % interval " + metric_text(metric.ci95.low) + " to " + metric_text(metric.ci95.high) + ")";
+}
+
+namespace {
+
+bool is_measured(const RungJudgement& rung) {
+  return !is_missing(rung.tokens_per_s) || !is_missing(rung.steps_per_s);
+}
+
+const Flag* doubt_of(const RungJudgement& rung) {
+  for (const Flag& flag : rung.flags)
+    if (kind_of(flag.id).trust == Trust::doubtful || flag.id == FlagId::other_machine) return &flag;
+  return nullptr;
+}
+
+// Why a rung's gain is not proven: "busy machine"; empty: more runs would tell, or no reason is known.
+std::string reason_of(const RungJudgement& rung, const RungJudgement* baseline) {
+  if (!is_measured(rung)) return "not measured";
+  if (baseline && baseline->trust == Trust::impossible) return "the baseline is impossible";
+  const Flag* doubt = doubt_of(rung);
+  if (!doubt && baseline) doubt = doubt_of(*baseline);
+  if (!doubt) return rung.over_baseline.worst() == Trust::doubtful ? "not the same work" : "";
+  std::string title(kind_of(doubt->id).title);
+  title.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(title.front())));
+  return title;
+}
+
+// "up to 3 more runs, 4 min"; empty if it isn't known for one of them.
+std::string needed_of(const std::vector<const RungJudgement*>& rungs) {
+  std::int64_t most = 0;
+  double seconds = 0;
+  for (const RungJudgement* rung : rungs) {
+    const std::int64_t runs = rung->over_baseline.needed_runs;
+    if (runs == 0 || runs > 50) return "";
+    most = std::max(most, runs);
+    seconds = std::max(seconds, static_cast<double>(runs) * rung->needed_run_seconds);
+  }
+  return (rungs.size() > 1 ? "up to " : "") + plural(most, "more run") +
+         (seconds > 0 ? ", " + rough_duration_text(seconds) : "");
+}
+
+// "TF32 2.39 x, bf16 3.1 x and 2 more"
+std::string list_of(const std::vector<std::string>& texts) {
+  constexpr std::size_t most = 4;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(texts.size(), most); ++i) list += (i == 0 ? "" : ", ") + texts[i];
+  return texts.size() > most ? list + " and " + std::to_string(texts.size() - most) + " more" : list;
+}
+
+}  // namespace
+
+RungAnswer answer_of(const RungJudgement& rung, bool is_baseline) {
+  if (rung.trust == Trust::impossible) return RungAnswer::impossible;
+  if (is_baseline) return RungAnswer::baseline;
+  const Gain& gain = rung.over_baseline;
+  if (gain.is(Verdict::faster)) return RungAnswer::real;
+  if (gain.is(Verdict::slower)) return RungAnswer::slower;
+  return gain.is(Verdict::same) ? RungAnswer::noise : RungAnswer::cannot_tell;
+}
+
+std::string_view to_string(RungAnswer answer) {
+  switch (answer) {
+    case RungAnswer::baseline:
+      return "baseline";
+    case RungAnswer::real:
+      return "real";
+    case RungAnswer::slower:
+      return "slower";
+    case RungAnswer::noise:
+      return "noise";
+    case RungAnswer::cannot_tell:
+      return "can't tell";
+    case RungAnswer::impossible:
+      break;
+  }
+  return "impossible";
+}
+
+std::string answer_text(std::span<const AnsweredRung> rungs) {
+  std::map<RungAnswer, std::vector<std::string>> named;
+  std::map<std::string, std::vector<std::string>> unproven;  // by reason
+  std::vector<std::string> reasons;                          // in the order of rungs
+  std::vector<const RungJudgement*> open_rungs;              // without a reason
+  std::int64_t impossible = 0, measured = 0;
+  const auto base = std::find_if(rungs.begin(), rungs.end(), [](const AnsweredRung& rung) { return rung.is_baseline; });
+  for (const AnsweredRung& rung : rungs) {
+    const RungAnswer answer = answer_of(*rung.judged, rung.is_baseline);
+    measured += is_measured(*rung.judged) ? 1 : 0;
+    impossible += answer == RungAnswer::impossible ? 1 : 0;
+    if (answer == RungAnswer::real || answer == RungAnswer::slower) {
+      const LossVerdict loss = rung.judged->loss.verdict;
+      const bool costs = loss == LossVerdict::worse || loss == LossVerdict::diverged;
+      named[answer].push_back(rung.title + " " + factor_text(rung.judged->over_baseline.factor) +
+                              (costs ? " (loss " + std::string(to_string(loss)) + ")" : ""));
+    } else if (answer == RungAnswer::noise) {
+      named[answer].push_back(rung.title);
+    } else if (answer == RungAnswer::cannot_tell) {
+      const std::string reason = reason_of(*rung.judged, base == rungs.end() ? nullptr : base->judged);
+      if (!unproven.contains(reason)) reasons.push_back(reason);
+      if (reason.empty()) open_rungs.push_back(rung.judged);
+      unproven[reason].push_back(rung.title);
+    }
+  }
+  if (rungs.size() < 2) return "";
+  std::string text;
+  const auto add = [&text](const std::string& sentence) { text += (text.empty() ? "" : " ") + sentence + "."; };
+  add("Real: " + (named[RungAnswer::real].empty() ? "none" : list_of(named[RungAnswer::real])));
+  if (!named[RungAnswer::slower].empty()) add("Slower: " + list_of(named[RungAnswer::slower]));
+  if (!named[RungAnswer::noise].empty()) add("No gain: " + list_of(named[RungAnswer::noise]));
+  std::string open;
+  for (const std::string& reason : reasons) {
+    const std::string why = reason.empty() ? needed_of(open_rungs) : reason;
+    open += (open.empty() ? "" : "; ") + list_of(unproven[reason]) + (why.empty() ? "" : " (" + why + ")");
+  }
+  if (!open.empty()) add("Not proven: " + open);
+  if (impossible > 0) add("Impossible: " + std::to_string(impossible) + " of " + std::to_string(measured));
+  return text;
 }
 
 std::string needed_text(const RungJudgement& rung) {

@@ -1,6 +1,7 @@
 // Verdicts in words: the same in tables, reports and the window.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,20 @@ std::string difference_text(const std::string& name, const MetricComparison& met
 
 // "same", "worse by 0.0312", "inconclusive"; "baseline" for the rung that the others are compared with.
 std::string loss_text(const LossParity& loss, bool is_baseline);
+
+// What a ladder says about one of its rungs.
+enum class RungAnswer { baseline, real, slower, noise, cannot_tell, impossible };
+RungAnswer answer_of(const RungJudgement& rung, bool is_baseline);
+std::string_view to_string(RungAnswer answer);  // "real", "can't tell"
+
+struct AnsweredRung {
+  std::string title;
+  const RungJudgement* judged = nullptr;
+  bool is_baseline = false;
+};
+// The answer of a ladder: "Real: TF32 2.39 x. Not proven: Fused AdamW (busy machine). Impossible: 10 of 11." Empty with
+// nothing but a baseline.
+std::string answer_text(std::span<const AnsweredRung> rungs);
 
 // "About 7 more runs of each, 12 min, would tell 1 %."; if more than a thousand were needed, says that hardly any
 // number would; empty if the verdicts are clear, or nothing is known. `seconds`: of all these runs; missing if not

@@ -198,6 +198,12 @@ double factor_over(const RungJudgement& base, const RungJudgement& rung) {
   return ratio(rung.tokens_per_s, base.tokens_per_s);
 }
 
+const Run& reference_of(std::span<const Run* const> runs) {
+  const auto finished =
+      std::find_if(runs.begin(), runs.end(), [](const Run* run) { return run->status == RunStatus::finished; });
+  return finished == runs.end() ? *runs.front() : **finished;
+}
+
 Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged) {
   Sample sample{.steps = sample_steps(steady_dt_ms(*run.series, *run.summary), read_from(*run.run)),
                 .averaged = averaged};

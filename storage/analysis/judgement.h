@@ -108,6 +108,10 @@ std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const 
 // The ratio of throughputs, or of steps/s if the tokens are unknown; missing if neither is known.
 double factor_over(const RungJudgement& base, const RungJudgement& rung);
 
+// The run that stands for a rung where one run does: its first finished one, else its first. `runs`: of one rung, by
+// repeat; at least one.
+const Run& reference_of(std::span<const Run* const> runs);
+
 // The sample behind a run's figure (`averaged` is 1) or behind the median of its repeats. The run may be one of
 // `repeats`.
 Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged);

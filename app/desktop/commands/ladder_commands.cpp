@@ -132,7 +132,7 @@ void commands::execute(DesktopState& desktop, const VerifyBest& asked) {
 
 void commands::execute(DesktopState& desktop, const ConfirmSpeedup& asked) {
   if (!desktop.session) return;
-  SpeedupQuestion question{.max_repeats = asked.max_repeats};
+  SpeedupQuestion question{.max_repeats = asked.max_repeats, .quiet_patience = std::chrono::minutes(2)};
   for (const RunEntry* entry : desktop.workspace.runs_of(asked.ladder)) {
     if (entry->run.rung == asked.rung && !question.run) question.run = entry->run.id;
     if (entry->run.rung == asked.baseline && !question.base) question.base = entry->run.id;
@@ -149,19 +149,57 @@ void commands::execute(DesktopState& desktop, const ConfirmSpeedup& asked) {
 
 void commands::execute(DesktopState& desktop, const StopVerification&) {
   if (!desktop.session) return;
+  Verification& verification = *desktop.workspace.verification;
+  if (!verification.open) {
+    verification = {.round = std::move(verification.round), .stopped = verification.stopped};
+    return;
+  }
   desktop.session->stop_confirming();
   show_confirmation(desktop);
 }
 
+void commands::execute(DesktopState& desktop, const StartAnyway&) {
+  if (desktop.session) desktop.session->start_anyway();
+}
+
+namespace {
+
+// Repeats of a stopped verification that are unfinished go to the bin: no ladder shows them or offers to continue them.
+void bin_cancelled(DesktopState& desktop) {
+  Verification& verification = *desktop.workspace.verification;
+  if (!verification.stopped || verification.round.empty()) return;
+  std::vector<RunId> cancelled;
+  for (const RunId id : verification.round) {
+    const RunEntry* entry = desktop.workspace.find(id);
+    if (!entry) continue;
+    if (!is_over(entry->run.status)) return;  // later
+    if (entry->run.status == RunStatus::stopped) cancelled.push_back(id);
+  }
+  verification.round.clear();
+  if (cancelled.empty() || !desktop.session->flush(std::chrono::milliseconds(500))) return;
+  for (const RunId id : cancelled) {
+    Curation curation = desktop.workspace.find(id)->curation;
+    curation.deleted_at = unix_now();
+    desktop.store.curation().set(id, curation);
+  }
+  desktop.workspace.load(desktop.store);
+}
+
+}  // namespace
+
 void show_confirmation(DesktopState& desktop) {
   const SpeedupConfirmation* asked = desktop.session->confirmation();
   Verification& verification = *desktop.workspace.verification;
-  if (!asked || !verification.open) return;
-  std::vector<RunId> unknown;
-  for (const RunId id : asked->round()) {
-    if (!desktop.workspace.find(id)) unknown.push_back(id);
-  }
+  if (!asked) return;
   try {
+    bin_cancelled(desktop);
+    verification.wait = verification.open ? desktop.session->quiet_wait() : std::nullopt;
+    if (!verification.open) return;
+    verification.round = asked->round();
+    std::vector<RunId> unknown;
+    for (const RunId id : asked->round()) {
+      if (!desktop.workspace.find(id)) unknown.push_back(id);
+    }
     if (!unknown.empty()) desktop.workspace.add_runs(desktop.store, unknown);
   } catch (const StorageError& error) {  // ingest calls this too, and doesn't catch it
     desktop.session->stop_confirming();
@@ -173,13 +211,13 @@ void show_confirmation(DesktopState& desktop) {
   if (verification.open) return;
   using State = SpeedupConfirmation::State;
   const SpeedupAnswer& answer = asked->answer();
-  if (asked->state() == State::stopped) return;  // by the user, who needs no message
-  if (asked->state() == State::answered && answer.speedup.worst() == Trust::trusted) {
-    desktop.messages.notice("After " + std::to_string(answer.repeats) + " runs each: " + verdict_text(answer.speedup) +
-                            ", " + factor_text(answer.speedup.factor));
-  } else {
-    desktop.messages.show_error(answer.reason);
-  }
+  verification.stopped = asked->state() != State::answered;
+  verification.reason = answer.reason;
+  if (asked->state() != State::answered) return;  // the card says it
+  desktop.messages.notice(answer.speedup.worst() == Trust::trusted ? "After " + std::to_string(answer.repeats) +
+                                                                         " runs each: " + verdict_text(answer.speedup) +
+                                                                         ", " + factor_text(answer.speedup.factor)
+                                                                   : answer.reason);
 }
 
 }  // namespace stepladder

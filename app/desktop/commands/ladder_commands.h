@@ -54,7 +54,10 @@ struct ConfirmSpeedup {
   int rung = 0;
   int max_repeats = 6;
 };
+// Stops the verification at once; once it is over, hides its outcome.
 struct StopVerification {};
+// The run that waits for a quiet machine, and those behind it, start anyway.
+struct StartAnyway {};
 
 // Shows the session's answer and its new runs, if a factor is being verified. Call between frames.
 void show_confirmation(DesktopState& desktop);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "app/text/verdict_text.h"
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -71,13 +72,22 @@ LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxi
 
 LadderRung row_of(RungJudgement judged, const Summary& summary) {
   LadderRung rung;
-  rung.first = *judged.runs.front();
+  rung.first = reference_of(judged.runs);
   rung.stage = known_stage(rung.first, known_stages());
   rung.summary = summary;
   rung.repeats = static_cast<int>(judged.runs.size()) - judged.left_out;
+  rung.has_finished_run = rung.first.status == RunStatus::finished;
   rung.judged = std::move(judged);
   rung.judged.runs.clear();  // the caller's
   return rung;
+}
+
+std::string answer_of(const LadderModel& model) {
+  std::vector<AnsweredRung> rungs;
+  for (const LadderRung& rung : model.rungs)
+    rungs.push_back({title_of(rung.first), &rung.judged,
+                     model.rung(model.baseline) ? rung.judged.rung == model.baseline : &rung == &model.rungs.front()});
+  return answer_text(rungs);
 }
 
 LadderModel model_of(const LadderInput& input) {
@@ -107,7 +117,7 @@ LadderModel model_of(const LadderInput& input) {
   std::vector<RungJudgement> judged = judge_rungs(measured, input.hardware, input.baseline);
   model.rungs.reserve(judged.size());
   for (RungJudgement& each : judged) {
-    const RunId first = each.runs.front()->id;
+    const RunId first = reference_of(each.runs).id;
     LadderRung& rung = model.rungs.emplace_back(row_of(std::move(each), summaries[place[first]]));
     model.impossible += rung.judged.trust == Trust::impossible ? 1 : 0;
     if (const auto energy = energies.find(first); energy != energies.end()) rung.energy = energy->second;
@@ -119,11 +129,12 @@ LadderModel model_of(const LadderInput& input) {
     if (rung.judged.rung == input.baseline || (!base && model.rungs.size() == 1)) base = &rung;
   }
 
+  model.answer = answer_of(model);
+
   std::size_t reference = runs.size();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     model.losses.push_back(loss_curve(runs[i], energies[runs[i].run.id], input.comparison_axis));
-    if (!base || runs[i].run.rung != base->judged.rung) continue;
-    if (reference == runs.size() && !model.losses[i].points.empty()) reference = i;
+    if (base && runs[i].run.id == base->first.id && !model.losses[i].points.empty()) reference = i;
   }
   for (std::size_t i = 0; reference < runs.size() && i < runs.size(); ++i) {
     if (i == reference) continue;

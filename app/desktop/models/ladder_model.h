@@ -35,9 +35,10 @@ std::string title_of(const Run& rung);
 // One rung as a row: its judgement, and further facts about its first repeat.
 struct LadderRung {
   RungJudgement judged;  // its `runs` are empty here
-  Run first;             // its first repeat
+  Run first;             // reference_of() its repeats
   int repeats = 1;       // that its figures are medians of
-  std::string stage;     // known_stage() of it
+  bool has_finished_run = false;
+  std::string stage;  // known_stage() of it
   Summary summary;
   Energy energy;
   double setup_pays_back_after = missing;  // steps
@@ -71,6 +72,7 @@ struct LadderModel {
   double loss_floor = missing;
   bool is_over = false;        // no run is running or queued
   std::size_t impossible = 0;  // rungs
+  std::string answer;          // answer_text() of the rungs
 
   const LadderRung* rung(int number) const;
   int colour_of(int number) const;

@@ -9,6 +9,7 @@
 
 #include "app/text/format.h"
 #include "storage/analysis/compare.h"
+#include "storage/analysis/judgement.h"
 #include "storage/analysis/metric_verdict.h"
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/recipe_facts.h"
@@ -22,7 +23,11 @@ const RunEntry* baseline_of(const RunEntry& entry, const ColumnContext& context)
   if (const RunEntry* chosen = context.workspace->find(context.baseline)) return chosen;
   if (!entry.run.ladder) return nullptr;
   const std::vector<const RunEntry*> runs = context.workspace->runs_of(*entry.run.ladder);
-  return runs.empty() ? nullptr : runs.front();
+  if (runs.empty()) return nullptr;
+  std::vector<const Run*> first_rung;
+  for (const RunEntry* run : runs)
+    if (run->run.rung == runs.front()->run.rung) first_rung.push_back(&run->run);
+  return context.workspace->find(reference_of(first_rung).id);
 }
 
 struct NumberColumn {

@@ -5,21 +5,33 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/side_bar/icons.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/workspace/launch_state.h"
 #include "app/desktop/workspace/machines_state.h"
+#include "app/desktop/workspace/verification.h"
 #include "app/text/format.h"
 
 namespace stepladder {
 namespace {
 
 constexpr float icon_size = 18;
-constexpr float rows_top = 70;
+constexpr float rows_top = 82;
 constexpr float machine_height = 168;         // of the machine's lines and the buttons
 constexpr float folded_machine_height = 110;  // of the buttons, one under the other
+
+// The group that begins with a view; null if it continues one.
+const char* group_at(const std::string& panel) {
+  constexpr std::array<std::array<const char*, 2>, 4> groups{
+      {{"launch", "Measure"}, {"compare", "Look"}, {"mfu", "Judge"}, {"import", "Bring in"}}};
+  for (const auto& [first, title] : groups)
+    if (panel == first) return title;
+  return nullptr;
+}
 
 // A button of an icon in the middle of `width` pixels, without a frame. Returns whether it was pressed.
 bool icon_button(const char* id, const char* icon, float width, const char* tooltip) {
@@ -94,12 +106,24 @@ std::string machine_of(RunId run, const Workspace& workspace) {
   return {};
 }
 
+// "verifying rung 2", with what it waits for; empty if no gain is verified.
+std::string verification_text(const Verification& verification) {
+  if (!verification.open) return {};
+  return (verification.wait ? "waits for quiet, rung " : "verifying rung ") + std::to_string(verification.rung);
+}
+
 // The machine's state: "no GPU – idle", "training, 2 min left"; for a run elsewhere "idle; box trains".
-std::string state_text(const Workspace& workspace) {
+std::string state_text(const Workspace& workspace, bool knows_load) {
   const std::optional<DeviceReport>& device = workspace.device;
   if (const RunEntry* const running = workspace.running())
     if (const std::string machine = machine_of(running->run.id, workspace); !machine.empty())
       return "idle; " + machine + (workspace.is_paused ? " is paused" : " trains");
+  if (const std::string verifying = verification_text(*workspace.verification); !verifying.empty()) return verifying;
+  if (!workspace.running() && !workspace.waiting().empty())
+    return plural(std::ssize(workspace.waiting()), "run waits", "runs wait");
+  if (const MachineLoad& load = workspace.launch->load;
+      knows_load && !workspace.running() && load.is_known() && load.would_disturb(1))
+    return load.text().substr(0, load.text().find(" ("));
   if (!workspace.running())
     return std::string(!device ? "" : device->gpus.empty() ? "no GPU  \xE2\x80\x93  " : "GPU  \xE2\x80\x93  ") + "idle";
   const double seconds = workspace.seconds_left_of_all();
@@ -121,7 +145,8 @@ void draw_machine(const SideBar& bar, Commands& commands) {
                                                   : "Unknown";
   text_cut(in_print(hardware), width, palette().text, fonts().semibold, 13.5f);
   ImGui::SetCursorPosX(left);
-  text_cut(state_text(bar.workspace), width, palette().quiet, fonts().regular, small_size);
+  const bool knows_load = std::find(bar.open.begin(), bar.open.end(), "launch") != bar.open.end();
+  text_cut(state_text(bar.workspace, knows_load), width, palette().quiet, fonts().regular, small_size);
   ImGui::PopStyleVar();
   ImGui::SetCursorPos(ImVec2(left - px(10), ImGui::GetCursorPosY() + px(8)));
   ImGui::PushStyleColor(ImGuiCol_Button, ImVec4(0, 0, 0, 0));
@@ -173,10 +198,22 @@ void draw_side_bar(const SideBar& bar, Commands& commands) {
   const float margin = px(bar.is_folded ? 8 : 12);
   const float machine = px(bar.is_folded ? folded_machine_height : machine_height);
   const float room = ImGui::GetWindowHeight() - px(rows_top) - machine;
-  const float pitch = std::clamp(room / static_cast<float>(bar.panels.size()), px(26), px(40));
+  constexpr float groups = 4;
+  // In a low window a gap stands for a group's title.
+  const auto views = static_cast<float>(bar.panels.size());
+  const bool has_titles = !bar.is_folded && room >= px(26) * views + px(22) * groups;
+  const float title = has_titles ? px(22) : px(4);
+  const float pitch = std::clamp((room - title * groups) / views, px(24), px(38));
+  float top = px(rows_top) - title;
   for (std::size_t i = 0; i < bar.panels.size(); ++i) {
-    ImGui::SetCursorPos(ImVec2(margin, px(rows_top) + pitch * static_cast<float>(i)));
-    draw_view(bar, i, ImVec2(bar.width - 2 * margin, pitch * 0.8f), commands);
+    if (const char* group = group_at(bar.panels[i].id)) {
+      ImGui::SetCursorPos(ImVec2(px(22), top + px(4)));
+      if (has_titles) text_quiet(group);
+      top += title;
+    }
+    ImGui::SetCursorPos(ImVec2(margin, top));
+    draw_view(bar, i, ImVec2(bar.width - 2 * margin, pitch * 0.84f), commands);
+    top += pitch;
   }
   // In a low window the views have priority; everything below them is also in Ctrl+K.
   if (ImGui::GetWindowHeight() - ImGui::GetCursorPosY() >= machine - px(20))

@@ -11,6 +11,7 @@
 #include "app/desktop/commands/export_commands.h"
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/views/shared_x.h"
 #include "app/desktop/views/views_popup.h"
@@ -167,6 +168,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
            ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   if (workspace.runs().empty()) {
     empty_state("No runs yet", "Every run is listed here. Launch a ladder, or drop a log on the window.");
+    start_here(commands);
     return;
   }
   state.table.columns.update(workspace);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/run_commands.h"
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
@@ -167,7 +168,16 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   if (quiet_button("Run details", "ladder.open")) commands.push_back(OpenRun{run.id});
   if (run.source == "launched" && model.is_over && !is_baseline && run.ladder) {
     same_line(8);
+    const LadderRung* base = model.rung(baseline);
+    const LadderRung* lacking = base && !base->has_finished_run ? base : !rung.has_finished_run ? &rung : nullptr;
     const int repeats = repeats_to_verify(rung.judged);
+    if (lacking) {
+      if (quiet_button(("Repeat rung " + std::to_string(lacking->judged.rung)).c_str(), "ladder.repeat_lacking"))
+        commands.push_back(Repeat{{lacking->first.id}, 1});
+      ImGui::SetItemTooltip("Rung %d has no finished run yet; to verify a gain both sides need one",
+                            lacking->judged.rung);
+      return;
+    }
     if (quiet_button("Verify gain", "ladder.real"))
       commands.push_back(ConfirmSpeedup{*run.ladder, baseline, rung.judged.rung, repeats});
     ImGui::SetItemTooltip("Repeats this rung and the baseline in turns until the verdict is clear, or each has %d runs",

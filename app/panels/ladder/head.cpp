@@ -19,6 +19,7 @@
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/fields.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/verification.h"
@@ -40,14 +41,32 @@ std::string tokens_text(const LadderModel& model) {
          " tokens";
 }
 
+// Whether a rung's run was asked for a number of steps that it need not have reached yet.
+bool ours_of(const LadderRung& rung) {
+  return rung.first.source == "launched" && rung.first.planned_steps > 0;
+}
+
 std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
   const LadderRung& rung = model.rungs.front();
   const Run& first = rung.first;
   std::string line = plural(std::ssize(model.rungs), "rung");
-  const int repeats = rung.repeats;
-  if (repeats > 1) line += " \xC3\x97 " + std::to_string(repeats) + " repeats";
-  const std::int64_t steps = first.planned_steps > 0 ? first.planned_steps : rung.summary.steps;
-  line += " \xC3\x97 " + grouped(steps) + " steps";
+  const auto range = [&](auto value) {
+    std::int64_t low = value(rung), high = low;
+    for (const LadderRung& each : model.rungs) {
+      low = std::min<std::int64_t>(low, value(each));
+      high = std::max<std::int64_t>(high, value(each));
+    }
+    return std::pair(low, high);
+  };
+  const auto range_text = [](std::pair<std::int64_t, std::int64_t> of) {
+    return grouped(of.first) + (of.first == of.second ? "" : " \xE2\x80\x93 " + grouped(of.second));
+  };
+  if (const auto repeats = range([](const LadderRung& each) { return each.repeats; }); repeats.second > 1)
+    line += " \xC3\x97 " + range_text(repeats) + " repeats";
+  line += " \xC3\x97 " + range_text(range([](const LadderRung& each) {
+            return ours_of(each) ? each.first.planned_steps : each.summary.steps;
+          })) +
+          " steps";
   line += tokens_text(model);
   if (!first.hardware.empty()) line += "  \xE2\x80\x93  " + in_print(first.hardware);
   line += ladder.source == "launched" ? "  \xE2\x80\x93  measured here, " + local_time_text(ladder.created_at)
@@ -109,7 +128,7 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
   std::vector<std::pair<std::string, Tone>> pills;
   if (workspace.selection.baseline_rung != 0)
     pills.emplace_back("baseline: rung " + std::to_string(workspace.selection.baseline_rung), Tone::neutral);
-  if (model.impossible > 0) {
+  if (model.impossible > 0 && head.is_sweep) {  // else the answer says it
     pills.emplace_back(
         std::to_string(model.impossible) + " of " + std::to_string(model.rungs.size()) + " rungs impossible",
         Tone::bad);
@@ -182,24 +201,6 @@ void draw_more_popup(LadderHead& head, const Ladder& ladder, const LadderModel& 
   ImGui::PopStyleVar();
 }
 
-// Draws the verification of one of its rungs: the newest interval, and the answer.
-void draw_verification(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
-  const Verification& verification = *workspace.verification;
-  if (verification.ladder != ladder.id || (!verification.open && verification.answers.empty())) return;
-  std::string text = (verification.open ? "Verifying rung " : "Verified rung ") + std::to_string(verification.rung);
-  if (!verification.answers.empty())
-    text += "  " + in_print(ci95_text(verification.answers.back().ci95));  // Live shows all
-  flow_for(ImGui::CalcTextSize((text + "  ... Stop verification").c_str()).x + px(40));
-  ImGui::AlignTextToFramePadding();
-  if (verification.open) {
-    text_quiet(text + "  ...");
-    same_line(8);
-    if (quiet_button("Stop verification", "ladder.stop_asking")) commands.push_back(StopVerification{});
-  } else {
-    text_strong(text + "  " + verdict_text(verification.answers.back()));
-  }
-}
-
 // Draws the button that continues the ladder, if runs of it were interrupted or stopped.
 void draw_continue(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
   std::vector<Run> runs;
@@ -245,7 +246,6 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
   flow_to("More");
   if (quiet_button("More", "ladder.more")) ImGui::OpenPopup("##more");
   draw_more_popup(head, ladder, model, commands);
-  draw_verification(workspace, ladder, commands);
 }
 
 }  // namespace
@@ -259,7 +259,15 @@ void LadderHead::draw(const Workspace& workspace, const Ladder& ladder, const La
   draw_title(*this, workspace, ladder, model, commands);
   if (model.rungs.empty()) return;
   spacing(2);
+  if (!is_sweep && !model.answer.empty()) {
+    text_cut(in_print(model.answer), ImGui::GetContentRegionMax().x - ImGui::GetCursorPosX(), palette().text,
+             fonts().semibold, text_size);
+    mark("ladder.answer");
+    if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", in_print(model.answer).c_str());
+    spacing(2);
+  }
   draw_bar(*this, workspace, ladder, model, commands);
+  if (workspace.verification->ladder == ladder.id) verification_card(workspace, commands);
 }
 
 }  // namespace stepladder

@@ -16,6 +16,7 @@
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/panel_events.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/ladder/card.h"
@@ -33,7 +34,7 @@ struct State {
   LadderHead head;
   SweepView sweep;
   LadderAxis axis;
-  float table_share = 0.66f;    // of the height, at most; the user moves it
+  float table_share = 0.7f;     // of the height, at most; the user moves it
   bool shows_operators = true;  // if there are any; else the step times
   LadderId x_of = 0;
   std::pair<LadderId, int> shown_selection;                    // that the table has scrolled to
@@ -186,6 +187,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (!ladder) {
     text_title("Ladder");
     empty_state("No ladder yet", "Its rungs appear here. Launch a ladder, or drop a log on the window.");
+    start_here(commands);
     return;
   }
   take_project(state, workspace.database);
@@ -219,6 +221,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const int baseline = state.shown.model.rung(workspace.selection.baseline_rung)
                            ? workspace.selection.baseline_rung
                            : state.shown.model.rungs.front().judged.rung;
+  if (workspace.ladders().size() == 1 && ladder->source == "example") start_here(commands, false);
   state.head.draw(workspace, *ladder, state.shown.model, commands);
   handle_keys(state, selected, commands);
   spacing(2);

@@ -25,14 +25,14 @@ namespace stepladder {
 namespace {
 
 // A rung has two lines of text.
-constexpr float row_height = 34;
-constexpr float first_line_at = 1;
-constexpr float second_line_at = 18;
+constexpr float row_height = 31;
+constexpr float first_line_at = -0.5f;
+constexpr float second_line_at = 15.5f;
 
 // The places where the table's columns begin or, for numbers, end; in pixels from the card's left edge. A narrow card
 // hides other ladders, then plausibility, then the bars.
 struct Columns {
-  float number, name, name_width, bar, bar_width, tokens, previous, baseline, beside, loss, truth;
+  float answer, number, name, name_width, bar, bar_width, tokens, previous, baseline, beside, loss, truth;
   bool has_bar, has_truth, has_beside;
 };
 
@@ -44,7 +44,8 @@ Columns columns_for(float width, std::size_t beside) {
   at.has_beside = beside > 0 && width > px(1000) + others;
   at.has_truth = width > px(880) && (beside == 0 || width > px(1150) + others);
   at.has_bar = width > px(720);
-  at.number = px(16);  // the card's padding
+  at.answer = px(16);  // the card's padding
+  at.number = at.answer + px(96);
   at.name = at.number + px(30);
   const float tight = at.has_bar ? 1 : 0.8f;  // of the room between the columns
   at.truth = width - px(168);
@@ -113,6 +114,7 @@ void draw_head(const Columns& at, bool is_log, const LadderTable& table) {
     ImGui::SetCursorPosY(top);
     text_right(text, x, fonts().regular, small_size, &palette().quiet);
   };
+  left(at.answer, "answer");
   left(at.name, "rung / change");
   if (at.has_bar) {
     ImGui::SetCursorPos(ImVec2(at.bar, top));
@@ -187,6 +189,8 @@ void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
   const Run& run = rung.first;
   if (run.status == RunStatus::failed) return pill("failed", Tone::bad);
   if (run.status == RunStatus::queued) return pill("queued", Tone::neutral);
+  if (run.status == RunStatus::stopped && rung.summary.steps > 0)
+    return pill("stopped at " + grouped(rung.summary.last_step), Tone::neutral);
   if (rung.summary.steps == 0 && run.status != RunStatus::running)
     return pill(run.source == "launched" ? std::string(to_string(run.status)) : "no steps", Tone::neutral);
   if (is_missing(rung.summary.loss_last) && rung.summary.steps > 0) {
@@ -298,6 +302,31 @@ void draw_factors(const LadderModel& model, std::size_t place, const LadderTable
     draw_factor(model, *baseline, rung, rung.judged.over_baseline, at.baseline, top, table, "baseline", commands);
 }
 
+// The rung's answer as a pill; where it is open and the rung was measured here, a click measures on.
+void draw_answer(const LadderRung& rung, const LadderTable& table, ImVec2 at, Commands& commands) {
+  if (rung.first.status == RunStatus::queued || (rung.first.status == RunStatus::running && !table.is_over)) return;
+  const RungAnswer answer = answer_of(rung.judged, rung.judged.rung == table.baseline);
+  const Tone tone = answer == RungAnswer::real                                         ? Tone::good
+                    : answer == RungAnswer::impossible || answer == RungAnswer::slower ? Tone::bad
+                    : answer == RungAnswer::cannot_tell && table.is_over               ? Tone::warning
+                                                                                       : Tone::neutral;
+  const std::string text(to_string(answer));
+  const bool settles = answer == RungAnswer::cannot_tell && table.is_over && rung.first.source == "launched" &&
+                       rung.first.ladder && rung.has_finished_run;
+  ImGui::SetCursorPos(at);
+  if (settles) {
+    if (ImGui::InvisibleButton("##answer", pill_size(text)))
+      commands.push_back(
+          ConfirmSpeedup{*rung.first.ladder, table.baseline, rung.judged.rung, repeats_to_verify(rung.judged)});
+    if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    ImGui::SetItemTooltip("Verify the gain: repeats it and the baseline in turns");
+    mark("ladder.settle." + std::to_string(rung.judged.rung));
+    ImGui::SetCursorPos(at);
+  }
+  pill(text, tone);
+  mark("ladder.answer." + std::to_string(rung.judged.rung) + "." + text);
+}
+
 void draw_row(const LadderModel& model, std::size_t place, const BesideRow* beside, const BesideBars* bars,
               const LadderTable& table, const Columns& at, const BarScale& scale, Commands& commands) {
   const LadderRung& rung = model.rungs[place];
@@ -332,6 +361,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   }
   const float first_line = top + px(first_line_at);
   const float middle = top + (height - px(18)) / 2;
+  draw_answer(rung, table, ImVec2(at.answer, top + (height - pill_size("x").y) / 2), commands);
   ImGui::SetCursorPos(ImVec2(at.number, middle));
   text_quiet(std::to_string(judged.rung));
   const std::string changed = in_print(rung.first.changed.empty() ? rung.first.precision : rung.first.changed);
@@ -396,6 +426,8 @@ void truth_pill(const LadderRung& rung) {
     case Sync::unknown:
       break;
   }
+  if (is_missing(rung.summary.dt_ms_median) && is_missing(rung.summary.tokens_per_s))
+    return pill("no step times", Tone::neutral);
   // A run that never started wasn't timed.
   if (rung.first.source != "launched" || !is_missing(rung.first.started_at)) pill("timing sync unknown", Tone::warning);
 }
@@ -419,7 +451,8 @@ void text_factor(const Gain& gain, float right, bool is_over) {
   text_right(sign + in_print(factor_text(gain.factor)), right, fonts().regular, text_size, &colour);
   if (has_interval) {
     ImGui::SetCursorPosY(top + px(second_line_at));
-    text_right(in_print(ci95_text(gain.ci95)), right, fonts().regular, small_size, &palette().quiet);
+    text_right(in_print(ci95_text(gain.ci95)), right, fonts().regular, small_size,
+               trusted ? &palette().text : &palette().quiet);
   }
 }
 

@@ -19,7 +19,6 @@
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/desktop/workspace/verification.h"
 #include "app/launch/step_estimate.h"
 #include "app/panels/live/metrics.h"
 #include "app/text/format.h"
@@ -312,25 +311,6 @@ void draw_lanes(State& state, const RunEntry& shown, float height, Commands& com
   }
 }
 
-// The gain that is being verified: its interval after each round.
-void draw_verification(const Workspace& workspace, Commands& commands) {
-  const Verification& verification = *workspace.verification;
-  if (!verification.open) return;
-  begin_card("##verification", ImVec2(0, px(80)));
-  text_strong("Verifying the gain of rung " + std::to_string(verification.rung));
-  ImGui::SameLine();
-  text_quiet("repeated in turns with rung " + std::to_string(verification.baseline) +
-             " until the verdict is clear, at most " + std::to_string(verification.max_repeats) + " times");
-  const float stop_width = button_width("Stop verification");
-  ImGui::SameLine(ImGui::GetContentRegionMax().x - stop_width);
-  if (quiet_button("Stop verification", "live.stop_asking")) commands.push_back(StopVerification{});
-  std::string rounds = "95 % interval after each round:";
-  for (const SpeedUp& answer : verification.answers)
-    rounds += "   " + factor_text(answer.factor) + " (" + ci95_text(answer.ci95) + ")";
-  text_quiet(in_print(rounds));
-  end_card();
-}
-
 // Loss and speed and, unless `lanes` is 0, the small charts beneath them.
 void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown, float height, float lanes,
                  Commands& commands) {
@@ -431,6 +411,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (!shown) {
     text_title("Live");
     empty_state("No run yet", "The loss and speed of the running run appear here. Launch a ladder to start one.");
+    start_here(commands);
     return;
   }
   if (shown->loaded && !workspace.detail(shown->run.id)) commands.data.details.push_back(shown->run.id);
@@ -444,7 +425,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   }
   draw_figures(workspace, *shown);
   spacing(4);
-  draw_verification(workspace, commands);
+  verification_card(workspace, commands);
   draw_body(state, workspace, *shown, commands);
 }
 

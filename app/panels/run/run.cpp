@@ -14,6 +14,7 @@
 #include "app/desktop/metrics/metric_charts.h"
 #include "app/desktop/metrics/metric_list.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/step_source.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -162,6 +163,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (!shown) {
     text_title("Run");
     empty_state("No run yet", "A run's details appear here. Launch a ladder, or drop a log on the window.");
+    start_here(commands);
     return;
   }
   if (shown->run.id != state.shown) show_run(state, workspace, *shown, commands);
