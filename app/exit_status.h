@@ -17,6 +17,7 @@ enum ExitStatus {
   exit_implausible = 12,
   exit_loss_not_at_parity = 13,
   exit_other_machine = 14,
+  exit_command_failed = 14,  // of `try`
   exit_interrupted = 130
 };
 

@@ -110,6 +110,7 @@ std::vector<Subcommand> add_commands(CLI::App& app, CommonOptions& common, const
       confirm_command(app, common),
       operators_command(app, common),
       record_command(app, common),
+      try_command(app, common),
       check_command(app, common),
       mfu_command(app, common),
       export_command(app, common),

@@ -155,12 +155,16 @@ void GitCheckout::read_settings(const fs::path& file) {
 }
 
 std::string GitCheckout::git(const std::vector<std::string>& arguments) const {
+  return git_of(*this, arguments);
+}
+
+std::string GitCheckout::git_of(const GitCheckout& repository, const std::vector<std::string>& arguments) const {
   std::vector<std::string> command = {"git", "-C", top_.string()};
   for (const std::string& setting : settings_) command.insert(command.end(), {"-c", setting});
   command.insert(command.end(),
                  {"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false"});
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return run(command, {"GIT_DIR=" + view_.path().string(), "GIT_WORK_TREE=" + top_.string()});
+  return run(command, {"GIT_DIR=" + repository.view_.path().string(), "GIT_WORK_TREE=" + top_.string()});
 }
 
 std::string GitCheckout::commit_named(const std::string& name) const {

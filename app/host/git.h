@@ -22,6 +22,9 @@ class GitCheckout {
   // Runs git at the checkout's top and returns what it prints. Only `read-tree` writes.
   std::string git(const std::vector<std::string>& arguments) const;
 
+  // The same with the index, objects and references of another repository, so that nothing of this one's is written.
+  std::string git_of(const GitCheckout& repository, const std::vector<std::string>& arguments) const;
+
   const std::filesystem::path& top() const { return top_; }
   // The folder called .git, if the checkout has it.
   const std::filesystem::path& repository() const { return repository_; }

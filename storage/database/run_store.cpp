@@ -105,6 +105,10 @@ MachineStore& RunStore::machines() {
   return impl_->machines;
 }
 
+TryStore& RunStore::tries() {
+  return impl_->tries;
+}
+
 ProjectOrders& RunStore::orders() {
   return impl_->orders;
 }

@@ -22,6 +22,7 @@
 #include "storage/database/recordings.h"
 #include "storage/database/settings.h"
 #include "storage/database/traces/trace_store.h"
+#include "storage/database/tries/try_store.h"
 #include "storage/database/upkeep.h"
 #include "storage/database/view_store.h"
 #include "storage/errors.h"
@@ -139,6 +140,7 @@ class RunStore {
   FollowStore& following();
   ViewStore& views();        // of the window, saved by name
   MachineStore& machines();  // ssh hosts that runs are launched on
+  TryStore& tries();         // series of changes that were judged one after the other
   ProjectOrders& orders();   // what this user has asked for here; nothing else makes the program act
 
   Settings& settings();

@@ -26,6 +26,7 @@ struct RunStore::Impl {
   ViewStore views{database};
   ProjectOrders orders{database};
   MachineStore machines{database, orders};
+  TryStore tries{database};
 };
 
 }  // namespace stepladder

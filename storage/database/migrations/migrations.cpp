@@ -30,7 +30,8 @@ std::span<const char* const> migrations() {
                                          rooflines,
                                          step_grain,
                                          own_share,
-                                         reported_runs};
+                                         reported_runs,
+                                         tries};
   return list;
 }
 

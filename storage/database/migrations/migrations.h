@@ -15,6 +15,7 @@ extern const char identities[];
 extern const char ladder_uids[];
 extern const char step_grain[];
 extern const char reported_runs[];
+extern const char tries[];
 
 // steps.cpp
 extern const char overviews[];

@@ -205,4 +205,45 @@ ALTER TABLE runs DROP COLUMN status;
 ALTER TABLE runs RENAME COLUMN any_status TO status;
 )sql";
 
+// Changes of a checkout that were measured one after the other: a ladder with further columns.
+const char tries[] = R"sql(
+CREATE TABLE try_series (
+  ladder_id INTEGER PRIMARY KEY REFERENCES ladders(id) ON DELETE CASCADE,
+  checkout TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  begun_at REAL,
+  ended_at REAL,
+  answer TEXT
+);
+
+CREATE TABLE tries (
+  ladder_id INTEGER NOT NULL REFERENCES ladders(id) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  message TEXT NOT NULL,
+  parent INTEGER NOT NULL,
+  tree TEXT NOT NULL,
+  commit_hash TEXT,
+  patch TEXT,
+  patch_bytes INTEGER NOT NULL,
+  begun_at REAL,
+  ended_at REAL,
+  verdict TEXT,
+  answer TEXT,
+  PRIMARY KEY (ladder_id, number)
+);
+
+CREATE TABLE try_runs (
+  ladder_id INTEGER NOT NULL REFERENCES ladders(id) ON DELETE CASCADE,
+  place INTEGER NOT NULL,
+  during INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  run_id INTEGER REFERENCES runs(id) ON DELETE SET NULL,
+  value REAL,
+  others TEXT,
+  wall_s REAL,
+  exit_status INTEGER NOT NULL,
+  PRIMARY KEY (ladder_id, place)
+) WITHOUT ROWID;
+)sql";
+
 }  // namespace stepladder::migration

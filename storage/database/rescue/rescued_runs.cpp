@@ -101,7 +101,11 @@ void settle_references(Database& database) {
       "DELETE FROM trace_operators WHERE trace_id NOT IN (SELECT id FROM traces);"
       "DELETE FROM trace_anatomy WHERE trace_id NOT IN (SELECT id FROM traces);"
       "DELETE FROM trace_slices WHERE trace_id NOT IN (SELECT id FROM traces);"
-      "DELETE FROM pass_calls WHERE pass_id NOT IN (SELECT id FROM passes)");
+      "DELETE FROM pass_calls WHERE pass_id NOT IN (SELECT id FROM passes);"
+      "DELETE FROM try_series WHERE ladder_id NOT IN (SELECT id FROM ladders);"
+      "DELETE FROM tries WHERE ladder_id NOT IN (SELECT id FROM ladders);"
+      "DELETE FROM try_runs WHERE ladder_id NOT IN (SELECT id FROM ladders);"
+      "UPDATE try_runs SET run_id = NULL WHERE run_id NOT IN (SELECT id FROM runs)");
 }
 
 // A run that lacks an unknown number of steps at its end, or all of them.

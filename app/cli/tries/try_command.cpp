@@ -1,0 +1,313 @@
+// `stepladder try`: judges one change after the other of a git checkout. Its exit status is for scripts: 0 only for a
+// change that is kept.
+#include <iostream>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/cli/record/subcommands.h"
+#include "app/cli/tries/try_report.h"
+#include "app/exit_status.h"
+#include "app/record/try_ledger.h"
+#include "app/record/try_series.h"
+#include "app/runs/open_store.h"
+#include "app/text/format.h"
+#include "app/text/terminal_text.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TryOptions {
+  std::string message;
+  bool reverts = false;
+  FigureOptions figure;
+  bool higher = false, strict = false;
+  std::vector<std::string> also, seals, command;
+  std::int64_t first_runs = 6, budget_runs = 0, rounds = 5;
+  std::string budget_time;
+  std::int64_t number = 0;
+  std::string file;
+  double noise = 0;
+  bool tsv = false;
+};
+
+// One line, so that a script reads it with `tail -1`.
+void print_line(const Json& json) {
+  std::cout << harmless_json(json.dump(-1, ' ', false, Json::error_handler_t::replace)) << "\n";
+}
+
+void report(const std::string& line) {
+  std::cerr << "stepladder: " << line << "\n";
+}
+
+int status_of(TryVerdict verdict) {
+  switch (verdict) {
+    case TryVerdict::kept:
+      return exit_done;
+    case TryVerdict::worse:
+      return exit_slower;
+    case TryVerdict::cannot_tell:
+      return exit_cannot_tell;
+    case TryVerdict::invalid:
+      return exit_implausible;
+    case TryVerdict::guard:
+      return exit_loss_not_at_parity;
+    case TryVerdict::failed:
+      return exit_command_failed;
+  }
+  return exit_failed;
+}
+
+int stopped(const char* again) {
+  report(std::string("stopped; `stepladder ") + again + "` goes on");
+  return exit_interrupted;
+}
+
+FigureQuestion asked_try_figure(const TryOptions& options) {
+  FigureQuestion figure = asked_figure(options.figure);
+  if (figure.by != FigureBy::metric || options.figure.lower) return figure;
+  const Direction known = direction_of_name(figure.metric.metric);
+  figure.lower_is_better = !options.higher && known == Direction::lower;
+  if (!options.higher && known == Direction::unknown)
+    report("a higher " + figure.metric.metric + " counts as better; --lower turns that round");
+  return figure;
+}
+
+int begin(const TryOptions& options, const CommonOptions& common) {
+  TryPlan plan{.command = options.command,
+               .figure = asked_try_figure(options),
+               .first_runs = options.first_runs,
+               .budget_runs = options.budget_runs,
+               .false_keeps = options.strict ? FalseKeeps::none : FalseKeeps::few};
+  for (const std::string& text : options.also) plan.guards.push_back(guard_from(text));
+  for (const std::string& path : options.seals) plan.seals.push_back({.path = path});
+  if (!options.budget_time.empty()) plan.budget_s = duration_from(options.budget_time);
+  if (plan.first_runs < 3) throw UsageError("--runs: the noise needs 3 runs or more of the unchanged state");
+  if (plan.budget_runs > 0 && plan.budget_runs <= plan.first_runs)
+    throw UsageError("--budget-runs: the unchanged state alone takes " + plural(plan.first_runs, "run"));
+  RunStore store = RunStore::open(common.database);
+  const auto runner = TrySeriesRunner::begin(store, plan, fs::current_path(), report, interrupted);
+  if (!runner) return stopped("try begin");
+  const Try& first = runner->tries().front();
+  if (first.verdict != to_string(TryVerdict::kept)) {
+    const std::string why = Json::parse(first.answer).value("reason", "the command failed");
+    if (common.json) print_line({{"series", nullptr}, {"verdict", "failed"}, {"reason", why}});
+    report("on the unchanged state, " + why + "; its output is that of run " +
+           std::to_string(runner->runs().back().run));
+    return exit_command_failed;
+  }
+  const Json json = begin_json(*runner);
+  if (!json["flags"].empty())
+    report(
+        "all runs gave the same value to the last digit, which says nothing about the noise: let the seed vary, as "
+        "$STEPLADDER_SEED does, or nothing can be kept");
+  if (common.json)
+    print_line(json);
+  else
+    std::cout << status_text(try_history(store)) << "Change something, then: stepladder try -m \"what was changed\"\n";
+  return exit_done;
+}
+
+int judge(const TryOptions& options, const CommonOptions& common) {
+  if (options.message.empty())
+    throw UsageError("say what was changed: stepladder try -m TEXT; `stepladder try begin -- COMMAND` begins a series");
+  RunStore store = RunStore::open(common.database);
+  TrySeriesRunner runner(store, fs::current_path(), report, interrupted);
+  const auto answer = runner.judge(options.message);
+  if (!answer) return stopped("try -m TEXT");
+  const Try& it = runner.tries().back();
+  const Json json = try_json(runner, it, *answer);
+  if (common.json) {
+    print_line(json);
+  } else {
+    const std::string change = change_text(json);
+    std::cout << "Try " << it.number << ": " << to_string(answer->verdict) << (change.empty() ? "" : ", ") << change
+              << "; " << plural(runner.runs_of_try(it.number), "run") << "\n"
+              << answer->reason << "\n";
+  }
+  if (options.reverts && answer->verdict != TryVerdict::kept) {
+    runner.revert({});
+    report("the checkout is as it was kept last; `stepladder try revert " + std::to_string(it.number) +
+           "` brings the change back");
+  }
+  return status_of(answer->verdict);
+}
+
+int revert(const TryOptions& options, bool has_number, const CommonOptions& common) {
+  RunStore store = RunStore::open(common.database);
+  TrySeriesRunner runner(store, fs::current_path(), report, interrupted);
+  const std::string saved = runner.revert(has_number ? std::optional(options.number) : std::nullopt);
+  if (!saved.empty()) report("what was there and hadn't been tried is in " + saved);
+  const std::int64_t to = has_number ? options.number : runner.kept().number;
+  if (common.json)
+    print_line({{"try", to}, {"saved", text_or_null(saved)}});
+  else
+    std::cout << "The checkout is that of " << (to == 0 ? "the beginning" : "try " + std::to_string(to)) << "\n";
+  return exit_done;
+}
+
+int end(const TryOptions& options, const CommonOptions& common) {
+  RunStore store = RunStore::open(common.database);
+  TrySeriesRunner runner(store, fs::current_path(), report, interrupted);
+  const auto answer = runner.end(options.rounds);
+  if (!answer) return stopped("try end");
+  const bool is_measured = !is_missing(answer->difference);
+  Json json = try_json(runner, runner.kept(), *answer);
+  json["runs"] = runner.runs_of_try(-1);
+  json["tries"] = std::ssize(runner.tries()) - 1;
+  if (!is_measured) json["verdict"] = nullptr;
+  if (common.json)
+    print_line(json);
+  else
+    std::cout << status_text(try_history(store))
+              << (is_measured ? "All that was kept: " + change_text(json) + "; " : std::string("At the end: "))
+              << answer->reason << "\n";
+  return is_measured ? status_of(answer->verdict) : exit_done;
+}
+
+int replay(const TryOptions& options, const CommonOptions& common) {
+  if (!(options.noise > 0))
+    throw UsageError("try replay needs --noise SD: by how much one run's figure scatters when nothing is changed");
+  const Ledger ledger = read_ledger(options.file);
+  const Direction better = options.figure.lower ? Direction::lower : options.higher ? Direction::higher : ledger.better;
+  if (better == Direction::unknown)
+    throw UsageError("nobody says whether a lower or higher " + ledger.metric + " is better; give --lower or --higher");
+  Json keeps = Json::array();
+  std::vector<std::vector<std::string>> rows{{"line", "gain", "95 % margin", "supported", "holds together", "change"}};
+  std::int64_t supported = 0, together = 0;
+  for (const JudgedKeep& keep : judge_keeps(ledger, better, options.noise)) {
+    const LedgerRow& row = ledger.rows[keep.row];
+    supported += keep.is_supported;
+    together += keep.holds_together;
+    keeps.push_back({{"line", row.line},
+                     {"commit", text_or_null(row.commit)},
+                     {"description", row.description},
+                     {"value", number(row.value)},
+                     {"gain", number(keep.gain)},
+                     {"ci95", {keep.gain - keep.margin, keep.gain + keep.margin}},
+                     {"supported", keep.is_supported},
+                     {"holds_together", keep.holds_together}});
+    rows.push_back({std::to_string(row.line), metric_text(keep.gain), metric_text(keep.margin),
+                    keep.is_supported ? "yes" : "no", keep.holds_together ? "yes" : "no", row.description});
+  }
+  if (common.json)
+    print({{"file", options.file},
+           {"metric", text_or_null(ledger.metric)},
+           {"tries", ledger.rows.size()},
+           {"keeps", keeps},
+           {"supported", supported},
+           {"hold_together", together}});
+  else
+    std::cout << table(rows, {true, true, true}) << supported << " of " << plural(std::ssize(keeps), "keep")
+              << " are larger than two single runs differ by in 95 %; " << together
+              << " also hold by the rule that bounds the false keeps of the whole series\n";
+  return exit_done;
+}
+
+void add_begin(CLI::App& app, CommonOptions& common, TryOptions& options, Chosen& chosen) {
+  CLI::App* command = add_with_json(app, common, "begin", "Begin a series: measure the unchanged checkout's noise");
+  command->add_option("command", options.command, "Command that trains and prints its figures, after --");
+  add_figure_options(*command, options.figure);
+  command->add_flag("--higher", options.higher, "Higher values of the metric are better")->excludes("--lower");
+  command->add_option("--also", options.also, "NAME=TOLERANCE: a figure that may give way by so much; 2% is a share")
+      ->take_all();
+  command->add_option("--runs", options.first_runs, "Runs of the unchanged state (default 6)")
+      ->transform(positive_count());
+  command->add_option("--budget-runs", options.budget_runs, "Most runs of the whole series")
+      ->transform(positive_count());
+  command->add_option("--budget-time", options.budget_time, "Longest time of the whole series, such as 8h");
+  command->add_option("--seal", options.seals, "File or folder that no change may touch")->take_all();
+  command->add_flag("--strict", options.strict, "No false keep in the whole series, with 95 %");
+  command->callback([&] { chosen = [&] { return begin(options, common); }; });
+}
+
+void add_readers(CLI::App& app, CommonOptions& common, TryOptions& options, Chosen& chosen) {
+  const auto add = [&](const char* name, const char* what, const std::function<void(const TryHistory&)>& show) {
+    CLI::App* command = add_with_json(app, common, name, what);
+    command->callback([&, show] {
+      chosen = [&, show] {
+        RunStore store = open_existing(common.database);
+        show(try_history(store));
+        return int(exit_done);
+      };
+    });
+    return command;
+  };
+  add("status", "Show where the series is", [&](const TryHistory& history) {
+    if (common.json)
+      print(status_json(history));
+    else
+      std::cout << status_text(history);
+  });
+  add("log", "List the tries", [&](const TryHistory& history) {
+    Json all = Json::array();
+    for (const Try& it : history.tries)
+      if (it.number > 0) all.push_back(logged_try_json(history, it));
+    if (common.json)
+      print(all);
+    else
+      std::cout << (options.tsv ? log_tsv(history) : log_text(history));
+  })->add_flag("--tsv", options.tsv, "Table as autoresearch's results.tsv");
+  add("show", "Show a try with its runs",
+      [&](const TryHistory& history) {
+        const Json json = shown_try_json(history, try_named(history, options.number));
+        print(json);
+      })
+      ->add_option("try", options.number, "Number of the try")
+      ->required();
+  add("diff", "Print what a try changed",
+      [&](const TryHistory& history) {
+        const Try& it = try_named(history, options.number);
+        if (common.json)
+          print({{"try", it.number}, {"patch_bytes", it.patch_bytes}, {"patch", text_or_null(it.patch)}});
+        else
+          std::cout << it.patch;
+        if (it.patch.empty() && it.patch_bytes > 0) report("the patch is longer than 1 MiB, so it isn't kept as text");
+      })
+      ->add_option("try", options.number, "Number of the try")
+      ->required();
+}
+
+void add_replay(CLI::App& app, CommonOptions& common, TryOptions& options, Chosen& chosen) {
+  CLI::App* command =
+      add_with_json(app, common, "replay", "Tell which keeps of a results.tsv or log.jsonl are supported");
+  command->add_option("file", options.file, "Ledger of autoresearch or pi-autoresearch")->required();
+  command->add_option("--noise", options.noise, "Standard deviation of one run's figure")->transform(positive_number());
+  CLI::Option* lower = command->add_flag("--lower", options.figure.lower, "Lower values are better");
+  command->add_flag("--higher", options.higher, "Higher values are better")->excludes(lower);
+  command->callback([&] { chosen = [&] { return replay(options, common); }; });
+}
+
+}  // namespace
+
+Subcommand try_command(CLI::App& app, CommonOptions& common) {
+  const auto options = std::make_shared<TryOptions>();
+  const auto chosen = std::make_shared<Chosen>();
+  CLI::App* command = add_with_json(app, common, "try",
+                                    "Judge changes of a git checkout one after the other; 0: kept, 10: worse, 11: "
+                                    "cannot tell");
+  command->add_option("-m,--message", options->message, "What was changed")->check(short_name());
+  command->add_flag("--revert-if-dropped", options->reverts, "Take the change back unless it is kept");
+  add_begin(*command, common, *options, *chosen);
+  add_readers(*command, common, *options, *chosen);
+  add_replay(*command, common, *options, *chosen);
+  CLI::App* back = add_with_json(*command, common, "revert", "Set the checkout to what was kept last, or to a try");
+  CLI::Option* number = back->add_option("try", options->number, "Number of the try");
+  back->callback([options, chosen, number, &common] {
+    *chosen = [options, number, &common] { return revert(*options, number->count() > 0, common); };
+  });
+  CLI::App* last = add_with_json(*command, common, "end", "Measure the first state against the last one, and end");
+  last->add_option("--runs", options->rounds, "Runs of each (default 5); 0 measures nothing")->check(between(0, 1000));
+  last->callback([options, chosen, &common] { *chosen = [options, &common] { return end(*options, common); }; });
+  return {command, [options, chosen, command, &common] {
+            if (!*chosen) return judge(*options, common);
+            for (const CLI::Option* option : command->get_options())
+              if (option->count() > 0 && option->get_name() != "--json")
+                throw UsageError("try " + command->get_subcommands().front()->get_name() + " doesn't take " +
+                                 option->get_name());
+            return (*chosen)();
+          }};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,320 @@
+// Answers of `stepladder try`: from the runs of a try to a verdict in words and numbers. A gain is only kept if no
+// sealed path changed, no guard gave way and its runs are physically possible.
+#include <algorithm>
+#include <cmath>
+
+#include "app/record/try_series.h"
+#include "app/runs/excerpt.h"
+#include "app/runs/loaded_runs.h"
+#include "storage/analysis/means/mean_test.h"
+#include "storage/wording.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double moved_fact = 0.01;  // a share that is worth saying
+
+double mean_of(const std::vector<double>& values) {
+  return figures_of(values).mean;
+}
+
+// A number that a run noted beside its metric; `where` is "figures" or "facts".
+double noted(const TryRun& run, const char* where, const std::string& name) {
+  const Json others = Json::parse(run.others, nullptr, false);
+  if (!others.is_object() || !others.contains(where) || !others[where].contains(name)) return missing;
+  const Json& value = others[where][name];
+  return value.is_number() ? value.get<double>() : missing;
+}
+
+Json interval_or_null(const Interval& interval) {
+  return interval.known() ? Json{number(interval.low), number(interval.high)} : Json();
+}
+
+std::string share_text(double share) {
+  return fine_percent_text(std::abs(share)) + (share > 0 ? " more " : " less ");
+}
+
+}  // namespace
+
+const char* to_string(TryVerdict verdict) {
+  switch (verdict) {
+    case TryVerdict::kept:
+      return "kept";
+    case TryVerdict::worse:
+      return "worse";
+    case TryVerdict::cannot_tell:
+      return "cannot-tell";
+    case TryVerdict::invalid:
+      return "invalid";
+    case TryVerdict::guard:
+      return "guard";
+    case TryVerdict::failed:
+      return "failed";
+  }
+  return "";
+}
+
+std::optional<TryVerdict> try_verdict_from(const std::string& text) {
+  for (const TryVerdict verdict : {TryVerdict::kept, TryVerdict::worse, TryVerdict::cannot_tell, TryVerdict::invalid,
+                                   TryVerdict::guard, TryVerdict::failed})
+    if (text == to_string(verdict)) return verdict;
+  return {};
+}
+
+std::string TrySeriesRunner::unit() const {
+  for (const TryRun& run : runs_) {
+    const Json others = Json::parse(run.others, nullptr, false);
+    if (others.is_object() && !is_missing(run.value)) return others.value("unit", "");
+  }
+  return {};
+}
+
+std::string TrySeriesRunner::metric() const {
+  if (plan_.figure.by == FigureBy::wall) return "wall_s";
+  if (plan_.figure.by == FigureBy::throughput) return unit() == "s/step" ? "dt_ms" : "tokens_per_s";
+  return name_of(plan_.figure);
+}
+
+double TrySeriesRunner::shown(double value) const {
+  if (plan_.figure.by != FigureBy::throughput) return value;
+  return unit() == "s/step" ? 1e3 * value : 1 / value;
+}
+
+double TrySeriesRunner::utility(double value) const {
+  if (takes_time(plan_.figure)) return -std::log(value);
+  return plan_.figure.lower_is_better ? -value : value;
+}
+
+std::vector<double> TrySeriesRunner::values_of(std::int64_t state) const {
+  std::vector<double> values;
+  for (const TryRun& run : runs_)
+    if (run.state == state && !is_missing(run.value)) values.push_back(shown(run.value));
+  return values;
+}
+
+TryRuns TrySeriesRunner::runs_for(const Try& it) const {
+  TryRuns found;
+  std::vector<std::vector<double>> states(tries_.size());
+  for (const TryRun& run : runs_) {
+    if (is_missing(run.value) || run.state < 0 || run.state >= std::ssize(tries_)) continue;
+    const double value = utility(run.value);
+    if (run.during != it.number)
+      states[static_cast<std::size_t>(run.state)].push_back(value);
+    else
+      (run.state == it.number ? found.changed : found.beside).push_back(value);
+  }
+  found.kept = states[static_cast<std::size_t>(it.parent)];
+  for (const std::vector<double>& state : states) {
+    const SampleFigures figures = figures_of(state);
+    if (state.size() < 2) continue;
+    const double freedom = static_cast<double>(state.size() - 1);
+    found.noise.squares += figures.std * figures.std * freedom;
+    found.noise.freedom += freedom;
+  }
+  return found;
+}
+
+std::optional<TryAnswer> TrySeriesRunner::refused(const Try& it) const {
+  for (const TrySeal& seal : plan_.seals) {
+    bool is_same = true;
+    if (seal.in_tree) {
+      is_same = trees_->content_of(it.tree, seal.path) == seal.content;
+    } else {
+      const fs::path path = fs::path(plan_.checkout) / seal.path;
+      is_same = stamp_outside(path) == seal.stamp || content_outside(path) == seal.content;
+    }
+    if (!is_same) return TryAnswer{.verdict = TryVerdict::invalid, .reason = seal.path + " is sealed, and has changed"};
+  }
+  return {};
+}
+
+std::optional<TryAnswer> TrySeriesRunner::measure(const Try& it) {
+  if (const auto answer = refused(it)) return answer;
+  const auto kept_before = std::count_if(tries_.begin() + 1, tries_.end(),
+                                         [](const Try& each) { return each.verdict == to_string(TryVerdict::kept); });
+  const double threshold =
+      needed_e_value(static_cast<std::size_t>(it.number), static_cast<std::size_t>(kept_before), plan_.false_keeps);
+  while (true) {
+    for (const TryRun& run : runs_)
+      if (run.during == it.number && run.state == it.number && is_missing(run.value))
+        return TryAnswer{.verdict = TryVerdict::failed,
+                         .reason = Json::parse(run.others).value("error", "the command failed")};
+    const TryOpinion opinion = judge_try(runs_for(it), threshold);
+    if (opinion.step == TryStep::over || is_spent()) {
+      TryAnswer answer = answer_of(it, opinion, threshold);
+      if (answer.verdict == TryVerdict::kept) check_guards(it, answer);
+      if (answer.verdict == TryVerdict::kept) check_runs(it, answer);
+      if (const auto cheat = refused(it); cheat && answer.verdict == TryVerdict::kept) return cheat;
+      answer.reason += changed_facts(it);
+      return answer;
+    }
+    const bool is_change = opinion.step == TryStep::run_changed;
+    report_(fmt::format("run {}, {}", runs_of_try(it.number) + 1,
+                        is_change        ? "changed"
+                        : it.parent == 0 ? "unchanged"
+                                         : "kept state"));
+    const auto run = run_state(it.number, is_change ? it.number : it.parent);
+    if (!run) return {};
+    if (!is_change && is_missing(run->value))
+      throw StorageError("the state that was kept fails now: " +
+                         Json::parse(run->others).value("error", std::string("no figure")));
+  }
+}
+
+TryAnswer TrySeriesRunner::answer_of(const Try& it, const TryOpinion& opinion, double threshold) const {
+  TryAnswer answer{.e_value = opinion.e_value, .needed_e_value = threshold, .needed_runs = opinion.needed_runs};
+  const double base = mean_of(values_of(it.number == 0 || is_missing(threshold) ? 0 : it.parent));
+  if (takes_time(plan_.figure)) {
+    answer.factor = std::exp(opinion.gain);
+    answer.difference = metric() == "tokens_per_s" ? base * (answer.factor - 1) : base * (1 / answer.factor - 1);
+    if (opinion.ci95.known()) answer.ci95 = {std::exp(opinion.ci95.low), std::exp(opinion.ci95.high)};
+  } else {
+    const double sign = plan_.figure.lower_is_better ? -1 : 1;
+    answer.difference = sign * opinion.gain;
+    answer.ci95 = {std::min(sign * opinion.ci95.low, sign * opinion.ci95.high),
+                   std::max(sign * opinion.ci95.low, sign * opinion.ci95.high)};
+    if (!opinion.ci95.known()) answer.ci95 = {};
+    if (base > 0 && base + answer.difference > 0) answer.factor = (base + answer.difference) / base;
+  }
+  const std::string more = opinion.needed_runs > 0 ? "; about " + plural(opinion.needed_runs, "more run", "more runs") +
+                                                         " of each would settle a gain of this size"
+                                                   : "";
+  switch (opinion.end) {
+    case TryEnd::none:
+      answer.reason = "the budget is spent";
+      break;
+    case TryEnd::kept:
+      answer.verdict = TryVerdict::kept;
+      answer.reason =
+          fmt::format("better, with evidence of {} where {} was needed", compact(opinion.e_value), compact(threshold));
+      break;
+    case TryEnd::worse:
+      answer.verdict = TryVerdict::worse;
+      answer.reason = "worse than what is kept";
+      break;
+    case TryEnd::no_sign:
+      answer.reason = "its first run shows no sign of a gain" + more;
+      break;
+    case TryEnd::futile:
+      answer.reason = "its runs show no gain that a few more could confirm" + more;
+      break;
+    case TryEnd::rounds_over:
+      answer.reason = "still inconclusive after " + plural(std::int64_t(most_try_rounds), "turn") + more;
+      break;
+    case TryEnd::equal_repeats:
+      answer.reason =
+          "all runs so far are equal to the last digit, so nobody knows the noise: let the seed vary, as "
+          "$STEPLADDER_SEED does";
+      break;
+  }
+  return answer;
+}
+
+void TrySeriesRunner::check_guards(const Try& it, TryAnswer& answer) const {
+  for (const TryGuard& guard : plan_.guards) {
+    const std::string name = name_of(guard.figure);
+    std::vector<double> before, after;
+    for (const TryRun& run : runs_)
+      if (run.during == it.number) (run.state == it.number ? after : before).push_back(noted(run, "figures", name));
+    const double base = mean_of(before), now = mean_of(after);
+    const double rise = now - base;
+    const double loss = guard.better == Direction::lower    ? rise
+                        : guard.better == Direction::higher ? -rise
+                                                            : std::abs(rise);
+    const double tolerance = guard.is_share ? guard.tolerance * std::abs(base) : guard.tolerance;
+    if (loss <= tolerance) continue;
+    answer.verdict = TryVerdict::guard;
+    answer.reason = std::isfinite(loss) ? fmt::format("{} goes from {} to {}, and {} was allowed", name,
+                                                      metric_text(base), metric_text(now), metric_text(tolerance))
+                                        : name + " isn't printed by each run";
+    return;
+  }
+}
+
+void TrySeriesRunner::check_runs(const Try& it, TryAnswer& answer) const {
+  std::vector<LoadedRun> before, after;
+  for (const TryRun& run : runs_) {
+    if (run.during != it.number || run.run == 0 || is_missing(run.value)) continue;
+    const auto row = store_->run(run.run);
+    if (row) (run.state == it.number ? after : before).push_back(load_run(*store_, *row, most_steps_of_each(20)));
+  }
+  if (before.empty() || after.empty()) return;
+  const std::vector<Subject> sides{{.runs = measured(before)}, {.runs = measured(after)}};
+  const auto context = load_plausibility_context(store_);
+  const std::vector<RungJudgement> judged = stepladder::judge(sides, 0, context.hardware, {.intervals = Intervals::no});
+  if (judged[1].trust == Trust::impossible && judged[0].trust != Trust::impossible) {
+    answer.verdict = TryVerdict::invalid;
+    for (const Flag& flag : judged[1].flags)
+      if (kind_of(flag.id).trust == Trust::impossible) answer.reason = flag.why;
+    return;
+  }
+  if (!takes_time(plan_.figure)) return;
+  const LossParity& loss = judged[1].loss;
+  if (loss.verdict == LossVerdict::worse || loss.verdict == LossVerdict::diverged) {
+    answer.verdict = TryVerdict::guard;
+    answer.reason = loss.verdict == LossVerdict::diverged
+                        ? "the loss diverges"
+                        : fmt::format("the loss is worse by {} nats", metric_text(loss.tail_gap));
+  } else if (loss.verdict == LossVerdict::inconclusive) {
+    answer.reason += "; whether the loss stayed the same is inconclusive";
+  }
+}
+
+std::string TrySeriesRunner::changed_facts(const Try& it) const {
+  const TryRun* before = nullptr;
+  const TryRun* after = nullptr;
+  for (const TryRun& run : runs_) {
+    if (is_missing(run.value)) continue;
+    if (run.state == it.parent) before = &run;
+    if (run.state == it.number) after = &run;
+  }
+  if (!before || !after) return {};
+  std::string text;
+  const Json others = Json::parse(after->others, nullptr, false);
+  if (!others.is_object() || !others.contains("facts") || !others["facts"].is_object()) return {};
+  for (const auto& [name, value] : others["facts"].items()) {
+    const double base = noted(*before, "facts", name), now = noted(*after, "facts", name);
+    const double share = now / base - 1;
+    if (!std::isfinite(share) || std::abs(share) < moved_fact) continue;
+    text += (text.empty() ? "; with " : ", ") + share_text(share) + name;
+  }
+  return text;
+}
+
+Json begin_json(const TrySeriesRunner& series) {
+  const SampleFigures figures = figures_of(series.values_of(0));
+  const bool is_equal = figures.n >= 2 && !(figures.std > 0);
+  return {{"series", series.series().ladder},
+          {"checkout", series.plan().checkout},
+          {"metric", series.metric()},
+          {"better", takes_time(series.plan().figure) && series.metric() == "tokens_per_s" ? "higher"
+                     : series.plan().figure.lower_is_better                                ? "lower"
+                                                                                           : "higher"},
+          {"runs", figures.n},
+          {"runs_left", series.runs_left() ? Json(*series.runs_left()) : Json()},
+          {"mean", number(figures.mean)},
+          {"noise_sd", number(figures.std)},
+          {"linked", series.plan().links},
+          {"flags", is_equal ? Json{"equal-repeats"} : Json::array()}};
+}
+
+Json try_json(const TrySeriesRunner& series, const Try& it, const TryAnswer& answer) {
+  const auto left = series.runs_left();
+  return {{"try", it.number},
+          {"verdict", to_string(answer.verdict)},
+          {"metric", series.metric()},
+          {"difference", number(answer.difference)},
+          {"factor", number(answer.factor)},
+          {"ci95", interval_or_null(answer.ci95)},
+          {"e_value", number(answer.e_value)},
+          {"needed_e_value", number(answer.needed_e_value)},
+          {"runs", series.runs_of_try(it.number)},
+          {"runs_left", left ? Json(*left) : Json()},
+          {"needed_runs", count_or_null(answer.needed_runs)},
+          {"reason", answer.reason},
+          {"commit", text_or_null(it.commit)}};
+}
+
+}  // namespace stepladder

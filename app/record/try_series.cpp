@@ -1,0 +1,406 @@
+// The life of a series of tries: begun, run after run stored, reverted, ended. Nothing of the checkout is run but the
+// command of the plan, which is this user's order. try_judging.cpp has the answers.
+#include "app/record/try_series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "app/exit_status.h"
+#include "app/record/experiment_plan.h"
+#include "app/record/try_log.h"
+#include "engine/files/files.h"
+#include "storage/analysis/means/mean_test.h"
+#include "storage/bounded_text.h"
+#include "storage/database/machine_store.h"
+#include "storage/errors.h"
+#include "storage/own_folder.h"
+#include "storage/wording.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int plan_version = 1;
+constexpr std::int64_t at_the_end = -1;  // TryRun::during
+// Facts that a script may print beside its metric, and that a change should not move unsaid.
+constexpr const char* printed_facts[] = {"num_params_M", "num_params",   "params",     "total_tokens_M",
+                                         "num_steps",    "total_tokens", "block_size", "seq_len"};
+
+fs::path top_of(const fs::path& folder) {
+  try {
+    return GitCheckout(folder).top();
+  } catch (const StorageError& error) {
+    throw UsageError(folder.string() +
+                     " isn't in a git checkout that can be read; `git init` makes one: " + first_line(error.what()));
+  }
+}
+
+// What the command's words say about the checkout's own folder is true of the copy that it runs in.
+std::vector<std::string> words_in(const std::vector<std::string>& command, const std::string& top,
+                                  const std::string& copy) {
+  std::vector<std::string> words = command;
+  for (std::string& word : words)
+    for (std::size_t at = 0; (at = word.find(top, at)) != std::string::npos;) {
+      const std::size_t end = at + top.size();
+      const bool is_whole = (at == 0 || std::string_view(" =:'\"").find(word[at - 1]) != std::string_view::npos) &&
+                            (end == word.size() || std::string_view("/ :;&'\"").find(word[end]) != std::string::npos);
+      if (is_whole) word.replace(at, top.size(), copy);
+      at += is_whole ? copy.size() : top.size();
+    }
+  return words;
+}
+
+void fill_in_seals(TryPlan& plan, const fs::path& folder, const std::string& tree, const TryTrees& trees) {
+  for (TrySeal& seal : plan.seals) {
+    const fs::path whole = fs::weakly_canonical(folder / seal.path);
+    const fs::path inside = whole.lexically_relative(plan.checkout);
+    const bool is_inside = !inside.empty() && *inside.begin() != "..";
+    seal.path = is_inside ? inside.string() : whole.string();
+    if (is_inside) seal.content = trees.content_of(tree, seal.path);
+    seal.in_tree = !seal.content.empty();
+    if (seal.in_tree) continue;
+    std::error_code error;
+    if (!fs::exists(whole, error)) throw UsageError("--seal " + seal.path + ": there is no such file or folder");
+    seal.content = content_outside(whole);
+    seal.stamp = stamp_outside(whole);
+  }
+}
+
+}  // namespace
+
+fs::path TrySeriesRunner::folder_of(const RunStore& store, const std::string& uid) {
+  return fs::absolute(store.file()).string() + ".tries/" + uid;
+}
+
+void TrySeriesRunner::open(RunStore& store, const TrySeries& series, Report report, std::function<bool()> stop) {
+  store_ = &store;
+  series_ = series;
+  report_ = std::move(report);
+  stop_ = std::move(stop);
+  std::string uid;
+  for (const Ladder& ladder : store.ladders())
+    if (ladder.id == series.ladder) uid = ladder.uid;
+  if (!Uid::allows(uid)) throw StorageError("ladder " + std::to_string(series.ladder) + " of the series is gone");
+  folder_ = folder_of(store, uid);
+  const auto found = read_plan(folder_, "try", plan_version);
+  if (!found || !found->ordered)
+    throw UsageError("the series of tries in " + series.checkout +
+                     " was begun elsewhere, so nothing of it is run; `stepladder try begin` begins one here");
+  plan_ = try_plan_from(*found->ordered);
+  held_.emplace(folder_ / ".state");
+  trees_ = std::make_unique<TryTrees>(plan_.checkout, folder_);
+  load();
+}
+
+void TrySeriesRunner::load() {
+  tries_ = store_->tries().tries(series_.ladder);
+  runs_ = store_->tries().runs(series_.ladder);
+  if (tries_.empty()) throw StorageError("the series has no first state");
+  for (std::size_t i = 0; i < tries_.size(); ++i)
+    if (tries_[i].number != static_cast<std::int64_t>(i) || !is_commit_hash(tries_[i].tree))
+      throw StorageError("the series' tries are damaged");
+}
+
+TrySeriesRunner::TrySeriesRunner(RunStore& store, const fs::path& folder, Report report, std::function<bool()> stop) {
+  const fs::path top = top_of(folder);
+  const auto series = store.tries().latest_of(top.string());
+  if (!series || !series->is_open())
+    throw UsageError("no series of tries is under way in " + top.string() +
+                     "; `stepladder try begin -- COMMAND` begins one");
+  open(store, *series, std::move(report), std::move(stop));
+  if (tries_.front().verdict.empty())
+    throw UsageError("the unchanged state hasn't been measured to the end; `stepladder try begin` goes on");
+}
+
+std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan plan, const fs::path& folder,
+                                                      Report report, std::function<bool()> stop) {
+  const fs::path top = top_of(folder);
+  TrySeriesRunner runner;
+  if (const auto there = store.tries().latest_of(top.string()); there && there->is_open()) {
+    runner.open(store, *there, std::move(report), std::move(stop));
+    if (!runner.tries_.front().verdict.empty() || (!plan.command.empty() && plan.command != runner.plan_.command))
+      throw UsageError("a series of tries is under way in " + top.string() + " already (ladder " +
+                       std::to_string(there->ladder) + "); `stepladder try end` ends it");
+    if (!runner.measure_first()) return {};
+    return runner;
+  }
+  if (plan.command.empty()) throw UsageError("try begin needs the command that trains, after --");
+  plan.checkout = top.string();
+  plan.folder = fs::canonical(folder).lexically_relative(top).string();
+  const std::string uid = new_uid().text();
+  const fs::path place = folder_of(store, uid);
+  if (!make_own_folder(place.parent_path())) throw StorageError(place.parent_path().string() + " can't be made");
+  for (const char* name : {".state", "runs"}) make_folder(place / name);
+  const TryTrees trees(top, place);
+  const TakenState state = trees.take();
+  plan.links = trees.ignored_inputs();
+  plan.links.insert(plan.links.end(), state.too_large.begin(), state.too_large.end());
+  plan.links.insert(plan.links.end(), state.submodules.begin(), state.submodules.end());
+  fill_in_seals(plan, folder, state.tree, trees);
+  order_plan(place, plan_json(plan));
+  TrySeries series{.checkout = plan.checkout, .plan = shown_plan(plan_json(plan)).dump(), .begun_at = unix_now()};
+  store.in_one_transaction([&] {
+    series.ladder = store.create_ladder(
+        {.uid = uid, .name = "tries of " + top.filename().string(), .source = "import", .source_path = top.string()});
+    store.tries().save(series);
+    store.tries().save(
+        series.ladder,
+        Try{.message = "unchanged", .tree = state.tree, .commit = state.commit, .begun_at = series.begun_at});
+  });
+  runner.open(store, series, std::move(report), std::move(stop));
+  if (!runner.measure_first()) return {};
+  return runner;
+}
+
+bool TrySeriesRunner::measure_first() {
+  Try& first = tries_.front();
+  const auto values = [&] { return std::ssize(values_of(0)); };
+  while (values() < plan_.first_runs) {
+    report_("run " + std::to_string(values() + 1) + " of " + std::to_string(plan_.first_runs) + ", unchanged");
+    const auto run = run_state(0, 0);
+    if (!run) return false;
+    if (!is_missing(run->value)) continue;
+    // A series whose command fails on the unchanged state has nothing to compare with.
+    first.verdict = to_string(TryVerdict::failed);
+    first.answer = Json{{"reason", Json::parse(run->others)["error"]}}.dump();
+    series_.ended_at = unix_now();
+    store_->in_one_transaction([&] {
+      store_->tries().save(series_.ladder, first);
+      store_->tries().save(series_);
+    });
+    return true;
+  }
+  first.verdict = to_string(TryVerdict::kept);
+  first.ended_at = unix_now();
+  first.answer = begin_json(*this).dump();
+  store_->tries().save(series_.ladder, first);
+  return true;
+}
+
+const Try& TrySeriesRunner::kept() const {
+  const auto last = std::find_if(tries_.rbegin(), tries_.rend(),
+                                 [](const Try& it) { return it.verdict == to_string(TryVerdict::kept); });
+  return last == tries_.rend() ? tries_.front() : *last;
+}
+
+std::optional<std::int64_t> TrySeriesRunner::runs_left() const {
+  if (plan_.budget_runs == 0) return {};
+  return std::max<std::int64_t>(0, plan_.budget_runs - std::ssize(runs_));
+}
+
+bool TrySeriesRunner::is_spent() const {
+  return runs_left() == 0 || (plan_.budget_s > 0 && unix_now() - series_.begun_at >= plan_.budget_s);
+}
+
+std::int64_t TrySeriesRunner::runs_of_try(std::int64_t number) const {
+  return std::count_if(runs_.begin(), runs_.end(), [&](const TryRun& run) { return run.during == number; });
+}
+
+MeasuredCommand TrySeriesRunner::next_command() const {
+  const std::string name = fmt::format("{:04}", runs_.size() + 1);
+  return {.log = folder_ / "runs" / (name + ".log"),
+          .state = folder_ / ".state" / (name + ".json"),
+          .command = {},
+          .folder = {},
+          .environment = {}};
+}
+
+std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64_t state) {
+  MeasuredCommand command = next_command();
+  if (!end_of_command(command.state) && !is_under_way(command)) {
+    const Try& it = tries_[static_cast<std::size_t>(state)];
+    const fs::path copy = trees_->check_out(it.tree, state == kept().number ? "" : kept().tree, it.commit, plan_.links);
+    command.folder = copy / plan_.folder;
+    command.command = words_in(plan_.command, plan_.checkout, copy.string());
+    const auto round = std::count_if(runs_.begin(), runs_.end(),
+                                     [&](const TryRun& run) { return run.during == during && run.state == state; });
+    command.environment = {
+        {"STEPLADDER_TRY", std::to_string(state)},
+        {"STEPLADDER_RUN", std::to_string(runs_.size() + 1)},
+        // The same for both runs of a turn.
+        {"STEPLADDER_SEED", std::to_string((during == at_the_end ? 1'000'000 : during * 1000) + round + 1)}};
+  }
+  const auto end = run_measured(command, stop_);
+  if (!end) return {};
+  return store_run(during, state, command, *end);
+}
+
+TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const MeasuredCommand& command,
+                                  const CommandEnd& end) {
+  TryRun run{.place = std::ssize(runs_) + 1, .during = during, .state = state, .wall_s = end.wall_s};
+  run.exit_status = end.exit_status;
+  std::string error = "the command failed with exit status " + std::to_string(end.exit_status);
+  std::map<std::string, double> printed;
+  Json facts = Json::object();
+  LoggedRun logged = read_logged_run(command.log);
+  const auto figure = [&](const FigureQuestion& question) -> std::optional<LogFigure> {
+    try {
+      if (question.by == FigureBy::wall) return LogFigure{end.wall_s, "s"};
+      return figure_of_log(command.log, question);
+    } catch (const NoFigure& none) {
+      error = "what the command prints " + std::string(none.what());
+      return {};
+    }
+  };
+  std::string unit_now;
+  if (end.exit_status == 0) {
+    for (const TryGuard& guard : plan_.guards)
+      if (const auto value = figure(guard.figure)) printed[name_of(guard.figure)] = value->value;
+    for (const char* fact : printed_facts)
+      if (const auto value = figure({.by = FigureBy::metric, .metric = {.metric = fact}})) facts[fact] = value->value;
+    const auto value = figure(plan_.figure);
+    if (value && !unit().empty() && value->unit != unit()) {
+      error = "the command gives " + value->unit + ", and earlier runs gave " + unit();
+    } else if (value) {
+      run.value = value->value;
+      unit_now = value->unit;
+      if (plan_.figure.by == FigureBy::metric) printed[plan_.figure.metric.metric] = value->value;
+      error.clear();
+    }
+  }
+  if (logged.run.params > 0) facts["parameters"] = logged.run.params;
+  if (logged.run.tokens_per_step > 0) facts["tokens per step"] = logged.run.tokens_per_step;
+  if (!logged.steps.empty()) facts["steps"] = logged.steps.size();
+  run.others = Json{{"unit", unit_now}, {"error", error}, {"figures", printed}, {"facts", facts}}.dump();
+  const auto repeat =
+      std::count_if(runs_.begin(), runs_.end(), [&](const TryRun& each) { return each.state == state; });
+  const Try& it = tries_[static_cast<std::size_t>(state)];
+  const Run row{.name = fmt::format("{} {}", fs::path(plan_.checkout).filename().string(),
+                                    state == 0 ? std::string("unchanged") : "try " + std::to_string(state)),
+                .ladder = series_.ladder,
+                .rung = static_cast<int>(state),
+                .repeat = static_cast<int>(repeat),
+                .stage = state == 0 ? "unchanged" : "try-" + std::to_string(state),
+                .title = bounded(it.message, longest_name),
+                .changed = it.message,
+                .status = error.empty() ? RunStatus::finished : RunStatus::failed,
+                .reason = error,
+                .started_at = end.started_at,
+                .ended_at = end.started_at + end.wall_s};
+  store_logged_run(*store_, std::move(logged), row, command.log, printed, [&](RunId id) {
+    run.run = id;
+    store_->tries().add(series_.ladder, run);
+  });
+  return runs_.emplace_back(run);
+}
+
+// An open try whose state is no longer that of the checkout: its finished run is kept, one under way is ended.
+void TrySeriesRunner::abandon(Try& open) {
+  const MeasuredCommand command = next_command();
+  if (is_under_way(command)) {
+    report_("ending the run of try " + std::to_string(open.number) + ", since the checkout has changed");
+    run_measured(command, [] { return true; });
+  } else if (const auto end = end_of_command(command.state)) {
+    const TryStep step = judge_try(runs_for(open), 1e9).step;
+    store_run(open.number, step == TryStep::run_kept ? open.parent : open.number, command, *end);
+  }
+  finish(open, {.reason = "it was interrupted, and the checkout has changed since"});
+}
+
+Try& TrySeriesRunner::record_try(const std::string& message, const TakenState& state) {
+  const std::string patch = trees_->patch(kept().tree, state.tree);
+  Try it{.number = std::ssize(tries_),
+         .message = message,
+         .parent = kept().number,
+         .tree = state.tree,
+         .commit = state.commit,
+         .patch = patch.size() <= longest_patch ? patch : "",
+         .patch_bytes = std::ssize(patch),
+         .begun_at = unix_now()};
+  for (const Try& earlier : tries_)
+    if (earlier.tree == it.tree && !earlier.verdict.empty())
+      report_("this state was tried as " + std::to_string(earlier.number) + ": " + earlier.verdict);
+  for (const std::string& file : state.untracked) {
+    const auto changed = trees_->changed_files(kept().tree, state.tree);
+    if (std::find(changed.begin(), changed.end(), file) != changed.end())
+      report_(file + " isn't tracked by git; it is part of the try");
+  }
+  for (const std::string& file : state.too_large)
+    report_(file + " is untracked and larger than 10 MB, so it isn't part of the try");
+  store_->tries().save(series_.ladder, it);
+  return tries_.emplace_back(std::move(it));
+}
+
+std::optional<TryAnswer> TrySeriesRunner::judge(const std::string& message) {
+  const TakenState state = trees_->take();
+  const bool has_open = tries_.back().verdict.empty();
+  if (has_open && tries_.back().tree != state.tree) abandon(tries_.back());
+  const bool is_sealed = refused(Try{.tree = state.tree}).has_value();
+  if (state.tree == kept().tree && !is_sealed)
+    throw UsageError("nothing has changed since " +
+                     (kept().number == 0 ? std::string("the series began")
+                                         : "try " + std::to_string(kept().number) + ", which was kept") +
+                     "; change something first");
+  const bool goes_on = tries_.back().verdict.empty();
+  if (goes_on) report_("going on with try " + std::to_string(tries_.back().number));
+  Try& it = goes_on ? tries_.back() : record_try(message, state);
+  const std::optional<TryAnswer> answer = measure(it);
+  if (answer) finish(it, *answer);
+  return answer;
+}
+
+void TrySeriesRunner::finish(Try& it, const TryAnswer& answer) {
+  it.verdict = to_string(answer.verdict);
+  it.ended_at = unix_now();
+  it.answer = try_json(*this, it, answer).dump();
+  store_->tries().save(series_.ladder, it);
+}
+
+std::string TrySeriesRunner::revert(std::optional<std::int64_t> to) {
+  if (to && (*to < 0 || *to >= std::ssize(tries_)))
+    throw UsageError("there is no try " + std::to_string(*to) + "; `stepladder try log` lists them");
+  const Try& target = to ? tries_[static_cast<std::size_t>(*to)] : kept();
+  const TakenState state = trees_->take();
+  if (state.tree == target.tree) return {};
+  std::string saved;
+  if (std::none_of(tries_.begin(), tries_.end(), [&](const Try& it) { return it.tree == state.tree; })) {
+    std::error_code error;
+    fs::path file;
+    for (int k = 1; fs::exists(file = folder_ / ("reverted-" + std::to_string(k) + ".patch"), error);) ++k;
+    write_whole(file, trees_->patch(kept().tree, state.tree), private_file);
+    saved = file.string();
+  }
+  trees_->restore(target.tree);
+  return saved;
+}
+
+std::optional<TryAnswer> TrySeriesRunner::end(std::int64_t rounds) {
+  if (tries_.back().verdict.empty()) abandon(tries_.back());
+  TryAnswer answer{.reason = "nothing was kept"};
+  if (kept().number > 0 && rounds > 0) {
+    const auto of = [&](std::int64_t state) {
+      std::vector<double> values;
+      for (const TryRun& run : runs_)
+        if (run.during == at_the_end && run.state == state && !is_missing(run.value))
+          values.push_back(utility(run.value));
+      return values;
+    };
+    while (std::ssize(of(0)) < rounds || std::ssize(of(kept().number)) < rounds) {
+      const bool is_first = of(0).size() <= of(kept().number).size();
+      report_(fmt::format("turn {} of {}, {}", of(is_first ? 0 : kept().number).size() + 1, rounds,
+                          is_first ? "the first state" : "the last one"));
+      const auto run = run_state(at_the_end, is_first ? 0 : kept().number);
+      if (!run) return {};
+      if (is_missing(run->value)) throw StorageError(Json::parse(run->others)["error"].get<std::string>());
+    }
+    const std::vector<double> before = of(0), after = of(kept().number);
+    std::vector<double> gains;
+    for (std::int64_t i = 0; i < rounds; ++i) gains.push_back(after[i] - before[i]);
+    const SampleFigures figures = figures_of(gains);
+    TryOpinion opinion{.gain = figures.mean, .ci95 = mean_interval(figures)};
+    answer = answer_of(kept(), opinion, missing);
+    answer.verdict = opinion.ci95.low > 0    ? TryVerdict::kept
+                     : opinion.ci95.high < 0 ? TryVerdict::worse
+                                             : TryVerdict::cannot_tell;
+    answer.reason = "the first state against the last one, " + plural(rounds, "run") + " of each in turns";
+  }
+  series_.ended_at = unix_now();
+  Try whole = kept();
+  series_.answer = try_json(*this, whole, answer).dump();
+  store_->tries().save(series_);
+  return answer;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,117 @@
+// `stepladder try`: judges the changes of a checkout one after the other against the state that was kept last. A series
+// is a ladder of the project, try N its rung N. Each run is stored as soon as it has ended, and what to do next follows
+// from the stored runs alone, so a killed program continues where it was. Files, in FILE.tries/UID beside the project:
+//   .state/plan.json, 0001.json ...   the plan, and how each run ended         runs/0001.log ...   what it printed
+//   store/, a/, b/                    the states (app/record/try_trees.h)
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/host/held_folder.h"
+#include "app/record/measured_command.h"
+#include "app/record/try_plan.h"
+#include "app/record/try_trees.h"
+#include "storage/database/run_store.h"
+
+namespace stepladder {
+
+enum class TryVerdict { kept, worse, cannot_tell, invalid, guard, failed };
+const char* to_string(TryVerdict verdict);  // "cannot-tell"
+std::optional<TryVerdict> try_verdict_from(const std::string& text);
+
+struct TryAnswer {
+  TryVerdict verdict = TryVerdict::cannot_tell;
+  double difference = missing;  // of the metric, in its unit; shrunk if it is kept
+  double factor = missing;      // above 1 is faster for times; else the ratio of the metric's means
+  Interval ci95;                // of the factor for times, else of the difference
+  double e_value = missing;
+  double needed_e_value = missing;
+  std::int64_t needed_runs = 0;
+  std::string reason;
+};
+
+class TrySeriesRunner {
+ public:
+  using Report = std::function<void(const std::string&)>;  // a line about what happens
+
+  // The series of the checkout that contains the folder; nothing runs yet. Throws UsageError if there is none, or this
+  // user hasn't begun it here.
+  TrySeriesRunner(RunStore& store, const std::filesystem::path& folder, Report report, std::function<bool()> stop);
+
+  // Begins a series, or continues a beginning with the same plan, and measures the unchanged state. `plan.checkout`,
+  // `folder`, `links` and the seals' contents are filled in. False if it was stopped.
+  static std::optional<TrySeriesRunner> begin(RunStore& store, TryPlan plan, const std::filesystem::path& folder,
+                                              Report report, std::function<bool()> stop);
+
+  const TrySeries& series() const { return series_; }
+  const TryPlan& plan() const { return plan_; }
+  const std::vector<Try>& tries() const { return tries_; }
+  const std::vector<TryRun>& runs() const { return runs_; }
+  const Try& kept() const;  // the state that was kept last
+
+  std::string metric() const;  // "val_bpb", "tokens_per_s"
+  std::string unit() const;
+  std::optional<std::int64_t> runs_left() const;
+  std::vector<double> values_of(std::int64_t state) const;  // in the metric's unit, in order
+  double shown(double value) const;                         // a stored value in the metric's unit
+
+  // Judges the checkout as it is. Nullopt if it was stopped. Throws UsageError if nothing has changed.
+  std::optional<TryAnswer> judge(const std::string& message);
+  std::int64_t runs_of_try(std::int64_t number) const;
+
+  // Sets the checkout to the state that was kept last, or to that of a try. What was there and is no try is kept as a
+  // patch, whose name is returned.
+  std::string revert(std::optional<std::int64_t> to);
+
+  // Measures the first state against the last one in turns, and ends the series. Nullopt if it was stopped.
+  std::optional<TryAnswer> end(std::int64_t rounds);
+
+  static std::filesystem::path folder_of(const RunStore& store, const std::string& uid);
+
+ private:
+  TrySeriesRunner() = default;
+  void open(RunStore& store, const TrySeries& series, Report report, std::function<bool()> stop);
+  void load();
+  bool measure_first();
+  MeasuredCommand next_command() const;
+  // Runs a state once more and stores it. Nullopt if it was stopped.
+  std::optional<TryRun> run_state(std::int64_t during, std::int64_t state);
+  TryRun store_run(std::int64_t during, std::int64_t state, const MeasuredCommand& command, const CommandEnd& end);
+  void abandon(Try& open);
+  Try& record_try(const std::string& message, const TakenState& state);
+  TryAnswer answer_of(const Try& it, const TryOpinion& opinion, double threshold) const;
+  std::optional<TryAnswer> measure(const Try& it);
+  std::optional<TryAnswer> refused(const Try& it) const;  // a sealed path changed
+  void check_guards(const Try& it, TryAnswer& answer) const;
+  void check_runs(const Try& it, TryAnswer& answer) const;  // physics, and the loss
+  std::string changed_facts(const Try& it) const;
+  TryRuns runs_for(const Try& it) const;
+  double utility(double value) const;  // higher is better
+  bool is_spent() const;
+  void finish(Try& it, const TryAnswer& answer);
+
+  RunStore* store_ = nullptr;
+  TrySeries series_;
+  TryPlan plan_;
+  std::filesystem::path folder_;
+  Report report_;
+  std::function<bool()> stop_;
+  std::optional<HeldFolder> held_;
+  std::unique_ptr<TryTrees> trees_;
+  std::vector<Try> tries_;
+  std::vector<TryRun> runs_;
+};
+
+// What `try begin` prints: the unchanged state's figures and the noise between its runs.
+Json begin_json(const TrySeriesRunner& series);
+
+// The JSON line of a try: what `try -m` prints, and `log` lists.
+Json try_json(const TrySeriesRunner& series, const Try& it, const TryAnswer& answer);
+
+}  // namespace stepladder

@@ -1,0 +1,219 @@
+// States of a checkout as git trees. The store's own index remembers which files haven't changed, so taking a state of
+// a large checkout costs one look at each file. Hooks, filters and the repository's own settings start nothing
+// (app/host/git.h).
+#include "app/record/try_trees.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "app/exit_status.h"
+#include "app/host/held_folder.h"
+#include "engine/files/files.h"
+#include "storage/content_hash.h"
+#include "storage/errors.h"
+#include "storage/regular_file.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array written_by_runs = {"__pycache__", "build",      "dist",        "target",    "out",
+                                        "output",      "outputs",    "runs",        "logs",      "wandb",
+                                        "checkpoints", "stepladder", "results.tsv", "CMakeFiles"};
+
+std::vector<std::string> split(const std::string& text, char end) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t stop = std::min(text.find(end, begin), text.size());
+    if (stop > begin) parts.push_back(text.substr(begin, stop - begin));
+    begin = stop + 1;
+  }
+  return parts;
+}
+
+bool is_written_by_runs(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const auto ends = [&](const char* end) { return name.ends_with(end); };
+  return std::find(written_by_runs.begin(), written_by_runs.end(), name) != written_by_runs.end() ||
+         name.starts_with("build-") || name.starts_with("cmake-build") || ends(".pyc") || ends(".o") || ends(".log") ||
+         ends("_cache");
+}
+
+// Every regular file below the path, or the path itself; links are named, not followed.
+template <class Use>
+void for_files(const fs::path& path, const Use& use) {
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(path, error))) return use(path);
+  std::set<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(path, error))
+    if (!entry.is_directory(error)) files.insert(entry.path());
+  if (error) throw StorageError(path.string() + " cannot be read: " + error.message());
+  for (const fs::path& file : files) use(file);
+}
+
+const char* under_way(const fs::path& repository) {
+  std::error_code error;
+  for (const auto& [file, what] : {std::pair{"MERGE_HEAD", "merge"},
+                                   {"rebase-merge", "rebase"},
+                                   {"rebase-apply", "rebase"},
+                                   {"CHERRY_PICK_HEAD", "cherry-pick"},
+                                   {"REVERT_HEAD", "revert"}})
+    if (fs::exists(fs::symlink_status(repository / file, error))) return what;
+  return nullptr;
+}
+
+}  // namespace
+
+TryTrees::TryTrees(const fs::path& checkout, fs::path folder) : checkout_(checkout), folder_(std::move(folder)) {
+  require_settled();
+  const fs::path store = folder_ / "store", part = folder_ / "store.part";
+  std::error_code error;
+  if (!fs::exists(store / ".git" / "HEAD", error)) {
+    fs::remove_all(part, error);
+    checkout_.share_objects_with(part);
+    make_folder(part / ".git" / "info");
+    write_whole(part / ".git" / "info" / "exclude", text_of(checkout_.repository() / "info" / "exclude").value_or(""),
+                private_file);
+    write_whole(part / ".git" / "index", "", private_file);
+    fs::remove(part / ".git" / "index", error);
+    fs::rename(part, store);
+  }
+  store_.emplace(store);
+}
+
+void TryTrees::require_settled() const {
+  if (const char* what = under_way(checkout_.repository()))
+    throw UsageError(checkout_.top().string() + " is in the middle of a " + what + "; finish or abort it first");
+}
+
+// A submodule's own changes are no part of a state, so there must be none.
+std::vector<std::string> TryTrees::settled_submodules() const {
+  std::error_code error;
+  if (!fs::exists(top() / ".gitmodules", error)) return {};
+  std::vector<std::string> submodules;
+  for (const std::string& entry : split(checkout_.git_of(*store_, {"ls-files", "--stage", "-z"}), '\0')) {
+    if (!entry.starts_with("160000 ")) continue;
+    const std::string path = entry.substr(std::min(entry.find('\t') + 1, entry.size()));
+    if (!fs::exists(top() / path / ".git", error)) continue;  // not checked out
+    std::string changes;
+    try {
+      changes = GitCheckout(top() / path).git({"status", "--porcelain", "--ignore-submodules=dirty"});
+    } catch (const StorageError& why) {
+      throw UsageError("the submodule " + path + " can't be read: " + first_line(why.what()));
+    }
+    if (!changes.empty())
+      throw UsageError("the submodule " + path + " has changes, which can't be part of a try; commit them there first");
+    submodules.push_back(path);
+  }
+  return submodules;
+}
+
+TakenState TryTrees::take() const {
+  TakenState state{.commit = checkout_.commit_named("HEAD")};
+  std::vector<std::string> add = {
+      "-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", "."};
+  for (const std::string& file : split(checkout_.git({"ls-files", "--others", "--exclude-standard", "-z"}), '\0')) {
+    std::error_code error;
+    const auto size = fs::file_size(checkout_.top() / file, error);
+    const bool is_large = !error && size > static_cast<std::uintmax_t>(largest_untracked_file);
+    (is_large ? state.too_large : state.untracked).push_back(file);
+    if (is_large) add.push_back(":(exclude,literal)" + file);
+  }
+  checkout_.git_of(*store_, add);
+  state.submodules = settled_submodules();
+  state.tree = first_line(checkout_.git_of(*store_, {"write-tree"}));
+  if (!is_commit_hash(state.tree)) throw StorageError("git gave no hash of " + top().string());
+  return state;
+}
+
+std::vector<std::string> TryTrees::ignored_inputs() const {
+  std::vector<std::string> inputs;
+  for (std::string path :
+       split(checkout_.git({"ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"}), '\0')) {
+    if (path.ends_with('/')) path.pop_back();
+    if (!is_written_by_runs(path) && path.find("__pycache__") == std::string::npos) inputs.push_back(path);
+  }
+  return inputs;
+}
+
+fs::path TryTrees::check_out(const std::string& tree, const std::string& beside, const std::string& commit,
+                             const std::vector<std::string>& links) const {
+  const auto held_by = [&](const char* name) {
+    return first_line(text_of(folder_ / name / ".git" / "stepladder-tree").value_or(""));
+  };
+  const char* name = held_by("a") == tree ? "a" : held_by("b") == tree ? "b" : held_by("a") == beside ? "b" : "a";
+  const fs::path folder = folder_ / name, part = folder_ / (std::string(name) + ".part");
+  std::error_code error;
+  if (!fs::exists(folder / ".git" / "HEAD", error)) {
+    fs::remove_all(folder, error);
+    fs::remove_all(part, error);
+    store_->share_objects_with(part);
+    fs::rename(part, folder);
+  }
+  const GitCheckout copy(folder);
+  write_whole(copy.repository() / "stepladder-tree", "", private_file);
+  copy.git({"read-tree", "--reset", "-u", tree});
+  write_whole(copy.repository() / "HEAD", commit.empty() ? "ref: refs/heads/main\n" : commit + "\n", private_file);
+  write_whole(copy.repository() / "stepladder-tree", tree + "\n", private_file);
+  for (const std::string& link : links) {
+    const fs::path place = folder / link;
+    if (fs::is_directory(fs::symlink_status(place, error))) fs::remove(place, error);  // a submodule's, if it is empty
+    if (fs::exists(fs::symlink_status(place, error)) || !fs::exists(top() / link, error)) continue;
+    fs::create_directories(place.parent_path(), error);
+    fs::create_symlink(top() / link, place, error);
+  }
+  return folder;
+}
+
+std::string TryTrees::patch(const std::string& from, const std::string& to) const {
+  return store_->git({"diff-tree", "-p", "-r", "--binary", "--full-index", "--no-ext-diff", "--no-textconv",
+                      "--no-color", "--no-renames", from, to});
+}
+
+std::vector<std::string> TryTrees::changed_files(const std::string& from, const std::string& to) const {
+  return split(store_->git({"diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to}), '\0');
+}
+
+std::string TryTrees::content_of(const std::string& tree, const std::string& path) const {
+  return store_->git({"ls-tree", "--full-tree", tree, "--", ":(literal)" + path});
+}
+
+void TryTrees::restore(const std::string& tree) const {
+  take();  // so that the store's index has every file of the checkout, and new ones are removed
+  checkout_.git_of(*store_, {"read-tree", "--reset", "-u", tree});
+}
+
+std::string content_outside(const fs::path& path) {
+  ContentHash hash;
+  for_files(path, [&](const fs::path& file) {
+    hash.take(fs::relative(file, path).string() + '\0');
+    std::string why;
+    const Descriptor open = open_regular(file.string(), why);
+    if (!open) return hash.take(why);
+    std::uint64_t offset = 0;
+    for (std::string piece; !(piece = read_at(open.get(), offset, 1 << 20)).empty(); offset += piece.size())
+      hash.take(piece);
+  });
+  return hash.text();
+}
+
+std::string stamp_outside(const fs::path& path) {
+  ContentHash hash;
+  for_files(path, [&](const fs::path& file) {
+    struct stat it = {};
+    if (::lstat(file.c_str(), &it) != 0) return hash.take("none");
+    for (const std::int64_t value :
+         {std::int64_t(it.st_size), std::int64_t(it.st_ino), std::int64_t(it.st_mtim.tv_sec),
+          std::int64_t(it.st_mtim.tv_nsec), std::int64_t(it.st_ctim.tv_sec), std::int64_t(it.st_ctim.tv_nsec)})
+      hash.take(std::to_string(value) + " ");
+  });
+  return hash.text();
+}
+
+}  // namespace stepladder

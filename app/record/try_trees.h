@@ -1,0 +1,69 @@
+// The states of a checkout that `stepladder try` compares. A state is kept as a git tree in a repository of our own
+// that borrows the checkout's objects; nothing of the checkout or its repository is written, except by restore().
+//   store/  index and objects of the states        a/, b/  checkouts that the command runs in
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/host/git.h"
+
+namespace stepladder {
+
+inline constexpr std::int64_t largest_untracked_file = 10 << 20;  // bytes; a larger one isn't part of a state
+inline constexpr std::size_t longest_patch = 1 << 20;             // that is kept
+
+struct TakenState {
+  std::string tree;                    // git's hash
+  std::string commit;                  // of HEAD; empty: there is none
+  std::vector<std::string> untracked;  // files of the state that git doesn't track
+  std::vector<std::string> too_large;  // untracked files that aren't part of it
+  std::vector<std::string> submodules;
+};
+
+class TryTrees {
+ public:
+  // `folder` exists and is this process's alone. Blocks, as every verb does. Throws StorageError; UsageError if the
+  // checkout is in the middle of a merge or has changes in a submodule.
+  TryTrees(const std::filesystem::path& checkout, std::filesystem::path folder);
+
+  const std::filesystem::path& top() const { return checkout_.top(); }
+
+  // The checkout as it is now, with its untracked files.
+  TakenState take() const;
+
+  // Checks a state out into one of two folders, which isn't the one that holds `beside`, and returns it. Files that
+  // runs have left there stay. The ignored files in `links` are links to the checkout's.
+  std::filesystem::path check_out(const std::string& tree, const std::string& beside, const std::string& commit,
+                                  const std::vector<std::string>& links) const;
+
+  // The ignored files and folders at the checkout's top that a run may need: data, environments; not what compilers,
+  // Python or trainings write.
+  std::vector<std::string> ignored_inputs() const;
+
+  std::string patch(const std::string& from, const std::string& to) const;
+  std::vector<std::string> changed_files(const std::string& from, const std::string& to) const;
+  // What a path of the state holds, as a text that changes with it; empty if the state hasn't got it.
+  std::string content_of(const std::string& tree, const std::string& path) const;
+
+  // Makes the checkout's files those of the state. Its index and its commits stay.
+  void restore(const std::string& tree) const;
+
+ private:
+  void require_settled() const;
+  std::vector<std::string> settled_submodules() const;
+
+  GitCheckout checkout_;
+  const std::filesystem::path folder_;
+  std::optional<GitCheckout> store_;
+};
+
+// A text that changes with the content of a file or folder outside git's reach. Reads it whole. Throws StorageError.
+std::string content_outside(const std::filesystem::path& path);
+// The same of its size and times, which is quick and changes at every write.
+std::string stamp_outside(const std::filesystem::path& path);
+
+}  // namespace stepladder
