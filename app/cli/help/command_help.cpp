@@ -47,6 +47,22 @@ constexpr CommandHelp all_help[] = {
      "check\tthe flags of every run, with the arithmetic\n"
      "check 12 --json\tthose of run 12",
      "12 if a run that you name is impossible; without a name it is 0"},
+    {"try", "Judge",
+     "try begin --metric val_bpb -- python train.py\tthe unchanged checkout, six times: its noise\n"
+     "try -m 'warm-up of 200 steps' --json\tis this change of the checkout a gain",
+     "0 kept, 10 worse, 11 inconclusive, 12 impossible or a sealed path changed, 13 the guard, 14 the command failed"},
+    {"try begin", "",
+     "try begin -- python train.py\tby tokens/s; the loss is the guard\n"
+     "try begin --metric val_bpb --seal evaluate.py -- python train.py\tby a figure that it prints"},
+    {"try status", "", "try status\twhere the series stands\ntry status --json\tfor a script"},
+    {"try log", "", "try log\tall tries with their verdicts\ntry log --json\tfor a script"},
+    {"try show", "", "try show 3\tone try with its figures\ntry show 3 --json\tfor a script"},
+    {"try diff", "", "try diff 3\twhat try 3 changed\ntry diff 3 --json\tfor a script"},
+    {"try revert", "", "try revert\tsets the checkout to what was kept last\ntry revert 3\tto the state of try 3"},
+    {"try replay", "",
+     "try replay results.tsv\twhich keeps of a log are supported\ntry replay log.jsonl --json\tfor a script"},
+    {"try parts", "", "try parts\twhat each kept change is worth\ntry parts --json\tfor a script"},
+    {"try end", "", "try end\tthe first state against the last one\ntry end --runs 0\twithout measuring"},
     {"mfu", "Judge",
      "mfu --params 124439808 --layers 12 --d-model 768 --seq 1024 --throughput 150000 --gpu a100\tby every convention\n"
      "mfu --published\tMosaicML's tables, recomputed"},
