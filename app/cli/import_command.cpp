@@ -59,9 +59,9 @@ Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& o
 void print_notes(const ImportOutcome& outcome) {
   for (const ImportGrouping& grouping : outcome.groupings)
     std::cerr << notes_text("stepladder: " + grouping_text(grouping) +
-                            (grouping.asked                               ? ""
+                            (grouping.asked                                 ? ""
                              : grouping.decision.files != FilesAre::repeats ? " (--as-repeats overrides this)"
-                                                                          : " (--flat overrides this)"));
+                                                                            : " (--flat overrides this)"));
   for (std::size_t i = 0; i < std::min(outcome.notes.size(), most_notes_shown); ++i) {
     const ImportNote& note = outcome.notes[i];
     std::cerr << notes_text(note.file + (note.line > 0 ? fmt::format(":{}", note.line) : "") + ": " + note.text);

@@ -101,7 +101,7 @@ bool SourceFollower::poll(Followed& each) {
     const bool impatient = each.stuck_since && Clock::now() - *each.stuck_since > give_up_after;
     if (each.drained && !impatient) return false;
     if (!each.position_known) {
-      if (has_more_before(each)) return true;
+      if (has_more_before(each)) return false;
       load_position(each);
     }
     piece = each.source->read(each.from, impatient);
@@ -137,6 +137,9 @@ void SourceFollower::load_position(Followed& each) {
   const std::string before = each.source->continues();
   if (before.empty()) return;
   const FollowedSource earlier = intake_.position(before);
+  // A watched run has facts and an end of its own.
+  const auto run = store_.run(earlier.run);
+  if (!run || run->source_path != path_of_source(before).string()) return;
   const Json known = Json::parse(earlier.state, nullptr, false);
   each.run = earlier.run;
   if (known.is_object() && known.contains("steps"))
@@ -144,8 +147,9 @@ void SourceFollower::load_position(Followed& each) {
 }
 
 // Whether the source whose run this one goes on with isn't read to its end yet.
-bool SourceFollower::has_more_before(const Followed& each) const {
-  const std::string before = each.merge == Merge::own ? each.source->continues() : std::string();
+bool SourceFollower::has_more_before(const Followed& each) {
+  if (each.merge != Merge::own || intake_.position(each.source->source()).run != 0) return false;
+  const std::string before = each.source->continues();
   return !before.empty() && std::any_of(followed_.begin(), followed_.end(), [&](const auto& other) {
     return other->source->source() == before && !other->drained && other->trouble.empty();
   });
@@ -341,6 +345,10 @@ void SourceFollower::finish_if_idle(Followed& each, bool at_end) {
   if (!at_end && (!each.drained || quiet < (each.writer ? after_the_writer : give_up_after))) return;
   if (!store_rest(each)) return;
   each.ended = true;
+  const bool goes_on = std::any_of(followed_.begin(), followed_.end(), [&](const auto& other) {
+    return other.get() != &each && other->run == each.run && !other->ended;
+  });
+  if (goes_on) return;  // in another file, whose end is the run's
   const auto known = each.joined || each.run == 0 ? std::nullopt : store_.run(each.run);
   if (!known || (is_over(known->status) && known->status != RunStatus::interrupted)) return;
   Run run = *known;

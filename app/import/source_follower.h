@@ -81,7 +81,7 @@ class SourceFollower {
   void add(std::unique_ptr<GrowingSource> source, std::unique_ptr<Followed> followed);
   bool poll(Followed& each);
   void load_position(Followed& each);
-  bool has_more_before(const Followed& each) const;
+  bool has_more_before(const Followed& each);
   void replace(Followed& each, const std::string& why);
   void store(Followed& each, SourcePiece& piece);
   void write(Followed& each, SourcePiece& piece, LoggedSteps& steps, double& newest_at);

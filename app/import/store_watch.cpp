@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -28,9 +29,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::chrono::milliseconds between_polls(250);
 constexpr std::chrono::seconds often_at_first(20);  // most stores are opened soon; later one look a second is enough
 constexpr std::chrono::seconds between_walks(2);
-constexpr std::chrono::seconds longest_held(15);  // counted steps, while a store may still be found
+constexpr std::chrono::seconds longest_held(15);            // counted steps, while a store may still be found
+constexpr std::chrono::seconds longest_without_steps(180);  // TensorBoard holds values back for up to 120 s
 constexpr std::size_t most_printed = 8'000;
-constexpr int most_walked = 3'000;  // entries of a working directory
+constexpr int most_walked = 3'000;  // entries below all working directories
+constexpr std::size_t most_workplaces = 16;
 constexpr int deepest_walked = 6;
 
 // When the file was made, unix seconds; if the file system doesn't know, when it was written last.
@@ -56,6 +59,12 @@ std::int64_t writer_in_name(const fs::path& file) {
   std::int64_t writer = -1;
   const auto [end, error] = std::from_chars(name.data() + pid, name.data() + number, writer);
   return error == std::errc() && end == name.data() + number ? writer : -1;
+}
+
+// A file of this user's, and no link to another.
+bool is_own_file(const fs::path& file) {
+  struct stat about = {};
+  return ::lstat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == ::geteuid();
 }
 
 std::string joined_folder(const fs::path& journal) {
@@ -89,6 +98,7 @@ void StoreWatch::print(const RunEvent& printed, bool is_counted) {
   std::unique_lock lock(mutex_);
   const bool waits = is_counted && !counted_are_stored_;
   if ((!joined_ && !waits) || run_of(printed) != run_) return recorder_.post(printed);
+  if (waits && printed_.empty() && held_since_ == Clock::time_point{}) held_since_ = Clock::now();
   changed_.wait(lock, [this] { return printed_.size() < most_printed || given_up_; });
   printed_.push_back({printed, is_counted});
 }
@@ -226,20 +236,22 @@ void StoreWatch::scan_event_files(const std::vector<std::int64_t>& processes) {
   for (const std::int64_t pid : processes) {
     processes_.insert(pid);
     std::error_code error;
-    if (fs::path place = fs::read_symlink("/proc/" + std::to_string(pid) + "/cwd", error); !error)
+    if (fs::path place = fs::read_symlink("/proc/" + std::to_string(pid) + "/cwd", error);
+        !error && workplaces_.size() < most_workplaces)
       workplaces_.insert(std::move(place));
   }
   if (!processes.empty() && Clock::now() < next_walk_) return;
   next_walk_ = Clock::now() + between_walks;
+  int left = most_walked;
   for (const fs::path& place : workplaces_) {
-    int left = most_walked;
     std::error_code error;
     for (fs::recursive_directory_iterator it(place, fs::directory_options::skip_permission_denied, error), end;
          !error && it != end && left-- > 0; it.increment(error)) {
       const std::string name = it->path().filename().string();
       if (it.depth() >= deepest_walked || name.starts_with('.')) it.disable_recursion_pending();
       if (!name.starts_with("events.out.tfevents.") || !processes_.contains(writer_in_name(it->path()))) continue;
-      if (made_at(it->path()) >= program_.started_at - 1 && seen_.insert(it->path()).second) scan_file(it->path());
+      if (is_own_file(it->path()) && made_at(it->path()) >= program_.started_at - 1 && seen_.insert(it->path()).second)
+        scan_file(it->path());
     }
   }
 }
@@ -276,7 +288,8 @@ void StoreWatch::scan_databases() {
 
 void StoreWatch::add(std::unique_ptr<GrowingSource> store) {
   if (!sources_.insert(store->source()).second) return;
-  const bool joins = !has_joined() && join();
+  const RunId known = Intake(*store_, tell_).position(store->source()).run;  // another run's under an earlier tracker
+  const bool joins = !has_joined() && (known == 0 || known == run_) && join();
   if (joins) note_joined(store->source());
   add_to_follower(std::move(store), joins);
 }
@@ -329,19 +342,28 @@ bool StoreWatch::poll() {
 
 // Call it with the mutex held. Whether counted steps still wait for a store, or for its steps.
 bool StoreWatch::holds_counted() const {
-  const auto longest = joined_ ? 4 * longest_held : longest_held;
-  return !counted_are_stored_ && !finishing_ && printed_.size() < most_printed / 2 && Clock::now() - begun_ < longest;
+  const auto longest = joined_ ? longest_without_steps : longest_held;
+  return !counted_are_stored_ && !finishing_ && printed_.size() < most_printed / 2 &&
+         Clock::now() - held_since_ < longest;
 }
 
 // Finds out whether the loss that is printed is the store's, rounded, at the first step that both have. Returns whether
 // the waiting losses can be stored.
 bool StoreWatch::compare_losses() {
   if (losses_.empty()) return false;
+  std::map<std::int64_t, double> stored;
+  if (printed_loss_ == PrintedLoss::unknown) {
+    const auto [first, last] = std::minmax_element(
+        losses_.begin(), losses_.end(), [](const StepRecord& a, const StepRecord& b) { return a.step < b.step; });
+    const Series known = store_->series(run_, first->step, last->step);
+    for (std::size_t i = 0; i < known.size(); ++i)
+      if (!is_missing(known.loss[i]) && known.step[i] > printed_until_) stored[known.step[i]] = known.loss[i];
+  }
   for (const StepRecord& printed : losses_) {
     if (printed_loss_ != PrintedLoss::unknown) break;
-    const Series known = store_->series(run_, printed.step, printed.step);
-    if (known.empty() || is_missing(known.loss.back())) continue;
-    const double loss = known.loss.back();
+    const auto known = stored.find(printed.step);
+    if (known == stored.end()) continue;
+    const double loss = known->second;
     const bool is_rounded = std::abs(loss - printed.loss) <= 0.0051 + 0.002 * std::abs(loss);
     printed_loss_ = is_rounded ? PrintedLoss::is_the_stores : PrintedLoss::is_another;
     if (!is_rounded)
@@ -359,7 +381,10 @@ void StoreWatch::store_losses(Intake& intake) {
     intake.add(run_, Metric{.name = "printed loss", .direction = Direction::lower}, points);
   } else {
     std::vector<LoggedStep> steps;
-    for (const StepRecord& printed : losses_) steps.push_back({{.step = printed.step, .loss = printed.loss}});
+    for (const StepRecord& printed : losses_) {
+      steps.push_back({{.step = printed.step, .loss = printed.loss}});
+      printed_until_ = std::max(printed_until_, printed.step);
+    }
     intake.add(run_, steps, Merge::printed);
   }
 }
@@ -380,6 +405,8 @@ bool StoreWatch::store_printed() {
       if (!drops)  // in their order before those that are posted from now on
         for (const RunEvent& event : events) recorder_.post(event);
       events.clear();
+      printed_.erase(printed_.begin(), printed_.begin() + static_cast<std::ptrdiff_t>(std::exchange(taken, 0)));
+      changed_.notify_all();
     }
   }
   if (drops && !std::exchange(dropped_counted_, true))
@@ -398,7 +425,7 @@ bool StoreWatch::store_printed() {
     if (!is_missing(step->dt_ms)) times.push_back({{.step = step->step, .dt_ms = step->dt_ms}});
   }
   const bool stores_losses = compare_losses();
-  if (events.empty() && !stores_losses && taken == 0) return false;
+  if (events.empty() && !stores_losses) return false;
   try {
     store_->in_one_transaction([&] {
       intake.add(run_, steps, Merge::printed);

@@ -7,6 +7,7 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -101,6 +102,7 @@ class StoreWatch {
   enum class PrintedLoss { unknown, is_the_stores, is_another } printed_loss_ = PrintedLoss::unknown;
   std::vector<StepRecord> losses_;  // printed beside a store, until it is known which loss they are
   Clock::time_point losses_since_{};
+  std::int64_t printed_until_ = -1;  // up to this step a stored loss may be a printed one
   bool dropped_counted_ = false;
 
   std::mutex mutex_;
@@ -114,6 +116,7 @@ class StoreWatch {
     bool is_counted = false;
   };
   std::deque<Printed> printed_;
+  Clock::time_point held_since_{};  // the first counted step
   bool counted_are_stored_ = false;
   std::thread thread_;
 };

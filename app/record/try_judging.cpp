@@ -242,7 +242,7 @@ void TrySeriesRunner::check_runs(const Try& it, TryAnswer& answer) const {
   }
   if (before.empty() || after.empty()) return;
   const std::vector<Subject> sides{{.runs = measured(before)}, {.runs = measured(after)}};
-  const auto context = load_plausibility_context(store_);
+  const auto context = load_run_context(store_);
   const std::vector<RungJudgement> judged = stepladder::judge(sides, 0, context.hardware, {.intervals = Intervals::no});
   if (judged[1].trust == Trust::impossible && judged[0].trust != Trust::impossible) {
     answer.verdict = TryVerdict::invalid;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <sstream>
 #include <utility>
 
 #include "app/exit_status.h"
@@ -53,8 +55,21 @@ std::vector<std::string> words_in(const std::vector<std::string>& command, const
 }
 
 void fill_in_seals(TryPlan& plan, const fs::path& folder, const std::string& tree, const TryTrees& trees) {
+  // A link is sealed itself, and so is what it leads to.
+  std::error_code link_error;
+  for (std::size_t i = 0; i < plan.seals.size(); ++i) {
+    const fs::path named = folder / plan.seals[i].path;
+    if (i < 1000 && fs::is_symlink(fs::symlink_status(named, link_error))) {
+      TrySeal target;
+      target.path = (named.parent_path() / fs::read_symlink(named, link_error)).string();
+      plan.seals.push_back(std::move(target));
+    }
+  }
   for (TrySeal& seal : plan.seals) {
-    const fs::path whole = fs::weakly_canonical(folder / seal.path);
+    const fs::path named = (folder / seal.path).lexically_normal();
+    const fs::path whole =
+        fs::weakly_canonical(named.has_filename() ? named.parent_path() : named.parent_path().parent_path()) /
+        (named.has_filename() ? named.filename() : named.parent_path().filename());
     const fs::path inside = whole.lexically_relative(plan.checkout);
     const bool is_inside = !inside.empty() && *inside.begin() != "..";
     seal.path = is_inside ? inside.string() : whole.string();
@@ -62,7 +77,8 @@ void fill_in_seals(TryPlan& plan, const fs::path& folder, const std::string& tre
     seal.in_tree = !seal.content.empty();
     if (seal.in_tree) continue;
     std::error_code error;
-    if (!fs::exists(whole, error)) throw UsageError("--seal " + seal.path + ": there is no such file or folder");
+    if (!fs::exists(fs::symlink_status(whole, error)))
+      throw UsageError("--seal " + seal.path + ": there is no such file or folder");
     seal.content = content_outside(whole);
     seal.stamp = stamp_outside(whole);
   }
@@ -209,7 +225,9 @@ MeasuredCommand TrySeriesRunner::next_command() const {
 
 std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64_t state) {
   MeasuredCommand command = next_command();
+  const fs::path of = command.state.string() + ".of";
   if (!end_of_command(command.state) && !is_under_way(command)) {
+    write_whole(of, fmt::format("{} {}", during, state), private_file);
     const Try& it = tries_[static_cast<std::size_t>(state)];
     const fs::path copy = trees_->check_out(it.tree, state == kept().number ? "" : kept().tree, it.commit, plan_.links);
     command.folder = copy / plan_.folder;
@@ -222,9 +240,15 @@ std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64
         // The same for both runs of a turn.
         {"STEPLADDER_SEED", std::to_string((during == at_the_end ? 1'000'000 : during * 1000) + round + 1)}};
   }
+  // A run that a killed program left behind belongs to the state that it was begun for.
+  std::int64_t begun_during = during, begun_of = state;
+  std::istringstream(text_of(of).value_or("")) >> begun_during >> begun_of;
   const auto end = run_measured(command, stop_);
   if (!end) return {};
-  return store_run(during, state, command, *end);
+  const bool is_asked = begun_during == during && begun_of == state;
+  if (is_asked || begun_of < 0 || begun_of >= std::ssize(tries_)) return store_run(during, state, command, *end);
+  store_run(begun_during, begun_of, command, *end);
+  return run_state(during, state);
 }
 
 TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const MeasuredCommand& command,
@@ -312,10 +336,10 @@ Try& TrySeriesRunner::record_try(const std::string& message, const TakenState& s
   for (const Try& earlier : tries_)
     if (earlier.tree == it.tree && !earlier.verdict.empty())
       report_("this state was tried as " + std::to_string(earlier.number) + ": " + earlier.verdict);
+  const std::vector<std::string> changed = trees_->changed_files(kept().tree, state.tree);
+  const std::set<std::string> is_changed(changed.begin(), changed.end());
   for (const std::string& file : state.untracked) {
-    const auto changed = trees_->changed_files(kept().tree, state.tree);
-    if (std::find(changed.begin(), changed.end(), file) != changed.end())
-      report_(file + " isn't tracked by git; it is part of the try");
+    if (is_changed.contains(file)) report_(file + " isn't tracked by git; it is part of the try");
   }
   for (const std::string& file : state.too_large)
     report_(file + " is untracked and larger than 10 MB, so it isn't part of the try");

@@ -68,6 +68,8 @@ class TrySeriesRunner {
   // Sets the checkout to the state that was kept last, or to that of a try. What was there and is no try is kept as a
   // patch, whose name is returned.
   std::string revert(std::optional<std::int64_t> to);
+  // Whether the checkout is as it was when this was tried.
+  bool checkout_is(const Try& it) const { return trees_->take().tree == it.tree; }
 
   // Measures the first state against the last one in turns, and ends the series. Nullopt if it was stopped.
   std::optional<TryAnswer> end(std::int64_t rounds);

@@ -51,8 +51,10 @@ void for_files(const fs::path& path, const Use& use) {
   std::error_code error;
   if (!fs::is_directory(fs::symlink_status(path, error))) return use(path);
   std::set<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(path, error))
-    if (!entry.is_directory(error)) files.insert(entry.path());
+  for (const auto& entry : fs::recursive_directory_iterator(path, error)) {
+    std::error_code of_entry;
+    if (entry.is_symlink(of_entry) || !entry.is_directory(of_entry)) files.insert(entry.path());
+  }
   if (error) throw StorageError(path.string() + " cannot be read: " + error.message());
   for (const fs::path& file : files) use(file);
 }
@@ -118,10 +120,13 @@ TakenState TryTrees::take() const {
   TakenState state{.commit = checkout_.commit_named("HEAD")};
   std::vector<std::string> add = {
       "-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", "."};
+  // A file that a state has stays in them, however large it grows: else going back to that state would overwrite it.
+  const std::vector<std::string> known = split(checkout_.git_of(*store_, {"ls-files", "-z"}), '\0');
+  const std::set<std::string> kept(known.begin(), known.end());
   for (const std::string& file : split(checkout_.git({"ls-files", "--others", "--exclude-standard", "-z"}), '\0')) {
     std::error_code error;
     const auto size = fs::file_size(checkout_.top() / file, error);
-    const bool is_large = !error && size > static_cast<std::uintmax_t>(largest_untracked_file);
+    const bool is_large = !error && size > static_cast<std::uintmax_t>(largest_untracked_file) && !kept.contains(file);
     (is_large ? state.too_large : state.untracked).push_back(file);
     if (is_large) add.push_back(":(exclude,literal)" + file);
   }
@@ -193,6 +198,8 @@ std::string content_outside(const fs::path& path) {
   ContentHash hash;
   for_files(path, [&](const fs::path& file) {
     hash.take(fs::relative(file, path).string() + '\0');
+    std::error_code error;
+    if (const fs::path target = fs::read_symlink(file, error); !error) return hash.take("-> " + target.string());
     std::string why;
     const Descriptor open = open_regular(file.string(), why);
     if (!open) return hash.take(why);

@@ -74,7 +74,8 @@ void delete_row_of(Database& database, RunId run) {
   }
   Statement(database, "DELETE FROM runs WHERE id = ?").bind(run).run();
   Statement empty(database,
-                  "DELETE FROM ladders WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ?1)");
+                  "DELETE FROM ladders WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ?1) "
+                  "AND NOT EXISTS (SELECT 1 FROM try_series WHERE ladder_id = ?1)");
   if (ladder != 0) empty.bind(ladder).run();
 }
 

@@ -75,7 +75,7 @@ class Mutations {
       std::snprintf(text, sizeof text, format, values...);
       return std::string(text);
     };
-    switch (pick(13)) {
+    switch (pick(12)) {
       case 0:
         return stamped("srun", "%d: ", rank);
       case 1:
@@ -99,8 +99,6 @@ class Mutations {
         return stamped("logging's default", "INFO:train:");
       case 10:
         return stamped("logging with a name", "2026-11-%02d 10:%02d:00,%03d - INFO - ", day, minute, number % 1000);
-      case 11:
-        return stamped("docker logs", "2026-11-%02dT10:%02d:00.%09dZ stdout F ", day, minute, number);
       default:
         return stamped("no prefix", "%s", "");
     }

@@ -127,6 +127,10 @@ int judge(const TryOptions& options, const CommonOptions& common) {
               << answer->reason << "\n";
   }
   if (options.reverts && answer->verdict != TryVerdict::kept) {
+    if (!runner.checkout_is(it)) {
+      report("the checkout was changed meanwhile, so it is left as it is; `stepladder try revert` goes back");
+      return status_of(answer->verdict);
+    }
     runner.revert({});
     report("the checkout is as it was kept last; `stepladder try revert " + std::to_string(it.number) +
            "` brings the change back");

@@ -22,11 +22,11 @@ Json parsed(const std::string& text) {
   return json.is_object() ? std::move(json) : Json::object();
 }
 
-double number_in(const Json& json, const char* key) {
+double number_at(const Json& json, const char* key) {
   return json.contains(key) && json[key].is_number() ? json[key].get<double>() : missing;
 }
 
-std::string text_in(const Json& json, const char* key) {
+std::string text_at(const Json& json, const char* key) {
   return json.contains(key) && json[key].is_string() ? bounded(json[key].get<std::string>(), longest_line) : "";
 }
 
@@ -36,7 +36,7 @@ std::int64_t runs_of(const TryHistory& history, std::int64_t number) {
 }
 
 std::string metric_of(const TryHistory& history) {
-  return text_in(parsed(history.tries.front().answer), "metric");
+  return text_at(parsed(history.tries.front().answer), "metric");
 }
 
 // The mean of a state's runs in the metric's unit.
@@ -45,7 +45,7 @@ double value_of(const TryHistory& history, std::int64_t state) {
   const std::string metric = metric_of(history);
   const Json plan = parsed(history.series.plan);
   const bool by_throughput =
-      plan.contains("figure") && plan["figure"].is_object() && text_in(plan["figure"], "by") == "throughput";
+      plan.contains("figure") && plan["figure"].is_object() && text_at(plan["figure"], "by") == "throughput";
   for (const TryRun& run : history.runs)
     if (run.state == state && !is_missing(run.value))
       values.push_back(!by_throughput ? run.value : metric == "dt_ms" ? 1e3 * run.value : 1 / run.value);
@@ -133,7 +133,7 @@ Json status_json(const TryHistory& history) {
     if (it.verdict == "kept") kept = it.number;
   }
   const Json plan = parsed(history.series.plan), begun = parsed(history.tries.front().answer);
-  const double budget = number_in(plan, "budget_runs");
+  const double budget = number_at(plan, "budget_runs");
   return {{"series", history.series.ladder},
           {"checkout", history.series.checkout},
           {"state", !history.series.is_open()               ? "ended"
@@ -141,8 +141,8 @@ Json status_json(const TryHistory& history) {
                     : history.tries.back().verdict.empty()  ? "running"
                                                             : "waiting"},
           {"metric", text_or_null(metric_of(history))},
-          {"mean", number(number_in(begun, "mean"))},
-          {"noise_sd", number(number_in(begun, "noise_sd"))},
+          {"mean", number(number_at(begun, "mean"))},
+          {"noise_sd", number(number_at(begun, "noise_sd"))},
           {"tries", std::ssize(history.tries) - 1},
           {"verdicts", verdicts},
           {"kept", kept},
@@ -155,9 +155,9 @@ Json status_json(const TryHistory& history) {
 }
 
 std::string change_text(const Json& answer) {
-  const double difference = number_in(answer, "difference"), factor = number_in(answer, "factor");
+  const double difference = number_at(answer, "difference"), factor = number_at(answer, "factor");
   if (is_missing(difference)) return {};
-  const std::string metric = text_in(answer, "metric");
+  const std::string metric = text_at(answer, "metric");
   const bool is_time = metric == "tokens_per_s" || metric == "dt_ms" || metric == "wall_s";
   std::string text = is_time ? factor_text(factor) : metric + (difference < 0 ? " " : " +") + metric_text(difference);
   if (answer.contains("ci95") && answer["ci95"].is_array() && answer["ci95"].size() == 2 &&
@@ -194,10 +194,10 @@ std::string log_tsv(const TryHistory& history) {
 std::string status_text(const TryHistory& history) {
   const Json status = status_json(history);
   std::string text = "Tries of " + history.series.checkout + ", ladder " + std::to_string(history.series.ladder) +
-                     ": " + text_in(status, "state") + "\n";
-  text += "  metric   " + text_in(status, "metric") + ", " + metric_text(number_in(status, "mean")) +
-          " at first, now " + metric_text(number_in(status, "value")) + "; one run's standard deviation " +
-          significant(number_in(status, "noise_sd"), 3) + "\n";
+                     ": " + text_at(status, "state") + "\n";
+  text += "  metric   " + text_at(status, "metric") + ", " + metric_text(number_at(status, "mean")) +
+          " at first, now " + metric_text(number_at(status, "value")) + "; one run's standard deviation " +
+          significant(number_at(status, "noise_sd"), 3) + "\n";
   text += "  tries    " + std::to_string(std::ssize(history.tries) - 1);
   for (const auto& [verdict, count] : status["verdicts"].items())
     text += ", " + std::to_string(count.get<std::int64_t>()) + " " + verdict;

@@ -153,7 +153,11 @@ void MetricTable::number_calls(CallCount& count) {
   for (const auto& [name, column] : columns_)
     for (const MetricPoint& point : column.points) count.has_steps |= point.step != 0;
   if (count.has_steps || empty()) return;
-  if (count.leading.empty()) count.leading = counter()->name;
+  const auto is_loss = [](const std::string& name) { return meaning_of_metric(name).role == MetricRole::loss; };
+  // What is logged once before the training counts nothing.
+  if (const Column* const longest = counter();
+      count.leading.empty() || (!is_loss(count.leading) && (is_loss(longest->name) || count.calls < 2)))
+    if (longest->name != std::exchange(count.leading, longest->name)) count.calls = 0;
   std::vector<double> times;
   const std::int64_t before = count.calls;
   if (const auto leading = columns_.find(count.leading); leading != columns_.end()) {
@@ -162,6 +166,7 @@ void MetricTable::number_calls(CallCount& count) {
       times.push_back(point.at);
     }
   }
+  std::sort(times.begin(), times.end());
   for (auto& [name, column] : columns_) {
     if (name == count.leading) continue;
     for (MetricPoint& point : column.points) {

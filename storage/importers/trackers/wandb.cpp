@@ -507,6 +507,11 @@ class GrowingWandb : public GrowingSource {
 
   // A resumed run has several: (offline-)run-DATE_TIME-ID/run-ID.wandb.
   std::string continues() const override {
+    if (!continues_) continues_ = earlier_file();
+    return *continues_;
+  }
+
+  std::string earlier_file() const {
     const auto date_of = [](const fs::path& folder) {
       const std::string name = folder.filename().string();
       return name.substr(name.starts_with("offline-") ? 8 : 0);
@@ -519,6 +524,7 @@ class GrowingWandb : public GrowingSource {
       const fs::path& folder = entry.path();
       if (entry.is_symlink(error) || !date_of(folder).starts_with("run-") || date_of(folder) >= date_of(own)) continue;
       if (!before.empty() && date_of(folder) < date_of(before)) continue;
+      if (!folder.filename().string().ends_with(path().stem().string().substr(3))) continue;  // "run-ID"
       if (fs::is_regular_file(folder / path().filename(), error)) before = folder;
     }
     return before.empty() ? std::string() : format() + " " + (before / path().filename()).string();
@@ -562,6 +568,7 @@ class GrowingWandb : public GrowingSource {
 
  private:
   const std::string step_key_;
+  mutable std::optional<std::string> continues_;
 };
 
 }  // namespace
