@@ -111,7 +111,8 @@ TEST(Mutations, of_every_sample_have_its_steps) {
   std::vector<std::pair<std::string, std::string>> logs;  // and their steps
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(samples)) {
-    if (entry.path().extension() != ".log") continue;
+    // Nobody prints a program's source line by line through a logger.
+    if (entry.path().extension() != ".log" || entry.path().stem() == "source-code") continue;
     std::ifstream file(entry.path(), std::ios::binary);
     std::ostringstream text;
     text << file.rdbuf();

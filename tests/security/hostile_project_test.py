@@ -221,7 +221,7 @@ def arguments(place):
 
 def commands():
     text = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout
-    return re.findall(r"^  (\S+) ", text.split("Subcommands:")[1], re.M)
+    return re.findall(r"^  (\S+) ", text.split("COMMAND [OPTIONS]")[1].split("Options of every command")[0], re.M)
 
 
 def calls(place, some=None):
