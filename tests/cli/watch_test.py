@@ -253,9 +253,12 @@ class Survival(Case):
         count = len(self.steps())
         second = self.place.start("watch", "--attach", 1)
         self.addCleanup(self.end, second)
+        # Steps alone say nothing: those of the killed tracker are stored before the program is found again.
+        self.assertTrue(second.stdout.readline(), "no output goes on")
         self.until(lambda: len(self.steps()) > count, "no more steps")
         second.send_signal(signal.SIGINT)
-        self.assertEqual(second.wait(PATIENCE_S), 3)
+        second.communicate(timeout=PATIENCE_S)
+        self.assertEqual(second.returncode, 3)
         self.assertEqual(self.reason(), "exit status 3")
 
     def test_a_killed_keeper_is_no_end_that_somebody_saw(self):

@@ -102,6 +102,14 @@ const CLI::Option* option_named(const CLI::App& root, const CLI::App& at, const 
   return nullptr;
 }
 
+// Whether the word after the i-th is the value of the option that it names.
+bool takes_next(const CLI::Option& option, const CLI::App& at, const std::vector<std::string>& words, std::size_t i) {
+  if (option.get_items_expected_min() > 0) return true;
+  if (option.get_items_expected_max() != 1 || i + 1 == words.size()) return false;
+  const std::string& next = words[i + 1];
+  return (next[0] != '-' || is_number(next)) && !subcommand_named(at, next);
+}
+
 // The text between the last two quotes: the value that a sentence of ours names.
 std::string named_value(const std::string& text) {
   const std::size_t end = text.rfind('\''),
@@ -171,7 +179,7 @@ void check_words(const CLI::App& app, const std::vector<std::string>& words) {
       const CLI::Option* option = option_named(app, *at, word);
       if (!option) refuse_option(app, *at, word);
       const bool has_value = word.find('=') != std::string::npos || (word[1] != '-' && word.size() > 2);
-      if (!has_value && option->get_items_expected_min() > 0) ++i;
+      if (!has_value && takes_next(*option, *at, words, i)) ++i;
       takes_more = option->get_items_expected_max() > 1;
     } else if (takes_more) {
       continue;
