@@ -30,7 +30,7 @@ class Import(Case):
     def test_a_log_becomes_a_run(self):
         log = self.file("mine.log", STEPS)
         told = self.place.json("import", log)
-        self.assertEqual(set(told), {"runs", "notes", "skipped", "errors", "groupings", "traces", "passes"})
+        self.assertEqual(set(told), {"runs", "notes", "skipped", "errors", "groupings", "traces", "passes", "dry_run"})
         run, = told["runs"]
         self.assertTrue(run["name"].startswith("mine"))
         self.assertEqual((run["steps"], run["first_step"], run["last_step"]), (10, 1, 10))

@@ -184,7 +184,8 @@ std::vector<double> MetricTable::restarts() const {
   if (!counting) return times;
   for (std::size_t i = 1; i < counting->points.size(); ++i) {
     const MetricPoint& point = counting->points[i];
-    if (point.step < counting->points[i - 1].step && !is_missing(point.at) && (times.empty() || point.at > times.back()))
+    if (point.step < counting->points[i - 1].step && !is_missing(point.at) &&
+        (times.empty() || point.at > times.back()))
       times.push_back(point.at);
   }
   return times;
