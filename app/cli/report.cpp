@@ -250,7 +250,7 @@ std::string runs_table(const std::vector<RunAndSummary>& runs, const RunContext&
     for (std::vector<std::string>& row : rows) row.erase(row.begin() + trust_column);
     right.erase(right.begin() + trust_column);
   }
-  return table(rows, right) + (doubts.empty() ? "" : "\n" + doubts);
+  return table(rows, right) + (doubts.empty() ? "" : "\n" + notes_text(doubts));
 }
 
 std::string trust_line(std::span<const Trust> runs) {

@@ -251,7 +251,7 @@ class Keys(Case):
     def test_import_always_has_the_same_keys(self):
         good = self.place.path / "three.log"
         good.write_text(STEPS.replace("5", "6"))
-        keys = {"runs", "notes", "skipped", "errors", "groupings", "traces", "passes"}
+        keys = {"runs", "notes", "skipped", "errors", "groupings", "traces", "passes", "dry_run"}
         code, out, _ = self.place.run("import", "nofile", good, "--json")
         self.assertEqual(code, 1)
         outcome = json.loads(out)

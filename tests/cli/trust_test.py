@@ -199,8 +199,9 @@ class Notes(unittest.TestCase):
         self.assertEqual(self.ids("--filter", "tags=a"), [2])
         self.assertEqual(self.ids("--filter", "tags=a,c"), [1, 2])
         self.assertEqual(self.place.json("runs", "--columns", "id,tags,note")[2], {"id": 3, "tags": [], "note": None})
-        for wrong in (["1"], ["1-2", "--name", "x"], ["1", "--name", ""], ["99", "--pin"], ["1", "--pin", "--unpin"]):
+        for wrong in (["1"], ["1-2", "--name", "x"], ["1", "--name", ""], ["1", "--pin", "--unpin"]):
             self.assertEqual(self.place.run("edit", *wrong)[0], 2, wrong)
+        self.assertEqual(self.place.run("edit", "99", "--pin")[0], 1)
 
     def test_lists_are_sorted_and_cut(self):
         self.assertEqual(self.ids("--limit", "2"), [2, 3], "the newest")

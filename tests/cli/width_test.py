@@ -62,7 +62,7 @@ class Tables(Case):
     def test_a_run_is_a_line(self):
         for columns in WIDTHS:
             shown, _ = self.terminal(columns, "runs", "--filter", "name~goes")
-            lines = [line for line in COLOUR.sub("", shown).splitlines() if re.match(r" *\d+ ", line)]
+            lines = [line for line in COLOUR.sub("", shown).splitlines() if re.match(r" *\d+  ", line)]
             self.assertGreater(len(lines), 20, shown[:500])
             self.assertTrue(all(" 10 " in line or "finished" in line for line in lines), shown[:500])
             if columns < 200:

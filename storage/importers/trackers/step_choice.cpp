@@ -187,8 +187,10 @@ void StepChoice::pass(const LoggedRow& row, MetricTable& table) {
     }
     if (has_step_ || !is_given_) step = last_;
   }
+  // A step that is named as one and equals the store's is no metric, whether or not it has been chosen yet.
   for (const auto& [name, value] : row.values)
-    if (name != name_) table.add(name, step, value, row.at);
+    if (name != name_ && (value != static_cast<double>(step) || kind_of(name).rank <= 1))
+      table.add(name, step, value, row.at);
 }
 
 std::string StepChoice::note() const {
