@@ -2,11 +2,16 @@
 // writing, or mapped shared and writable. Each call reads a link per open file, so callers limit how often they ask.
 #include "app/import/open_files.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -16,6 +21,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t most_processes = 4096;
+constexpr int most_notices = 1000;        // of a file
+constexpr std::size_t most_noticed = 64;  // files
 
 std::int64_t number_in(std::string_view text) {
   std::int64_t number = -1;
@@ -101,6 +108,52 @@ std::map<fs::path, std::int64_t> files_open_for_writing(const std::vector<std::i
     add_maps(pid, files);
   }
   return files;
+}
+
+OpenNotices::OpenNotices()
+    : notices_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)), waker_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+OpenNotices::~OpenNotices() {
+  if (notices_ >= 0) ::close(notices_);
+  if (waker_ >= 0) ::close(waker_);
+}
+
+void OpenNotices::add(const fs::path& file) {
+  if (files_.size() == most_noticed || files_.contains(file)) return;
+  const int watch = ::inotify_add_watch(notices_, file.c_str(), IN_OPEN);
+  files_[file] = watch;
+  if (watch >= 0) left_[watch] = most_notices;
+}
+
+void OpenNotices::remove(const fs::path& file) {
+  const auto found = files_.find(file);
+  if (found == files_.end() || left_.erase(found->second) == 0) return;
+  ::inotify_rm_watch(notices_, found->second);
+}
+
+bool OpenNotices::wait(std::chrono::milliseconds most) {
+  std::array<pollfd, 2> sources{pollfd{waker_, POLLIN, 0}, pollfd{notices_, POLLIN, 0}};
+  ::poll(sources.data(), sources.size(), static_cast<int>(most.count()));
+  bool noticed = false;
+  alignas(inotify_event) std::array<char, 4096> bytes;
+  for (ssize_t size; (size = ::read(notices_, bytes.data(), bytes.size())) > 0;)
+    for (ssize_t at = 0; at < size;) {
+      inotify_event event;
+      std::memcpy(&event, bytes.data() + at, sizeof(event));
+      at += static_cast<ssize_t>(sizeof(event) + event.len);
+      const auto left = left_.find(event.wd);
+      if (left == left_.end()) continue;
+      noticed = true;
+      if (--left->second > 0) continue;
+      left_.erase(left);
+      ::inotify_rm_watch(notices_, event.wd);
+    }
+  return noticed;
+}
+
+void OpenNotices::wake() {
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(waker_, &one, sizeof(one)));
 }
 
 }  // namespace stepladder

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -28,12 +29,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::milliseconds between_polls(250);
 constexpr std::chrono::seconds often_at_first(20);  // most stores are opened soon; later one look a second is enough
-constexpr std::chrono::seconds between_walks(2);
+constexpr std::chrono::milliseconds between_walks(2000);
 constexpr std::chrono::seconds longest_held(15);            // counted steps, while a store may still be found
 constexpr std::chrono::seconds longest_without_steps(180);  // TensorBoard holds values back for up to 120 s
 constexpr std::size_t most_printed = 8'000;
 constexpr int most_walked = 3'000;  // entries below all working directories
 constexpr std::size_t most_workplaces = 16;
+constexpr std::size_t most_variables = 1'000;
 constexpr int deepest_walked = 6;
 
 // When the file was made, unix seconds; if the file system doesn't know, when it was written last.
@@ -67,6 +69,19 @@ bool is_own_file(const fs::path& file) {
   return ::lstat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == ::geteuid();
 }
 
+// Where Trackio keeps its databases, by the environment that the process was started with.
+fs::path trackio_folder(std::int64_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/environ");
+  std::map<std::string, std::string> values;
+  for (std::string entry; std::getline(file, entry, '\0');)
+    if (const std::size_t equals = entry.find('='); equals != std::string::npos && values.size() < most_variables)
+      values.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  if (const std::string& named = values["TRACKIO_DIR"]; !named.empty()) return named;
+  if (const std::string& named = values["HF_HOME"]; !named.empty()) return fs::path(named) / "trackio";
+  const std::string& cache = values["XDG_CACHE_HOME"];
+  return (cache.empty() ? fs::path(values["HOME"]) / ".cache" : fs::path(cache)) / "huggingface" / "trackio";
+}
+
 std::string joined_folder(const fs::path& journal) {
   return "journals " + journal.parent_path().string();
 }
@@ -90,6 +105,7 @@ StoreWatch::~StoreWatch() {
     std::lock_guard lock(mutex_);
     finishing_ = given_up_ = true;
   }
+  openings_.wake();
   changed_.notify_all();
   thread_.join();
 }
@@ -97,7 +113,12 @@ StoreWatch::~StoreWatch() {
 void StoreWatch::print(const RunEvent& printed, bool is_counted) {
   std::unique_lock lock(mutex_);
   const bool waits = is_counted && !counted_are_stored_;
-  if ((!joined_ && !waits) || run_of(printed) != run_) return recorder_.post(printed);
+  if ((!joined_ && !waits) || run_of(printed) != run_) {
+    if (const auto* const step = std::get_if<StepRecord>(&printed);
+        step && !joined_ && !is_missing(step->loss) && early_losses_.size() < most_printed)
+      early_losses_.push_back(*step);
+    return recorder_.post(printed);
+  }
   if (waits && printed_.empty() && held_since_ == Clock::time_point{}) held_since_ = Clock::now();
   changed_.wait(lock, [this] { return printed_.size() < most_printed || given_up_; });
   printed_.push_back({printed, is_counted});
@@ -106,7 +127,7 @@ void StoreWatch::print(const RunEvent& printed, bool is_counted) {
 bool StoreWatch::finish(const std::function<bool()>& gives_up) {
   std::unique_lock lock(mutex_);
   finishing_ = true;
-  changed_.notify_all();
+  openings_.wake();
   while (!changed_.wait_for(lock, between_polls, [this] { return done_; }))
     if (gives_up()) given_up_ = true;
   return joined_;
@@ -115,15 +136,15 @@ bool StoreWatch::finish(const std::function<bool()>& gives_up) {
 void StoreWatch::work() {
   std::string trouble;
   for (bool ends = false; !ends;) {
+    const bool was_opened = openings_.wait(between_polls);
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, between_polls, [this] { return finishing_; });
+      std::lock_guard lock(mutex_);
       ends = finishing_;
       if (given_up_) break;
     }
     try {
       if (!store_) rejoin();
-      if (const auto now = Clock::now(); ends || now >= next_look_) {
+      if (const auto now = Clock::now(); ends || was_opened || now >= next_look_) {
         scan();
         next_look_ = now + (now - begun_ < often_at_first ? between_polls : std::chrono::milliseconds(1000));
       }
@@ -227,21 +248,25 @@ void StoreWatch::scan() {
   std::sort(open.begin(), open.end());
   for (const auto& [pid, file] : open)
     if (seen_.insert(file).second) scan_file(file);
-  scan_event_files(alive);
+  scan_workplaces(alive);
   scan_databases();
 }
 
-// Event files below the program's working directories that are named after one of its processes.
-void StoreWatch::scan_event_files(const std::vector<std::int64_t>& processes) {
+// What the program's processes don't have open, below their working directories: event files that are named after one
+// of them, and databases, which are the program's once it is seen to have one open.
+void StoreWatch::scan_workplaces(const std::vector<std::int64_t>& processes) {
   for (const std::int64_t pid : processes) {
-    processes_.insert(pid);
     std::error_code error;
+    if (processes_.insert(pid).second) {
+      const fs::path folder = trackio_folder(pid);
+      if (folder.is_absolute() && workplaces_.size() < most_workplaces) workplaces_.insert(folder);
+    }
     if (fs::path place = fs::read_symlink("/proc/" + std::to_string(pid) + "/cwd", error);
         !error && workplaces_.size() < most_workplaces)
       workplaces_.insert(std::move(place));
   }
   if (!processes.empty() && Clock::now() < next_walk_) return;
-  next_walk_ = Clock::now() + between_walks;
+  next_walk_ = Clock::now() + (Clock::now() - begun_ < often_at_first ? between_walks / 4 : between_walks);
   int left = most_walked;
   for (const fs::path& place : workplaces_) {
     std::error_code error;
@@ -249,8 +274,12 @@ void StoreWatch::scan_event_files(const std::vector<std::int64_t>& processes) {
          !error && it != end && left-- > 0; it.increment(error)) {
       const std::string name = it->path().filename().string();
       if (it.depth() >= deepest_walked || name.starts_with('.')) it.disable_recursion_pending();
-      if (!name.starts_with("events.out.tfevents.") || !processes_.contains(writer_in_name(it->path()))) continue;
-      if (is_own_file(it->path()) && made_at(it->path()) >= program_.started_at - 1 && seen_.insert(it->path()).second)
+      const std::string ending = it->path().extension().string();
+      const bool is_database = ending == ".db" || ending == ".sqlite" || ending == ".sqlite3";
+      if (!is_database && !processes_.contains(writer_in_name(it->path()))) continue;
+      if (!is_own_file(it->path())) continue;
+      if (is_database && !databases_.contains(it->path())) openings_.add(it->path());
+      if (!is_database && made_at(it->path()) >= program_.started_at - 1 && seen_.insert(it->path()).second)
         scan_file(it->path());
     }
   }
@@ -274,6 +303,7 @@ void StoreWatch::scan_file(const fs::path& file) {
     add_to_follower(growing_text(file, growing_text_options()), joins);
   } else {
     databases_.insert(name);
+    openings_.remove(name);
   }
 }
 
@@ -376,7 +406,18 @@ bool StoreWatch::compare_losses() {
 
 void StoreWatch::store_losses(Intake& intake) {
   if (printed_loss_ == PrintedLoss::is_another) {
+    std::vector<StepRecord> early;
+    {
+      std::lock_guard lock(mutex_);
+      early = early_losses_;
+    }
+    std::vector<LoggedStep> withdrawn;
     std::vector<MetricPoint> points;
+    for (const StepRecord& printed : early) {
+      withdrawn.push_back({{.step = printed.step, .loss = printed.loss}});
+      points.push_back({printed.step, printed.loss, printed.at});
+    }
+    intake.add(run_, withdrawn, Merge::withdrawn);
     for (const StepRecord& printed : losses_) points.push_back({printed.step, printed.loss, printed.at});
     intake.add(run_, Metric{.name = "printed loss", .direction = Direction::lower}, points);
   } else {
@@ -444,6 +485,7 @@ bool StoreWatch::store_printed() {
   }
   if (stores_losses) losses_.clear();
   std::lock_guard lock(mutex_);
+  if (printed_loss_ != PrintedLoss::unknown) early_losses_.clear();
   printed_.erase(printed_.begin(), printed_.begin() + static_cast<std::ptrdiff_t>(taken));
   changed_.notify_all();
   return true;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "app/import/journal_follower.h"
+#include "app/import/open_files.h"
 #include "app/import/source_follower.h"
 #include "storage/database/recorder.h"
 
@@ -61,7 +62,7 @@ class StoreWatch {
   void note_joined(const std::string& source);
   std::vector<std::int64_t> processes() const;
   void scan();
-  void scan_event_files(const std::vector<std::int64_t>& processes);
+  void scan_workplaces(const std::vector<std::int64_t>& processes);
   void scan_file(const std::filesystem::path& file);
   void scan_databases();
   void add(std::unique_ptr<GrowingSource> store);
@@ -90,7 +91,7 @@ class StoreWatch {
   SourceSearch search_{{}, program_.step_key};
   std::set<std::filesystem::path> seen_;
   std::set<std::int64_t> processes_;            // of the program, so far
-  std::set<std::filesystem::path> workplaces_;  // their working directories
+  std::set<std::filesystem::path> workplaces_;  // their working directories, and where Trackio keeps its databases
   std::set<std::filesystem::path> databases_;
   std::filesystem::path joined_journals_;  // the folder of the journals that have joined the run
   std::set<std::string> sources_;
@@ -105,6 +106,8 @@ class StoreWatch {
   std::int64_t printed_until_ = -1;  // up to this step a stored loss may be a printed one
   bool dropped_counted_ = false;
 
+  OpenNotices openings_;  // of databases that may be the program's
+
   std::mutex mutex_;
   std::condition_variable changed_;
   bool joined_ = false;
@@ -116,7 +119,8 @@ class StoreWatch {
     bool is_counted = false;
   };
   std::deque<Printed> printed_;
-  Clock::time_point held_since_{};  // the first counted step
+  std::vector<StepRecord> early_losses_;  // printed and recorded before a store joined; the last ones are forgotten
+  Clock::time_point held_since_{};        // the first counted step
   bool counted_are_stored_ = false;
   std::thread thread_;
 };

@@ -220,6 +220,9 @@ void complete_steps(Database& database, RunId run, std::span<const StepRecord> s
       step = part;
       complete(step, known);
       if (!is_missing(known.at)) step.at = known.at;
+    } else if (how == Completion::withdraw_loss) {
+      if (rows.empty()) continue;
+      if (step.loss == part.loss || (std::isnan(step.loss) && std::isnan(part.loss))) step.loss = missing;
     } else {
       complete(step, part);
     }

@@ -93,9 +93,10 @@ void Intake::add(RunId run, const LoggedBatch& batch, Merge merge, bool all_are_
 void Intake::add(RunId run, std::span<const LoggedStep> steps, Merge merge) {
   std::vector<StepRecord> fresh, parts;
   for (const LoggedStep& step : steps) (merge != Merge::own || step.is_part ? parts : fresh).push_back(step.record);
-  const Completion how = merge == Merge::printed  ? Completion::fill
-                         : merge == Merge::joined ? Completion::replace
-                                                  : Completion::keep_repeated;
+  const Completion how = merge == Merge::printed     ? Completion::fill
+                         : merge == Merge::joined    ? Completion::replace
+                         : merge == Merge::withdrawn ? Completion::withdraw_loss
+                                                     : Completion::keep_repeated;
   if (!parts.empty()) store_.following().complete_steps(run, parts, how);
   if (!fresh.empty()) store_.append_steps(run, fresh);
 }

@@ -23,9 +23,10 @@ struct PositionConflict {};
 
 // How the numbers of a source meet those that its run has.
 enum class Merge {
-  own,      // the run is the source's
-  joined,   // the source completes a run that has a name, an owner and an end of its own; its numbers count
-  printed,  // the same, but its numbers only fill in what nothing else knows; so do its facts
+  own,        // the run is the source's
+  joined,     // the source completes a run that has a name, an owner and an end of its own; its numbers count
+  printed,    // the same, but its numbers only fill in what nothing else knows; so do its facts
+  withdrawn,  // its losses are none of the run's, where they are stored as such
 };
 
 // Used by one thread, as its store. Throws StorageError; then nothing of the piece is stored.

@@ -19,6 +19,7 @@ enum class Completion {
   replace,        // what a part knows replaces what the file has; no earlier attempt is kept
   keep_repeated,  // the same, but a step whose loss or validation loss is known already is kept as an earlier attempt
   fill,           // a part only adds what the file doesn't know
+  withdraw_loss,  // the loss of a part is none of the run's: the file forgets it where it has the same
 };
 
 class Database;

@@ -33,6 +33,24 @@ TEST_F(RunStoreTest, nan_infinity_and_missing_stay_apart) {
   EXPECT_EQ(integer("SELECT count(*) FROM latest_steps WHERE nan_mask = 0 AND loss IS NULL"), 1);
 }
 
+TEST_F(RunStoreTest, a_loss_that_is_none_of_the_runs_is_forgotten_where_the_run_has_it) {
+  const RunId id = store.create_run({.name = "r"});
+  const std::vector<StepRecord> printed{{.run = id, .step = 0, .loss = 3, .dt_ms = 5},
+                                        {.run = id, .step = 1, .loss = nan, .dt_ms = 6},
+                                        {.run = id, .step = 2, .loss = 2, .dt_ms = 7}};
+  for (const StepRecord& step : printed) apply({step});
+  store.following().complete_steps(id, std::vector<StepRecord>{{.step = 0, .loss = 3.5}});
+  std::vector<StepRecord> withdrawn = printed;
+  withdrawn.push_back({.step = 9, .loss = 1});
+  store.following().complete_steps(id, withdrawn, Completion::withdraw_loss);
+  const Series series = store.series(id);
+  ASSERT_EQ(series.step, (std::vector<std::int64_t>{0, 1, 2}));
+  EXPECT_EQ(series.dt_ms, (std::vector<double>{5, 6, 7}));
+  EXPECT_EQ(series.loss[0], 3.5);
+  EXPECT_TRUE(is_missing(series.loss[1]));
+  EXPECT_TRUE(is_missing(series.loss[2]));
+}
+
 TEST_F(RunStoreTest, a_step_written_twice_is_kept_twice_and_the_newer_counts) {
   const RunId id = store.create_run({.name = "r"});
   apply({StepRecord{.run = id, .step = 2, .loss = 20}, StepRecord{.run = id, .step = 1, .loss = 10}});
