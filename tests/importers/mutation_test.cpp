@@ -3,10 +3,12 @@
 // many are tried (a few hundred by default).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <random>
 #include <sstream>
@@ -43,21 +45,23 @@ class Mutations {
 
   // Also describes it in `how`.
   std::string of(const std::string& log, std::string& how) {
-    const std::string prefix = some_prefix(how);
+    const Prefix prefix = some_prefix(how);
+    int seconds = pick(3000);
+    const bool reorders = pick(4) == 0;
     const std::string colour = pick(4) == 0 ? "\x1b[3" + std::to_string(pick(8)) + "m" : "";
     const std::string end = pick(3) == 0 ? "\r\n" : "\n";
     const bool has_noise = pick(3) == 0;
     how += (colour.empty() ? "" : ", coloured") + std::string(end.size() > 1 ? ", CRLF" : "") +
-           (has_noise ? ", noise" : "");
+           (has_noise ? ", noise" : "") + (reorders ? ", pairs in another order" : "");
     std::string changed = pick(5) == 0 ? "\xEF\xBB\xBF" : "";
     if (!changed.empty()) how += ", byte order mark";
     const auto add = [&](const std::string& line) {
-      changed += prefix + colour + line + (colour.empty() ? "" : "\x1b[0m") + end;
+      changed += prefix(seconds += pick(3)) + colour + line + (colour.empty() ? "" : "\x1b[0m") + end;
     };
     std::istringstream lines(log);
     for (std::string line; std::getline(lines, line);) {
       if (line.ends_with('\r')) line.pop_back();
-      add(line);
+      add(reorders ? reordered(line) : line);
     }
     if (has_noise) add("see https://example.org/x for details");
     return changed;
@@ -66,16 +70,24 @@ class Mutations {
  private:
   int pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
 
-  std::string some_prefix(std::string& how) {
-    const int rank = pick(8), number = pick(90'000), day = 1 + pick(28), minute = pick(60);
-    const std::string r = std::to_string(rank);
-    char text[128];
-    const auto stamped = [&](const char* name, const char* format, auto... values) {
+  using Prefix = std::function<std::string(int seconds)>;
+
+  // Stamps advance from line to line.
+  Prefix some_prefix(std::string& how) {
+    const int rank = pick(8), number = pick(90'000), day = 1 + pick(28);
+    // %d in its order: `values`, in which -1 and -2 stand for minutes and seconds.
+    const auto stamped = [&how](const char* name, const char* format, auto... values) -> Prefix {
       how = name;
-      std::snprintf(text, sizeof text, format, values...);
-      return std::string(text);
+      return [=](int seconds) {
+        [[maybe_unused]] const auto value = [seconds](int each) {
+          return each == -1 ? seconds / 60 % 60 : each == -2 ? seconds % 60 : each;
+        };
+        char text[160];
+        std::snprintf(text, sizeof text, format, value(values)...);
+        return std::string(text);
+      };
     };
-    switch (pick(12)) {
+    switch (pick(16)) {
       case 0:
         return stamped("srun", "%d: ", rank);
       case 1:
@@ -87,21 +99,45 @@ class Mutations {
       case 4:
         return stamped("kubectl", "[pod/job-%d/main] ", rank);
       case 5:
-        return stamped("journald", "Nov %2d 10:%02d:00 node%d python3[%d]: ", day, minute, rank, number);
+        return stamped("journald", "Nov %2d 10:%02d:%02d node%d python3[%d]: ", day, -1, -2, rank, number);
       case 6:
-        return stamped("ISO stamp", "2026-11-%02dT10:%02d:00.%06dZ ", day, minute, number);
+        return stamped("ISO stamp", "2026-11-%02dT10:%02d:%02d.%06dZ ", day, -1, -2, number);
       case 7:
-        return stamped("logging", "[2026-11-%02d 10:%02d:00,%03d] [INFO] ", day, minute, number % 1000);
+        return stamped("logging", "[2026-11-%02d 10:%02d:%02d,%03d] [INFO] ", day, -1, -2, number % 1000);
       case 8:
-        return stamped("loguru", "2026-11-%02d 10:%02d:00.%03d | INFO     | __main__:main:%d - ", day, minute,
+        return stamped("loguru", "2026-11-%02d 10:%02d:%02d.%03d | INFO     | __main__:main:%d - ", day, -1, -2,
                        number % 1000, number % 500);
       case 9:
         return stamped("logging's default", "INFO:train:");
       case 10:
-        return stamped("logging with a name", "2026-11-%02d 10:%02d:00,%03d - INFO - ", day, minute, number % 1000);
+        return stamped("logging with a name", "2026-11-%02d 10:%02d:%02d,%03d - INFO - ", day, -1, -2, number % 1000);
+      case 11:
+        return stamped("Kubernetes' own files", "2026-11-%02dT10:%02d:%02d.%09dZ stdout F ", day, -1, -2, number);
+      case 12:
+        return stamped("docker logs -t", "2026-11-%02dT10:%02d:%02d.%09dZ ", day, -1, -2, number);
+      case 13:
+        return stamped("journald -o short-iso", "2026-11-%02dT10:%02d:%02d+0100 node%d python3[%d]: ", day, -1, -2,
+                       rank, number);
+      case 14:
+        return stamped("kubectl --timestamps", "[pod/job-%d/main] 2026-11-%02dT10:%02d:%02d.%09dZ ", rank, day, -1, -2,
+                       number);
       default:
-        return stamped("no prefix", "%s", "");
+        return stamped("no prefix", "");
     }
+  }
+
+  // A line of pairs "step 1 | name value | name value" with those behind the first in another order.
+  std::string reordered(const std::string& line) {
+    std::vector<std::string> pairs;
+    std::size_t begin = 0;
+    for (std::size_t bar; (bar = line.find(" | ", begin)) != std::string::npos; begin = bar + 3)
+      pairs.push_back(line.substr(begin, bar - begin));
+    pairs.push_back(line.substr(begin));
+    if (pairs.size() < 3 || !(line.starts_with("step") || line.starts_with("iter"))) return line;
+    std::shuffle(pairs.begin() + 1, pairs.end(), random_);
+    std::string text = pairs.front();
+    for (std::size_t i = 1; i < pairs.size(); ++i) text += " | " + pairs[i];
+    return text;
   }
 
   std::mt19937 random_;

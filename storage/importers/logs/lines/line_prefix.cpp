@@ -55,23 +55,35 @@ std::size_t pod(std::string_view line) {
   return end == std::string_view::npos ? 0 : end + 2;
 }
 
-// "Nov 26 10:00:00 host python[123]: "
-std::size_t syslog(std::string_view line) {
-  static constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  if (line.size() < 20 || line[3] != ' ' || line[9] != ':' || line[12] != ':' || line[15] != ' ') return 0;
-  const std::size_t month = months.find(line.substr(0, 3));
-  const std::size_t end = line.find("]: ");
-  if (month == std::string_view::npos || month % 3 != 0 || end == std::string_view::npos) return 0;
-  return std::count(line.begin() + 16, line.begin() + static_cast<std::ptrdiff_t>(end), ' ') == 1 ? end + 3 : 0;
-}
-
-// "2026-11-26T10:00:00.123456Z "
-std::size_t stamp(std::string_view line) {
+// "2026-11-26T10:00:00.123456Z ", "2026-11-26T10:00:00+01:00 "
+std::size_t iso_time(std::string_view line) {
   const std::size_t end = line.find(' ');
-  if (end == std::string_view::npos || end < 20 || line[end - 1] != 'Z' || line[4] != '-' || line[10] != 'T' ||
+  if (end == std::string_view::npos || end < 20 || end > 40 || line[4] != '-' || line[10] != 'T' || line[13] != ':' ||
       !is_digit(line[0]))
     return 0;
-  return end + 1;
+  return line[end - 1] == 'Z' || line.substr(19, end - 19).find_first_of("+-") != std::string_view::npos ? end + 1 : 0;
+}
+
+// "Nov 26 10:00:00 host python[123]: ", or with an ISO time.
+std::size_t syslog(std::string_view line) {
+  static constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  std::size_t begin = iso_time(line);
+  if (begin == 0 && line.size() > 20 && line[3] == ' ' && line[9] == ':' && line[12] == ':' && line[15] == ' ')
+    if (const std::size_t month = months.find(line.substr(0, 3)); month != std::string_view::npos && month % 3 == 0)
+      begin = 16;
+  const std::size_t end = line.find("]: ");
+  if (begin == 0 || end == std::string_view::npos || end < begin) return 0;
+  const std::string_view source = line.substr(begin, end - begin);
+  return std::count(source.begin(), source.end(), ' ') == 1 && source.rfind('[') > source.find(' ') ? end + 3 : 0;
+}
+
+// "2026-11-26T10:00:00.123456Z ", and behind it "stdout F ", as Kubernetes' files have it.
+std::size_t stamp(std::string_view line) {
+  const std::size_t end = iso_time(line);
+  if (end == 0) return 0;
+  for (const std::string_view stream : {"stdout F ", "stderr F ", "stdout P ", "stderr P "})
+    if (line.substr(end).starts_with(stream)) return end + stream.size();
+  return end;
 }
 
 // "INFO:root:", "[2026-11-26 10:00:00,123] [INFO] ", "2026-11-26 10:00:00.123 | INFO | main:train:42 - ": to the level
@@ -100,7 +112,21 @@ std::size_t logger(std::string_view line, bool& has_time) {
 
 }  // namespace
 
+// One prefix may stand behind another: "[pod/train-0/main] 2026-11-26T10:00:00Z ".
 LinePrefix::Found LinePrefix::find(std::string_view line) {
+  Found found = find_one(line);
+  for (int behind = 0; behind < 3 && found.kind != Kind::none; ++behind) {
+    const Found next = find_one(line.substr(found.size));
+    if (next.kind != Kind::rank && next.kind != Kind::pod && next.kind != Kind::syslog && next.kind != Kind::stamp)
+      break;
+    found.size += next.size;
+    if (next.rank >= 0) found.rank = next.rank;
+    found.has_time |= next.kind == Kind::stamp;
+  }
+  return found;
+}
+
+LinePrefix::Found LinePrefix::find_one(std::string_view line) {
   Found found;
   if ((found.rank = number_between(line, "", ": ", found.size)) >= 0) return found.kind = Kind::label, found;
   for (const std::string_view name : {"[rank", "[default", "[Rank "})

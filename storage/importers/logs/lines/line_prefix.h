@@ -32,6 +32,7 @@ class LinePrefix {
     bool has_time = false;
   };
   static Found find(std::string_view line);
+  static Found find_one(std::string_view line);
 
   bool decided_ = false;
   int alike_ = 0;
