@@ -92,52 +92,51 @@ void finish_deletions(std::optional<RunStore>& store) {
   }
 }
 
-// Takes the profilers' traces out of the paths, and says so.
-std::vector<StoredTrace> name_traces(std::vector<std::string>& paths) {
-  std::erase_if(paths, [](const std::string& path) {
-    const bool is_trace = path != "-" && looks_like_trace(path);
-    if (is_trace) std::cerr << "stepladder: " << harmless(path) << " would be imported as a profiler's trace\n";
-    return is_trace;
-  });
-  return {};
-}
-
 int report_failures(const std::vector<std::string>& failures) {
   for (const std::string& sentence : failures) std::cerr << "stepladder: " << harmless(sentence) << "\n";
   return failures.empty() ? exit_done : exit_failed;
 }
 
-// Takes the profilers' traces out of the paths and keeps each as a trace. Nullopt: interrupted.
-std::optional<std::vector<StoredTrace>> take_traces(std::vector<std::string>& paths, std::vector<std::string>& failures,
-                                                    const CommonOptions& common) {
-  std::vector<StoredTrace> traces;
-  std::vector<std::string> others;
-  for (const std::string& path : paths) {
-    if (path == "-" || !looks_like_trace(path)) {
-      others.push_back(path);
+// Takes the profilers' traces out of the paths.
+std::vector<std::string> traces_of(std::vector<std::string>& paths) {
+  std::vector<std::string> traces;
+  std::erase_if(paths, [&](const std::string& path) {
+    const bool is_trace = path != "-" && looks_like_trace(path);
+    if (is_trace) traces.push_back(path);
+    return is_trace;
+  });
+  return traces;
+}
+
+// Keeps each as a trace, or says that it would. Returns false if it was interrupted.
+bool take_traces(const std::vector<std::string>& files, bool is_dry, const CommonOptions& common,
+                 std::vector<StoredTrace>& traces, std::vector<std::string>& failures) {
+  for (const std::string& file : files) {
+    if (is_dry) {
+      std::cerr << "stepladder: " << harmless(file) << " would be imported as a profiler's trace\n";
       continue;
     }
     try {
-      std::optional<StoredTrace> trace = import_trace({.files = {path}}, "", common);
-      if (!trace) return std::nullopt;
+      std::optional<StoredTrace> trace = import_trace({.files = {file}}, "", common);
+      if (!trace) return false;
+      if (!common.json && files.size() == 1)
+        std::cout << trace_text(*trace, false, false);
+      else
+        std::cerr << "stepladder: imported trace " << trace->id << " of " << harmless(file)
+                  << "; `stepladder profile show " << trace->id << "` shows it\n";
       traces.push_back(std::move(*trace));
     } catch (const StorageError& error) {
       failures.emplace_back(error.what());
     }
   }
-  paths = std::move(others);
-  return traces;
+  return true;
 }
 
 // A dry run imports into memory, and gives the runs no numbers.
 int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptions& common) {
   std::vector<std::string> failures;
-  const std::optional<std::vector<StoredTrace>> traces =
-      is_dry ? name_traces(request.paths) : take_traces(request.paths, failures, common);
-  if (!traces) return exit_interrupted;
-  if (!common.json) {
-    for (const StoredTrace& trace : *traces) std::cout << trace_text(trace, false, false);
-  }
+  std::vector<StoredTrace> traces;
+  if (!take_traces(traces_of(request.paths), is_dry, common, traces, failures)) return exit_interrupted;
   if (request.paths.empty() && !common.json) return report_failures(failures);
   std::optional<RunStore> store;
   const auto open = [&]() -> RunStore& {
@@ -152,6 +151,7 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
   }
   const ImportOutcome outcome = request.paths.empty() ? ImportOutcome{} : import_into(open, request);
   failures.insert(failures.end(), outcome.failures.begin(), outcome.failures.end());
+  if (!outcome.interrupted && !take_traces(outcome.traces, is_dry, common, traces, failures)) return exit_interrupted;
   if (!common.json) report_failures(failures);
   const RunContext context = load_run_context(store ? &*store : nullptr);
   std::vector<RunAndSummary> rows;
@@ -161,7 +161,7 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
     for (Json& run : json["runs"])
       if (is_dry) run["id"] = run["ladder"] = nullptr;
     json["dry_run"] = is_dry;
-    for (const StoredTrace& trace : *traces) json["traces"].push_back(trace_json(trace));
+    for (const StoredTrace& trace : traces) json["traces"].push_back(trace_json(trace));
     for (const StoredPasses& passes : outcome.passes) json["passes"].push_back(passes_json(passes));
     print(json);
   } else {

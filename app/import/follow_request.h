@@ -15,6 +15,7 @@ namespace stepladder {
 struct FollowRequest {
   std::vector<std::filesystem::path> paths;  // journals, other trackers' stores, or folders of those
   std::string name;                          // of the runs; empty: as the script or the store calls them
+  std::string step_key = {};                 // as in ImportOptions
 
   // Nobody reads on after what is there: this process owns no run.
   bool once = false;

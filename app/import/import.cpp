@@ -23,6 +23,7 @@
 #include "storage/importers/source_code.h"
 #include "storage/importers/trackers/store_folder.h"
 #include "storage/intake/intake.h"
+#include "storage/traces/trace_file.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -277,7 +278,8 @@ class Import {
 void Import::take_folder(const fs::path& folder) {
   if (is_store_folder(folder)) return take_store(folder);
   const FolderContents contents = contents_of(folder);
-  const std::size_t first = outcome_.runs.size(), skipped = outcome_.skipped.size(), passes = outcome_.passes.size();
+  const std::size_t first = outcome_.runs.size(), skipped = outcome_.skipped.size(), passes = outcome_.passes.size(),
+                    traces = outcome_.traces.size();
   std::map<fs::path, std::vector<std::size_t>> by_parent;  // runs of stores with one each, and of files
   for (const fs::path& store : contents.stores) {
     const std::size_t before = outcome_.runs.size();
@@ -302,7 +304,7 @@ void Import::take_folder(const fs::path& folder) {
     }
   }
   if (outcome_.runs.size() == first) {
-    if (outcome_.skipped.size() == skipped && outcome_.passes.size() == passes)
+    if (outcome_.skipped.size() == skipped && outcome_.passes.size() == passes && outcome_.traces.size() == traces)
       outcome_.failures.push_back(folder.string() + ": holds no file that can be imported");
     return;
   }
@@ -336,6 +338,11 @@ std::vector<std::size_t> Import::take_files(const std::vector<fs::path>& paths) 
   std::vector<std::size_t> files;
   for (const fs::path& path : paths) {
     const std::size_t before = outcome_.runs.size();
+    if (const std::string name = path.filename().string();
+        (name.find(".json") != std::string::npos || name.ends_with(".sqlite")) && looks_like_trace(path)) {
+      outcome_.traces.push_back(path.string());
+      continue;
+    }
     try {
       FileInput input(path);
       take(input, path.string(), path);

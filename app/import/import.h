@@ -68,6 +68,7 @@ struct ImportOutcome {
   std::vector<ImportNote> notes;
   std::vector<ImportGrouping> groupings;
   std::vector<SkippedImport> skipped;
+  std::vector<std::string> traces;    // profilers' traces in the folders: import_trace's to read
   std::vector<std::string> formats;   // ids of the importers that read something, each once
   std::vector<std::string> failures;  // a sentence for each file that was named and could not be imported
   bool interrupted = false;           // nothing of the path that was being read is kept

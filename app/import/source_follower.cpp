@@ -39,7 +39,10 @@ ImportOptions growing_text_options() {
 }
 
 SourceFollower::SourceFollower(RunStore& store, FollowRequest request, std::function<void(const std::string&)> report)
-    : store_(store), request_(std::move(request)), intake_(store, std::move(report)), search_(growing_text_options()) {}
+    : store_(store),
+      request_(std::move(request)),
+      intake_(store, std::move(report)),
+      search_(growing_text_options(), request_.step_key) {}
 
 void SourceFollower::scan() {
   for (const fs::path& path : request_.paths) {

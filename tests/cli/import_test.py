@@ -55,6 +55,20 @@ class Import(Case):
         self.assertNotIn("dt-throughput-mismatch", flags[runs[0]["id"]])
         self.assertIn("dt-throughput-mismatch", flags[runs[1]["id"]])
 
+    def test_a_profilers_trace_in_a_folder_is_taken_for_what_it_is(self):
+        folder = self.file("all/run.log", STEPS).parent
+        self.file("all/step.pt.trace.json", '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 4}]}')
+        code, out, err = self.place.run("import", folder, "--dry-run", "--json")
+        self.assertEqual((code, len(json.loads(out)["runs"]), json.loads(out)["traces"]), (0, 1, []), err)
+        self.assertIn("step.pt.trace.json would be imported as a profiler's trace", err)
+        told = self.place.json("import", folder)
+        self.assertEqual((len(told["runs"]), len(told["traces"]), told["errors"]), (1, 1, []))
+        self.assertFalse([note for note in told["notes"] if "trace" in note["file"]])
+        self.assertEqual(len(self.place.json("profile", "list")), 1)
+        only = self.file("only/a.json", (folder / "step.pt.trace.json").read_text()).parent
+        told = self.place.json("import", only)
+        self.assertEqual((told["runs"], len(told["traces"]), told["errors"]), ([], 1, []))
+
     def test_a_stage_on_a_line_of_its_own_is_a_heading(self):
         log = self.file("ladder.log", "Baseline\n\n" + STEPS + "\nFlash attention\n\n" + STEPS)
         runs = self.place.json("import", log)["runs"]

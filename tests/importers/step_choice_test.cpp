@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace stepladder {
 namespace {
 
@@ -132,6 +134,23 @@ TEST(StepChoice, IsTheSameForCallsThatComeOneByOne) {
     }
     EXPECT_EQ(losses, it.losses);
   }
+}
+
+// The first call alone can't show that "iter" grows; it must not become a metric for that.
+TEST(StepChoice, LeavesNoMetricOfACallThatCameAlone) {
+  const Case& it = cases[0];
+  Values state;
+  std::vector<std::string> metrics;
+  for (const Values& row : Values::parse(it.rows)) {
+    StepChoice steps = choice_of(it, state);
+    MetricTable table;
+    steps.add(row_of(row), table);
+    steps.flush(table);
+    table.take_points([&](const std::string& name, std::span<const MetricPoint>) { metrics.push_back(name); });
+    state = steps.state();
+  }
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), "iter"), 0);
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), "train/loss"), 3);
 }
 
 }  // namespace

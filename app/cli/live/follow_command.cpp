@@ -167,6 +167,8 @@ Subcommand follow_command(CLI::App& app, CommonOptions& common) {
   command->add_flag("--once", flags->once, "Take in what is there, and end");
   command->add_option("--name", flags->request.name, "Name of the runs (default: the script's or the store's)")
       ->check(short_name());
+  command->add_option("--step-key", flags->request.step_key, "Logged number that is the step (W&B, Trackio)")
+      ->check(short_name());
   return {command, [flags, &common] { return follow(*flags, common); }};
 }
 

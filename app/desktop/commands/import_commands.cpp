@@ -54,7 +54,16 @@ void take_import(DesktopState& desktop) {
   if (!read) return;
   read->number = ++desktop.imports_read;
   *desktop.workspace.import = std::move(*read);
-  if (desktop.workspace.import->state != ImportPreview::State::kept) return;
+  const bool is_kept = desktop.workspace.import->state == ImportPreview::State::kept;
+  if (ImportPreview& import = *desktop.workspace.import;
+      !import.traces.empty() && (is_kept || (import.runs.empty() && import.tables == 0))) {
+    commands::execute(desktop, ImportTraces{std::exchange(import.traces, {})});
+    if (!is_kept) {
+      import = {};
+      desktop.panels.show("profile");
+    }
+  }
+  if (!is_kept) return;
   desktop.workspace.load(desktop.store);
   std::vector<RunId> runs;
   for (const ImportPreview::PreviewRun& imported : desktop.workspace.import->runs) runs.push_back(imported.run.id);

@@ -79,6 +79,7 @@ void read_into(ImportPreview& into, const std::filesystem::path& database, bool 
   into.formats = std::move(outcome.formats);
   into.failures = std::move(outcome.failures);
   into.skipped = std::move(outcome.skipped);
+  into.traces = std::move(outcome.traces);
   into.tables = std::ssize(outcome.passes) + outcome.has_published;
 }
 

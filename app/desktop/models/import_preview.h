@@ -40,6 +40,7 @@ struct ImportPreview {
   std::vector<std::string> formats;  // ids of the importers that read something
   std::vector<std::string> failures;
   std::vector<SkippedImport> skipped;     // the project has them already
+  std::vector<std::string> traces;        // of profilers, in the folders: Profile reads them
   std::int64_t tables = 0;                // of call times or of published utilisation, which are no runs
   std::vector<std::string> source_lines;  // of each note: its line of the file; empty if unknown
 

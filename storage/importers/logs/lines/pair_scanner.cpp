@@ -223,10 +223,11 @@ bool PairScanner::next_number(Pair& pair) {
           }
         }
       }
-      // "step100": some programs glue the number to the word.
+      // "step100", "step_100": some programs glue the number to the word.
       std::size_t letters = 0;
       while (letters < word.size() && is_alpha(word[letters])) ++letters;
       const std::string_view stem = word.substr(0, letters);
+      if (letters < word.size() && word[letters] == '_') ++letters;
       if (letters < word.size() && is_digit(word[letters]) &&
           std::all_of(word.begin() + static_cast<std::ptrdiff_t>(letters), word.end(), is_digit) &&
           (equal_in_lower(stem, "step") || equal_in_lower(stem, "iter") || equal_in_lower(stem, "epoch") ||
