@@ -41,8 +41,12 @@ inline bool equal_in_lower(std::string_view text, std::string_view word) {
 
 // Ignores case; `word` is in lower case.
 inline bool contains_word(std::string_view text, std::string_view word) {
-  return std::search(text.begin(), text.end(), word.begin(), word.end(),
-                     [](char a, char b) { return lower(a) == b; }) != text.end();
+  for (const char first : {word.front(), is_alpha(word.front()) ? static_cast<char>(word.front() - 32) : '\0'}) {
+    if (first == '\0') break;
+    for (std::size_t at = text.find(first); at != std::string_view::npos; at = text.find(first, at + 1))
+      if (equal_in_lower(text.substr(at, word.size()), word)) return true;
+  }
+  return false;
 }
 
 inline std::string_view trimmed(std::string_view text, std::string_view characters = " \t") {

@@ -3,6 +3,7 @@
 #include "storage/importers/logs/lines/log_words.h"
 
 #include <algorithm>
+#include <array>
 
 #include "storage/importers/text.h"
 
@@ -10,6 +11,13 @@ namespace stepladder {
 namespace {
 
 constexpr std::size_t longest_heading = 160;
+
+// By byte: whether a word of a step's line may begin with it.
+constexpr std::array<bool, 256> step_initials = [] {
+  std::array<bool, 256> initials{};
+  for (const char c : std::string_view("lcsierLCSIER")) initials[static_cast<unsigned char>(c)] = true;
+  return initials;
+}();
 
 }  // namespace
 
@@ -34,6 +42,7 @@ bool may_say_step(std::string_view line) {
     return true;
   };
   for (; p < end; ++p) {
+    if (!step_initials[static_cast<unsigned char>(*p)]) continue;
     switch (*p | 0x20) {
       case 'l':
         if (follows(p + 1, "oss")) return true;
