@@ -44,7 +44,7 @@ std::string try_to_compile(at::Device device, Compile compile, Autocast autocast
         [&](const RunEvent& event) {
           if (const auto* ended = std::get_if<RunEnded>(&event)) reason = ended->reason;
         },
-        {.graph = make_graph});
+        {.graph = make_graph, .falls_back = false});
   return reason;
 }
 

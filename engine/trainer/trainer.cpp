@@ -71,8 +71,10 @@ class Training {
   Outcome run();
 
  private:
+  std::unique_ptr<Step> choose_step();
   void load_state();
   bool connect();
+  double prepare_step();
   void announce(double setup_ms);
   void log_product_choices();
   StepRecord train_step(std::int64_t step);
@@ -91,6 +93,7 @@ class Training {
   const Emit& emit_;
   const RunId run_;
   const Recipe recipe_;
+  Recipe step_recipe_;  // the same, but for `compile` where the step that it asks for fails its check
   const TokenSource source_;
   const at::Device device_;
   const RunSettings settings_;
@@ -98,7 +101,8 @@ class Training {
   const c10::OptionalDeviceGuard own_gpu_;
   const std::shared_ptr<Gpt> model_;
   MicroBatches batches_;
-  const std::unique_ptr<Step> step_;
+  const StepMakers& makers_;
+  std::unique_ptr<Step> step_;
   std::optional<Tokenizer> tokenizer_;  // for text samples
   CheckpointSaver saver_;
   StepTimer timer_;
@@ -117,6 +121,7 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
       emit_(emit),
       run_(job.run),
       recipe_(std::move(prepared.recipe)),
+      step_recipe_(recipe_),
       source_(std::move(prepared.source)),
       device_(recipe_.device),
       settings_(recipe_),
@@ -124,8 +129,8 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
       own_gpu_(parallel_.own_gpu()),
       model_(model_on(device_, recipe_)),
       batches_(recipe_, source_, parallel_, device_),
-      step_(make_step({recipe_, *model_, parallel_, batches_, device_},
-                      report.hardware(recipe_.device) + ", LibTorch " + report.torch_version, makers)),
+      makers_(makers),
+      step_(choose_step()),
       saver_(job.run, job.checkpoints, recipe_),
       timer_(device_),
       figures_(device_),
@@ -136,7 +141,7 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
 Outcome Training::run() {
   load_state();
   if (!connect()) return {RunStatus::stopped, "stopped before the first step"};
-  announce(step_->prepare(done_));
+  announce(prepare_step());
   log_product_choices();
 
   Outcome outcome;
@@ -168,6 +173,42 @@ Outcome Training::run() {
   return outcome;
 }
 
+std::unique_ptr<Step> Training::choose_step() {
+  return make_step({step_recipe_, *model_, parallel_, batches_, device_},
+                   report_.hardware(recipe_.device) + ", LibTorch " + report_.torch_version, makers_);
+}
+
+// Prepares the step; returns its setup time. Where it fails its check or can't be captured, the run begins anew with
+// the next plainer way, and says so: a run is right on a machine that nobody has tried, if not fast.
+double Training::prepare_step() {
+  while (true) {
+    std::string why;
+    try {
+      return step_->prepare(done_);
+    } catch (const std::exception& error) {
+      if (step_recipe_.compile == Compile::off || recipe_.nproc > 1 || !makers_.falls_back) throw;
+      const auto* const torch = dynamic_cast<const c10::Error*>(&error);
+      why = torch ? torch->what_without_backtrace() : error.what();
+    }
+    step_recipe_.compile = step_recipe_.compile == Compile::max ? Compile::on : Compile::off;
+    const char* const way = step_recipe_.compile == Compile::on ? "`compile`" : "the model's own operations";
+    emit_(ConsoleText{.run = run_, .at = unix_now(), .text = why + "; the run goes on with " + way + "\n"});
+    step_.reset();
+    const at::NoGradGuard no_grad;
+    const std::shared_ptr<Gpt> fresh = model_on(device_, recipe_);
+    const auto first = named_parameters(*fresh);
+    const auto parameters = named_parameters(*model_);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      at::Tensor parameter = parameters[i].second;
+      parameter.copy_(first[i].second);
+      parameter.mutable_grad().reset();
+    }
+    step_ = choose_step();
+    load_state();
+    step_->optimizer().set_steps(done_);
+  }
+}
+
 // Weights, and after a checkpoint moments and step too. A fresh model has its first weights already.
 void Training::load_state() {
   if (recipe_.sample_every > 0) tokenizer_ = tokenizer_of(recipe_, source_);
@@ -187,6 +228,8 @@ bool Training::connect() {
 }
 
 void Training::announce(double setup_ms) {
+  Recipe recipe = recipe_;  // as it is trained: a model made for `compile` has its operations, captured or not
+  if (step_recipe_.compile != recipe_.compile) recipe.compile = Compile::on;
   const AutocastScope autocast(recipe_.autocast, device_.type());
   emit_(RunStarted{.run = run_,
                    .at = unix_now(),
@@ -199,7 +242,7 @@ void Training::announce(double setup_ms) {
                    .attention = model_->attention_backend(recipe_.batch, recipe_.seq),
                    .setup_ms = setup_ms,
                    .sync = timer_.sync(),
-                   .recipe = to_json(recipe_),
+                   .recipe = to_json(recipe),
                    .torch_version = report_.torch_version});
 }
 

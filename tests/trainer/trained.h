@@ -15,6 +15,7 @@ struct Trained {
   std::vector<CheckpointSaved> checkpoints;
   std::vector<StepProfile> profiles;
   std::vector<RunEnded> endings;
+  std::string console;
 
   std::vector<double> losses() const {
     std::vector<double> values;
@@ -35,6 +36,7 @@ inline Trained train_here(const TrainingJob& job,
       trained.steps.push_back(*step);
       if (on_step) on_step(*step, control);
     }
+    if (const auto* text = std::get_if<ConsoleText>(&event)) trained.console += text->text;
     if (const auto* sample = std::get_if<TextSample>(&event)) trained.samples.push_back(*sample);
     if (const auto* saved = std::get_if<CheckpointSaved>(&event)) trained.checkpoints.push_back(*saved);
     if (const auto* profile = std::get_if<StepProfile>(&event)) trained.profiles.push_back(*profile);

@@ -1,4 +1,5 @@
-// Captures and verifies before the run is announced, so that a graph that differs from the step fails the run at once.
+// Captures and verifies before the run is announced, so that the trainer can leave a graph that differs from the step
+// for a plainer way.
 #include "engine/trainer/step/captured_step.h"
 
 #include <algorithm>

@@ -23,6 +23,7 @@ DeviceModel::Device make_step_device(const Recipe& recipe);  // CUDA's
 struct StepMakers {
   StepGraphMaker graph = make_step_graph;
   StepDeviceMaker device = make_step_device;
+  bool falls_back = true;  // a step that fails its check makes way for a plainer one; else the run fails
 };
 
 // The recipe's "auto"s must be resolved. `machine` is the name by which a planned step keeps its choices.
