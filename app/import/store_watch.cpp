@@ -462,6 +462,7 @@ bool StoreWatch::store_printed() {
     if (!step) continue;
     steps.push_back({*step});
     steps.back().record.loss = missing;
+    steps.back().record.at = missing;  // a buffered line arrives later than the store's rows of later steps
     if (!is_missing(step->loss)) losses_.push_back(*step);
     if (!is_missing(step->dt_ms)) times.push_back({{.step = step->step, .dt_ms = step->dt_ms}});
   }

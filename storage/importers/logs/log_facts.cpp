@@ -309,6 +309,10 @@ bool LogFacts::read_params(const Number& number) {
   if (pair.unit == "B" || pair.unit == "b") count *= 1e9;
   if (pair.unit == "K" || pair.unit == "k") count *= 1e3;
   if (!(count >= 1000 && count < 1e14)) return false;
+  // "Trainable parameters = 41,943,040 of 8,072,204,288"
+  Pair all;
+  if (number.behind.starts_with(" of ") && PairScanner(number.behind).number_at(4, all) && all.value > count)
+    count = all.value;
   params = static_cast<std::int64_t>(std::llround(count));
   return true;
 }

@@ -89,7 +89,9 @@ void RunAssembler::add(const PrintedStep& printed) {
       break;
   }
   const std::size_t held = steps_.held().size();
-  if (!clock_ && held >= (options_->live ? live_steps_to_judge_by : steps_to_judge_by)) settle();
+  const bool is_enough =
+      options_->live ? held >= live_steps_to_judge_by && !may_be_a_clock(steps_.held()) : held >= steps_to_judge_by;
+  if (!clock_ && is_enough) settle();
   if (!clock_) return;
   if (options_->live)
     tell(1);

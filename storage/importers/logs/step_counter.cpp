@@ -60,7 +60,8 @@ Counted StepCounter::count(const LogLine& line, const RunProgress& run, bool new
 void StepCounter::number(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
   if (line.has_step()) return number_within_epoch(line, run, new_block, counted);
   if (line.batch >= 0 && line.has_loss()) return number_bar(line, new_block, counted);
-  if (line.record) return number_record(line, run, new_block, counted);
+  const bool has_fraction = !is_missing(line.epoch) && !line.whole_epoch && !is_missing(line.loss);  // "epoch 0.05"
+  if (line.record || has_fraction) return number_record(line, run, new_block, counted);
   if (is_whole_epoch(line.epoch) && line.epoch < most_epochs && (!run.open || run.step_is_epoch || new_block))
     return take_as_step(static_cast<std::int64_t>(line.epoch), counted);
   take_as_validation(line, counted);

@@ -29,7 +29,29 @@ constexpr double least_resolved = 10;
 // A time that has grown from step to step this often is a clock, not a step time.
 constexpr std::size_t least_clock_steps = 6;
 
+// The same if it grows by equal amounts a step, from nothing.
+constexpr std::size_t least_even_steps = 3;
+
 using Steps = std::span<const PrintedStep>;
+
+// Whether the times grow from nothing by amounts that are, for each step, within a quarter of the first.
+bool grows_evenly(Steps steps) {
+  double first = missing, rate = missing;
+  const PrintedStep* last = nullptr;
+  for (const PrintedStep& each : steps) {
+    if (is_missing(each.time)) continue;
+    if (last && each.step <= last->step) return false;
+    const double grown = last ? (each.time - last->time) / static_cast<double>(each.step - last->step) : missing;
+    if (is_missing(first)) first = each.time;
+    if (last && is_missing(rate)) {
+      rate = grown;
+      if (!(first <= 1.5 * (each.time - last->time))) return false;
+    }
+    if (last && !(std::abs(grown - rate) <= 0.25 * rate)) return false;
+    last = &each;
+  }
+  return true;
+}
 
 // Whether the values labelled as times grow with every step, as only the time since the start does.
 bool time_is_a_clock(Steps steps) {
@@ -45,7 +67,7 @@ bool time_is_a_clock(Steps steps) {
     }
     last = step.time;
   }
-  return grown >= least_clock_steps && last > 2.5 * first;
+  return (grown >= least_clock_steps || (grown >= least_even_steps && grows_evenly(steps))) && last > 2.5 * first;
 }
 
 // Whether the values labelled as time since the start fall as often as they grow, as only a step's own time does.
@@ -319,6 +341,18 @@ class UnitSettler {
 };
 
 }  // namespace
+
+bool may_be_a_clock(Steps steps) {
+  double last = missing;
+  std::size_t times = 0;
+  for (const PrintedStep& step : steps) {
+    if (is_missing(step.time)) continue;
+    if (!is_missing(last) && !(step.time > last)) return false;
+    last = step.time;
+    ++times;
+  }
+  return times > 1 && times <= least_clock_steps;
+}
 
 SettledUnits settle_units(FirstSteps first) {
   return UnitSettler(first).settle();

@@ -38,4 +38,7 @@ struct FirstSteps {
 
 SettledUnits settle_units(FirstSteps first);
 
+// Whether more steps may show that what is called their time counts from the start: so far it has only grown.
+bool may_be_a_clock(std::span<const PrintedStep> steps);
+
 }  // namespace stepladder

@@ -72,7 +72,8 @@ double take_time_unit(Words& words) {
 
 bool is_loss(const Words& words) {
   const bool said = any(words, {"loss"}) || (any(words, {"cross"}) && any(words, {"entropy"})) || any(words, {"xent"});
-  return said &&
+  const bool is_policys = any(words, {"entropy"}) && !any(words, {"cross"});
+  return said && !is_policys &&
          only(words, {"loss",       "cross",    "entropy", "xent",  "train", "training", "val",       "valid",
                       "validation", "eval",     "test",    "dev",   "total", "avg",      "average",   "mean",
                       "global",     "metrics",  "lm",      "ce",    "step",  "epoch",    "iter",      "iteration",
@@ -84,6 +85,7 @@ MetricMeaning loss_meaning(const Words& words) {
   if (any(words, {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}))
     meaning.role = MetricRole::val_loss;
   if (any(words, {"epoch", "final", "running"})) meaning.second_rate += 100;
+  if (any(words, {"avg", "average", "mean"})) meaning.second_rate += 10;
   if (any(words, {"test"})) meaning.second_rate += 100;
   return meaning;
 }

@@ -57,6 +57,8 @@ Meaning loss_meaning(const KeyWords& key) {
     if (i == at + 1 &&
         !one_of(key.words[i], {"train", "training", "lm", "avg", "mean", "global", "batch", "step", "entropy"}))
       rank += 2;
+    if (i == at + 1 && one_of(key.words[i], {"avg", "mean"})) rank += 1;  // beside the loss itself
+    if (key.words[i] == "entropy" && !key.is(i + 1, "cross")) return {};  // of a policy
   }
   if (key.has("test")) rank += 1;  // a validation loss is preferred to a test loss
   return {.field = any_validation(key) ? Field::val_loss : Field::loss, .rank = rank};

@@ -44,6 +44,27 @@ const char* read_clock(const char* p, const char* end, Pair& pair) {
   return p;
 }
 
+// "1h02m03s", "1m02.5s"; `p` where there is none.
+const char* read_duration(const char* p, const char* end, Pair& pair) {
+  constexpr std::string_view units = "hms";
+  constexpr double seconds[] = {3600, 60, 1};
+  const char* at = p;
+  double sum = 0;
+  int parts = 0;
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    double part = 0;
+    const auto [stop, error] = std::from_chars(at, end, part, std::chars_format::fixed);
+    if (error != std::errc() || stop == end || *stop != units[unit]) continue;
+    sum += part * seconds[unit];
+    at = stop + 1;
+    ++parts;
+  }
+  if (parts < 2 || (at < end && is_word(*at))) return p;
+  pair.value = sum;
+  pair.clock = true;
+  return at;
+}
+
 // "1 day, 0:02:30", behind 1.
 const char* read_days(const char* p, const char* end, Pair& pair) {
   std::string_view rest(p, static_cast<std::size_t>(end - p));
@@ -159,6 +180,18 @@ std::string_view between(const char* from, const char* to) {
   return {from, static_cast<std::size_t>(to - from)};
 }
 
+// "loss 2.90 tok/s 93600": whether the word behind a named number is the name of the next one, which has no unit then.
+bool names_next(const Unit& word, const char* p, const char* end, const Pair& pair) {
+  if (pair.key.empty() || (word.rate == RateLabel::none && !contains_word(pair.key, "loss"))) return false;
+  const char* const next = behind_spaces(p, end);
+  if (next == p || next == end || !is_digit(*next)) return false;
+  double number = 0;
+  const char* const behind = std::from_chars(next, end, number).ptr;
+  const char* const unit = behind < end && *behind == ' ' ? behind + 1 : behind;
+  const char* const unit_end = behind_unit(unit, end);
+  return !unit_of(between(unit, unit_end)).known || (unit_end + 1 < end && *unit_end == ' ' && is_digit(unit_end[1]));
+}
+
 // The unit behind a number. Null if letters glued to the number make both a name: "3d", "61a0f".
 const char* read_unit(const char* p, const char* end, Pair& pair) {
   const char* const unit = p < end && *p == ' ' ? p + 1 : p;
@@ -173,7 +206,7 @@ const char* read_unit(const char* p, const char* end, Pair& pair) {
     const char* const more = behind_unit(unit_end + 1, end);
     if (unit_of(between(unit_end + 1, more)).rate != RateLabel::none) unit_end = more;
   }
-  if (known.known && !key_follows) {
+  if (known.known && !key_follows && (glued || !names_next(known, unit_end, end, pair))) {
     pair.unit = between(unit, unit_end);
     return unit_end;
   }
@@ -276,6 +309,8 @@ bool PairScanner::number(std::size_t at, Pair& pair) {
   const char* p = stop;
   if (whole && begins_clock(digits.size(), stop, end)) {
     p = read_clock(stop, end, pair);
+  } else if (const char* const duration = whole ? read_duration(from, end, pair) : from; duration != from) {
+    p = duration;
   } else {
     if (whole && value < largest_count) pair.whole = static_cast<std::int64_t>(value);
     if (whole && digits.size() <= 3) p = read_groups(stop, end, pair);

@@ -209,10 +209,9 @@ class LineReading {
       meaning = {.field = Field::elapsed, .rank = 0, .unit = TimeUnit::s};
     if (validates_ && meaning.field == Field::loss) meaning.field = Field::val_loss;
     if (validates_ && meaning.field == Field::perplexity) meaning.field = Field::val_perplexity;
-    // "33m 10s" is one duration.
-    const bool goes_on = meaning.field == Field::time && meaning.rank >= 4 && trimmed(gap_).empty() && after_unit_;
-    after_unit_ = !pair.unit.empty();
-    if (meaning.field == Field::none || goes_on) return;
+    if (goes_on(pair)) return;
+    last_ = Field::none;
+    if (meaning.field == Field::none) return;
     if (!can_be(meaning, pair)) {
       trace_.learnable = false;
       return;
@@ -225,9 +224,25 @@ class LineReading {
     else if (measured_at_ == 0 && value_of(meaning.field))
       measured_at_ = pair.at;
     assign(meaning, pair);
+    last_ = meaning.field;
     if (meaning.field == Field::perplexity || meaning.field == Field::val_perplexity)
       return;  // printed with a loss, isn't a value
     find(meaning.field, pair, meaning.scale);
+  }
+
+  // "33m 10s" is one duration: adds this part to the time before it.
+  bool goes_on(const Pair& pair) {
+    const Unit known = unit_of(pair.unit);
+    const TimeUnit unit = known.per_step ? TimeUnit::unknown : known.time;
+    const TimeUnit before = std::exchange(after_, unit);
+    const bool goes = before != TimeUnit::unknown && unit != TimeUnit::unknown && !pair.separated && pair.key.empty() &&
+                      milliseconds_in(unit) < milliseconds_in(before) && trimmed(gap_).empty();
+    if (!goes) return false;
+    trace_.learnable = false;
+    const double part = pair.value * milliseconds_in(unit);
+    if (last_ == Field::time) line_.time += part / milliseconds_in(line_.time_unit);
+    if (last_ == Field::elapsed) line_.elapsed += part / milliseconds_in(line_.elapsed_unit);
+    return true;
   }
 
   // A time since 1970 says when the line was printed, whatever it is called: "time_ms": 1696312397440.
@@ -435,7 +450,8 @@ class LineReading {
   double short_loss_ = missing;
   double short_val_loss_ = missing;
   bool loss_follows_ = false;
-  bool after_unit_ = false;  // the last number had a unit
+  TimeUnit after_ = TimeUnit::unknown;  // of the last number
+  Field last_ = Field::none;            // which it was assigned to
   double runtime_ = missing;
   bool of_epoch_ = false;  // the time
   double perplexity_ = missing;
