@@ -17,6 +17,14 @@
 namespace stepladder {
 namespace {
 
+struct BinFlags {
+  std::vector<std::string> runs;
+  bool empty = false;
+  bool is_agreed = false;
+  bool restore = false;
+  Limit limit;
+};
+
 int empty_it(RunStore& store, const CommonOptions& common) {
   const EmptiedBin emptied = empty_bin(store, unix_now() + 1, say_deletions());
   if (common.json) {
@@ -46,19 +54,23 @@ std::string binned_table(const std::vector<BinnedRun>& binned) {
 }
 
 // Shows what would go, and asks for it on a terminal.
-bool agrees_to_empty(const std::vector<BinnedRun>& binned, bool is_agreed) {
+bool agrees_to_empty(const std::vector<BinnedRun>& binned, bool is_agreed, const CommonOptions& common) {
   if (binned.empty()) return true;
-  std::cerr << binned_table(binned);
+  if (!common.json || ::isatty(STDIN_FILENO) == 1) std::cerr << binned_table(binned);
   if (is_agreed) return true;
   const std::string what = plural(std::ssize(binned), "run") + " permanently, with their checkpoints";
-  if (::isatty(STDIN_FILENO) != 1) throw UsageError("--yes is needed to delete " + what);
+  if (::isatty(STDIN_FILENO) != 1)
+    throw UsageError("--yes is needed to delete " + what,
+                     {.code = "missing-argument", .argument = "--yes", .hint = "`stepladder bin` lists what goes"});
   return agrees("Delete " + what + "?");
 }
 
-int show_bin(bool empty, bool is_agreed, const CommonOptions& common) {
+int show_bin(const BinFlags& flags, const CommonOptions& common) {
   auto store = open_to_list(common);
-  const std::vector<BinnedRun> binned = store ? runs_in_bin(*store) : std::vector<BinnedRun>{};
-  if (empty && store) return agrees_to_empty(binned, is_agreed) ? empty_it(*store, common) : exit_failed;
+  std::vector<BinnedRun> binned = store ? runs_in_bin(*store) : std::vector<BinnedRun>{};
+  if (flags.empty && store)
+    return agrees_to_empty(binned, flags.is_agreed, common) ? empty_it(*store, common) : exit_failed;
+  flags.limit.keep_newest(binned, "more run", common);
   if (const std::size_t left = store ? store->bin().left_to_delete() : 0; left > 0)
     std::cerr << "stepladder: a killed process has left " << plural(left, "run")
               << " half deleted or half imported; `stepladder bin --empty` removes the rest\n";
@@ -103,13 +115,6 @@ int move_runs(const std::vector<std::string>& words, bool restores, const Common
   return exit_done;
 }
 
-struct BinFlags {
-  std::vector<std::string> runs;
-  bool empty = false;
-  bool is_agreed = false;
-  bool restore = false;
-};
-
 }  // namespace
 
 Subcommand bin_command(CLI::App& app, CommonOptions& common) {
@@ -121,9 +126,9 @@ Subcommand bin_command(CLI::App& app, CommonOptions& common) {
   CLI::Option* empty =
       command->add_flag("--empty", flags->empty, "Delete them permanently, with their checkpoints")->excludes(runs);
   command->add_flag("--yes", flags->is_agreed, "Without asking")->needs(empty);
+  flags->limit.add_to(*command, "List only the newest, this many");
   return {command, [flags, &common] {
-            return flags->runs.empty() ? show_bin(flags->empty, flags->is_agreed, common)
-                                       : move_runs(flags->runs, flags->restore, common);
+            return flags->runs.empty() ? show_bin(*flags, common) : move_runs(flags->runs, flags->restore, common);
           }};
 }
 

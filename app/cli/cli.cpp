@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <iterator>
-#include <sstream>
 #include <string_view>
 
 #include "app/cli/commands.h"
@@ -27,39 +25,6 @@
 
 namespace stepladder {
 namespace {
-
-// The old and the short spellings of commands, in words of today's.
-constexpr std::pair<std::string_view, std::string_view> spellings[] = {
-    {"list", "runs"},
-    {"ls", "runs"},
-    {"verify", "confirm"},
-    {"continue", "unpause"},
-    {"gate", "record gate"},
-    {"claim", "record"},
-    {"profile operators", "operators"},
-    {"resume", "train --resume"},
-};
-
-// The words with today's spelling of the command that they begin with, after options such as --db FILE.
-std::vector<std::string> respelled(const CLI::App& app, std::vector<std::string> words) {
-  std::size_t at = 0;
-  while (at < words.size() && words[at].starts_with('-') && words[at] != "--") {
-    const CLI::Option* option = app.get_option_no_throw(words[at]);
-    at += option && option->get_items_expected_min() > 0 ? 2 : 1;
-  }
-  for (const auto& [old, now] : spellings) {
-    std::istringstream old_words{std::string(old)}, new_words{std::string(now)};
-    const std::vector<std::string> from{std::istream_iterator<std::string>(old_words), {}};
-    const std::vector<std::string> to{std::istream_iterator<std::string>(new_words), {}};
-    if (at + from.size() > words.size() || !std::equal(from.begin(), from.end(), words.begin() + std::ptrdiff_t(at)))
-      continue;
-    const auto place =
-        words.erase(words.begin() + std::ptrdiff_t(at), words.begin() + std::ptrdiff_t(at + from.size()));
-    words.insert(place, to.begin(), to.end());
-    return words;
-  }
-  return words;
-}
 
 // CLI11 takes the next word as the value of "--db=", so an empty variable in a script would turn a command into a file.
 void refuse_empty_values(int argc, char** argv) {

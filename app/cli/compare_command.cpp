@@ -22,8 +22,8 @@ namespace stepladder {
 namespace {
 
 struct CompareOptions {
-  std::string base;
-  std::vector<std::string> runs;
+  std::string against;
+  std::vector<std::string> runs;  // the first is the base unless --against names it
   double noise_floor = default_noise_floor;
   std::optional<double> target_loss;
   std::string metric;
@@ -133,9 +133,15 @@ int gate_status(const Comparisons& compared, bool ignores_loss) {
 }
 
 int compare(const CompareOptions& options, const CommonOptions& common) {
+  const bool is_first = options.against.empty();
+  if (options.runs.size() < (is_first ? 2 : 1))
+    throw UsageError("compare needs a baseline and a run", {.code = "missing-argument",
+                                                            .argument = is_first ? "runs" : "run",
+                                                            .hint = "`stepladder compare BASE RUN...`"});
   RunStore store = open_existing(common.database);
-  std::vector<Run> found{find_run(store, options.base)};
-  for (Run& run : find_runs(store, options.runs)) found.push_back(std::move(run));
+  std::vector<Run> found{find_run(store, is_first ? options.runs.front() : options.against)};
+  for (Run& run : find_runs(store, {options.runs.begin() + is_first, options.runs.end()}))
+    found.push_back(std::move(run));
   const std::int64_t most_steps = most_steps_of_each(found.size());
   const auto itself = [&](const Run& run) { return run.id == found.front().id; };
   if (std::any_of(found.begin() + 1, found.end(), itself))
@@ -161,7 +167,7 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
                            : compared_metrics(store, found, options.metric, options.lower, options.noise_floor);
   if (common.json) {
     Json json = compare_json(compared);
-    if (!metrics.empty()) json["metric"] = compared_metrics_json(metrics, options.metric);
+    json["metric"] = metrics.empty() ? Json() : compared_metrics_json(metrics, options.metric);
     print(json);
   } else {
     std::cout << compare_table(compared);
@@ -237,20 +243,25 @@ Json compare_json(const Comparisons& compared) {
                 {"loss", parity_json(judgement.loss)},
                 {"reached_base_loss", target_json(comparison.target)},
                 {"flags", flags},
-                {"trust", to_string(judgement.over_baseline.worst())}};
+                {"trust", to_string(judgement.over_baseline.worst())},
+                {"tokens_ratio", nullptr},
+                {"step_time_ratio", nullptr},
+                {"batch", comparison.batch ? batch_json(*comparison.batch) : Json()},
+                {"break_even_steps", number(comparison.break_even_steps)},
+                {"excerpt_steps", loaded.is_excerpt() ? Json(loaded.series.size()) : Json()}};
     if (base.run.tokens_per_step > 0 && run.tokens_per_step > 0 && base.run.tokens_per_step != run.tokens_per_step) {
       // speedup = tokens_ratio / step_time_ratio
       row["tokens_ratio"] = static_cast<double>(run.tokens_per_step) / static_cast<double>(base.run.tokens_per_step);
       row["step_time_ratio"] =
           base.summary.dt_ms_median > 0 ? number(loaded.summary.dt_ms_median / base.summary.dt_ms_median) : Json();
     }
-    if (comparison.batch) row["batch"] = batch_json(*comparison.batch);
-    if (!is_missing(comparison.break_even_steps)) row["break_even_steps"] = comparison.break_even_steps;
-    if (loaded.is_excerpt()) row["excerpt_steps"] = loaded.series.size();
     rows.push_back(std::move(row));
   }
-  Json all = {{"base", base.run.id}, {"base_trust", to_string(compared.base_judgement.trust)}, {"runs", rows}};
-  if (base.is_excerpt()) all["base_excerpt_steps"] = base.series.size();
+  Json all = {{"base", base.run.id},
+              {"base_trust", to_string(compared.base_judgement.trust)},
+              {"base_excerpt_steps", base.is_excerpt() ? Json(base.series.size()) : Json()},
+              {"target", nullptr},
+              {"runs", rows}};
   if (compared.target_loss) {
     Json runs = Json::array({reached_json(base.run.id, compared.base_target)});
     for (const Comparison& comparison : compared.runs)
@@ -300,8 +311,9 @@ std::string compare_table(const Comparisons& compared) {
 Subcommand compare_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* command = add_with_json(app, common, "compare", "Compare runs with a baseline");
-  command->add_option("base", options->base, "The run to compare with")->required();
-  command->add_option("runs", options->runs, "The runs to compare")->required();
+  command->add_option("runs", options->runs, std::string("The run to compare with, then the others. ") + runs_help)
+      ->required();
+  command->add_option("--against", options->against, "The run to compare with; then all RUNs are compared with it");
   command
       ->add_option("--tolerance,--noise-floor", options->noise_floor,
                    "Differences below this count as none: 1%, or the share 0.01 (default 1%)")

@@ -261,6 +261,7 @@ std::string load_text(const MachineLoad& load) {
 }
 
 int doctor(bool probe, const CommonOptions& common) {
+  require_named_database(common);
   LoadWatch watch;
   DeviceReport report = describe_cpu();
   std::string problem;
@@ -289,9 +290,7 @@ int doctor(bool probe, const CommonOptions& common) {
   } else {
     std::cout << text;
   }
-  if (problem.empty()) return exit_done;
-  std::cerr << "stepladder: " << problem << "\n";
-  return exit_failed;
+  return problem.empty() ? exit_done : complain(problem);
 }
 
 int compact_database(const CommonOptions& common) {

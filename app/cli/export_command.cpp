@@ -43,6 +43,7 @@ struct ExportRequest {
   std::string size;
   std::string metrics;  // empty, "long" or "wide"
   bool table = false;
+  bool forces = false;  // --force
 };
 
 enum class Form { csv, json, md, html, svg, png, pdf, tex, trace, safetensors, llmc, llmc_bf16 };
@@ -304,7 +305,10 @@ int export_runs(const ExportRequest& request, const CommonOptions& common) {
     throw UsageError("--json and --out - both take standard output",
                      {.code = "conflicting-options", .argument = "--out", .value = "-"});
   check_options(request, form);
-  if (request.out != "-") keep_off_database(request.out, request.database);
+  if (request.out != "-") {
+    keep_off_database(request.out, request.database);
+    keep_existing(request.out, request.forces);
+  }
   if (is_weights(form)) return export_weights_of(request, common);
   svg_options(request);  // throws before anything is read
   if (const auto format = figure_format_of(form)) {
@@ -339,6 +343,7 @@ Subcommand export_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--format", request->format, "Format (default: by the ending of --out): " + form_names());
   command->add_option("-o,--out,--output", request->out, "File to write; - for standard output (text formats)")
       ->required();
+  add_force(*command, request->forces);
   command->add_option("--what", request->what, "Figure (default: the ladder, or one run's loss)")->check(one_of(whats));
   command->add_flag("--table", request->table, "Write summaries instead of all steps (csv, json)");
   command->add_option("--metrics", request->metrics, "Write every metric (csv): a row for each value, or for each step")

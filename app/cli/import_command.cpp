@@ -93,7 +93,7 @@ void finish_deletions(std::optional<RunStore>& store) {
 }
 
 int report_failures(const std::vector<std::string>& failures) {
-  for (const std::string& sentence : failures) std::cerr << "stepladder: " << harmless(sentence) << "\n";
+  for (const std::string& sentence : failures) complain(harmless(sentence));
   return failures.empty() ? exit_done : exit_failed;
 }
 
@@ -152,7 +152,7 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
   const ImportOutcome outcome = request.paths.empty() ? ImportOutcome{} : import_into(open, request);
   failures.insert(failures.end(), outcome.failures.begin(), outcome.failures.end());
   if (!outcome.interrupted && !take_traces(outcome.traces, is_dry, common, traces, failures)) return exit_interrupted;
-  if (!common.json) report_failures(failures);
+  report_failures(failures);
   const RunContext context = load_run_context(store ? &*store : nullptr);
   std::vector<RunAndSummary> rows;
   for (const Run& run : outcome.runs) rows.push_back({run, store->summary(run)});

@@ -16,9 +16,10 @@
 namespace stepladder {
 namespace {
 
-int list(const CommonOptions& common) {
+int list(const Limit& limit, const CommonOptions& common) {
   auto store = open_to_list(common);
-  const std::vector<Ladder> ladders = store ? store->ladders() : std::vector<Ladder>();
+  std::vector<Ladder> ladders = store ? store->ladders() : std::vector<Ladder>();
+  limit.keep_newest(ladders, "older ladder", common);
   Json all = Json::array();
   std::vector<std::vector<std::string>> rows = {{"ladder", "name", "rungs", "runs", "finished", "created"}};
   for (const Ladder& ladder : ladders) {
@@ -109,7 +110,9 @@ int print_plan(const LadderRequest& request, const DeviceReport& report, const C
 
 Subcommand ladders_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "ladders", "The ladders in the database; `ladder show N` shows one");
-  return {command, [&common] { return list(common); }};
+  auto limit = std::make_shared<Limit>();
+  limit->add_to(*command, "Only the newest, this many");
+  return {command, [limit, &common] { return list(*limit, common); }};
 }
 
 CLI::App* add_show(CLI::App& ladder, std::string& word, const char* what) {

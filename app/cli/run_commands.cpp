@@ -31,7 +31,7 @@ struct RunsOptions {
   std::string since;
   std::string sort;
   bool reverses = false;
-  std::optional<std::int64_t> limit;
+  Limit limit;
 };
 
 std::string cell_text(const Json& value) {
@@ -70,12 +70,12 @@ void print_columns(const std::vector<RunField>& columns, const std::vector<std::
   std::cout << table(rows, right);
 }
 
-std::vector<RunField> fields_named(const std::string& text, const char* option, RunFieldNames& names) {
+std::vector<RunField> fields_named(const std::string& text, const char* argument, RunFieldNames& names) {
   if (text.empty()) return {};
   try {
     return run_fields_from(text, names);
   } catch (const RunFieldError& error) {
-    throw UsageError(std::string(option) + ": " + error.what());
+    throw UsageError(std::string(argument) + ": " + error.what(), {.argument = argument});
   }
 }
 
@@ -130,15 +130,12 @@ void sort_by(std::vector<RunAndSummary>& runs, const RunField& field, const Runs
   });
 }
 
-// Without an order, the newest are kept. Returns how many are left out.
-std::size_t limit(std::vector<RunAndSummary>& runs, const RunsOptions& options) {
-  const std::size_t all = runs.size();
-  const std::size_t most = options.limit ? std::min(all, static_cast<std::size_t>(*options.limit)) : all;
-  if (options.sort.empty() && !options.reverses)
-    runs.erase(runs.begin(), runs.end() - static_cast<std::ptrdiff_t>(most));
-  else
-    runs.resize(most);
-  return all - most;
+// Without an order, the newest are kept.
+void limit(std::vector<RunAndSummary>& runs, const RunsOptions& options, const CommonOptions& common) {
+  if (options.sort.empty() && !options.reverses) return options.limit.keep_newest(runs, "more run", common);
+  const std::size_t most = options.limit.of(runs.size(), common);
+  Limit::note_left_out(runs.size() - most, "more run");
+  runs.resize(most);
 }
 
 int list_runs(const RunsOptions& options, const CommonOptions& common) {
@@ -166,12 +163,11 @@ int list_runs(const RunsOptions& options, const CommonOptions& common) {
     sort_by(runs, order.front(), options, context, metrics);
   else if (options.reverses)
     std::reverse(runs.begin(), runs.end());
-  const std::size_t left_out = limit(runs, options);
+  limit(runs, options, common);
   if (!common.json && runs.empty()) {
     std::cerr << "stepladder: no runs"
-              << (left_out > 0                                      ? ", since --limit is 0\n"
-                  : options.filter.empty() && options.since.empty() ? " yet; start with `stepladder ladder`\n"
-                                                                    : " match\n");
+              << (options.filter.empty() && options.since.empty() ? " yet; start with `stepladder ladder`\n"
+                                                                  : " match\n");
   } else if (!columns.empty()) {
     std::vector<std::vector<Json>> rows;
     for (const RunAndSummary& run : runs) {
@@ -187,7 +183,6 @@ int list_runs(const RunsOptions& options, const CommonOptions& common) {
   } else {
     std::cout << runs_table(runs, context);
   }
-  if (left_out > 0) std::cerr << "stepladder: " << plural(left_out, "more run") << ": --limit shows more\n";
   if (!common.json) tell_of_unread_outputs(common.database);
   return exit_done;
 }
@@ -198,22 +193,22 @@ struct ShowOptions {
   bool metrics = false;
   bool console = false;
   bool ndjson = false;
-  std::int64_t limit = 0;  // of the steps, the newest; 0: all
+  Limit limit;  // of the steps
 };
 
 // The steps that --limit leaves.
-Json shown_steps(const Series& series, std::int64_t limit) {
+Json shown_steps(const Series& series, const Limit& limit, const CommonOptions& common) {
   Json steps = steps_json(series);
-  if (limit > 0 && std::ssize(steps) > limit) steps.erase(steps.begin(), steps.end() - limit);
+  limit.keep_newest(steps.get_ref<Json::array_t&>(), "more step", common);
   return steps;
 }
 
-void print_steps(const Series& series, std::int64_t limit) {
+void print_steps(const Series& series, const Limit& limit, const CommonOptions& common) {
   const auto columns = {"step", "loss", "val_loss", "dt_ms", "tokens_per_s", "lr", "grad_norm"};
   std::string line;
   for (const char* column : columns) line += (line.empty() ? "" : "\t") + std::string(column);
   std::cout << "\n" << line << "\n";
-  for (const Json& step : shown_steps(series, limit)) {
+  for (const Json& step : shown_steps(series, limit, common)) {
     line.clear();
     for (const char* column : columns) {
       const Json& value = step.at(column);
@@ -231,16 +226,18 @@ void print_console(const std::string& printed) {
   for (const std::string& line : console_lines(printed)) std::cout << line << "\n";
 }
 
-Json shown_json(RunStore& store, const Run& run, const ShowOptions& options, const RunContext& context) {
+Json shown_json(RunStore& store, const Run& run, const ShowOptions& options, const RunContext& context,
+                const CommonOptions& common) {
   const Summary summary = store.summary(run);
   Json json = run_json(run, summary, context);
   json.update(life_cycle_json(store, {run, summary}));
-  if (options.steps) json["data"] = shown_steps(store.series(run.id), options.limit);
+  if (options.steps) json["data"] = shown_steps(store.series(run.id), options.limit, common);
   if (options.metrics) json["metrics"] = metrics_json(store, run.id);
   return json;
 }
 
-void show_text(RunStore& store, const Run& run, const ShowOptions& options, const RunContext& context) {
+void show_text(RunStore& store, const Run& run, const ShowOptions& options, const RunContext& context,
+               const CommonOptions& common) {
   if (options.console) {
     const std::string printed = store.recordings().console(run.id, std::numeric_limits<std::size_t>::max());
     if (printed.empty()) std::cerr << "stepladder: no output of run " << run.id << " was kept\n";
@@ -248,7 +245,7 @@ void show_text(RunStore& store, const Run& run, const ShowOptions& options, cons
   }
   std::cout << run_text(load_run(store, run, most_steps_of_each(1)), context);
   if (options.metrics) std::cout << "\n" << metrics_text(store, run.id);
-  if (options.steps) print_steps(store.series(run.id), options.limit);
+  if (options.steps) print_steps(store.series(run.id), options.limit, common);
 }
 
 int show(const ShowOptions& options, const CommonOptions& common) {
@@ -256,7 +253,7 @@ int show(const ShowOptions& options, const CommonOptions& common) {
   const std::vector<Run> found = find_runs(store, options.runs);
   if (options.ndjson) {
     for (const Run& run : found)
-      for (Json step : shown_steps(store.series(run.id), options.limit)) {
+      for (Json step : shown_steps(store.series(run.id), options.limit, common)) {
         if (found.size() > 1) step["run"] = run.id;
         print_line(step, std::cout);
       }
@@ -266,17 +263,17 @@ int show(const ShowOptions& options, const CommonOptions& common) {
   if (!common.json) {
     for (const Run& run : found) {
       if (&run != &found.front()) std::cout << "\n";
-      show_text(store, run, options, context);
+      show_text(store, run, options, context, common);
     }
     return exit_done;
   }
   // One run that is named as one is an object; whatever may name several is a list.
   if (options.runs.size() == 1 && !is_for_several(options.runs.front())) {
-    print(shown_json(store, found.front(), options, context));
+    print(shown_json(store, found.front(), options, context, common));
     return exit_done;
   }
   Json list = Json::array();
-  for (const Run& run : found) list.push_back(shown_json(store, run, options, context));
+  for (const Run& run : found) list.push_back(shown_json(store, run, options, context, common));
   print(list);
   return exit_done;
 }
@@ -289,7 +286,7 @@ struct GetOptions {
 int get(const GetOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   RunFieldNames names(project_names(&store));
-  const std::vector<RunField> fields = fields_named(options.field, "FIELD", names);
+  const std::vector<RunField> fields = fields_named(options.field, "field", names);
   const RunContext context = load_run_context(&store);
   const FigureTable metrics = store.metrics().table(figures_of(fields));
   Json all = Json::array();
@@ -353,8 +350,7 @@ Subcommand runs_command(CLI::App& app, CommonOptions& common) {
                       "Only runs that were created since: 7d, 12h, 30min, 2w or 2026-11-01 (UTC)");
   command->add_option("--sort", options->sort, "Field to sort by, smallest first (default: the oldest first)");
   command->add_flag("--reverse", options->reverses, "The other way round");
-  command->add_option("--limit", options->limit, "At most so many: the first of --sort, else the newest")
-      ->check(between(0, 1e9));
+  options->limit.add_to(*command, "At most so many: the first of --sort, else the newest");
   return {command, [options, &common] { return list_runs(*options, common); }};
 }
 
@@ -364,8 +360,7 @@ Subcommand show_command(CLI::App& app, CommonOptions& common) {
   command->add_option("runs", options->runs, runs_help)->required();
   command->add_flag("--steps", options->steps, "Add every step");
   command->add_flag("--ndjson", options->ndjson, "Only the steps, each a line of JSON");
-  command->add_option("--limit", options->limit, "Only the newest steps, this many; 0 shows all")
-      ->check(between(0, 1e15));
+  options->limit.add_to(*command, "Only the newest steps, this many");
   command->add_flag("--metrics", options->metrics,
                     "Add every number that the run logged: figures, with --json all values");
   command->add_flag("--console", options->console,

@@ -17,6 +17,7 @@
 #include <iostream>
 #include <limits>
 
+#include "app/cli/table.h"
 #include "app/cli/terminal/output_options.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
@@ -36,6 +37,7 @@ namespace {
 
 std::atomic<int> interrupts{0};
 std::string last_note;  // on stderr, if the command has succeeded
+constexpr std::int64_t usual_limit = 30;
 
 void note_interrupt(int signal) {
   if (++interrupts > 1) std::_Exit(128 + signal);
@@ -73,9 +75,11 @@ ErrorParts parts_of(const std::exception& error, int status) {
                  : status == exit_usage                        ? "usage"
                                                                : "failed";
   if (parts.argument.empty() && text.starts_with("--")) parts.argument = text.substr(0, text.find_first_of(":= "));
-  if (const std::size_t quote = text.find('\''); parts.value.empty() && !parts.argument.empty() && quote != text.npos)
-    if (const std::size_t end = text.find('\'', quote + 1); end != text.npos)
+  if (const std::size_t quote = text.find_first_of("'\"");
+      parts.value.empty() && !parts.argument.empty() && quote != text.npos)
+    if (const std::size_t end = text.find(text[quote], quote + 1); end != text.npos)
       parts.value = text.substr(quote + 1, end - quote - 1);
+  if (parts.code == "usage" && !parts.argument.empty()) parts.code = "invalid-value";
   return parts;
 }
 
@@ -118,19 +122,54 @@ CLI::Validator positive_number() {
 }
 
 CLI::Validator between(double low, double high) {
-  const std::string range = fmt::format("{:g} to {:g}", low, high);
-  return number_within(low, high, range, range);
+  constexpr double no_bound = 1e9;
+  const std::string range =
+      high < no_bound ? fmt::format("{:g} to {:g}", low, high) : fmt::format("at least {:g}", low);
+  return number_within(low, high, range, high < no_bound ? range : "N");
 }
 
 std::optional<RunStore> open_to_list(const CommonOptions& common) {
   std::optional<RunStore> store = open_to_read(common.database);
   if (store) return store;
-  if (common.database_is_named)
-    throw NotFound(common.database.string() + " does not exist",
-                   {.argument = "--db", .value = common.database.string()});
+  require_named_database(common);
   if (const char* file = std::getenv("STEPLADDER_DB"); file && *file)
     last_note = harmless(file) + ", which STEPLADDER_DB names, does not exist yet";
   return std::nullopt;
+}
+
+void Limit::add_to(CLI::App& command, const std::string& what) {
+  command
+      .add_option("--limit", most_, what + fmt::format("; 0: all (default: {} on a terminal, else all)", usual_limit))
+      ->check(between(0, 1e15));
+}
+
+std::size_t Limit::of(std::size_t all, const CommonOptions& common) const {
+  const bool has_usual = !most_ && !common.json && ::isatty(STDOUT_FILENO) == 1;
+  const auto most = static_cast<std::size_t>(has_usual ? usual_limit : most_.value_or(0));
+  return most == 0 ? all : std::min(all, most);
+}
+
+void Limit::note_left_out(std::size_t count, const char* what) {
+  if (count > 0) last_note = plural(static_cast<std::int64_t>(count), what) + ": --limit 0 shows all";
+}
+
+void require_named_database(const CommonOptions& common) {
+  if (common.database_is_named && !std::filesystem::exists(common.database))
+    throw NotFound(common.database.string() + " does not exist",
+                   {.argument = "--db", .value = common.database.string()});
+}
+
+void add_force(CLI::App& command, bool& forces) {
+  command.add_flag("--force", forces, "Overwrite a file that is there");
+}
+
+void keep_existing(const std::filesystem::path& out, bool forces) {
+  std::error_code unknown;
+  if (forces || !std::filesystem::is_regular_file(out, unknown)) return;
+  if (::isatty(STDIN_FILENO) == 1 && agrees("Overwrite " + harmless(out.string()) + "?")) return;
+  throw UsageError(
+      out.string() + " is there already",
+      {.code = "file-exists", .argument = "--out", .value = out.string(), .hint = "--force overwrites it"});
 }
 
 bool agrees(const std::string& question) {
@@ -233,6 +272,10 @@ int complain(const std::exception& error, int status) {
   return status;
 }
 
+int complain(const std::string& sentence) {
+  return complain(std::runtime_error(sentence), exit_failed);
+}
+
 bool errors_are_json() {
   const std::vector<std::string>& words = command_words();
   const auto end = std::find(words.begin(), words.end(), "--");  // what follows is another program's
@@ -255,7 +298,7 @@ void open_standard_streams() {
 
 int close_output(int status) {
   end_output();
-  if (!last_note.empty()) std::cerr << "stepladder: " << last_note << "\n";
+  if (!last_note.empty()) std::cerr << notes_text("stepladder: " + last_note);
   errno = 0;
   if (std::cout.flush()) return status;
   const int cause = errno;

@@ -54,6 +54,32 @@ void add_import_options(CLI::App& command, ImportOptions& options);
 // StorageError if --db does.
 std::optional<RunStore> open_to_list(const CommonOptions& common);
 
+// How many items of a list are shown, the newest: of a table on a terminal the usual number unless --limit says
+// otherwise, 0 for all; elsewhere all.
+class Limit {
+ public:
+  void add_to(CLI::App& command, const std::string& what);
+  std::size_t of(std::size_t all, const CommonOptions& common) const;
+  template <class Item>
+  void keep_newest(std::vector<Item>& oldest_first, const char* what, const CommonOptions& common) const {
+    const std::size_t left_out = oldest_first.size() - of(oldest_first.size(), common);
+    oldest_first.erase(oldest_first.begin(), oldest_first.begin() + static_cast<std::ptrdiff_t>(left_out));
+    note_left_out(left_out, what);
+  }
+  static void note_left_out(std::size_t count, const char* what);  // on stderr, when the command has ended
+
+ private:
+  std::optional<std::int64_t> most_;
+};
+
+// Throws NotFound if --db names a file that doesn't exist, for commands that only read.
+void require_named_database(const CommonOptions& common);
+
+// --force, for the commands that write a file.
+void add_force(CLI::App& command, bool& forces);
+// Throws UsageError if a file is there already, unless `forces`, or the user agrees on the terminal.
+void keep_existing(const std::filesystem::path& out, bool forces);
+
 bool agrees(const std::string& question);  // asks on the terminal; anything but yes is no
 
 // --when-quiet, which makes each run wait.
@@ -72,7 +98,8 @@ void print(const Json& json);
 void print_line(const Json& json, std::ostream& out);  // on one line
 // Prints the error on stderr, as a sentence or as one line of JSON; returns `status`.
 int complain(const std::exception& error, int status);
-bool errors_are_json();  // --json is on the command line
+int complain(const std::string& sentence);  // the same for a failure; returns exit_failed
+bool errors_are_json();                     // --json is on the command line
 
 // The way out of a damaged file: "`stepladder doctor --rescue ..." and what it does.
 std::string rescue_hint(const std::filesystem::path& damaged);

@@ -204,13 +204,17 @@ int show_sweep(const SweepOptions& options, const std::string& word, const Commo
 
 int sweep(const SweepOptions& options, const CommonOptions& common) {
   if (!options.of.empty()) return show_sweep(options, options.of, common);
-  if (options.over.empty()) throw UsageError("--over is missing: --over lr=1e-4,3e-4 sweeps the learning rate");
+  const Recipe recipe = options.recipe.recipe();
+  if (options.over.empty())
+    throw UsageError(
+        "--over is missing",
+        {.code = "missing-argument", .argument = "--over", .hint = "--over lr=1e-4,3e-4 sweeps the learning rate"});
   refuse_several_processes("a sweep");
   std::vector<SweptValue> swept;
   for (const std::string& text : options.over) swept.push_back(parse_swept_value(text));
   for (const std::string& stage : options.stages) stage_by_id(stage);
   LadderRequest asked{.name = options.name,
-                      .base = options.recipe.recipe(),
+                      .base = recipe,
                       .repeats = options.repeats,
                       .interleave = options.interleave,
                       .quiet_patience = options.quiet_patience};

@@ -229,7 +229,8 @@ pid_t start_keeper(const std::vector<std::string>& command, const Spool& spool) 
   }
   if (count > 0) {
     ::waitpid(keeper, nullptr, 0);
-    throw UsageError("'" + command.front() + "' cannot be started: " + std::strerror(error));
+    throw NotFound("'" + command.front() + "' cannot be started: " + std::strerror(error),
+                   {.argument = "command", .value = command.front()});
   }
   return keeper;
 }

@@ -149,7 +149,7 @@ void CommitSearch::require_same(const CommitSearchRequest& request, const Json& 
   if (!request.command.empty() && request.command != command_) throw UsageError(begun + "with another command");
   if (!request.good.empty() &&
       (name_of(request.question) != name_of(question_) || request.limits.first_runs != first_runs))
-    throw UsageError(begun + "with " + option_text(question_) + " --runs " + std::to_string(first_runs));
+    throw UsageError(begun + "with " + option_text(question_) + " --repeats " + std::to_string(first_runs));
   if (const std::string other = machine_difference(machine_fingerprint(), plan["machine"]); !other.empty())
     throw StorageError(begun + "on another machine: " + other);
 }

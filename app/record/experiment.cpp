@@ -140,8 +140,8 @@ Experiment::Experiment(const fs::path& folder, ExperimentPlan asked, std::uint64
   const auto found = read_plan(folder_, "record run", experiment_version);
   std::error_code error;
   if (!found && (asked.runs == 0 || asked.baseline.command.empty() || asked.candidate.command.empty()))
-    throw UsageError(folder_.string() + " holds no experiment yet, so record run needs --runs and both commands");
-  if (!found && asked.runs > most_runs) throw UsageError(fmt::format("--runs is at most {}", most_runs));
+    throw UsageError(folder_.string() + " holds no experiment yet, so record run needs --repeats and both commands");
+  if (!found && asked.runs > most_runs) throw UsageError(fmt::format("--repeats is at most {}", most_runs));
   if (!found && fs::exists(folder_, error) && !fs::is_empty(folder_, error) && !fs::exists(folder_ / ".state", error))
     throw UsageError(folder_.string() + " isn't empty and holds no experiment");
   if (!found) {

@@ -174,7 +174,7 @@ void write_gate_baseline(const fs::path& file, const GateSample& sample, const s
 GateSample read_gate_baseline(const fs::path& file) {
   const auto text = text_of(file);
   if (!text)
-    throw StorageError(file.string() + " cannot be read; `stepladder record gate --write " + file.string() +
+    throw StorageError(file.string() + " cannot be read; `stepladder record gate --out " + file.string() +
                        "` makes it");
   try {
     const Json json = nests_deep(*text) ? Json() : Json::parse(*text);

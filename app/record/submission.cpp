@@ -127,7 +127,7 @@ std::string excluded_text(const Submission& it) {
 
 std::string command_line(const Submission& it) {
   std::string text = "stepladder record logs";
-  if (it.baseline) text += " --baseline baseline";
+  if (it.baseline) text += " --against baseline";
   if (it.rule) text += " --rule " + it.rule->name;
   if (it.options.plan > 0) text += fmt::format(" --plan {}", it.options.plan);
   if (it.options.systems_only) text += " --systems-only";

@@ -82,7 +82,7 @@ class Resolver {
       if (std::to_string(run.id) == word) return {run};
     if (const auto range = range_in(word); range && !is_name(word)) return in_range(word, range->first, range->second);
     if (is_filter(word) && !is_name(word)) {
-      std::vector<Run> runs = filtered_runs(store_, word, among_);
+      std::vector<Run> runs = filtered(word);
       if (runs.empty()) throw no_such_run("no run" + in_bin() + " matches '" + word + "'", word);
       return runs;
     }
@@ -97,8 +97,16 @@ class Resolver {
     return std::any_of(runs_.begin(), runs_.end(), [&](const Run& run) { return run.name == word; });
   }
 
+  std::vector<Run> filtered(const std::string& word) const {
+    try {
+      return filtered_runs(store_, word, among_);
+    } catch (const FilterError& error) {
+      throw UsageError("run: " + error.why, {.code = "invalid-filter", .argument = "run", .value = word});
+    }
+  }
+
   std::vector<Run> in_range(const std::string& word, RunId first, RunId last) const {
-    if (last < first) throw UsageError(word + " ends before it begins");
+    if (last < first) throw UsageError(word + " ends before it begins", {.argument = "run", .value = word});
     std::vector<Run> runs;
     std::vector<RunId> there;
     for (const Run& run : runs_) {
@@ -152,7 +160,9 @@ std::vector<Run> find_runs(RunStore& store, const std::vector<std::string>& word
 
 Run find_run(RunStore& store, const std::string& word) {
   std::vector<Run> runs = find_runs(store, {word});
-  if (runs.size() > 1) throw UsageError("'" + word + "' names " + std::to_string(runs.size()) + " runs; name one");
+  if (runs.size() > 1)
+    throw UsageError("'" + word + "' names " + std::to_string(runs.size()) + " runs",
+                     {.argument = "run", .value = word, .hint = "name one"});
   return std::move(runs.front());
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "app/host/environment.h"
 #include "app/session/continued_ladder.h"
@@ -60,6 +61,17 @@ void remove_leftovers(RunStore& store) {
     const std::optional<Run> run = store.run(id);
     if (run && is_over(run->status)) remove_checkpoint_leftovers(checkpoint_owner(store.file(), *run));
   }
+}
+
+// The name, numbered if one of these has it, so that a name that nobody chose finds one: "nano on synthetic tokens
+// (2)".
+template <class Items>
+std::string unused_name(const std::string& name, const Items& items) {
+  std::set<std::string> used;
+  for (const auto& item : items) used.insert(item.name);
+  std::string numbered = name;
+  for (int n = 2; used.contains(numbered); ++n) numbered = name + " (" + std::to_string(n) + ")";
+  return numbered;
 }
 
 }  // namespace
@@ -232,7 +244,8 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, LadderPlan p
   assert(request.seeds.empty() || std::ssize(request.seeds) == request.repeats);
   LaunchedLadder launched{.plan = std::move(plan)};
   const Recipe& base = launched.plan.rungs.front().recipe;
-  const std::string name = launched.name = request.name.empty() ? default_name(base) : request.name;
+  const std::string name = launched.name =
+      request.name.empty() ? unused_name(default_name(base), store_.ladders()) : request.name;
 
   struct Planned {
     int rung, repeat;
@@ -289,7 +302,9 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
     run.stage += (run.stage.empty() ? "" : "+") + id;  // as stage_text has the stages of a rung
     run.title += (run.title.empty() ? "" : " + ") + stage_by_id(id).title;
   }
-  run.name = asked.name.empty() ? default_name(recipe) + (asked.stages.empty() ? "" : ": " + run.title) : asked.name;
+  run.name = asked.name;
+  if (run.name.empty())
+    run.name = unused_name(default_name(recipe) + (asked.stages.empty() ? "" : ": " + run.title), store_.runs());
   run.changed = first_rung_text(recipe);
   ChosenCheckpoint chosen;
   if (asked.fork_of) {

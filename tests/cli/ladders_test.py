@@ -45,6 +45,9 @@ class Ladders(unittest.TestCase):
         self.assertEqual((run["stages"], run["stage"]), (["bf16", "fused-adamw"], "bf16+fused-adamw"))
         self.assertIn("bf16 autocast + Fused AdamW", run["name"])
         self.assertEqual(len(self.place.json("runs", "--filter", "stages=bf16")), 1)
+        again = self.place.json("train", *SMALLEST, "--steps", 3, "--stage", "bf16,fused-adamw")
+        self.assertEqual(again["name"], run["name"] + " (2)", "a name that nobody chose is one run's")
+        self.assertEqual(self.place.json("show", again["name"])["id"], again["id"])
 
     def test_nothing_is_trained_by_a_dry_run(self):
         plan = self.place.json("ladder", *SMALLEST, "--device", "cpu", "--stages", "baseline,tf32,bf16:batch=2", "--repeats", 3, "--dry-run")

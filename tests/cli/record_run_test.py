@@ -127,8 +127,8 @@ class RecordRun(unittest.TestCase):
 
     def test_failures_and_bad_input(self):
         here = self.place.path
-        for arguments, said in (((self.folder,), "needs --runs"),
-                                ((self.folder, "--runs", 2, "--baseline", "true"), "needs --runs and both"),
+        for arguments, said in (((self.folder,), "needs --repeats"),
+                                ((self.folder, "--runs", 2, "--baseline", "true"), "needs --repeats and both"),
                                 ((self.folder, "--runs", 2, "--", "true"), "the same command"),
                                 ((self.folder, "--runs", 0), "--runs"),
                                 ((self.folder, "--runs", 2, "--plan", 3, "--", "true"), "'--plan' is not an option"),

@@ -305,8 +305,8 @@ class Search(unittest.TestCase):
         self.assertIn('instead of "Another CPU"', judged["reason"])
         baseline.write_text("{}")
         for arguments, code, said in ((("--baseline", baseline, self.place.path), 1, "isn't a baseline"),
-                                      (("--baseline", self.place.path / "none", self.place.path), 1, "--write"),
-                                      ((self.place.path,), 2, "--baseline FILE"),
+                                      (("--baseline", self.place.path / "none", self.place.path), 1, "--out"),
+                                      ((self.place.path,), 2, "--against FILE"),
                                       (("--write", self.place.database, "--command", "x"), 2, "database"),
                                       (("--write", baseline), 2, "--command")):
             status, _, err = self.place.run("record", "gate", *arguments)

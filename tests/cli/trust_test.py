@@ -98,7 +98,8 @@ class Trust(unittest.TestCase):
                           ["restore", "1"], ["edit", "1", "--pin"], ["operators", "1"], ["machines"], ["machines", "check", "x"],
                           ["machines", "follow"], ["profile", "list"], ["profile", "passes"], ["stop", "1"], ["confirm", "2"],
                           ["export", "1", "--format", "json", "--out", "-"], ["watch", "--attach", "1"], ["mfu", "--published"],
-                          ["train", "--resume", "1"]):
+                          ["train", "--resume", "1"], ["doctor"], ["doctor", "--database"], ["doctor", "--backup", "x.db"],
+                          ["screenshot", "--view", "run", "--out", "x.png"]):
                 status, out, err = self.place.run("--db", missing, *words)
                 self.assertEqual((status, out), (1, ""), (words, err))
                 self.assertIn(f"{missing} does not exist", err, words)
@@ -199,7 +200,7 @@ class Notes(unittest.TestCase):
         self.assertEqual(self.ids("--filter", "tags=a"), [2])
         self.assertEqual(self.ids("--filter", "tags=a,c"), [1, 2])
         self.assertEqual(self.place.json("runs", "--columns", "id,tags,note")[2], {"id": 3, "tags": [], "note": None})
-        for wrong in (["1"], ["1-2", "--name", "x"], ["1", "--name", ""], ["1", "--pin", "--unpin"]):
+        for wrong in (["1"], ["1-2", "--name", "x"], ["1", "--name", ""], ["1", "--pin", "--unpin"], ["1", "--tag", ""]):
             self.assertEqual(self.place.run("edit", *wrong)[0], 2, wrong)
         self.assertEqual(self.place.run("edit", "99", "--pin")[0], 1)
 
@@ -208,7 +209,7 @@ class Notes(unittest.TestCase):
         self.assertEqual(self.ids("--reverse", "--limit", "2"), [3, 2])
         self.assertEqual(self.ids("--sort", "tokens_per_s"), [1, 2, 3])
         self.assertEqual(self.ids("--sort", "tokens_per_s", "--reverse", "--limit", "1"), [3])
-        self.assertEqual(self.ids("--sort", "mfu", "--limit", "0"), [])
+        self.assertEqual(self.ids("--sort", "mfu", "--limit", "0"), [1, 2, 3], "0 is all, as in show")
         status, _, err = self.place.run("runs", "--limit", "1")
         self.assertIn("2 more runs", err)
         for wrong in (["--sort", "los"], ["--sort", "id,name"], ["--limit", "-1"], ["--since", "soon"], ["--since", "7"]):

@@ -95,7 +95,7 @@ class Watch(Case):
         failed, killed = self.place.json("runs")
         self.assertEqual((failed["status"], failed["reason"]), ("failed", "exit status 7"))
         self.assertEqual((killed["status"], killed["reason"]), ("failed", "killed by signal 9"))
-        self.assertEqual(self.place.run("watch", "--", "no-such-program")[0], 2)
+        self.assertEqual(self.place.run("watch", "--", "no-such-program")[0], 1)
 
     def test_steps_come_live_and_signals_are_passed_on(self):
         script = ("import signal, sys, time\n"

@@ -59,6 +59,7 @@ class Wheel(unittest.TestCase):
         status, out, err = self.stepladder("--version")
         self.assertEqual(status, 0, err)
         self.assertIn(self.wheel.name.split("-")[1], out)
+        self.assertEqual(self.stepladder("skill")[1], (ROOT / "SKILL.md").read_text())
         script = ("import stepladder, sys; assert 'torch' not in sys.modules; stepladder.init(name='mine'); "
                   "[stepladder.log({'loss': 3.5 - i, 'val/acc': i / 4}) for i in range(3)]; stepladder.finish()")
         status, _, err = output_of(self.bin / "python", "-c", script, folder=self.path)

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +16,18 @@
 namespace stepladder {
 namespace {
 
+// The old and the short spellings of commands, in words of today's.
+constexpr std::pair<std::string_view, std::string_view> spellings[] = {
+    {"list", "runs"},
+    {"ls", "runs"},
+    {"verify", "confirm"},
+    {"continue", "unpause"},
+    {"gate", "record gate"},
+    {"claim", "record"},
+    {"profile operators", "operators"},
+    {"resume", "train --resume"},
+};
+
 // What people try first, and the command that does it.
 constexpr std::pair<std::string_view, std::string_view> other_words[] = {
     {"rm", "delete"},    {"del", "delete"},    {"remove", "delete"},    {"trash", "bin"}, {"undelete", "restore"},
@@ -22,6 +36,11 @@ constexpr std::pair<std::string_view, std::string_view> other_words[] = {
     {"bench", "ladder"}, {"load", "import"},   {"benchmark", "ladder"}, {"kill", "stop"}, {"gpu", "doctor"},
     {"plot", "export"},  {"report", "export"},
 };
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  return {std::istream_iterator<std::string>(in), {}};
+}
 
 std::string in_quotes(const std::string& word) {
   return "'" + bounded(word, longest_name) + "'";
@@ -59,18 +78,36 @@ bool is_number(const std::string& word) {
                     .hint = meant.empty() ? help_hint(at) : "did you mean " + meant + "?"});
 }
 
+// For an option that only other commands have: their names.
+std::string hint_to_owner(const CLI::App& root, const CLI::App& at, const std::string& option) {
+  std::string owners;
+  for (const CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; }))
+    if (!command->get_group().empty() && command->get_option_no_throw("--" + option))
+      owners += (owners.empty() ? "" : ", ") + command->get_name();
+  return owners.empty() ? help_hint(at) : "it is an option of: " + owners;
+}
+
 [[noreturn]] void refuse_option(const CLI::App& root, const CLI::App& at, const std::string& word) {
   std::vector<std::string> known;
   for (const CLI::App* app : {&at, &root})
     for (const CLI::Option* option : app->get_options())
       for (const std::string& name : option->get_lnames()) known.push_back(name);
-  const std::string bare = word.substr(word.find_first_not_of('-'));
+  const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
   const std::string meant = nearest_name(bare, known);
   const std::string path = command_path(at);
   throw UsageError(in_quotes(word) + " is not an option" + (path.empty() ? "" : " of `stepladder " + path + "`"),
                    {.code = "unknown-option",
                     .argument = word,
-                    .hint = meant.empty() ? help_hint(at) : "did you mean --" + meant + "?"});
+                    .hint = meant.empty() ? hint_to_owner(root, at, bare) : "did you mean --" + meant + "?"});
+}
+
+// An empty variable of a script is no value, except of an option whose text may be nothing.
+void refuse_empty(const std::string& option, const CLI::App& at) {
+  for (const std::string_view free_text :
+       {"--note", "--name", "--filter", "--sample-prompt", "--message", "-m", "--db"})
+    if (option == free_text) return;
+  throw UsageError(option + ": the value is empty",
+                   {.code = "invalid-value", .argument = option, .hint = help_hint(at)});
 }
 
 const CLI::App* subcommand_named(const CLI::App& at, const std::string& word) {
@@ -100,6 +137,11 @@ const CLI::Option* option_named(const CLI::App& root, const CLI::App& at, const 
       if (const CLI::Option* option = app->get_option_no_throw(word.substr(0, 2)))
         return option->get_items_expected_max() > 0 ? option : nullptr;
   return nullptr;
+}
+
+// Whether the word is an option, whole: "-5" and "-oFILE" may be values.
+bool names_option(const CLI::App& root, const CLI::App& at, const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && (at.get_option_no_throw(word) || root.get_option_no_throw(word));
 }
 
 // Whether the word after the i-th is the value of the option that it names.
@@ -169,6 +211,27 @@ const CLI::App& parsed_command(const CLI::App& app) {
   return *at;
 }
 
+std::vector<std::string> respelled(const CLI::App& app, std::vector<std::string> words) {
+  std::size_t at = 0;
+  while (at < words.size() && words[at].starts_with('-') && words[at] != "--") {
+    const CLI::Option* option = app.get_option_no_throw(words[at]);
+    at += option && option->get_items_expected_min() > 0 ? 2 : 1;
+  }
+  for (const auto& [old, now] : spellings) {
+    const std::vector<std::string> from = words_of(old);
+    std::vector<std::string> to = words_of(now);
+    if (at + from.size() > words.size() || !std::equal(from.begin(), from.end(), words.begin() + std::ptrdiff_t(at)))
+      continue;
+    const auto place =
+        words.erase(words.begin() + std::ptrdiff_t(at), words.begin() + std::ptrdiff_t(at + from.size()));
+    if (place != words.end() && (*place == "--help" || *place == "-h"))
+      std::erase_if(to, [](const std::string& word) { return word.starts_with('-'); });  // help is of the command
+    words.insert(place, to.begin(), to.end());
+    return words;
+  }
+  return words;
+}
+
 void check_words(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* at = &app;
   bool takes_more = false;  // the option before, which takes several values
@@ -179,10 +242,22 @@ void check_words(const CLI::App& app, const std::vector<std::string>& words) {
       const CLI::Option* option = option_named(app, *at, word);
       if (!option) refuse_option(app, *at, word);
       const bool has_value = word.find('=') != std::string::npos || (word[1] != '-' && word.size() > 2);
-      if (!has_value && takes_next(*option, *at, words, i)) ++i;
+      if (has_value && option->get_items_expected_max() == 0) {
+        const std::string name = word.substr(0, word.find('='));
+        throw UsageError(name + " takes no value",
+                         {.code = "invalid-value", .argument = name, .value = word.substr(word.find('=') + 1)});
+      }
+      if (!has_value && takes_next(*option, *at, words, i)) {
+        if (++i < words.size() && (words[i] == "--" || names_option(app, *at, words[i])))
+          throw UsageError(word + " needs a value",
+                           {.code = "missing-value", .argument = word, .hint = help_hint(*at)});
+        if (i < words.size() && words[i].empty()) refuse_empty(word, *at);
+      }
       takes_more = option->get_items_expected_max() > 1;
     } else if (takes_more) {
       continue;
+    } else if (word.empty() && at != &app) {
+      throw UsageError("an argument is empty", {.code = "invalid-value", .hint = help_hint(*at)});
     } else if (const CLI::App* command = subcommand_named(*at, word)) {
       at = command;
     } else if (at == &app) {

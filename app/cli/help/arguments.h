@@ -19,6 +19,9 @@ const CLI::App* command_named(const CLI::App& app, const std::vector<std::string
 // The deepest command that was parsed.
 const CLI::App& parsed_command(const CLI::App& app);
 
+// The words with today's spelling of the command that they begin with, after options such as --db FILE.
+std::vector<std::string> respelled(const CLI::App& app, std::vector<std::string> words);
+
 // Throws UsageError for the first word that isn't a command, an option or a value. Call before parsing.
 void check_words(const CLI::App& app, const std::vector<std::string>& words);
 

@@ -210,7 +210,8 @@ std::string help_text(const CLI::App& command, std::size_t columns) {
   const CommandHelp* help = help_of(command);
   std::string text = paragraph(command.get_description(), columns) + "\nUsage: " + usage_of(command) + "\n";
   if (!command.get_parent())
-    text += "       stepladder [FILE.stepladder]    opens the window; without a display, prints this help\n";
+    text += "       stepladder [FILE.stepladder]\n" +
+            paragraph("           opens the window; without a display, prints this help", columns);
   text += commands_text(command, columns);
   if (command.get_parent()) text += option_lists(command, columns);
   if (help) text += examples_text(*help, columns);

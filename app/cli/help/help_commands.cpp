@@ -28,9 +28,12 @@ int print_text(const std::string& text, const CommonOptions& common) {
 }
 
 int help(const CLI::App& app, const HelpOptions& options, const CommonOptions& common) {
-  check_words(app, options.command);
-  const CLI::App* command = command_named(app, options.command);
-  if (!command) throw UsageError("'" + options.command.back() + "' is not a command", {.code = "unknown-command"});
+  std::vector<std::string> words = respelled(app, options.command);
+  std::erase_if(words, [](const std::string& word) { return word.starts_with('-'); });  // train --resume
+  check_words(app, words);
+  const CLI::App* command = command_named(app, words);
+  if (!command)
+    throw UsageError("'" + words.back() + "' is not a command", {.code = "unknown-command", .value = words.back()});
   if (common.json) {
     print(help_json(*command));
     return exit_done;

@@ -244,10 +244,16 @@ int adopt(const MachinesFlags& flags, const CommonOptions& common) {
                                   [&](const MachineInFile& machine) { return machine.alias == flags.alias; });
   if (found == known.end())
     throw NotFound("the project's file brought no machine " + harmless(flags.alias),
-                   {.code = "no-such-machine", .argument = "alias", .value = flags.alias});
-  for (const std::string& sentence : adoption_text(*found)) std::cerr << sentence << "\n";
-  if (!flags.setup.is_agreed && ::isatty(STDIN_FILENO) != 1)
-    throw UsageError("--yes is needed to adopt " + harmless(flags.alias));
+                   {.code = "no-such-machine",
+                    .argument = "alias",
+                    .value = flags.alias,
+                    .hint = "`stepladder machines` names those that it brought"});
+  const bool asks = !flags.setup.is_agreed && ::isatty(STDIN_FILENO) == 1;
+  if (!common.json || asks)
+    for (const std::string& sentence : adoption_text(*found)) std::cerr << sentence << "\n";
+  if (!flags.setup.is_agreed && !asks)
+    throw UsageError("--yes is needed to adopt " + harmless(flags.alias),
+                     {.code = "missing-argument", .argument = "--yes"});
   if (!flags.setup.is_agreed && !agrees("Adopt " + harmless(flags.alias) + "?")) return exit_failed;
   const Machine machine = store.machines().adopt(*found);
   if (common.json) print(Json::array({machine_json(machine, {})}));
@@ -261,8 +267,8 @@ int remove(const MachinesFlags& flags, const CommonOptions& common) {
   std::size_t open = 0;
   for (const FarRun& run : store.machines().open_runs()) open += run.alias == machine.alias && has_runs_here(run.kind);
   if (open > 0 && !flags.forces)
-    throw UsageError(plural(open, "run") + " at " + flags.alias +
-                     " may still have steps that aren't here; --force removes it all the same");
+    throw UsageError(plural(open, "run") + " at " + flags.alias + " may still have steps that aren't here",
+                     {.code = "missing-argument", .argument = "--force", .hint = "--force removes it all the same"});
   store.machines().remove(machine.alias);
   if (common.json) print({{"removed", machine.alias.text()}});
   return exit_done;

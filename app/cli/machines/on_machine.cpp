@@ -65,7 +65,8 @@ void say_how_to_come_back(const FarRun& run) {
 }
 
 // For a run that isn't followed to its end.
-int exit_status_of_left(const FarRun& run, bool detaches) {
+int exit_status_of_left(const FarRun& run, bool detaches, const CommonOptions& common) {
+  if (common.json) print({{"machine", run.alias.text()}, {"under_way", true}});
   say_how_to_come_back(run);
   return detaches && !interrupted() ? exit_done : exit_interrupted;
 }
@@ -211,7 +212,7 @@ int train_on_machine(const OnMachine& on, const CommonOptions& common, const std
   asked.slurm = slurm_of(on, machine);
   const FarRun run = runs.start(machine, asked);
   const auto progress = follow_to_end(runs, run, on.detaches);
-  if (!progress) return exit_status_of_left(run, on.detaches);
+  if (!progress) return exit_status_of_left(run, on.detaches, common);
   return report_end(store, *progress, common, print);
 }
 
@@ -225,7 +226,7 @@ int run_on_machine(const OnMachine& on, const CommonOptions& common) {
   FarRuns runs(store, callbacks_for_terminal(true), asks_on_terminal());
   const FarRun run = runs.start(machine, asked);
   const auto progress = follow_to_end(runs, run, on.detaches);
-  if (!progress) return exit_status_of_left(run, on.detaches);
+  if (!progress) return exit_status_of_left(run, on.detaches, common);
   if (progress->phase != "ended") say(progress->reason);
   return progress->phase == "ended" ? static_cast<int>(progress->exit_status & 255) : exit_failed;
 }
@@ -244,7 +245,7 @@ std::optional<int> continue_on_machine(const std::string& wanted, const CommonOp
   FarRuns runs(store, callbacks_for_terminal(false), asks_on_terminal());
   const FarRun run = runs.restart(before->uid, stepladder_there(machine, {"ladder", "--continue"}).command);
   const auto progress = follow_to_end(runs, run, false);
-  return progress ? report_end(store, *progress, common) : exit_status_of_left(run, false);
+  return progress ? report_end(store, *progress, common) : exit_status_of_left(run, false, common);
 }
 
 int watch_on_machine(const OnMachine& on, const std::vector<std::string>& command, const std::string& name,
@@ -308,8 +309,7 @@ std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest reque
   while (!link.is_up() && is_missing(link.lost_at()) && !interrupted() && std::chrono::steady_clock::now() < give_up)
     runs.poll_links(wait_for_machines);
   if (!link.is_up()) {
-    say(place->alias + " can't be reached: " + link.why() + "; the run was not asked");
-    return exit_failed;
+    return complain(harmless(place->alias + " can't be reached: " + link.why() + "; the run was not asked"));
   }
   const char* signal = request == RunRequest::stop ? "stop" : request == RunRequest::pause ? "pause" : "continue";
   runs.signal(far_run->uid, signal, [&](const std::string& error) { answer = error; });
@@ -318,8 +318,7 @@ std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest reque
     say(place->alias + " was asked to " + signal + " " + asked_of(store, *place));
     return exit_done;
   }
-  say(answer ? *answer : "interrupted before " + place->alias + " has answered");
-  return exit_failed;
+  return complain(harmless(answer ? *answer : "interrupted before " + place->alias + " has answered"));
 }
 
 }  // namespace stepladder

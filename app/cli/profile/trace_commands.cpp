@@ -30,7 +30,8 @@ struct TraceOptions {
   std::string format = "chrome";
   std::optional<std::int64_t> step;
   std::optional<int> rank;
-  bool all = false, steps = false, anatomy = false, roofline = false;
+  bool all = false, steps = false, anatomy = false, roofline = false, forces = false;
+  Limit limit;
 };
 
 void tell_doubt(const std::string& what, const std::string& doubt) {
@@ -64,9 +65,10 @@ StoredTrace find_trace(RunStore& store, const std::string& wanted) {
   throw UsageError("several traces are called '" + wanted + "'; give a number");
 }
 
-int run_list(const CommonOptions& common) {
+int run_list(const TraceOptions& options, const CommonOptions& common) {
   std::optional<RunStore> store = open_to_list(common);
-  const std::vector<StoredTrace> traces = store ? store->traces().list() : std::vector<StoredTrace>();
+  std::vector<StoredTrace> traces = store ? store->traces().list() : std::vector<StoredTrace>();
+  options.limit.keep_newest(traces, "older trace", common);
   if (common.json) {
     Json list = Json::array();
     for (const StoredTrace& each : traces) list.push_back(trace_json(each));
@@ -161,6 +163,8 @@ int run_export(const TraceOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const StoredTrace trace = find_trace(store, options.trace);
   const StepTrace steps = steps_of(store, trace, options);
+  keep_off_database(options.out, common.database);
+  keep_existing(options.out, options.forces);
   write_file(options.out, [&](const Sink& sink) {
     options.format == "perfetto" ? write_perfetto_trace(steps, sink) : write_chrome_trace(steps, sink);
   });
@@ -221,8 +225,9 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
   import->add_option("--name", options->name, "Name (default: that of the file)")->check(short_name());
   choose(import, run_import);
   add_trace_run_command(profile, common, chosen);
-  choose(add_with_json(profile, common, "list", "List the imported traces"),
-         [](const TraceOptions&, const CommonOptions& given) { return run_list(given); });
+  CLI::App* list = add_with_json(profile, common, "list", "List the imported traces");
+  options->limit.add_to(*list, "Only the newest, this many");
+  choose(list, run_list);
   CLI::App* show = add_with_json(profile, common, "show", "Where the time of a traced step goes");
   show->add_option("trace", options->trace, "Number or name")->required();
   show->add_flag("--all", options->all, "List every row, with its shapes");
@@ -249,6 +254,7 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
                    "chrome: the JSON of PyTorch's profiler, for Perfetto and TensorBoard; perfetto: its own protobuf")
       ->check(one_of({"chrome", "perfetto"}));
   write->add_option("-o,--out,--output", options->out, "File")->required();
+  add_force(*write, options->forces);
   write->add_option("--step", options->step, "Only this step")->check(between(0, 4e9));
   write->add_option("--rank", options->rank, "Only this rank")->check(between(0, 1e6));
   choose(write, run_export);

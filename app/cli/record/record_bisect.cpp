@@ -116,7 +116,9 @@ void add_record_bisect(CLI::App& record, CommonOptions& common, Chosen& chosen) 
   command->add_option("good", options->request.good, "A commit before the change");
   command->add_option("bad", options->request.bad, "A commit after it");
   command->add_option("command", options->request.command, "The command that prints a log, after --");
-  command->add_option("--folder,-o,--out", options->folder, "Folder for the plan, the clone and the logs")->required();
+  command->add_option("-o,--out,--folder", options->folder, "Folder for the plan, the clone and the logs")
+      ->required()
+      ->type_name("FOLDER");
   command->add_option("--repository", options->repository, "Checkout whose commits are measured");
   add_figure_options(*command, options->figure);
   command->add_option("--repeats,--runs", options->runs, "Runs of a commit before it is judged")

@@ -38,12 +38,14 @@ int run_export(const ExportOptions& options, const CommonOptions& common) {
                               .claim_json = record_json(asked.claim, asked.rule),
                               .explanations = explanations_of(options.explain)};
   if (const auto open = unexplained_flags(submission); !open.empty()) {
-    std::cerr << "stepladder: nothing is written while a flag isn't explained; --explain ID=TEXT is printed in the "
-                 "submission\n";
+    std::string flags;
     for (const RecordFlag& flag : asked.claim.flags)
-      if (std::find(open.begin(), open.end(), flag.id) != open.end())
-        std::cerr << "  " << flag.id << ": " << flag.why << "\n";
-    return exit_implausible;
+      if (std::find(open.begin(), open.end(), flag.id) != open.end()) flags += " " + flag.id + ": " + flag.why;
+    return complain(UsageError("nothing is written while a flag isn't explained:" + flags,
+                               {.code = "unexplained-flag",
+                                .argument = "--explain",
+                                .hint = "--explain ID=TEXT is printed in the submission"}),
+                    exit_implausible);
   }
   write_submission(options.out, submission);
   std::cerr << "stepladder: wrote " << options.out << "\n";

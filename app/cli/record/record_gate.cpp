@@ -29,6 +29,7 @@ struct GateOptions {
   std::vector<std::string> logs;  // with `against`: the words of the command
   std::string command;            // for the shell
   std::string baseline, write, against;
+  bool forces = false;
   FigureOptions figure;
   std::int64_t runs = 5;
   std::optional<std::int64_t> most_runs;
@@ -114,13 +115,17 @@ std::string current_commit() {
 }
 
 int write_baseline(const GateOptions& options, GateSample sample, const fs::path& folder, const CommonOptions& common) {
-  keep_off_database(options.write, common.database, "--write,-o,--out");
+  keep_off_database(options.write, common.database);
+  keep_existing(options.write, options.forces);
   while (options.logs.empty() && std::ssize(sample.values) < options.runs)
     measure({.command = for_shell(options.command)}, folder, sample);
   write_gate_baseline(options.write, sample, current_commit());
   const SampleFigures figures = figures_of(sample.values);
-  std::cerr << "stepladder: " << options.write << " holds " << plural(figures.n, "run") << ", mean "
-            << significant(figures.mean, 6) << " " << sample.unit << "\n";
+  if (common.json)
+    print({{"file", options.write}, {"runs", figures.n}, {"mean", number(figures.mean)}, {"unit", sample.unit}});
+  else
+    std::cerr << "stepladder: " << options.write << " holds " << plural(figures.n, "run") << ", mean "
+              << significant(figures.mean, 6) << " " << sample.unit << "\n";
   return exit_done;
 }
 
@@ -232,11 +237,11 @@ int judge_against(const GateOptions& options, const FigureQuestion& question, co
 
 int run_gate(GateOptions options, const CommonOptions& common) {
   if (options.against.ends_with(".json") && fs::is_regular_file(options.against))
-    std::swap(options.against, options.baseline);  // a file that --write made
+    std::swap(options.against, options.baseline);  // a file that --out made
   const bool against = !options.against.empty();
   if (!options.baseline.empty() + !options.write.empty() + against != 1)
     throw UsageError(
-        "record gate needs one of --against REF (both sides in turns), --baseline FILE to judge, --write FILE to "
+        "record gate needs one of --against REF (both sides in turns), --against FILE to judge, --out FILE to "
         "make one");
   if (options.command.empty() == options.logs.empty())
     throw UsageError(against ? "record gate --against needs the command, after --"
@@ -271,9 +276,10 @@ void add_record_gate(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   command->add_option("--baseline", options->baseline, "File to judge against")->type_name("FILE")->group(hidden_group);
   command
       ->add_option("--against", options->against,
-                   "Commit, folder or command to run in turns with the command; or a file that --write made")
+                   "Commit, folder or command to run in turns with the command; or a file that --out made")
       ->type_name("REF");
-  command->add_option("--write,-o,--out", options->write, "File to write the baseline to");
+  command->add_option("-o,--out,--write", options->write, "File to write the baseline to");
+  add_force(*command, options->forces);
   add_figure_options(*command, options->figure);
   command->add_option("--repeats,--runs", options->runs, "Runs of the command")->transform(positive_count());
   command->add_option("--max-repeats,--max-runs", options->most_runs, "Most runs while it is inconclusive")

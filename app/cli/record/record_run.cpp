@@ -159,7 +159,9 @@ void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App* command =
       add_with_json(record, common, "run", "Run a baseline and a candidate in turns; the same command goes on");
-  command->add_option("folder", options->folder, "Folder for the plan and the logs")->required();
+  command->add_option("-o,--out,folder", options->folder, "Folder for the plan and the logs")
+      ->required()
+      ->type_name("FOLDER");
   command->add_option("--repeats,--runs", options->runs, "Runs of each side, fixed beforehand")
       ->transform(positive_count());
   command->add_option("--against,--baseline", options->baseline, "Command of the baseline, for the shell")

@@ -16,10 +16,16 @@ struct ScriptOptions {
   std::string other;
   std::string out;
   bool ignore_comments = false;
+  bool forces = false;
 };
 
 // The script that a log embeds, or the file itself if it is a script.
 std::string script_of(const std::string& file) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(file, unknown))
+    throw NotFound(file + " does not exist", {.argument = "log", .value = file});
+  if (std::filesystem::is_directory(file, unknown))
+    throw NotFound(file + " is a folder, not a file", {.argument = "log", .value = file});
   SpeedrunLog log = load_speedrun_log(file, {});
   if (log.problem == "cannot be read" || log.problem.starts_with("cannot be read:") ||
       log.problem.starts_with("is larger"))
@@ -40,6 +46,7 @@ int run_source(const ScriptOptions& options, const CommonOptions& common) {
     return exit_done;
   }
   keep_off_database(options.out, common.database);
+  keep_existing(options.out, options.forces);
   std::ofstream out(options.out, std::ios::binary);
   out << script;
   out.close();
@@ -76,6 +83,7 @@ void add_record_source(CLI::App& record, CommonOptions& common, Chosen& chosen) 
   CLI::App* command = add_with_json(record, common, "source", "Print the script that a log embeds");
   command->add_option("log", options->log, "Log")->required();
   command->add_option("-o,--out,--output", options->out, "File to write instead");
+  add_force(*command, options->forces);
   command->callback(
       [options, &common, &chosen] { chosen = [options, &common] { return run_source(*options, common); }; });
 }
@@ -83,8 +91,8 @@ void add_record_source(CLI::App& record, CommonOptions& common, Chosen& chosen) 
 void add_record_diff(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   const auto options = std::make_shared<ScriptOptions>();
   CLI::App* command = add_with_json(record, common, "diff", "Show what changed between the scripts of two logs");
-  command->add_option("before", options->log, "Log or script")->required();
-  command->add_option("after", options->other, "Log or script")->required();
+  command->add_option("before", options->log, "Log or script")->required()->type_name("FILE");
+  command->add_option("after", options->other, "Log or script")->required()->type_name("FILE");
   command->add_flag("--ignore-comments", options->ignore_comments, "Leave out comments and empty lines");
   command->callback(
       [options, &common, &chosen] { chosen = [options, &common] { return run_diff(*options, common); }; });

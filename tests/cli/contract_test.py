@@ -1,0 +1,313 @@
+"""The contract of scripts, checked over every command that `help --json` lists: --json is accepted, stdout is one JSON document whose keys never come
+and go, an error is one line of JSON on stderr, 2 is a malformed command line and 1 what isn't there, and --help teaches."""
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+import gpu_trace
+from program import PROGRAM, SMALLEST, Workplace
+from record_test import log_text
+
+TRAINS = (PROGRAM.parent / "libstepladder_trainer.so").exists()
+RUN_FIELDS = set("id name ladder stage repeat status source source_path steps first_step last_step loss_first loss_last loss_min val_loss_last "
+                 "val_loss_min dt_ms_median tokens_per_step tokens_per_s warmup_steps params model_flops_per_token mfu mfu_convention device hardware "
+                 "precision sync flags trust stages paused created_at ended_at tags note pinned archived exit_status".split())
+PRINTS = "for i in range(1, 31): print(f'step {i} | loss {5 - i / 100:.3f} | dt 100.{i % 3}ms | tok/sec 20480')"
+
+
+def commands(of):
+    for command in of["commands"]:
+        yield command
+        yield from commands(command)
+
+
+def shape(value):
+    """The keys of a document, at every depth; of lists, those of their items together. Unknown (null) has any shape."""
+    if isinstance(value, dict):
+        return {key: shape(each) for key, each in value.items()}
+    return [shape(each) for each in value] if isinstance(value, list) else None
+
+
+def differ(one, other, where=""):
+    """The places where two shapes differ by more than what is unknown or empty."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return ([f"{where}: {set(one) ^ set(other)}"] if set(one) != set(other) else []) + \
+            [each for key in set(one) & set(other) for each in differ(one[key], other[key], f"{where}.{key}")]
+    if isinstance(one, list) and isinstance(other, list):
+        return [each for a in one for b in other for each in differ(a, b, where + "[]")]
+    return []
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = Workplace()
+        cls.addClassCleanup(cls.place.close)
+        cls.place.environment.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull, HOME=str(cls.place.path))
+        cls.commands = {command["name"]: command for command in commands(cls.place.json("help"))}
+        path = cls.place.path
+        for folder in ("logs", "speedruns", "longer", "csv"):
+            (path / folder).mkdir()
+        for i, name in enumerate("abc"):
+            (path / "logs" / f"{name}.log").write_text("".join(
+                f"step {k} | loss {5 - k / 100:.3f} | val loss {5 - k / 110:.3f} | dt {100 + i}.{k % 3}ms | tok/sec 20480\n" for k in range(1, 41)))
+        (path / "lonely.log").write_text("".join(f"step {k} loss {4 - k / 100:.3f}\n" for k in range(1, 11)))
+        (path / "csv" / "run.csv").write_text("step,loss\n" + "".join(f"{k},{3 - k / 100}\n" for k in range(1, 20)))
+        for i in range(3):
+            (path / "speedruns" / f"{i}.txt").write_text(log_text(3.277, 97.5 + 0.05 * i, i / 1000, 10 + i))
+            (path / "longer" / f"{i}.txt").write_text(log_text(3.267, 97.6 + 0.05 * i, i / 1000, 13 + i, steps=350))
+        gpu_trace.write(path / "trace.json", 1_000, 4)
+        cls.place.json("import", "--flat", "--tokens-per-step", 2048, path / "logs")   # runs 1 to 3, ladder 1
+        cls.place.json("import", path / "lonely.log")                                 # run 4
+        cls.place.json("profile", "import", path / "trace.json")
+        cls.place.json("machines", "add", "box", "--local")
+
+    def documents(self, *arguments, allowed=(0,)):
+        """The one document that a call with --json prints."""
+        arguments = [str(each) for each in arguments]
+        at = arguments.index("--") if "--" in arguments else len(arguments)
+        status, out, err = self.place.run(*arguments[:at], "--json", *arguments[at:])
+        self.assertIn(status, allowed, f"{arguments}: {err}")
+        try:
+            return json.loads(out, parse_constant=lambda word: self.fail(f"{arguments}: {word} is no JSON"))
+        except ValueError as error:
+            self.fail(f"{arguments}: {error}: {out[:300]!r}")
+
+    def error(self, status, *arguments):
+        """The parts of the error, which is one line on stderr beside an empty stdout."""
+        code, out, err = self.place.run(*arguments, "--json")
+        self.assertEqual((code, out), (status, ""), f"{arguments}: {err}")
+        self.assertEqual(len(err.splitlines()), 1, f"{arguments}: {err}")
+        error = json.loads(err)["error"]
+        self.assertEqual(set(error), {"code", "argument", "value", "message", "hint"}, arguments)
+        self.assertTrue(error["code"] and error["message"], error)
+        self.assertNotRegex(err, "[\x00-\x09\x0b-\x1f]")
+        return error
+
+
+class EveryCommand(Case):
+    # What works in the project above: by command, the words behind it, and the exit statuses that it may have. None: it
+    # trains, asks another machine, or is judged by a test of its own, named here.
+    def calls(self):
+        path = self.place.path
+        judged = (0, 10, 11, 12, 13)
+        out = iter(path / f"out{i}" for i in range(99))
+        return {
+            "ladder": (["--dry-run", "--stages", "bf16"], (0,)) if TRAINS else None, "ladder show": ([], (0,)), "ladders": ([], (0,)),
+            "train": ([*SMALLEST, "--steps", 3], (0,)) if TRAINS else None,
+            "sweep": ([*SMALLEST, "--steps", 3, "--over", "lr=1e-3,1e-4"], (0,)) if TRAINS else None,
+            "sweep show": ([], (0,)) if TRAINS else None, "stages": ([], (0,)), "compare": (["1", "2", "3"], (0,)),
+            "confirm": None,  # confirm_test
+            "check": ([], (0,)), "mfu": (["--published"], (0,)), "import": (["--again", path / "lonely.log"], (0,)),
+            "watch": (["--", sys.executable, "-c", PRINTS], (0,)), "follow": (["--once", path / "csv"], (0,)), "runs": ([], (0,)),
+            "show": (["1"], (0,)), "get": (["1", "tokens_per_s"], (0,)), "edit": (["1", "--tag", "good"], (0,)),
+            "pause": None, "unpause": None, "stop": None,  # of a run under way: ladders_test
+            "delete": (["3"], (0,)), "bin": ([], (0,)), "restore": (["3"], (0,)),
+            "profile": (["--model", "small", "--batch", 1, "--seq", 8, "--vocab", 300, "--steps", 1, "--warmup", 0, "--no-keep"], (0,)) if TRAINS else None,
+            "profile time": None, "profile run": None,  # profile_test
+            "profile import": ([path / "trace.json", "--name", "again"], (0,)), "profile passes": ([], (0,)), "profile list": ([], (0,)),
+            "profile show": (["1"], (0,)), "profile diff": (["1", "2"], (0,)), "profile export": (["1", "--out", next(out)], (0,)),
+            "profile remove": (["2"], (0,)), "operators": (["1", "2"], (0,)),
+            "record": ([path / "speedruns"], judged), "record judge": ([path / "speedruns", "--against", path / "longer"], judged),
+            "record run": ([next(out), "--repeats", 2, "--against", f"{sys.executable} -c \"{PRINTS}\"", "--candidate",
+                            f"{sys.executable} -c \"{PRINTS}; pass\""], judged),
+            "record gate": (["--command", f"{sys.executable} -c \"{PRINTS}\"", "--out", next(out), "--repeats", 2], (0,)),
+            "record bisect": None,  # record_search_test
+            "record trade": ([path / "speedruns", path / "longer"], judged), "record source": ([path / "speedruns" / "0.txt"], (0,)),
+            "record diff": ([path / "speedruns" / "0.txt", path / "longer" / "0.txt"], (0,)),
+            "record export": None,  # record_test
+            "export": (["1", "--out", path / "x.csv"], (0,)), "screenshot": None,  # commands_test
+            "machines": None, "machines check": None, "machines setup": None, "machines adopt": None,  # tests/machines
+            "machines add": (["pen", "--local"], (0,)), "machines remove": (["pen"], (0,)), "machines follow": ([], (0,)),
+            "doctor": ([], (0,)), "help": ([], (0,)), "completion": (["bash"], (0,)), "skill": ([], (0,)),
+            **{name: None for name in self.commands if name.split()[0] == "try"},  # try_test
+        }
+
+    def test_json_is_one_document(self):
+        calls = self.calls()
+        self.assertEqual(set(self.commands) - set(calls), set(), "a new command gets a row in `calls`")
+        for name, call in calls.items():
+            if call and name in self.commands:
+                with self.subTest(name):
+                    self.documents(*name.split(), *call[0], allowed=call[1])
+
+    def test_what_is_not_there_is_1(self):
+        missing = {"RUN": "999", "LADDER": "999", "TRACE": "999", "MACHINE": "nobody", "FILE": "nofile", "POOL": "nofolder", "RUN@STEP": "999@3"}
+        tried = 0
+        for name, command in self.commands.items():
+            # watch of machines: `add` makes one; a try's errors are try_test's; what is hidden has no row.
+            if name in ("machines add", "completion", "help") or name.split()[0] == "try":
+                continue
+            words, kinds = [], []
+            for option in command["options"]:
+                is_position = not option["name"].startswith("-")
+                if is_position and option["value"] in missing and (option["required"] or not kinds):
+                    words.append(missing[option["value"]])
+                    kinds.append(option["value"])
+                elif option["required"]:
+                    words += [option["name"], str(self.place.path / "new.csv")] if not is_position else ["id"]
+            if not kinds:
+                continue
+            if name in ("edit", "compare"):
+                words.append({"edit": "--pin", "compare": "998"}[name])
+            if name == "follow":
+                words.append("--once")
+            with self.subTest(name):
+                tried += 1
+                if name == "import":  # which says in its document what wasn't imported
+                    document = self.documents(name, *words, allowed=(1,))
+                    self.assertIn("nofile", document["errors"][0])
+                    continue
+                error = self.error(1, *name.split(), *words)
+                if kinds[0] in ("RUN", "LADDER", "TRACE", "MACHINE") and "passes" not in name:
+                    self.assertRegex(error["code"], "^no-such-(run|ladder|trace|machine)$", error)
+                    self.assertTrue(error["hint"], error)
+        self.assertGreater(tried, 25)
+
+    def test_every_option_refuses_what_is_no_value(self):
+        """Of each option: nothing, an empty value, and for closed sets and numbers another word."""
+        tried = 0
+        for name, command in self.commands.items():
+            for option in command["options"]:
+                if not option["name"].startswith("-") or option["value"] is None:
+                    continue
+                given, words = option["name"], name.split()
+                with self.subTest(f"{name} {given}"):
+                    if given not in ("--continue", "--noise"):  # their value may be left out
+                        for rest in ([given], [given, "--no-pager"]):
+                            error = self.error(2, *words, *rest)
+                            self.assertEqual((error["code"], error["argument"]), ("missing-value", given))
+                    error = self.error(2, *words, given + "=")
+                    self.assertEqual(error["argument"], given)
+                    tried += 3
+                    if option["value"] in ("N", "X", "PERCENT") or "|" in option["value"]:
+                        error = self.error(2, *words, given, "frobnicate")
+                        self.assertEqual((error["code"], error["argument"], error["value"]), ("invalid-value", given, "frobnicate"))
+                        tried += 1
+        self.assertGreater(tried, 800)
+
+    def test_every_help_teaches(self):
+        for name, command in self.commands.items():
+            with self.subTest(name):
+                out = self.place.run(*name.split(), "--help")[1]
+                self.assertGreaterEqual(len(command["examples"]), 2)
+                self.assertIn("Exit status\n  0 done, 1 failed", out)
+                self.assertIn("--json", out)
+                examples = {line.strip() for line in out.splitlines() if line.startswith("  stepladder ")}
+                self.assertLessEqual({example["command"] for example in command["examples"]}, examples)
+                self.assertLessEqual(max(len(line) for line in out.splitlines() if line.strip() not in examples), 100, "without a terminal")
+
+
+class Keys(Case):
+    """Of no run, one and many, the same keys."""
+
+    def test_runs_have_the_same_keys_wherever_they_come_from(self):
+        run = self.documents("watch", "--", sys.executable, "-c", PRINTS)
+        self.documents("watch", "--", "true", allowed=(1,))
+        if TRAINS:
+            self.documents("train", *SMALLEST, "--steps", 12)
+        runs = self.documents("runs")
+        self.assertEqual(RUN_FIELDS - set(runs[0]), set())
+        for each in [*runs, run]:
+            self.assertEqual(set(each), set(runs[0]), each["name"])
+        shown = [self.documents("show", each["id"]) for each in runs]
+        for each in shown:
+            self.assertEqual(set(each), set(shown[0]), each["name"])
+
+    def test_lists_and_documents(self):
+        empty = Workplace()
+        self.addCleanup(empty.close)
+        for words in (["runs"], ["ladders"], ["check"], ["bin"], ["profile", "list"], ["profile", "passes"], ["machines"]):
+            self.assertEqual(empty.json(*words), [], words)
+        self.assertFalse(empty.database.exists(), "nothing is made by reading")
+        imported = [self.documents("import", *words) for words in (
+            ["--again", self.place.path / "lonely.log"], [self.place.path / "lonely.log"], ["--again", "--flat", self.place.path / "logs"],
+            ["--dry-run", "--again", self.place.path / "lonely.log"])]
+        compared = [self.documents("compare", *words) for words in (["1", "2"], ["1", "2", "3"], ["1", "4"], ["--against", "1", "2"],
+                                                                    ["1", "2", "--target", "4.9"], ["1", "2", "--metric", "loss"])]
+        ladders = [self.documents("ladder", "show", each["id"]) for each in self.documents("ladders")]
+        for documents in (imported, compared, ladders, [[each] for each in self.documents("check")], [[each] for each in self.documents("ladders")]):
+            for other in documents[1:]:
+                self.assertEqual(differ(shape(documents[0]), shape(other)), [])
+
+    def test_compare_by_option_is_compare_by_place(self):
+        self.assertEqual(self.documents("compare", "1", "2", "3"), self.documents("compare", "--against", "1", "2-3"))
+        self.assertEqual(self.error(2, "compare", "1")["code"], "missing-argument")
+        self.assertEqual(self.error(2, "compare", "--against", "1-2", "3")["argument"], "run")
+
+
+class Files(Case):
+    """Nothing that is there is overwritten unasked."""
+
+    def test_a_file_that_is_there(self):
+        path = self.place.path
+        gate = ["record", "gate", "--command", f"{sys.executable} -c \"{PRINTS}\"", "--repeats", 1]
+        for i, words in enumerate((["export", "1"], [*gate], ["record", "source", path / "speedruns" / "0.txt"], ["profile", "export", "1"])):
+            file = path / f"there{i}.csv"
+            file.write_text("mine")
+            error = self.error(2, *words, "--out", file)
+            self.assertEqual((error["code"], error["value"], error["hint"]), ("file-exists", str(file), "--force overwrites it"))
+            self.assertEqual(file.read_text(), "mine")
+            self.assertEqual(self.place.run(*words, "--out", file, "--force")[0], 0, words)
+            self.assertNotEqual(file.read_text(), "mine")
+        self.assertEqual(self.place.run(*gate, "--write", path / "there1.csv")[0], 2, "the old spelling, too")
+        self.assertEqual(self.place.run("export", "1", "--format", "csv", "--out", "/dev/null")[0], 0)
+
+
+class WrongInput(Case):
+    """Wrong inputs of every kind: each names its culprit in one line, with and without --json."""
+
+    CASES = (  # status, words of the sentence, the command line
+        (2, ["'runz' is not a command", "runs"], ["runz"]), (2, ["'---' is not an option"], ["runs", "---"]), (2, ["'--1'"], ["show", "--1"]),
+        (2, ["it is an option of: train"], ["ladder", "--resume", "3"]), (2, ["it is an option of: train"], ["help", "--resume"]),
+        (2, ["--filter needs a value"], ["runs", "--filter", "--json"]), (2, ["--name needs a value"], ["watch", "--name", "--", "true"]),
+        (2, ["--resume needs a value"], ["resume"]), (2, ["--since: the value is empty"], ["runs", "--since", ""]),
+        (2, ["--columns: the value is empty"], ["runs", "--columns", ""]), (2, ["--on: the value is empty"], ["train", "--on", ""]),
+        (2, ["argument is empty"], ["get", "1", ""]), (2, ["argument is empty"], ["import", ""]), (2, ["argument is empty"], ["show", ""]),
+        (1, ["no run -1"], ["show", "-1"]), (1, ["no run 1-"], ["show", "1-"]), (2, ["3-1 ends before it begins"], ["show", "3-1"]),
+        (1, ["1-99", "only 1-"], ["show", "1-99"]), (1, ["no run ''"], ["show", "1,,2"]), (2, ["run: 'id='"], ["show", "id="]),
+        (2, ["'1-2' names 2 runs"], ["compare", "1-2", "3"]), (2, ["field: ", "tokens_per_s"], ["get", "1", "tokens_per_sec"]),
+        (2, ["closing bracket"], ["get", "1", "min(loss"]), (2, ["a condition is missing"], ["runs", "--filter", "id=1 or"]),
+        (2, ["finished"], ["runs", "--filter", "status=finshed"]), (2, ["bracket"], ["runs", "--filter", "(id=1"]),
+        (2, ["not a number"], ["runs", "--filter", "tokens_per_s>20k"]), (2, ["name?"], ["runs", "--columns", "id,nme"]),
+        (2, ["span such as 7d"], ["runs", "--since", "7"]), (2, ["--limit", "at least 0"], ["runs", "--limit", "-3"]),
+        (2, ["--limit takes one value"], ["runs", "--limit", "1", "--limit", "2"]), (2, ["'extra' was not expected"], ["runs", "extra", "words"]),
+        (1, ["folder"], ["runs", "--db", "/"]), (1, ["typo.db does not exist"], ["doctor", "--db", "typo.db"]),
+        (2, ["percentage"], ["compare", "1", "2", "--tolerance", "-1%"]), (2, ["itself"], ["compare", "1", "1"]),
+        (2, ["--lower requires --metric"], ["compare", "1", "2", "--lower"]), (2, ["excludes"], ["edit", "1", "--pin", "--unpin"]),
+        (1, ["cannot be started"], ["watch", "--", "nosuchprogram"]), (1, ["nofile does not exist"], ["record", "source", "nofile"]),
+        (1, ["folder"], ["record", "diff", "/", "/"]), (2, ["--out is required"], ["export", "1"]),
+        (2, ["doesn't end in .png"], ["screenshot", "--view", "run", "-o", "x.txt"]), (2, ["--batch", "at least 1"], ["train", "--batch", "0"]),
+        (2, ["--lr"], ["sweep", "--lr", "x"]), (2, ["--over is missing"], ["sweep"]), (2, ["'shw'", "show"], ["ladder", "shw"]),
+        (2, ["'-x' is not an option"], ["machines", "add", "-x"]), (2, ["show"], ["sweep", "shwo"]), (2, ["x" * 20], ["x" * 5000]), (2, ["--xxx"], ["--" + "x" * 5000]),
+        (2, ["not a command"], ["a\x1b[2Jb"]), (1, ["no run"], ["show", "a\x1b[31mb\x07"]), (2, ["is not an option"], ["-- "]), (2, ["'-'"], ["-"]),
+        (2, ["--no-pager takes no value"], ["runs", "--no-pager=5"]), (2, ["--gate takes no value"], ["compare", "1", "2", "--gate=yes"]),
+        (2, ["'nosuch' is not a command"], ["help", "nosuch"]),
+    )
+
+    def test_each_names_its_culprit(self):
+        for status, words, arguments in self.CASES:
+            with self.subTest(str(arguments)[:80]):
+                code, out, err = self.place.run(*arguments)
+                if "--json" not in arguments:
+                    self.assertEqual((code, out), (status, ""), err)
+                    self.assertEqual(len(err.splitlines()), 1, err)
+                    for word in words:
+                        self.assertIn(word, err)
+                    self.assertNotRegex(err, "[\x00-\x09\x0b-\x1f]")
+                    self.assertLess(len(err), 1500)
+                if "--" not in arguments:
+                    self.error(status, *[word for word in arguments if word != "--json"])
+
+    def test_old_words_lead_to_help(self):
+        for old, now in (("resume", "train"), ("gate", "record gate"), ("ls", "runs"), ("continue", "unpause"), ("verify", "confirm"), ("claim", "record"),
+                         ("profile operators", "operators")):
+            self.assertEqual(self.place.run("help", *old.split()), self.place.run("help", *now.split()), old)
+            self.assertEqual(self.place.run(*old.split(), "--help"), self.place.run(*now.split(), "--help"), old)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
