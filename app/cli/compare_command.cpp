@@ -167,7 +167,7 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
                            : compared_metrics(store, found, options.metric, options.lower, options.noise_floor);
   if (common.json) {
     Json json = compare_json(compared);
-    json["metric"] = metrics.empty() ? Json() : compared_metrics_json(metrics, options.metric);
+    if (!metrics.empty()) json["metric"] = compared_metrics_json(metrics, options.metric);
     print(json);
   } else {
     std::cout << compare_table(compared);
@@ -260,7 +260,6 @@ Json compare_json(const Comparisons& compared) {
   Json all = {{"base", base.run.id},
               {"base_trust", to_string(compared.base_judgement.trust)},
               {"base_excerpt_steps", base.is_excerpt() ? Json(base.series.size()) : Json()},
-              {"target", nullptr},
               {"runs", rows}};
   if (compared.target_loss) {
     Json runs = Json::array({reached_json(base.run.id, compared.base_target)});

@@ -72,22 +72,32 @@ int exit_status(const SpeedupConfirmation& confirmation) {
   return answer.speedup.verdict == Verdict::slower ? exit_slower : exit_done;
 }
 
-// Of a metric, the speed's fields are null, and of the speed the metric's.
-Json answer_json(const SpeedupConfirmation& confirmation) {
+Json metric_answer_json(const SpeedupConfirmation& confirmation) {
   const SpeedupAnswer& answer = confirmation.answer();
-  const auto& metric = confirmation.question().metric;
   return {{"run", confirmation.question().run},
           {"base", confirmation.question().base},
-          {"metric", metric ? Json(name_of(*metric)) : Json()},
-          {"value", metric ? number(answer.metric.value) : Json()},
-          {"base_value", metric ? number(answer.metric.base) : Json()},
-          {"difference", metric ? number(answer.metric.difference) : Json()},
-          {"speedup", metric ? Json() : number(answer.speedup.factor)},
-          {"ci95", interval_json(metric ? answer.metric.ci95 : answer.speedup.ci95)},
-          {"verdict", metric ? to_string(answer.metric.verdict) : to_string(answer.speedup.verdict)},
-          {"trust", metric ? Json() : Json(to_string(answer.speedup.worst()))},
+          {"metric", name_of(*confirmation.question().metric)},
+          {"value", number(answer.metric.value)},
+          {"base_value", number(answer.metric.base)},
+          {"difference", number(answer.metric.difference)},
+          {"ci95", interval_json(answer.metric.ci95)},
+          {"verdict", to_string(answer.metric.verdict)},
           {"repeats", answer.repeats},
-          {"needed_runs", count_or_null(metric ? answer.metric.needed_runs : answer.speedup.needed_runs)},
+          {"needed_runs", count_or_null(answer.metric.needed_runs)},
+          {"reason", answer.reason}};
+}
+
+Json answer_json(const SpeedupConfirmation& confirmation) {
+  const SpeedupAnswer& answer = confirmation.answer();
+  if (confirmation.question().metric) return metric_answer_json(confirmation);
+  return {{"run", confirmation.question().run},
+          {"base", confirmation.question().base},
+          {"speedup", number(answer.speedup.factor)},
+          {"ci95", interval_json(answer.speedup.ci95)},
+          {"verdict", to_string(answer.speedup.verdict)},
+          {"trust", to_string(answer.speedup.worst())},
+          {"repeats", answer.repeats},
+          {"needed_runs", count_or_null(answer.speedup.needed_runs)},
           {"reason", answer.reason}};
 }
 
@@ -121,7 +131,7 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   if (common.json) {
     print(answer_json(*session.confirmation()));
   } else {
-    std::cout << answer_text(*session.confirmation());
+    std::cout << notes_text(answer_text(*session.confirmation()));
   }
   return exit_status(*session.confirmation());
 }

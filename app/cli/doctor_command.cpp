@@ -188,7 +188,7 @@ int check_database(const CommonOptions& common) {
            {"machines_in_file", machines},
            {"commands_in_file", commands}});
   } else {
-    std::cout << sentence << "\n";
+    std::cout << notes_text(sentence);
     if (machines > 0)
       std::cout << "It names machines that aren't yours (" << machines << "), with commands that somebody asked for ("
                 << commands << "): nothing connects to them or runs them. `stepladder machines` lists them.\n";
@@ -273,7 +273,7 @@ int doctor(bool probe, const CommonOptions& common) {
   Json json = doctor_json(report, common.database);
   const MachineLoad& load = watch.wait_and_read();
   json["load"] = load_json(load);
-  std::string text = doctor_text(report, common.database) + "\n" + load_text(load);
+  std::string text = doctor_text(report, common.database) + "\n" + notes_text(load_text(load));
   if (probe && problem.empty()) {
     std::cerr << "stepladder: probing for about ten seconds; other busy programs lower the figures\n";
     try {

@@ -120,8 +120,8 @@ std::string mfu_text(const MfuAnswer& answer) {
                     decimals(row.hfu, 4), std::string(formula_of(row.convention))});
   std::string text = table(rows, {false, true, true, true, false});
   if (!is_missing(answer.peak_tflops))
-    text += fmt::format("\nPeak: {} x {} TFLOP/s, {}\n", answer.question.gpus, significant(answer.peak_tflops, 4),
-                        answer.peak_source);
+    text += "\n" + notes_text(fmt::format("Peak: {} x {} TFLOP/s, {}\n", answer.question.gpus,
+                                          significant(answer.peak_tflops, 4), answer.peak_source));
   return text;
 }
 

@@ -201,6 +201,20 @@ class EveryCommand(Case):
                 self.assertLessEqual(max(len(line) for line in out.splitlines() if line.strip() not in examples), 100, "without a terminal")
 
 
+class Machines(Case):
+    def test_a_machine_that_came_with_the_file(self):
+        """For another user of the project the machine is one of the file, which nothing connects to."""
+        self.place.environment["XDG_STATE_HOME"] = str(self.place.path / "another-state")
+        for words in (["machines", "check", "box"], ["train", "--on", "box"], ["watch", "--on", "box"], ["machines", "remove", "box"]):
+            error = self.error(2, *words)
+            if words[0] != "watch":  # which lacks its command
+                self.assertIn("machines adopt box", error["hint"] or error["message"])
+        error = self.error(2, "machines", "adopt", "box")
+        self.assertEqual(error["argument"], "--yes")
+        self.assertEqual(self.error(1, "machines", "adopt", "nobody")["code"], "no-such-machine")
+        self.assertEqual(self.documents("machines", "adopt", "box", "--yes")[0]["alias"], "box")
+
+
 class Keys(Case):
     """Of no run, one and many, the same keys."""
 
@@ -223,11 +237,12 @@ class Keys(Case):
         for words in (["runs"], ["ladders"], ["check"], ["bin"], ["profile", "list"], ["profile", "passes"], ["machines"]):
             self.assertEqual(empty.json(*words), [], words)
         self.assertFalse(empty.database.exists(), "nothing is made by reading")
+        for option, value in (("target", "4.9"), ("metric", "loss")):  # an option adds its key; data never does
+            self.assertEqual(set(self.documents("compare", "1", "2", f"--{option}", value)) - set(self.documents("compare", "1", "2")), {option})
         imported = [self.documents("import", *words) for words in (
             ["--again", self.place.path / "lonely.log"], [self.place.path / "lonely.log"], ["--again", "--flat", self.place.path / "logs"],
             ["--dry-run", "--again", self.place.path / "lonely.log"])]
-        compared = [self.documents("compare", *words) for words in (["1", "2"], ["1", "2", "3"], ["1", "4"], ["--against", "1", "2"],
-                                                                    ["1", "2", "--target", "4.9"], ["1", "2", "--metric", "loss"])]
+        compared = [self.documents("compare", *words) for words in (["1", "2"], ["1", "2", "3"], ["1", "4"], ["--against", "1", "2"])]
         ladders = [self.documents("ladder", "show", each["id"]) for each in self.documents("ladders")]
         for documents in (imported, compared, ladders, [[each] for each in self.documents("check")], [[each] for each in self.documents("ladders")]):
             for other in documents[1:]:

@@ -53,7 +53,7 @@ class Case(unittest.TestCase):
 
     def export(self, *arguments, out, status=0):
         path = out if out == "-" else self.place.path / out
-        code, text, error = self.place.run("export", *arguments, "--out", path)
+        code, text, error = self.place.run("export", *arguments, "--force", "--out", path)
         self.assertEqual(code, status, error)
         if status != 0:
             self.assertEqual(text, "")
@@ -249,7 +249,7 @@ class LongRuns(unittest.TestCase):
         for form, line in (("csv", b"\n1,"), ("json", b'"dt_ms": '), ("trace", b'"cat":"step"')):
             with self.subTest(form):
                 path = place.path / f"long.{form}"
-                process = place.start("export", run["id"], "--format", form, "--out", path)
+                process = place.start("export", run["id"], "--format", form, "--force", "--out", path)
                 _, status, used = os.wait4(process.pid, 0)
                 process.returncode = os.waitstatus_to_exitcode(status)
                 _, error = process.communicate()

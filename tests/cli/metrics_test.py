@@ -64,7 +64,7 @@ class Metrics(unittest.TestCase):
             rows = list(csv.DictReader(file))
         self.assertEqual(len(rows), sum(map(len, metrics.values())))
         self.assertIn({"run_id": "1", "name": "a", "metric": "layer/00007", "step": "2", "value": "9", "at_unix_s": ""}, rows)
-        status, _, error = self.place.run("export", 1, "--format", "csv", "--metrics", "wide", "--out", table)
+        status, _, error = self.place.run("export", 1, "--format", "csv", "--metrics", "wide", "--force", "--out", table)
         self.assertEqual(status, 2)
         self.assertIn("run 1 has 20,004 metrics, and a table may have 16,384 columns; `--metrics long`", error)
         status, _, error = self.place.run("compare", 1, 1, "--metric", "nothing")

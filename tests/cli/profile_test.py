@@ -363,7 +363,7 @@ class Traces(unittest.TestCase):
         report = self.place.path / "report.html"
 
         def page():
-            status, out, err = self.place.run("export", 1, 2, "--out", report)
+            status, out, err = self.place.run("export", 1, 2, "--force", "--out", report)
             self.assertEqual(status, 0, err)
             return report.read_text()
 
@@ -513,7 +513,7 @@ class Traces(unittest.TestCase):
         self.assertIn("is a pipe", self.place.run("profile", "import", pipe)[2])
         # An export never replaces a database.
         before = self.place.database.read_bytes()
-        self.assertIn("is a database", self.place.run("profile", "export", 1, "--out", self.place.database)[2])
+        self.assertIn("is the database itself", self.place.run("profile", "export", 1, "--out", self.place.database)[2])
         self.assertEqual(self.place.database.read_bytes()[:4096], before[:4096])
         # Ctrl-C keeps nothing.
         large = self.place.path / "large.json"

@@ -74,7 +74,7 @@ class TraceCases(unittest.TestCase):
 
     def check_round_trip(self, trace):
         out = self.place.path / "again.json"
-        code, _, err = self.place.run("profile", "export", trace["id"], "--out", out)
+        code, _, err = self.place.run("profile", "export", trace["id"], "--force", "--out", out)
         self.assertEqual(code, 0, err)
         again = self.imported(out)
         whole = {(step["rank"], step["step"]): step for step in trace["data"]}

@@ -221,7 +221,7 @@ std::string help_text(const CLI::App& command, std::size_t columns) {
   if (help && *help->statuses)
     for (const std::string& line : wrap(help->statuses, columns - 2)) text += "  " + line + "\n";
   if (!command.get_parent())
-    text += "\n`stepladder help COMMAND` explains a command. The manual: docs/command-line.md\n";
+    text += "\n" + paragraph("`stepladder help COMMAND` explains a command. The manual: docs/command-line.md", columns);
   return text;
 }
 

@@ -161,8 +161,11 @@ Machine find_machine(RunStore& store, const std::string& name) {
   if (auto machine = store.machines().machine(*alias)) return *machine;
   for (const MachineInFile& known : store.machines().machines_in_file())
     if (known.alias == name)
-      throw UsageError(name + " came with this project's file, so nothing connects to it; `stepladder machines adopt " +
-                       name + "` shows what it would do, and makes it yours");
+      throw UsageError(name + " came with this project's file, so nothing connects to it",
+                       {.code = "foreign-machine",
+                        .argument = "machine",
+                        .value = name,
+                        .hint = "`stepladder machines adopt " + name + "` shows what it would do, and makes it yours"});
   throw NotFound("no machine " + name + " is known", {.code = "no-such-machine",
                                                       .argument = "machine",
                                                       .value = name,

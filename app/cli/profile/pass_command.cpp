@@ -19,6 +19,7 @@ struct PassOptions {
   std::vector<std::int64_t> ids;
   bool csv = false, markdown = false;
   bool removes = false;
+  Limit limit;
 };
 
 StoredPasses find(RunStore& store, std::int64_t id) {
@@ -27,9 +28,10 @@ StoredPasses find(RunStore& store, std::int64_t id) {
   return std::move(*found);
 }
 
-int list(const CommonOptions& common) {
+int list(const PassOptions& options, const CommonOptions& common) {
   std::optional<RunStore> store = open_to_list(common);
-  const std::vector<StoredPasses> all = store ? store->traces().passes().list() : std::vector<StoredPasses>();
+  std::vector<StoredPasses> all = store ? store->traces().passes().list() : std::vector<StoredPasses>();
+  options.limit.keep_newest(all, "older result", common);
   if (common.json) {
     Json rows = Json::array();
     for (const StoredPasses& each : all) rows.push_back(passes_json(each));
@@ -58,7 +60,7 @@ int show(const StoredPasses& passes, const PassOptions& options, const CommonOpt
     std::cout << head_of(passes) << "\n\n";
     std::cout << table(rows_table(rows));
     std::cout << "\n";
-    for (const std::string& sentence : sentences_of(passes, rows)) std::cout << sentence << "\n";
+    for (const std::string& sentence : sentences_of(passes, rows)) std::cout << notes_text(sentence);
   }
   return exit_done;
 }
@@ -75,13 +77,13 @@ int compare(const StoredPasses& before, const StoredPasses& after, const PassOpt
   } else {
     std::cout << head_of(before) << "\n" << head_of(after) << "\n\n";
     std::cout << table(comparison_table(comparison));
-    for (const std::string& sentence : comparison.sentences) std::cout << sentence << "\n";
+    for (const std::string& sentence : comparison.sentences) std::cout << notes_text(sentence);
   }
   return exit_done;
 }
 
 int run(const PassOptions& options, const CommonOptions& common) {
-  if (options.ids.empty()) return list(common);
+  if (options.ids.empty()) return list(options, common);
   if (common.json + options.csv + options.markdown > 1)
     throw UsageError("--json, --csv and --markdown exclude each other");
   if (options.ids.size() > 2) throw UsageError("give one number to show it, or two to compare them");
@@ -104,6 +106,7 @@ void add_pass_command(CLI::App& profile, CommonOptions& common, std::function<in
   CLI::App* command = add_with_json(profile, common, "passes",
                                     "Kept results of `profile`: all, one by its number, or two compared row by row");
   command->add_option("passes", options->ids, "Numbers");
+  options->limit.add_to(*command, "List only the newest, this many");
   const auto choose = [options](const std::string& format) {
     options->csv = format == "csv";
     options->markdown = format == "md";

@@ -237,7 +237,7 @@ std::string traces_table(const std::vector<StoredTrace>& traces) {
 std::string trace_text(const StoredTrace& trace, bool all_operators, bool steps) {
   const TraceProfile& profile = trace.profile;
   std::string text = head_text(trace) + kinds_text(profile) + "\n" + ranks_text(profile);
-  for (const std::string& note : notes_of(profile)) text += note + "\n";
+  for (const std::string& note : notes_of(profile)) text += notes_text(note);
   if (steps) text += "\n" + steps_text(profile);
   text += "\n";
   return text + operators_text(profile, all_operators);

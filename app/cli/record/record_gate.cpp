@@ -145,7 +145,7 @@ int answer(const GateJudgement& judged, const GateSample& now, const GateOptions
     print(gate_json(judged, now, options));
   } else {
     const char* const words[] = {"Passes", "Slower", "Worse", "Inconclusive", "Other machine"};
-    std::cout << words[static_cast<int>(judged.answer)] << ": " << judged.reason << "\n";
+    std::cout << notes_text(words[static_cast<int>(judged.answer)] + (": " + judged.reason));
   }
   return status_of(judged.answer, now.question.by);
 }
