@@ -15,6 +15,7 @@
 #include "app/cli/terminal/output_options.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
+#include "app/host/patch.h"
 #include "app/runs/run_filter.h"
 #include "app/text/format.h"
 #include "app/text/terminal_text.h"
@@ -76,6 +77,7 @@ std::vector<Subcommand> add_commands(CLI::App& app, CommonOptions& common, const
       operators_command(app, common),
       record_command(app, common),
       try_command(app, common),
+      mcp_command(app, common),
       check_command(app, common),
       mfu_command(app, common),
       export_command(app, common),
@@ -107,6 +109,8 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   app.add_option("project", project, "Project file to open: FILE.stepladder, the same as --db FILE.stepladder");
   OutputOptions output;
   add_output_options(app, output);
+  bool keeps_no_patch = false;
+  app.add_flag("--no-patch", keeps_no_patch, "Don't keep the uncommitted changes of the checkout with new runs");
   app.require_subcommand(0, 1);
   app.fallthrough();
 
@@ -128,6 +132,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
     throw usage_error(app, error, words);
   }
   begin_output(output, parsed_command(app));
+  if (keeps_no_patch) keep_no_patches();
   // An empty variable in a script must not select the user's own file.
   if (given->count() > 0 && database.empty()) throw UsageError("--db: the file name is empty");
   if (!project.empty() && !app.get_subcommands().empty())

@@ -47,6 +47,7 @@ Subcommand confirm_command(CLI::App& app, CommonOptions& common);
 Subcommand operators_command(CLI::App& app, CommonOptions& common);
 Subcommand record_command(CLI::App& app, CommonOptions& common);  // record/
 Subcommand try_command(CLI::App& app, CommonOptions& common);     // tries/
+Subcommand mcp_command(CLI::App& app, CommonOptions& common);     // tries/
 Subcommand check_command(CLI::App& app, CommonOptions& common);   // run_commands.cpp
 Subcommand mfu_command(CLI::App& app, CommonOptions& common);
 Subcommand export_command(CLI::App& app, CommonOptions& common);

@@ -192,6 +192,7 @@ struct ShowOptions {
   bool steps = false;
   bool metrics = false;
   bool console = false;
+  bool patch = false;
   bool ndjson = false;
   Limit limit;  // of the steps
 };
@@ -231,6 +232,10 @@ Json shown_json(RunStore& store, const Run& run, const ShowOptions& options, con
   const Summary summary = store.summary(run);
   Json json = run_json(run, summary, context);
   json.update(life_cycle_json(store, {run, summary}));
+  const RunPatch patch = store.recordings().patch(run.id);
+  json["patch_bytes"] = patch.bytes;
+  json["patch_left_out"] = patch.left_out;
+  if (options.patch) json["patch"] = text_or_null(patch.text);
   if (options.steps) json["data"] = shown_steps(store.series(run.id), options.limit, common);
   if (options.metrics) json["metrics"] = metrics_json(store, run.id);
   return json;
@@ -243,7 +248,18 @@ void show_text(RunStore& store, const Run& run, const ShowOptions& options, cons
     if (printed.empty()) std::cerr << "stepladder: no output of run " << run.id << " was kept\n";
     return print_console(printed);
   }
+  const RunPatch patch = store.recordings().patch(run.id);
+  if (options.patch) {
+    if (patch.text.empty())
+      std::cerr << "stepladder: no patch of run " << run.id
+                << (patch.bytes > 0 ? " was kept: it is longer than 1 MiB\n" : " was kept\n");
+    return print_console(patch.text);
+  }
   std::cout << run_text(load_run(store, run, most_steps_of_each(1)), context);
+  if (patch.bytes > 0 || !patch.left_out.empty())
+    std::cout << "  uncommitted    " << bytes_text(static_cast<double>(patch.bytes)) << " of changes; `show " << run.id
+              << " --patch` prints them"
+              << (patch.left_out.empty() ? "" : "; without " + plural(std::ssize(patch.left_out), "file")) << "\n";
   if (options.metrics) std::cout << "\n" << metrics_text(store, run.id);
   if (options.steps) print_steps(store.series(run.id), options.limit, common);
 }
@@ -365,6 +381,7 @@ Subcommand show_command(CLI::App& app, CommonOptions& common) {
                     "Add every number that the run logged: figures, with --json all values");
   command->add_flag("--console", options->console,
                     "Only the output of its program (watch); unchanged unless written to a terminal");
+  command->add_flag("--patch", options->patch, "Only what was uncommitted in the checkout when it started, as a patch");
   return {command, [options, &common] { return show(*options, common); }};
 }
 

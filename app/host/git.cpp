@@ -24,10 +24,19 @@ constexpr std::array shared_files = {"objects", "refs",    "packed-refs", "refta
                                      "info",    "shallow", "logs/refs",   "lfs"};
 
 // Names of settings that say how files and names are read. None of them runs a program.
-constexpr std::array<std::string_view, 11> read_settings_of = {
-    "core.autocrlf",          "core.eol",        "core.filemode",          "core.symlinks",  "core.ignorecase",
-    "core.checkstat",         "core.trustctime", "core.precomposeunicode", "core.quotepath", "core.sparsecheckout",
-    "core.sparsecheckoutcone"};
+constexpr std::array<std::string_view, 13> read_settings_of = {"core.autocrlf",
+                                                               "core.eol",
+                                                               "core.filemode",
+                                                               "core.symlinks",
+                                                               "core.ignorecase",
+                                                               "core.checkstat",
+                                                               "core.trustctime",
+                                                               "core.precomposeunicode",
+                                                               "core.quotepath",
+                                                               "core.sparsecheckout",
+                                                               "core.sparsecheckoutcone",
+                                                               "user.name",
+                                                               "user.email"};
 
 // Variables to remove, except GIT_DIR and GIT_WORK_TREE, which name the view: those of a hook or an alias that called
 // us would name another repository. Nothing is fetched.
@@ -173,6 +182,22 @@ std::string GitCheckout::commit_named(const std::string& name) const {
   } catch (const StorageError&) {
     return {};
   }
+}
+
+std::string GitCheckout::commit(const std::vector<std::string>& files, const std::string& message) const {
+  const std::string head = first_line(text_of(repository_ / "HEAD").value_or(""));
+  if (!head.starts_with("ref: refs/heads/"))
+    throw StorageError(top_.string() + " is on no branch, so nothing was committed; `git switch -c NAME` makes one");
+  git({"add", "--update", "--", "."});
+  std::vector<std::string> add = {"add", "--"};
+  for (const std::string& file : files) add.push_back(":(literal)" + file);
+  if (!files.empty()) git(add);
+  const std::string tree = first_line(git({"write-tree"})), before = commit_named("HEAD");
+  std::vector<std::string> make = {"commit-tree", tree, "-m", message};
+  if (!before.empty()) make.insert(make.end(), {"-p", before});
+  const std::string made = first_line(git(make));
+  git({"update-ref", "-m", "commit: " + first_line(message), head.substr(5), made, before});
+  return made;
 }
 
 void GitCheckout::share_objects_with(const fs::path& folder) const {

@@ -19,11 +19,15 @@ class GitCheckout {
   // StorageError, with git's own words, and DataError.
   explicit GitCheckout(const std::filesystem::path& folder, std::chrono::seconds patience = std::chrono::hours(24));
 
-  // Runs git at the checkout's top and returns what it prints. Only `read-tree` writes.
+  // Runs git at the checkout's top and returns what it prints. Only `read-tree`
+  // writes.
   std::string git(const std::vector<std::string>& arguments) const;
 
   // The same with the index, objects and references of another repository, so that nothing of this one's is written.
   std::string git_of(const GitCheckout& repository, const std::vector<std::string>& arguments) const;
+
+  // Commits all tracked files and these others as they are, without hooks. Returns the commit.
+  std::string commit(const std::vector<std::string>& files, const std::string& message) const;
 
   const std::filesystem::path& top() const { return top_; }
   // The folder called .git, if the checkout has it.

@@ -90,7 +90,7 @@ double TrySeriesRunner::utility(double value) const {
 std::vector<double> TrySeriesRunner::values_of(std::int64_t state) const {
   std::vector<double> values;
   for (const TryRun& run : runs_)
-    if (run.state == state && !is_missing(run.value)) values.push_back(shown(run.value));
+    if (run.state == state && run.during != held_out && !is_missing(run.value)) values.push_back(shown(run.value));
   return values;
 }
 
@@ -98,7 +98,7 @@ TryRuns TrySeriesRunner::runs_for(const Try& it) const {
   TryRuns found;
   std::vector<std::vector<double>> states(tries_.size());
   for (const TryRun& run : runs_) {
-    if (is_missing(run.value) || run.state < 0 || run.state >= std::ssize(tries_)) continue;
+    if (is_missing(run.value) || run.during == held_out || run.state < 0 || run.state >= std::ssize(tries_)) continue;
     const double value = utility(run.value);
     if (run.during != it.number)
       states[static_cast<std::size_t>(run.state)].push_back(value);

@@ -74,9 +74,11 @@ Json plan_json(const TryPlan& plan) {
           {"guards", guards},
           {"seals", seals},
           {"links", plan.links},
+          {"holdout", plan.holdout},
           {"first_runs", plan.first_runs},
           {"budget_runs", plan.budget_runs},
           {"budget_s", plan.budget_s},
+          {"quiet_s", plan.quiet_s},
           {"strict", plan.false_keeps == FalseKeeps::none}};
 }
 
@@ -87,9 +89,11 @@ TryPlan try_plan_from(const Json& json) {
                  .folder = json.at("folder").get<std::string>(),
                  .figure = figure_from(json.at("figure")),
                  .links = json.at("links").get<std::vector<std::string>>(),
+                 .holdout = json.value("holdout", ""),
                  .first_runs = json.at("first_runs").get<std::int64_t>(),
                  .budget_runs = json.at("budget_runs").get<std::int64_t>(),
                  .budget_s = json.at("budget_s").get<double>(),
+                 .quiet_s = json.value("quiet_s", 0.0),
                  .false_keeps = json.at("strict").get<bool>() ? FalseKeeps::none : FalseKeeps::few};
     for (const Json& guard : json.at("guards"))
       plan.guards.push_back({.figure = figure_from(guard.at("figure")),

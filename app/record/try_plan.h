@@ -37,9 +37,11 @@ struct TryPlan {
   std::vector<TryGuard> guards;
   std::vector<TrySeal> seals;
   std::vector<std::string> links;  // ignored inputs
-  std::int64_t first_runs = 6;     // of the unchanged state, for the noise
-  std::int64_t budget_runs = 0;    // all runs together; 0: no limit
-  double budget_s = 0;             // from the beginning; 0: no limit
+  std::string holdout;           // for the shell: measures a state at the end only, in the copy where its training ran
+  std::int64_t first_runs = 6;   // of the unchanged state, for the noise
+  std::int64_t budget_runs = 0;  // all runs together; 0: no limit
+  double budget_s = 0;           // from the beginning; 0: no limit
+  double quiet_s = 0;            // how long each run waits for a quiet machine
   FalseKeeps false_keeps = FalseKeeps::few;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/exit_status.h"
+#include "app/host/machine_load.h"
 #include "app/record/experiment_plan.h"
 #include "app/record/try_log.h"
 #include "engine/files/files.h"
@@ -25,7 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int plan_version = 1;
-constexpr std::int64_t at_the_end = -1;  // TryRun::during
 // Facts that a script may print beside its metric, and that a change should not move unsaid.
 constexpr const char* printed_facts[] = {"num_params_M", "num_params",   "params",     "total_tokens_M",
                                          "num_steps",    "total_tokens", "block_size", "seq_len"};
@@ -83,6 +83,17 @@ void fill_in_seals(TryPlan& plan, const fs::path& folder, const std::string& tre
     seal.stamp = stamp_outside(whole);
   }
 }
+
+// The folder of a series that didn't come about. Its shown plan is in the project.
+struct RemoveUnlessBegun {
+  fs::path folder;
+  bool is_begun = false;
+  ~RemoveUnlessBegun() {
+    std::error_code error;
+    if (!is_begun) fs::remove_all(folder, error);
+    if (!is_begun) fs::remove(folder.parent_path(), error);  // if it is empty
+  }
+};
 
 }  // namespace
 
@@ -148,6 +159,7 @@ std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan p
   const std::string uid = new_uid().text();
   const fs::path place = folder_of(store, uid);
   if (!make_own_folder(place.parent_path())) throw StorageError(place.parent_path().string() + " can't be made");
+  RemoveUnlessBegun remove{place};
   for (const char* name : {".state", "runs"}) make_folder(place / name);
   const TryTrees trees(top, place);
   const TakenState state = trees.take();
@@ -165,8 +177,10 @@ std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan p
         series.ladder,
         Try{.message = "unchanged", .tree = state.tree, .commit = state.commit, .begun_at = series.begun_at});
   });
+  remove.is_begun = true;
   runner.open(store, series, std::move(report), std::move(stop));
   if (!runner.measure_first()) return {};
+  if (!runner.series_.is_open()) remove.is_begun = false;  // the unchanged state fails; its run is in the project
   return runner;
 }
 
@@ -223,22 +237,35 @@ MeasuredCommand TrySeriesRunner::next_command() const {
           .environment = {}};
 }
 
+void TrySeriesRunner::wait_until_quiet() const {
+  if (!(plan_.quiet_s > 0)) return;
+  LoadWatch load;
+  const double until = unix_now() + plan_.quiet_s;
+  for (bool is_reported = false; !stop_() && unix_now() < until; is_reported = true) {
+    const MachineLoad& now = load.wait_and_read();
+    if (!now.is_known() || !now.would_disturb(now.others.cores)) return;
+    if (!is_reported) report_(now.text() + "; waiting for them");
+  }
+}
+
 std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64_t state) {
   MeasuredCommand command = next_command();
   const fs::path of = command.state.string() + ".of";
   if (!end_of_command(command.state) && !is_under_way(command)) {
     write_whole(of, fmt::format("{} {}", during, state), private_file);
     const Try& it = tries_[static_cast<std::size_t>(state)];
+    wait_until_quiet();
+    if (stop_()) return {};
     const fs::path copy = trees_->check_out(it.tree, state == kept().number ? "" : kept().tree, it.commit, plan_.links);
     command.folder = copy / plan_.folder;
-    command.command = words_in(plan_.command, plan_.checkout, copy.string());
+    command.command = during == held_out ? std::vector<std::string>{"/bin/sh", "-c", plan_.holdout} : plan_.command;
+    command.command = words_in(command.command, plan_.checkout, copy.string());
     const auto round = std::count_if(runs_.begin(), runs_.end(),
                                      [&](const TryRun& run) { return run.during == during && run.state == state; });
-    command.environment = {
-        {"STEPLADDER_TRY", std::to_string(state)},
-        {"STEPLADDER_RUN", std::to_string(runs_.size() + 1)},
-        // The same for both runs of a turn.
-        {"STEPLADDER_SEED", std::to_string((during == at_the_end ? 1'000'000 : during * 1000) + round + 1)}};
+    command.environment = {{"STEPLADDER_TRY", std::to_string(state)},
+                           {"STEPLADDER_RUN", std::to_string(runs_.size() + 1)},
+                           // The same for both runs of a turn.
+                           {"STEPLADDER_SEED", std::to_string((during < 0 ? 1'000'000 : during * 1000) + round + 1)}};
   }
   // A run that a killed program left behind belongs to the state that it was begun for.
   std::int64_t begun_during = during, begun_of = state;
@@ -306,6 +333,11 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
   store_logged_run(*store_, std::move(logged), row, command.log, printed, [&](RunId id) {
     run.run = id;
     store_->tries().add(series_.ladder, run);
+    if (!it.commit.empty()) {
+      RunPatch patch = trees_->patch(it.commit, it.tree);
+      patch.commit = it.commit;
+      store_->recordings().keep_patch(id, patch);
+    }
   });
   return runs_.emplace_back(run);
 }
@@ -324,18 +356,22 @@ void TrySeriesRunner::abandon(Try& open) {
 }
 
 Try& TrySeriesRunner::record_try(const std::string& message, const TakenState& state) {
-  const std::string patch = trees_->patch(kept().tree, state.tree);
+  const RunPatch patch = trees_->patch(kept().tree, state.tree);
   Try it{.number = std::ssize(tries_),
          .message = message,
          .parent = kept().number,
          .tree = state.tree,
          .commit = state.commit,
-         .patch = patch.size() <= longest_patch ? patch : "",
-         .patch_bytes = std::ssize(patch),
+         .patch = patch.text,
+         .patch_bytes = patch.bytes,
          .begun_at = unix_now()};
   for (const Try& earlier : tries_)
-    if (earlier.tree == it.tree && !earlier.verdict.empty())
-      report_("this state was tried as " + std::to_string(earlier.number) + ": " + earlier.verdict);
+    if (!earlier.verdict.empty() && (earlier.tree == it.tree || (!it.patch.empty() && earlier.patch == it.patch)))
+      report_((earlier.number == 0 ? "this is the state that the series began with: "
+                                   : "this patch was tried as " + std::to_string(earlier.number) + ": ") +
+              earlier.verdict);
+  for (const std::string& file : patch.left_out)
+    report_(file + " looks like a secret, so its change isn't in the patch that is kept");
   const std::vector<std::string> changed = trees_->changed_files(kept().tree, state.tree);
   const std::set<std::string> is_changed(changed.begin(), changed.end());
   for (const std::string& file : state.untracked) {
@@ -351,6 +387,11 @@ std::optional<TryAnswer> TrySeriesRunner::judge(const std::string& message) {
   const TakenState state = trees_->take();
   const bool has_open = tries_.back().verdict.empty();
   if (has_open && tries_.back().tree != state.tree) abandon(tries_.back());
+  for (const std::string& path : state.submodules)
+    if (trees_->content_of(state.tree, path) != trees_->content_of(kept().tree, path))
+      throw UsageError("the repository " + path +
+                       " in the checkout is at another commit than the kept state's, and both states would run this "
+                       "one; go back to that commit, or `stepladder try end` and begin anew");
   const bool is_sealed = refused(Try{.tree = state.tree}).has_value();
   if (state.tree == kept().tree && !is_sealed)
     throw UsageError("nothing has changed since " +
@@ -383,46 +424,98 @@ std::string TrySeriesRunner::revert(std::optional<std::int64_t> to) {
     std::error_code error;
     fs::path file;
     for (int k = 1; fs::exists(file = folder_ / ("reverted-" + std::to_string(k) + ".patch"), error);) ++k;
-    write_whole(file, trees_->patch(kept().tree, state.tree), private_file);
+    write_whole(file, trees_->patch(kept().tree, state.tree, PatchOf::whole).text, private_file);
     saved = file.string();
   }
   trees_->restore(target.tree);
   return saved;
 }
 
+void TrySeriesRunner::commit(std::int64_t number) {
+  Try& it = tries_[static_cast<std::size_t>(number)];
+  const TakenState state = trees_->take();
+  if (state.tree != it.tree) throw UsageError("the checkout was changed meanwhile, so nothing was committed");
+  const std::vector<std::string> changed =
+      trees_->changed_files(tries_[static_cast<std::size_t>(it.parent)].tree, it.tree);
+  std::vector<std::string> files;
+  for (const std::string& file : state.untracked)
+    if (!looks_secret(file) && std::find(changed.begin(), changed.end(), file) != changed.end()) files.push_back(file);
+  it.commit = trees_->commit(files, it.message);
+  Json answer = Json::parse(it.answer);
+  answer["commit"] = it.commit;
+  it.answer = answer.dump();
+  store_->tries().save(series_.ladder, it);
+}
+
+TryAnswer TrySeriesRunner::answer_of_turns(std::int64_t during, std::int64_t rounds) const {
+  std::vector<double> before, after;
+  for (const TryRun& run : runs_)
+    if (run.during == during && !is_missing(run.value)) (run.state == 0 ? before : after).push_back(utility(run.value));
+  std::vector<double> gains;
+  for (std::int64_t i = 0; i < rounds; ++i) gains.push_back(after[std::size_t(i)] - before[std::size_t(i)]);
+  const SampleFigures figures = figures_of(gains);
+  const TryOpinion opinion{.gain = figures.mean, .ci95 = mean_interval(figures)};
+  TryAnswer answer = answer_of(kept(), opinion, missing);
+  answer.verdict = opinion.ci95.low > 0    ? TryVerdict::kept
+                   : opinion.ci95.high < 0 ? TryVerdict::worse
+                                           : TryVerdict::cannot_tell;
+  answer.reason = "the first state against the last one, " + plural(rounds, "run") + " of each in turns";
+  return answer;
+}
+
 std::optional<TryAnswer> TrySeriesRunner::end(std::int64_t rounds) {
   if (tries_.back().verdict.empty()) abandon(tries_.back());
+  const std::int64_t last = kept().number;
+  const auto done = [&](std::int64_t during, std::int64_t state) {
+    return std::count_if(runs_.begin(), runs_.end(), [&](const TryRun& run) {
+      return run.during == during && run.state == state && !is_missing(run.value);
+    });
+  };
+  const std::vector<std::int64_t> kinds =
+      plan_.holdout.empty() ? std::vector{at_the_end} : std::vector{at_the_end, held_out};
+  const auto whole_turns = [&] {
+    std::int64_t turns = rounds;
+    for (const std::int64_t kind : kinds) turns = std::min({turns, done(kind, 0), done(kind, last)});
+    return turns;
+  };
   TryAnswer answer{.reason = "nothing was kept"};
-  if (kept().number > 0 && rounds > 0) {
-    const auto of = [&](std::int64_t state) {
-      std::vector<double> values;
-      for (const TryRun& run : runs_)
-        if (run.during == at_the_end && run.state == state && !is_missing(run.value))
-          values.push_back(utility(run.value));
-      return values;
-    };
-    while (std::ssize(of(0)) < rounds || std::ssize(of(kept().number)) < rounds) {
-      const bool is_first = of(0).size() <= of(kept().number).size();
-      report_(fmt::format("turn {} of {}, {}", of(is_first ? 0 : kept().number).size() + 1, rounds,
-                          is_first ? "the first state" : "the last one"));
-      const auto run = run_state(at_the_end, is_first ? 0 : kept().number);
+  if (last > 0 && rounds > 0) {
+    while (whole_turns() < rounds) {
+      // A turn that was begun is finished; the next one has to fit into the budget.
+      const std::int64_t turn = whole_turns();
+      const std::int64_t begun = done(at_the_end, 0) + done(at_the_end, last) - 2 * turn;
+      const auto left = runs_left();
+      if (begun == 0 && (is_spent() || (left && *left < std::int64_t(2 * kinds.size())))) break;
+      // The held-out command measures what the training before it left in the copy.
+      std::int64_t during = at_the_end, state = turn % 2 == 0 ? 0 : last;
+      for (const std::int64_t each : {state, last - state})
+        for (const std::int64_t kind : {kinds.back(), kinds.front()})
+          if (done(kind, last - each) <= turn) during = kind, state = last - each;
+      report_(fmt::format("turn {} of {}, {}{}", turn + 1, rounds, state == 0 ? "the first state" : "the last one",
+                          during == held_out ? ", held out" : ""));
+      const auto run = run_state(during, state);
       if (!run) return {};
-      if (is_missing(run->value)) throw StorageError(Json::parse(run->others)["error"].get<std::string>());
+      if (is_missing(run->value))
+        throw StorageError((during == held_out ? "the held-out command: " : "") +
+                           Json::parse(run->others)["error"].get<std::string>());
     }
-    const std::vector<double> before = of(0), after = of(kept().number);
-    std::vector<double> gains;
-    for (std::int64_t i = 0; i < rounds; ++i) gains.push_back(after[i] - before[i]);
-    const SampleFigures figures = figures_of(gains);
-    TryOpinion opinion{.gain = figures.mean, .ci95 = mean_interval(figures)};
-    answer = answer_of(kept(), opinion, missing);
-    answer.verdict = opinion.ci95.low > 0    ? TryVerdict::kept
-                     : opinion.ci95.high < 0 ? TryVerdict::worse
-                                             : TryVerdict::cannot_tell;
-    answer.reason = "the first state against the last one, " + plural(rounds, "run") + " of each in turns";
+    const std::int64_t turns = whole_turns();
+    answer.reason = "the budget is spent, so what was kept wasn't measured once more";
+    if (turns > 0) answer = answer_of_turns(at_the_end, turns);
+    if (turns > 0 && turns < rounds) answer.reason += "; the budget allowed no more";
+    if (turns > 0 && !plan_.holdout.empty()) {
+      held_out_ = answer_of_turns(held_out, turns);
+      if (held_out_->verdict == TryVerdict::worse && answer.verdict == TryVerdict::kept) {
+        answer.verdict = TryVerdict::guard;
+        answer.reason += "; by the held-out command the last state is worse";
+      }
+    }
   }
   series_.ended_at = unix_now();
   Try whole = kept();
-  series_.answer = try_json(*this, whole, answer).dump();
+  Json json = try_json(*this, whole, answer);
+  if (held_out_) json["holdout"] = try_json(*this, whole, *held_out_);
+  series_.answer = json.dump();
   store_->tries().save(series_);
   return answer;
 }

@@ -25,6 +25,8 @@ enum class TryVerdict { kept, worse, cannot_tell, invalid, guard, failed };
 const char* to_string(TryVerdict verdict);  // "cannot-tell"
 std::optional<TryVerdict> try_verdict_from(const std::string& text);
 
+inline constexpr std::int64_t at_the_end = -1, held_out = -2;  // TryRun::during
+
 struct TryAnswer {
   TryVerdict verdict = TryVerdict::cannot_tell;
   double difference = missing;  // of the metric, in its unit; shrunk if it is kept
@@ -71,8 +73,13 @@ class TrySeriesRunner {
   // Whether the checkout is as it was when this was tried.
   bool checkout_is(const Try& it) const { return trees_->take().tree == it.tree; }
 
-  // Measures the first state against the last one in turns, and ends the series. Nullopt if it was stopped.
+  // Commits the checkout, where try N was just kept and it is as it was tried. Throws UsageError if it isn't.
+  void commit(std::int64_t number);
+
+  // Measures the first state against the last one in turns, as far as the budget goes, by the held-out command too, and
+  // ends the series. Nullopt if it was stopped.
   std::optional<TryAnswer> end(std::int64_t rounds);
+  const std::optional<TryAnswer>& held_out_answer() const { return held_out_; }  // of end()
 
   static std::filesystem::path folder_of(const RunStore& store, const std::string& uid);
 
@@ -81,6 +88,8 @@ class TrySeriesRunner {
   void open(RunStore& store, const TrySeries& series, Report report, std::function<bool()> stop);
   void load();
   bool measure_first();
+  void wait_until_quiet() const;
+  TryAnswer answer_of_turns(std::int64_t during, std::int64_t rounds) const;
   MeasuredCommand next_command() const;
   // Runs a state once more and stores it. Nullopt if it was stopped.
   std::optional<TryRun> run_state(std::int64_t during, std::int64_t state);
@@ -108,6 +117,7 @@ class TrySeriesRunner {
   std::unique_ptr<TryTrees> trees_;
   std::vector<Try> tries_;
   std::vector<TryRun> runs_;
+  std::optional<TryAnswer> held_out_;
 };
 
 // What `try begin` prints: the unchanged state's figures and the noise between its runs.

@@ -94,10 +94,9 @@ void TryTrees::require_settled() const {
     throw UsageError(checkout_.top().string() + " is in the middle of a " + what + "; finish or abort it first");
 }
 
-// A submodule's own changes are no part of a state, so there must be none.
+// Repositories in the checkout, submodules or not: their own changes are no part of a state, so there must be none.
 std::vector<std::string> TryTrees::settled_submodules() const {
   std::error_code error;
-  if (!fs::exists(top() / ".gitmodules", error)) return {};
   std::vector<std::string> submodules;
   for (const std::string& entry : split(checkout_.git_of(*store_, {"ls-files", "--stage", "-z"}), '\0')) {
     if (!entry.starts_with("160000 ")) continue;
@@ -107,10 +106,11 @@ std::vector<std::string> TryTrees::settled_submodules() const {
     try {
       changes = GitCheckout(top() / path).git({"status", "--porcelain", "--ignore-submodules=dirty"});
     } catch (const StorageError& why) {
-      throw UsageError("the submodule " + path + " can't be read: " + first_line(why.what()));
+      throw UsageError("the repository " + path + " in the checkout can't be read: " + first_line(why.what()));
     }
     if (!changes.empty())
-      throw UsageError("the submodule " + path + " has changes, which can't be part of a try; commit them there first");
+      throw UsageError("the repository " + path +
+                       " in the checkout has changes, which can't be part of a try; commit them there first");
     submodules.push_back(path);
   }
   return submodules;
@@ -130,7 +130,13 @@ TakenState TryTrees::take() const {
     (is_large ? state.too_large : state.untracked).push_back(file);
     if (is_large) add.push_back(":(exclude,literal)" + file);
   }
-  checkout_.git_of(*store_, add);
+  try {
+    checkout_.git_of(*store_, add);
+  } catch (const StorageError& why) {
+    if (std::string(why.what()).find("not have a commit checked out") == std::string::npos) throw;
+    throw UsageError("a repository in the checkout has no commit, so it can't be part of a try: " +
+                     first_line(why.what()));
+  }
   state.submodules = settled_submodules();
   state.tree = first_line(checkout_.git_of(*store_, {"write-tree"}));
   if (!is_commit_hash(state.tree)) throw StorageError("git gave no hash of " + top().string());
@@ -174,11 +180,6 @@ fs::path TryTrees::check_out(const std::string& tree, const std::string& beside,
     fs::create_symlink(top() / link, place, error);
   }
   return folder;
-}
-
-std::string TryTrees::patch(const std::string& from, const std::string& to) const {
-  return store_->git({"diff-tree", "-p", "-r", "--binary", "--full-index", "--no-ext-diff", "--no-textconv",
-                      "--no-color", "--no-renames", from, to});
 }
 
 std::vector<std::string> TryTrees::changed_files(const std::string& from, const std::string& to) const {

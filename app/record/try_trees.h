@@ -9,25 +9,24 @@
 #include <string>
 #include <vector>
 
-#include "app/host/git.h"
+#include "app/host/patch.h"
 
 namespace stepladder {
 
 inline constexpr std::int64_t largest_untracked_file = 10 << 20;  // bytes; a larger one isn't part of a state
-inline constexpr std::size_t longest_patch = 1 << 20;             // that is kept
 
 struct TakenState {
-  std::string tree;                    // git's hash
-  std::string commit;                  // of HEAD; empty: there is none
-  std::vector<std::string> untracked;  // files of the state that git doesn't track
-  std::vector<std::string> too_large;  // untracked files that aren't part of it
-  std::vector<std::string> submodules;
+  std::string tree;                     // git's hash
+  std::string commit;                   // of HEAD; empty: there is none
+  std::vector<std::string> untracked;   // files of the state that git doesn't track
+  std::vector<std::string> too_large;   // untracked files that aren't part of it
+  std::vector<std::string> submodules;  // and other repositories below the checkout: linked, not part of it
 };
 
 class TryTrees {
  public:
   // `folder` exists and is this process's alone. Blocks, as every verb does. Throws StorageError; UsageError if the
-  // checkout is in the middle of a merge or has changes in a submodule.
+  // checkout is in the middle of a merge or a repository in it has changes.
   TryTrees(const std::filesystem::path& checkout, std::filesystem::path folder);
 
   const std::filesystem::path& top() const { return checkout_.top(); }
@@ -44,10 +43,19 @@ class TryTrees {
   // Python or trainings write.
   std::vector<std::string> ignored_inputs() const;
 
-  std::string patch(const std::string& from, const std::string& to) const;
+  // From a state or commit to a state; without files that look like secrets.
+  RunPatch patch(const std::string& from, const std::string& to, PatchOf which = PatchOf::kept) const {
+    return patch_of(*store_, {from, to}, which);
+  }
   std::vector<std::string> changed_files(const std::string& from, const std::string& to) const;
   // What a path of the state holds, as a text that changes with it; empty if the state hasn't got it.
   std::string content_of(const std::string& tree, const std::string& path) const;
+
+  // Commits what git tracks, and these files, on the checkout's branch. Returns the commit. Throws UsageError if HEAD
+  // is on no branch.
+  std::string commit(const std::vector<std::string>& files, const std::string& message) const {
+    return checkout_.commit(files, message);
+  }
 
   // Makes the checkout's files those of the state. Its index and its commits stay.
   void restore(const std::string& tree) const;

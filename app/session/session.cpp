@@ -11,6 +11,7 @@
 #include <set>
 
 #include "app/host/environment.h"
+#include "app/host/patch.h"
 #include "app/session/continued_ladder.h"
 #include "engine/files/run_checkpoints.h"
 #include "engine/preparation.h"
@@ -170,7 +171,9 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
   run.device = recipe.device;
   run.recipe = to_json(recipe);
   run.environment = environment_json();
-  return store_.create_run(run);
+  const RunId id = store_.create_run(run);
+  store_.recordings().keep_patch(id, patch_here());
+  return id;
 }
 
 void Session::queue_again(RunId id, const Recipe& recipe) {

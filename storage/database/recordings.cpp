@@ -1,6 +1,11 @@
 #include "storage/database/recordings.h"
 
+#include <nlohmann/json.hpp>
+
+#include "storage/bounded_text.h"
 #include "storage/database/attachment_rows.h"
+#include "storage/database/column_values.h"
+#include "storage/database/database.h"
 #include "storage/database/step_rows.h"
 #include "storage/database/traces/trace_store.h"
 
@@ -17,6 +22,27 @@ std::string Recordings::console(RunId id, std::size_t most) {
 StepProfile Recordings::profile(RunId id) {
   StepProfile profile = read_profile(database_, id);
   return profile.steps > 0 ? profile : traces_.profile_of_run(id);
+}
+
+RunPatch Recordings::patch(RunId id) {
+  RunPatch patch;
+  Statement row(database_, "SELECT commit_hash, patch, patch_bytes, left_out FROM patches WHERE run_id = ?");
+  if (!row.bind(id).step()) return patch;
+  patch = {.commit = bounded(row.text(0), longest_name), .text = row.text(1), .bytes = count_of(row, 2)};
+  const auto names = nlohmann::json::parse(row.text(3), nullptr, false);
+  for (const auto& name : names)
+    if (name.is_string()) patch.left_out.push_back(bounded(name.get<std::string>(), longest_line));
+  return patch;
+}
+
+void Recordings::keep_patch(RunId id, const RunPatch& patch) {
+  if (patch.bytes == 0 && patch.left_out.empty()) return;
+  Statement put(database_,
+                "INSERT OR REPLACE INTO patches (run_id, commit_hash, patch, patch_bytes, left_out) VALUES (?, ?, ?, "
+                "?, ?)");
+  put.bind(id).bind(patch.commit).bind(patch.text).bind(patch.bytes);
+  using Json = nlohmann::json;
+  put.bind(Json(patch.left_out).dump(-1, ' ', false, Json::error_handler_t::replace)).run();
 }
 
 std::vector<TextSample> Recordings::samples(RunId id) {

@@ -1,28 +1,12 @@
 """`stepladder try` on git checkouts with made-up trainings: verdicts, exit statuses, kills, seals, patches."""
 import json
-import os
 import pathlib
 import shutil
-import subprocess
 import time
 import unittest
 
-from program import PATIENCE_S, Workplace
-
-# Prints a metric with known noise, and counts its runs outside the checkout.
-TRAIN = """
-import os, pathlib, random, sys, time
-GAIN = 0.0
-MEMORY = 100
-noise = random.Random(f"{os.environ['STEPLADDER_RUN']} 7")
-runs = pathlib.Path(os.environ["RUNS"])
-with runs.open("a") as file:
-    print(os.environ["STEPLADDER_TRY"], file=file)
-while os.path.exists(os.environ["RUNS"] + ".wait"):
-    time.sleep(0.01)
-print("memory_mb:", MEMORY)
-print(f"val_bpb: {0.9979 - GAIN + noise.gauss(0, 0.0005):.6f}")
-"""
+from program import PATIENCE_S
+from tried_checkout import CANNOT_TELL, FAILED, GUARD, INVALID, KEPT, TRAIN, WORSE, TriedCheckout
 
 # Prints steps whose times and losses it makes up.
 STEPS = """
@@ -35,57 +19,8 @@ for step in range(1, 41):
     print(f"step:{step}/40 train_loss:{5 - step / 20 + LOSS:.4f} train_time:{step * ms:.3f}ms step_avg:{ms:.3f}ms", flush=True)
 """
 
-KEPT, WORSE, CANNOT_TELL, INVALID, GUARD, FAILED = 0, 10, 11, 12, 13, 14
 
-
-class Tries(unittest.TestCase):
-    def setUp(self):
-        self.place = Workplace()
-        self.repository = self.place.path / "repository"
-        self.repository.mkdir()
-        self.counted = self.place.path / "counted"
-        self.place.environment.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull,
-                                      RUNS=str(self.counted))
-
-    def tearDown(self):
-        self.place.close()
-
-    def git(self, *arguments):
-        return subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *arguments],
-                              cwd=self.repository, env=self.place.environment, check=True, text=True,
-                              capture_output=True).stdout.strip()
-
-    def commit(self, text=TRAIN):
-        (self.repository / "train.py").write_text(text)
-        self.git("init", "-q", "-b", "main")
-        self.git("add", "-A")
-        self.git("commit", "-q", "-m", "First")
-
-    def run_here(self, *arguments, folder="."):
-        process = self.place.start("try", *arguments, cwd=self.repository / folder)
-        out, err = process.communicate(timeout=PATIENCE_S)
-        return process.returncode, out, err
-
-    def json(self, *arguments, expect=0):
-        status, out, err = self.run_here(*arguments, "--json")
-        self.assertEqual(status, expect, f"{arguments}: {out}{err}")
-        return json.loads(out)
-
-    def begin(self, *options, text=TRAIN, command=("python3", "train.py")):
-        self.commit(text)
-        return self.begin_here(*options, command=command)
-
-    def begin_here(self, *options, command=("python3", "train.py")):
-        status, out, err = self.run_here("begin", "--json", *options, "--", *command)
-        self.assertEqual(status, 0, out + err)
-        return json.loads(out)
-
-    def change(self, old, new, file="train.py"):
-        path = self.repository / file
-        text = path.read_text()
-        self.assertIn(old, text)
-        path.write_text(text.replace(old, new))
-
+class Tries(TriedCheckout):
     def test_the_loop(self):
         began = self.begin("--metric", "val_bpb")
         self.assertEqual((began["metric"], began["better"], began["runs"]), ("val_bpb", "lower", 6))

@@ -63,6 +63,9 @@ constexpr CommandHelp all_help[] = {
      "try replay results.tsv\twhich keeps of a log are supported\ntry replay log.jsonl --json\tfor a script"},
     {"try parts", "", "try parts\twhat each kept change is worth\ntry parts --json\tfor a script"},
     {"try end", "", "try end\tthe first state against the last one\ntry end --runs 0\twithout measuring"},
+    {"mcp", "Judge",
+     "mcp\tthe loop of try for a client of the Model Context Protocol, over stdin and stdout\n"
+     "--db night.db mcp\tthe same in a project of its own"},
     {"mfu", "Judge",
      "mfu --params 124439808 --layers 12 --d-model 768 --seq 1024 --throughput 150000 --gpu a100\tby every convention\n"
      "mfu --published\tMosaicML's tables, recomputed"},

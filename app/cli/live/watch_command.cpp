@@ -19,6 +19,7 @@
 #include "app/cli/machines/on_machine.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
+#include "app/host/patch.h"
 #include "app/import/keeper.h"
 #include "app/import/live_sink.h"
 #include "app/import/spool.h"
@@ -167,6 +168,18 @@ auto persist(const Work& work) {
   }
 }
 
+RunId create_watched(RunStore& store, const Run& run) {
+  const RunPatch& patch = patch_here();
+  return persist([&] {
+    RunId id = 0;
+    store.in_one_transaction([&] {
+      id = store.create_run(run);
+      store.recordings().keep_patch(id, patch);
+    });
+    return id;
+  });
+}
+
 // The end of a run: its status and reason, and the exit status of this process.
 struct End {
   int exit_status = exit_done;
@@ -204,8 +217,8 @@ class Watch {
           });
         })),
         recorded_console_(recorded.empty() ? 0 : store.recordings().console(run_.id, SIZE_MAX).size()),
-        sink_([&store](const Run& next) { return persist([&] { return store.create_run(next); }); }, *recorder_, run_,
-              std::move(recorded), whole) {}
+        sink_([&store](const Run& next) { return create_watched(store, next); }, *recorder_, run_, std::move(recorded),
+              whole) {}
 
   LiveSink& sink() { return sink_; }
   Recorder& recorder() { return *recorder_; }
@@ -345,11 +358,12 @@ int track(RunStore& store, Watch& watch, WatchedProgram& program, Spool& spool, 
 }
 
 int watch_program(RunStore& store, const WatchRequest& request) {
+  patch_here();  // as it is before the program starts
   Spool spool(request.database, request.options);
   WatchedProgram program(request.command, spool);  // before any thread is created
   own_runs_as(program.keeper());
   Run run = new_run(request);
-  run.id = persist([&] { return store.create_run(run); });
+  run.id = create_watched(store, run);
   spool.belongs_to(run.id);
   Watch watch(store, request, run);
   const auto stores = watch_stores(watch, request, program, run, false);
@@ -389,7 +403,7 @@ int attach(RunStore& store, const WatchRequest& request) {
 int watch_input(RunStore& store, const WatchRequest& request) {
   const int file = request.follow.empty() ? -1 : open_followed(request.follow);
   Run run = new_run(request);
-  run.id = store.create_run(run);
+  run.id = create_watched(store, run);
   Watch watch(store, request, run);
   const std::string nothing_read =
       watch.read(file >= 0 ? growing_file(file) : standard_input(), request.options, request.follow);

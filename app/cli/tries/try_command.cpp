@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
 
 struct TryOptions {
   std::string message;
-  bool reverts = false;
+  bool reverts = false, commits = false;
+  std::string holdout;
+  QuietPatience quiet;
   FigureOptions figure;
   bool higher = false, strict = false;
   std::vector<std::string> also, seals, command;
@@ -31,11 +33,6 @@ struct TryOptions {
   double noise = 0;
   bool tsv = false;
 };
-
-// One line, so that a script reads it with `tail -1`.
-void print_line(const Json& json) {
-  std::cout << harmless_json(json.dump(-1, ' ', false, Json::error_handler_t::replace)) << "\n";
-}
 
 void report(const std::string& line) {
   std::cerr << "stepladder: " << line << "\n";
@@ -59,9 +56,9 @@ int status_of(TryVerdict verdict) {
   return exit_failed;
 }
 
-int stopped(const char* again) {
-  report(std::string("stopped; `stepladder ") + again + "` goes on");
-  return exit_interrupted;
+int stopped(const std::string& again) {
+  return complain(UsageError("stopped", {.code = "interrupted", .hint = "`stepladder " + again + "` goes on"}),
+                  exit_interrupted);
 }
 
 FigureQuestion asked_try_figure(const TryOptions& options) {
@@ -77,8 +74,10 @@ FigureQuestion asked_try_figure(const TryOptions& options) {
 int begin(const TryOptions& options, const CommonOptions& common) {
   TryPlan plan{.command = options.command,
                .figure = asked_try_figure(options),
+               .holdout = options.holdout,
                .first_runs = options.first_runs,
                .budget_runs = options.budget_runs,
+               .quiet_s = options.quiet ? double(options.quiet->count()) : 0,
                .false_keeps = options.strict ? FalseKeeps::none : FalseKeeps::few};
   for (const std::string& text : options.also) plan.guards.push_back(guard_from(text));
   for (const std::string& path : options.seals) plan.seals.push_back({.path = path});
@@ -86,16 +85,21 @@ int begin(const TryOptions& options, const CommonOptions& common) {
   if (plan.first_runs < 3) throw UsageError("--runs: the noise needs 3 runs or more of the unchanged state");
   if (plan.budget_runs > 0 && plan.budget_runs <= plan.first_runs)
     throw UsageError("--budget-runs: the unchanged state alone takes " + plural(plan.first_runs, "run"));
+  if (!plan.holdout.empty() && plan.figure.by != FigureBy::metric)
+    throw UsageError("--holdout needs --metric: the held-out command prints it too");
   RunStore store = RunStore::open(common.database);
   const auto runner = TrySeriesRunner::begin(store, plan, fs::current_path(), report, interrupted);
   if (!runner) return stopped("try begin");
   const Try& first = runner->tries().front();
   if (first.verdict != to_string(TryVerdict::kept)) {
-    const std::string why = Json::parse(first.answer).value("reason", "the command failed");
-    if (common.json) print_line({{"series", nullptr}, {"verdict", "failed"}, {"reason", why}});
-    report("on the unchanged state, " + why + "; its output is that of run " +
-           std::to_string(runner->runs().back().run));
-    return exit_command_failed;
+    const std::string run = std::to_string(runner->runs().back().run);
+    return complain(
+        UsageError("on the unchanged state, " + Json::parse(first.answer).value("reason", "the command failed"),
+                   {.code = "command-failed",
+                    .argument = "command",
+                    .value = run,
+                    .hint = "`stepladder show " + run + " --console` prints its output"}),
+        exit_command_failed);
   }
   const Json json = begin_json(*runner);
   if (!json["flags"].empty())
@@ -103,7 +107,7 @@ int begin(const TryOptions& options, const CommonOptions& common) {
         "all runs gave the same value to the last digit, which says nothing about the noise: let the seed vary, as "
         "$STEPLADDER_SEED does, or nothing can be kept");
   if (common.json)
-    print_line(json);
+    print_line(json, std::cout);
   else
     std::cout << status_text(try_history(store)) << "Change something, then: stepladder try -m \"what was changed\"\n";
   return exit_done;
@@ -117,9 +121,15 @@ int judge(const TryOptions& options, const CommonOptions& common) {
   const auto answer = runner.judge(options.message);
   if (!answer) return stopped("try -m TEXT");
   const Try& it = runner.tries().back();
+  if (options.commits && answer->verdict == TryVerdict::kept) try {
+      runner.commit(it.number);
+      report("committed as " + it.commit.substr(0, 12));
+    } catch (const std::runtime_error& error) {
+      report(std::string("kept, but not committed: ") + error.what());
+    }
   const Json json = try_json(runner, it, *answer);
   if (common.json) {
-    print_line(json);
+    print_line(json, std::cout);
   } else {
     const std::string change = change_text(json);
     std::cout << "Try " << it.number << ": " << to_string(answer->verdict) << (change.empty() ? "" : ", ") << change
@@ -145,7 +155,7 @@ int revert(const TryOptions& options, bool has_number, const CommonOptions& comm
   if (!saved.empty()) report("what was there and hadn't been tried is in " + saved);
   const std::int64_t to = has_number ? options.number : runner.kept().number;
   if (common.json)
-    print_line({{"try", to}, {"saved", text_or_null(saved)}});
+    print_line({{"try", to}, {"saved", text_or_null(saved)}}, std::cout);
   else
     std::cout << "The checkout is that of " << (to == 0 ? "the beginning" : "try " + std::to_string(to)) << "\n";
   return exit_done;
@@ -161,12 +171,19 @@ int end(const TryOptions& options, const CommonOptions& common) {
   json["runs"] = runner.runs_of_try(-1);
   json["tries"] = std::ssize(runner.tries()) - 1;
   if (!is_measured) json["verdict"] = nullptr;
+  json["holdout"] = nullptr;
+  if (const auto& held_out = runner.held_out_answer())
+    json["holdout"] = {{"verdict", to_string(held_out->verdict)},
+                       {"difference", number(held_out->difference)},
+                       {"ci95", interval_json(held_out->ci95)}};
   if (common.json)
-    print_line(json);
+    print_line(json, std::cout);
   else
     std::cout << status_text(try_history(store))
               << (is_measured ? "All that was kept: " + change_text(json) + "; " : std::string("At the end: "))
               << answer->reason << "\n";
+  if (runner.held_out_answer() && !common.json)
+    std::cout << "Held out: " << change_text(try_json(runner, runner.kept(), *runner.held_out_answer())) << "\n";
   return is_measured ? status_of(answer->verdict) : exit_done;
 }
 
@@ -222,6 +239,9 @@ void add_begin(CLI::App& app, CommonOptions& common, TryOptions& options, Chosen
       ->transform(positive_count());
   command->add_option("--budget-time", options.budget_time, "Longest time of the whole series, such as 8h");
   command->add_option("--seal", options.seals, "File or folder that no change may touch")->take_all();
+  command->add_option("--holdout", options.holdout,
+                      "Command for the shell that prints the metric on data which no try sees: runs at the end only");
+  add_when_quiet(*command, options.quiet);
   command->add_flag("--strict", options.strict, "No false keep in the whole series, with 95 %");
   command->callback([&] { chosen = [&] { return begin(options, common); }; });
 }
@@ -293,6 +313,7 @@ Subcommand try_command(CLI::App& app, CommonOptions& common) {
                                     "cannot tell");
   command->add_option("-m,--message", options->message, "What was changed")->check(short_name());
   command->add_flag("--revert-if-dropped", options->reverts, "Take the change back unless it is kept");
+  command->add_flag("--commit", options->commits, "Commit the checkout if the change is kept");
   add_begin(*command, common, *options, *chosen);
   add_readers(*command, common, *options, *chosen);
   add_replay(*command, common, *options, *chosen);

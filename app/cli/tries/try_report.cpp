@@ -47,7 +47,7 @@ double value_of(const TryHistory& history, std::int64_t state) {
   const bool by_throughput =
       plan.contains("figure") && plan["figure"].is_object() && text_at(plan["figure"], "by") == "throughput";
   for (const TryRun& run : history.runs)
-    if (run.state == state && !is_missing(run.value))
+    if (run.state == state && run.during >= -1 && !is_missing(run.value))
       values.push_back(!by_throughput ? run.value : metric == "dt_ms" ? 1e3 * run.value : 1 / run.value);
   return figures_of(values).mean;
 }

@@ -31,7 +31,8 @@ std::span<const char* const> migrations() {
                                          step_grain,
                                          own_share,
                                          reported_runs,
-                                         tries};
+                                         tries,
+                                         patches};
   return list;
 }
 

@@ -16,6 +16,7 @@ extern const char ladder_uids[];
 extern const char step_grain[];
 extern const char reported_runs[];
 extern const char tries[];
+extern const char patches[];
 
 // steps.cpp
 extern const char overviews[];

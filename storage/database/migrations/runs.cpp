@@ -246,4 +246,15 @@ CREATE TABLE try_runs (
 ) WITHOUT ROWID;
 )sql";
 
+// What was uncommitted in the checkout that a run was started in.
+const char patches[] = R"sql(
+CREATE TABLE patches (
+  run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+  commit_hash TEXT,
+  patch TEXT,
+  patch_bytes INTEGER NOT NULL,
+  left_out TEXT
+);
+)sql";
+
 }  // namespace stepladder::migration

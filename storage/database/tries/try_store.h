@@ -44,7 +44,7 @@ struct Try {
 // A run of a series.
 struct TryRun {
   std::int64_t place = 0;   // from 1, in the order of running
-  std::int64_t during = 0;  // the try that it was made for; -1: at the end of the series
+  std::int64_t during = 0;  // the try that it was made for; -1: at the end of the series; -2: held out, then
   std::int64_t state = 0;   // the try whose state ran
   RunId run = 0;            // 0: deleted since
   double value = missing;   // of the series' metric, as printed; missing: it failed

@@ -1,0 +1,185 @@
+// Patches of checkouts, for runs (what was uncommitted) and tries (what was changed). Untracked files are written as
+// git would: git itself could only add them by writing to the repository or starting once per file.
+#include "app/host/patch.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+#include "storage/regular_file.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t largest_new_file = 64 << 10;  // an untracked file of a run's patch
+constexpr std::size_t most_new_files = 500;
+constexpr std::uintmax_t largest_changed_file = 16 << 20;
+
+constexpr std::array secret_names = {".env",       ".envrc",           ".netrc",      "_netrc",      ".pypirc",
+                                     ".npmrc",     ".git-credentials", ".htpasswd",   ".pgpass",     "id_rsa",
+                                     "id_dsa",     "id_ecdsa",         "id_ed25519",  "kaggle.json", ".boto",
+                                     ".dockercfg", ".s3cfg",           "rclone.conf", ".vault_pass"};
+constexpr std::array secret_ends = {".pem", ".key",    ".p12", ".pfx", ".jks", ".keystore", ".kdbx",   ".ovpn",
+                                    ".ppk", ".pkcs12", ".gpg", ".asc", ".env", ".tfstate",  ".tfvars", ".netrc"};
+constexpr std::array secret_folders = {".ssh",   ".aws",    ".gnupg",   ".kube",  ".docker",
+                                       ".azure", ".gcloud", ".secrets", "secrets"};
+constexpr std::array secret_words = {"secret",      "secrets", "password", "passwords", "passwd", "credential",
+                                     "credentials", "apikey",  "apikeys",  "token",     "tokens", "privatekey"};
+constexpr std::array data_ends = {".json", ".yaml", ".yml", ".toml",       ".ini", ".cfg",
+                                  ".conf", ".txt",  ".csv", ".properties", ""};
+
+template <class List>
+bool is_in(const List& list, std::string_view text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+bool is_secret_name(const std::string& name) {
+  if (is_in(secret_names, name)) return true;
+  for (const char* end : {".example", ".sample", ".template", ".dist"})
+    if (name.ends_with(end)) return false;
+  if (name.starts_with(".env.") || name.starts_with("env.") || name.starts_with("id_rsa") ||
+      name.starts_with("id_ed25519") || name.starts_with("service-account") || name.starts_with("service_account"))
+    return !name.ends_with(".py");
+  for (const char* end : secret_ends)
+    if (name.ends_with(end)) return true;
+  // "hf_token", "api-key.json", "client_secret.yaml": a word of the name, in a file of data.
+  const std::string end = fs::path(name).extension().string();
+  if (!is_in(data_ends, end)) return false;
+  std::string word, all;
+  for (const char letter : name.substr(0, name.size() - end.size()) + ".") {
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
+      word += letter;
+      continue;
+    }
+    if (is_in(secret_words, word)) return true;
+    all += word;
+    word.clear();
+  }
+  return all.find("apikey") != std::string::npos || all.find("privatekey") != std::string::npos;
+}
+
+std::vector<std::string> parts_of(const std::string& text, char end) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t stop = std::min(text.find(end, begin), text.size());
+    if (stop > begin) parts.push_back(text.substr(begin, stop - begin));
+    begin = stop + 1;
+  }
+  return parts;
+}
+
+// Git quotes such names; nobody needs them in a patch.
+bool is_plain(const std::string& path) {
+  return std::none_of(path.begin(), path.end(), [](char letter) {
+    return static_cast<unsigned char>(letter) < 0x20 || letter == '"' || letter == '\\' || letter == 0x7f;
+  });
+}
+
+// A new file as git's patches have it; empty if it isn't a small text.
+std::string as_new_file(const fs::path& top, const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(top / path, error);
+  if (status.type() != fs::file_type::regular || !is_plain(path)) return {};
+  const RegularFile file(top / path);
+  if (!file.why().empty() || file.size() > static_cast<std::int64_t>(largest_new_file)) return {};
+  const std::string text = file.read_at(0, largest_new_file);
+  if (text.find('\0') != std::string::npos) return {};
+  const bool runs = (status.permissions() & fs::perms::owner_exec) != fs::perms::none;
+  std::string patch = "diff --git a/" + path + " b/" + path + "\nnew file mode " + (runs ? "100755" : "100644") + "\n";
+  if (text.empty()) return patch + "index 0000000..e69de29\n";
+  const auto lines = std::count(text.begin(), text.end(), '\n') + (text.back() != '\n');
+  // Git ends a name with spaces in it by a tab.
+  patch += "--- /dev/null\n+++ b/" + path + (path.find(' ') != std::string::npos ? "\t" : "") + "\n@@ -0,0 +1," +
+           std::to_string(lines) + " @@\n";
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    patch += "+" + text.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return text.back() == '\n' ? patch : patch + "\\ No newline at end of file\n";
+}
+
+void shorten(RunPatch& patch) {
+  patch.bytes = std::ssize(patch.text);
+  if (patch.text.size() > longest_patch) patch.text.clear();
+}
+
+bool is_off = false;
+
+}  // namespace
+
+bool looks_secret(const std::string& path) {
+  std::string lower = path;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const std::vector<std::string> parts = parts_of(lower, '/');
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i)
+    if (is_in(secret_folders, parts[i])) return true;
+  return !parts.empty() && is_secret_name(parts.back());
+}
+
+RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& between, PatchOf which) {
+  std::vector<std::string> diff = {"diff",         "--no-ext-diff", "--no-textconv",     "--no-color",
+                                   "--no-renames", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"};
+  const auto git = [&](std::vector<std::string> how, const std::vector<std::string>& paths) {
+    std::vector<std::string> command = diff;
+    command.insert(command.end(), how.begin(), how.end());
+    command.insert(command.end(), between.begin(), between.end());
+    command.emplace_back("--");
+    command.insert(command.end(), paths.begin(), paths.end());
+    return checkout.git(command);
+  };
+  RunPatch patch;
+  std::vector<std::string> paths = {"."};
+  const std::string changed = which == PatchOf::kept ? git({"--name-only", "-z"}, {"."}) : "";
+  for (const std::string& file : parts_of(changed, '\0')) {
+    std::error_code error;
+    const auto size = fs::file_size(checkout.top() / file, error);
+    if (!looks_secret(file) && (error || size <= largest_changed_file)) continue;
+    patch.left_out.push_back(file);
+    paths.push_back(":(exclude,literal)" + file);
+  }
+  patch.text = git({"-p", "--binary", "--full-index", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/"}, paths);
+  if (which == PatchOf::kept) shorten(patch);
+  return patch;
+}
+
+RunPatch patch_in(const fs::path& folder) {
+  if (is_off) return {};
+  try {
+    const GitCheckout checkout(folder, std::chrono::seconds(10));
+    const std::string commit = checkout.commit_named("HEAD");
+    RunPatch patch = commit.empty() ? RunPatch{} : patch_of(checkout, {commit});
+    patch.commit = commit;
+    std::size_t files = 0;
+    for (const std::string& file : parts_of(checkout.git({"ls-files", "--others", "--exclude-standard", "-z"}), '\0')) {
+      const std::string text = looks_secret(file) || ++files > most_new_files ? "" : as_new_file(checkout.top(), file);
+      if (text.empty() || std::size_t(patch.bytes) > longest_patch) {
+        if (patch.left_out.size() < most_new_files) patch.left_out.push_back(file);
+        continue;
+      }
+      patch.text += text;
+      shorten(patch);
+    }
+    return patch;
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+void keep_no_patches() {
+  is_off = true;
+}
+
+const RunPatch& patch_here() {
+  static const RunPatch patch = [] {
+    std::error_code error;
+    return patch_in(fs::current_path(error));
+  }();
+  return patch;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,31 @@
+// Uncommitted changes of a checkout as a patch that a project keeps: of bounded length, and without files that look
+// like secrets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/host/git.h"
+#include "storage/database/recordings.h"
+
+namespace stepladder {
+
+inline constexpr std::size_t longest_patch = 1 << 20;  // bytes that are kept
+
+// By its name: ".env", "*.pem", "id_rsa", "credentials.json" ...
+bool looks_secret(const std::string& path);
+
+// The patch that `git diff` prints with these arguments: two trees, or a commit for the files as they are. Blocks.
+// Throws StorageError.
+enum class PatchOf { kept, whole };  // whole: of any length and with every file, for a file of this user alone
+RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& between, PatchOf which = PatchOf::kept);
+
+// The files around the current folder against their commit, with small untracked text files; no text if nothing has
+// changed or this isn't a checkout. Computed once per process, as environment_json.
+const RunPatch& patch_here();
+void keep_no_patches();  // --no-patch
+
+// The same of the checkout that contains a folder, now.
+RunPatch patch_in(const std::filesystem::path& folder);
+
+}  // namespace stepladder

@@ -1,0 +1,120 @@
+"""Each local run of a git checkout keeps its uncommitted changes, without secrets."""
+import os
+import subprocess
+import time
+import unittest
+
+from program import PATIENCE_S, SMALLEST, Workplace
+
+SECRETS = (".env", ".env.local", "prod.pem", "id_rsa", "deploy.key", "config/credentials.json", ".aws/config", "hf_token.txt")
+STEPS = 'for i in range(20): print(f"step {i} loss {3 - i / 10} dt {10.0 + i % 3}ms", flush=True)\n'
+
+
+class Patches(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+        self.place.environment.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull)
+        self.repository = self.place.path / "repository"
+        self.repository.mkdir()
+        (self.repository / "train.py").write_text(STEPS)
+        (self.repository / "settings.yaml").write_text("lr: 1\n")
+        self.git("init", "-q", "-b", "main")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "First")
+
+    def tearDown(self):
+        self.place.close()
+
+    def git(self, *arguments):
+        return subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *arguments],
+                              cwd=self.repository, env=self.place.environment, check=True, text=True,
+                              capture_output=True).stdout
+
+    def run_here(self, *arguments):
+        process = self.place.start(*arguments, cwd=self.repository)
+        out, err = process.communicate(timeout=PATIENCE_S)
+        return process.returncode, out, err
+
+    def edit(self):
+        (self.repository / "settings.yaml").write_text("lr: 2\n")
+        (self.repository / "new file.py").write_text("x = 1\ny = 2")
+        (self.repository / "empty.py").write_text("")
+        (self.repository / "large.txt").write_text("a line\n" * 100_000)
+        (self.repository / "weights.bin").write_bytes(bytes(1000))
+        for name in SECRETS:
+            path = self.repository / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("TOP SECRET\n")
+
+    def check(self, run):
+        shown = self.place.json("show", run)
+        patch = self.place.json("show", run, "--patch")["patch"]
+        self.assertEqual(shown["patch_bytes"], len(patch.encode()))
+        self.assertNotIn("SECRET", patch)
+        self.assertLessEqual({*SECRETS, "large.txt", "weights.bin"}, set(shown["patch_left_out"]))
+        self.assertEqual(self.place.run("show", run, "--patch")[1], patch)
+        self.assertIn("--patch", self.place.run("show", run)[1])
+        self.git("stash", "-q", "-u")
+        subprocess.run(["git", "apply", "-"], cwd=self.repository, input=patch, text=True, check=True)
+        self.assertEqual((self.repository / "settings.yaml").read_text(), "lr: 2\n")
+        self.assertEqual((self.repository / "new file.py").read_text(), "x = 1\ny = 2")
+        self.assertEqual((self.repository / "empty.py").read_text(), "")
+        self.git("reset", "-q", "--hard")
+        self.git("clean", "-qfd")
+        self.git("stash", "pop", "-q")
+
+    def test_what_was_uncommitted_is_kept(self):
+        self.edit()
+        self.assertEqual(self.run_here("train", *SMALLEST, "--steps", "3")[0], 0)
+        self.check("latest")
+        status, _, err = self.run_here("watch", "--", "python3", "train.py")
+        self.assertEqual(status, 0, err)
+        self.check("latest")
+        self.assertEqual(len(self.place.json("runs")), 2)
+
+    def test_off_and_nothing(self):
+        self.assertEqual(self.run_here("train", *SMALLEST, "--steps", "3")[0], 0)
+        self.assertEqual(self.place.json("show", "latest")["patch_bytes"], 0)
+        self.edit()
+        self.assertEqual(self.run_here("train", *SMALLEST, "--steps", "3", "--no-patch")[0], 0)
+        shown = self.place.json("show", "latest", "--patch")
+        self.assertEqual((shown["patch_bytes"], shown["patch_left_out"], shown["patch"]), (0, [], None))
+
+    def test_a_secret_that_git_tracks(self):
+        (self.repository / "client_secret.json").write_text("old\n")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "A mistake")
+        (self.repository / "client_secret.json").write_text("TOP SECRET\n")
+        self.assertEqual(self.run_here("train", *SMALLEST, "--steps", "3")[0], 0)
+        shown = self.place.json("show", "latest", "--patch")
+        self.assertEqual((shown["patch_left_out"], shown["patch"]), (["client_secret.json"], None))
+
+    def test_too_long_a_patch_is_named(self):
+        (self.repository / "train.py").write_text("# a line\n" * 200_000)
+        self.assertEqual(self.run_here("train", *SMALLEST, "--steps", "3")[0], 0)
+        shown = self.place.json("show", "latest", "--patch")
+        self.assertGreater(shown["patch_bytes"], 1 << 20)
+        self.assertIsNone(shown["patch"])
+
+    def test_a_followed_run_that_has_just_begun(self):
+        (self.repository / "settings.yaml").write_text("lr: 2\n")
+        process = self.place.start("follow", self.repository / "log.jsonl", cwd=self.place.path)
+        try:
+            with (self.repository / "log.jsonl").open("w") as file:
+                for i in range(20):
+                    file.write(f'{{"step": {i}, "loss": {3 - i / 10}}}\n')
+                    file.flush()
+            deadline = time.time() + PATIENCE_S
+            shown = {"patch_bytes": 0}
+            while shown["patch_bytes"] == 0 and time.time() < deadline:
+                time.sleep(0.2)
+                if self.place.run("runs", "--json")[1].strip() not in ("", "[]"):
+                    shown = self.place.json("show", "latest", "--patch")
+            self.assertIn("+lr: 2", shown["patch"])
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+if __name__ == "__main__":
+    unittest.main()
