@@ -47,7 +47,7 @@ ARROWS = {
     "app/record": ["storage", "engine", "app/*", "app/text", "app/process", "app/keep", "app/host", "app/runs", "app/figures", "app/import", "app/record"],
     "app/machines": ["storage", "engine", "app/text", "app/process", "app/host", "app/launch", "app/import", "app/machines"],
     "app/cli": ["storage", "engine", "app/*", "app/text", "app/host", "app/runs", "app/session", "app/figures", "app/import", "app/machines",
-                "app/launch", "app/profile", "app/record", "app/cli"],
+                "app/launch", "app/profile", "app/record", "app/process/awaited_program.h", "app/cli"],
     "app/desktop": ["storage", "engine", "app/*", "app/text", "app/process", "app/host", "app/runs", "app/session", "app/curves", "app/figures",
                     "app/profile", "app/launch", "app/import", "app/record", "app/machines", "app/panels/panels.def", "app/desktop"],
     "app/panels": ["storage", "engine", "app/text", "app/host", "app/runs", "app/session", "app/curves", "app/profile", "app/launch",
