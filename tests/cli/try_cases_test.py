@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from program import PATIENCE_S
+from program import PATIENCE_S, PROGRAM
 from tried_checkout import CANNOT_TELL, FAILED, GUARD, KEPT, TRAIN, TriedCheckout
 
 
@@ -157,6 +157,107 @@ class Cases(TriedCheckout):
         runs = self.place.json("runs")
         self.assertEqual(len(runs), len(self.counted.read_text().split()), "none is lost, and none was repeated")
         self.assertEqual(len(runs), 4 + answer["runs"])
+
+    def test_each_bad_input_says_what_to_do_and_loses_nothing(self):
+        other = self.place.path / "plain"
+        other.mkdir()
+        process = self.place.start("try", "begin", "--json", "--", "true", cwd=other)
+        out, err = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual((process.returncode, out), (2, ""))
+        self.assertIn("git init", json.loads(err.splitlines()[-1])["error"]["hint"])
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.change("GAIN = 0.0", "GAIN = 0.01")
+        self.json("-m", "kept first")
+        runs, tries = len(self.place.json("runs")), self.json("log")
+        text = (self.repository / "train.py").read_text()
+        for name, what in (("MERGE_HEAD", "merge"), ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")):
+            (self.repository / ".git" / name).write_text("0" * 40)
+            self.assertIn(what, self.error("-m", "under way", "--json", expect=2)["message"])
+            (self.repository / ".git" / name).unlink()
+        (self.repository / ".git" / "rebase-merge").mkdir()
+        self.assertIn("rebase", self.error("-m", "under way", "--json", expect=2)["message"])
+        (self.repository / ".git" / "rebase-merge").rmdir()
+        self.assertIn("nothing has changed", self.error("-m", "nothing", "--json", expect=2)["message"])
+        for arguments in (["-m", ""], [], ["show", "9"], ["diff", "9"], ["revert", "9"], ["parts", "9"]):
+            self.error(*arguments, "--json", expect=2)
+        for option in (["--also", "x"], ["--budget-time", "soon"], ["--budget-runs", "3"], ["--runs", "2"], ["--holdout", "true"]):
+            self.error("begin", *option, "--json", "--", "true", expect=2)
+        self.assertIn("under way", self.error("begin", "--json", "--", "true", expect=2)["message"])
+        self.assertEqual(len(self.place.json("runs")), runs)
+        self.assertEqual(self.json("log"), tries)
+        self.assertEqual((self.repository / "train.py").read_text(), text)
+
+    def test_metrics_that_never_come(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        for line, why in (("print('nothing')", "has no val_bpb"), ("print('val_bpb: nan')", "no finite val_bpb"),
+                          ("raise SystemExit(9)", "exit status 9"), ("os.kill(os.getpid(), 9)", "exit status 137")):
+            (self.repository / "train.py").write_text("import os\n" + line + "\n")
+            answer = self.json("-m", why, expect=FAILED)
+            self.assertIn(why, answer["reason"])
+            self.assertEqual((answer["verdict"], answer["runs"]), ("failed", 1))
+        self.assertEqual(self.run_here("revert")[0], 0)
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.assertEqual(self.json("-m", "a gain all the same")["verdict"], "kept")
+
+    def test_a_script_that_edits_tries_and_obeys(self):
+        self.begin("--metric", "val_bpb")
+        self.git("config", "user.name", "Tester")
+        self.git("config", "user.email", "tester@example.org")
+        script = """
+            kept=0; dropped=0; failed=0
+            while IFS='|' read -r message edit; do
+                sed -i "$edit" train.py
+                "$0" try -m "$message" --commit --revert-if-dropped --json >answer.json 2>/dev/null; status=$?
+                case $status in
+                    0) kept=$((kept + 1)) ;;
+                    10|11|13) dropped=$((dropped + 1)) ;;
+                    14) failed=$((failed + 1)) ;;
+                    *) echo "cannot obey $status"; exit 1 ;;
+                esac
+            done
+            echo "$kept $dropped $failed"
+        """
+        edits = ["a comment|$ a # nothing", "a real gain|s/^GAIN = .*/GAIN = 0.01/", "worse|s/^GAIN = .*/GAIN = -0.01/",
+                 "a syntax error|$ a )", "renamed|s/noise/scatter/", "another gain|s/^GAIN = .*/GAIN = 0.02/",
+                 "more memory|s/^MEMORY = .*/MEMORY = 120/"]
+        (self.repository / ".git" / "info" / "exclude").write_text("answer.json\n")
+        done = subprocess.run(["sh", "-c", script, str(PROGRAM)], cwd=self.repository, env=self.place.environment, text=True,
+                              input="\n".join(edits) + "\n", capture_output=True, timeout=PATIENCE_S)
+        self.assertEqual(done.stdout, "2 4 1\n", done.stderr)
+        self.assertEqual(self.git("log", "--format=%s").splitlines(), ["another gain", "a real gain", "First"])
+        self.assertEqual(self.git("status", "--porcelain"), "")
+        self.assertIn("GAIN = 0.02", (self.repository / "train.py").read_text())
+        self.assertEqual([each["message"] for each in self.json("log")], [edit.split("|")[0] for edit in edits])
+
+    @unittest.skipUnless(os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0,
+                         "needs a mount namespace")
+    def test_a_full_disk(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        # The project and all that try writes move to a small disk; it is filled, and emptied again.
+        script = f"""
+            set -e
+            cp -a {self.place.path} {self.place.path}.copy
+            mount -t tmpfs -o size=24m none {self.place.path}
+            cp -a {self.place.path}.copy/. {self.place.path}/
+            cd {self.repository}
+            dd if=/dev/zero of={self.place.path}/filler bs=4k 2>/dev/null || true
+            set +e
+            "$0" try -m "on a full disk" --json; echo "status $?"
+            rm {self.place.path}/filler
+            "$0" try -m "on a full disk" --json; echo "status $?"
+            "$0" runs --json | grep -c '"id"'
+            wc -l < {self.counted}
+        """
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, str(PROGRAM)], env=self.place.environment, text=True,
+                              capture_output=True, timeout=PATIENCE_S)
+        subprocess.run(["rm", "-rf", f"{self.place.path}.copy"], check=True)
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[0], "status 1", done.stdout + done.stderr)
+        error = json.loads(next(line for line in done.stderr.splitlines() if line.startswith('{"error"')))["error"]
+        self.assertRegex(error["message"], "full|no space")
+        self.assertEqual((json.loads(lines[1])["verdict"], lines[2]), ("kept", "status 0"), done.stdout + done.stderr)
+        self.assertEqual(lines[3], lines[4], "no run was lost")
 
 
 if __name__ == "__main__":
