@@ -1,7 +1,6 @@
 """Each local run of a git checkout keeps its uncommitted changes, without secrets."""
 import os
 import subprocess
-import time
 import unittest
 
 from program import PATIENCE_S, SMALLEST, Workplace
@@ -95,25 +94,6 @@ class Patches(unittest.TestCase):
         shown = self.place.json("show", "latest", "--patch")
         self.assertGreater(shown["patch_bytes"], 1 << 20)
         self.assertIsNone(shown["patch"])
-
-    def test_a_followed_run_that_has_just_begun(self):
-        (self.repository / "settings.yaml").write_text("lr: 2\n")
-        process = self.place.start("follow", self.repository / "log.jsonl", cwd=self.place.path)
-        try:
-            with (self.repository / "log.jsonl").open("w") as file:
-                for i in range(20):
-                    file.write(f'{{"step": {i}, "loss": {3 - i / 10}}}\n')
-                    file.flush()
-            deadline = time.time() + PATIENCE_S
-            shown = {"patch_bytes": 0}
-            while shown["patch_bytes"] == 0 and time.time() < deadline:
-                time.sleep(0.2)
-                if self.place.run("runs", "--json")[1].strip() not in ("", "[]"):
-                    shown = self.place.json("show", "latest", "--patch")
-            self.assertIn("+lr: 2", shown["patch"])
-        finally:
-            process.terminate()
-            process.communicate()
 
 
 if __name__ == "__main__":

@@ -3,14 +3,11 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <set>
 #include <thread>
 #include <vector>
 
 #include "app/cli/commands.h"
 #include "app/exit_status.h"
-#include "app/host/environment.h"
-#include "app/host/patch.h"
 #include "app/import/follower.h"
 #include "app/text/format.h"
 #include "storage/wording.h"
@@ -116,32 +113,6 @@ class Lateness {
   std::map<RunId, double> told_;  // seconds
 };
 
-// Keeps what is uncommitted where a run's script works, if it has just begun here: later the files may be others.
-class Patches {
- public:
-  void keep(RunStore& store, const std::vector<FollowedRun>& runs) {
-    constexpr double just_begun_s = 60;
-    for (const FollowedRun& each : runs) {
-      const auto run = known_.insert(each.run).second ? store.run(each.run) : std::nullopt;
-      if (!run || each.ended || !(unix_now() - run->started_at < just_begun_s)) continue;
-      const Json environment = Json::parse(run->environment, nullptr, false);
-      const auto text = [&](const char* name) {
-        const auto found = environment.find(name);
-        return found != environment.end() && found->is_string() ? found->get<std::string>() : "";
-      };
-      if (const std::string host = text("host"); !host.empty() && host != here_.value("host", "")) continue;
-      const std::string folder = text("cwd");
-      store.recordings().keep_patch(each.run,
-                                    patch_in(folder.empty() ? std::filesystem::path(run->source_path).parent_path()
-                                                            : std::filesystem::path(folder)));
-    }
-  }
-
- private:
-  const Json here_ = Json::parse(environment_json());
-  std::set<RunId> known_;
-};
-
 // A locked database is no reason to forget how runs ended; their next reader sees it too.
 void settle(Follower& follower) {
   try {
@@ -158,12 +129,10 @@ int follow(FollowFlags flags, const CommonOptions& common) {
   Follower follower(store, flags.request,
                     [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
   Lateness lateness;
-  Patches patches;
   Reading reading(follower);
   follower.scan();
   while (!interrupted() && (reading.read() || (flags.once && reading.failing()))) {
   }
-  patches.keep(store, follower.runs());
   if (!flags.once) {
     if (follower.runs().empty()) std::cerr << "stepladder: waiting for the first journal or store\n";
     for (auto looked = std::chrono::steady_clock::now(); !interrupted();) {
@@ -173,7 +142,6 @@ int follow(FollowFlags flags, const CommonOptions& common) {
       looked = std::chrono::steady_clock::now();
       follower.scan();
       lateness.tell(follower.runs());
-      patches.keep(store, follower.runs());
     }
   }
   settle(follower);
