@@ -120,8 +120,8 @@ class JournalFollower {
   void place_own(Group& group, const PlannedRun& planned, Run& run);
   std::string state_of(const Group& group, const File& file, const LoggedSteps& steps) const;
   void create_run(Group& group, const File& file);
-  void update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch);
-  void update_joined_run(RunId id, const JournalRun& journal, const LoggedBatch& batch);
+  void update_run(RunId id, const File& file, const JournalRun& journal, const LoggedSteps& steps);
+  void update_joined_run(RunId id, const JournalRun& journal, const LoggedSteps& steps);
   void store_batch(const Group& group, File& file, LoggedBatch& batch);
   void finish_if_idle(Group& group);
   std::string why_over(const File& newest) const;

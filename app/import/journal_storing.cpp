@@ -77,9 +77,9 @@ void JournalFollower::store_script(Group& group, File& file, const Piece& piece,
     if (file.stored.bytes < longest_kept_output) store_.apply(std::vector<RunEvent>{output});
   }
   if (group.joined)
-    update_joined_run(group.run, run, batch);
+    update_joined_run(group.run, run, steps);
   else
-    update_run(group.run, file, run, batch);
+    update_run(group.run, file, run, steps);
 }
 
 // Stores a journal of one of Stepladder's own runs, so that the run becomes what it is in the database of the process
@@ -175,23 +175,22 @@ void JournalFollower::create_run(Group& group, const File& file) {
 
 // Continues a run that was taken for interrupted. Its owner is the process that logs it or, for another machine's run,
 // this one.
-void JournalFollower::update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch) {
+void JournalFollower::update_run(RunId id, const File& file, const JournalRun& journal, const LoggedSteps& steps) {
   const Run before = store_.existing_run(id);
   Run run = journal.run();
   if (before.status == RunStatus::interrupted && run.status == RunStatus::interrupted) Intake::resume(run);
-  if (file.header->rank == 0 && run.tokens_per_step == 0 && !batch.steps.empty())
-    run.tokens_per_step = batch.tokens_per_step();
+  if (file.header->rank == 0 && run.tokens_per_step == 0) run.tokens_per_step = steps.tokens_per_step();
   if (journal.changed() || run.status != before.status || run.tokens_per_step != before.tokens_per_step)
     store_.update_run(run);
 }
 
-void JournalFollower::update_joined_run(RunId id, const JournalRun& journal, const LoggedBatch& batch) {
+void JournalFollower::update_joined_run(RunId id, const JournalRun& journal, const LoggedSteps& steps) {
   Run run = store_.existing_run(id);
   const Run told = journal.run();
   run.recipe = told.recipe;
   run.environment = told.environment;
   run.sync = told.sync;
-  if (run.tokens_per_step == 0 && !batch.steps.empty()) run.tokens_per_step = batch.tokens_per_step();
+  if (run.tokens_per_step == 0) run.tokens_per_step = steps.tokens_per_step();
   store_.update_run(run);
 }
 

@@ -32,16 +32,6 @@ bool sums_up(std::string_view logged) {
 
 }  // namespace
 
-std::int64_t LoggedBatch::tokens_per_step() const {
-  std::int64_t tokens = 0;
-  for (const StepRecord& step : steps) {
-    if (step.tokens <= 0) continue;
-    if (tokens > 0 && step.tokens != tokens) return 0;
-    tokens = step.tokens;
-  }
-  return tokens;
-}
-
 LoggedSteps::LoggedSteps(const std::string& state, RepeatedLoss repeated) : repeated_loss_(repeated) {
   const Json from = Json::parse(state, nullptr, false);
   if (!from.is_object()) return;

@@ -38,8 +38,6 @@ struct LoggedBatch {
   bool may_have(std::int64_t step) const { return step >= lowest_before && step <= highest_before; }
   std::int64_t lowest_before = INT64_MAX;
   std::int64_t highest_before = -1;
-
-  std::int64_t tokens_per_step() const;  // of the steps that have tokens, if they agree; else 0
 };
 
 // A loss that is logged twice for one step: the later one alone counts, or the earlier is one of LoggedBatch::repeated.
