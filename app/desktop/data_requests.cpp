@@ -91,6 +91,7 @@ bool read_requested(DesktopState& desktop, const DataRequests& asked) {
     for (const auto& each : all)
       if (std::chrono::steady_clock::now() <= end) read([&] { load(each); });
   };
+  desktop.tries_asked = asked.tries;
   if (asked.figures) workspace.wanted_figures = *asked.figures;
   read_in_time(asked.series, [&](RunId run) { workspace.load_series(store, run); });
   read_in_time(asked.excerpts, [&](const auto& excerpt) { workspace.load_excerpt(store, excerpt.run, excerpt.most); });
@@ -98,6 +99,7 @@ bool read_requested(DesktopState& desktop, const DataRequests& asked) {
   for (const RunId run : asked.details) read([&] { workspace.load_detail(store, run); });
   if (!asked.details.empty()) workspace.environment = environment_json();
   if (asked.advice) read([&] { load_advice(store, workspace, *asked.advice); });
+  if (asked.bin) read([&] { workspace.load_bin(store); });
   if (asked.resumable) read([&] { load_resumable(store, workspace); });
   return read_curves(desktop, asked.curves) || asked.reads();
 }

@@ -36,16 +36,18 @@ struct DataRequests {
   std::vector<Curve> curves;
   std::optional<std::vector<MetricFigure>> figures;  // of all runs: these, until a view asks for others
   std::optional<RunId> advice;                       // on this run
+  std::optional<LadderId> tries;                     // a series of them; 0: the newest
+  bool bin = false;                                  // which runs are in it
   bool resumable = false;                            // which runs have a checkpoint to continue from
   bool next_frame = false;                           // another thread works for a view: draw again soon
 
   // Whether anything is asked for that is read between two frames.
   bool reads() const {
-    return !series.empty() || !details.empty() || !metrics.empty() || !excerpts.empty() || figures || advice ||
+    return !series.empty() || !details.empty() || !metrics.empty() || !excerpts.empty() || figures || advice || bin ||
            resumable;
   }
   std::size_t size() const { return series.size() + details.size() + metrics.size() + excerpts.size() + curves.size(); }
-  bool empty() const { return !reads() && curves.empty() && !next_frame; }
+  bool empty() const { return !reads() && curves.empty() && !tries && !next_frame; }
 };
 
 // Reads it, or starts to, between two frames. Failures become messages. Returns whether the next frame may differ.

@@ -76,7 +76,8 @@ double DesktopApp::seconds_to_next_frame(double frame_seconds) const {
   constexpr double for_the_eye = 0.1, longest_in_live = 1, elsewhere = 2;
   const bool works = keeps_drawing_ || state_.messages.has_notice() || state_.workspace.import->is_reading() ||
                      state_.exports.is_busy() || state_.metrics.is_pending() || state_.records.is_pending() ||
-                     state_.profiles.is_pending() || state_.trace_imports.is_busy() || state_.theme.is_asking() ||
+                     state_.tries.is_pending() || state_.profiles.is_pending() || state_.trace_imports.is_busy() ||
+                     state_.theme.is_asking() ||
                      (state_.session && !state_.workspace.device && state_.workspace.device_problem.empty());
   const bool trains = state_.workspace.running() || !state_.workspace.waiting().empty() || !state_.unstored.empty() ||
                       state_.workspace.verification->open;
@@ -97,6 +98,7 @@ void DesktopApp::ingest() {
   read_project_metrics();
   state_.records.update(state_.workspace.record, state_.workspace.database, state_.panels.is_open("record"),
                         state_.workspace.patience);
+  state_.tries.update(state_.workspace.tries, state_.store, state_.tries_asked, state_.workspace.patience);
   take_trace(state_);
   state_.profiles.update(state_.workspace.profile_state->view, state_.store, state_.workspace.patience);
   take_machine_news(state_);
@@ -181,6 +183,7 @@ bool DesktopApp::has_news() {
   if (state_.session) follow_others();
   if (state_.machines && state_.panels.is_open("machines"))
     state_.machines->look();  // a frame follows once one has answered
+  if (state_.tries_asked && state_.tries.is_due()) return true;
   return !state_.workspace.others().empty() || state_.profiles.is_pending() ||
          (state_.panels.is_open("record") && state_.workspace.record && !state_.workspace.record->asked.pool.empty() &&
           state_.records.is_due());

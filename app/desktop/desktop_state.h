@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "app/desktop/models/import_preview.h"
 #include "app/desktop/models/project_metrics.h"
 #include "app/desktop/models/record_view.h"
+#include "app/desktop/models/tries_view.h"
 #include "app/desktop/open_panels.h"
 #include "app/desktop/popups/messages.h"
 #include "app/desktop/popups/palette_popup.h"
@@ -51,6 +53,8 @@ struct DesktopState {
   int imports_read = 0;
   JobQueue<ImportedTrace> trace_imports;
   RecordReader records;
+  TriesReader tries;
+  std::optional<LadderId> tries_asked;  // by a view in the last frame
   ProfileReader profiles;
   ProjectMetricsReader metrics;
   MachineLoadReader load;

@@ -18,6 +18,7 @@
 #include "app/desktop/workspace/part.h"
 #include "app/desktop/workspace/run_entry.h"
 #include "app/desktop/workspace/selection.h"
+#include "app/runs/bin.h"
 #include "engine/device.h"
 #include "storage/analysis/hardware.h"
 #include "storage/database/run_store.h"
@@ -32,6 +33,7 @@ struct MachinesState;   // app/desktop/workspace/machines_state.h
 struct ProjectMetrics;  // app/desktop/models/project_metrics.h
 struct ProfileState;    // app/desktop/profile/profile_state.h
 struct RecordView;      // app/desktop/models/record_view.h
+struct TriesView;       // app/desktop/models/tries_view.h
 struct Verification;    // app/desktop/workspace/verification.h
 
 // Names of metrics that are read of a run, or of the project: the first, by name.
@@ -48,6 +50,7 @@ class Workspace {
   void load_excerpt(RunStore& store, RunId run, std::int64_t most);
   void load_detail(RunStore& store, RunId run);
   void load_metrics(RunStore& store, RunId run);  // their names
+  void load_bin(RunStore& store);                 // if the runs have changed since
   // A request for a curve, to be read on another thread (CurveReader), and its result, which is dropped if the run's
   // data was loaded again meanwhile.
   using Steps = std::pair<std::int64_t, std::int64_t>;
@@ -108,9 +111,10 @@ class Workspace {
   // others that would be equal, the later one gets a free colour.
   std::vector<int> colours_of(const std::vector<RunId>& lines) const;
 
-  // Estimated seconds until the run, or everything queued, is done; missing in the first ten steps. seconds_off is the
-  // estimate's uncertainty: 2.3 standard errors of the mean over ten blocks of the later half, or the difference
-  // between that half and all steps if it is larger, since a pace that has changed may change again.
+  // Estimated seconds until the run, or everything queued, is done; missing in the first three steps. seconds_off is
+  // the estimate's uncertainty, missing before the tenth: 2.3 standard errors of the mean over ten blocks of the later
+  // half, or the difference between that half and all steps if it is larger, since a pace that has changed may change
+  // again.
   double seconds_left(const RunEntry& run) const;
   double seconds_off(const RunEntry& run) const;
   double seconds_left_of_all() const;
@@ -129,6 +133,8 @@ class Workspace {
   Selection selection;
   std::vector<MetricFigure> wanted_figures;               // of all runs, by the view that lists them
   std::shared_ptr<const ProjectMetrics> project_metrics;  // null until a view wants them and they have been read
+  std::map<LadderId, std::set<std::int64_t>> kept_tries;  // of ladders that are series of tries: the kept rungs, and 0
+  std::vector<BinnedRun> bin;                             // the last deleted first; read while a view lists it
   std::string undoable;                                   // what Undo reverts, in the past tense; empty: nothing
   Part<ImportPreview> import;
   Part<AdviceView> advice;
@@ -137,6 +143,7 @@ class Workspace {
   Part<MachinesState> machines;
   Part<ProfileState> profile_state;
   std::shared_ptr<const RecordView> record;  // null until the view Record has asked
+  std::shared_ptr<const TriesView> tries;    // null until the view Tries has asked
   std::vector<std::string> views;            // names of the project's saved views
   std::string open_view;                     // the one that was opened or saved last; empty: none
   bool line_styles = false;                  // dashes besides colours
@@ -155,7 +162,8 @@ class Workspace {
   void end_followed(RunStore& store, RunId id);
   void forget_curves(RunId id);  // the run has ended
 
-  bool was_paused_ = false;  // since the last step
+  std::uint64_t bin_read_at_ = 0;  // the version
+  bool was_paused_ = false;        // since the last step
   std::vector<RunEntry> runs_;
   std::map<RunId, std::size_t> index_;
   std::map<RunId, RunDetail> details_;

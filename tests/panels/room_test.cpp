@@ -193,7 +193,7 @@ TEST(SmallWindow, EveryViewIsReachedAndKeepsTheRoomThatItNeeds) {
   Headless imgui;
   DesktopApp app(store, nullptr, {.panels = {"history"}});
   ImGui::GetIO().DisplaySize = ImVec2(640, 400);
-  for (const char* view : {"launch", "live", "ladder", "compare", "history", "run", "mfu", "record", "import",
+  for (const char* view : {"launch", "live", "ladder", "compare", "history", "run", "mfu", "tries", "record", "import",
                            "advisor", "profile", "machines"}) {
     ASSERT_TRUE(imgui.click(app, std::string("side.") + view)) << view;
     const auto item = ui_test_anchors::find(std::string("side.") + view);

@@ -186,7 +186,9 @@ int LadderModel::fastest() const {
 
 bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int baseline, ComparisonAxis comparison_axis,
                              const SharedX* zoom, DataRequests& requests) {
-  const std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
+  std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
+  if (const auto kept = workspace.kept_tries.find(ladder); kept != workspace.kept_tries.end())
+    std::erase_if(runs, [&](const RunEntry* entry) { return !kept->second.contains(entry->run.rung); });
   snapshots_.expect(runs.size());
   Basis basis{.asked = {ladder, baseline, static_cast<std::int64_t>(comparison_axis),
                         static_cast<std::int64_t>(workspace.version)},

@@ -108,6 +108,12 @@ void draw_profile(const Pen& pen) {
   pen.line({{3, 17}, {7, 17}});
   pen.line({{13, 17}, {16, 17}});
 }
+void draw_tries(const Pen& pen) {
+  pen.line({{3, 18}, {9, 18}, {9, 12}, {16, 12}, {16, 6}, {21, 6}});
+  pen.dot({5, 10}, 1.2f);
+  pen.dot({12.5f, 5.5f}, 1.2f);
+  pen.dot({19, 15}, 1.2f);
+}
 void draw_machines(const Pen& pen) {
   pen.box({3, 4}, {21, 10.5f}, 2);
   pen.box({3, 13.5f}, {21, 20}, 2);
@@ -145,7 +151,7 @@ constexpr std::array icons{
     Icon{"mfu", draw_gauge},       Icon{"import", draw_import},     Icon{"record", draw_record},
     Icon{"advisor", draw_advisor}, Icon{"machines", draw_machines}, Icon{"profile", draw_profile},
     Icon{"fold", draw_fold},       Icon{"unfold", draw_unfold},     Icon{"theme", draw_theme},
-    Icon{"search", draw_search}};
+    Icon{"search", draw_search},   Icon{"tries", draw_tries}};
 
 }  // namespace
 

@@ -203,7 +203,8 @@ void draw_side_bar(const SideBar& bar, Commands& commands) {
   const auto views = static_cast<float>(bar.panels.size());
   const bool has_titles = !bar.is_folded && room >= px(26) * views + px(22) * groups;
   const float title = has_titles ? px(22) : px(4);
-  const float pitch = std::clamp((room - title * groups) / views, px(24), px(38));
+  const float all = (ImGui::GetWindowHeight() - px(rows_top) - title * groups) / views;  // without the machine's lines
+  const float pitch = std::clamp((room - title * groups) / views, std::clamp(all, px(18), px(24)), px(38));
   float top = px(rows_top) - title;
   for (std::size_t i = 0; i < bar.panels.size(); ++i) {
     if (const char* group = group_at(bar.panels[i].id)) {

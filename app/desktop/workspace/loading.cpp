@@ -10,6 +10,7 @@ namespace stepladder {
 
 void Workspace::load(RunStore& store) {
   ladders_ = store.ladders();
+  kept_tries = store.tries().kept();
   views = store.views().names();
   published_mfu = store.settings().get(published_setting).value_or("");
   const std::map<RunId, Curation> curations = store.curation().all();
@@ -69,6 +70,12 @@ void Workspace::load_detail(RunStore& store, RunId id) {
                   .console = console_lines(store.recordings().console(id)),
                   .profile = store.recordings().profile(id)};
   fit_profile(id);
+}
+
+void Workspace::load_bin(RunStore& store) {
+  if (std::exchange(bin_read_at_, version) == version) return;
+  bin = runs_in_bin(store);
+  std::reverse(bin.begin(), bin.end());
 }
 
 void Workspace::load_metrics(RunStore& store, RunId id) {

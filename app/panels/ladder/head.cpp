@@ -259,7 +259,13 @@ void LadderHead::draw(const Workspace& workspace, const Ladder& ladder, const La
   draw_title(*this, workspace, ladder, model, commands);
   if (model.rungs.empty()) return;
   spacing(2);
-  if (!is_sweep && !model.answer.empty()) {
+  if (const auto kept = workspace.kept_tries.find(ladder.id); kept != workspace.kept_tries.end()) {
+    ImGui::AlignTextToFramePadding();
+    text_strong("The " + plural(std::ssize(kept->second) - 1, "change") +
+                " that `stepladder try` kept, by speed and loss; its own metric and verdicts are in");
+    same_line(6);
+    if (quiet_button("Tries", "ladder.tries")) commands.push_back(ShowPanel{"tries"});
+  } else if (!is_sweep && !model.answer.empty()) {
     text_cut(in_print(model.answer), ImGui::GetContentRegionMax().x - ImGui::GetCursorPosX(), palette().text,
              fonts().semibold, text_size);
     mark("ladder.answer");

@@ -55,6 +55,13 @@ std::vector<Try> TryStore::tries(LadderId ladder) {
   return tries;
 }
 
+std::map<LadderId, std::set<std::int64_t>> TryStore::kept() {
+  Statement rows(database_, "SELECT ladder_id, number FROM tries WHERE verdict = 'kept' OR number = 0");
+  std::map<LadderId, std::set<std::int64_t>> kept;
+  while (rows.step()) kept[rows.integer(0)].insert(rows.integer(1));
+  return kept;
+}
+
 std::vector<TryRun> TryStore::runs(LadderId ladder) {
   Statement rows(
       database_,

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,6 +62,7 @@ class TryStore {
   std::vector<TrySeries> all();                                     // oldest first
   std::optional<TrySeries> latest_of(const std::string& checkout);  // the newest series of this folder
   std::vector<Try> tries(LadderId ladder);                          // by number
+  std::map<LadderId, std::set<std::int64_t>> kept();                // the tries that were kept, of each series
   std::vector<TryRun> runs(LadderId ladder);                        // by place
 
   void save(const TrySeries& series);  // adds it, or replaces what it says

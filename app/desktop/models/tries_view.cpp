@@ -1,0 +1,105 @@
+// Derives what the Tries view shows from the rows of its series: the verdicts are the stored ones, the words those of
+// the command line (app/runs/try_history.h).
+#include "app/desktop/models/tries_view.h"
+
+#include <filesystem>
+
+#include "storage/database/run_store.h"
+#include "storage/errors.h"
+
+namespace stepladder {
+namespace {
+
+std::size_t file_stamp(const std::filesystem::path& database) {
+  std::size_t stamp = 1;
+  for (const char* ending : {"", "-wal"}) {
+    const std::filesystem::path file = database.string() + ending;
+    std::error_code error;
+    stamp = stamp * 1'000'003 + static_cast<std::size_t>(std::filesystem::file_size(file, error));
+    stamp = stamp * 1'000'003 +
+            static_cast<std::size_t>(std::filesystem::last_write_time(file, error).time_since_epoch().count());
+  }
+  return stamp;
+}
+
+// A kept value's interval: the answer's, which is of the difference or of the factor, over the state kept before.
+Interval value_interval(const TriesView& view, const Json& answer, double before) {
+  const auto found = answer.find("ci95");
+  if (found == answer.end() || !found->is_array() || found->size() != 2 || !(*found)[0].is_number() ||
+      !(*found)[1].is_number() || is_missing(before))
+    return {};
+  const double low = (*found)[0], high = (*found)[1];
+  if (!is_time_metric(view.metric)) return {before + low, before + high};
+  if (!view.lower_is_better) return {before * low, before * high};
+  return low > 0 ? Interval{before / high, before / low} : Interval{};
+}
+
+TryFigures figures_of_try(const TriesView& view, const Try& it) {
+  const Json answer = try_answer(it.answer);
+  TryFigures figures{.value = try_value(view.shown, it.number),
+                     .change = it.number == 0 ? "" : change_text(answer),
+                     .verdict = it.number == 0 ? "first" : try_verdict(it)};
+  for (const TryRun& run : view.shown.runs) {
+    if (run.during != it.number) continue;
+    ++figures.runs;
+    if (!is_missing(run.wall_s)) figures.wall_s += run.wall_s;
+  }
+  if (it.verdict == "kept" && it.number > 0)
+    figures.ci95 = value_interval(view, answer, try_value(view.shown, it.parent));
+  return figures;
+}
+
+}  // namespace
+
+TriesView tries_view(RunStore& store, LadderId asked) {
+  TriesView view{.asked = asked, .all = store.tries().all()};
+  const TrySeries* series = view.all.empty() ? nullptr : &view.all.back();
+  for (const TrySeries& each : view.all)
+    if (each.ladder == asked) series = &each;
+  if (!series) return view;
+  view.shown = {*series, store.tries().tries(series->ladder), store.tries().runs(series->ladder)};
+  if (view.shown.tries.empty()) return view;
+  const Json begun = try_answer(view.shown.tries.front().answer), plan = try_answer(series->plan);
+  view.metric = try_metric(view.shown);
+  view.lower_is_better = try_text(begun, "better") != "higher";
+  view.noise_sd = try_number(begun, "noise_sd");
+  view.strict = plan.contains("strict") && plan["strict"].is_boolean() && plan["strict"].get<bool>();
+  view.status = status_json(view.shown);
+  for (const Try& it : view.shown.tries) {
+    view.figures.push_back(figures_of_try(view, it));
+    if (it.number == 0 || it.verdict != "kept") continue;
+    ++view.kept;
+    view.last_kept = it.number;
+  }
+  return view;
+}
+
+void TriesReader::update(std::shared_ptr<const TriesView>& into, RunStore& store, std::optional<LadderId> asked,
+                         std::chrono::milliseconds patience) {
+  constexpr std::chrono::seconds between_checks(1);
+  const bool is_in_memory = store.file().empty();  // the other thread uses this store
+  const bool is_new = asked && (!into || into->asked != *asked);
+  if (asked && !is_pending() && (is_new || is_due())) {
+    background_.start({},
+                      [file = store.file(), in_memory = is_in_memory ? &store : nullptr, asked = *asked, is_new,
+                       before = into](const JobControl&) -> std::shared_ptr<const TriesView> {
+                        const std::size_t stamp =
+                            file_stamp(file);  // before reading: what is written meanwhile is read again
+                        if (!is_new && !in_memory && before->stamp == stamp) return before;
+                        auto read = std::make_shared<TriesView>();
+                        try {
+                          std::optional<RunStore> own;
+                          if (!in_memory) own.emplace(RunStore::open(file, RunStore::Mode::read_only));
+                          *read = tries_view(in_memory ? *in_memory : *own, asked);
+                        } catch (const StorageError& error) {
+                          *read = {.asked = asked, .problem = error.what()};
+                        }
+                        read->stamp = stamp;
+                        return read;
+                      });
+  }
+  if (background_.take(into, is_in_memory ? std::chrono::hours(1) : patience))
+    next_check_ = Clock::now() + between_checks;
+}
+
+}  // namespace stepladder

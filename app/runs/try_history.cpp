@@ -1,0 +1,139 @@
+// A series of tries as values and as JSON. Answers are stored as the JSON that was printed, and may come from somebody
+// else's file, so each field is checked before it is used.
+#include "app/runs/try_history.h"
+
+#include <algorithm>
+
+#include "app/text/format.h"
+#include "storage/analysis/means/mean_test.h"
+#include "storage/bounded_text.h"
+#include "storage/nested_json.h"
+#include "storage/wording.h"
+
+namespace stepladder {
+
+Json try_answer(const std::string& text) {
+  Json json = nests_deep(text) ? Json() : Json::parse(text, nullptr, false);
+  return json.is_object() ? std::move(json) : Json::object();
+}
+
+double try_number(const Json& json, const char* key) {
+  return json.contains(key) && json[key].is_number() ? json[key].get<double>() : missing;
+}
+
+std::string try_text(const Json& json, const char* key) {
+  return json.contains(key) && json[key].is_string() ? bounded(json[key].get<std::string>(), longest_line) : "";
+}
+
+bool is_time_metric(const std::string& metric) {
+  return metric == "tokens_per_s" || metric == "dt_ms" || metric == "wall_s";
+}
+
+std::int64_t runs_of_try(const TryHistory& history, std::int64_t number) {
+  return std::count_if(history.runs.begin(), history.runs.end(),
+                       [&](const TryRun& run) { return run.during == number; });
+}
+
+std::string try_metric(const TryHistory& history) {
+  return history.tries.empty() ? "" : try_text(try_answer(history.tries.front().answer), "metric");
+}
+
+double try_value(const TryHistory& history, std::int64_t state) {
+  std::vector<double> values;
+  const std::string metric = try_metric(history);
+  const Json plan = try_answer(history.series.plan);
+  const bool by_throughput =
+      plan.contains("figure") && plan["figure"].is_object() && try_text(plan["figure"], "by") == "throughput";
+  for (const TryRun& run : history.runs)
+    if (run.state == state && run.during >= -1 && !is_missing(run.value))
+      values.push_back(!by_throughput ? run.value : metric == "dt_ms" ? 1e3 * run.value : 1 / run.value);
+  return figures_of(values).mean;
+}
+
+std::string try_verdict(const Try& it) {
+  return it.verdict.empty() ? "running" : it.verdict;
+}
+
+Json logged_try_json(const TryHistory& history, const Try& it) {
+  Json json = try_answer(it.answer);
+  if (!json.contains("try"))
+    json = {{"try", it.number},
+            {"verdict", text_or_null(it.verdict)},
+            {"metric", text_or_null(try_metric(history))},
+            {"difference", nullptr},
+            {"factor", nullptr},
+            {"ci95", nullptr},
+            {"e_value", nullptr},
+            {"runs", nullptr},
+            {"runs_left", nullptr},
+            {"needed_runs", nullptr},
+            {"reason", nullptr},
+            {"commit", text_or_null(it.commit)}};
+  json["runs"] = runs_of_try(history, it.number);
+  json["value"] = number(try_value(history, it.number));
+  json["message"] = it.message;
+  json["parent"] = it.parent;
+  json["patch_bytes"] = it.patch_bytes;
+  json["begun_at"] = number(it.begun_at);
+  json["ended_at"] = number(it.ended_at);
+  return json;
+}
+
+Json shown_try_json(const TryHistory& history, const Try& it) {
+  Json json = logged_try_json(history, it);
+  json["runs_made"] = Json::array();
+  for (const TryRun& run : history.runs)
+    if (run.during == it.number)
+      json["runs_made"].push_back({{"run", count_or_null(run.run)},
+                                   {"state", run.state},
+                                   {"value", number(run.value)},
+                                   {"wall_s", number(run.wall_s)},
+                                   {"exit_status", run.exit_status}});
+  json["patch"] = text_or_null(it.patch);
+  return json;
+}
+
+Json status_json(const TryHistory& history) {
+  Json verdicts = Json::object();
+  std::int64_t kept = 0;
+  for (const Try& it : history.tries) {
+    if (it.number == 0) continue;
+    verdicts[try_verdict(it)] = verdicts.value(try_verdict(it), 0) + 1;
+    if (it.verdict == "kept") kept = it.number;
+  }
+  const Json plan = try_answer(history.series.plan), begun = try_answer(history.tries.front().answer);
+  const double budget = try_number(plan, "budget_runs");
+  return {{"series", history.series.ladder},
+          {"checkout", history.series.checkout},
+          {"state", !history.series.is_open()               ? "ended"
+                    : history.tries.front().verdict.empty() ? "beginning"
+                    : history.tries.back().verdict.empty()  ? "running"
+                                                            : "waiting"},
+          {"metric", text_or_null(try_metric(history))},
+          {"mean", number(try_number(begun, "mean"))},
+          {"noise_sd", number(try_number(begun, "noise_sd"))},
+          {"tries", std::ssize(history.tries) - 1},
+          {"verdicts", verdicts},
+          {"kept", kept},
+          {"value", number(try_value(history, kept))},
+          {"runs", history.runs.size()},
+          {"runs_left",
+           budget > 0 ? Json(std::max<std::int64_t>(0, std::int64_t(budget) - std::ssize(history.runs))) : Json()},
+          {"command", plan.contains("command") ? plan["command"] : Json()},
+          {"end", history.series.answer.empty() ? Json() : try_answer(history.series.answer)}};
+}
+
+std::string change_text(const Json& answer) {
+  const double difference = try_number(answer, "difference"), factor = try_number(answer, "factor");
+  if (is_missing(difference)) return {};
+  const std::string metric = try_text(answer, "metric");
+  std::string text =
+      is_time_metric(metric) ? factor_text(factor) : metric + (difference < 0 ? " " : " +") + metric_text(difference);
+  if (answer.contains("ci95") && answer["ci95"].is_array() && answer["ci95"].size() == 2 &&
+      answer["ci95"][0].is_number() && answer["ci95"][1].is_number())
+    text += ", 95 % interval " + significant(answer["ci95"][0].get<double>(), 4) + " to " +
+            significant(answer["ci95"][1].get<double>(), 4);
+  return text;
+}
+
+}  // namespace stepladder
