@@ -70,6 +70,11 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   actions.push_back(
       {.title = "Resume a run from its checkpoint", .command = ShowPanel{"launch"}, .detail = "at the top right"});
   actions.push_back({.title = "Reset layout", .command = ResetLayout{}, .key = ImGuiMod_Ctrl | ImGuiKey_Backspace});
+  for (const Panel& panel : panels)
+    if (panel.view)
+      actions.push_back({.title = "Reset view: " + panel.title,
+                         .command = ResetPanel{panel.id},
+                         .detail = "filter, columns, charts, axes"});
   actions.push_back({.title = "Reload the database", .command = Reload{}, .key = ImGuiKey_F5});
   if (!workspace.open_view.empty())
     actions.push_back({.title = "Update view: " + workspace.open_view, .command = SaveView{workspace.open_view}});

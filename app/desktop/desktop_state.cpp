@@ -67,6 +67,8 @@ DesktopState::DesktopState(RunStore& run_store, Session* run_session, DesktopSet
   recall(workspace, settings);
   panels.show_all(settings.panels);
   panels.use_layout(settings.layout);
+  if (const auto project = settings.projects.find(workspace.database); project != settings.projects.end())
+    for (const auto& [panel, view] : project->second.views) settings.views.try_emplace(panel, view);
   for (const Panel& panel : panels.all()) {
     const auto view = settings.views.find(panel.id);
     if (panel.recall && view != settings.views.end()) panel.recall(view->second);
@@ -86,6 +88,7 @@ DesktopSettings DesktopState::current_settings() const {
   ProjectView& project = now.projects[workspace.database];
   project = {.ladder = selection.ladder, .runs = {selection.runs.begin(), selection.runs.end()}};
   for (const auto& [run, colour] : selection.colours) project.colours[std::to_string(run)] = colour;
+  project.views = now.views;
   return now;
 }
 

@@ -66,6 +66,12 @@ void OpenPanels::show_all(const std::vector<std::string>& ids) {
   layout_is_stale_ = true;
 }
 
+void OpenPanels::reset(const std::string& id) {
+  std::vector<Panel> fresh = all_panels();
+  for (std::size_t i = 0; i < panels_.size(); ++i)
+    if (panels_[i].id == id) panels_[i] = std::move(fresh[i]);
+}
+
 void OpenPanels::send(const std::string& id, const PanelEvent& event) {
   for (const Panel& panel : panels_)
     if (panel.id == id && panel.receive) panel.receive(event);

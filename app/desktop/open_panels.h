@@ -20,6 +20,7 @@ class OpenPanels {
   void show(const std::string& id);  // alone; throws std::out_of_range for an unknown one
   void show_beside(const std::string& id);
   void show_all(const std::vector<std::string>& ids);  // instead of the open ones; unknown ones are skipped
+  void reset(const std::string& id);                   // as it is in a new project
   void send(const std::string& id, const PanelEvent& event);
 
   void use_layout(const std::string& ini);  // ImGui's own text; empty: side by side

@@ -107,7 +107,6 @@ DesktopSettings load_settings() {
   take(read, "line_styles", settings.line_styles);
   take(read, "side_bar_folded", settings.side_bar_folded);
   take(read, "exports_folder", settings.exports_folder);
-  take(read, "views", settings.views);
   if (const auto projects = read.find("projects"); projects != read.end() && projects->is_object()) {
     for (const auto& [database, view] : projects->items()) {
       if (!view.is_object()) continue;
@@ -115,6 +114,7 @@ DesktopSettings load_settings() {
       take(view, "ladder", project.ladder);
       take(view, "runs", project.runs);
       take(view, "colours", project.colours);
+      take(view, "views", project.views);
     }
   }
   settings.scale = std::clamp(settings.scale, 0.6f, 3.0f);
@@ -128,7 +128,8 @@ void save_settings(const DesktopSettings& settings) {
   make_private_folders(file.parent_path());
   json projects = json::object();
   for (const auto& [database, view] : settings.projects)
-    projects[database] = {{"ladder", view.ladder}, {"runs", view.runs}, {"colours", view.colours}};
+    projects[database] = {
+        {"ladder", view.ladder}, {"runs", view.runs}, {"colours", view.colours}, {"views", view.views}};
   const json all{{"theme", theme_names[static_cast<std::size_t>(settings.theme)]},
                  {"scale", settings.scale},
                  {"panels", settings.panels},
@@ -139,7 +140,6 @@ void save_settings(const DesktopSettings& settings) {
                  {"line_styles", settings.line_styles},
                  {"side_bar_folded", settings.side_bar_folded},
                  {"exports_folder", settings.exports_folder},
-                 {"views", settings.views},
                  {"projects", projects}};
   try {
     write_private_file(file, all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");

@@ -12,11 +12,12 @@ namespace stepladder {
 
 enum class ThemeChoice { dark, light, system };
 
-// The last selection in one database, and the colours of its runs.
+// What one database's views showed last, what was selected, and the colours of its runs.
 struct ProjectView {
   std::int64_t ladder = 0;
-  std::vector<std::int64_t> runs;           // selected
-  std::map<std::string, int> colours = {};  // by the run's number; chosen by the user
+  std::vector<std::int64_t> runs;                 // selected
+  std::map<std::string, int> colours = {};        // by the run's number; chosen by the user
+  std::map<std::string, std::string> views = {};  // each panel's state (Panel::remember), by its id
 };
 
 struct DesktopSettings {
@@ -30,7 +31,7 @@ struct DesktopSettings {
   bool line_styles = false;                     // dashes besides colours
   bool side_bar_folded = false;                 // icons only
   std::string exports_folder;                   // empty: the default (chart_export.h)
-  std::map<std::string, std::string> views;     // each panel's state (Panel::remember), by its id
+  std::map<std::string, std::string> views;     // of the open project; not in the file, which has ProjectView::views
   std::map<std::string, ProjectView> projects;  // by the database's path
 };
 

@@ -46,6 +46,18 @@ class EmptyBinTest : public testing::Test {
   RunId run_ = 0;
 };
 
+TEST_F(EmptyBinTest, TheBinIsOpenedAndARunRestoredAndThatUndone) {
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+  ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.bin"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.restore." + std::to_string(run_)));
+  EXPECT_TRUE(app_->workspace().find(run_));
+  EXPECT_TRUE(runs_in_bin(store_).empty());
+  imgui_.press(*app_, ImGuiKey_Escape);
+  imgui_.press(*app_, ImGuiKey_Z, true);
+  EXPECT_FALSE(app_->workspace().find(run_));
+}
+
 TEST_F(EmptyBinTest, AsksFirstAndSaysWhatItFreed) {
   palette("empty bin");
   EXPECT_TRUE(says("The bin is empty"));

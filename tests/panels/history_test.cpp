@@ -121,6 +121,32 @@ class HistoryOfMetrics : public HistoryView {
   nlohmann::json kept() { return nlohmann::json::parse(app_->settings().views.at("history")); }
 };
 
+TEST_F(HistoryOfMetrics, AnotherProjectStartsWithoutThisOnesFilterAndResetRemovesIt) {
+  open_with(R"x({"filter": "alpha", "group": 3})x");
+  const std::string filter = kept()["filter"];
+  EXPECT_EQ(filter, "alpha");
+  ASSERT_TRUE(imgui_.click(*app_, "history.views"));
+  ASSERT_TRUE(imgui_.click(*app_, "views.reset"));
+  EXPECT_EQ(kept()["filter"], "");
+  EXPECT_EQ(kept()["group"], nlohmann::json::parse("0"));
+  DesktopSettings settings{.panels = {"history"}};
+  settings.projects["/another.db"].views["history"] = R"x({"filter": "alpha"})x";
+  app_.emplace(store_, nullptr, settings);
+  imgui_.frame(*app_);
+  EXPECT_EQ(kept()["filter"], "");
+}
+
+TEST_F(HistoryOfMetrics, F2RenamesTheCurrentOneOfSeveral) {
+  open_with("{}");
+  app_->workspace().selection.runs = {runs_[0], runs_[1]};
+  app_->workspace().selection.shown_run = runs_[1];
+  imgui_.press(*app_, ImGuiKey_F2);
+  ImGui::GetIO().AddInputCharactersUTF8("renamed");
+  for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+  imgui_.press(*app_, ImGuiKey_Enter);
+  EXPECT_TRUE(store_.run(runs_[1])->name.find("renamed") != std::string::npos) << store_.run(runs_[1])->name;
+}
+
 TEST_F(HistoryOfMetrics, AColumnIsSortedWithNaNAndWhatIsMissingLast) {
   open_with(R"x({"columns": ["last(val/acc)"], "sorted_by": "last(val/acc)", "ascending": true})x");
   EXPECT_EQ(copied(), "run,\"val/acc, %\"\ngamma,0.25\nalpha,0.5\nbeta,NaN\ndelta,\n");

@@ -1,6 +1,7 @@
 // The report, the window's models and the command line must give the same answer in every case.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -28,6 +29,10 @@ struct RepeatedRun {
   std::int64_t steps = 60;
   std::int64_t nan_at = 0;
   Sync sync = Sync::event;
+  RunStatus status = RunStatus::finished;
+  std::int64_t untimed_at = 0;  // this step has no time
+  std::int64_t tokens = 8192;   // 0: unknown
+  std::vector<std::int64_t> spikes = {};
   bool disturbed = false;  // other programs used 1.5 of its 2 cores all the time
 };
 
@@ -37,9 +42,11 @@ RunId add_run(RunStore& store, LadderId ladder, const RepeatedRun& of, int repea
   for (std::int64_t step = 1; step <= of.steps; ++step) {
     const double wobble = 1 + 0.0001 * static_cast<double>(step * 7919 % 13 - 6);
     steps.push_back({.step = step,
-                     .loss = step == of.nan_at ? nan_value : 3 + 8.0 / static_cast<double>(step),
-                     .dt_ms = of.dt_ms * wobble,
-                     .tokens = 8192,
+                     .loss = step == of.nan_at ? nan_value
+                                               : 3 + 8.0 / static_cast<double>(step) +
+                                                     (std::ranges::count(of.spikes, step) > 0 ? 4 : 0),
+                     .dt_ms = step == of.untimed_at ? missing : of.dt_ms * wobble,
+                     .tokens = of.tokens,
                      .at = 1000 + static_cast<double>(step)});
   }
   const stepladder::Run run{.name = "rung " + std::to_string(of.rung) + ", repeat " + std::to_string(repeat),
@@ -47,8 +54,9 @@ RunId add_run(RunStore& store, LadderId ladder, const RepeatedRun& of, int repea
                             .rung = of.rung,
                             .repeat = repeat,
                             .stage = of.rung == 0 ? "baseline" : "tf32",
+                            .status = of.status,
                             .created_at = 1,
-                            .tokens_per_step = 8192,
+                            .tokens_per_step = of.tokens,
                             .params = 124'439'808,
                             .device = "cuda",
                             .hardware = "NVIDIA A100-SXM4-40GB",
@@ -77,7 +85,7 @@ struct Case {
   std::vector<RepeatedRun> runs;
   Trust base_trust, trust;  // of the rungs
   Verdict verdict;          // of rung 1's arithmetic
-  std::string words;        // for people
+  std::string words;        // for people; empty: the front ends must agree, whatever the answer is
   LossVerdict loss;
 };
 
@@ -162,32 +170,37 @@ TEST_P(OneJudgement, OfARungIsTheSameInReportViewsAndLadderJson) {
   const Study study = make_study("two rungs", "", load_runs(store_, runs), context_.hardware);
   ASSERT_EQ(study.rungs.size(), 2u);
   const RungJudgement& reported = study.rungs[1].judged;
-  EXPECT_EQ(study.rungs[0].judged.trust, expected.base_trust);
-  EXPECT_EQ(reported.trust, expected.trust);
-  EXPECT_EQ(reported.over_baseline.verdict, expected.verdict);
-  EXPECT_EQ(reported.loss.verdict, expected.loss);
-  EXPECT_EQ(verdict_text(study.rungs[1]), expected.words);
+  const Trust base_trust = study.rungs[0].judged.trust;
+  const std::string words = verdict_text(study.rungs[1]);
+  if (!expected.words.empty()) {
+    EXPECT_EQ(base_trust, expected.base_trust);
+    EXPECT_EQ(reported.trust, expected.trust);
+    EXPECT_EQ(reported.over_baseline.verdict, expected.verdict);
+    EXPECT_EQ(reported.loss.verdict, expected.loss);
+    EXPECT_EQ(words, expected.words);
+  }
 
   LadderViewModel ladder;
   settle([&](DataRequests& asked) { ladder.update(workspace_, ladder_, 0, ComparisonAxis::steps, nullptr, asked); });
   ASSERT_EQ(ladder.model.rungs.size(), 2u);
-  EXPECT_EQ(ladder.model.rungs[0].judged.trust, expected.base_trust);
+  EXPECT_EQ(ladder.model.rungs[0].judged.trust, base_trust);
   EXPECT_EQ(answer(ladder.model.rungs[1].judged), answer(reported));
-  EXPECT_EQ(verdict_text(ladder.model.rungs[1].judged.over_baseline), expected.words);
+  EXPECT_EQ(verdict_text(ladder.model.rungs[1].judged.over_baseline), words);
 
   const std::map<RunId, RungJudgement> compared = compare_view(all_ids(), true);
-  EXPECT_EQ(compared.at(ids_[0][0]).trust, expected.base_trust);
+  EXPECT_EQ(compared.at(ids_[0][0]).trust, base_trust);
   EXPECT_EQ(answer(compared.at(ids_[1][0])), answer(reported));
 
   const std::vector<LoadedRun> loaded = load_runs(store_, runs);
   const Json json = ladder_json({.id = ladder_}, loaded, {}, "a.db", context_);
-  EXPECT_EQ(json.at("rungs")[0].at("trust"), to_string(expected.base_trust));
+  EXPECT_EQ(json.at("rungs")[0].at("trust"), to_string(base_trust));
   EXPECT_EQ(answer(json.at("rungs")[1]), answer(reported));
   const std::string table = ladder_table(loaded, {}, context_);
-  EXPECT_NE(table.find(expected.words), std::string::npos) << table;
+  EXPECT_NE(table.find(words), std::string::npos) << table;
 }
 
 TEST_P(OneJudgement, OfAStageIsTheSameInAdvisorAndLadder) {
+  if (GetParam().words.empty()) return;
   LadderViewModel ladder;
   settle([&](DataRequests& asked) { ladder.update(workspace_, ladder_, 0, ComparisonAxis::steps, nullptr, asked); });
   const Gain& shown = ladder.model.rungs.at(1).judged.over_previous;
@@ -242,13 +255,15 @@ TEST_P(OneJudgement, OfARunIsTheSameInCompareViewAndCommandLine) {
     };
     std::vector<RunSnapshot> repeats;
     for (const RunId other : ids_.at(workspace_.find(id)->run.rung))
-      if (other != id) repeats.push_back(snapshot_of(other));
+      if (other != id && workspace_.find(other)->run.status == RunStatus::finished)
+        repeats.push_back(snapshot_of(other));
     const Interval own = throughput_ci95(snapshot_of(id), repeats, context_.hardware);
     const Interval in_compare = shown.at(id).rate_ci95(shown.at(id).tokens_per_s);
+    if (!own.known() && !in_compare.known()) continue;
     EXPECT_EQ(own.low, in_compare.low) << "run " << id;
     EXPECT_EQ(own.high, in_compare.high) << "run " << id;
   }
-  if (ids.size() > 2) return;  // otherwise each rung has one run
+  if (ids.size() > 2 || GetParam().words.empty()) return;  // otherwise each rung has one run
   EXPECT_EQ(json.at("runs")[0].at("verdict"), to_string(GetParam().verdict));
   EXPECT_EQ(json.at("runs")[0].at("trust"), to_string(std::max(GetParam().trust, GetParam().base_trust)));
   EXPECT_EQ(verdict_text(shown.at(ids[1]).over_baseline), GetParam().words);
@@ -266,6 +281,17 @@ INSTANTIATE_TEST_SUITE_P(
              Verdict::faster,
              "faster, one run",
              LossVerdict::same},
+        Case{"awkward_stopped_baseline",
+             {{.rung = 0, .dt_ms = 180, .steps = 38, .status = RunStatus::stopped},
+              {.rung = 0},
+              {.rung = 1, .dt_ms = 50},
+              {.rung = 1, .dt_ms = 50.1}}},
+        Case{"awkward_unequal_repeats",
+             {{.rung = 0}, {.rung = 0, .dt_ms = 100.1}, {.rung = 0, .dt_ms = 99.9}, {.rung = 1, .dt_ms = 50}}},
+        Case{"awkward_one_missing_time", {{.rung = 0, .untimed_at = 20}, {.rung = 1, .dt_ms = 50, .untimed_at = 1}}},
+        Case{"awkward_unknown_tokens", {{.rung = 0, .tokens = 0}, {.rung = 1, .dt_ms = 50, .tokens = 0}}},
+        Case{"awkward_long_with_spikes",
+             {{.rung = 0, .steps = many, .spikes = {100'001, 200'001}}, {.rung = 1, .dt_ms = 50, .steps = many}}},
         Case{"second_repeat_impossible",
              {{.rung = 0}, {.rung = 0, .dt_ms = 100.1}, {.rung = 1, .dt_ms = 10.1}, {.rung = 1, .dt_ms = 10}},
              Trust::trusted,

@@ -169,7 +169,12 @@ TEST(Workspace, TheTimeLeftFollowsAPaceThatChangesAndSaysHowUnsureItIs) {
     }
   };
   const RunEntry* entry = workspace.find(id);
-  train(1, 20, 100);
+  train(1, 2, 100);
+  EXPECT_TRUE(is_missing(workspace.seconds_left(*entry)));
+  train(3, 3, 100);
+  EXPECT_NEAR(workspace.seconds_left(*entry), 9.7, 1e-6) << "measured from the third step on";
+  EXPECT_TRUE(is_missing(workspace.seconds_off(*entry)));
+  train(4, 20, 100);
   EXPECT_NEAR(workspace.seconds_left(*entry), 8, 1e-6);
   EXPECT_NEAR(workspace.seconds_off(*entry), 0, 1e-6);
   workspace.pause(true);

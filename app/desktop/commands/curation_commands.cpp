@@ -1,6 +1,7 @@
 // Changes the runs and ladders of the project, each with an undo, and empties the bin.
 #include "app/desktop/commands/curation_commands.h"
 
+#include <map>
 #include <utility>
 
 #include "app/desktop/commands/window_commands.h"
@@ -52,6 +53,23 @@ void commands::execute(DesktopState& desktop, const Curate& asked) {
     desktop.workspace.load(desktop.store);
     if (lists_change) desktop.workspace.selection.runs.insert(selected.begin(), selected.end());
   });
+}
+
+void commands::execute(DesktopState& desktop, const RestoreRuns& asked) {
+  const auto set_deleted = [&desktop, runs = asked.runs](double at) {
+    desktop.store.in_one_transaction([&] {
+      std::map<RunId, Curation> curations = desktop.store.curation().all();
+      for (const RunId run : runs) {
+        if (!desktop.store.run(run))
+          throw std::runtime_error("Another program has emptied the bin: a run was deleted permanently.");
+        curations[run].deleted_at = at;
+        desktop.store.curation().set(run, curations[run]);
+      }
+    });
+    desktop.workspace.load(desktop.store);
+  };
+  set_deleted(missing);
+  desktop.can_undo("Restored " + plural(std::ssize(asked.runs), "run"), [set_deleted] { set_deleted(unix_now()); });
 }
 
 void commands::execute(DesktopState& desktop, const RenameRun& rename) {

@@ -26,6 +26,9 @@ struct RenameLadder {
 struct DeleteLadder {  // its runs go to the bin, with an undo
   LadderId ladder = 0;
 };
+struct RestoreRuns {  // out of the bin
+  std::vector<RunId> runs;
+};
 struct EmptyBin {  // deletes its runs permanently, with their checkpoints; asks first unless `sure`
   bool sure = false;
 };

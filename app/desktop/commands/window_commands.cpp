@@ -59,6 +59,10 @@ void commands::execute(DesktopState& desktop, const ResetLayout&) {
   desktop.messages.notice("Layout reset");
 }
 
+void commands::execute(DesktopState& desktop, const ResetPanel& asked) {
+  desktop.panels.reset(asked.id);
+}
+
 void commands::execute(DesktopState& desktop, const Reload&) {
   desktop.workspace.load(desktop.store);
   desktop.profiles.read_again();

@@ -25,6 +25,9 @@ struct ChangeScale {
   int direction = 0;  // 1 larger, -1 smaller, 0 the display's own
 };
 struct ResetLayout {};
+struct ResetPanel {  // a view shows again what it shows in a new project
+  std::string id;
+};
 struct Reload {};  // the database, with other programs' changes
 struct DismissMessage {
   std::size_t index = 0;

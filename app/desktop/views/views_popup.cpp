@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "app/desktop/commands/window_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/views/view_commands.h"
 #include "app/desktop/widgets.h"
@@ -106,6 +107,10 @@ void ViewsPopup::draw_list(const Workspace& workspace, Commands& commands) {
     if ((entered || pressed) && is_named) {
       commands.push_back(SaveView{typed});
       name = {};
+    }
+    if (quiet_button("Reset this view", "views.reset")) {
+      commands.push_back(ResetPanel{panel});
+      ImGui::CloseCurrentPopup();
     }
     text_quiet_wrapped(
         "A view keeps the selected runs, and the charts, axes, columns and filters of History, Compare and Run. It is "

@@ -10,6 +10,7 @@
 namespace stepladder {
 
 struct ViewsPopup {
+  const char* panel = "";            // whose list it is
   std::array<char, 128> name{};      // of the view to be saved
   std::array<char, 128> new_name{};  // of the one that is being renamed
   std::string renaming;              // empty: none

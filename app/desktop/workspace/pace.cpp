@@ -17,7 +17,7 @@ struct StepPace {
 
 StepPace pace_of(const RunEntry& entry) {
   const std::vector<double>& dt = entry.series().dt_ms;
-  if (dt.size() < 10 || is_missing(entry.last_step_at) || is_missing(entry.run.started_at)) return {};
+  if (dt.size() < 3 || is_missing(entry.last_step_at) || is_missing(entry.run.started_at)) return {};
   constexpr std::size_t most_looked_at = 20'000;
   std::vector<double> known;
   double sum = 0;
@@ -27,6 +27,11 @@ StepPace pace_of(const RunEntry& entry) {
     sum += dt[i] / 1000;
     ++timed;
     if (i + most_looked_at >= dt.size()) known.push_back(dt[i] / 1000);
+  }
+  if (dt.size() < 10) {  // the first steps are slower: the median
+    if (known.size() < 3) return {};
+    std::nth_element(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2), known.end());
+    return {.seconds = known[known.size() / 2]};
   }
   const auto steps = static_cast<double>(dt.size());
   const double wall = entry.last_step_at - entry.run.started_at - entry.paused_seconds;

@@ -15,7 +15,7 @@ namespace stepladder {
 // The texts in the fields.
 struct CompareFields {
   std::array<char, 128> search{};  // in the list of runs
-  ViewsPopup views;
+  ViewsPopup views{.panel = "compare"};
   NumberField target;
 };
 

@@ -85,6 +85,45 @@ void tag_runs(const std::vector<const RunEntry*>& entries, const std::string& wo
   });
 }
 
+void BinPopup::draw(const Workspace& workspace, Commands& commands) {
+  if (quiet_button("Bin", "history.bin")) ImGui::OpenPopup("##bin");
+  popup_at_item();
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
+  if (ImGui::BeginPopup("##bin")) {
+    commands.data.bin = true;
+    const std::vector<BinnedRun>& runs = workspace.bin;
+    text_quiet(runs.empty() ? "The bin is empty" : plural(std::ssize(runs), "deleted run") + ", kept for 30 days");
+    const float row = ImGui::GetFrameHeightWithSpacing(), width = px(440);
+    ImGui::BeginChild("##list", ImVec2(width, std::min(px(360), row * static_cast<float>(runs.size()) + px(2))),
+                      ImGuiChildFlags_NavFlattened);
+    ImGuiListClipper clipper;
+    clipper.Begin(static_cast<int>(runs.size()), row);
+    while (clipper.Step())
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+        const BinnedRun& binned = runs[static_cast<std::size_t>(i)];
+        ImGui::PushID(i);
+        if (quiet_button("Restore", "history.restore." + std::to_string(binned.run.id)))
+          commands.push_back(RestoreRuns{{binned.run.id}});
+        same_line(8);
+        ImGui::AlignTextToFramePadding();
+        text_cut(binned.run.name, width - px(240), palette().text, fonts().regular, text_size, Cut::middle);
+        ImGui::SameLine(width - px(125));
+        text_quiet(local_time_text(binned.deleted_at));
+        ImGui::PopID();
+      }
+    ImGui::EndChild();
+    if (!runs.empty()) {
+      std::vector<RunId> all;
+      for (const BinnedRun& binned : runs) all.push_back(binned.run.id);
+      if (quiet_button("Restore all", "history.restore_all")) commands.push_back(RestoreRuns{std::move(all)});
+      same_line(8);
+      if (quiet_button("Empty bin", "history.empty_bin")) commands.push_back(EmptyBin{});
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
 void TagPopup::draw(const std::vector<const RunEntry*>& entries, Commands& commands) {
   if (std::exchange(open, false)) ImGui::OpenPopup("##tag");
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));

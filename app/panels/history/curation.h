@@ -32,4 +32,9 @@ struct TagPopup {
   void draw(const std::vector<const RunEntry*>& entries, Commands& commands);
 };
 
+// A button that lists what is in the bin, to restore it.
+struct BinPopup {
+  void draw(const Workspace& workspace, Commands& commands);
+};
+
 }  // namespace stepladder

@@ -28,9 +28,10 @@ namespace {
 struct State {
   HistoryTable table;
   ColumnList column_list;
-  ViewsPopup views;
+  ViewsPopup views{.panel = "history"};
   HistoryOverlay overlay;
   TagPopup tags;
+  BinPopup bin;
 };
 
 void draw_export_popup(HistoryTable& table, const Workspace& workspace, Commands& commands) {
@@ -90,6 +91,8 @@ void draw_bar(State& state, const Workspace& workspace, Commands& commands) {
   draw_left_out_columns(table.columns);
   flow_to("Views");
   state.views.draw_button("history.", workspace, commands);
+  flow_to("Bin");
+  state.bin.draw(workspace, commands);
   flow_to("Export");
   if (quiet_button("Export", "history.export")) ImGui::OpenPopup("##export");
   draw_export_popup(table, workspace, commands);
@@ -115,7 +118,12 @@ void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& comm
   if (!keys_are_for_panel()) return;
   const std::vector<const RunEntry*> entries = selection_of(workspace, table.list).listed;
   if (ImGui::IsKeyPressed(ImGuiKey_Delete, false) && !entries.empty()) delete_runs(entries, commands);
-  if (ImGui::IsKeyPressed(ImGuiKey_F2, false) && entries.size() == 1) table.rename(*entries.front());
+  if (ImGui::IsKeyPressed(ImGuiKey_F2, false) && !entries.empty()) {  // of several the current run
+    const auto current = std::find_if(entries.begin(), entries.end(), [&](const RunEntry* entry) {
+      return entry->run.id == workspace.selection.shown_run;
+    });
+    table.rename(current == entries.end() ? *entries.back() : **current);
+  }
   if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_A)) {
     std::vector<RunId> all;
     for (const HistoryRow& row : table.list.rows) {

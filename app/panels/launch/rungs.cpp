@@ -79,6 +79,11 @@ std::size_t draw_handle(std::size_t row, float height, const std::vector<float>&
   return to;
 }
 
+// The throughput in somebody else's log, which nobody has checked.
+std::string claimed(double tokens_per_s) {
+  return "its log claims " + tokens_per_s_text(tokens_per_s) + " tokens/s";
+}
+
 // Draws the row's change, the reason why it is skipped, or the error in its text.
 void draw_explanation(const RungRow& row, std::size_t place, const CheckedForm& checked, const Workspace& workspace) {
   const int asked = checked.asked[place];
@@ -98,7 +103,7 @@ void draw_explanation(const RungRow& row, std::size_t place, const CheckedForm& 
   const Stage* stage = plain_stage(row.text);
   const Rung* rung = planned_rung(checked, asked);
   std::string words = stage ? stage->why : rung ? rung->changed : "";
-  if (row.seed_tokens_per_s) words = "reference: " + tokens_per_s_text(*row.seed_tokens_per_s) + " tokens/s";
+  if (row.seed_tokens_per_s) words = claimed(*row.seed_tokens_per_s);
   if (!words.empty()) one_line(in_print(words));
 }
 
@@ -188,9 +193,8 @@ void draw_baseline(const LaunchForm& form) {
   text_strong("Baseline");
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
-  text_quiet(!form.baseline_seed_tokens_per_s
-                 ? "the recipe, without the stages of the rungs"
-                 : "reference: " + tokens_per_s_text(*form.baseline_seed_tokens_per_s) + " tokens/s");
+  text_quiet(!form.baseline_seed_tokens_per_s ? "the recipe, without the stages of the rungs"
+                                              : claimed(*form.baseline_seed_tokens_per_s));
   ImGui::Dummy(ImVec2(0, px(3)));
 }
 

@@ -199,7 +199,7 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
        {is_running ? "time left" : "status",
         is_running ? (!is_planned        ? "-"
                       : is_missing(left) ? first_estimate(workspace, shown)
-                      : is_missing(off)  ? duration_text(left)
+                      : is_missing(off)  ? "about " + rough_duration_text(left)
                                          : duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)))
                    : std::string(to_string(shown.run.status))}}};
   figure_tiles(tiles);
