@@ -38,7 +38,7 @@ class Compare(unittest.TestCase):
 
     def kept(self):
         settings = json.loads((self.desktop.path / "config" / "stepladder" / "desktop.json").read_text())
-        return settings, json.loads(settings["views"]["compare"])
+        return settings, json.loads(next(iter(settings["projects"].values()))["views"]["compare"])
 
     def test_lines_are_hidden_and_coloured_in_the_legend(self):
         shown = lambda anchor: lambda: anchor in self.desktop.ui_test_anchors()

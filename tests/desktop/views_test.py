@@ -119,7 +119,7 @@ class Views(unittest.TestCase):
         desktop.start()
         desktop.wait(lambda: {"compare.row.3", "history.filter"} <= set(desktop.ui_test_anchors()), "the same two views and runs")
         desktop.wait(lambda: desktop.brightness() > 200, "the light theme again")
-        view = json.loads(kept["views"]["compare"])
+        view = json.loads(kept["projects"][str(desktop.database)]["views"]["compare"])
         self.assertTrue(view["log_y"])
         low, high = view["zoom"]
         self.assertLess(high - low, 45, "the wheel has zoomed into 50 steps")
