@@ -93,7 +93,10 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
   }
   Json mean_ms;
   for (const NamedStepPart& part : all_step_parts) mean_ms[std::string(part.name)] = number(parts.*part.ms);
+  const RunPatch patch = store.recordings().patch(run.run.id);
   return {{"mean_ms", mean_ms},
+          {"patch_bytes", patch.bytes},
+          {"patch_left_out", patch.left_out},
           {"checkpoints", checkpoints},
           {"samples", samples},
           {"console", text_or_null(store.recordings().console(run.run.id))},

@@ -232,10 +232,7 @@ Json shown_json(RunStore& store, const Run& run, const ShowOptions& options, con
   const Summary summary = store.summary(run);
   Json json = run_json(run, summary, context);
   json.update(life_cycle_json(store, {run, summary}));
-  const RunPatch patch = store.recordings().patch(run.id);
-  json["patch_bytes"] = patch.bytes;
-  json["patch_left_out"] = patch.left_out;
-  if (options.patch) json["patch"] = text_or_null(patch.text);
+  if (options.patch) json["patch"] = text_or_null(store.recordings().patch(run.id).text);
   if (options.steps) json["data"] = shown_steps(store.series(run.id), options.limit, common);
   if (options.metrics) json["metrics"] = metrics_json(store, run.id);
   return json;

@@ -6,7 +6,9 @@
 #include <array>
 #include <cctype>
 #include <string_view>
+#include <utility>
 
+#include "app/text/secrets.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -21,11 +23,12 @@ constexpr std::uintmax_t largest_changed_file = 16 << 20;
 constexpr std::array secret_names = {".env",       ".envrc",           ".netrc",      "_netrc",      ".pypirc",
                                      ".npmrc",     ".git-credentials", ".htpasswd",   ".pgpass",     "id_rsa",
                                      "id_dsa",     "id_ecdsa",         "id_ed25519",  "kaggle.json", ".boto",
-                                     ".dockercfg", ".s3cfg",           "rclone.conf", ".vault_pass"};
-constexpr std::array secret_ends = {".pem", ".key",    ".p12", ".pfx", ".jks", ".keystore", ".kdbx",   ".ovpn",
-                                    ".ppk", ".pkcs12", ".gpg", ".asc", ".env", ".tfstate",  ".tfvars", ".netrc"};
-constexpr std::array secret_folders = {".ssh",   ".aws",    ".gnupg",   ".kube",  ".docker",
-                                       ".azure", ".gcloud", ".secrets", "secrets"};
+                                     ".dockercfg", ".s3cfg",           "rclone.conf", ".vault_pass", "secrets.py"};
+constexpr std::array secret_ends = {".pem",  ".key",     ".p12",    ".pfx",    ".jks",  ".keystore",
+                                    ".kdbx", ".ovpn",    ".ppk",    ".pkcs12", ".gpg",  ".asc",
+                                    ".env",  ".tfstate", ".tfvars", ".netrc",  ".token"};
+constexpr std::array secret_folders = {".ssh",   ".aws",    ".gnupg",   ".kube",   ".docker",
+                                       ".azure", ".gcloud", ".secrets", "secrets", ".huggingface"};
 constexpr std::array secret_words = {"secret",      "secrets", "password", "passwords", "passwd", "credential",
                                      "credentials", "apikey",  "apikeys",  "token",     "tokens", "privatekey"};
 constexpr std::array data_ends = {".json", ".yaml", ".yml", ".toml",       ".ini", ".cfg",
@@ -37,10 +40,13 @@ bool is_in(const List& list, std::string_view text) {
 }
 
 bool is_secret_name(const std::string& name) {
+  for (const std::string_view copy : {"~", ".bak", ".old", ".orig", ".swp"})
+    if (name.size() > copy.size() && name.ends_with(copy))
+      return is_secret_name(name.substr(0, name.size() - copy.size()));
   if (is_in(secret_names, name)) return true;
   for (const char* end : {".example", ".sample", ".template", ".dist"})
     if (name.ends_with(end)) return false;
-  if (name.starts_with(".env.") || name.starts_with("env.") || name.starts_with("id_rsa") ||
+  if (name.starts_with(".env") || name.starts_with("env.") || name.starts_with("id_rsa") ||
       name.starts_with("id_ed25519") || name.starts_with("service-account") || name.starts_with("service_account"))
     return !name.ends_with(".py");
   for (const char* end : secret_ends)
@@ -48,7 +54,7 @@ bool is_secret_name(const std::string& name) {
   // "hf_token", "api-key.json", "client_secret.yaml": a word of the name, in a file of data.
   const std::string end = fs::path(name).extension().string();
   if (!is_in(data_ends, end)) return false;
-  std::string word, all;
+  std::string word, last, all;
   for (const char letter : name.substr(0, name.size() - end.size()) + ".") {
     if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
       word += letter;
@@ -56,8 +62,9 @@ bool is_secret_name(const std::string& name) {
     }
     if (is_in(secret_words, word)) return true;
     all += word;
-    word.clear();
+    last = std::exchange(word, {});
   }
+  if (last == "key") return true;
   return all.find("apikey") != std::string::npos || all.find("privatekey") != std::string::npos;
 }
 
@@ -86,7 +93,7 @@ std::string as_new_file(const fs::path& top, const std::string& path) {
   const RegularFile file(top / path);
   if (!file.why().empty() || file.size() > static_cast<std::int64_t>(largest_new_file)) return {};
   const std::string text = file.read_at(0, largest_new_file);
-  if (text.find('\0') != std::string::npos) return {};
+  if (text.find('\0') != std::string::npos || holds_token(text)) return {};
   const bool runs = (status.permissions() & fs::perms::owner_exec) != fs::perms::none;
   std::string patch = "diff --git a/" + path + " b/" + path + "\nnew file mode " + (runs ? "100755" : "100644") + "\n";
   if (text.empty()) return patch + "index 0000000..e69de29\n";
@@ -100,6 +107,26 @@ std::string as_new_file(const fs::path& top, const std::string& path) {
     begin = end + 1;
   }
   return text.back() == '\n' ? patch : patch + "\\ No newline at end of file\n";
+}
+
+// Takes the files out of a patch in whose part a secret stands.
+void leave_secrets_out(RunPatch& patch) {
+  constexpr std::string_view begins = "diff --git a/";
+  std::string kept;
+  for (std::size_t begin = 0; begin < patch.text.size();) {
+    const std::size_t next = patch.text.find("\n" + std::string(begins), begin);
+    const std::size_t end = next == std::string::npos ? patch.text.size() : next + 1;
+    const std::string_view part = std::string_view(patch.text).substr(begin, end - begin);
+    begin = end;
+    if (!holds_token(part)) {
+      kept += part;
+      continue;
+    }
+    const std::string_view line = part.substr(0, part.find('\n'));
+    const std::size_t name = line.rfind(" b/");
+    patch.left_out.emplace_back(name == std::string_view::npos ? line : line.substr(name + 3));
+  }
+  patch.text = std::move(kept);
 }
 
 void shorten(RunPatch& patch) {
@@ -143,7 +170,10 @@ RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& b
     paths.push_back(":(exclude,literal)" + file);
   }
   patch.text = git({"-p", "--binary", "--full-index", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/"}, paths);
-  if (which == PatchOf::kept) shorten(patch);
+  if (which == PatchOf::kept) {
+    leave_secrets_out(patch);
+    shorten(patch);
+  }
   return patch;
 }
 

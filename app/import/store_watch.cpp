@@ -33,7 +33,7 @@ constexpr std::chrono::milliseconds between_walks(2000);
 constexpr std::chrono::seconds longest_held(15);            // counted steps, while a store may still be found
 constexpr std::chrono::seconds longest_without_steps(180);  // TensorBoard holds values back for up to 120 s
 constexpr std::size_t most_printed = 8'000;
-constexpr int most_walked = 3'000;  // entries below all working directories
+constexpr int most_walked = 3'000;  // entries below one working directory
 constexpr std::size_t most_workplaces = 16;
 constexpr std::size_t most_variables = 1'000;
 constexpr int deepest_walked = 6;
@@ -115,7 +115,7 @@ void StoreWatch::print(const RunEvent& printed, bool is_counted) {
   const bool waits = is_counted && !counted_are_stored_;
   if ((!joined_ && !waits) || run_of(printed) != run_) {
     if (const auto* const step = std::get_if<StepRecord>(&printed);
-        step && !joined_ && !is_missing(step->loss) && early_losses_.size() < most_printed)
+        step && !joined_ && run_of(printed) == run_ && !is_missing(step->loss) && early_losses_.size() < most_printed)
       early_losses_.push_back(*step);
     return recorder_.post(printed);
   }
@@ -267,8 +267,8 @@ void StoreWatch::scan_workplaces(const std::vector<std::int64_t>& processes) {
   }
   if (!processes.empty() && Clock::now() < next_walk_) return;
   next_walk_ = Clock::now() + (Clock::now() - begun_ < often_at_first ? between_walks / 4 : between_walks);
-  int left = most_walked;
   for (const fs::path& place : workplaces_) {
+    int left = most_walked;
     std::error_code error;
     for (fs::recursive_directory_iterator it(place, fs::directory_options::skip_permission_denied, error), end;
          !error && it != end && left-- > 0; it.increment(error)) {

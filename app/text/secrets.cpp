@@ -171,6 +171,18 @@ std::string hide(const std::string& argument) {
 
 }  // namespace
 
+bool holds_token(std::string_view text) {
+  if (const std::size_t key = text.find("-----BEGIN "); key != std::string_view::npos)
+    if (text.substr(key, 60).find("PRIVATE KEY") != std::string_view::npos) return true;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    while (end < text.size() && is_name(text[end])) ++end;
+    if (is_token(text.substr(begin, end - begin))) return true;
+    begin = std::max(end, begin + 1);
+  }
+  return false;
+}
+
 std::vector<std::string> each_without_secrets(const std::vector<std::string>& arguments) {
   std::vector<std::string> words;
   bool follows = false;

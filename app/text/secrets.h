@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stepladder {
@@ -13,5 +14,8 @@ std::string without_secrets(const std::vector<std::string>& arguments);
 
 // The same, each argument on its own.
 std::vector<std::string> each_without_secrets(const std::vector<std::string>& arguments);
+
+// Whether a text, a program's source for example, holds a known service's token or a private key.
+bool holds_token(std::string_view text);
 
 }  // namespace stepladder

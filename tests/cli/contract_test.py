@@ -123,6 +123,7 @@ class EveryCommand(Case):
             "machines": None, "machines check": None, "machines setup": None, "machines adopt": None,  # tests/machines
             "machines add": (["pen", "--local"], (0,)), "machines remove": (["pen"], (0,)), "machines follow": ([], (0,)),
             "doctor": ([], (0,)), "help": ([], (0,)), "completion": (["bash"], (0,)), "skill": ([], (0,)),
+            "mcp": None,  # mcp_test
             **{name: None for name in self.commands if name.split()[0] == "try"},  # try_test
         }
 

@@ -16,6 +16,7 @@ import os, random
 noise = random.Random(os.urandom(8))
 for step in range(1, 41):
     print(f"step {step} | loss {5 - step / 20:.4f} | dt {100 + noise.gauss(0, 0.2):.3f}ms | tok/sec 20480", flush=True)
+print(f"val_bpb: {0.99 + noise.gauss(0, 0.001):.6f}")
 """
 
 
@@ -27,7 +28,8 @@ def lines_of(page):
             found[-1][1] += line.strip()
         elif line.startswith("    "):
             command, _, comment = line.strip().partition(" #")
-            found.append([command.strip(), "#" + comment])
+            first, *others = command.split("; stepladder ")
+            found += [[each.strip(), "#" + comment] for each in (first, *(f"stepladder {other}" for other in others))]
     return found
 
 
@@ -55,7 +57,7 @@ class Skill(unittest.TestCase):
             (programs / name).write_text(f'#!/bin/sh\nexec "{target}" "$@"\n')
             (programs / name).chmod(0o755)
         cls.place.environment.update(PATH=f"{programs}:{os.environ['PATH']}", GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull,
-                                     HOME=str(cls.place.path), STEPLADDER_DB=str(cls.work / "my.db"))
+                                     HOME=str(cls.place.path), STEPLADDER_DB=str(cls.place.path / "my.db"))
         (cls.work / "train.py").write_text(TRAIN)
         cls.log = "".join(f"step {k} | loss {5 - k / 100:.3f} | dt 100.{k % 3}ms | tok/sec 20480\n" for k in range(1, 41))
         (cls.work / "train.log").write_text(cls.log)
@@ -64,7 +66,8 @@ class Skill(unittest.TestCase):
             for name in "ab":
                 (cls.work / folder / f"{name}{i}.log").write_text(cls.log.replace("loss 4", f"loss 3.{i}"))
             cls.shell(f"stepladder import --flat {folder}")
-        cls.shell("git init -q -b main && git add train.py && git -c user.name=A -c user.email=a@example.org commit -q -m one")
+        (cls.work / "evaluate.py").write_text("")
+        cls.shell("git init -q -b main && git add train.py evaluate.py && git -c user.name=A -c user.email=a@example.org commit -q -m one")
 
     @classmethod
     def shell(cls, line):
@@ -86,6 +89,8 @@ class Skill(unittest.TestCase):
         self.assertGreater(len(lines), 20)
         for line, comment in lines:
             with self.subTest(line):
+                if "try -m" in line:
+                    (self.work / "train.py").write_text(TRAIN + "# changed\n")
                 done = self.shell(self.filled_in(line))
                 self.assertIn(done.returncode, (0, 10, 11, 12, 13), done.stderr)
                 printed = (self.work / line.split(">")[1].strip()).read_text() if ">ladder.json" in line else done.stdout

@@ -146,7 +146,7 @@ class StrangeRepository(unittest.TestCase):
         commits = self.make()
         here = self.repository
         baseline = self.place.path / "speed.json"
-        gate = ("record", "gate", "--write", baseline, "--runs", 1, "--command", f"{sys.executable} train.py")
+        gate = ("record", "gate", "--write", baseline, "--force", "--runs", 1, "--command", f"{sys.executable} train.py")
         status, _, err = self.run_in(here, *gate)
         self.assertEqual((status, json.loads(baseline.read_text())["commit"]), (0, commits[-1]), err)
         os.utime(here / "notes", (1, 1))  # the same text at another time is no change
@@ -207,6 +207,7 @@ class StrangeRepository(unittest.TestCase):
 
     def commit_of_gate(self, folder):
         out = self.place.path / "speed.json"
+        out.unlink(missing_ok=True)
         log = self.place.path / "a.log"
         log.write_text("".join(f"step:{i}/40 train_loss:3.0 train_time:{i * 100}ms step_avg:100.0ms\n" for i in range(1, 41)))
         status, _, err = self.run_in(folder, "record", "gate", "--write", out, log)

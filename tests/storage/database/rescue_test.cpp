@@ -204,7 +204,7 @@ TEST(Rescue, a_page_that_overwrites_another_loses_only_that_one) {
   const std::size_t page_size = page_size_in(sound);
   const auto holds_steps = [&](std::size_t page) { return sound[page * page_size] == '\x0a'; };  // a leaf of an index
   int tried = 0;
-  for (std::size_t page = 50; page + 30 < sound.size() / page_size && tried < 10; ++page) {
+  for (std::size_t page = 60; page + 30 < sound.size() / page_size && tried < 10; ++page) {
     if (!holds_steps(page) || !holds_steps(page + 30)) continue;
     ++tried;
     std::string bytes = sound;
