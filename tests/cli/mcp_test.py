@@ -100,6 +100,13 @@ class Mcp(TriedCheckout):
             self.assertEqual(self.server.ask("tools/call", parameters)["error"]["code"], -32602, parameters)
         self.assertEqual(self.server.ask("ping")["result"], {})
 
+    def test_what_was_asked_before_the_end_of_stdin_is_answered(self):
+        asked = "".join(json.dumps({"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": name, "arguments": {}}}) + "\n"
+                        for i, name in enumerate(("query", "status")))
+        done = subprocess.run([PROGRAM, "mcp"], env=self.place.environment, cwd=self.repository, input=asked.rstrip("\n"), text=True,
+                              capture_output=True, timeout=PATIENCE_S)
+        self.assertEqual((done.returncode, sorted(json.loads(line)["id"] for line in done.stdout.splitlines())), (0, [0, 1]), done.stderr)
+
     def test_a_call_can_be_cancelled(self):
         self.server.call("begin", command=["python3", "train.py"], metric="val_bpb", runs=4)
         self.change("GAIN = 0.0", "GAIN = 0.01")

@@ -149,18 +149,22 @@ class McpServer {
  public:
   explicit McpServer(const CommonOptions& common) : database_(common.database) {}
 
-  // Until stdin ends. Calls that run then are interrupted, as by Ctrl-C.
+  // Until stdin ends and what it asked for is answered. Calls that run when nobody reads any more, or at a signal, are
+  // interrupted, as by Ctrl-C.
   int serve() {
     std::string input;
-    while (true) {
-      pollfd waiting{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-      const int ready = ::poll(&waiting, 1, calls_.empty() ? -1 : look_again_ms);
-      if (interrupted()) break;
-      if (ready > 0) {
+    bool has_ended = false;  // stdin
+    while (!has_ended || !calls_.empty()) {
+      pollfd ends[] = {{.fd = STDOUT_FILENO, .events = 0, .revents = 0},
+                       {.fd = has_ended ? -1 : STDIN_FILENO, .events = POLLIN, .revents = 0}};
+      ::poll(ends, std::size(ends), calls_.empty() ? -1 : look_again_ms);
+      if (interrupted() || ends[0].revents != 0) break;
+      if (ends[1].revents != 0) {
         char piece[64 << 10];
         const ssize_t count = ::read(STDIN_FILENO, piece, sizeof piece);
-        if (count == 0 || (count < 0 && errno != EINTR)) break;
+        has_ended = count == 0 || (count < 0 && errno != EINTR);
         if (count > 0) input.append(piece, std::size_t(count));
+        if (has_ended) input += '\n';
         take_lines(input);
         if (input.size() > longest_message) throw UsageError("a message is longer than 4 MiB");
       }
