@@ -166,6 +166,7 @@ void add_force(CLI::App& command, bool& forces) {
 void keep_existing(const std::filesystem::path& out, bool forces) {
   std::error_code unknown;
   if (forces || !std::filesystem::is_regular_file(out, unknown)) return;
+  if (std::filesystem::file_size(out, unknown) == 0) return;  // made for it, as mktemp does
   if (::isatty(STDIN_FILENO) == 1 && agrees("Overwrite " + harmless(out.string()) + "?")) return;
   throw UsageError(
       out.string() + " is there already",

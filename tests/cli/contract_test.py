@@ -268,6 +268,8 @@ class Files(Case):
             self.assertEqual((error["code"], error["value"], error["hint"]), ("file-exists", str(file), "--force overwrites it"))
             self.assertEqual(file.read_text(), "mine")
             self.assertEqual(self.place.run(*words, "--out", file, "--force")[0], 0, words)
+            file.write_text("")  # of mktemp
+            self.assertEqual(self.place.run(*words, "--out", file)[0], 0, words)
             self.assertNotEqual(file.read_text(), "mine")
         self.assertEqual(self.place.run(*gate, "--write", path / "there1.csv")[0], 2, "the old spelling, too")
         self.assertEqual(self.place.run("export", "1", "--format", "csv", "--out", "/dev/null")[0], 0)
