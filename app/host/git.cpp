@@ -20,8 +20,7 @@ namespace fs = std::filesystem;
 
 // The files that the view links to, in the checkout's own folder and in the one that its linked worktrees share.
 constexpr std::array own_files = {"index", "logs/HEAD"};
-constexpr std::array shared_files = {"objects", "refs",    "packed-refs", "reftable",
-                                     "info",    "shallow", "logs/refs",   "lfs"};
+constexpr std::array shared_files = {"objects", "refs", "reftable", "info", "shallow", "logs/refs", "lfs"};
 
 // Names of settings that say how files and names are read. None of them runs a program.
 constexpr std::array<std::string_view, 13> read_settings_of = {"core.autocrlf",
@@ -82,7 +81,8 @@ bool is_commit_hash(const std::string& text) {
   return (text.size() == 40 || text.size() == 64) && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-GitCheckout::GitCheckout(const fs::path& folder, std::chrono::seconds patience) : patience_(patience) {
+GitCheckout::GitCheckout(const fs::path& folder, std::optional<std::chrono::seconds> patience)
+    : deadline_(patience ? std::optional(std::chrono::steady_clock::now() + *patience) : std::nullopt) {
   // Git refuses a folder of another user here, unless the user's own configuration allows it.
   const std::string folders = run({"git", "-c", "safe.bareRepository=explicit", "-C", folder.string(), "rev-parse",
                                    "--path-format=absolute", "--git-dir", "--git-common-dir"});
@@ -93,6 +93,8 @@ GitCheckout::GitCheckout(const fs::path& folder, std::chrono::seconds patience) 
   for (const char* name : own_files) fs::create_symlink(repository_ / name, view_.path() / name);
   for (const char* name : shared_files)
     if (fs::exists(common_ / name)) fs::create_symlink(common_ / name, view_.path() / name);
+  // Even if it doesn't exist yet: git may move all references there while the view is in use.
+  fs::create_symlink(common_ / "packed-refs", view_.path() / "packed-refs");
   for (const std::string& name : names_in(open_folder(repository_.string()).get(), 1000))
     if (name.starts_with("sharedindex.")) fs::create_symlink(repository_ / name, view_.path() / name);
   write_whole(view_.path() / "HEAD", text_of(repository_ / "HEAD").value_or(""), private_file);
@@ -109,8 +111,13 @@ GitCheckout::GitCheckout(const fs::path& folder, std::chrono::seconds patience) 
 std::string GitCheckout::run(const std::vector<std::string>& command, std::vector<std::string> more_environment) const {
   if (more_environment.empty()) more_environment = {"GIT_DIR", "GIT_WORK_TREE"};
   for (const char* variable : environment_for_git) more_environment.emplace_back(variable);
+  std::chrono::seconds patience = std::chrono::hours(24);
+  if (deadline_) {
+    patience = std::chrono::ceil<std::chrono::seconds>(*deadline_ - std::chrono::steady_clock::now());
+    if (patience.count() <= 0) throw StorageError("git took too long");
+  }
   try {
-    return output_of(command, {}, more_environment, true, patience_);
+    return output_of(command, {}, more_environment, true, patience);
   } catch (const std::runtime_error& error) {
     throw StorageError(error.what());
   }
@@ -184,19 +191,59 @@ std::string GitCheckout::commit_named(const std::string& name) const {
   }
 }
 
+std::vector<std::string> GitCheckout::repositories_in(const GitCheckout& index) const {
+  std::vector<std::string> found;
+  const std::string list = git_of(index, {"ls-files", "--stage", "-z"});
+  for (std::size_t begin = 0, end = 0; begin < list.size(); begin = end + 1) {
+    end = std::min(list.find('\0', begin), list.size());
+    const std::size_t tab = std::min(list.find('\t', begin), end);
+    if (list.compare(begin, 7, "160000 ") != 0 || tab == end) continue;
+    const std::string path = list.substr(tab + 1, end - tab - 1);
+    std::error_code error;
+    const bool is_own_folder = fs::canonical(top_ / path, error) == top_ / path && fs::is_directory(top_ / path, error);
+    if (is_own_folder && fs::exists(fs::symlink_status(top_ / path / ".git", error))) found.push_back(path);
+  }
+  return found;
+}
+
+std::string GitCheckout::commit_in(const std::string& path) const {
+  const GitCheckout other(top_ / path);
+  if (other.top() != top_ / path) throw StorageError((top_ / path).string() + " isn't a git checkout");
+  return other.commit_named("HEAD");
+}
+
+void GitCheckout::add(const GitCheckout& index, std::vector<std::string> arguments,
+                      const std::map<std::string, std::string>& repositories) const {
+  std::vector<std::string> update = {"update-index", "--add", "--replace"};
+  for (const auto& [path, commit] : repositories) {
+    arguments.push_back(":(exclude,literal)" + path);
+    if (!commit.empty()) update.insert(update.end(), {"--cacheinfo", "160000," + commit + "," + path});
+  }
+  git_of(index, arguments);
+  if (update.size() > 3) git_of(index, update);
+}
+
 std::string GitCheckout::commit(const std::vector<std::string>& files, const std::string& message) const {
   const std::string head = first_line(text_of(repository_ / "HEAD").value_or(""));
   if (!head.starts_with("ref: refs/heads/"))
     throw StorageError(top_.string() + " is on no branch, so nothing was committed; `git switch -c NAME` makes one");
-  git({"add", "--update", "--", "."});
+  const std::string branch = head.substr(5);
+  std::map<std::string, std::string> repositories;
+  for (const std::string& path : repositories_in(*this)) repositories[path] = commit_in(path);
+  add(*this, {"add", "--update", "--", "."}, repositories);
   std::vector<std::string> add = {"add", "--"};
   for (const std::string& file : files) add.push_back(":(literal)" + file);
   if (!files.empty()) git(add);
-  const std::string tree = first_line(git({"write-tree"})), before = commit_named("HEAD");
+  const std::string tree = first_line(git({"write-tree"})), before = commit_named(branch);
+  // A branch without a commit is new, or git can't read it; then the commit would cut off all its history.
+  std::error_code error;
+  if (before.empty() &&
+      (fs::exists(common_ / branch, error) || !git({"for-each-ref", "--format=%(refname)", branch}).empty()))
+    throw StorageError(top_.string() + ": git can't read the commit of " + branch + ", so nothing was committed");
   std::vector<std::string> make = {"commit-tree", tree, "-m", message};
   if (!before.empty()) make.insert(make.end(), {"-p", before});
   const std::string made = first_line(git(make));
-  git({"update-ref", "-m", "commit: " + first_line(message), head.substr(5), made, before});
+  git({"update-ref", "-m", "commit: " + first_line(message), branch, made, before});
   return made;
 }
 

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +17,9 @@ namespace stepladder {
 
 class GitCheckout {
  public:
-  // The checkout that contains the folder. Blocks, as git() does, each time for at most `patience`. Both throw
-  // StorageError, with git's own words, and DataError.
-  explicit GitCheckout(const std::filesystem::path& folder, std::chrono::seconds patience = std::chrono::hours(24));
+  // The checkout that contains the folder. Blocks, as git() does; with `patience`, everything together takes at most as
+  // long. Both throw StorageError, with git's own words, and DataError.
+  explicit GitCheckout(const std::filesystem::path& folder, std::optional<std::chrono::seconds> patience = {});
 
   // Runs git at the checkout's top and returns what it prints. Only `read-tree`
   // writes.
@@ -25,6 +27,16 @@ class GitCheckout {
 
   // The same with the index, objects and references of another repository, so that nothing of this one's is written.
   std::string git_of(const GitCheckout& repository, const std::vector<std::string>& arguments) const;
+
+  // The other repositories in the checkout's folders that an index names, submodules or not.
+  std::vector<std::string> repositories_in(const GitCheckout& index) const;
+  // The commit that one of them is at; empty: it has none. Throws StorageError if it can't be read.
+  std::string commit_in(const std::string& path) const;
+
+  // `git add` to an index, with other repositories at these commits. Git itself would start in each of them, with that
+  // one's own configuration, and so run what a stranger wrote there.
+  void add(const GitCheckout& index, std::vector<std::string> arguments,
+           const std::map<std::string, std::string>& repositories) const;
 
   // Commits all tracked files and these others as they are, without hooks. Returns the commit.
   std::string commit(const std::vector<std::string>& files, const std::string& message) const;
@@ -46,7 +58,7 @@ class GitCheckout {
   std::filesystem::path top_of(const std::filesystem::path& folder) const;
   void read_settings(const std::filesystem::path& file);
 
-  const std::chrono::seconds patience_;
+  const std::optional<std::chrono::steady_clock::time_point> deadline_;
   ScratchFolder view_{"stepladder-git"};
   std::filesystem::path repository_, common_;  // not the same in a linked worktree
   std::filesystem::path top_;

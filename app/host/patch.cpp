@@ -149,6 +149,7 @@ bool looks_secret(const std::string& path) {
 }
 
 RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& between, PatchOf which) {
+  if (is_off && which == PatchOf::kept) return {};
   std::vector<std::string> diff = {"diff",         "--no-ext-diff", "--no-textconv",     "--no-color",
                                    "--no-renames", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"};
   const auto git = [&](std::vector<std::string> how, const std::vector<std::string>& paths) {

@@ -450,7 +450,10 @@ void TrySeriesRunner::commit(std::int64_t number) {
 TryAnswer TrySeriesRunner::answer_of_turns(std::int64_t during, std::int64_t rounds) const {
   std::vector<double> before, after;
   for (const TryRun& run : runs_)
-    if (run.during == during && !is_missing(run.value)) (run.state == 0 ? before : after).push_back(utility(run.value));
+    if (run.during == during && !is_missing(run.value)) {
+      if (run.state == 0) before.push_back(utility(run.value));
+      if (run.state == kept().number) after.push_back(utility(run.value));  // not an earlier end's, of another state
+    }
   std::vector<double> gains;
   for (std::int64_t i = 0; i < rounds; ++i) gains.push_back(after[std::size_t(i)] - before[std::size_t(i)]);
   const SampleFigures figures = figures_of(gains);

@@ -94,50 +94,54 @@ void TryTrees::require_settled() const {
     throw UsageError(checkout_.top().string() + " is in the middle of a " + what + "; finish or abort it first");
 }
 
-// Repositories in the checkout, submodules or not: their own changes are no part of a state, so there must be none.
-std::vector<std::string> TryTrees::settled_submodules() const {
-  std::error_code error;
-  std::vector<std::string> submodules;
-  for (const std::string& entry : split(checkout_.git_of(*store_, {"ls-files", "--stage", "-z"}), '\0')) {
-    if (!entry.starts_with("160000 ")) continue;
-    const std::string path = entry.substr(std::min(entry.find('\t') + 1, entry.size()));
-    if (!fs::exists(top() / path / ".git", error)) continue;  // not checked out
+// Repositories in the checkout, submodules or not, with their commits: their own changes are no part of a state, so
+// there must be none. `untracked` are the ones that no index names yet.
+std::map<std::string, std::string> TryTrees::settled_submodules(const std::vector<std::string>& untracked) const {
+  std::map<std::string, std::string> submodules;
+  try {
+    for (const auto& paths : {checkout_.repositories_in(*store_), checkout_.repositories_in(checkout_), untracked})
+      for (const std::string& path : paths)
+        if (!submodules.contains(path)) submodules[path] = checkout_.commit_in(path);
+  } catch (const StorageError& why) {
+    throw UsageError("a repository in the checkout can't be read: " + first_line(why.what()));
+  }
+  for (const auto& [each, commit] : submodules) {
+    if (commit.empty())
+      throw UsageError("the repository " + each + " in the checkout has no commit, so it can't be part of a try");
     std::string changes;
     try {
-      changes = GitCheckout(top() / path).git({"status", "--porcelain", "--ignore-submodules=dirty"});
+      changes = GitCheckout(top() / each).git({"status", "--porcelain", "--ignore-submodules=dirty"});
     } catch (const StorageError& why) {
-      throw UsageError("the repository " + path + " in the checkout can't be read: " + first_line(why.what()));
+      throw UsageError("the repository " + each + " in the checkout can't be read: " + first_line(why.what()));
     }
     if (!changes.empty())
-      throw UsageError("the repository " + path +
+      throw UsageError("the repository " + each +
                        " in the checkout has changes, which can't be part of a try; commit them there first");
-    submodules.push_back(path);
   }
   return submodules;
 }
 
 TakenState TryTrees::take() const {
   TakenState state{.commit = checkout_.commit_named("HEAD")};
-  std::vector<std::string> add = {
-      "-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", "."};
+  std::vector<std::string> add = {"-c", "core.safecrlf=false", "add", "--all", "--", "."}, untracked_repositories;
   // A file that a state has stays in them, however large it grows: else going back to that state would overwrite it.
   const std::vector<std::string> known = split(checkout_.git_of(*store_, {"ls-files", "-z"}), '\0');
   const std::set<std::string> kept(known.begin(), known.end());
-  for (const std::string& file : split(checkout_.git({"ls-files", "--others", "--exclude-standard", "-z"}), '\0')) {
+  for (std::string& file : split(checkout_.git({"ls-files", "--others", "--exclude-standard", "-z"}), '\0')) {
+    if (file.ends_with('/')) {
+      file.pop_back();
+      untracked_repositories.push_back(file);
+      continue;
+    }
     std::error_code error;
     const auto size = fs::file_size(checkout_.top() / file, error);
     const bool is_large = !error && size > static_cast<std::uintmax_t>(largest_untracked_file) && !kept.contains(file);
     (is_large ? state.too_large : state.untracked).push_back(file);
     if (is_large) add.push_back(":(exclude,literal)" + file);
   }
-  try {
-    checkout_.git_of(*store_, add);
-  } catch (const StorageError& why) {
-    if (std::string(why.what()).find("not have a commit checked out") == std::string::npos) throw;
-    throw UsageError("a repository in the checkout has no commit, so it can't be part of a try: " +
-                     first_line(why.what()));
-  }
-  state.submodules = settled_submodules();
+  const auto submodules = settled_submodules(untracked_repositories);
+  for (const auto& [path, commit] : submodules) state.submodules.push_back(path);
+  checkout_.add(*store_, std::move(add), submodules);
   state.tree = first_line(checkout_.git_of(*store_, {"write-tree"}));
   if (!is_commit_hash(state.tree)) throw StorageError("git gave no hash of " + top().string());
   return state;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,7 +63,7 @@ class TryTrees {
 
  private:
   void require_settled() const;
-  std::vector<std::string> settled_submodules() const;
+  std::map<std::string, std::string> settled_submodules(const std::vector<std::string>& untracked) const;
 
   GitCheckout checkout_;
   const std::filesystem::path folder_;

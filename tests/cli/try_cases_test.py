@@ -1,9 +1,11 @@
 """`stepladder try` where something is in the way: repositories in the checkout, budgets, errors, kills, secrets."""
+import contextlib
 import json
 import os
 import pathlib
 import random
 import signal
+import sqlite3
 import subprocess
 import time
 import unittest
@@ -38,6 +40,74 @@ class Cases(TriedCheckout):
         self.assertEqual(self.json("-m", "a gain")["verdict"], "kept")
         self.git("init", "-q", "empty")
         self.assertIn("has no commit", self.error("-m", "an empty one", "--json", expect=2)["message"])
+
+    def test_a_repository_in_the_checkout_runs_nothing(self):
+        self.embed("sub")
+        mark = self.place.path / "MARK"
+        self.git("-C", "sub", "config", "filter.x.clean", f"sh -c 'touch {mark}; cat'")
+        (self.repository / "sub" / ".git" / "info" / "attributes").write_text("* filter=x\n")
+        stamps = iter(range(1, 100))
+        def touch():  # so that git would have to read the file
+            os.utime(self.repository / "sub" / "code.py", (1, next(stamps)))
+        touch()
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.git("config", "user.name", "Tester")
+        self.git("config", "user.email", "tester@example.org")
+        self.assertEqual(self.git("ls-files", "--stage", "sub").split()[0], "160000")
+        mark.unlink(missing_ok=True)
+        touch()
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.assertEqual(self.json("-m", "a gain", "--commit")["verdict"], "kept")
+        self.assertFalse(mark.exists())
+        touch()
+        self.change("GAIN = 0.02", "GAIN = 0.0")
+        self.json("revert")
+        self.assertFalse(mark.exists())
+        self.assertIn("GAIN = 0.02", (self.repository / "train.py").read_text())
+        self.assertEqual(self.git("ls-tree", "HEAD", "sub").split()[2], self.git("-C", "sub", "rev-parse", "HEAD"))
+
+    def test_a_commit_while_git_packs_its_references(self):
+        self.git_at_first_run = TRAIN + "import subprocess; subprocess.run(['git', '-C', os.environ['HERE'], 'pack-refs', '--all'])\n"
+        self.place.environment["HERE"] = str(self.repository)
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.git("config", "user.name", "Tester")
+        self.git("config", "user.email", "tester@example.org")
+        first = self.git("rev-parse", "HEAD")
+        (self.repository / "train.py").write_text(self.git_at_first_run.replace("GAIN = 0.0", "GAIN = 0.02"))
+        self.assertFalse((self.repository / ".git" / "packed-refs").exists())
+        self.assertEqual(self.json("-m", "a gain", "--commit")["verdict"], "kept")
+        self.assertTrue((self.repository / ".git" / "packed-refs").exists())
+        self.assertEqual(self.git("rev-parse", "HEAD~"), first)
+
+    def test_an_end_that_failed_before_another_change_was_kept(self):
+        text = TRAIN + ('if runs.with_name("fail").exists() and len(runs.read_text().split()) == int(runs.with_name("fail").read_text()):\n'
+                        '    sys.exit(1)\n')
+        self.begin("--metric", "val_bpb", "--runs", "3", text=text)
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.assertEqual(self.json("-m", "a gain")["verdict"], "kept")
+        (self.place.path / "fail").write_text(str(len(self.counted.read_text().split()) + 3))
+        self.assertEqual(self.run_here("end", "--runs", "3")[0], 1)
+        self.change("GAIN = 0.02", "GAIN = 0.1")
+        self.assertEqual(self.json("-m", "a larger one")["verdict"], "kept")
+        end = self.json("end", "--runs", "2")
+        self.assertTrue(-0.105 < end["difference"] < -0.095, end)
+
+    def test_an_end_without_budget_cannot_tell(self):
+        self.begin("--metric", "val_bpb", "--runs", "3", "--budget-time", "1h")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.assertEqual(self.json("-m", "a gain")["verdict"], "kept")
+        with contextlib.closing(sqlite3.connect(self.place.database)) as database, database:
+            database.execute("UPDATE try_series SET begun_at = begun_at - 7200")
+        end = self.json("end", expect=CANNOT_TELL)
+        self.assertEqual((end["verdict"], end["runs"]), (None, 0))
+
+    def test_no_patch(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.assertEqual(self.json("-m", "a gain", "--no-patch")["verdict"], "kept")
+        self.assertEqual(self.json("log")[-1]["patch_bytes"], 0)
+        with contextlib.closing(sqlite3.connect(self.place.database)) as database:
+            self.assertEqual(database.execute("SELECT count(*) FROM patches").fetchone(), (0,))
 
     def test_a_begin_that_fails_leaves_nothing(self):
         folder = pathlib.Path(str(self.place.database) + ".tries")

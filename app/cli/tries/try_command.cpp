@@ -184,7 +184,8 @@ int end(const TryOptions& options, const CommonOptions& common) {
               << answer->reason << "\n";
   if (runner.held_out_answer() && !common.json)
     std::cout << "Held out: " << change_text(try_json(runner, runner.kept(), *runner.held_out_answer())) << "\n";
-  return is_measured ? status_of(answer->verdict) : exit_done;
+  if (is_measured) return status_of(answer->verdict);
+  return options.rounds == 0 || runner.kept().number == 0 ? exit_done : exit_cannot_tell;
 }
 
 int replay(const TryOptions& options, const CommonOptions& common) {
