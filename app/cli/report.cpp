@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/host/environment.h"
+#include "app/host/patch.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 #include "engine/files/run_checkpoints.h"
@@ -95,7 +96,7 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
   for (const NamedStepPart& part : all_step_parts) mean_ms[std::string(part.name)] = number(parts.*part.ms);
   const RunPatch patch = store.recordings().patch(run.run.id);
   return {{"mean_ms", mean_ms},
-          {"patch_bytes", patch.bytes},
+          {"patch_bytes", patch.bytes == unknown_length ? Json(nullptr) : Json(patch.bytes)},
           {"patch_left_out", patch.left_out},
           {"checkpoints", checkpoints},
           {"samples", samples},

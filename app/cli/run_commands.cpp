@@ -15,6 +15,7 @@
 #include "app/cli/report.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
+#include "app/host/patch.h"
 #include "app/runs/excerpt.h"
 #include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
@@ -249,7 +250,9 @@ void show_text(RunStore& store, const Run& run, const ShowOptions& options, cons
   if (options.patch) {
     if (patch.text.empty())
       std::cerr << "stepladder: no patch of run " << run.id
-                << (patch.bytes > 0 ? " was kept: it is longer than 1 MiB\n" : " was kept\n");
+                << (patch.bytes > 0                 ? " was kept: it is longer than 1 MiB\n"
+                    : patch.bytes == unknown_length ? " was kept: git failed or took too long\n"
+                                                    : " was kept\n");
     return print_console(patch.text);
   }
   std::cout << run_text(load_run(store, run, most_steps_of_each(1)), context);

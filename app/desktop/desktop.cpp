@@ -23,6 +23,7 @@
 #include "app/exit_status.h"
 #include "app/figures/export.h"
 #include "app/host/environment.h"
+#include "app/host/patch.h"
 #include "app/runs/bin.h"
 #include "app/runs/open_store.h"
 #include "storage/database/example.h"
@@ -171,6 +172,8 @@ int open_desktop(const std::filesystem::path& database) {
   auto window = std::make_unique<Window>(Window::Kind::on_screen, "Stepladder", settings.width, settings.height);
   if (settings.maximised) window->maximise();
   close_signals.window_opened();
+  // Git may take seconds, and what was uncommitted at the first launch isn't so at the next ones.
+  keep_no_patches();
   Session session(database, [&close_signals] { close_signals.wake_window(); });
   const Closing closing = show_window(*window, session, settings, close_signals);
   if (closing == Closing::in_background) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -18,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t largest_new_file = 64 << 10;  // an untracked file of a run's patch
 constexpr std::size_t most_new_files = 500;
-constexpr std::uintmax_t largest_changed_file = 16 << 20;
+constexpr std::uintmax_t most_compared = 8 << 20;  // bytes before and after the changes, of all files together
 
 constexpr std::array secret_names = {".env",       ".envrc",           ".netrc",      "_netrc",      ".pypirc",
                                      ".npmrc",     ".git-credentials", ".htpasswd",   ".pgpass",     "id_rsa",
@@ -134,6 +136,54 @@ void shorten(RunPatch& patch) {
   if (patch.text.size() > longest_patch) patch.text.clear();
 }
 
+// Adds the sizes that the files have in a tree.
+void add_sizes(const GitCheckout& checkout, const std::string& tree, const std::vector<std::string>& files,
+               std::map<std::string, std::uintmax_t>& sizes) {
+  std::vector<std::string> list = {"ls-tree", "-r", "-l", "-z", "--full-tree", tree};
+  if (files.size() <= most_new_files) {  // else of all files
+    list.emplace_back("--");
+    for (const std::string& file : files) list.push_back(":(literal)" + file);
+  }
+  for (const std::string& entry : parts_of(checkout.git(list), '\0')) {
+    const std::size_t tab = entry.find('\t');  // "100644 blob HASH    SIZE", then the name
+    if (tab == std::string::npos) continue;
+    const std::size_t space = entry.find_last_of(' ', tab);
+    if (space != std::string::npos) sizes[entry.substr(tab + 1)] += std::strtoull(&entry[space], nullptr, 10);
+  }
+}
+
+// Those of the changed files that no kept patch has: secrets, and the largest ones where all together are too large.
+std::vector<std::string> left_out_of(const GitCheckout& checkout, const std::vector<std::string>& between,
+                                     const std::vector<std::string>& changed) {
+  std::map<std::string, std::uintmax_t> sizes;
+  if (!changed.empty())
+    for (const std::string& tree : between) add_sizes(checkout, tree, changed, sizes);
+  std::vector<std::pair<std::uintmax_t, std::string>> by_size;
+  std::vector<std::string> left_out;
+  for (const std::string& file : changed) {
+    std::error_code error;
+    const bool is_here = between.size() == 1 && fs::is_regular_file(fs::symlink_status(checkout.top() / file, error));
+    const auto here = is_here ? fs::file_size(checkout.top() / file, error) : 0;
+    if (looks_secret(file))
+      left_out.push_back(file);
+    else
+      by_size.emplace_back(sizes[file] + (error ? 0 : here), file);
+  }
+  std::sort(by_size.begin(), by_size.end());
+  std::uintmax_t all = 0;
+  for (const auto& [size, file] : by_size)
+    if ((all += size) > most_compared) left_out.push_back(file);
+  return left_out;
+}
+
+// True if a folder above may be a checkout.
+bool has_git_above(const fs::path& folder) {
+  std::error_code error;
+  for (fs::path top = fs::absolute(folder, error), below; top != below; below = std::exchange(top, top.parent_path()))
+    if (fs::exists(fs::symlink_status(top / ".git", error))) return true;
+  return false;
+}
+
 bool is_off = false;
 
 }  // namespace
@@ -162,14 +212,9 @@ RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& b
   };
   RunPatch patch;
   std::vector<std::string> paths = {"."};
-  const std::string changed = which == PatchOf::kept ? git({"--name-only", "-z"}, {"."}) : "";
-  for (const std::string& file : parts_of(changed, '\0')) {
-    std::error_code error;
-    const auto size = fs::file_size(checkout.top() / file, error);
-    if (!looks_secret(file) && (error || size <= largest_changed_file)) continue;
-    patch.left_out.push_back(file);
-    paths.push_back(":(exclude,literal)" + file);
-  }
+  if (which == PatchOf::kept)
+    patch.left_out = left_out_of(checkout, between, parts_of(git({"--name-only", "-z"}, {"."}), '\0'));
+  for (const std::string& file : patch.left_out) paths.push_back(":(exclude,literal)" + file);
   patch.text = git({"-p", "--binary", "--full-index", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/"}, paths);
   if (which == PatchOf::kept) {
     leave_secrets_out(patch);
@@ -179,7 +224,7 @@ RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& b
 }
 
 RunPatch patch_in(const fs::path& folder) {
-  if (is_off) return {};
+  if (is_off || !has_git_above(folder)) return {};
   try {
     const GitCheckout checkout(folder, std::chrono::seconds(10));
     const std::string commit = checkout.commit_named("HEAD");
@@ -197,7 +242,7 @@ RunPatch patch_in(const fs::path& folder) {
     }
     return patch;
   } catch (const std::exception&) {
-    return {};
+    return {.bytes = unknown_length};
   }
 }
 

@@ -2,6 +2,7 @@
 // like secrets.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,17 +12,19 @@
 namespace stepladder {
 
 inline constexpr std::size_t longest_patch = 1 << 20;  // bytes that are kept
+inline constexpr std::int64_t unknown_length = -1;     // of a patch, since git failed or took too long
 
 // By its name: ".env", "*.pem", "id_rsa", "credentials.json" ...
 bool looks_secret(const std::string& path);
 
-// The patch that `git diff` prints with these arguments: two trees, or a commit for the files as they are. Blocks.
-// Throws StorageError.
+// The patch that `git diff` prints with these arguments: two trees, or a commit for the files as they are. A patch to
+// keep has no files that look like secrets, of the others the smallest up to a few MB, and nothing with --no-patch.
+// Blocks. Throws StorageError.
 enum class PatchOf { kept, whole };  // whole: of any length and with every file, for a file of this user alone
 RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& between, PatchOf which = PatchOf::kept);
 
 // The files around the current folder against their commit, with small untracked text files; no text if nothing has
-// changed or this isn't a checkout. Computed once per process, as environment_json.
+// changed or this isn't a checkout, and of unknown length if git fails. Computed once per process, as environment_json.
 const RunPatch& patch_here();
 void keep_no_patches();  // --no-patch
 

@@ -330,16 +330,25 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
                 .reason = error,
                 .started_at = end.started_at,
                 .ended_at = end.started_at + end.wall_s};
+  const RunPatch& patch = patch_of_runs(it);  // before the project is locked
   store_logged_run(*store_, std::move(logged), row, command.log, printed, [&](RunId id) {
     run.run = id;
     store_->tries().add(series_.ladder, run);
-    if (!it.commit.empty()) {
-      RunPatch patch = trees_->patch(it.commit, it.tree);
-      patch.commit = it.commit;
-      store_->recordings().keep_patch(id, patch);
-    }
+    store_->recordings().keep_patch(id, patch);
   });
   return runs_.emplace_back(run);
+}
+
+const RunPatch& TrySeriesRunner::patch_of_runs(const Try& it) {
+  const auto [found, is_new] = patches_.try_emplace(it.commit + " " + it.tree);
+  RunPatch& patch = found->second;
+  if (is_new && !it.commit.empty()) try {
+      patch = trees_->patch(it.commit, it.tree);
+    } catch (const StorageError&) {  // a run is worth keeping without it
+      patch.bytes = unknown_length;
+    }
+  patch.commit = it.commit;
+  return patch;
 }
 
 // An open try whose state is no longer that of the checkout: its finished run is kept, one under way is ended.
@@ -371,7 +380,8 @@ Try& TrySeriesRunner::record_try(const std::string& message, const TakenState& s
                                    : "this patch was tried as " + std::to_string(earlier.number) + ": ") +
               earlier.verdict);
   for (const std::string& file : patch.left_out)
-    report_(file + " looks like a secret, so its change isn't in the patch that is kept");
+    report_(file + (looks_secret(file) ? " looks like a secret" : " is large") +
+            ", so its change isn't in the patch that is kept");
   const std::vector<std::string> changed = trees_->changed_files(kept().tree, state.tree);
   const std::set<std::string> is_changed(changed.begin(), changed.end());
   for (const std::string& file : state.untracked) {
@@ -435,11 +445,17 @@ void TrySeriesRunner::commit(std::int64_t number) {
   Try& it = tries_[static_cast<std::size_t>(number)];
   const TakenState state = trees_->take();
   if (state.tree != it.tree) throw UsageError("the checkout was changed meanwhile, so nothing was committed");
-  const std::vector<std::string> changed =
-      trees_->changed_files(tries_[static_cast<std::size_t>(it.parent)].tree, it.tree);
+  // Since the beginning, as earlier changes that were kept are part of what was measured and needn't be committed yet.
+  const std::vector<std::string> changed = trees_->changed_files(tries_.front().tree, it.tree);
+  const std::set<std::string> is_changed(changed.begin(), changed.end());
   std::vector<std::string> files;
-  for (const std::string& file : state.untracked)
-    if (!looks_secret(file) && std::find(changed.begin(), changed.end(), file) != changed.end()) files.push_back(file);
+  for (const std::string& file : state.untracked) {
+    if (!is_changed.contains(file)) continue;
+    if (looks_secret(file))
+      report_(file + " looks like a secret, so it isn't committed");
+    else
+      files.push_back(file);
+  }
   it.commit = trees_->commit(files, it.message);
   Json answer = Json::parse(it.answer);
   answer["commit"] = it.commit;

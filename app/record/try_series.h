@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -94,6 +95,7 @@ class TrySeriesRunner {
   // Runs a state once more and stores it. Nullopt if it was stopped.
   std::optional<TryRun> run_state(std::int64_t during, std::int64_t state);
   TryRun store_run(std::int64_t during, std::int64_t state, const MeasuredCommand& command, const CommandEnd& end);
+  const RunPatch& patch_of_runs(const Try& it);  // against its commit
   void abandon(Try& open);
   Try& record_try(const std::string& message, const TakenState& state);
   TryAnswer answer_of(const Try& it, const TryOpinion& opinion, double threshold) const;
@@ -118,6 +120,7 @@ class TrySeriesRunner {
   std::vector<Try> tries_;
   std::vector<TryRun> runs_;
   std::optional<TryAnswer> held_out_;
+  std::map<std::string, RunPatch> patches_;  // by commit and tree
 };
 
 // What `try begin` prints: the unchanged state's figures and the noise between its runs.

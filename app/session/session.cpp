@@ -171,8 +171,12 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
   run.device = recipe.device;
   run.recipe = to_json(recipe);
   run.environment = environment_json();
-  const RunId id = store_.create_run(run);
-  store_.recordings().keep_patch(id, patch_here());
+  const RunPatch& patch = patch_here();
+  RunId id = 0;
+  store_.in_one_transaction([&] {
+    id = store_.create_run(run);
+    store_.recordings().keep_patch(id, patch);
+  });
   return id;
 }
 
@@ -262,6 +266,7 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, LadderPlan p
     std::shuffle(order.begin(), order.end(), random);
   }
   std::vector<Recipe> recipes;  // of the runs, in this order
+  patch_here();                 // asks git before the project is locked
   // All rows or none, so that a ladder that is killed at any moment can be continued as it was planned.
   store_.in_one_transaction([&] {
     owner_.check();

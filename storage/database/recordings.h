@@ -14,7 +14,7 @@ namespace stepladder {
 struct RunPatch {
   std::string commit;                 // that they are against
   std::string text;                   // empty: too long, or none
-  std::int64_t bytes = 0;             // its length
+  std::int64_t bytes = 0;             // its length; -1: unknown
   std::vector<std::string> left_out;  // changed files that aren't in it: too large, or like secrets
 };
 
@@ -32,7 +32,7 @@ class Recordings {
   // The most expensive operator first. Of a run whose operators weren't timed here: that of the newest trace attached
   // to it.
   StepProfile profile(RunId id);
-  // What was uncommitted where the run was started; without bytes if nothing was, or nothing is known.
+  // What was uncommitted where the run was started; without bytes if nothing was, or this was not to be kept.
   RunPatch patch(RunId id);
   void keep_patch(RunId id, const RunPatch& patch);  // one that has nothing isn't written
   // The mean time of a step's parts after the warm-up; `missing` if none of the last thousand steps has it.

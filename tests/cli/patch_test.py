@@ -88,6 +88,26 @@ class Patches(unittest.TestCase):
         shown = self.place.json("show", "latest", "--patch")
         self.assertEqual((shown["patch_left_out"], shown["patch"]), (["client_secret.json"], None))
 
+    def test_large_binaries_leave_room_for_the_text(self):
+        for name in ("a.bin", "b.bin"):
+            (self.repository / name).write_bytes(os.urandom(7 << 20))
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "Weights")
+        for name in ("a.bin", "b.bin"):
+            (self.repository / name).write_bytes(os.urandom(7 << 20))
+        (self.repository / "settings.yaml").write_text("lr: 2\n")
+        self.assertEqual(self.run_here("watch", "--", "python3", "train.py")[0], 0)
+        shown = self.place.json("show", "latest", "--patch")
+        self.assertEqual(sorted(shown["patch_left_out"]), ["a.bin", "b.bin"])
+        self.assertIn("+lr: 2", shown["patch"])
+
+    def test_what_git_cannot_read_is_unknown(self):
+        (self.repository / ".git" / "index").write_bytes(b"no index")
+        self.assertEqual(self.run_here("watch", "--", "python3", "train.py")[0], 0)
+        shown = self.place.json("show", "latest", "--patch")
+        self.assertEqual((shown["patch_bytes"], shown["patch"]), (None, None))
+        self.assertIn("git failed", self.place.run("show", "latest", "--patch")[2])
+
     def test_too_long_a_patch_is_named(self):
         (self.repository / "train.py").write_text("# a line\n" * 200_000)
         self.assertEqual(self.run_here("train", *SMALLEST, "--steps", "3")[0], 0)

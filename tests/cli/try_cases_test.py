@@ -193,6 +193,31 @@ class Cases(TriedCheckout):
         self.assertEqual(self.git("rev-parse", "HEAD"), kept["commit"])
         self.assertIn("GAIN = 0.01", (self.repository / "train.py").read_text())
 
+    def test_a_commit_has_all_that_was_measured(self):
+        self.begin("--metric", "val_bpb", "--runs", "4")
+        self.git("config", "user.name", "Tester")
+        self.git("config", "user.email", "tester@example.org")
+        (self.repository / "new.py").write_text("x = 1\n")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.json("-m", "a gain with a new file")
+        (self.repository / ".env").write_text("KEY=1\n")
+        self.change("GAIN = 0.02", "GAIN = 0.04")
+        status, _, err = self.run_here("-m", "another gain", "--commit")
+        self.assertEqual(status, KEPT, err)
+        self.assertEqual(self.git("show", "--name-only", "--format=").split(), ["new.py", "train.py"])
+        self.assertIn(".env looks like a secret, so it isn't committed", err)
+
+    def test_large_changes_are_left_out_of_the_patch(self):
+        (self.repository / "weights").write_bytes(os.urandom(5 << 20))
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        (self.repository / "weights").write_bytes(os.urandom(5 << 20))
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        _, _, err = self.run_here("-m", "a gain")
+        self.assertIn("weights is large", err)
+        self.assertIn("+GAIN = 0.02", self.run_here("diff", "1")[1])
+        run = next(run["id"] for run in self.place.json("runs") if run["name"].endswith("try 1"))
+        self.assertEqual(self.place.json("show", run)["patch_left_out"], ["weights"])
+
     def test_a_patch_that_was_tried_is_named(self):
         self.begin("--metric", "val_bpb", "--runs", "4")
         self.change("GAIN = 0.0", "GAIN = -0.02")
