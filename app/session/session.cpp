@@ -174,6 +174,7 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
   const RunPatch& patch = patch_here();
   RunId id = 0;
   store_.in_one_transaction([&] {
+    owner_.check();
     id = store_.create_run(run);
     store_.recordings().keep_patch(id, patch);
   });

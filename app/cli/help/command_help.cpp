@@ -206,7 +206,7 @@ constexpr CommandHelp all_help[] = {
      "completion fish > ~/.config/fish/completions/stepladder.fish\tfor fish"},
     {"skill", "Set up",
      "skill\thow a program should use this one\n"
-     "skill > .claude/skills/stepladder/SKILL.md\tin a project of yours"},
+     "skill > SKILL.md\tin a project of yours"},
 };
 
 // Names of values, by the option's or argument's name. What isn't here is named by its type.
