@@ -77,6 +77,16 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+std::vector<std::string> entries_of(const std::string& printed) {
+  std::vector<std::string> entries;
+  for (std::size_t begin = 0; begin < printed.size();) {
+    const std::size_t end = std::min(printed.find('\0', begin), printed.size());
+    if (end > begin) entries.push_back(printed.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return entries;
+}
+
 bool is_commit_hash(const std::string& text) {
   return (text.size() == 40 || text.size() == 64) && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -193,12 +203,10 @@ std::string GitCheckout::commit_named(const std::string& name) const {
 
 std::vector<std::string> GitCheckout::repositories_in(const GitCheckout& index) const {
   std::vector<std::string> found;
-  const std::string list = git_of(index, {"ls-files", "--stage", "-z"});
-  for (std::size_t begin = 0, end = 0; begin < list.size(); begin = end + 1) {
-    end = std::min(list.find('\0', begin), list.size());
-    const std::size_t tab = std::min(list.find('\t', begin), end);
-    if (list.compare(begin, 7, "160000 ") != 0 || tab == end) continue;
-    const std::string path = list.substr(tab + 1, end - tab - 1);
+  for (const std::string& entry : entries_of(git_of(index, {"ls-files", "--stage", "-z"}))) {
+    const std::size_t tab = entry.find('\t');
+    if (!entry.starts_with("160000 ") || tab == std::string::npos) continue;
+    const std::string path = entry.substr(tab + 1);
     std::error_code error;
     const bool is_own_folder = fs::canonical(top_ / path, error) == top_ / path && fs::is_directory(top_ / path, error);
     if (is_own_folder && fs::exists(fs::symlink_status(top_ / path / ".git", error))) found.push_back(path);

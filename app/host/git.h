@@ -71,4 +71,7 @@ bool is_commit_hash(const std::string& text);
 
 std::string first_line(const std::string& text);
 
+// What git prints with -z, entry by entry.
+std::vector<std::string> entries_of(const std::string& printed);
+
 }  // namespace stepladder

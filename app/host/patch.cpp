@@ -70,16 +70,6 @@ bool is_secret_name(const std::string& name) {
   return all.find("apikey") != std::string::npos || all.find("privatekey") != std::string::npos;
 }
 
-std::vector<std::string> parts_of(const std::string& text, char end) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t stop = std::min(text.find(end, begin), text.size());
-    if (stop > begin) parts.push_back(text.substr(begin, stop - begin));
-    begin = stop + 1;
-  }
-  return parts;
-}
-
 // Git quotes such names; nobody needs them in a patch.
 bool is_plain(const std::string& path) {
   return std::none_of(path.begin(), path.end(), [](char letter) {
@@ -144,7 +134,7 @@ void add_sizes(const GitCheckout& checkout, const std::string& tree, const std::
     list.emplace_back("--");
     for (const std::string& file : files) list.push_back(":(literal)" + file);
   }
-  for (const std::string& entry : parts_of(checkout.git(list), '\0')) {
+  for (const std::string& entry : entries_of(checkout.git(list))) {
     const std::size_t tab = entry.find('\t');  // "100644 blob HASH    SIZE", then the name
     if (tab == std::string::npos) continue;
     const std::size_t space = entry.find_last_of(' ', tab);
@@ -192,7 +182,9 @@ bool looks_secret(const std::string& path) {
   std::string lower = path;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  const std::vector<std::string> parts = parts_of(lower, '/');
+  std::vector<std::string> parts;
+  for (const fs::path& part : fs::path(lower))
+    if (!part.empty()) parts.push_back(part.string());
   for (std::size_t i = 0; i + 1 < parts.size(); ++i)
     if (is_in(secret_folders, parts[i])) return true;
   return !parts.empty() && is_secret_name(parts.back());
@@ -213,7 +205,7 @@ RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& b
   RunPatch patch;
   std::vector<std::string> paths = {"."};
   if (which == PatchOf::kept)
-    patch.left_out = left_out_of(checkout, between, parts_of(git({"--name-only", "-z"}, {"."}), '\0'));
+    patch.left_out = left_out_of(checkout, between, entries_of(git({"--name-only", "-z"}, {"."})));
   for (const std::string& file : patch.left_out) paths.push_back(":(exclude,literal)" + file);
   patch.text = git({"-p", "--binary", "--full-index", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/"}, paths);
   if (which == PatchOf::kept) {
@@ -231,7 +223,7 @@ RunPatch patch_in(const fs::path& folder) {
     RunPatch patch = commit.empty() ? RunPatch{} : patch_of(checkout, {commit});
     patch.commit = commit;
     std::size_t files = 0;
-    for (const std::string& file : parts_of(checkout.git({"ls-files", "--others", "--exclude-standard", "-z"}), '\0')) {
+    for (const std::string& file : entries_of(checkout.git({"ls-files", "--others", "--exclude-standard", "-z"}))) {
       const std::string text = looks_secret(file) || ++files > most_new_files ? "" : as_new_file(checkout.top(), file);
       if (text.empty() || std::size_t(patch.bytes) > longest_patch) {
         if (patch.left_out.size() < most_new_files) patch.left_out.push_back(file);

@@ -27,16 +27,6 @@ constexpr std::array written_by_runs = {"__pycache__", "build",      "dist",    
                                         "output",      "outputs",    "runs",        "logs",      "wandb",
                                         "checkpoints", "stepladder", "results.tsv", "CMakeFiles"};
 
-std::vector<std::string> split(const std::string& text, char end) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t stop = std::min(text.find(end, begin), text.size());
-    if (stop > begin) parts.push_back(text.substr(begin, stop - begin));
-    begin = stop + 1;
-  }
-  return parts;
-}
-
 bool is_written_by_runs(const fs::path& path) {
   const std::string name = path.filename().string();
   const auto ends = [&](const char* end) { return name.ends_with(end); };
@@ -125,9 +115,9 @@ TakenState TryTrees::take() const {
   TakenState state{.commit = checkout_.commit_named("HEAD")};
   std::vector<std::string> add = {"-c", "core.safecrlf=false", "add", "--all", "--", "."}, untracked_repositories;
   // A file that a state has stays in them, however large it grows: else going back to that state would overwrite it.
-  const std::vector<std::string> known = split(checkout_.git_of(*store_, {"ls-files", "-z"}), '\0');
+  const std::vector<std::string> known = entries_of(checkout_.git_of(*store_, {"ls-files", "-z"}));
   const std::set<std::string> kept(known.begin(), known.end());
-  for (std::string& file : split(checkout_.git({"ls-files", "--others", "--exclude-standard", "-z"}), '\0')) {
+  for (std::string& file : entries_of(checkout_.git({"ls-files", "--others", "--exclude-standard", "-z"}))) {
     if (file.ends_with('/')) {
       file.pop_back();
       untracked_repositories.push_back(file);
@@ -150,7 +140,7 @@ TakenState TryTrees::take() const {
 std::vector<std::string> TryTrees::ignored_inputs() const {
   std::vector<std::string> inputs;
   for (std::string path :
-       split(checkout_.git({"ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"}), '\0')) {
+       entries_of(checkout_.git({"ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"}))) {
     if (path.ends_with('/')) path.pop_back();
     if (!is_written_by_runs(path) && path.find("__pycache__") == std::string::npos) inputs.push_back(path);
   }
@@ -187,7 +177,7 @@ fs::path TryTrees::check_out(const std::string& tree, const std::string& beside,
 }
 
 std::vector<std::string> TryTrees::changed_files(const std::string& from, const std::string& to) const {
-  return split(store_->git({"diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to}), '\0');
+  return entries_of(store_->git({"diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to}));
 }
 
 std::string TryTrees::content_of(const std::string& tree, const std::string& path) const {
