@@ -22,14 +22,11 @@ bool is_prose(std::string_view word) {
 
 std::size_t prose_at(std::string_view line) {
   std::size_t at = 0;
-  const std::size_t last_close = std::min(line.rfind(')'), line.size());  // npos: there is none
+  const std::size_t behind_last = line.rfind(')') + 1;  // 0: there is none
   while (at < line.size()) {
-    while (at < line.size() && !is_alpha(line[at])) {
-      // A remark on a number, "4.80 (best, was 4.90)", makes no prose of the line.
-      const std::size_t close =
-          line[at] == '(' && last_close != line.size() && at < last_close ? line.find(')', at) : std::string_view::npos;
-      at = close != std::string_view::npos ? close : at + 1;
-    }
+    // A remark on a number, "4.80 (best, was 4.90)", makes no prose of the line.
+    while (at < line.size() && !is_alpha(line[at]))
+      at = line[at] == '(' && at < behind_last ? line.find(')', at) : at + 1;
     const std::size_t start = at;
     while (at < line.size() && (is_alpha(line[at]) || line[at] == '\'')) ++at;
     if (at - start > 7 || at == start) continue;
