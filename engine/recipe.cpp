@@ -214,15 +214,11 @@ void apply_preset(Recipe& recipe, std::string_view name) {
   if (name.starts_with(seed_models)) recipe.seed = 20230310;  // of the published experiment
 }
 
-void validate(const Recipe& recipe) {
+void validate_each_value(const Recipe& recipe) {
   // The upper bounds are far beyond anything trainable; they keep products of these numbers within 64 bits.
   require_range("layers", recipe.layers, 1, 10'000);
   require_range("heads", recipe.heads, 1, 65'536);
   require_range("d_model", recipe.d_model, 1, 65'536);
-  if (recipe.d_model % recipe.heads != 0) {
-    throw RecipeError(FieldName{"heads"}, std::to_string(recipe.heads) + " heads do not divide a width of " +
-                                              std::to_string(recipe.d_model));
-  }
   if (recipe.vocab != 0) require_range("vocab", recipe.vocab, 2, 16'777'216);
   require_range("vocab_multiple", recipe.vocab_multiple, 1, 65'536);
   require_range("batch", recipe.batch, 1, 1'000'000);
@@ -242,10 +238,6 @@ void validate(const Recipe& recipe) {
   }
   require_range("threads", recipe.threads, 0, 4'096);
   require_range("nproc", recipe.nproc, 1, 4'096);
-  if (recipe.batch % recipe.nproc != 0) {
-    throw RecipeError(FieldName{"nproc"}, std::to_string(recipe.nproc) + " processes do not divide a batch of " +
-                                              std::to_string(recipe.batch));
-  }
   const double unlimited = std::numeric_limits<double>::infinity();
   require_number("lr", recipe.lr, true, unlimited);
   require_number("beta1", recipe.beta1, false, 1.0);
@@ -255,6 +247,18 @@ void validate(const Recipe& recipe) {
   require_number("clip", recipe.clip, false, unlimited);
   require_range<std::int64_t>("lr_warmup", recipe.lr_warmup, 0, 1'000'000'000);
   kernels_left_out(recipe);
+}
+
+void validate(const Recipe& recipe) {
+  validate_each_value(recipe);
+  if (recipe.d_model % recipe.heads != 0) {
+    throw RecipeError(FieldName{"heads"}, std::to_string(recipe.heads) + " heads do not divide a width of " +
+                                              std::to_string(recipe.d_model));
+  }
+  if (recipe.batch % recipe.nproc != 0) {
+    throw RecipeError(FieldName{"nproc"}, std::to_string(recipe.nproc) + " processes do not divide a batch of " +
+                                              std::to_string(recipe.batch));
+  }
 }
 
 double learning_rate(const Recipe& recipe, std::int64_t step) {

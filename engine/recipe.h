@@ -96,6 +96,7 @@ void apply_preset(Recipe& recipe, std::string_view name);
 
 // Throws RecipeError for the first value out of range. Checks numbers only; the token source checks files.
 void validate(const Recipe& recipe);
+void validate_each_value(const Recipe& recipe);  // not whether the values fit each other
 
 // The learning rate of a step, which counts from 1: a linear climb, then constant, or a cosine that would reach a tenth
 // of `lr` one step after the last (Radford et al. 2018; Brown et al. 2020, appendix B).

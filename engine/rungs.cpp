@@ -85,6 +85,7 @@ void add_value(PlannedRung& rung, std::string_view part, const FieldText& about)
   Recipe tried;
   try {
     set_value(tried, name, value);
+    validate_each_value(tried);
   } catch (const RecipeError& error) {
     throw RecipeError(about, name + " " + error.why);
   }
@@ -197,6 +198,7 @@ class Climber {
     for (const auto& [name, value] : planned.values) set_value(recipe, name, value);
     try {
       validate(recipe);
+      require_device(recipe, report_);
       if (prepare_) recipe = prepare_(recipe);
     } catch (const RecipeError& error) {  // it doesn't fit the rest of the recipe
       if (plan_.rungs.empty()) throw;

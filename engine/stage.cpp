@@ -54,7 +54,20 @@ const Stage& stage_by_id(std::string_view id) {
   throw RecipeError(FieldName{"stage"}, unknown_name(id, ids));
 }
 
+void require_device(const Recipe& recipe, const DeviceReport& report) {
+  if (recipe.device == "cuda" && report.gpus.empty())
+    throw RecipeError(FieldName{"device"}, "cuda cannot be used: " + report.cuda_note);
+  if (recipe.device == "mps" && !report.mps)
+    throw RecipeError(FieldName{"device"}, "mps cannot be used: this machine has no Apple GPU");
+  for (const Stage& stage : all_stages()) {
+    if (!stage.needs_support || !stage.is_on(recipe)) continue;
+    const FieldText reason = stage.unavailable(recipe, report, report.resolve(recipe.device));
+    if (!reason.empty()) throw RecipeError(FieldName{"stage"}, stage.id + " cannot be used: " + reason);
+  }
+}
+
 void apply_stages(Recipe& recipe, std::span<const std::string> ids, const DeviceReport& report) {
+  require_device(recipe, report);
   for (const std::string& id : ids) {
     const Stage& stage = stage_by_id(id);
     if (const FieldText why = stage.unavailable(recipe, report, report.resolve(recipe.device)); !why.empty())

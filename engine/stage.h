@@ -59,6 +59,9 @@ const Stage* find_stage(std::string_view id);  // null if there is none
 // Throws RecipeError for an unknown id, with the nearest one that exists.
 const Stage& stage_by_id(std::string_view id);
 
+// Throws RecipeError if the recipe names a device that this machine lacks, or has a stage that it cannot have.
+void require_device(const Recipe& recipe, const DeviceReport& report);
+
 // Applies them in this order. Throws RecipeError for an unknown one, and for one that the device or the recipe refuses.
 void apply_stages(Recipe& recipe, std::span<const std::string> ids, const DeviceReport& report);
 

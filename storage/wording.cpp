@@ -25,7 +25,7 @@ std::string three_digits(double value) {
 std::string not_a_number(double value) {
   if (is_missing(value)) return "-";
   if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
   return {};
 }
 

@@ -36,9 +36,8 @@ int empty_it(RunStore& store, const CommonOptions& common) {
            {"unused_bytes", emptied.after.free_bytes},
            {"problems", emptied.problems}});
   } else {
-    std::cout << emptied_text(emptied) << "\n";
-    if (!emptied.runs.empty() || emptied.finished > 0)
-      std::cout << harmless(space_text(common.database, emptied)) << "\n";
+    std::cout << notes_text(emptied_text(emptied));
+    if (!emptied.runs.empty() || emptied.finished > 0) std::cout << notes_text(space_text(common.database, emptied));
   }
   for (const std::string& problem : emptied.problems) std::cerr << "stepladder: " << problem << "\n";
   if (interrupted()) return exit_interrupted;
@@ -69,7 +68,8 @@ int show_bin(const BinFlags& flags, const CommonOptions& common) {
   auto store = open_to_list(common);
   std::vector<BinnedRun> binned = store ? runs_in_bin(*store) : std::vector<BinnedRun>{};
   if (flags.empty && store)
-    return agrees_to_empty(binned, flags.is_agreed, common) ? empty_it(*store, common) : exit_failed;
+    return agrees_to_empty(binned, flags.is_agreed, common) ? empty_it(*store, common)
+                                                            : complain("nothing was deleted: not agreed to");
   flags.limit.keep_newest(binned, "more run", common);
   if (const std::size_t left = store ? store->bin().left_to_delete() : 0; left > 0)
     std::cerr << "stepladder: a killed process has left " << plural(left, "run")
@@ -78,7 +78,7 @@ int show_bin(const BinFlags& flags, const CommonOptions& common) {
     Json list = Json::array();
     for (const auto& [run, deleted_at, bytes] : binned)
       list.push_back(
-          {{"id", run.id}, {"name", run.name}, {"deleted_at", number(deleted_at)}, {"checkpoint_bytes", bytes}});
+          {{"id", run.id}, {"name", run.name}, {"deleted_at", time_json(deleted_at)}, {"checkpoint_bytes", bytes}});
     print(list);
   } else if (binned.empty()) {
     std::cerr << "stepladder: the bin is empty\n";
@@ -102,16 +102,15 @@ int move_runs(const std::vector<std::string>& words, bool restores, const Common
       store.curation().set(run.id, curation);
     }
   });
-  Json ids = Json::array();
+  std::vector<RunId> ids;
   for (const Run& run : runs) ids.push_back(run.id);
-  if (common.json) {
+  if (common.json)
     print({{restores ? "restored" : "deleted", ids}});
-  } else {
-    std::cout << (restores ? "Restored " + plural(std::ssize(runs), "run")
-                           : "Moved " + plural(std::ssize(runs), "run") +
-                                 " to the bin; `stepladder restore` brings them back")
-              << "\n";
-  }
+  else
+    std::cout << notes_text(restores
+                                ? "Restored " + plural(std::ssize(runs), "run")
+                                : "Moved " + plural(std::ssize(runs), "run") + " to the bin; `stepladder restore " +
+                                      list_text(ids) + "` brings " + (runs.size() == 1 ? "it" : "them") + " back");
   return exit_done;
 }
 

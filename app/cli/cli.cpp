@@ -166,7 +166,11 @@ int run_command_line(int argc, char** argv, const Desktop& desktop) {
   remember_command_line(argc, argv);
   words.assign(argv + std::min(argc, 1), argv + argc);
   catch_signals();
-  const TerminalGuard guard;
+  TerminalGuard guard;
+  if (const std::size_t columns = message_columns(); columns > 0 && !errors_are_json())
+    guard.wrap_messages([columns](const std::string& line) {
+      return line.starts_with('{') ? line + "\n" : notes_text(line, columns);  // JSON stays a line
+    });
   try {
     return close_output(dispatch(argc, argv, desktop));
   } catch (const RecipeError& error) {
@@ -177,6 +181,8 @@ int run_command_line(int argc, char** argv, const Desktop& desktop) {
     return complain(error, exit_failed);
   } catch (const UsageError& error) {
     return complain(error, exit_usage);
+  } catch (const Interrupted&) {
+    return exit_interrupted;
   } catch (const std::exception& error) {  // StorageError, DataError, a LibTorch that doesn't load
     return complain(error, exit_failed);
   }

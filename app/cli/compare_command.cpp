@@ -171,7 +171,7 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
     print(json);
   } else {
     std::cout << compare_table(compared);
-    if (!metrics.empty()) std::cout << "\n" << options.metric << "\n" << compared_metrics_text(metrics);
+    if (!metrics.empty()) std::cout << "\n" << notes_text(options.metric) << compared_metrics_text(metrics);
   }
   return options.gate ? gate_status(compared, options.ignores_loss) : exit_done;
 }

@@ -190,8 +190,10 @@ int check_database(const CommonOptions& common) {
   } else {
     std::cout << notes_text(sentence);
     if (machines > 0)
-      std::cout << "It names machines that aren't yours (" << machines << "), with commands that somebody asked for ("
-                << commands << "): nothing connects to them or runs them. `stepladder machines` lists them.\n";
+      std::cout << notes_text(
+          fmt::format("It names machines that aren't yours ({}), with commands that somebody asked for ({}): nothing "
+                      "connects to them or runs them. `stepladder machines` lists them.",
+                      machines, commands));
   }
   if (!hint.empty()) std::cerr << "stepladder: " << hint << "\n";
   return sound ? exit_done : exit_failed;
@@ -209,9 +211,9 @@ int back_up_database(const fs::path& out, const CommonOptions& common) {
            {"runs", copy.runs},
            {"steps", copy.steps}});
   } else {
-    std::cout << out.string() << " is a complete copy of " << common.database.string() << ", with "
-              << plural(copy.runs, "run") << " and " << plural(copy.steps, "step") << " ("
-              << bytes_text(static_cast<double>(copy.bytes)) << ")\n";
+    std::cout << notes_text(fmt::format("{} is a complete copy of {}, with {} and {} ({})", out.string(),
+                                        common.database.string(), plural(copy.runs, "run"), plural(copy.steps, "step"),
+                                        bytes_text(static_cast<double>(copy.bytes))));
   }
   return exit_done;
 }
@@ -239,10 +241,11 @@ int share_database(const fs::path& out, bool with_output, const CommonOptions& c
            {"removed", copy.removed}});
     return exit_done;
   }
-  std::cout << harmless(out.string()) << " is a copy for others, with " << plural(copy.contents.runs, "run") << " and "
-            << plural(copy.contents.steps, "step") << "\n";
+  std::string text = fmt::format("{} is a copy for others, with {} and {}\n", out.string(),
+                                 plural(copy.contents.runs, "run"), plural(copy.contents.steps, "step"));
   for (const auto& [kind, count] : copy.removed)
-    std::cout << "  left out or shortened: " << kind << " (" << grouped(count) << ")\n";
+    text += "  left out or shortened: " + kind + " (" + grouped(count) + ")\n";
+  std::cout << notes_text(text);
   return exit_done;
 }
 
@@ -303,8 +306,8 @@ int compact_database(const CommonOptions& common) {
   if (common.json) {
     print({{"database", common.database.string()}, {"file_bytes_before", before}, {"file_bytes", after}});
   } else {
-    std::cout << harmless(common.database.string()) << " has " << bytes_text(static_cast<double>(after))
-              << " now; it had " << bytes_text(static_cast<double>(before)) << "\n";
+    std::cout << notes_text(common.database.string() + " has " + bytes_text(static_cast<double>(after)) +
+                            " now; it had " + bytes_text(static_cast<double>(before)));
   }
   return exit_done;
 }

@@ -83,6 +83,9 @@ Form form_of(const ExportRequest& request) {
   }
   if (!request.format.empty()) throw UsageError("--format: '" + request.format + "' is not one of " + form_names());
   const std::string out = lower_case(request.out);
+  if (out == "-")
+    throw UsageError("--out -: --format is needed: csv, json, md, html, svg, tex or trace",
+                     {.code = "missing-argument", .argument = "--format"});
   for (const NamedForm& named : forms()) {
     for (const std::string_view ending : named.endings) {
       if (out.ends_with(ending)) return named.form;

@@ -170,7 +170,7 @@ std::string metrics_text(RunStore& store, RunId run) {
   if (rows.size() == 1) return "This run has no metrics.\n";
   const std::int64_t more = store.metrics().count(run) - static_cast<std::int64_t>(most);
   return table(rows, {false, false, true, true, true, true, true, true}) +
-         (more > 0 ? "and " + grouped(more) + " more metrics; --json lists all, with their values\n" : "");
+         (more > 0 ? notes_text("and " + grouped(more) + " more metrics; --json lists all, with their values") : "");
 }
 
 std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name,

@@ -95,7 +95,7 @@ int measure_noise(double seconds, const CommonOptions& common) {
   if (common.json) {
     print({{"noise", noise_json(noise, first)}});
   } else {
-    std::cout << noise_text(noise, first);
+    std::cout << notes_text(noise_text(noise, first));
   }
   return exit_status(load_runs(session.store(), session.store().runs_of(launched.ladder)), true);
 }

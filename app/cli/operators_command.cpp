@@ -83,11 +83,12 @@ std::string operators_text(const ProfiledRun& profiled, bool shapes) {
                      compact(gigaflops_per_s(each))});
     if (shapes) cells.back().push_back(each.shapes);
   }
-  std::string text = heading(profiled) + ": " + plural(profile.steps, "step") + ", " + milliseconds_text(whole) +
-                     " each, operator by operator\n" + table(cells, right);
-  if (const std::string fit = fit_text(profiled.fitted); !fit.empty()) text += fit + "\n";
-  if (small > 0) text += fmt::format("{} smaller operators: {} (--shapes: all)\n", small, milliseconds_text(small_ms));
-  return text;
+  std::string notes;
+  if (const std::string fit = fit_text(profiled.fitted); !fit.empty()) notes += fit + "\n";
+  if (small > 0) notes += fmt::format("{} smaller operators: {} (--shapes: all)\n", small, milliseconds_text(small_ms));
+  return notes_text(fmt::format("{}: {}, {} each, operator by operator", heading(profiled),
+                                plural(profile.steps, "step"), milliseconds_text(whole))) +
+         table(cells, right) + notes_text(notes);
 }
 
 // A row for each kind, a column for each run; for two runs the change.
@@ -125,7 +126,7 @@ std::string kinds_text(const std::vector<ProfiledRun>& runs) {
     const std::string fit = fit_text(each.fitted);
     text += heading(each) + (fit.empty() ? "" : ". " + fit) + "\n";
   }
-  return text + "\n" + table(cells, right);
+  return notes_text(text) + "\n" + table(cells, right);
 }
 
 int operators(const OperatorsOptions& options, const CommonOptions& common) {

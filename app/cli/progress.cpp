@@ -12,6 +12,7 @@
 
 #include "app/cli/subcommand.h"
 #include "app/cli/suspend.h"
+#include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
 #include "app/launch/step_estimate.h"
@@ -56,8 +57,7 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
   for (const RunId id : runs) rows.push_back(session.store().existing_run(id));
   const bool several_processes =
       std::any_of(rows.begin(), rows.end(), [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
-  for (const std::string& left : session.store().processes().left_behind())
-    std::fprintf(stderr, "stepladder: %s\n", harmless(left).c_str());
+  for (const std::string& left : session.store().processes().left_behind()) std::cerr << "stepladder: " << left << "\n";
   Progress progress(std::move(rows));
   Suspension suspension(session, runs, several_processes);
   std::vector<RunEnded> unshown;   // ends that may not be stored yet
@@ -99,29 +99,28 @@ void say_estimate(Session& session, const std::vector<RunId>& runs, const Device
   const double seconds = estimate_seconds(recipes, report, table);
   if (is_missing(seconds) || seconds < worth_saying_s) return;
   const StepEstimate step = estimate_step(recipes.front(), report, table);
-  std::fprintf(stderr, "stepladder: about %s in all, %s a step of the first run: a rough estimate from %s\n",
-               rough_duration_text(seconds).c_str(), rough_duration_text(step.seconds).c_str(), step.basis.c_str());
+  std::cerr << fmt::format("stepladder: about {} in all, {} a step of the first run: a rough estimate from {}\n",
+                           rough_duration_text(seconds), rough_duration_text(step.seconds), step.basis);
 }
 
 KeepDeleting say_deletions() {
   using namespace std::chrono_literals;
   return [next = std::chrono::steady_clock::now() + 1s](std::size_t runs_left) mutable {
     if (interrupted()) {
-      std::fprintf(stderr, "stepladder: interrupted; `stepladder bin --empty` deletes the rest\n");
+      std::cerr << "stepladder: interrupted; `stepladder bin --empty` deletes the rest\n";
       return false;
     }
     if (const auto now = std::chrono::steady_clock::now(); now >= next) {
       next = now + 10s;
-      std::fprintf(stderr, "stepladder: deleting the rows of %s; Ctrl-C leaves the rest for later\n",
-                   plural(runs_left, "run").c_str());
+      std::cerr << "stepladder: deleting the rows of " << plural(runs_left, "run")
+                << "; Ctrl-C leaves the rest for later\n";
     }
     return true;
   };
 }
 
 void say_no_checkpoint(RunId run) {
-  std::fprintf(stderr, "stepladder: run %lld saves no checkpoint at a stop, since --save-every is 0\n",
-               static_cast<long long>(run));
+  std::cerr << "stepladder: run " << run << " saves no checkpoint at a stop, since --save-every is 0\n";
 }
 
 int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
@@ -130,8 +129,15 @@ int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
   };
   if (interrupted()) return exit_interrupted;
   if (!have_checkpoints) return exit_failed;
-  if (any([](RunStatus status) { return status != RunStatus::finished && status != RunStatus::stopped; }))
-    return exit_failed;
+  const auto is_good = [](RunStatus status) { return status == RunStatus::finished || status == RunStatus::stopped; };
+  for (const LoadedRun& run : runs) {
+    if (is_good(run.run.status)) continue;
+    if (!errors_are_json()) return exit_failed;
+    const std::string number = std::to_string(run.run.id);
+    return complain(UsageError("run " + number + ": " + std::string(to_string(run.run.status)) + ", " + run.run.reason,
+                               {.code = "run-failed", .argument = "run", .value = number}),
+                    exit_failed);
+  }
   return any([](RunStatus status) { return status == RunStatus::stopped; }) ? exit_interrupted : exit_done;
 }
 
@@ -168,22 +174,21 @@ void Progress::show(const RunEvent& event) {
     std::string line = "  " + run->title + ": " + std::string(to_string(ended->status));
     if (last_.run == run->id) line += " at step " + grouped(last_.step) + ", loss " + loss_text(last_.loss);
     if (!ended->reason.empty()) line += " (" + ended->reason + ")";
-    std::fprintf(stderr, "%s\n", harmless(line).c_str());
+    std::cerr << line << "\n";
     if (ended->status == RunStatus::stopped && last_.run == run->id && recipe_from_json(run->recipe).save_every == 0)
       say_no_checkpoint(run->id);
   } else if (const auto* sample = std::get_if<TextSample>(&event)) {
     clear();
-    std::fprintf(stderr, "  text after step %s:\n%s\n", grouped(sample->step).c_str(), harmless(sample->text).c_str());
+    std::cerr << "  text after step " << grouped(sample->step) << ":\n" << sample->text << "\n";
   } else if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
     clear();
-    std::fprintf(stderr, "  the checkpoint of step %s was not saved: %s\n", grouped(saved->step).c_str(),
-                 harmless(saved->error).c_str());
+    std::cerr << "  the checkpoint of step " << grouped(saved->step) << " was not saved: " << saved->error << "\n";
   } else if (const auto* note = std::get_if<ConsoleText>(&event)) {
     const bool is_of_products = note->text.starts_with("product ");
     if (is_of_products && std::exchange(last_products_, note->text) == note->text) return;  // as the rung before
     clear();
     std::istringstream lines(harmless(note->text));
-    for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "  %s\n", line.c_str());
+    for (std::string line; std::getline(lines, line);) std::cerr << "  " << line << "\n";
   }
 }
 
@@ -194,8 +199,8 @@ void Progress::refine() {
   const double left = each * static_cast<double>(all_steps_ - done_steps_);
   if (left < worth_saying_s) return;
   clear();
-  std::fprintf(stderr, "stepladder: the first steps took %s each; about %s left at this pace\n",
-               rough_duration_text(each).c_str(), rough_duration_text(left).c_str());
+  std::cerr << "stepladder: the first steps took " << rough_duration_text(each) << " each; about "
+            << rough_duration_text(left) << " left at this pace\n";
 }
 
 void Progress::show(const Unstored& unstored) {
@@ -204,13 +209,12 @@ void Progress::show(const Unstored& unstored) {
     if (is_missing(said_at_)) return;
     said_at_ = missing;
     clear();
-    std::fprintf(stderr, "stepladder: all steps are stored again\n");
+    std::cerr << "stepladder: all steps are stored again\n";
   } else if (is_missing(said_at_) || now - said_at_ > say_again_s) {
     said_at_ = now;
     clear();
-    std::fprintf(stderr,
-                 "stepladder: %s Stepladder keeps them and tries again; if it ends first, its next start stores them\n",
-                 unstored_text(unstored).c_str());
+    std::cerr << "stepladder: " << unstored_text(unstored)
+              << " Stepladder keeps them and tries again; if it ends first, its next start stores them\n";
   }
 }
 
@@ -219,11 +223,10 @@ void Progress::show_journal_trouble(const std::string& why) {
   journal_trouble_ = why;
   clear();
   if (why.empty())
-    std::fprintf(stderr, "stepladder: the journals are complete again\n");
+    std::cerr << "stepladder: the journals are complete again\n";
   else
-    std::fprintf(stderr,
-                 "stepladder: the journal cannot be written: %s; its lines wait in memory and are tried again\n",
-                 harmless(why).c_str());
+    std::cerr << "stepladder: the journal cannot be written: " << why
+              << "; its lines wait in memory and are tried again\n";
 }
 
 void Progress::draw(const StepRecord& record) {
@@ -244,17 +247,24 @@ void Progress::draw(const StepRecord& record) {
                          {"dt_ms", number(record.dt_ms)},
                          {"seconds_left", number(left)}}}},
                       std::cerr);
-  const double share = all_steps_ > 0 ? static_cast<double>(done_steps_) / static_cast<double>(all_steps_) : 0;
-  const int bar_width = 24;
-  const int filled = std::clamp(static_cast<int>(share * bar_width), 0, bar_width);
-  std::string line = style_ == ProgressStyle::line
-                         ? "  [" + std::string(filled, '=') + std::string(bar_width - filled, ' ') + "] "
-                         : "  ";
-  if (runs_.size() > 1) line += fmt::format("{}/{} ", place + 1, runs_.size());
-  line += bounded(run->title, longest_title) + "  step " + grouped(record.step) + "/" + grouped(run->planned_steps) +
-          "  loss " + loss_text(record.loss) + "  " + milliseconds_text(record.dt_ms);
-  if (!is_missing(left)) line += "  " + duration_text(left) + " left";
-  if (style_ != ProgressStyle::line) return void(std::fprintf(stderr, "%s\n", harmless(line).c_str()));
+  std::string head = "  ";
+  const std::size_t columns = message_columns();
+  if (style_ == ProgressStyle::line && (columns == 0 || columns >= 80)) {
+    constexpr std::size_t bar_width = 24;
+    const double share = all_steps_ > 0 ? static_cast<double>(done_steps_) / static_cast<double>(all_steps_) : 0;
+    std::string bar(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_width), '=');
+    bar.resize(bar_width, ' ');
+    head += "[" + bar + "] ";
+  }
+  if (runs_.size() > 1) head += fmt::format("{}/{} ", place + 1, runs_.size());
+  std::string tail = "  step " + grouped(record.step) + "/" + grouped(run->planned_steps) + "  loss " +
+                     loss_text(record.loss) + "  " + milliseconds_text(record.dt_ms);
+  if (!is_missing(left)) tail += "  " + duration_text(left) + " left";
+  std::size_t title = longest_title;
+  if (style_ == ProgressStyle::line && columns > 0)
+    title = std::min(title, columns - std::min(columns - 1, head.size() + tail.size() + 1));
+  const std::string line = head + bounded(run->title, title) + tail;
+  if (style_ != ProgressStyle::line) return void(std::cerr << line << "\n");
   std::fprintf(stderr, "\r\033[K%s", harmless(line).c_str());
   line_is_drawn_ = true;
 }

@@ -205,14 +205,26 @@ Json shown_steps(const Series& series, const Limit& limit, const CommonOptions& 
   return steps;
 }
 
+// A table on a terminal; elsewhere all digits, separated by tabs.
 void print_steps(const Series& series, const Limit& limit, const CommonOptions& common) {
-  const auto columns = {"step", "loss", "val_loss", "dt_ms", "tokens_per_s", "lr", "grad_norm"};
+  const std::vector<std::string> columns = {"step", "loss", "val_loss", "dt_ms", "tokens_per_s", "lr", "grad_norm"};
+  const Json steps = shown_steps(series, limit, common);
+  std::cout << "\n";
+  if (terminal_columns() > 0) {
+    std::vector<std::vector<std::string>> rows{columns};
+    for (const Json& step : steps) {
+      std::vector<std::string>& row = rows.emplace_back();
+      for (const std::string& column : columns) row.push_back(cell_text(step.at(column)));
+    }
+    std::cout << table(rows, std::vector<bool>(columns.size(), true));
+    return;
+  }
   std::string line;
-  for (const char* column : columns) line += (line.empty() ? "" : "\t") + std::string(column);
-  std::cout << "\n" << line << "\n";
-  for (const Json& step : shown_steps(series, limit, common)) {
+  for (const std::string& column : columns) line += (line.empty() ? "" : "\t") + column;
+  std::cout << line << "\n";
+  for (const Json& step : steps) {
     line.clear();
-    for (const char* column : columns) {
+    for (const std::string& column : columns) {
       const Json& value = step.at(column);
       line += (line.empty() ? "" : "\t") + (value.is_null()     ? "-"
                                             : value.is_string() ? value.get<std::string>()
@@ -257,9 +269,9 @@ void show_text(RunStore& store, const Run& run, const ShowOptions& options, cons
   }
   std::cout << run_text(load_run(store, run, most_steps_of_each(1)), context);
   if (patch.bytes > 0 || !patch.left_out.empty())
-    std::cout << "  uncommitted    " << bytes_text(static_cast<double>(patch.bytes)) << " of changes; `show " << run.id
-              << " --patch` prints them"
-              << (patch.left_out.empty() ? "" : "; without " + plural(std::ssize(patch.left_out), "file")) << "\n";
+    std::cout << notes_text(fmt::format(
+        "  uncommitted    {} of changes; `show {} --patch` prints them{}", bytes_text(static_cast<double>(patch.bytes)),
+        run.id, patch.left_out.empty() ? "" : "; without " + plural(std::ssize(patch.left_out), "file")));
   if (options.metrics) std::cout << "\n" << metrics_text(store, run.id);
   if (options.steps) print_steps(store.series(run.id), options.limit, common);
 }
@@ -330,7 +342,13 @@ int get(const GetOptions& options, const CommonOptions& common) {
   return exit_done;
 }
 
-int check(const std::vector<std::string>& named, const CommonOptions& common) {
+struct CheckOptions {
+  std::vector<std::string> runs;
+  Limit limit;
+};
+
+int check(const CheckOptions& options, const CommonOptions& common) {
+  const std::vector<std::string>& named = options.runs;
   std::vector<RunAndSummary> runs;
   auto store = named.empty() ? open_to_list(common) : open_existing(common.database);
   if (!named.empty()) {
@@ -338,7 +356,11 @@ int check(const std::vector<std::string>& named, const CommonOptions& common) {
   } else if (store) {
     runs = store->runs_with_summaries();
   }
-  const std::vector<CheckedRun> checked = check_runs(runs, load_run_context(store ? &*store : nullptr));
+  std::vector<CheckedRun> checked = check_runs(runs, load_run_context(store ? &*store : nullptr));
+  const bool impossible = std::any_of(checked.begin(), checked.end(), [](const CheckedRun& run) {
+    return run.plausibility.trust == Trust::impossible;
+  });
+  options.limit.keep_newest(checked, "more run", common);
   if (common.json) {
     print(check_json(checked));
   } else if (checked.empty()) {
@@ -346,9 +368,6 @@ int check(const std::vector<std::string>& named, const CommonOptions& common) {
   } else {
     std::cout << check_text(checked);
   }
-  const bool impossible = std::any_of(checked.begin(), checked.end(), [](const CheckedRun& run) {
-    return run.plausibility.trust == Trust::impossible;
-  });
   return impossible && !named.empty() ? exit_implausible : exit_done;
 }
 
@@ -394,11 +413,12 @@ Subcommand get_command(CLI::App& app, CommonOptions& common) {
 }
 
 Subcommand check_command(CLI::App& app, CommonOptions& common) {
-  auto runs = std::make_shared<std::vector<std::string>>();
+  auto options = std::make_shared<CheckOptions>();
   CLI::App* command = add_with_json(
       app, common, "check", "Flags: reasons to doubt a run's numbers; exits with 12 if a named run is impossible");
-  command->add_option("runs", *runs, std::string(runs_help) + "; all unless given");
-  return {command, [runs, &common] { return check(*runs, common); }};
+  command->add_option("runs", options->runs, std::string(runs_help) + "; all unless given");
+  options->limit.add_to(*command, "Only the newest runs, this many");
+  return {command, [options, &common] { return check(*options, common); }};
 }
 
 }  // namespace stepladder

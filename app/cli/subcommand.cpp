@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <iostream>
 #include <limits>
 
@@ -39,8 +41,15 @@ std::atomic<int> interrupts{0};
 std::string last_note;  // on stderr, if the command has succeeded
 constexpr std::int64_t usual_limit = 30;
 
+// A process group's signal may come twice at once (timeout sends it to the child and to its group).
 void note_interrupt(int signal) {
-  if (++interrupts > 1) std::_Exit(128 + signal);
+  static volatile std::sig_atomic_t first_s = 0;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  if (interrupts++ == 0)
+    first_s = static_cast<std::sig_atomic_t>(now.tv_sec);
+  else if (now.tv_sec > first_s + 1)
+    std::_Exit(128 + signal);
 }
 
 // `missing` if it isn't a number.
@@ -61,24 +70,49 @@ CLI::Validator number_within(double low, double high, const std::string& what, c
   return {check, shown};
 }
 
+// Fills in the word of the command line that the sentence is about: the argument's, else the longest that it holds,
+// which belongs to the option before it.
+void name_given_word(const std::string& sentence, ErrorParts& parts) {
+  const bool has_argument = !parts.argument.empty();
+  std::string option;
+  for (const std::string& word : command_words()) {
+    if (word == "--") break;
+    std::string value = word;
+    if (word.size() > 1 && word.front() == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0) {
+      const std::size_t equals = std::min(word.find('='), word.size());
+      option = word.substr(0, equals);
+      if (equals == word.size()) continue;
+      value = word.substr(equals + 1);
+    }
+    const bool fits = has_argument ? option == parts.argument
+                                   : value.size() > std::max<std::size_t>(2, parts.value.size()) &&
+                                         sentence.find(value) != std::string::npos;
+    if (fits) {
+      parts.value = value;
+      if (has_argument) return;
+      parts.argument = option;
+    }
+    option.clear();
+  }
+}
+
 // The parts of an error that doesn't name them itself, read from its sentence: "--size: '3' is not ...; hint".
 ErrorParts parts_of(const std::exception& error, int status) {
   ErrorParts parts;
   if (const auto* usage = dynamic_cast<const UsageError*>(&error)) parts = usage->parts;
   const std::string text = error.what();
+  const bool is_absent = text.find("No such file or directory") != text.npos || text.ends_with("does not exist");
   if (parts.code.empty())
     parts.code = dynamic_cast<const FilterError*>(&error)      ? "invalid-filter"
                  : dynamic_cast<const RecipeError*>(&error)    ? "invalid-value"
                  : dynamic_cast<const DamagedFile*>(&error)    ? "damaged-file"
                  : dynamic_cast<const MissingRun*>(&error)     ? "not-found"
                  : dynamic_cast<const MigrationError*>(&error) ? "old-file"
+                 : is_absent                                   ? "not-found"
                  : status == exit_usage                        ? "usage"
                                                                : "failed";
   if (parts.argument.empty() && text.starts_with("--")) parts.argument = text.substr(0, text.find_first_of(":= "));
-  if (const std::size_t quote = text.find_first_of("'\"");
-      parts.value.empty() && !parts.argument.empty() && quote != text.npos)
-    if (const std::size_t end = text.find(text[quote], quote + 1); end != text.npos)
-      parts.value = text.substr(quote + 1, end - quote - 1);
+  if (parts.value.empty()) name_given_word(text, parts);
   if (parts.code == "usage" && !parts.argument.empty()) parts.code = "invalid-value";
   return parts;
 }
@@ -175,6 +209,12 @@ void keep_existing(const std::filesystem::path& out, bool forces) {
 
 bool agrees(const std::string& question) {
   std::cerr << question << " [y/N] " << std::flush;
+  pollfd in{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  while (::poll(&in, 1, -1) < 0 && errno == EINTR)
+    if (interrupted()) {
+      std::cerr << "\n";
+      throw Interrupted();
+    }
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "yes" || answer == "Y";
@@ -198,6 +238,8 @@ CLI::Validator percent(double unit, double low, double high) {
   const auto check = [=](std::string& text) -> std::string {
     std::string bare = text.substr(0, text.find_last_not_of("% ") + 1);
     const double value = number_from(bare) * (bare == text ? 1 : 0.01 / unit);
+    if (bare == text && unit == 1 && value >= 0.5)
+      return fmt::format("'{}' may be a percentage or a share: write {}%, or a share below 0.5", text, text);
     if (!(value * unit >= low / 100 && value * unit <= high / 100))
       return fmt::format("must be a percentage from {:g}% to {:g}%, not '{}'", low, high, text);
     text = fmt::format("{}", value);
@@ -305,8 +347,7 @@ int close_output(int status) {
   const int cause = errno;
   pollfd out{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
   if (::poll(&out, 1, 0) == 1 && (out.revents & POLLERR)) return status;  // the reader has exited: `| head`
-  std::cerr << "stepladder: standard output cannot be written" << (cause ? ": " : "")
-            << (cause ? std::strerror(cause) : "") << "\n";
+  complain("standard output cannot be written" + (cause ? ": " + std::string(std::strerror(cause)) : ""));
   return status == exit_done ? exit_failed : status;
 }
 

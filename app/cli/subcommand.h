@@ -121,5 +121,6 @@ const std::vector<std::string>& command_words();
 // Ctrl-C and termination: the first sets interrupted(), the second ends the process at once.
 void catch_signals();
 bool interrupted();
+struct Interrupted {};  // Ctrl-C while a question waits for its answer; ends the process with exit_interrupted
 
 }  // namespace stepladder

@@ -191,7 +191,8 @@ int show_sweep(const SweepOptions& options, const std::string& word, const Commo
   for (const std::string& name : swept_in(all)) swept.push_back({name, {}});
   if (swept.empty())
     throw UsageError(
-        fmt::format("ladder {} isn't a sweep; `stepladder ladder show {}` shows it", ladder.id, ladder.id));
+        fmt::format("ladder {} isn't a sweep", ladder.id),
+        {.argument = "ladder", .value = word, .hint = fmt::format("`stepladder ladder show {}` shows it", ladder.id)});
   for (SweptValue& each : swept) {
     for (const Run& run : all) {
       const std::string value = value_text(recipe_value(run, each.name));

@@ -22,14 +22,16 @@ using Row = std::vector<std::string>;
 constexpr std::size_t narrowest = 8;         // that text is wrapped to
 constexpr std::size_t shortest_name = 20;    // that names are shortened to before a column is dropped
 constexpr std::size_t narrowest_table = 60;  // columns; below, each row is a record
-constexpr std::size_t note_indent = 4;       // of a note's further lines
+constexpr std::size_t any_width = 1'000'000;
+constexpr std::size_t note_indent = 4;  // of a note's further lines
 
 // Heads of the columns that a narrow terminal loses, first to last.
 constexpr std::string_view dropped_first[] = {
-    "largest gap",   "seed vs baseline", "seed tokens/s", "spread", "device",
-    "what changed",  "vs previous",      "val loss",      "why",    "step time",
-    "95 % interval", "checkpoints",      "created",       "steps",  "formula"};
-constexpr std::string_view shortened[] = {"name", "what"};  // in the middle
+    "largest gap", "seed vs baseline", "seed tokens/s", "spread",        "range",        "median",      "max",
+    "min",         "values",           "unit",          "device",        "what changed", "vs previous", "val loss",
+    "why",         "factor",           "step time",     "95 % interval", "checkpoints",  "created",     "steps",
+    "formula",     "shapes",           "GFLOP/s",       "calls"};
+constexpr std::string_view shortened[] = {"name", "what", "operator", "stage"};  // in the middle
 
 // Words that a terminal shows in colour: verdicts, trust, states.
 constexpr std::pair<std::string_view, Colour> coloured_words[] = {
@@ -110,14 +112,14 @@ bool names(const std::string_view (&list)[n], const std::string& head) {
   return std::find(std::begin(list), std::end(list), head) != std::end(list);
 }
 
-// Narrows the widest columns that `may_shrink`, down to `least`; false if that isn't enough.
-template <class May>
-bool narrow(Layout& layout, std::size_t least, std::size_t columns, May&& may_shrink) {
+// Narrows the widest columns, each down to `least` of it; false if that isn't enough.
+template <class Least>
+bool narrow(Layout& layout, std::size_t columns, Least&& least) {
   std::vector<std::size_t>& widths = layout.widths;
   while (layout.total() > columns) {
     std::size_t widest = widths.size();
     for (std::size_t i = 0; i < widths.size(); ++i)
-      if (may_shrink(i) && widths[i] > least && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
+      if (widths[i] > least(i) && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
     if (widest == widths.size()) return false;
     --widths[widest];
   }
@@ -172,6 +174,15 @@ Layout layout_of(const std::vector<Row>& rows) {
   return layout;
 }
 
+std::size_t longest_word(const std::vector<Row>& rows, std::size_t column) {
+  std::size_t longest = 0;
+  for (const Row& row : rows) {
+    std::istringstream words(row[column]);
+    for (std::string word; words >> word;) longest = std::max(longest, width(word));
+  }
+  return longest;
+}
+
 void drop(std::vector<Row>& rows, std::vector<bool>& right, std::size_t column, std::string& dropped) {
   dropped += (dropped.empty() ? "" : ", ") + rows.front()[column];
   for (Row& row : rows) row.erase(row.begin() + std::ptrdiff_t(column));
@@ -181,18 +192,21 @@ void drop(std::vector<Row>& rows, std::vector<bool>& right, std::size_t column, 
 // Makes a table with heads fit: shortens names, drops columns, wraps text. Returns the layout, and what was dropped.
 Layout fitted(std::vector<Row>& rows, std::vector<bool>& right, std::size_t columns, std::string& dropped) {
   const auto is_name = [&](std::size_t i) { return names(shortened, rows.front()[i]); };
+  const auto long_name = [&](std::size_t i) { return is_name(i) ? shortest_name : any_width; };
   Layout layout = layout_of(rows);
-  for (std::size_t next = 0; !narrow(layout, shortest_name, columns, is_name); layout = layout_of(rows)) {
-    const Row& heads = rows.front();
-    const auto at = std::find(heads.begin(), heads.end(), next < std::size(dropped_first) ? dropped_first[next] : "");
-    if (at != heads.end()) {
-      drop(rows, right, static_cast<std::size_t>(at - heads.begin()), dropped);
-    } else if (next >= std::size(dropped_first)) {
-      if (narrow(layout, narrowest, columns, [&](std::size_t i) { return !right[i]; }) || rows.front().size() == 1)
-        break;
-      drop(rows, right, rows.front().size() - 1, dropped);
-    }
-    ++next;
+  for (const std::string_view head : dropped_first) {
+    if (narrow(layout, columns, long_name)) break;
+    for (std::size_t i = rows.front().size(); i-- > 0;)
+      if (rows.front()[i] == head) drop(rows, right, i, dropped);
+    layout = layout_of(rows);
+  }
+  const auto whole_words = [&](std::size_t i) {
+    return right[i] ? any_width : is_name(i) ? narrowest : std::max(narrowest, longest_word(rows, i));
+  };
+  const auto parts_of_words = [&](std::size_t i) { return right[i] ? any_width : narrowest; };
+  while (!narrow(layout, columns, whole_words) && !narrow(layout, columns, parts_of_words) && rows.front().size() > 1) {
+    drop(rows, right, rows.front().size() - 1, dropped);
+    layout = layout_of(rows);
   }
   for (Row& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i)
@@ -217,6 +231,19 @@ std::string wrapped_note(const std::string& note, std::size_t columns) {
   return text;
 }
 
+// A word that begins a command in backticks, with the rest of the command if that fits into a line.
+std::string with_command(std::string word, std::istream& words, std::size_t most) {
+  const auto is_open = [](const std::string& text) { return std::count(text.begin(), text.end(), '`') % 2 == 1; };
+  const std::istream::pos_type place = words.tellg();
+  if (place == std::istream::pos_type(-1)) return word;
+  std::string whole = word;
+  while (is_open(whole) && width(whole) < most && words >> word) whole += " " + word;
+  if (!is_open(whole) && width(whole) <= most) return whole;
+  words.clear();
+  words.seekg(place);
+  return whole.substr(0, whole.find(' '));
+}
+
 }  // namespace
 
 std::vector<std::string> wrap(const std::string& text, std::size_t most) {
@@ -225,6 +252,7 @@ std::vector<std::string> wrap(const std::string& text, std::size_t most) {
   std::string line;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
+    word = with_command(std::move(word), words, most);
     if (!line.empty() && width(line) + 1 + width(word) > most) lines.push_back(std::exchange(line, ""));
     while (width(word) > most) lines.push_back(take(word, most));
     if (!word.empty()) line += (line.empty() ? "" : " ") + word;
@@ -256,7 +284,7 @@ std::string table(const std::vector<Row>& given, const std::vector<bool>& aligne
   const bool has_heads = right.size() > 2;
   if (columns > 0 && layout.total() > columns) {
     if (!has_heads) {
-      narrow(layout, narrowest, columns, [](std::size_t) { return true; });
+      narrow(layout, columns, [](std::size_t) { return narrowest; });
     } else if (columns < narrowest_table) {
       return one_below_the_other(rows, columns);
     } else {
@@ -264,8 +292,7 @@ std::string table(const std::vector<Row>& given, const std::vector<bool>& aligne
     }
   }
   std::vector<bool> colours(right.size(), true);
-  for (std::size_t i = 0; i < right.size(); ++i)
-    colours[i] = has_heads ? !names(shortened, rows.front()[i]) && rows.front()[i] != "stage" : true;
+  for (std::size_t i = 0; i < right.size(); ++i) colours[i] = !has_heads || !names(shortened, rows.front()[i]);
   std::string text;
   for (const Row& row : rows)
     text += side_by_side(row, layout, right,

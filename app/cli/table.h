@@ -11,6 +11,7 @@ struct TextTable;
 
 // The width of the terminal on standard output; 0 if it isn't a terminal, so that piped rows stay one line each.
 std::size_t terminal_columns();
+std::size_t message_columns();  // the same of standard error
 
 // Pads columns to their widest cell and right-aligns those in `right`. The first row is the head, if there are more
 // than two columns. Escapes control characters: names come from other people's logs. Of a table wider than `columns`

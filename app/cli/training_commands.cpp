@@ -132,12 +132,14 @@ std::vector<PlannedRung> planned_rungs(const LadderOptions& options) {
   for (const std::string& id : options.without) {
     for (const std::string& stage : parse_rung(id, "--without").stages) left_out.insert(stage);
   }
-  if (planned.empty() && (options.all || !left_out.empty())) {
+  if (options.stages.empty() && options.only.empty() && (options.all || !left_out.empty())) {
     for (const Stage& stage : all_stages()) {
       if (options.all || stage.kind == StageKind::systems_only) planned.push_back({.stages = {stage.id}});
     }
   }
   std::erase_if(planned, [&](const PlannedRung& rung) { return left_out.contains(stage_text(rung)); });
+  if (planned.empty() && !left_out.empty())
+    throw UsageError("--without: no rung is left", {.argument = "--without", .value = joined(options.without)});
   return planned;
 }
 

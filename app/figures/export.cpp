@@ -107,15 +107,8 @@ void write_file(const std::filesystem::path& path, const std::function<void(cons
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
-  if (type == fs::file_type::fifo || type == fs::file_type::character || type == fs::file_type::block) {
-    std::ofstream device(path, std::ios::binary);
-    write([&](std::string_view piece) {
-      if (!device.write(piece.data(), static_cast<std::streamsize>(piece.size())).flush())
-        throw DataError(path.string() + " cannot be written: " + std::strerror(errno));
-    });
-    return;
-  }
-  if (is_database(path)) throw DataError(path.string() + " is a database, which an export doesn't overwrite");
+  if (type == fs::file_type::regular && is_database(path))
+    throw DataError(path.string() + " is a database, which an export doesn't overwrite");
   // A link keeps its target.
   const fs::path target = fs::is_symlink(path, error) && type == fs::file_type::regular ? fs::canonical(path) : path;
   OutputFile file(target, mode);

@@ -77,6 +77,8 @@ FolderContents contents_of(const fs::path& folder) {
   FolderContents contents;
   for (auto it = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied);
        it != fs::recursive_directory_iterator(); ++it) {
+    std::error_code unreadable;  // a link that leads nowhere, or in a circle
+    if (it->is_symlink() && !fs::exists(it->path(), unreadable)) continue;
     const std::string name = it->path().filename().string();
     if (name.starts_with(".") || name == "__pycache__") {
       if (it->is_directory()) it.disable_recursion_pending();

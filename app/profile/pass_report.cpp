@@ -67,7 +67,7 @@ std::string head_of(const StoredPasses& passes) {
 Json passes_json(const StoredPasses& passes) {
   return {{"id", passes.id},
           {"name", passes.name},
-          {"measured_at", passes.measured_at},
+          {"measured_at", time_json(passes.measured_at)},
           {"host", passes.host},
           {"hardware", passes.hardware},
           {"device", passes.device},

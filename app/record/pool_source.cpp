@@ -29,6 +29,16 @@ std::vector<Run> runs_of_rung(RunStore& store, const std::string& name) {
   return runs;
 }
 
+// Says of a word that isn't a number what it could have been.
+std::vector<Run> runs_called(RunStore& store, const std::string& name) {
+  try {
+    return find_runs(store, {name});
+  } catch (const NotFound& error) {
+    if (name.find_first_not_of("0123456789-,") == std::string::npos) throw;
+    throw NotFound(name + " is neither a folder, a log nor a run", error.parts);
+  }
+}
+
 }  // namespace
 
 RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& question,
@@ -53,7 +63,7 @@ RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& q
     else if (filter)
       runs = filtered_runs(*store, name.substr(filter_mark.size()));
     else
-      runs = find_runs(*store, {name});
+      runs = runs_called(*store, name);
     if (runs.empty()) throw NotFound(name + ": no run matches");
     for (const Run& run : runs)
       if (taken.insert(run.id).second) pool.add(speedrun_log_of(*store, run));

@@ -34,16 +34,6 @@ NotFound no_such_run(const std::string& sentence, const std::string& word, const
   return NotFound(sentence, {.code = "no-such-run", .argument = "run", .value = word, .hint = hint});
 }
 
-// "4-5,7": numbers in rising order.
-std::string list_text(const std::vector<RunId>& ids) {
-  std::string text;
-  for (std::size_t i = 0, end = 0; i < ids.size(); i = end) {
-    for (end = i + 1; end < ids.size() && ids[end] == ids[end - 1] + 1;) ++end;
-    text += (i ? "," : "") + std::to_string(ids[i]) + (end > i + 1 ? "-" + std::to_string(ids[end - 1]) : "");
-  }
-  return text;
-}
-
 // The item of this name, else the newest for `latest`, else the only one whose name begins so. Nullopt if there is
 // none. `items`: oldest first. `what` is "run" or "ladder".
 template <class Item>
@@ -147,6 +137,16 @@ class Resolver {
 };
 
 }  // namespace
+
+std::string list_text(std::vector<RunId> ids) {
+  std::sort(ids.begin(), ids.end());
+  std::string text;
+  for (std::size_t i = 0, end = 0; i < ids.size(); i = end) {
+    for (end = i + 1; end < ids.size() && ids[end] == ids[end - 1] + 1;) ++end;
+    text += (i ? "," : "") + std::to_string(ids[i]) + (end > i + 1 ? "-" + std::to_string(ids[end - 1]) : "");
+  }
+  return text;
+}
 
 std::vector<Run> find_runs(RunStore& store, const std::vector<std::string>& words, Among among) {
   Resolver resolver(store, among);

@@ -19,6 +19,8 @@ enum class Among { listed, binned };
 // at least one comparison. Throws UsageError for a word that names none or several by name, and for a range with a run
 // that isn't there; FilterError.
 std::vector<Run> find_runs(RunStore& store, const std::vector<std::string>& words, Among among = Among::listed);
+
+std::string list_text(std::vector<RunId> ids);           // such a word for these runs: "4-6,9"
 Run find_run(RunStore& store, const std::string& word);  // the same, for exactly one run
 
 // Whether a word is written for several runs, however many they are: a range, a list or a filter.

@@ -38,7 +38,7 @@ std::optional<std::pair<double, double>> as_range(const std::string& text) {
   for (std::size_t dash = text.find('-', 1); dash != std::string::npos; dash = text.find('-', dash + 1)) {
     const auto low = as_number(std::string_view(text).substr(0, dash));
     const auto high = as_number(std::string_view(text).substr(dash + 1));
-    if (low && high) return std::minmax(*low, *high);
+    if (low && high) return std::pair(*low, *high);
   }
   return std::nullopt;
 }
@@ -228,6 +228,7 @@ class FilterParser {
         throw FigureError(written_from(begin) + " is not FIELD=VALUE (or !=, <, <=, >, >=, ~)", begin);
       }
       if (term.comparison != "~") check_value(*term.field, term.values.back(), orders, begin, place);
+      if (!orders && !is_quoted && term.field->name != "name") check_range(term.values.back(), place);
     } while (!orders && at_ < text_.size() && text_[at_] == ',');
     if (term.values.size() > 1 && !term.is_quoted && !is_time(*term.field))  // a name may have commas
       term.values.push_back(lower_case(std::string(text_.substr(place, at_ - place))));
@@ -249,6 +250,11 @@ class FilterParser {
     const std::vector<std::string> all = closed_values(field);
     if (!all.empty() && value != "null" && value != "[]" && std::find(all.begin(), all.end(), value) == all.end())
       throw FigureError("the " + field.name + " " + unknown_name(value, all), place);
+  }
+
+  static void check_range(const std::string& value, std::size_t place) {
+    if (const auto range = as_range(value); range && range->second < range->first)
+      throw FigureError(value + " ends before it begins; \"" + value + "\" in quotes is a text", place);
   }
 
   std::string_view text_;

@@ -74,8 +74,8 @@ Json logged_try_json(const TryHistory& history, const Try& it) {
   json["message"] = it.message;
   json["parent"] = it.parent;
   json["patch_bytes"] = it.patch_bytes;
-  json["begun_at"] = number(it.begun_at);
-  json["ended_at"] = number(it.ended_at);
+  json["begun_at"] = time_json(it.begun_at);
+  json["ended_at"] = time_json(it.ended_at);
   return json;
 }
 

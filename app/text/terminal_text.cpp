@@ -50,9 +50,14 @@ class TerminalGuard::Filter : public std::streambuf {
   explicit Filter(std::ostream& stream) : stream_(stream), target_(stream.rdbuf(this)) {}
   ~Filter() override {
     if (!rest_.empty()) put(rest_);
+    sync();
     stream_.rdbuf(target_);
   }
   std::streambuf& target() { return *target_; }
+  void wrap_lines(WrapLine wrap) {
+    stream_.unsetf(std::ios::unitbuf);  // it would end a line with each piece
+    wrap_ = std::move(wrap);
+  }
   void hold() { holds_ = true; }
   std::string take_held() {
     holds_ = false;
@@ -71,10 +76,24 @@ class TerminalGuard::Filter : public std::streambuf {
     const char byte = traits_type::to_char_type(c);
     return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
   }
-  int sync() override { return target_->pubsync(); }
+  int sync() override {
+    if (!line_.empty()) show(std::exchange(line_, {}));  // a question, which its answer ends
+    return target_->pubsync();
+  }
 
  private:
   bool put(const std::string& text) {
+    if (!wrap_) return show(text);
+    line_ += text;
+    std::size_t begin = 0;
+    bool shown = true;
+    for (std::size_t end = 0; (end = line_.find('\n', begin)) != std::string::npos; begin = end + 1)
+      shown = show(wrap_(line_.substr(begin, end - begin)) + (end == begin ? "\n" : "")) && shown;
+    line_.erase(0, begin);
+    return shown;
+  }
+
+  bool show(const std::string& text) {
     const std::string shown = for_terminal(text);
     if (holds_) {
       held_ += shown;
@@ -88,10 +107,16 @@ class TerminalGuard::Filter : public std::streambuf {
   std::string rest_;  // of a character that was written in pieces
   std::string held_;
   bool holds_ = false;
+  WrapLine wrap_;
+  std::string line_;  // that hasn't ended, if lines are wrapped
 };
 
 TerminalGuard::TerminalGuard() : out_(std::make_unique<Filter>(std::cout)), err_(std::make_unique<Filter>(std::cerr)) {}
 TerminalGuard::~TerminalGuard() = default;
+
+void TerminalGuard::wrap_messages(WrapLine wrap) {
+  err_->wrap_lines(std::move(wrap));
+}
 
 void show_colour(bool shows) {
   colour_is_shown = shows;

@@ -1,12 +1,15 @@
 // Keeps what the command line prints from steering the terminal: names, paths and logs are other people's text.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace stepladder {
+
+using WrapLine = std::function<std::string(const std::string& line)>;  // its lines, each with its end
 
 // While it exists, everything written to std::cout and std::cerr passes through harmless() (app/text/format.h). One at
 // a time, used by the threads that may write to these streams.
@@ -16,6 +19,8 @@ class TerminalGuard {
   ~TerminalGuard();
   TerminalGuard(const TerminalGuard&) = delete;
   TerminalGuard& operator=(const TerminalGuard&) = delete;
+  void wrap_messages(
+      WrapLine wrap);  // of std::cerr; until a line has ended nothing of it is shown, but a flush shows it
 
  private:
   class Filter;

@@ -52,7 +52,16 @@ void InputFile::read(std::int64_t offset, void* destination, std::int64_t bytes)
   }
 }
 
-OutputFile::OutputFile(const std::filesystem::path& path, unsigned mode) : path_(path), part_(path.string() + ".part") {
+OutputFile::OutputFile(const std::filesystem::path& path, unsigned mode) : path_(path) {
+  using std::filesystem::file_type;
+  std::error_code unknown;
+  const file_type type = std::filesystem::status(path, unknown).type();
+  if (type == file_type::fifo || type == file_type::character || type == file_type::block) {
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail();
+    return;
+  }
+  part_ = path.string() + ".part";
   // Always creates a new file: a link under this name would lead elsewhere.
   ::unlink(part_.c_str());
   descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -62,7 +71,7 @@ OutputFile::OutputFile(const std::filesystem::path& path, unsigned mode) : path_
 OutputFile::~OutputFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(part_.c_str());
+  if (!part_.empty()) ::unlink(part_.c_str());
 }
 
 void OutputFile::fail() const {
@@ -79,6 +88,10 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 }
 
 void OutputFile::commit() {
+  if (part_.empty()) {
+    ::close(std::exchange(descriptor_, -1));
+    return;
+  }
   if (::fsync(descriptor_) != 0 || ::rename(part_.c_str(), path_.c_str()) != 0) fail();
   ::close(std::exchange(descriptor_, -1));
   // Without this, a power failure may undo the new name.

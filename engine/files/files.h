@@ -34,7 +34,8 @@ class InputFile {
 inline constexpr unsigned private_file = 0600;
 
 // A file that appears under its name only with commit(): until then it is called NAME.part, and a power cut or a full
-// disk leaves the old file intact. Each function throws DataError; without commit() the part is removed again.
+// disk leaves the old file intact. A device or pipe of that name is written to, not replaced. Each function throws
+// DataError; without commit() the part is removed again.
 class OutputFile {
  public:
   // `mode` as for open(2): private_file for what is the user's own.
@@ -50,7 +51,7 @@ class OutputFile {
   [[noreturn]] void fail() const;  // with the cause in errno
 
   std::filesystem::path path_;
-  std::filesystem::path part_;
+  std::filesystem::path part_;  // empty: a device
   int descriptor_ = -1;
 };
 

@@ -15,19 +15,6 @@
 namespace stepladder {
 namespace {
 
-void require_device(const Recipe& recipe, const DeviceReport& report) {
-  if (recipe.device == "cuda" && report.gpus.empty()) {
-    throw RecipeError(FieldName{"device"}, "cuda cannot be used: " + report.cuda_note);
-  }
-  if (recipe.device == "mps" && !report.mps)
-    throw RecipeError(FieldName{"device"}, "mps cannot be used: this machine has no Apple GPU");
-  for (const Stage& stage : all_stages()) {
-    if (!stage.needs_support || !stage.is_on(recipe)) continue;
-    const FieldText reason = stage.unavailable(recipe, report, recipe.device);
-    if (!reason.empty()) throw RecipeError(FieldName{"stage"}, stage.id + " cannot be used: " + reason);
-  }
-}
-
 // Float32 weight, gradient and two moments, and a planned step's packed copy of each weight (a
 // small model has two, which hardly matters).
 std::int64_t bytes_per_parameter(const Recipe& recipe) {

@@ -257,7 +257,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     const bool is_here = is_together && do_equal_work(subjects[base], rungs[base], subjects[of], rungs[of]);
     if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
     if (!is_together) static_cast<SpeedUp&>(found) = {};
-    found.trust = is_here ? rungs[of].trust : std::max(rungs[of].trust, Trust::doubtful);
+    found.trust = is_here || is_missing(over) ? rungs[of].trust : std::max(rungs[of].trust, Trust::doubtful);
     found.base_trust = rungs[base].trust;
     return found;
   };

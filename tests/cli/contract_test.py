@@ -8,7 +8,7 @@ import sys
 import unittest
 
 import gpu_trace
-from program import PROGRAM, SMALLEST, Workplace
+from program import PATIENCE_S, PROGRAM, SMALLEST, Workplace
 from record_test import log_text
 
 TRAINS = (PROGRAM.parent / "libstepladder_trainer.so").exists()
@@ -254,6 +254,26 @@ class Keys(Case):
         self.assertEqual(self.error(2, "compare", "1")["code"], "missing-argument")
         self.assertEqual(self.error(2, "compare", "--against", "1-2", "3")["argument"], "run")
 
+    def test_argument_and_value_are_those_of_the_command_line(self):
+        for status, code, argument, value, words in (
+                (1, "not-found", None, "nofile", ("profile", "import", "nofile")), (1, "not-found", "--data", "nofile", ("train", "--data", "nofile")),
+                (1, "not-found", "-o", "no/x.csv", ("export", 1, "-o", "no/x.csv")), (2, "invalid-value", "--steps", "0", ("train", "--steps", 0)),
+                (2, "invalid-value", "--steps", "0", ("train", "--steps=0")), (2, "invalid-value", "--view", "ladders", ("screenshot", "--view", "ladders", "-o", "q.png")),
+                (2, "invalid-value", "--tolerance", "-1%", ("compare", 1, 2, "--tolerance", "-1%")), (1, "failed", "--db", "/etc", ("runs", "--db", "/etc"))):
+            error = self.error(status, *words)
+            self.assertEqual((error["code"], error["argument"], error["value"]), (code, argument, value), words)
+
+    @unittest.skipUnless(TRAINS, "nothing trains here")
+    def test_a_run_that_fails_is_an_error_beside_its_document(self):
+        code, out, err = self.place.run("train", *SMALLEST, "--steps", 20, "--lr", "1e30", "--json")
+        self.assertEqual((code, json.loads(out)["status"]), (1, "failed"))
+        self.assertEqual(json.loads(err.splitlines()[-1])["error"]["code"], "run-failed")
+
+    def test_stdout_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "runs", "--json"], stdout=full, stderr=subprocess.PIPE, text=True, env=self.place.environment, timeout=PATIENCE_S)
+        self.assertEqual((done.returncode, json.loads(done.stderr)["error"]["code"]), (1, "failed"))
+
 
 class Files(Case):
     """Nothing that is there is overwritten unasked."""
@@ -298,6 +318,15 @@ class WrongInput(Case):
         (2, ["--lower requires --metric"], ["compare", "1", "2", "--lower"]), (2, ["excludes"], ["edit", "1", "--pin", "--unpin"]),
         (1, ["cannot be started"], ["watch", "--", "nosuchprogram"]), (1, ["nofile does not exist"], ["record", "source", "nofile"]),
         (1, ["folder"], ["record", "diff", "/", "/"]), (2, ["--out is required"], ["export", "1"]),
+        (2, ["5-3 ends before it begins"], ["runs", "--filter", "id=5-3"]), (2, ["0.5-0.1 ends before"], ["runs", "--filter", "loss_last=9,0.5-0.1"]),
+        (2, ["rung 1 'bf16'", "batch must be at least 1"], ["ladder", "--stages", "bf16:batch=0"]),
+        (2, ["rung 2 'x'", "heads must be at most"], ["ladder", "--stages", "bf16,x:heads=100000", "--dry-run"]),
+        (2, ["--without: no rung is left"], ["ladder", "--stages", "bf16", "--without", "bf16"]), (2, ["write 1%"], ["compare", "1", "2", "--tolerance", "1"]),
+        (2, ["write 1.5%"], ["compare", "1", "2", "--tolerance", "1.5"]), (2, ["--device: mps cannot be used"], ["train", "--device", "mps"]),
+        (2, ["mps cannot be used"], ["ladder", "--device", "mps", "--dry-run"]), (2, ["device=mps"], ["sweep", "--over", "device=cpu,mps"]),
+        (1, ["/nonexistent does not exist"], ["train", "--tokenizer", "/nonexistent"]), (1, ["neither a folder, a log nor a run"], ["record", "judge", "nofile"]),
+        (2, ["isn't a sweep"], ["sweep", "show", "1"]), (1, ["nofile.json does not exist"], ["record", "gate", "--command", "echo", "--against", "nofile.json"]),
+        (2, ["--format is needed"], ["export", "1", "--out", "-"]), (2, ["--format is needed"], ["export", "--ladder", "1", "-o", "-"]),
         (2, ["doesn't end in .png"], ["screenshot", "--view", "run", "-o", "x.txt"]), (2, ["--batch", "at least 1"], ["train", "--batch", "0"]),
         (2, ["--lr"], ["sweep", "--lr", "x"]), (2, ["--over is missing"], ["sweep"]), (2, ["'shw'", "show"], ["ladder", "shw"]),
         (2, ["'-x' is not an option"], ["machines", "add", "-x"]), (2, ["show"], ["sweep", "shwo"]), (2, ["x" * 20], ["x" * 5000]), (2, ["--xxx"], ["--" + "x" * 5000]),

@@ -8,7 +8,7 @@ import sqlite3
 import time
 import unittest
 
-from program import PATIENCE_S, TEXT, TINY, Workplace
+from program import PATIENCE_S, SMALLEST, TEXT, TINY, Workplace
 
 TOKENIZER = pathlib.Path(__file__).resolve().parents[1] / "data" / "tokenizer" / "tokenizer.json"
 LONG_RUN = 3_000_000  # steps: more than an opening deletes of a deletion that was killed
@@ -56,6 +56,14 @@ class LifeCycle(unittest.TestCase):
         # And further than originally planned.
         longer = self.place.json("train", "--resume", stopped["id"], "--steps", 610)
         self.assertEqual((longer["last_step"], longer["steps"]), (610, 610))
+
+    def test_a_signal_that_comes_twice_at_once_is_one(self):
+        process = self.place.start("train", *SMALLEST, "--steps", 3_000_000, "--name", "twice", "--json")
+        self.wait_for_steps(5)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual((process.returncode, json.loads(out)["status"]), (130, "stopped"))
 
     def test_killed_at_any_moment_the_newest_checkpoint_serves(self):
         whole = self.place.json("train", *RECIPE, "--steps", 400)

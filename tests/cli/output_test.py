@@ -100,10 +100,24 @@ class Files(Case):
         if self.place.run(*view, self.place.path / "view.png")[0] != 0:
             self.skipTest("this build has no desktop")
         self.assertEqual((self.place.path / "view.png").read_bytes()[:4], b"\x89PNG")
+        self.refused(["view.png is there already", "--force"], *view, self.place.path / "view.png")
+        self.assertEqual(self.place.run(*view, self.place.path / "view.png", "--force")[0], 0)
         for out in ("/dev/full", self.place.path, self.place.path / "none" / "x.png"):
             code, _, err = self.place.run(*view, out)
             self.assertEqual(code, 1)
             self.assertIn(str(out), err)
+
+    def test_a_pipe_is_written_to_and_stays_one(self):
+        logs = self.place.path / "logs"
+        logs.mkdir()
+        for run in range(3):
+            (logs / f"{run}.log").write_text("".join(f"step {at} | loss 2.0 | dt {100 + run}.0ms\n" for at in range(30)))
+        pipe = self.place.path / "baseline.json"
+        os.mkfifo(pipe)
+        reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+        self.assertEqual(self.place.run("record", "gate", logs, "--out", pipe)[0], 0)
+        self.assertIn("values", json.loads(reader.communicate(timeout=PATIENCE_S)[0]))
+        self.assertTrue(pipe.is_fifo())
 
     def test_what_is_no_project_is_not_called_damaged(self):
         text = self.log("text.db", "a sentence\n" * 100)

@@ -2,11 +2,12 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import unittest
 
-from program import PROGRAM, Workplace, read_terminal
+from program import PATIENCE_S, PROGRAM, Workplace, read_terminal
 
 
 def log(dt_ms, loss, steps=40, gpu="NVIDIA GeForce RTX 3080"):
@@ -125,6 +126,23 @@ class Trust(unittest.TestCase):
             self.assertIn("Delete 1 run permanently", shown)
             self.assertEqual(len(self.place.json("bin")), left)
         self.assertEqual(self.place.run("bin", "--empty")[0], 0, "nothing is lost")
+
+    def test_a_question_does_not_outlive_an_interrupt(self):
+        self.place.run("bin", self.possible())
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([PROGRAM, "bin", "--empty"], stdin=theirs, stdout=theirs, stderr=theirs, env=self.place.environment)
+        os.close(theirs)
+        shown = b""
+        while b"[y/N]" not in shown:
+            shown += os.read(ours, 4096)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(PATIENCE_S), 130)
+        os.close(ours)
+        self.assertEqual(len(self.place.json("bin")), 1)
+
+    def test_the_bin_is_emptied_at_once_with_yes(self):
+        self.place.run("bin", self.possible())
+        self.place.json("bin", "--empty", "--yes")
         self.place.run("bin", self.possible("again.log"))
         self.assertEqual(self.place.json("bin", "--empty", "--yes")["runs"], [2])
 

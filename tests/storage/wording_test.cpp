@@ -31,7 +31,7 @@ TEST(Wording, WhatIsNotKnownIsADashAndWhatIsNotANumberSaysSo) {
   EXPECT_EQ(compact(missing), "-");
   EXPECT_EQ(loss_text(missing), "-");
   EXPECT_EQ(loss_text(std::nan("")), "NaN");
-  EXPECT_EQ(loss_text(std::numeric_limits<double>::infinity()), "inf");
+  EXPECT_EQ(loss_text(std::numeric_limits<double>::infinity()), "Infinity");
   EXPECT_EQ(local_time_text(missing), "-");
 }
 

@@ -57,7 +57,7 @@ int show(const StoredPasses& passes, const PassOptions& options, const CommonOpt
   } else if (options.markdown) {
     std::cout << passes_markdown(passes, nullptr, nullptr);
   } else {
-    std::cout << head_of(passes) << "\n\n";
+    std::cout << notes_text(head_of(passes)) << "\n";
     std::cout << table(rows_table(rows));
     std::cout << "\n";
     for (const std::string& sentence : sentences_of(passes, rows)) std::cout << notes_text(sentence);
@@ -75,7 +75,7 @@ int compare(const StoredPasses& before, const StoredPasses& after, const PassOpt
   } else if (options.markdown) {
     std::cout << passes_markdown(after, &before, &comparison);
   } else {
-    std::cout << head_of(before) << "\n" << head_of(after) << "\n\n";
+    std::cout << notes_text(head_of(before) + "\n" + head_of(after)) << "\n";
     std::cout << table(comparison_table(comparison));
     for (const std::string& sentence : comparison.sentences) std::cout << notes_text(sentence);
   }

@@ -154,7 +154,7 @@ int profile(ProfileOptions options, const CommonOptions& common) {
   std::vector<std::string> sentences = notes_of(options, rows, on_cpu);
   for (const std::string& lesson : lessons_of(rows)) sentences.push_back(lesson);
   for (const std::string& sentence : sentences)
-    (are_messages ? std::cerr << "stepladder: " : std::cout) << sentence << "\n";
+    are_messages ? std::cerr << "stepladder: " << sentence << "\n" : std::cout << notes_text(sentence);
   if (!options.keeps) return exit_done;
   RunStore store = RunStore::open(common.database);
   const std::int64_t id = store.traces().passes().insert(stored(options, report, rows));

@@ -96,7 +96,7 @@ int run_show(const TraceOptions& options, const CommonOptions& common) {
   }
   if (options.roofline) {
     std::cout << table(roofline_table(kinds));
-    std::cout << "\n" << ceiling_text(kinds, ceiling, trace.id) << "\n";
+    std::cout << "\n" << notes_text(ceiling_text(kinds, ceiling, trace.id));
   } else if (options.anatomy) {
     std::cout << anatomy_text(trace, anatomy, options.all);
   } else {

@@ -106,7 +106,8 @@ std::string operators_text(const TraceProfile& profile, bool all) {
     if (all) cells.back().push_back(each.time.shapes);
   }
   std::string text = table(cells, right);
-  if (small > 0) text += fmt::format("{} smaller rows: {} (--all lists them)\n", small, milliseconds_text(small_ms));
+  if (small > 0)
+    text += notes_text(fmt::format("{} smaller rows: {} (--all lists them)", small, milliseconds_text(small_ms)));
   return text;
 }
 
@@ -178,7 +179,7 @@ std::string head_text(const StoredTrace& trace) {
           (profile.on_gpu ? " on a GPU" : " on a CPU");
   if (profile.ranks > 1) text += fmt::format(", {} ranks", profile.ranks);
   if (const std::string note = format_note(trace.format); !note.empty()) text += "\n" + note;
-  return text + "\n\n";
+  return notes_text(text) + "\n";
 }
 
 }  // namespace
@@ -245,7 +246,8 @@ std::string trace_text(const StoredTrace& trace, bool all_operators, bool steps)
 
 std::string anatomy_text(const StoredTrace& trace, const Anatomy& anatomy, bool by_block) {
   if (anatomy.empty())
-    return head_text(trace) + "This trace was imported by a version that didn't keep its anatomy; import it again.\n";
+    return head_text(trace) +
+           notes_text("This trace was imported by a version that didn't keep its anatomy; import it again.");
   std::vector<std::vector<std::string>> cells{{"part of the step", "known by", "a step", "share"}};
   const double whole = mean_step_ms(trace.profile);
   for (const AnatomyRow& row : by_block ? anatomy : by_part(anatomy)) {
@@ -256,8 +258,9 @@ std::string anatomy_text(const StoredTrace& trace, const Anatomy& anatomy, bool 
   cells.push_back({"a step", "", milliseconds_text(whole), "100 %"});
   const int blocks = block_count(anatomy);
   return head_text(trace) + table(cells, {false, false, true, true}) + "\n" +
-         certainty_of(anatomy, has_graphs(trace.profile.operators)) +
-         (blocks > 0 && !by_block ? fmt::format(" The model has {} blocks (--all lists them).", blocks) : "") + "\n";
+         notes_text(
+             certainty_of(anatomy, has_graphs(trace.profile.operators)) +
+             (blocks > 0 && !by_block ? fmt::format(" The model has {} blocks (--all lists them).", blocks) : ""));
 }
 
 Json difference_json(const ProfileDifference& difference, const std::string& before, const std::string& after) {
@@ -286,8 +289,8 @@ std::string difference_text(const ProfileDifference& difference, const std::stri
                             bool all) {
   const TextTable rows = difference_table(difference, all);
   const bool leaves_out = rows.rows.size() < difference.rows.size() + 1;
-  return before + " -> " + after + "\n\n" + table(kinds_table(difference)) + "\n" + table(rows) +
-         (leaves_out ? "--all lists the smaller rows, too.\n" : "");
+  return notes_text(before + " -> " + after) + "\n" + table(kinds_table(difference)) + "\n" + table(rows) +
+         (leaves_out ? notes_text("--all lists the smaller rows, too.") : "");
 }
 
 }  // namespace stepladder

@@ -103,7 +103,7 @@ int run_bisect(BisectOptions options, const CommonOptions& common) {
   if (common.json)
     print(bisect_json(search, options));
   else
-    std::cout << bisect_text(search);
+    std::cout << notes_text(bisect_text(search));
   return search.bisection().found() ? exit_done : exit_cannot_tell;
 }
 

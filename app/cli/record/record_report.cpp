@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "app/cli/report.h"
+#include "app/cli/table.h"
 #include "app/text/format.h"
 
 namespace stepladder {
@@ -52,26 +53,26 @@ Json record_json(const RecordClaim& claim, const std::optional<RecordRule>& rule
 
 std::string record_text(const RecordClaim& claim, const std::optional<RecordRule>& rule, double power) {
   const auto n = static_cast<std::int64_t>(claim.metric.n);
-  std::string text = rule ? rule->title + " (" + rule->name + ", " + rule->date + ")\n" : "";
-  text += "  runs       " + grouped(n) + "\n";
-  text +=
-      fmt::format("  {}   mean {}, standard deviation {}{}\n", rule ? rule->metric : "val_loss",
-                  decimals(claim.metric.mean, 5), decimals(claim.metric.std, 5), interval_text(claim.metric_ci95, 5));
-  if (!is_missing(claim.p)) text += "  p          " + significant(claim.p, 3) + "\n";
-  if (claim.time_s.n > 0) text += "  time       " + time_line(claim.time_s) + "\n";
+  std::vector<std::vector<std::string>> rows{{"  runs", grouped(n)}};
+  rows.push_back({"  " + (rule ? rule->metric : "val_loss"),
+                  fmt::format("mean {}, standard deviation {}{}", decimals(claim.metric.mean, 5),
+                              decimals(claim.metric.std, 5), interval_text(claim.metric_ci95, 5))});
+  if (!is_missing(claim.p)) rows.push_back({"  p", significant(claim.p, 3)});
+  if (claim.time_s.n > 0) rows.push_back({"  time", time_line(claim.time_s)});
   if (claim.baseline_time_s.n > 0)
-    text += "  baseline   " + plural(claim.baseline_metric.n, "run") + ": " + time_line(claim.baseline_time_s) + "\n";
+    rows.push_back({"  baseline", plural(claim.baseline_metric.n, "run") + ": " + time_line(claim.baseline_time_s)});
   if (!is_missing(claim.speedup))
-    text += "  speed-up   " + decimals(claim.speedup, 4) + interval_text(claim.speedup_ci95, 4) + "\n";
+    rows.push_back({"  speed-up", decimals(claim.speedup, 4) + interval_text(claim.speedup_ci95, 4)});
   if (claim.needed_n > 0)
-    text += "  needed     " + grouped(claim.needed_n) + " runs in all to pass with a probability of " +
-            decimals(100 * power, 0) + " %" + (claim.needed_n > n ? "; " + grouped(claim.needed_n - n) + " more" : "") +
-            "\n";
-  for (const RecordFlag& flag : claim.flags) text += "  flag       " + flag.id + ": " + flag.why + "\n";
-  for (const ExcludedLog& log : claim.excluded) text += "  excluded   " + log.file + " " + log.why + "\n";
+    rows.push_back({"  needed", grouped(claim.needed_n) + " runs in all to pass with a probability of " +
+                                    decimals(100 * power, 0) + " %" +
+                                    (claim.needed_n > n ? "; " + grouped(claim.needed_n - n) + " more" : "")});
+  for (const RecordFlag& flag : claim.flags) rows.push_back({"  flag", flag.id + ": " + flag.why});
+  for (const ExcludedLog& log : claim.excluded) rows.push_back({"  excluded", log.file + " " + log.why});
   const char* const words[] = {"A record", "Misses the target", "Inconclusive", "Flagged"};
-  text += std::string(words[static_cast<int>(claim.verdict)]) + ": " + claim.reason + "\n";
-  return text;
+  return (rule ? notes_text(rule->title + " (" + rule->name + ", " + rule->date + ")") : "") +
+         table(rows, {false, false}) +
+         notes_text(std::string(words[static_cast<int>(claim.verdict)]) + ": " + claim.reason);
 }
 
 }  // namespace stepladder

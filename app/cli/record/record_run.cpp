@@ -87,12 +87,15 @@ Json wall_json(const WallTimes& wall) {
 }
 
 std::string wall_text(const WallTimes& wall) {
-  std::string text = "  wall clock baseline " + decimals(wall.baseline.mean, 3) + " s, candidate " +
-                     decimals(wall.candidate.mean, 3) + " s\n";
-  if (is_missing(wall.speedup)) return text;
-  text += "  speed-up   " + decimals(wall.speedup, 4) + " by the wall clock";
-  if (wall.ci95.known()) text += ", 95 % interval " + decimals(wall.ci95.low, 4) + " to " + decimals(wall.ci95.high, 4);
-  return text + "\n";
+  std::vector<std::vector<std::string>> rows{
+      {"  wall clock",
+       "baseline " + decimals(wall.baseline.mean, 3) + " s, candidate " + decimals(wall.candidate.mean, 3) + " s"}};
+  if (!is_missing(wall.speedup))
+    rows.push_back({"  speed-up", decimals(wall.speedup, 4) + " by the wall clock" +
+                                      (wall.ci95.known() ? ", 95 % interval " + decimals(wall.ci95.low, 4) + " to " +
+                                                               decimals(wall.ci95.high, 4)
+                                                         : "")});
+  return table(rows, {false, false});
 }
 
 std::string verdict_words(Verdict verdict) {
@@ -128,8 +131,9 @@ int report(const Experiment& experiment, const RunOptions& options, const Common
            {"claim", logs_tell ? record_json(claim, rule) : Json()},
            {"imported", imported}});
   else
-    std::cout << wall_text(wall) << (logs_tell ? record_text(claim, rule, options.power) : "") << "The candidate is "
-              << verdict_words(verdict) << (is_missing(claim.speedup) ? "" : " by its own clock") << "\n";
+    std::cout << wall_text(wall) << (logs_tell ? record_text(claim, rule, options.power) : "")
+              << notes_text(std::string("The candidate is ") + verdict_words(verdict) +
+                            (is_missing(claim.speedup) ? "" : " by its own clock"));
   if (rule) return exit_status_of(claim.verdict);
   return status_of(verdict);
 }

@@ -110,7 +110,7 @@ int run_trade(const TradeOptions& options, const CommonOptions& common) {
   if (common.json)
     print(trade_json(trade, question.metric));
   else
-    std::cout << trade_text(trade, question.metric);
+    std::cout << notes_text(trade_text(trade, question.metric));
   return trade_status(trade);
 }
 

@@ -49,9 +49,9 @@ std::string pager() {
   return "less";
 }
 
-winsize terminal_size() {
+winsize terminal_size(int stream = STDOUT_FILENO) {
   winsize size = {};
-  if (!::isatty(STDOUT_FILENO) || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return {};
+  if (!::isatty(stream) || ::ioctl(stream, TIOCGWINSZ, &size) != 0) return {};
   return size;
 }
 
@@ -69,6 +69,10 @@ bool page(const std::string& text, const std::string& command) {
 
 std::size_t terminal_columns() {
   return terminal_size().ws_col;
+}
+
+std::size_t message_columns() {
+  return terminal_size(STDERR_FILENO).ws_col;
 }
 
 void add_output_options(CLI::App& app, OutputOptions& options) {
