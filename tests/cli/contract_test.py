@@ -115,7 +115,6 @@ class EveryCommand(Case):
             "record run": ([next(out), "--repeats", 2, "--against", f"{sys.executable} -c \"{PRINTS}\"", "--candidate",
                             f"{sys.executable} -c \"{PRINTS}; pass\""], judged),
             "record gate": (["--command", f"{sys.executable} -c \"{PRINTS}\"", "--out", next(out), "--repeats", 2], (0,)),
-            "record bisect": None,  # record_search_test
             "record trade": ([path / "speedruns", path / "longer"], judged), "record source": ([path / "speedruns" / "0.txt"], (0,)),
             "record diff": ([path / "speedruns" / "0.txt", path / "longer" / "0.txt"], (0,)),
             "record export": None,  # record_test

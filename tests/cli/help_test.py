@@ -83,7 +83,7 @@ class WrongWords(Case):
         self.assertEqual(self.refused(2, ["--name needs a value"], "train", "--name")["code"], "missing-value")
         self.assertEqual(self.refused(2, ["--name takes one value"], "train", "--name", "a", "--name", "b")["code"], "repeated-option")
         self.assertEqual(self.refused(2, ["excludes"], "ladder", "--stages", "bf16", "--preset", "a100")["code"], "conflicting-options")
-        self.assertIn("record bisect", self.refused(2, [], "record", "bisect")["hint"])
+        self.assertIn("git bisect run", self.refused(2, [], "record", "bisect", "v1", "main", "--out", "x", "--", "true")["hint"])
 
     def test_what_is_not_there_is_1(self):
         missing = self.place.path / "missing"

@@ -58,6 +58,16 @@ bool is_number(const std::string& word) {
   return error == std::errc() && end == word.data() + word.size();
 }
 
+// `record bisect` was a command; git does it now.
+[[noreturn]] void refuse_bisect() {
+  throw UsageError(
+      "git bisect finds the commit, with record gate as its judge",
+      {.code = "unknown-command",
+       .argument = "bisect",
+       .hint = "after `git bisect start BAD GOOD`: git bisect run sh -c 'stepladder record gate --against GOOD -- "
+               "COMMAND; case $? in 0) exit 0;; 10|13) exit 1;; 1|11) exit 125;; *) exit 255;; esac'"});
+}
+
 [[noreturn]] void refuse_command(const CLI::App& at, const std::string& word) {
   const std::string path = command_path(at);
   std::vector<std::string> known;
@@ -260,6 +270,8 @@ void check_words(const CLI::App& app, const std::vector<std::string>& words) {
       throw UsageError("an argument is empty", {.code = "invalid-value", .hint = help_hint(*at)});
     } else if (const CLI::App* command = subcommand_named(*at, word)) {
       at = command;
+    } else if (word == "bisect" && command_path(*at) == "record") {
+      refuse_bisect();
     } else if (at == &app) {
       if (!word.ends_with(".stepladder")) refuse_command(app, word);
     } else if (has_subcommands(*at) && most_positions(*at) == 0) {

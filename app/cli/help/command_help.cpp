@@ -155,10 +155,6 @@ constexpr CommandHelp all_help[] = {
      "record gate --command 'python train.py' --out base.json --repeats 3\tonce, on main\n"
      "record gate --command 'python train.py' --against base.json --repeats 3 --json\tin CI",
      "10 slower or worse, 11 inconclusive, 13 a worse loss, 14 the baseline is another machine's"},
-    {"record bisect", "",
-     "record bisect v1 main --out work -- python train.py\tthe commit that changed the throughput\n"
-     "record bisect v1 main --by loss --out work -- python train.py\tthe loss",
-     "11 inconclusive"},
     {"record trade", "",
      "record trade short/ long/\tloss per step from pools at two step counts\n"
      "record trade short/ long/ --candidate new/ --at 3.28\tthe time at equal loss",

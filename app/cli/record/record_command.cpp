@@ -118,7 +118,7 @@ Subcommand record_command(CLI::App& app, CommonOptions& common) {
   const auto options = std::make_shared<ClaimRequest>();
   const auto chosen = std::make_shared<Chosen>();
   CLI::App* command =
-      add_with_json(app, common, "record", "Speed-run records: judge, measure, gate, bisect and hand in pools of runs");
+      add_with_json(app, common, "record", "Speed-run records: judge, measure, gate and hand in pools of runs");
   add_claim_options(*command, *options);
   for (CLI::Option* option : command->get_options())
     if (option != command->get_help_ptr())
@@ -128,7 +128,6 @@ Subcommand record_command(CLI::App& app, CommonOptions& common) {
   add_record_diff(*command, common, *chosen);
   add_record_trade(*command, common, *chosen);
   add_record_run(*command, common, *chosen);
-  add_record_bisect(*command, common, *chosen);
   add_record_gate(*command, common, *chosen);
   add_record_export(*command, common, *chosen);
   return {command, [options, chosen, command, &common] {

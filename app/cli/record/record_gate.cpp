@@ -13,6 +13,7 @@
 #include "app/exit_status.h"
 #include "app/host/environment.h"
 #include "app/host/git.h"
+#include "app/host/held_folder.h"
 #include "app/host/scratch_folder.h"
 #include "app/record/machine.h"
 #include "app/record/measured_command.h"
@@ -176,6 +177,7 @@ GateSide side_at_commit(const GitCheckout& repository, const std::string& commit
   repository.share_objects_with(tree);
   const GitCheckout checkout(tree);
   checkout.git({"read-tree", "--reset", "-u", commit});
+  write_whole(checkout.repository() / "HEAD", commit + "\n");  // for commands that ask git where they are
   side.folder = tree / fs::relative(fs::current_path(), repository.top());
   std::error_code error;
   if (!fs::is_directory(side.folder, error))

@@ -20,11 +20,10 @@ void add_record_diff(CLI::App& record, CommonOptions& common, Chosen& chosen);  
 void add_record_trade(CLI::App& record, CommonOptions& common, Chosen& chosen);   // record_trade.cpp
 
 void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen);     // record_run.cpp
-void add_record_bisect(CLI::App& record, CommonOptions& common, Chosen& chosen);  // record_bisect.cpp
 void add_record_gate(CLI::App& record, CommonOptions& common, Chosen& chosen);    // record_gate.cpp
 void add_record_export(CLI::App& record, CommonOptions& common, Chosen& chosen);  // record_export.cpp
 
-// The figure that commits are compared by: --by, --metric and --lower.
+// The figure that two sides are compared by: --by, --metric and --lower.
 struct FigureOptions {
   std::string by, metric;
   bool lower = false;
