@@ -7,13 +7,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
 #include <vector>
+
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -173,11 +174,9 @@ class SystemMonitor::Nvml {
     using ByText = int(const char*, Device*);
     if (!address.empty() && call<ByText>("nvmlDeviceGetHandleByPciBusId_v2", address.c_str(), &device_) == 0)
       return true;
-    unsigned index = 0;
-    const auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), index);
-    const bool is_index = error == std::errc() && end == device.data() + device.size();
-    return is_index ? call<int(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2", index, &device_) == 0
-                    : call<ByText>("nvmlDeviceGetHandleByUUID", device.c_str(), &device_) == 0;
+    const auto index = parse_number<unsigned>(device);
+    return index ? call<int(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2", *index, &device_) == 0
+                 : call<ByText>("nvmlDeviceGetHandleByUUID", device.c_str(), &device_) == 0;
   }
 
   // Drivers before 535 have the function only under its older name.

@@ -48,9 +48,7 @@ bool looks_like_formula(std::string_view text) {
 
 bool is_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  return parse_number<double>(text).has_value();
 }
 
 }  // namespace

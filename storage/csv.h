@@ -1,7 +1,6 @@
 // Reads comma-separated text: one line's fields, and the tables that Stepladder itself keeps. One thread at a time.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -9,6 +8,7 @@
 #include <system_error>
 #include <vector>
 
+#include "storage/number_text.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -42,12 +42,9 @@ class CsvFile {
   std::string_view text(std::size_t column) const { return (*fields_)[column]; }
   template <class Number>
   Number number(std::size_t column) const {
-    const std::string_view field = text(column);
-    Number value{};
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    if (error != std::errc() || end != field.data() + field.size())
-      refuse("has '" + std::string(field) + "' instead of a number");
-    return value;
+    const auto value = parse_number<Number>(text(column));
+    if (!value) refuse("has '" + std::string(text(column)) + "' instead of a number");
+    return *value;
   }
 
   [[noreturn]] void refuse(const std::string& why) const;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
@@ -14,6 +13,7 @@
 #include "app/desktop/widgets.h"
 #include "app/text/format.h"
 #include "storage/name_pattern.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -39,9 +39,7 @@ double factor_of(std::string text) {
     }
     if (scale > 1) text.pop_back();
   }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? value * scale : 0;
+  return parse_number<double>(text).value_or(0) * scale;
 }
 
 }  // namespace

@@ -5,10 +5,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <charconv>
-
 #include "storage/base64.h"
 #include "storage/checked_text.h"
+#include "storage/number_text.h"
 
 namespace stepladder::far {
 namespace {
@@ -36,11 +35,8 @@ std::int64_t attempt_in(const std::string& name, std::string& stem) {
   if (!name.starts_with("rank-") || !name.ends_with(".jsonl")) return 0;
   const std::size_t dot = name.find('.');
   if (dot + 1 > name.size() - 6) return 0;
-  std::int64_t attempt = 0;
-  const char* const end = name.data() + name.size() - 6;
-  const auto [last, error] = std::from_chars(name.data() + dot + 1, end, attempt);
   stem = name.substr(0, dot + 1);
-  return error == std::errc() && last == end ? attempt : 0;
+  return parse_number<std::int64_t>(std::string_view(name).substr(dot + 1, name.size() - 6 - (dot + 1))).value_or(0);
 }
 
 bool has_later_attempt(const std::map<std::string, JournalTail>& files, const std::string& path) {

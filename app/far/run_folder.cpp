@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <set>
 
 #include "storage/checked_text.h"
 #include "storage/importers/journal/journal_line.h"
+#include "storage/number_text.h"
 
 namespace stepladder::far {
 namespace {
@@ -189,13 +189,11 @@ std::vector<std::int64_t> attempts_in(int run_folder) {
   const Descriptor keeper = folder_below(run_folder, "keeper");
   if (!keeper) return attempts;
   for (const std::string& name : names_in(keeper.get(), most_journals)) {
-    std::int64_t attempt = 0;
     if (!name.starts_with("rank-0.") || !name.ends_with(".jsonl")) continue;
-    const char* const begin = name.data() + std::strlen("rank-0.");
-    const char* const end = name.data() + name.size() - std::strlen(".jsonl");
-    const auto [last, error] = std::from_chars(begin, end, attempt);
-    if (error == std::errc() && last == end && attempt > 0 && attempt_journal(attempt) == name)
-      attempts.push_back(attempt);
+    const std::size_t begin = std::strlen("rank-0.");
+    const std::size_t size = name.size() - begin;
+    const auto attempt = parse_number<std::int64_t>(std::string_view(name).substr(begin, size - std::strlen(".jsonl")));
+    if (attempt && *attempt > 0 && attempt_journal(*attempt) == name) attempts.push_back(*attempt);
   }
   std::sort(attempts.begin(), attempts.end());
   return attempts;

@@ -10,11 +10,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <string>
 #include <string_view>
+
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -25,9 +26,7 @@ constexpr int most_notices = 1000;        // of a file
 constexpr std::size_t most_noticed = 64;  // files
 
 std::int64_t number_in(std::string_view text) {
-  std::int64_t number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : -1;
+  return parse_number<std::int64_t>(text).value_or(-1);
 }
 
 // Calls visit(pid) for each process of this user.

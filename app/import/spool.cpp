@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "app/exit_status.h"
 #include "storage/errors.h"
 #include "storage/importers/journal/journal_reader.h"
+#include "storage/number_text.h"
 #include "storage/own_folder.h"
 
 namespace stepladder {
@@ -52,10 +52,9 @@ std::string json_of(const ImportOptions& options) {
 // 12 of "run-12.state".
 std::optional<std::int64_t> number_in(const std::string& name, std::string_view begin, std::string_view ending) {
   if (!name.starts_with(begin) || !name.ends_with(ending)) return std::nullopt;
-  std::int64_t number = 0;
-  const char* const end = name.data() + name.size() - ending.size();
-  const auto [last, error] = std::from_chars(name.data() + begin.size(), end, number);
-  return error == std::errc() && last == end && number > 0 ? std::optional(number) : std::nullopt;
+  const std::string_view digits(name.begin() + std::ssize(begin), name.end() - std::ssize(ending));
+  const auto number = parse_number<std::int64_t>(digits);
+  return number && *number > 0 ? number : std::nullopt;
 }
 
 std::vector<std::int64_t> numbers_in(const fs::path& database, std::string_view begin, std::string_view ending) {

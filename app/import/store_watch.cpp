@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -20,6 +19,7 @@
 #include "storage/importers/logs/growing_text.h"
 #include "storage/importers/trackers/tensorboard.h"
 #include "storage/importers/trackers/wandb.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -58,9 +58,7 @@ std::int64_t writer_in_name(const fs::path& file) {
   const std::size_t number = name.find_last_of('.');
   if (!name.starts_with("events.out.tfevents.") || number == std::string::npos) return -1;
   const std::size_t pid = name.find_last_of('.', number - 1) + 1;
-  std::int64_t writer = -1;
-  const auto [end, error] = std::from_chars(name.data() + pid, name.data() + number, writer);
-  return error == std::errc() && end == name.data() + number ? writer : -1;
+  return parse_number<std::int64_t>(std::string_view(name).substr(pid, number - pid)).value_or(-1);
 }
 
 // A file of this user's, and no link to another.

@@ -2,7 +2,6 @@
 // the noise that the user names.
 #include "app/record/try_ledger.h"
 
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,16 +11,15 @@
 #include "storage/bounded_text.h"
 #include "storage/errors.h"
 #include "storage/nested_json.h"
+#include "storage/number_text.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
 namespace {
 
 std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::vector<std::string> cells_of(const std::string& line) {

@@ -3,13 +3,13 @@
 #include "app/runs/find_run.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "app/exit_status.h"
 #include "app/runs/bin.h"
 #include "app/runs/loaded_runs.h"
 #include "app/runs/run_filter.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -183,10 +183,8 @@ Ladder find_ladder(RunStore& store, const std::string& word) {
 std::pair<Run, std::optional<std::int64_t>> find_fork(RunStore& store, const std::string& text) {
   const auto at = text.rfind('@');
   if (at == std::string::npos) return {find_run(store, text), std::nullopt};
-  std::int64_t step = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data() + at + 1, end, step);
-  if (error != std::errc() || stopped != end) return {find_run(store, text), std::nullopt};  // a name with an @ in it
+  const auto step = parse_number<std::int64_t>(text.substr(at + 1));
+  if (!step) return {find_run(store, text), std::nullopt};  // a name with an @ in it
   return {find_run(store, text.substr(0, at)), step};
 }
 

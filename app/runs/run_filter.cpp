@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -14,6 +13,7 @@
 
 #include "engine/nearest.h"
 #include "storage/name_pattern.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -26,18 +26,11 @@ std::string plain_text(const Json& value) {
                                       : value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-std::optional<double> as_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // "11-13", "1e-4-3e-4".
 std::optional<std::pair<double, double>> as_range(const std::string& text) {
   for (std::size_t dash = text.find('-', 1); dash != std::string::npos; dash = text.find('-', dash + 1)) {
-    const auto low = as_number(std::string_view(text).substr(0, dash));
-    const auto high = as_number(std::string_view(text).substr(dash + 1));
+    const auto low = parse_number<double>(std::string_view(text).substr(0, dash));
+    const auto high = parse_number<double>(std::string_view(text).substr(dash + 1));
     if (low && high) return std::pair(*low, *high);
   }
   return std::nullopt;
@@ -47,7 +40,7 @@ std::optional<std::pair<double, double>> as_range(const std::string& text) {
 std::optional<double> number_of(const Json& value) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_string() || !value.get_ref<const std::string&>().ends_with("Infinity")) return std::nullopt;
-  return as_number(value.get<std::string>());
+  return parse_number<double>(value.get<std::string>());
 }
 
 // A time as the user wrote it: "2026-11-01t14:00", "2026-11-01 14:00z"; nullopt if it isn't one.
@@ -74,7 +67,7 @@ bool equals(const Json& actual, const std::string& wanted, bool is_quoted) {
     return std::any_of(actual.begin(), actual.end(), [&](const Json& each) { return plain_text(each) == wanted; });
   const auto number = number_of(actual);
   if (!number) return false;
-  if (const auto other = as_number(wanted)) return *number == *other;
+  if (const auto other = parse_number<double>(wanted)) return *number == *other;
   const auto range = is_quoted ? std::nullopt : as_range(wanted);
   return range && range->first <= *number && *number <= range->second;
 }
@@ -244,7 +237,7 @@ class FilterParser {
                               "', which is not a time such as 2026-11-01 or 2026-11-01T14:00 (UTC)",
                           place);
       if (time) value = *time;
-    } else if (orders && !as_number(value)) {
+    } else if (orders && !parse_number<double>(value)) {
       throw FigureError(written_from(begin) + " compares with '" + value + "', which is not a number", place);
     }
     const std::vector<std::string> all = closed_values(field);
@@ -296,7 +289,7 @@ bool RunFilter::holds(const Term& term, RunValues& values, const std::string& wo
   if (is_equality)
     return any([&](const std::string& value) { return equals(actual, value, term.is_quoted); }) ==
            (term.comparison == "=");
-  const auto number = number_of(actual), wanted = as_number(term.values.front());
+  const auto number = number_of(actual), wanted = parse_number<double>(term.values.front());
   if (!number || !wanted || std::isnan(*number) || std::isnan(*wanted)) return false;
   return holds_for_sign((*number > *wanted) - (*number < *wanted), term.comparison);
 }

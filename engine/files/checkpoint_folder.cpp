@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "engine/files/files.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -103,11 +103,8 @@ std::string checkpoint_name(std::int64_t step) {
 
 std::optional<std::int64_t> step_of_checkpoint(const std::string& name) {
   if (!name.starts_with(step_prefix)) return std::nullopt;
-  std::int64_t step = 0;
-  const char* const end = name.data() + name.size();
-  const auto [stopped, error] = std::from_chars(name.data() + step_prefix.size(), end, step);
-  if (error != std::errc() || stopped != end || step < 0) return std::nullopt;
-  return step;
+  const auto step = parse_number<std::int64_t>(std::string_view(name).substr(step_prefix.size()));
+  return step && *step >= 0 ? step : std::nullopt;
 }
 
 CheckpointState read_checkpoint_state(const fs::path& folder) {

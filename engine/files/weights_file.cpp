@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <limits>
+
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -38,9 +39,8 @@ int heads_of(const WeightsFile& file, int d_model) {
   const auto found = file.metadata().find("n_head");
   if (found == file.metadata().end()) return 0;
   const std::string& text = found->second;
-  int heads = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), heads);
-  if (error != std::errc() || end != text.data() + text.size() || heads <= 0 || d_model % heads != 0) {
+  const int heads = parse_number<int>(text).value_or(0);
+  if (heads <= 0 || d_model % heads != 0) {
     throw DataError(file.name() + ": a width of " + std::to_string(d_model) + " cannot have \"" + text + "\" heads");
   }
   return heads;

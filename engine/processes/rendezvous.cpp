@@ -11,7 +11,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -19,6 +18,7 @@
 #include <utility>
 
 #include "engine/recipe.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -30,13 +30,12 @@ std::string variable(const char* name) {
 
 int number(const char* name, int low, int high) {
   const std::string text = variable(name);
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high) {
+  const auto value = parse_number<int>(text);
+  if (!value || *value < low || *value > high) {
     throw RecipeError(
         name, "is '" + text + "', but must be a number from " + std::to_string(low) + " to " + std::to_string(high));
   }
-  return value;
+  return *value;
 }
 
 // The variables in which a launcher passes rank, size and local rank.

@@ -3,12 +3,12 @@
 #include "storage/analysis/mfu.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <type_traits>
 
 #include "storage/csv.h"
+#include "storage/number_text.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -148,13 +148,6 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   return cells;
 }
 
-template <class Number>
-Number number_in(std::string_view cell, Number otherwise) {
-  Number value{};
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return error == std::errc() && end == cell.data() + cell.size() ? value : otherwise;
-}
-
 // Reads the lines of such tables one by one.
 class PublishedTable {
  public:
@@ -174,18 +167,19 @@ class PublishedTable {
       return place < columns_.size() && place < cells.size() ? cells[place] : std::string_view();
     };
     PublishedRow row{.model = std::string(cell("Model")), .gpu = std::string(cell("GPUType"))};
-    row.shape.params = number_in<std::int64_t>(cell("ParamCount"), 0);
-    row.shape.seq_len = number_in<std::int64_t>(cell("SeqLen (T)"), 0);
-    row.gpus = number_in<int>(cell("NumGPUs"), 0);
-    row.tokens_per_s = number_in(cell("Throughput (T/s)"), missing);
-    row.samples_per_s = number_in(cell("Throughput (S/s)"), missing);
+    row.shape.params = parse_number<std::int64_t>(cell("ParamCount")).value_or(0);
+    row.shape.seq_len = parse_number<std::int64_t>(cell("SeqLen (T)")).value_or(0);
+    row.gpus = parse_number<int>(cell("NumGPUs")).value_or(0);
+    row.tokens_per_s = parse_number<double>(cell("Throughput (T/s)")).value_or(missing);
+    row.samples_per_s = parse_number<double>(cell("Throughput (S/s)")).value_or(missing);
     row.recomputed = cell("ActCkpt") == "True";
-    row.published = {number_in(cell("MFU*"), missing), number_in(cell("MFU"), missing),
-                     number_in(cell("HFU*"), missing), number_in(cell("HFU"), missing)};
+    row.published = {
+        parse_number<double>(cell("MFU*")).value_or(missing), parse_number<double>(cell("MFU")).value_or(missing),
+        parse_number<double>(cell("HFU*")).value_or(missing), parse_number<double>(cell("HFU")).value_or(missing)};
     if (row.model.empty() || row.shape.params <= 0 || row.shape.seq_len <= 0 || is_missing(row.tokens_per_s))
       return std::nullopt;
     if (const std::size_t times = row.gpu.find('x'); times != std::string::npos) {  // "8xA100_80GB"
-      if (row.gpus <= 0) row.gpus = number_in<int>(std::string_view(row.gpu).substr(0, times), 0);
+      if (row.gpus <= 0) row.gpus = parse_number<int>(std::string_view(row.gpu).substr(0, times)).value_or(0);
       row.gpu.erase(0, times + 1);
     }
     if (row.gpus <= 0) return std::nullopt;

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 
 #include "storage/importers/source_code.h"
 #include "storage/importers/text.h"
+#include "storage/number_text.h"
 #include "storage/regular_file.h"
 #include "storage/speedrun/log_line.h"
 #include "storage/wording.h"
@@ -253,10 +253,7 @@ std::optional<std::int64_t> printed_date(std::string_view line) {
   const auto month = std::find(months.begin(), months.end(), line.substr(4, 3));
   if (month == months.end()) return {};
   const auto number = [&](std::size_t at, std::size_t size) {
-    const std::string_view text = trimmed(line.substr(at, size));
-    int value = -1;
-    const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && stopped == text.data() + text.size() ? value : -1;
+    return parse_number<int>(trimmed(line.substr(at, size))).value_or(-1);
   };
   const int day = number(8, 2), hour = number(11, 2), minute = number(14, 2), second = number(17, 2);
   const int year = number(20, 4);

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "storage/analysis/own_kernels.h"
+#include "storage/number_text.h"
 #include "storage/traces/segments.h"
 
 namespace stepladder {
@@ -36,10 +36,8 @@ std::vector<std::string> words_of(std::string_view name) {
 }
 
 std::optional<int> number_of(const std::string& word) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  return error == std::errc() && end == word.data() + word.size() && number < most_blocks ? std::optional(number)
-                                                                                          : std::nullopt;
+  const auto number = parse_number<int>(word);
+  return number && *number < most_blocks ? number : std::nullopt;
 }
 
 bool has_one_of(const std::string& text, std::initializer_list<std::string_view> words) {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
-#include <charconv>
 #include <tuple>
 
 #include "storage/analysis/kernel_kind.h"
 #include "storage/bounded_text.h"
+#include "storage/number_text.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -93,13 +93,15 @@ bool is_range(std::string_view name) {
          !name.starts_with("triton_") && !is_communication(name);
 }
 
+static std::int64_t step_of(std::string_view digits) {
+  const auto number = parse_number<std::uint32_t>(digits);
+  return number ? std::int64_t{*number} : -1;
+}
+
 std::int64_t step_number(std::string_view name) {
   constexpr std::string_view word = "ProfilerStep#";
   if (!name.starts_with(word)) return -1;
-  name.remove_prefix(word.size());
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? std::int64_t{number} : -1;
+  return step_of(name.substr(word.size()));
 }
 
 std::int64_t range_step(std::string_view name) {
@@ -112,9 +114,7 @@ std::int64_t range_step(std::string_view name) {
       word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   if (word != "step" && word != "iter" && word != "iteration" && word != "trainstep") return -1;
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(name.data() + digits, name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? std::int64_t{number} : -1;
+  return step_of(name.substr(digits));
 }
 
 std::string format_name(std::string_view format) {

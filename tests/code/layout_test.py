@@ -12,13 +12,13 @@ import sys
 ARROWS = {
     "storage": ["storage"],
     "storage/analysis": ["storage/quantity.h", "storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
-                         "storage/wording.h", "storage/name_pattern.h", "storage/contention.h", "storage/user_folders.h", "storage/analysis"],
+                         "storage/wording.h", "storage/name_pattern.h", "storage/number_text.h", "storage/contention.h", "storage/user_folders.h", "storage/analysis"],
     "storage/importers": ["storage/records.h", "storage/record_fields.h", "storage/nested_json.h", "storage/errors.h", "storage/checksum.h", "storage/content_hash.h",
                           "storage/csv.h", "storage/wording.h", "storage/name_pattern.h", "storage/regular_file.h", "storage/folder_watch.h",
                           "storage/analysis", "storage/importers"],
     "storage/speedrun": ["storage/records.h", "storage/errors.h", "storage/error_text.h", "storage/wording.h", "storage/analysis", "storage/importers/source_code.h",
-                         "storage/importers/text.h", "storage/regular_file.h", "storage/speedrun"],
-    "storage/traces": ["storage/records.h", "storage/errors.h", "storage/bounded_text.h", "storage/wording.h",
+                         "storage/importers/text.h", "storage/number_text.h", "storage/regular_file.h", "storage/speedrun"],
+    "storage/traces": ["storage/records.h", "storage/errors.h", "storage/bounded_text.h", "storage/number_text.h", "storage/wording.h",
                        "storage/regular_file.h", "storage/analysis", "storage/traces"],
     "storage/traces/nsight.cpp": ["storage/wording.h", "storage/traces", "storage/importers"],
     # Other trackers keep SQLite files too; this one importer file reads them through the wrapper, which is independent of our schema.
@@ -26,7 +26,7 @@ ARROWS = {
     "storage/intake": ["storage/records.h", "storage/errors.h", "storage/folder_watch.h", "storage/regular_file.h", "storage/database",
                        "storage/importers", "storage/intake"],
     "engine": ["storage/records.h", "storage/bounded_text.h", "storage/error_text.h", "storage/errors.h", "storage/thread_safety.h", "storage/contention.h",
-               "storage/checked_text.h", "storage/own_folder.h", "storage/process.h", "storage/regular_file.h", "storage/analysis/known_stage.h",
+               "storage/checked_text.h", "storage/number_text.h", "storage/own_folder.h", "storage/process.h", "storage/regular_file.h", "storage/analysis/known_stage.h",
                "engine"],
     "engine/kernels": ["engine/kernels"],
     # The rooms of app, and the rooms that each may include besides app's four loose files ("app/*").
@@ -55,7 +55,7 @@ ARROWS = {
     # A program of its own, static and small: neither LibTorch, SQLite nor a window.
     "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/nested_json.h",
                 "storage/database/process.h",
-                "storage/checked_text.h", "storage/own_folder.h", "storage/process.h", "app/text/secrets.h",
+                "storage/checked_text.h", "storage/number_text.h", "storage/own_folder.h", "storage/process.h", "app/text/secrets.h",
                 "storage/errors.h", "storage/base64.h", "app/journal/journal_file.h", "app/keep",
                 "app/process/awaited_program.h", "app/far"],
 }

@@ -3,7 +3,6 @@
 #include "app/desktop/models/run_columns.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "storage/analysis/metric_verdict.h"
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -178,10 +178,7 @@ double cell_value(const std::string& column, const RunEntry& entry, const Column
   }
   if (column == "mfu") return assumed_utilisation_of(entry.run, entry.summary, context.workspace->hardware).mfu;
   if (column.starts_with(recipe_prefix)) {
-    const std::string text = cell_text(column, entry, context);
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? value : missing;
+    return parse_number<double>(cell_text(column, entry, context)).value_or(missing);
   }
   return missing;
 }
