@@ -109,7 +109,7 @@ std::vector<std::string> traces_of(std::vector<std::string>& paths) {
 }
 
 // Keeps each as a trace, or says that it would. Returns false if it was interrupted.
-bool take_traces(const std::vector<std::string>& files, bool is_dry, const CommonOptions& common,
+bool take_traces(const std::vector<std::string>& files, bool again, bool is_dry, const CommonOptions& common,
                  std::vector<StoredTrace>& traces, std::vector<std::string>& failures) {
   for (const std::string& file : files) {
     if (is_dry) {
@@ -117,13 +117,13 @@ bool take_traces(const std::vector<std::string>& files, bool is_dry, const Commo
       continue;
     }
     try {
-      std::optional<StoredTrace> trace = import_trace({.files = {file}}, "", common);
+      std::optional<StoredTrace> trace = import_trace({.files = {file}}, "", again, common);
       if (!trace) return false;
       if (!common.json && files.size() == 1)
         std::cout << trace_text(*trace, false, false);
       else
-        std::cerr << "stepladder: imported trace " << trace->id << " of " << harmless(file)
-                  << "; `stepladder profile show " << trace->id << "` shows it\n";
+        std::cerr << "stepladder: trace " << trace->id << " is of " << harmless(file) << "; `stepladder profile show "
+                  << trace->id << "` shows it\n";
       traces.push_back(std::move(*trace));
     } catch (const StorageError& error) {
       failures.emplace_back(error.what());
@@ -136,7 +136,7 @@ bool take_traces(const std::vector<std::string>& files, bool is_dry, const Commo
 int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptions& common) {
   std::vector<std::string> failures;
   std::vector<StoredTrace> traces;
-  if (!take_traces(traces_of(request.paths), is_dry, common, traces, failures)) return exit_interrupted;
+  if (!take_traces(traces_of(request.paths), again, is_dry, common, traces, failures)) return exit_interrupted;
   if (request.paths.empty() && !common.json) return report_failures(failures);
   std::optional<RunStore> store;
   const auto open = [&]() -> RunStore& {
@@ -151,7 +151,8 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
   }
   const ImportOutcome outcome = request.paths.empty() ? ImportOutcome{} : import_into(open, request);
   failures.insert(failures.end(), outcome.failures.begin(), outcome.failures.end());
-  if (!outcome.interrupted && !take_traces(outcome.traces, is_dry, common, traces, failures)) return exit_interrupted;
+  if (!outcome.interrupted && !take_traces(outcome.traces, again, is_dry, common, traces, failures))
+    return exit_interrupted;
   report_failures(failures);
   const RunContext context = load_run_context(store ? &*store : nullptr);
   std::vector<RunAndSummary> rows;

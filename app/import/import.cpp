@@ -341,7 +341,8 @@ std::vector<std::size_t> Import::take_files(const std::vector<fs::path>& paths) 
   for (const fs::path& path : paths) {
     const std::size_t before = outcome_.runs.size();
     if (const std::string name = path.filename().string();
-        (name.find(".json") != std::string::npos || name.ends_with(".sqlite")) && looks_like_trace(path)) {
+        (name.find(".json") != std::string::npos || name.find(".sqlite") != std::string::npos) &&
+        looks_like_trace(path)) {
       outcome_.traces.push_back(path.string());
       continue;
     }

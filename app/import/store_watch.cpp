@@ -251,7 +251,8 @@ void StoreWatch::scan() {
 }
 
 // What the program's processes don't have open, below their working directories: event files that are named after one
-// of them, and databases, which are the program's once it is seen to have one open.
+// of them, tables of Lightning's that were made meanwhile (its writer opens them for moments), and databases, which are
+// the program's once it is seen to have one open.
 void StoreWatch::scan_workplaces(const std::vector<std::int64_t>& processes) {
   for (const std::int64_t pid : processes) {
     std::error_code error;
@@ -274,7 +275,9 @@ void StoreWatch::scan_workplaces(const std::vector<std::int64_t>& processes) {
       if (it.depth() >= deepest_walked || name.starts_with('.')) it.disable_recursion_pending();
       const std::string ending = it->path().extension().string();
       const bool is_database = ending == ".db" || ending == ".sqlite" || ending == ".sqlite3";
-      if (!is_database && !processes_.contains(writer_in_name(it->path()))) continue;
+      const bool is_table =
+          name == "metrics.csv" && it->path().parent_path().filename().string().starts_with("version_");
+      if (is_table ? has_joined() : !is_database && !processes_.contains(writer_in_name(it->path()))) continue;
       if (!is_own_file(it->path())) continue;
       if (is_database && !databases_.contains(it->path())) openings_.add(it->path());
       if (!is_database && made_at(it->path()) >= program_.started_at - 1 && seen_.insert(it->path()).second)

@@ -3,8 +3,12 @@
 // what was recorded. Operators' numbers and shapes are parsed from emit_nvtx's texts.
 #include "storage/traces/nsight.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <utility>
 
@@ -206,6 +210,31 @@ class NsightReader {
   std::map<std::int64_t, std::size_t> numbers_;  // of the processes, by their ids
 };
 
+// An export that was packed with gzip, unpacked: SQLite needs a file.
+class UnpackedExport {
+ public:
+  explicit UnpackedExport(const std::filesystem::path& packed) {
+    std::string folder = (std::filesystem::temp_directory_path() / "stepladder-trace-XXXXXX").string();
+    if (!mkdtemp(folder.data())) throw TraceError("can't be unpacked: no temporary folder could be created");
+    folder_ = folder;
+    std::ofstream out(file(), std::ios::binary);
+    TraceBytes bytes(packed);
+    for (std::string_view piece = bytes.next(); !piece.empty(); piece = bytes.next())
+      out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+    if (!out.flush()) throw TraceError("can't be unpacked: the temporary folder is full");
+  }
+  UnpackedExport(const UnpackedExport&) = delete;
+  UnpackedExport& operator=(const UnpackedExport&) = delete;
+  ~UnpackedExport() {
+    std::error_code error;
+    std::filesystem::remove_all(folder_, error);
+  }
+  std::filesystem::path file() const { return folder_ / "export.sqlite"; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
 }  // namespace
 
 bool is_nsight(std::string_view head) {
@@ -213,6 +242,7 @@ bool is_nsight(std::string_view head) {
 }
 
 std::vector<Trace> read_nsight(const std::filesystem::path& file, const TraceProgress& progress) {
+  if (!is_sqlite_file(file)) return read_nsight(UnpackedExport(file).file(), progress);
   try {
     ForeignDatabase database(file);
     return NsightReader(database, progress).read();

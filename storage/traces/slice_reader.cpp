@@ -176,6 +176,8 @@ std::vector<std::size_t> steps_to_keep(const std::vector<TracedStep>& steps) {
   if (steps.empty()) return {};
   std::vector<std::size_t> by_time(steps.size());
   std::iota(by_time.begin(), by_time.end(), std::size_t{0});
+  constexpr std::size_t few = 10;
+  if (steps.size() <= few) return by_time;
   std::stable_sort(by_time.begin(), by_time.end(),
                    [&](std::size_t a, std::size_t b) { return steps[a].dt_ms < steps[b].dt_ms; });
   const std::set<std::size_t> chosen{0, by_time[(steps.size() - 1) / 2], steps.size() - 1};

@@ -16,7 +16,8 @@ struct StepWindow {
   const std::string* gpu = nullptr;  // whose kernels; null: none
 };
 
-// Places in `steps`, which are of one rank: the first, the median and the last step.
+// Places in `steps`, which are of one rank: all of a few steps, as profilers take; of more the first, the median and
+// the last.
 std::vector<std::size_t> steps_to_keep(const std::vector<TracedStep>& steps);
 
 // The slices that begin in the window.

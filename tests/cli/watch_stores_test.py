@@ -35,6 +35,17 @@ elif kind == "csv":
     table.write("step,loss,acc\\n")
     def write(i):
         table.write(f"{i},{3 / i!r},{i / 64}\\n")
+elif kind == "lightning":  # its CSVLogger keeps rows back, and the file open only while it writes
+    import os
+    os.chdir(folder)
+    pathlib.Path("lightning_logs/version_0").mkdir(parents=True)
+    rows = ["step,train_loss,acc\\n"]
+    def write(i):
+        rows.append(f"{i},{3 / i!r},{i / 64}\\n")
+        if i % 20 == 0:
+            with open("lightning_logs/version_0/metrics.csv", "a") as table:
+                table.write("".join(rows))
+            rows.clear()
 elif kind == "journal":
     import stepladder
     stepladder.init(dir=folder, name="of the script", config={"lr": 0.5})
@@ -145,6 +156,14 @@ class WatchedStores(unittest.TestCase):
 
     def test_a_table(self):
         tracker = self.watch("csv")
+        self.until("SELECT count(*) > 0 FROM metric_points WHERE run_id = 1 AND name = 'acc'", [(1,)])
+        self.go()
+        self.end(tracker)
+        self.assertEqual(self.query("SELECT count(*) FROM runs"), [(1,)])
+        self.check(1, lambda i: 3 / i)
+
+    def test_a_table_that_is_open_for_moments(self):
+        tracker = self.watch("lightning")
         self.until("SELECT count(*) > 0 FROM metric_points WHERE run_id = 1 AND name = 'acc'", [(1,)])
         self.go()
         self.end(tracker)

@@ -90,10 +90,40 @@ TEST(StepLog, AValidationLossJoinsItsStep) {
   const Told told = import_text(
       "val loss 9.0\nstep 1 loss 8.0\nstep 2 loss 7.0\nval loss 6.5\nstep 3 loss 6.0\nstep 3 val_loss 5.5\n");
   ASSERT_EQ(told.runs.size(), 1u);
-  ASSERT_EQ(told.runs[0].steps.size(), 3u);
+  ASSERT_EQ(told.runs[0].steps.size(), 4u);
+  EXPECT_EQ(told.runs[0].steps[0].step, 0);  // of the untrained model
   EXPECT_EQ(told.runs[0].steps[0].val_loss, 9.0);
-  EXPECT_EQ(told.runs[0].steps[1].val_loss, 6.5);
-  EXPECT_EQ(told.runs[0].steps[2].val_loss, 5.5);
+  EXPECT_EQ(told.runs[0].steps[2].val_loss, 6.5);
+  EXPECT_EQ(told.runs[0].steps[3].val_loss, 5.5);
+  const Told above = import_text("val loss 9.0\nstep 0 loss 8.0\nstep 1 loss 7.0\nval loss 6.5\nstep 2 loss 6.0\n");
+  ASSERT_EQ(above.runs[0].steps.size(), 3u);
+  EXPECT_EQ(above.runs[0].steps[2].val_loss, 6.5);
+  EXPECT_TRUE(above.noted("of the step below"));
+}
+
+TEST(StepLog, ProseIsNoTraining) {
+  EXPECT_THROW(import_text("My diary.\nStep 3: weight loss 3.5 kg\nI went home.\n"), ImportError);
+  EXPECT_THROW(import_text("We tried again.\nIn the end, step 3: loss 3.5\nI went home.\n"), ImportError);
+  EXPECT_EQ(import_text("step 3: loss 3.5\n").runs.size(), 1u);
+}
+
+TEST(StepLog, SamplesOfAnEpochAreNoSteps) {
+  const std::string lines =
+      "Train Epoch: 1 [0/60000 (0%)]\tLoss: 2.3\nTrain Epoch: 1 [640/60000 (1%)]\tLoss: 2.2\n"
+      "Train Epoch: 2 [0/60000 (0%)]\tLoss: 2.1\n";
+  const Told sized = import_text("Namespace(batch_size=64, test_batch_size=1000)\n" + lines);
+  EXPECT_EQ(sized.runs[0].steps[1].step, 10);
+  EXPECT_EQ(sized.runs[0].steps[2].step, 938);
+  EXPECT_TRUE(import_text(lines).noted("counts samples"));
+}
+
+TEST(StepLog, Utf16WithoutAMarkIsText) {
+  std::string little, big;
+  for (const char c : std::string("step 1 | loss 4.5\nstep 2 | loss 4.4\n")) {
+    little += {c, '\0'};
+    big += {'\0', c};
+  }
+  for (const std::string& text : {little, big}) EXPECT_EQ(import_text(text).runs[0].steps[1].loss, 4.4);
 }
 
 TEST(StepLog, AStepPrintedTwiceIsKeptTwiceAndAResumedRunIsOneRun) {

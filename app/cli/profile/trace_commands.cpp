@@ -30,7 +30,7 @@ struct TraceOptions {
   std::string format = "chrome";
   std::optional<std::int64_t> step;
   std::optional<int> rank;
-  bool all = false, steps = false, anatomy = false, roofline = false, forces = false;
+  bool again = false, all = false, steps = false, anatomy = false, roofline = false, forces = false;
   Limit limit;
 };
 
@@ -40,7 +40,7 @@ void tell_doubt(const std::string& what, const std::string& doubt) {
 
 int run_import(const TraceOptions& options, const CommonOptions& common) {
   const std::optional<StoredTrace> trace =
-      import_trace({.files = options.files, .name = options.name}, options.run, common);
+      import_trace({.files = options.files, .name = options.name}, options.run, options.again, common);
   if (!trace) return exit_interrupted;
   if (common.json)
     print(trace_details_json(*trace, open_existing(common.database).traces().details().anatomy(trace->id)));
@@ -190,7 +190,8 @@ int run_remove(const TraceOptions& options, const CommonOptions& common) {
 
 }  // namespace
 
-std::optional<StoredTrace> import_trace(const TraceFiles& files, const std::string& run, const CommonOptions& common) {
+std::optional<StoredTrace> import_trace(const TraceFiles& files, const std::string& run, bool again,
+                                        const CommonOptions& common) {
   struct Interrupted {};
   std::optional<ReadTrace> read;
   try {
@@ -203,7 +204,12 @@ std::optional<StoredTrace> import_trace(const TraceFiles& files, const std::stri
   }
   RunStore store = RunStore::open(common.database);
   if (!run.empty()) read->trace.run = find_run(store, run).id;
-  const TraceId id = keep_trace(store.traces(), read->trace, read->process);
+  std::optional<StoredTrace> known;
+  if (!again) known = store.traces().find_same(read->trace, read->process.profile);
+  if (known)
+    fmt::print(stderr, "stepladder: {} is in the project already (trace {}); --again imports it once more\n",
+               harmless(files.files.front()), known->id);
+  const TraceId id = known ? known->id : keep_trace(store.traces(), read->trace, read->process);
   for (const std::string& note : read->process.profile.notes) std::cerr << "stepladder: " << harmless(note) << "\n";
   StoredTrace stored = store.traces().find(id).value();
   tell_doubt(fmt::format("trace {}", id), doubt_about(store, stored));
@@ -222,6 +228,7 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
   import->add_option("file", options->files, "Trace (JSON, .json.gz, .sqlite); of several ranks, one for each")
       ->required();
   import->add_option("--run", options->run, "Run that it was taken of: number or name");
+  import->add_flag("--again", options->again, "Also import what is in the project already");
   import->add_option("--name", options->name, "Name (default: that of the file)")->check(short_name());
   choose(import, run_import);
   add_trace_run_command(profile, common, chosen);

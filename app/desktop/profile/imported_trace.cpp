@@ -19,7 +19,8 @@ ImportedTrace import_trace(const std::filesystem::path& database, const std::str
     const ReadTrace read = read_traces({.files = {file}}, report);
     report(1);
     RunStore store = RunStore::open(database);
-    return {.id = keep_trace(store.traces(), read.trace, read.process), .name = read.trace.name};
+    const std::optional<StoredTrace> known = store.traces().find_same(read.trace, read.process.profile);
+    return {.id = known ? known->id : keep_trace(store.traces(), read.trace, read.process), .name = read.trace.name};
   } catch (const Interrupted&) {
     return {};
   }

@@ -58,7 +58,7 @@ void take_slices(ShownProfile& shown, RunStore& store) {
   std::copy_if(shown.steps.begin(), shown.steps.end(), std::back_inserter(of_rank), is_of_rank);
   const bool is_kept = std::any_of(of_rank.begin(), of_rank.end(),
                                    [&](const KeptStepName& each) { return each.step == shown.side.step; });
-  // The first, the median and the last are kept; of fewer, the median comes first.
+  // The middle one, which has the median time if only three of many are kept.
   if (!is_kept) shown.side.step = of_rank[of_rank.size() / 2].step;
   shown.slices = std::make_shared<StepSlices>(details.slices(shown.side.id, shown.side.rank, shown.side.step));
   shown.index = std::make_shared<SliceIndex>(*shown.slices);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "storage/bounded_text.h"
 #include "storage/database/column_values.h"
@@ -154,6 +155,25 @@ std::optional<StoredTrace> TraceStore::find(TraceId id) {
   trace.profile.steps = read_steps(database_, id);
   trace.profile.operators = read_operators(database_, id);
   return trace;
+}
+
+std::optional<StoredTrace> TraceStore::find_same(const StoredTrace& trace, const TraceProfile& profile) {
+  const auto in_order = [](std::vector<TracedStep> steps) {
+    std::sort(steps.begin(), steps.end(), [](const TracedStep& a, const TracedStep& b) {
+      return std::pair(a.rank, a.step) < std::pair(b.rank, b.step);
+    });
+    return steps;
+  };
+  const auto is_same = [](const TracedStep& a, const TracedStep& b) {
+    return a.rank == b.rank && a.step == b.step && a.start_ms == b.start_ms && a.dt_ms == b.dt_ms;
+  };
+  const std::vector<TracedStep> steps = in_order(profile.steps);
+  for (const StoredTrace& each : list()) {
+    if (each.run != trace.run || each.name != trace.name || each.profile.slices != profile.slices) continue;
+    const std::vector<TracedStep> known = read_steps(database_, each.id);
+    if (std::equal(known.begin(), known.end(), steps.begin(), steps.end(), is_same)) return find(each.id);
+  }
+  return std::nullopt;
 }
 
 void TraceStore::remove(TraceId id) {

@@ -40,6 +40,8 @@ class TraceStore {
   TraceId insert(const StoredTrace& trace);
   std::vector<StoredTrace> list();  // oldest first; without those of runs in the bin
   std::optional<StoredTrace> find(TraceId id);
+  // One of the same run and name with the same steps: the same file, imported before.
+  std::optional<StoredTrace> find_same(const StoredTrace& trace, const TraceProfile& profile);
   double step_ms(TraceId id);  // the mean of all steps; missing: there is no such trace
   void remove(TraceId id);
 

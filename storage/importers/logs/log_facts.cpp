@@ -264,7 +264,8 @@ std::int64_t* LogFacts::batch_fact(const Number& number) {
       const bool whole_batches = batch * seq > 0 && count % (batch * seq) == 0;
       return key.has("desired") || count >= 4096 || whole_batches ? &tokens_printed : &global_batch;
     }
-    if (!key.has("eval") && !key.has("val")) return count > most_sequences ? &tokens_printed : &batch;
+    if (!key.has("eval") && !key.has("val") && !key.has("test"))
+      return count > most_sequences ? &tokens_printed : &batch;
   }
   if ((number.pair.separated && number.pair.total < 0 && one_of(last, {"batch", "bs", "batchsize"})) ||
       (last == "b" && key.is(1, "size")))

@@ -13,11 +13,12 @@ struct PrintedStep : StepValues {
   explicit PrintedStep(const StepValues& values) : StepValues(values) {}
   std::int64_t step = 0;
   std::int64_t line = 0;
-  std::int64_t rank = -1;  // of the process that printed it
-  double at = missing;     // unix seconds, from a time stamp in front
-  bool estimate = false;   // its loss was measured by an evaluation: a loss of the step itself replaces it
-  bool redrawn = false;    // from a progress bar: a later line has the step's final values
-  bool tested = false;     // its val_loss is that of a test set
+  std::int64_t rank = -1;       // of the process that printed it
+  std::int64_t iteration = -1;  // if printed beside the step, which has one or more
+  double at = missing;          // unix seconds, from a time stamp in front
+  bool estimate = false;        // its loss was measured by an evaluation: a loss of the step itself replaces it
+  bool redrawn = false;         // from a progress bar: a later line has the step's final values
+  bool tested = false;          // its val_loss is that of a test set
 };
 
 // The progress of reading the current run. The number of a step that does not print one depends on it.

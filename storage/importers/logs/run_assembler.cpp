@@ -104,6 +104,13 @@ void RunAssembler::validate(double val_loss, bool tested, std::int64_t line) {
     late_.note(line, "skipped: a validation loss of a step that was read too long ago");
 }
 
+void RunAssembler::renumber_first(std::int64_t step) {
+  for (auto& [name, logged] : logged_)
+    for (MetricPoint& point : logged.points)
+      if (point.step == steps_.first_step()) point.step = step;
+  steps_.renumber_first(step);
+}
+
 void RunAssembler::settle() {
   if (steps_.held().empty()) {
     clock_.emplace(SettledUnits{}, *sink_);
@@ -153,11 +160,14 @@ void RunAssembler::end() {
   if (!open_) return;
   open_ = false;
   late_.finish();
+  steps_.finish();
   if (!clock_) settle();
   if (steps_.restarts() > 0)
     sink_->note(0, "steps go back to an earlier one " + std::to_string(steps_.restarts()) +
                        (steps_.restarts() == 1 ? " time" : " times") +
                        "; the newer values count, the older are attempts");
+  if (steps_.val_losses_lead())
+    sink_->note(0, "a validation loss is printed above step 0, so each of these is of the step below it");
   Run& run = opening_.run;
   const LogFacts& facts = opening_.facts;
   run.recipe = with_constants(facts.recipe_json(opening_.family), constants_);

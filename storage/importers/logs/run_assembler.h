@@ -52,7 +52,7 @@ class RunAssembler {
   // See StepMerger.
   void validate(double val_loss, bool tested, std::int64_t line);
   void complete_last(double loss) { steps_.complete_last(loss); }
-  void renumber_first(std::int64_t step) { steps_.renumber_first(step); }
+  void renumber_first(std::int64_t step);
 
   // Ends the input: passes the steps still held back to the sink.
   void end();

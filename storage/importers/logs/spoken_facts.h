@@ -25,6 +25,8 @@ class SpokenFacts {
   // Reads a line that is part of a step.
   void read_part(std::string_view line) { facts_.read(line); }
 
+  std::int64_t batch() const { return facts_.batch; }
+
   // Keeps the hardware named before the first run for all runs.
   void keep_hardware() {
     if (!facts_.hardware.empty()) hardware_ = facts_.hardware;

@@ -55,7 +55,7 @@ double StepClock::ms_by_clock(const PrintedStep& printed, double elapsed) {
   const double last = std::exchange(last_clock_, elapsed);
   const std::int64_t gap = printed.step - std::exchange(last_clock_step_, printed.step);
   if (is_missing(last)) {
-    const bool first = printed.step == 1 || (printed.step == 0 && !is_missing(printed.loss));
+    const bool first = !units_.process_clock && (printed.step == 1 || (printed.step == 0 && !is_missing(printed.loss)));
     return first ? elapsed * units_.ms_per_time : missing;
   }
   if (gap <= 0) return missing;

@@ -17,7 +17,8 @@ void read_printed(const LogLine& line, PrintedStep& printed) {
   static_cast<StepValues&>(printed) = line.step;
   printed.line = line.number;
   printed.rank = line.step.rank;
-  printed.redrawn = line.step.bar;
+  printed.iteration = line.step.iteration;
+  printed.redrawn = line.step.bar || printed.iteration >= 0;  // the last iteration completes a step
   printed.at = line.at;
   // "step 250: train loss 3.1, val loss 3.2": both are means of an evaluation.
   const bool evaluation = !is_missing(line.step.loss) && !is_missing(line.step.val_loss) && line.step.named_loss &&
@@ -76,7 +77,9 @@ void StepCounter::number_within_epoch(const StepLine& line, const RunProgress& r
   } else {
     const bool starts_over = raw_step_ >= 0 && (line.whole_epoch ? step <= raw_step_ : step < raw_step_);
     if (!is_missing(offset_epoch_) && epoch > offset_epoch_ && starts_over && run.open && !new_block)
-      epoch_offset_ = run.last_step + step_gap_ - step;
+      epoch_offset_ = line.total >= raw_step_ && line.total >= step
+                          ? epoch_offset_ + line.total * static_cast<std::int64_t>(epoch - offset_epoch_)
+                          : run.last_step + step_gap_ - step;
     offset_epoch_ = epoch;
   }
   if (raw_step_ >= 0 && step > raw_step_) step_gap_ = step - raw_step_;
@@ -161,14 +164,17 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
   if (is_missing(line.loss)) return take_as_validation(line, counted);
   const bool goes_on = run.open && !new_block;
   const std::int64_t last = goes_on ? run.last_step : 0;
-  if (placed_ >= 0) return take_as_step(std::exchange(placed_, -1), counted);
+  if (placed_ >= 0) {
+    if (placed_ > last) step_gap_ = placed_ - last;
+    return take_as_step(std::exchange(placed_, -1), counted);
+  }
   if (goes_on && run.lacks_loss) return take_as_step(last, counted);
   // A record for each epoch, while they count up.
   if (!goes_on) records_are_epochs_ = line.whole_epoch && bar_.step < 0;
   records_are_epochs_ &=
       line.whole_epoch && line.epoch < most_epochs && !(goes_on && line.epoch <= static_cast<double>(run.last_step));
   if (records_are_epochs_) return take_as_step(static_cast<std::int64_t>(line.epoch), counted);
-  if (bar_.step > last && !bar_.follows) {
+  if (bar_.step > last) {
     step_gap_ = bar_.step - last;
     return take_as_step(bar_.step, counted);
   }
@@ -217,6 +223,28 @@ std::vector<std::int64_t> StepCounter::place(std::span<const double> epochs, std
   return steps;
 }
 
+// A dictionary may be printed before or after the bar moves on. It is that step at which all steps make whole epochs,
+// whose spacing is that of the steps before, or whose number is rounder.
+std::int64_t StepCounter::place_one(double epoch, std::int64_t next_bar, const RunProgress& run, bool new_block) const {
+  const std::int64_t last = run.open && !new_block ? run.last_step : 0;
+  if (next_bar <= last || next_bar == bar_.step) return -1;
+  if (bar_.step <= last) return next_bar;
+  const auto makes_whole = [&](std::int64_t step) {
+    const double per_epoch = static_cast<double>(bar_.total) / static_cast<double>(step), epochs = epoch * per_epoch;
+    constexpr double rounding = 0.006, least_clear = 0.2;  // of an epoch with two digits; of its sum
+    return rounding * per_epoch < least_clear && std::fabs(epochs - std::round(epochs)) < rounding * per_epoch;
+  };
+  const auto is_spaced = [&](std::int64_t step) { return run.steps > 1 && step - last == step_gap_; };
+  const auto roundness = [](std::int64_t step) {
+    for (const std::int64_t unit : {1000, 500, 100, 50, 25, 10, 5})
+      if (step % unit == 0) return unit;
+    return std::int64_t{1};
+  };
+  if (makes_whole(bar_.step) != makes_whole(next_bar)) return makes_whole(next_bar) ? next_bar : -1;
+  if (is_spaced(bar_.step) != is_spaced(next_bar)) return is_spaced(next_bar) ? next_bar : -1;
+  return roundness(next_bar) > roundness(bar_.step) ? next_bar : -1;
+}
+
 // A bar that counts the steps of dictionaries times them too.
 void StepCounter::time_by_bar(Counted& counted) {
   if (bar_.step < 0 || !is_missing(counted.step.time) || !is_missing(counted.step.elapsed)) return;
@@ -239,11 +267,7 @@ std::optional<std::int64_t> StepCounter::follow_bar(const StepLine& line, const 
   // The first bar was printed after the first dictionary, so each shows the step of the dictionary before it.
   const bool behind_first =
       bar_.step < 0 && line.batch > 0 && run.open && !new_block && run.steps == 1 && run.first_step == 1;
-  bar_ = {.step = line.batch,
-          .total = line.batches,
-          .rate = line.throughput,
-          .time = line.time,
-          .follows = bar_.follows || behind_first};
+  bar_ = {.step = line.batch, .total = line.batches, .rate = line.throughput, .time = line.time};
   if (!behind_first) return std::nullopt;
   step_gap_ = line.batch;
   return line.batch;
@@ -255,7 +279,6 @@ void StepCounter::end_run() {
   raw_step_ = -1;
   step_gap_ = 1;
   bar_.step = bar_.total = -1;
-  bar_.follows = false;
   loss_bar_ = {};
 }
 

@@ -38,14 +38,17 @@ class StepCounter {
   // that it wasn't step 1.
   std::optional<std::int64_t> follow_bar(const StepLine& line, const RunProgress& run, bool new_block);
 
-  // Whether a bar counts the records without a number that follow it.
-  bool has_seen_bar() const { return bar_.total > 0; }
-  bool has_bar() const { return bar_.step > 0 && !bar_.follows; }
+  // Whether a bar counts the records without a number around it.
+  bool has_bar() const { return bar_.total > 0; }
   // The steps of several records with these epochs between the last bar and the next (-1: none).
   std::vector<std::int64_t> place(std::span<const double> epochs, std::int64_t next_bar, const RunProgress& run,
                                   bool new_block, bool& is_certain) const;
+  // The step of one record with this epoch between the last bar and the next: one of these two. -1: neither.
+  std::int64_t place_one(double epoch, std::int64_t next_bar, const RunProgress& run, bool new_block) const;
   // The number of the next record.
   void set_next(std::int64_t step) { placed_ = step; }
+  // Whether a bar of this many steps is the one that counts.
+  bool is_bar(std::int64_t total) const { return bar_.total == total; }
 
   // Returns the mean that an unfinished bar showed last, which counts because no finished bar follows.
   Counted release_held();
@@ -67,7 +70,6 @@ class StepCounter {
     std::int64_t total = -1;
     double rate = missing;  // "1.95it/s"
     double time = missing;  // "1.20s/it"
-    bool follows = false;   // it counts the dictionary in front of it, not the one behind
   };
   struct LossBar {
     double epoch = missing;  // of its first line

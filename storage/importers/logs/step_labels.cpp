@@ -12,6 +12,7 @@ void StepLabels::read(const StepLine& line) {
     rate_text = line.rate_text;
   }
   if (planned_steps == 0 && line.total > 0) planned_steps = line.total;
+  process_clock |= line.process_clock;
   rounded_tokens |= line.rounded_tokens;
 }
 

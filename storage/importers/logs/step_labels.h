@@ -14,6 +14,7 @@ struct StepLabels {
   RateLabel rate = RateLabel::none;
   std::string rate_text;           // as printed: "tokens/sec"
   std::int64_t planned_steps = 0;  // 0: not known
+  bool process_clock = false;      // the time since the start began with the process
   bool rounded_tokens = false;     // tokens were printed with few digits
 
   // Takes the labels of a line that no earlier line had.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "storage/importers/logs/lines/line_kind.h"
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
@@ -47,6 +48,8 @@ void StepLog::finish() {
   release_records();
   add(counter_.release_held(), {}, lines_.number());
   if (run_.progress().open) release_early();
+  if (ladder_.empty() && run_.progress().steps == 1 && is_bare_ && has_prose_)
+    throw ImportError("is prose: one line looks like a training step, and no other repeats it");
   end_run();
   leave_item(lines_.number());
   if (ladder_.empty())
@@ -93,7 +96,25 @@ void StepLog::take(const LogLine& line) {
   }
 }
 
+// The place in an epoch that counts samples is one in steps, if the batch size is printed and divides it.
 void StepLog::take_step(const LogLine& line) {
+  if (!line.step.samples) return count_step(line);
+  LogLine counted = line;
+  StepLine& step = counted.step;
+  if (!run_.progress().open) {
+    batch_ = facts_.batch();
+    if (batch_ == 0)
+      sink_.note(line.number, "\"" + shortened(trimmed(line.text), 40) +
+                                  "\" counts samples, and the log prints no batch size: the steps are samples here");
+  }
+  if (batch_ > 0 && (step.batch % batch_ == 0 || step.batch == step.batches)) {
+    step.batch = (step.batch + batch_ - 1) / batch_;
+    step.batches = (step.batches + batch_ - 1) / batch_;
+  }
+  count_step(counted);
+}
+
+void StepLog::count_step(const LogLine& line) {
   constexpr std::size_t most_records = 1000;
   const StepLine& step = line.step;
   if (step.record && !step.has_step() && counter_.has_bar() && records_.size() < most_records) {
@@ -112,7 +133,7 @@ void StepLog::take_step(const LogLine& line) {
 }
 
 void StepLog::take_bar(const LogLine& line) {
-  release_records(line.step.batch);
+  release_records(counter_.is_bar(line.step.batches) ? line.step.batch : -1);
   if (const auto first = counter_.follow_bar(line.step, run_.progress(), is_new_block())) run_.renumber_first(*first);
 }
 
@@ -138,6 +159,10 @@ void StepLog::release_records(std::int64_t next_bar) {
     epochs.push_back(step.epoch);
   }
   std::vector<std::int64_t> steps;
+  if (epochs.size() == 1)
+    if (const std::int64_t step = counter_.place_one(epochs.front(), next_bar, run_.progress(), is_new_block());
+        step > 0)
+      steps.push_back(step);
   if (epochs.size() > 1) {
     bool is_certain = false;
     steps = counter_.place(epochs, next_bar, run_.progress(), is_new_block(), is_certain);
@@ -237,6 +262,8 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   }
   if (start_of_steps_.empty() && trimmed(text).size() > 6) start_of_steps_ = trimmed(text).substr(0, 4);
   outline_.step();
+  is_bare_ = !counted.line->record && !counted.line->bar && counted.line->total < 0 && is_missing(counted.step.time) &&
+             is_missing(counted.step.elapsed) && is_missing(counted.step.throughput) && is_missing(counted.step.lr);
   const std::int64_t step = counted.step.step;
   const double at = counted.step.at;
   run_.add(*counted.line, std::move(counted.step));
@@ -258,7 +285,7 @@ void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_
   Run run;
   run.stage = name.stage;
   run.title = run.changed = name.title;
-  run.printed.steps_are_counted = counts_records_ && !counter_.has_seen_bar();
+  run.printed.steps_are_counted = counts_records_ && !counter_.has_bar();
   run_.begin({.run = std::move(run),
               .facts = facts_.take(),
               .family = std::string(family_of(text, line)),
@@ -270,7 +297,7 @@ void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_
 void StepLog::end_run() {
   if (!run_.progress().open) return;
   ladder_.add_run(run_.stage());
-  if (std::exchange(counts_records_, false) && !counter_.has_seen_bar() && !run_.progress().step_is_epoch)
+  if (std::exchange(counts_records_, false) && !counter_.has_bar() && !run_.progress().step_is_epoch)
     sink_.note(0, "the log prints no step numbers, so each of its records counts as a step");
   run_.end();
   counter_.end_run();
@@ -287,6 +314,7 @@ void StepLog::take_words(const LogLine& line) {
   if (!facts_.attentive() && !item && heading.empty()) return outline_.any_words();
   if (is_warning(text)) return warnings_.note(line.number, "skipped: a warning from a compiler or library");
   const bool code = line.place == LogLine::Place::code;
+  has_prose_ = has_prose_ || prose_at(text) != std::string_view::npos;
   if (run_.progress().open && !start_of_steps_.empty() && text.starts_with(start_of_steps_) && !outline_.has_words() &&
       !code && !line.joined)
     malformed_.note(line.number, "not read as a step: " + shortened(text, 80));

@@ -38,6 +38,7 @@ class StepLog : public ImportReader {
  private:
   void take(const LogLine& line);
   void take_step(const LogLine& line);
+  void count_step(const LogLine& line);
   void take_bar(const LogLine& line);
   bool belongs_to_next(const LogLine& line) const;
   void release_records(std::int64_t next_bar = -1);
@@ -75,6 +76,9 @@ class StepLog : public ImportReader {
   std::vector<Waiting> early_;    // evaluations of a step before the run's steps: perhaps of the next run
   bool counts_records_ = false;   // that print no step
   bool ended_ = false;            // a training was summed up, so the next step from the start is another's
+  std::int64_t batch_ = 0;        // samples of a step, if its place is counted in samples
+  bool has_prose_ = false;        // some words are
+  bool is_bare_ = true;           // the last step has a loss and nothing else
   double last_epoch_ = missing;   // of a record without a number
   double reported_ = missing;     // tokens/s that words under an item state
   double first_loss_ = missing;   // of the run

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace stepladder {
 namespace {
@@ -51,6 +52,7 @@ bool merge(PrintedStep& into, const PrintedStep& printed) {
   }
   if (printed.redrawn && into.redrawn) {
     overwrite_all(into, printed);
+    into.iteration = printed.iteration;
     return true;
   }
   if (contradicts(into, printed)) return false;
@@ -79,11 +81,18 @@ StepMerger::Added StepMerger::add(const PrintedStep& printed) {
     attempt_ = replay_ = held_.size();
     ++restarts_;
   }
-  held_.push_back(printed);
   if (count_ == 0) {
     first_step_ = printed.step;
-    fill(held_.back().val_loss, early_val_loss_);
+    val_losses_lead_ = printed.step == 0 && !is_missing(early_val_loss_);
+    if (printed.step == 1 && !is_missing(early_val_loss_)) {
+      PrintedStep& before = held_.emplace_back();
+      before.line = printed.line;
+      before.val_loss = std::exchange(early_val_loss_, missing);
+      ++count_;
+    }
   }
+  held_.push_back(printed);
+  fill(held_.back().val_loss, std::exchange(early_val_loss_, missing));
   ++count_;
   last_step_ = printed.step;
   return Added::new_step;
@@ -112,13 +121,17 @@ PrintedStep* StepMerger::find_replayed(const PrintedStep& printed) {
 bool StepMerger::validate(double val_loss, bool tested) {
   if (tested && validated_) return true;
   validated_ |= !tested;
-  if (!held_.empty())
+  if (!held_.empty() && !val_losses_lead_)
     held_.back().val_loss = val_loss;
-  else if (count_ == 0)
+  else if (count_ == 0 || val_losses_lead_)
     early_val_loss_ = val_loss;
   else
     return false;
   return true;
+}
+
+void StepMerger::finish() {
+  if (!held_.empty()) fill(held_.back().val_loss, early_val_loss_);
 }
 
 void StepMerger::renumber_first(std::int64_t step) {

@@ -15,14 +15,19 @@ class StepMerger {
   enum class Added { new_step, known_step, too_late };
   Added add(const PrintedStep& printed);
 
-  // Adds a validation loss without a step number to the last step, or to the first one if none was printed yet. A test
-  // set's loss (`tested`) counts only if there is no validation set's. False if the last step was released.
+  // Adds a validation loss without a step number to the last step. If one is printed before step 0, all are of the step
+  // below them; before step 1, it is of the untrained model: step 0. A test set's loss (`tested`) counts only if there
+  // is no validation set's. False if the last step was released.
   bool validate(double val_loss, bool tested);
 
   // The loss of the last step, printed on a line of its own.
   void complete_last(double loss) { held_.back().loss = loss; }
   // The only step so far has this number instead.
   void renumber_first(std::int64_t step);
+
+  bool val_losses_lead() const { return val_losses_lead_; }
+  // The input ends: a loss that waits for the next step is of the last one.
+  void finish();
 
   bool lacks_loss() const { return !held_.empty() && is_missing(held_.back().loss); }
   std::int64_t first_step() const { return first_step_; }
@@ -50,7 +55,8 @@ class StepMerger {
   std::int64_t restarts_ = 0;
   std::int64_t first_step_ = 0;
   std::int64_t last_step_ = 0;
-  double early_val_loss_ = missing;  // printed before the first step
+  double early_val_loss_ = missing;  // printed before the step that it belongs to
+  bool val_losses_lead_ = false;     // one was printed before step 0
   bool validated_ = false;           // a validation set's loss was printed
 };
 

@@ -113,6 +113,22 @@ double stamped_time(Steps steps) {
   return between.empty() || quantile(between, 0.5) < least_resolved * resolution ? missing : quantile(per_step, 0.5);
 }
 
+// The iterations of a step, if the lines count both; 0 if they have no constant number.
+std::int64_t iterations_of_a_step(Steps steps) {
+  const PrintedStep *first = nullptr, *last = nullptr;
+  for (const PrintedStep& step : steps) {
+    if (step.iteration < 0) continue;
+    if (!first) first = &step;
+    last = &step;
+  }
+  if (!first) return 1;
+  const std::int64_t counted = last->iteration - (first == last ? 0 : first->iteration);
+  const std::int64_t of = last->step - (first == last ? 0 : first->step);
+  constexpr double tolerance = 0.15;
+  const double each = of > 0 ? static_cast<double>(counted) / static_cast<double>(of) : 0;
+  return std::fabs(each - std::round(each)) < tolerance ? std::llround(each) : 0;
+}
+
 // Steps between two lines, if the printed times cover all of them: by the lines' own steps/s, or by their time stamps.
 // 1 if a time is that of one step; 0 if its steps/s contradict it.
 std::int64_t steps_of_a_time(Steps steps, double ms_per_time, std::int64_t between) {
@@ -175,6 +191,7 @@ class UnitSettler {
 
   SettledUnits settle() {
     settle_tokens();
+    settle_iterations();
     settle_clocks();
     const LogFacts::Tokens worked_out = first_.facts.tokens_per_step();
     const UnitEvidence evidence = evidence_of_units(worked_out);
@@ -184,6 +201,8 @@ class UnitSettler {
       return !is_missing(step.time) || !is_missing(step.elapsed);
     });
     if (!evidence.since_start && units_.per_step == 1) settle_interval(evidence);
+    if (iterations_ == 0) units_.ms_per_time = missing;
+    if (iterations_ > 1) units_.per_step /= static_cast<double>(iterations_);
     settle_rate(evidence, timed);
     explain(worked_out, inferred, timed, evidence.time_unit == TimeUnit::unknown);
     return std::move(units_);
@@ -208,6 +227,14 @@ class UnitSettler {
       first_.facts.global_batch = std::llround(std::min(sequences, 1e9));
   }
 
+  void settle_iterations() {
+    iterations_ = iterations_of_a_step(steps_);
+    if (iterations_ == 1) return;
+    note("the lines count iterations and steps; the steps are counted here" +
+         (iterations_ > 1 ? ", whose time is that of " + std::to_string(iterations_) + " iterations"
+                          : std::string(", and the times, of iterations, were skipped")));
+  }
+
   // Corrects the labels: values labelled as times may be a clock, and the reverse.
   void settle_clocks() {
     units_.time_is_clock = time_is_a_clock(steps_);
@@ -217,7 +244,8 @@ class UnitSettler {
         if (!is_missing(step.time)) step.elapsed = std::exchange(step.time, missing);
       first_.labels.elapsed_unit = first_.labels.time_unit;
     }
-    units_.clock_is_coarse = clock_is_coarse(steps_);
+    units_.process_clock = first_.labels.process_clock;
+    units_.clock_is_coarse = first_.labels.rate != RateLabel::unlabelled && clock_is_coarse(steps_);
     if (units_.clock_is_coarse)
       for (PrintedStep& step : steps_) step.elapsed = missing;
     units_.elapsed_is_step = elapsed_is_a_step(steps_);
@@ -246,7 +274,7 @@ class UnitSettler {
     evidence.steps.reserve(steps_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const PrintedStep& step = steps_[i];
-      PrintedRate printed{.time = step.time, .rate = step.throughput};
+      PrintedRate printed{.time = step.time * static_cast<double>(iterations_), .rate = step.throughput};
       if (i > 0) {
         const double gap = static_cast<double>(step.step - steps_[i - 1].step);
         if (gap > 0) gaps.push_back(gap);
@@ -338,6 +366,7 @@ class UnitSettler {
   std::span<PrintedStep> steps_;
   FirstSteps first_;
   SettledUnits units_;
+  std::int64_t iterations_ = 1;  // of a step; 0: not constant
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ struct SettledUnits {
   bool time_is_clock = false;     // the values labelled as times count from the start
   bool elapsed_is_step = false;   // the values labelled as time since the start are steps' times
   bool clock_is_coarse = false;   // the time since the start has too few digits to be used
+  bool process_clock = false;     // the time since the start began before the first step
   bool stamps_are_clock = false;  // only the lines' time stamps show how long a step took
   PrintedUnits printed;
   std::vector<std::string> notes;  // assumptions, a sentence each

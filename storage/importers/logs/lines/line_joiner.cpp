@@ -31,7 +31,9 @@ std::string_view value_below(std::string_view line) {
   const std::string_view text = trimmed(line);
   const std::size_t sign = text.find_first_of(":=");
   if (sign == std::string_view::npos || sign == 0 || sign + 1 >= text.size() || text.size() > 300) return {};
-  return text.find_first_of("[{(|") < sign ? std::string_view() : text;
+  const std::size_t open = text.find_first_of("[{(|");
+  const bool is_of_name = open < sign && text[open] == '(' && text[sign - 1] == ')';  // "optim/LR (group 0)=1e-5"
+  return open < sign && !is_of_name ? std::string_view() : text;
 }
 
 // "name": 3, "name": "text", "name": null
@@ -44,7 +46,13 @@ bool is_member(std::string_view text) {
                             one_of(value, {"null", "true", "false", "NaN", "Infinity", "{", "[]", "{}"}));
 }
 
-// Cells between tabs, between runs of spaces, or between single ones.
+// "| 100 | 4.9 |", as Markdown has it
+bool is_row(std::string_view line) {
+  const std::string_view text = trimmed(line);
+  return text.size() > 2 && text.front() == '|' && text.back() == '|';
+}
+
+// Cells between bars, tabs, runs of spaces, or single ones.
 void split_cells(std::string_view line, std::vector<std::string_view>& cells, std::size_t wanted) {
   const auto split = [&](std::string_view separator) {
     cells.clear();
@@ -55,6 +63,7 @@ void split_cells(std::string_view line, std::vector<std::string_view>& cells, st
       rest.remove_prefix(std::min(end + separator.size(), rest.size()));
     }
   };
+  if (is_row(line)) return split("|");
   for (const std::string_view separator : {"\t", "  ", " "}) {
     if (line.find(separator) == std::string_view::npos) continue;
     split(separator);
@@ -139,7 +148,8 @@ bool LineJoiner::take_object(std::string_view text) {
 }
 
 bool LineJoiner::open_table(std::string_view line) {
-  if (line.size() > longest_header || line.find_first_of(":={|`") != std::string_view::npos) return false;
+  if (line.size() > longest_header || line.find_first_of(is_row(line) ? ":={`" : ":={|`") != std::string_view::npos)
+    return false;
   if (!contains_word(line, "loss")) return false;
   if (!contains_word(line, "step") && !contains_word(line, "epoch") && !contains_word(line, "iter")) return false;
   if (prose_at(line) != std::string_view::npos) return false;
@@ -157,7 +167,7 @@ bool LineJoiner::open_table(std::string_view line) {
 }
 
 bool LineJoiner::take_row(std::string_view line) {
-  if (line.find_first_not_of("-=+ \t") == std::string_view::npos) return true;  // a rule
+  if (line.find_first_not_of(is_row(line) ? "-=+ \t|:" : "-=+ \t") == std::string_view::npos) return true;  // a rule
   split_cells(line, cells_, columns_.size());
   if (cells_.size() != columns_.size() || !std::all_of(cells_.begin(), cells_.end(), is_value)) {
     columns_.clear();

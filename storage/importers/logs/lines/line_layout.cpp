@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t longest_line = 4096;
 constexpr std::uint32_t most_digits = 15;  // so that a double holds the whole number
 constexpr std::uint32_t most_exponent_digits = 2;
+constexpr std::uint32_t moment_digits = 10;  // from here on a number may be a time since 1970, by its size
 
 std::string_view without_end(std::string_view text) {
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
@@ -76,6 +77,7 @@ bool LineLayout::learn(std::string_view text, const ReadLine& read, const ReadTr
     number.strict = (end + 1 < text.size() && joins(text[end]) && is_digit(text[end + 1])) ||
                     (number.at > 1 && joins(text[number.at - 1]) && is_digit(text[number.at - 2]));
     if (number.point > most_digits || number.exponent > most_exponent_digits) return false;
+    if (number.point >= moment_digits && text[number.at] == '0') return false;
     numbers_.push_back(number);
   }
   for (int i = 0; i < trace.count; ++i) {
@@ -147,8 +149,8 @@ bool LineLayout::match(std::string_view text, Places& places) const {
 // Whether a number of another line can have the meaning of `known`.
 bool LineLayout::fits(const Number& known, const Number& found, std::string_view text) const {
   if (found.point == 0 || found.point > most_digits) return false;
-  constexpr std::uint32_t moment_digits = 10;  // from here on a number may be a time since 1970
-  if ((found.point >= moment_digits) != (known.point >= moment_digits)) return false;
+  if (std::max(found.point, known.point) >= moment_digits && (found.point != known.point || text[found.at] == '0'))
+    return false;
   if ((found.fraction > 0) != (known.fraction > 0) || found.exponent != known.exponent) return false;
   if (known.strict && (found.point != known.point || found.fraction != known.fraction)) return false;
   return !known.fixed || text.substr(found.at, found.size) == std::string_view(text_).substr(known.at, known.size);

@@ -15,7 +15,7 @@ constexpr std::size_t longest_heading = 160;
 // By byte: whether a word of a step's line may begin with it.
 constexpr std::array<bool, 256> step_initials = [] {
   std::array<bool, 256> initials{};
-  for (const char c : std::string_view("lcsierLCSIER")) initials[static_cast<unsigned char>(c)] = true;
+  for (const char c : std::string_view("lcsierbLCSIERB")) initials[static_cast<unsigned char>(c)] = true;
   return initials;
 }();
 
@@ -61,6 +61,9 @@ bool may_say_step(std::string_view line) {
         break;
       case 'r':
         if (follows(p + 1, "l:")) return true;
+        break;
+      case 'b':
+        if (follows(p + 1, "atch")) return true;
         break;
       default:
         break;

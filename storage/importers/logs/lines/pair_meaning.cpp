@@ -20,7 +20,7 @@ Meaning step_meaning(const KeyWords& key) {
   if (one_of(last, {"num", "number", "idx"}) && key.count > 1 && one_of(key.words[1], {"step", "iter", "iteration"}))
     return {.field = Field::step, .rank = 1};
   const bool plain = one_of(last, {"step", "iter", "iteration", "itr"});
-  const bool counted = one_of(last, {"steps", "iters", "it", "updates", "update"}) ||
+  const bool counted = one_of(last, {"steps", "iters", "iterations", "it", "updates", "update"}) ||
                        (key.count == 1 && last == "up");  // Marian: "Up. 1000"
   if (!plain && !counted) return {};
   if (key.count > 1 &&
@@ -50,9 +50,9 @@ Meaning loss_meaning(const KeyWords& key) {
   if (key.has("reduced")) rank = -1;  // NeMo: the other one is a running mean
   for (int i = at + 1; i < key.count; ++i) {
     if (one_of(key.words[i],
-               {"aux",  "z",      "lb",       "balance", "balancing", "router",  "moe",     "mtp",  "best",
-                "min",  "lowest", "delta",    "diff",    "target",    "reg",     "kl",      "prev", "previous",
-                "last", "max",    "smoothed", "ema",     "no",        "initial", "expected"}))
+               {"aux",  "z",      "lb",       "balance", "balancing", "router",  "moe",      "mtp",    "best",
+                "min",  "lowest", "delta",    "diff",    "target",    "reg",     "kl",       "prev",   "previous",
+                "last", "max",    "smoothed", "ema",     "no",        "initial", "expected", "weight", "packet"}))
       return {};
     if (i == at + 1 &&
         !one_of(key.words[i], {"train", "training", "lm", "avg", "mean", "global", "batch", "step", "entropy"}))
@@ -111,6 +111,7 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
   }
   if (last == "wall" && key.is(1, "train")) return {};    // fairseq: seconds since the last line
   if (key.has("interval")) return found(Field::time, 1);  // since the last line
+  if (key.has("runtime") && unit == TimeUnit::unknown) unit = TimeUnit::s;
   if (key.has("elapsed") || key.has("cumulative") || key.has("runtime") || key.has("walltime") || key.has("wall"))
     return key.has("train") && last == "runtime" ? found(Field::summary, 0) : found(Field::elapsed, 1);
   if (one_of(last, {"time", "clock"})) {
@@ -120,6 +121,9 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
     return found(Field::time, 3);
   }
   if (one_of(last, {"dt", "duration", "dur", "latency", "timing"})) return found(Field::time, last == "dt" ? 0 : 2);
+  if (last == "cost" && key.count > 1 && one_of(key.words[1], {"batch", "step", "iter"})) return found(Field::time, 0);
+  if (last == "took" && (key.count == 1 || one_of(key.words[1], {"step", "iteration", "iter", "batch", "update"})))
+    return found(Field::time, 2);
   if (key.count == 1 && one_of(last, {"seconds", "secs"}))
     return Meaning{.field = Field::time, .rank = 2, .unit = TimeUnit::s};
   if (last == "ms" && key.count == 1) return Meaning{.field = Field::time, .rank = 1, .unit = TimeUnit::ms};
@@ -247,11 +251,15 @@ Meaning meaning_of(const Pair& pair) {
     if (unit.rate == RateLabel::none && !unit.other) {
       if (const Meaning found = loss_meaning(key); found.field != Field::none) return found;
       if (const Meaning found = perplexity_meaning(key); found.field != Field::none) return found;
-      if (unit.time == TimeUnit::unknown && !pair.clock)
-        if (Meaning found = step_meaning(key); found.field != Field::none) return found.scale = unit.scale, found;
+      if (unit.time == TimeUnit::unknown && !pair.clock) {
+        Meaning found = step_meaning(key);
+        if (pair.key.ends_with("/step") && any_validation(key)) found = {.field = Field::step, .rank = 4};
+        if (pair.key == "_step") found.rank = 5;  // W&B's count of calls
+        if (found.field != Field::none) return found.scale = unit.scale, found;
+      }
     }
     if (const Meaning found = rate_meaning(key, unit);
-        found.field != Field::none && unit.time == TimeUnit::unknown && !unit.other)
+        found.field != Field::none && unit.time == TimeUnit::unknown && !unit.other && !pair.key.ends_with("step_s"))
       return found;
     // "time/batch: 7": Composer's way to count batches.
     const bool count =

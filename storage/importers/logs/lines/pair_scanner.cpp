@@ -350,6 +350,7 @@ void PairScanner::take_key(std::string_view gap, Pair& pair) {
     gap = gap.substr(0, wrapper);
     pair.wrapped = true;
   }
+  if (gap.ends_with("... (")) gap.remove_suffix(5);  // "Step... (100 | Loss: 5.1)"
   drop(" \t\"'[~$*`#");
   if (!gap.empty() && (gap.back() == ':' || gap.back() == '=' || gap.back() == '>')) {
     pair.separated = true;

@@ -104,7 +104,9 @@ bool is_rounded(const Pair& pair) {
 // Goes through the pairs of one line and gives each to the field that it claims.
 class LineReading {
  public:
-  LineReading(std::string_view text, StepLine& line, ReadTrace& trace) : text_(text), line_(line), trace_(trace) {
+  // `skips_remarks`: leaves out the numbers of remarks, as in "4.8 was 4.9 | dt 100ms".
+  LineReading(std::string_view text, StepLine& line, ReadTrace& trace, bool skips_remarks)
+      : text_(text), line_(line), trace_(trace), skips_remarks_(skips_remarks) {
     std::fill_n(best_, field_count, 99);
   }
 
@@ -126,12 +128,13 @@ class LineReading {
     while (scanner.next(pair)) {
       gap_ = text_.substr(previous_end_, pair.at - previous_end_);
       previous_end_ = pair.end;
-      take(pair);
+      if (!skips_remarks_ || !is_in_remark()) take(pair);
     }
     finish();
     trace_.learnable &= line_.batch < 0 && !line_.summary && is_missing(line_.iterations);
   }
 
+  bool is_doubtful() const { return is_doubtful_; }
   bool named_batch() const { return named_batch_; }
   std::size_t first_measured() const { return std::max(step_at_, measured_at_); }  // where it begins; 0: nowhere
 
@@ -142,6 +145,16 @@ class LineReading {
     if (rank >= best) return false;
     best = rank;
     return true;
+  }
+
+  // A remark begins with prose or an arrow in front of a number, and ends at the next separator.
+  bool is_in_remark() {
+    const std::size_t separator = gap_.find_last_of("|,;");
+    const std::string_view part = gap_.substr(separator + 1);  // npos + 1 is 0
+    const std::size_t prose = prose_at(part);
+    const bool begins = (prose != std::string_view::npos && lower(part[prose]) != 'v') ||  // "vs" compares
+                        part.find("->") != std::string_view::npos || part.find("//") != std::string_view::npos;
+    return in_remark_ = begins || (in_remark_ && separator == std::string_view::npos);
   }
 
   std::string_view before(const Pair& pair) const { return trimmed(text_.substr(0, pair.at)); }
@@ -171,7 +184,10 @@ class LineReading {
       line_.keras = at_start && !after_percent;
       return place();
     }
-    if (front.ends_with('[') || (at_start && after == ']')) return place();
+    if (front.ends_with('[') || (at_start && after == ']')) {
+      line_.samples = rest.starts_with('(') && text_.find("Train Epoch:") != std::string_view::npos;
+      return place();
+    }
     if (front.ends_with('(') && after == ')' && !is_missing(line_.epoch)) return place();  // "Epoch [1/3] (100/500)"
     // "100/200 train_loss: 4.5"
     if (at_start && after == ' ' && !line_.has_step() && !rest.empty() &&
@@ -201,6 +217,8 @@ class LineReading {
       trace_.learnable = false;
       return;
     }
+    if (meaning.field == Field::none) meaning = meaning_behind(pair);
+    take_beside(pair, meaning);
     if (pair.key.ends_with("global_step/max_steps")) meaning = {.field = Field::step, .rank = 0};
     // srun and mpirun put the process's number in front: "0: step 10".
     if (meaning.field == Field::none && pair.whole >= 0 && before(pair).empty() && behind(pair).starts_with(": "))
@@ -228,6 +246,43 @@ class LineReading {
     if (meaning.field == Field::perplexity || meaning.field == Field::val_perplexity)
       return;  // printed with a loss, isn't a value
     find(meaning.field, pair, meaning.scale);
+  }
+
+  // "  0 350.10 ms run, 11.01 loss, 0.0010 LR": the step leads, and names follow their numbers.
+  Meaning meaning_behind(const Pair& pair) {
+    if (!pair.key.empty() || !pair.unit.empty() || pair.separated || pair.total >= 0) return {};
+    const std::string_view rest = behind(pair);
+    const std::string_view name = rest.substr(0, rest.find_first_of(",|;"));
+    if (!name.starts_with(' ')) return {};
+    if (name.find_first_of("0123456789:=([") != std::string_view::npos) {
+      if (before(pair).empty()) row_ = pair.whole;
+      return {};
+    }
+    const Meaning meaning = meaning_of({.key = trimmed(name)});
+    const bool leads = meaning.field == Field::step && before(pair).empty();  // "10 iterations, loss 5.0"
+    if (!leads && meaning.field != Field::loss && meaning.field != Field::val_loss && meaning.field != Field::lr)
+      return {};
+    trace_.learnable = false;
+    names_follow_ = true;
+    return meaning;
+  }
+
+  // Counts beside that of the step: iterations, of which a step may have several, and the steps that are planned.
+  void take_beside(const Pair& pair, Meaning& meaning) {
+    if (pair.clock || (meaning.field != Field::step && !pair.key.ends_with("steps"))) return;
+    const KeyWords key(pair.key);
+    if (meaning.field == Field::step && pair.whole < 0 && line_.has_step() && !can_be(meaning, pair)) {
+      meaning = {.field = Field::time, .rank = 3, .unit = TimeUnit::s};  // "step: 10 ... iter: 0.2500"
+      trace_.learnable = false;
+    }
+    if (pair.whole < 0) return;
+    if (meaning.field == Field::step && one_of(key.words[0], {"iter", "iteration"})) {
+      iteration_ = pair.whole;
+      meaning.rank = 2;  // the step's own number comes first
+    } else if (key.is(0, "steps") && (key.is(1, "total") || key.is(1, "max"))) {
+      planned_ = pair.whole;
+      trace_.learnable = false;
+    }
   }
 
   // "33m 10s" is one duration: adds this part to the time before it.
@@ -376,6 +431,7 @@ class LineReading {
         break;
       case Field::elapsed:
         line_.elapsed_unit = meaning.unit;
+        line_.process_clock = pair.key == "_runtime";
         break;
       case Field::throughput:
         line_.rate = meaning.rate;
@@ -407,6 +463,18 @@ class LineReading {
     if (leading_ >= 0 && line_.has_loss() && !line_.has_step() && line_.batch < 0 && is_missing(line_.epoch))
       line_.step = leading_;
     if (bracketed_ >= 0 && !line_.has_step() && line_.batch < 0 && is_missing(line_.epoch)) line_.step = bracketed_;
+    if (row_ >= 0 && (names_follow_ || line_.has_loss()) && !line_.has_step() && line_.batch < 0 &&
+        is_missing(line_.epoch)) {
+      line_.step = row_;
+      is_doubtful_ = !names_follow_;
+    }
+    if (line_.has_step() && line_.total < 0 && planned_ > 0) line_.total = planned_;
+    if (line_.has_step() && iteration_ > line_.step) {
+      trace_.learnable = false;
+      line_.iteration = iteration_;
+      if (line_.total >= 0 && line_.total < iteration_)  // "step 12/500": the place within an epoch
+        line_.step = std::exchange(line_.iteration, -1);
+    }
     if (line_.has_step() && is_missing(line_.loss)) line_.loss = short_loss_;
     if (line_.has_step() && is_missing(line_.val_loss)) line_.val_loss = short_val_loss_;
     const auto from = [&](double& loss, double perplexity) {
@@ -446,7 +514,11 @@ class LineReading {
   std::int64_t bare_batch_ = -1;
   std::int64_t leading_ = -1;
   bool leading_rank_ = false;
-  std::int64_t bracketed_ = -1;
+  std::int64_t bracketed_ = -1, row_ = -1, iteration_ = -1, planned_ = -1;
+  bool names_follow_ = false;
+  bool is_doubtful_ = false;  // a number leads the line, and nothing says that it counts steps
+  const bool skips_remarks_;
+  bool in_remark_ = false;
   double short_loss_ = missing;
   double short_val_loss_ = missing;
   bool loss_follows_ = false;
@@ -495,7 +567,7 @@ ReadLine read_step_line(std::string_view text) {
   return read_step_line(text, trace);
 }
 
-ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
+static ReadLine read_line(std::string_view text, ReadTrace& trace, bool skips_remarks) {
   ReadLine read;
   StepLine& line = read.line;
   if (text.size() < 5) return read;
@@ -504,7 +576,7 @@ ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
     trace.learnable = false;
     return read;
   }
-  LineReading reading(text, line, trace);
+  LineReading reading(text, line, trace, skips_remarks);
   reading.read();
   trace.first_measured = reading.first_measured();
 
@@ -518,14 +590,18 @@ ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
   const bool opens = !measured && (line.has_step() || reading.named_batch());
   const bool bare_loss = !counted && !is_missing(line.loss);
   if (!says && !opens && !bare_loss) return read;
-  const std::size_t mark =
-      is_table_row(text) ? (text.find('<') == std::string_view::npos ? 1 : 0) : doubt_at(text, line.record);
+  std::size_t mark = std::string_view::npos;
+  if (!skips_remarks && is_table_row(text))
+    mark = text.find('<') == std::string_view::npos ? 1 : 0;
+  else if (!skips_remarks)
+    mark = std::min(doubt_at(text, line.record), reading.is_doubtful() ? text.size() : mark);
   if (mark != std::string_view::npos) {
     if (mark == 0 || !says || !(line.has_step() || line.batch >= 0 || line.record)) return read;
     trace.learnable = false;
     const std::size_t head = trace.first_measured;
     // Words behind the numbers don't change them.
-    if (ReadLine front = read_step_line(text.substr(0, mark)); front.says_step && front.line.has_loss()) read = front;
+    ReadTrace unused;
+    if (ReadLine own = read_line(text, unused, true); own.says_step && own.line.has_loss()) read = own;
     read.says_step = false;
     read.doubtful = head;
     read.line.has_others = has_other_pairs(text.substr(0, mark), read.line);
@@ -537,6 +613,10 @@ ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
   read.opens = opens;
   read.bare_loss = bare_loss && !says;
   return read;
+}
+
+ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
+  return read_line(text, trace, false);
 }
 
 }  // namespace stepladder

@@ -39,7 +39,8 @@ struct StepLine : StepValues {
   std::int64_t total = -1;  // planned steps: N of "step 5/N"
   std::int64_t batch = -1;  // place within the epoch, if the line counts that way
   std::int64_t batches = -1;
-  std::int64_t rank = -1;  // of the process that printed it
+  std::int64_t rank = -1;       // of the process that printed it
+  std::int64_t iteration = -1;  // if it counts these beside optimiser steps: a step has one or more
   double epoch = missing;
   double at = missing;  // unix seconds, printed as a number
   TimeUnit time_unit = TimeUnit::unknown;
@@ -57,6 +58,8 @@ struct StepLine : StepValues {
   bool epoch_leads = false;      // ... in front of the place within it: "Epoch 2: 10/100"
   bool from_perplexity = false;  // a loss is the logarithm of the printed value
   bool interval = false;         // the time is measured since the last line, over any number of steps
+  bool samples = false;          // its place within the epoch counts samples: "[640/60000 (1%)]"
+  bool process_clock = false;    // its elapsed time began with the process, before the first step
   bool rounded_tokens = false;   // "2.05K": the tokens are known to three digits only
   double rounded_step = 0;       // "15K": the step's number is a multiple of this; 0: it is exact
   bool has_others = false;       // it holds numbers that have a name but no field here (other_pairs.h)

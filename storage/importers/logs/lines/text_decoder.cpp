@@ -7,6 +7,18 @@ constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
 constexpr std::string_view utf16_le_mark = "\xFF\xFE";
 constexpr std::string_view utf16_be_mark = "\xFE\xFF";
 
+enum class Encoding { utf8, utf16_le, utf16_be };
+
+// By its mark; or without one, as every other byte of most languages' programs is NUL.
+Encoding encoding_of(std::string_view head) {
+  if (head.starts_with(utf16_le_mark)) return Encoding::utf16_le;
+  if (head.starts_with(utf16_be_mark)) return Encoding::utf16_be;
+  std::size_t nuls[2] = {0, 0};
+  for (std::size_t i = 0; i < head.size(); ++i) nuls[i % 2] += head[i] == '\0';
+  const auto most = [&](int odd) { return nuls[odd] * 5 > head.size() * 2 && nuls[1 - odd] == 0; };
+  return most(1) ? Encoding::utf16_le : most(0) ? Encoding::utf16_be : Encoding::utf8;
+}
+
 void append_utf8(std::string& text, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
   if (code < 0x80) {
@@ -23,7 +35,7 @@ void append_utf8(std::string& text, std::uint32_t code) {
 }  // namespace
 
 bool looks_like_text(std::string_view head) {
-  if (head.starts_with(utf16_le_mark) || head.starts_with(utf16_be_mark)) return true;
+  if (encoding_of(head) != Encoding::utf8) return true;
   std::size_t odd = 0;
   for (const char c : head) {
     const auto byte = static_cast<unsigned char>(c);
@@ -32,15 +44,13 @@ bool looks_like_text(std::string_view head) {
   return odd * 100 <= head.size();
 }
 
-TextDecoder::TextDecoder(std::string_view head) {
-  if (head.starts_with(utf16_le_mark)) encoding_ = Encoding::utf16_le;
-  if (head.starts_with(utf16_be_mark)) encoding_ = Encoding::utf16_be;
-}
+TextDecoder::TextDecoder(std::string_view head)
+    : is_utf16_(encoding_of(head) != Encoding::utf8), is_big_endian_(encoding_of(head) == Encoding::utf16_be) {}
 
 std::string_view TextDecoder::decode(std::string_view bytes) {
   if (!started_ && bytes.starts_with(utf8_mark)) bytes.remove_prefix(utf8_mark.size());
   started_ = true;
-  if (encoding_ == Encoding::utf8) return bytes;
+  if (!is_utf16_) return bytes;
   convert_utf16(bytes);
   return converted_;
 }
@@ -50,7 +60,7 @@ void TextDecoder::convert_utf16(std::string_view bytes) {
   odd_.append(bytes);
   for (std::size_t i = 0; i + 1 < odd_.size(); i += 2) {
     const auto a = static_cast<unsigned char>(odd_[i]), b = static_cast<unsigned char>(odd_[i + 1]);
-    const std::uint32_t code = encoding_ == Encoding::utf16_le ? a | b << 8 : b | a << 8;
+    const std::uint32_t code = is_big_endian_ ? b | a << 8 : a | b << 8;
     if (code == 0xFEFF) continue;
     if (code >= 0xD800 && code < 0xDC00) {
       high_ = code;

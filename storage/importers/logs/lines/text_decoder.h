@@ -1,4 +1,4 @@
-// Converts an input to UTF-8, piece by piece, if a mark at its start says UTF-16. Passes other text on unchanged.
+// Converts an input to UTF-8, piece by piece, if its start shows UTF-16. Passes other text on unchanged.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace stepladder {
 
-// Whether these first bytes are text (UTF-8, UTF-16 with its mark, any one-byte encoding) rather than binary.
+// Whether these first bytes are text (UTF-8, UTF-16, any one-byte encoding) rather than binary.
 bool looks_like_text(std::string_view head);
 
 class TextDecoder {
@@ -19,11 +19,9 @@ class TextDecoder {
   std::string_view decode(std::string_view bytes);
 
  private:
-  enum class Encoding { utf8, utf16_le, utf16_be };
-
   void convert_utf16(std::string_view bytes);
 
-  Encoding encoding_ = Encoding::utf8;
+  bool is_utf16_, is_big_endian_;
   bool started_ = false;
   std::string converted_;
   std::string odd_;         // bytes of a character that the next piece completes
