@@ -142,6 +142,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   if (database.empty()) database = project;
   common.database_is_named = !database.empty();
   common.database = database.empty() ? default_database_file() : std::filesystem::path(database);
+  leave_out_of_patches(common.database);
   for (const Subcommand& command : commands) {
     if (!*command.options) continue;
     if (command.options->get_name() != worker_command) say_broken_user_files();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <string_view>
 #include <utility>
 
@@ -99,6 +100,26 @@ GitCheckout::GitCheckout(const fs::path& folder, std::optional<std::chrono::seco
   repository_ = first_line(folders);
   common_ = first_line(folders.substr(std::min(folders.size(), repository_.string().size() + 1)));
   top_ = top_of(folder);
+  for (const fs::path& file : {common_ / "config", repository_ / "config.worktree"})
+    if (fs::exists(file)) read_settings(file);
+  if (!formats_.empty() && repository_ != common_)
+    throw StorageError(repository_.string() + " is a linked worktree with reftables, which Stepladder can't read");
+  make_view();
+}
+
+GitCheckout::GitCheckout(const fs::path& folder, Ours)
+    : repository_(folder / ".git"), common_(repository_), top_(folder) {
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(folder, error)) || !fs::is_directory(fs::symlink_status(repository_, error)))
+    throw StorageError(folder.string() +
+                       " isn't the checkout that Stepladder has made; remove it, and call this again");
+  refuse_borrowed(repository_);
+  if (text_of(repository_ / "config").value_or("").find("objectformat = sha256") != std::string::npos)
+    object_format_ = "sha256";
+  make_view();
+}
+
+void GitCheckout::make_view() {
   make_folder(view_.path() / "logs");
   for (const char* name : own_files) fs::create_symlink(repository_ / name, view_.path() / name);
   for (const char* name : shared_files)
@@ -107,15 +128,12 @@ GitCheckout::GitCheckout(const fs::path& folder, std::optional<std::chrono::seco
   fs::create_symlink(common_ / "packed-refs", view_.path() / "packed-refs");
   for (const std::string& name : names_in(open_folder(repository_.string()).get(), 1000))
     if (name.starts_with("sharedindex.")) fs::create_symlink(repository_ / name, view_.path() / name);
-  write_whole(view_.path() / "HEAD", text_of(repository_ / "HEAD").value_or(""), private_file);
-  for (const fs::path& file : {common_ / "config", repository_ / "config.worktree"})
-    if (fs::exists(file)) read_settings(file);
-  if (!formats_.empty() && repository_ != common_)
-    throw StorageError(repository_.string() + " is a linked worktree with reftables, which Stepladder can't read");
-  write_whole(view_.path() / "config",
-              "[core]\nrepositoryformatversion = 1\nbare = false\n[extensions]\nobjectFormat = " + object_format_ +
-                  "\n" + formats_,
-              private_file);
+  // Not by write_whole, which waits for the disk: the view is gone with this process anyway.
+  std::ofstream head(view_.path() / "HEAD"), config(view_.path() / "config");
+  head << text_of(repository_ / "HEAD").value_or("");
+  config << "[core]\nrepositoryformatversion = 1\nbare = false\n[extensions]\nobjectFormat = " << object_format_ << "\n"
+         << formats_;
+  if (!head.flush() || !config.flush()) throw StorageError(view_.path().string() + " cannot be written");
 }
 
 std::string GitCheckout::run(const std::vector<std::string>& command, std::vector<std::string> more_environment) const {
@@ -201,8 +219,19 @@ std::string GitCheckout::commit_named(const std::string& name) const {
   }
 }
 
+// Whether an index may have an entry of a repository: these bytes are its mode in every version of the format.
+bool GitCheckout::may_name_repositories() const {
+  constexpr std::string_view mode("\0\0\xE0\0", 4);
+  for (const std::string& name : names_in(open_folder(view_.path().string()).get(), 1000))
+    if ((name == "index" || name.starts_with("sharedindex.")) &&
+        text_of(view_.path() / name).value_or("").find(mode) != std::string::npos)
+      return true;
+  return false;
+}
+
 std::vector<std::string> GitCheckout::repositories_in(const GitCheckout& index) const {
   std::vector<std::string> found;
+  if (!index.may_name_repositories()) return found;
   for (const std::string& entry : entries_of(git_of(index, {"ls-files", "--stage", "-z"}))) {
     const std::size_t tab = entry.find('\t');
     if (!entry.starts_with("160000 ") || tab == std::string::npos) continue;
@@ -261,6 +290,20 @@ void GitCheckout::share_objects_with(const fs::path& folder) const {
   write_whole(folder / ".git" / "objects" / "info" / "alternates", (common_ / "objects").string() + "\n", private_file);
   write_whole(folder / ".git" / "packed-refs", git({"for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"}),
               private_file);
+}
+
+void GitCheckout::check_out_to(const fs::path& folder, const std::string& tree, const std::string& head) const {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(folder / ".git" / "HEAD", error))) {
+    const fs::path part = folder.string() + ".part";
+    for (const fs::path& broken : {folder, part}) fs::remove_all(broken, error);
+    share_objects_with(part);
+    fs::rename(part, folder);
+  }
+  const GitCheckout copy(folder, Ours{});
+  copy.git({"read-tree", "--reset", "-u", tree});
+  const std::string wanted = (head.empty() ? "ref: refs/heads/main" : head) + "\n";
+  if (text_of(copy.repository() / "HEAD") != wanted) write_whole(copy.repository() / "HEAD", wanted, private_file);
 }
 
 }  // namespace stepladder

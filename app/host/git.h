@@ -21,6 +21,10 @@ class GitCheckout {
   // long. Both throw StorageError, with git's own words, and DataError.
   explicit GitCheckout(const std::filesystem::path& folder, std::optional<std::chrono::seconds> patience = {});
 
+  // One that share_objects_with() has made, in an absolute folder; git isn't asked. Throws StorageError if it isn't.
+  struct Ours {};
+  GitCheckout(const std::filesystem::path& folder, Ours);
+
   // Runs git at the checkout's top and returns what it prints. Only `read-tree`
   // writes.
   std::string git(const std::vector<std::string>& arguments) const;
@@ -51,12 +55,18 @@ class GitCheckout {
   // Makes a checkout without files that borrows this one's objects and has its tags. The folder must not exist.
   void share_objects_with(const std::filesystem::path& folder) const;
 
+  // Checks a state out into such a folder, which is made if it isn't there, with this commit as its HEAD, if there is
+  // one. Files that runs have left there stay.
+  void check_out_to(const std::filesystem::path& folder, const std::string& tree, const std::string& head) const;
+
  private:
   std::filesystem::path folder(const char* name) const;
   std::string run(const std::vector<std::string>& command, std::vector<std::string> more_environment = {}) const;
   bool names_back(const std::filesystem::path& top) const;
   std::filesystem::path top_of(const std::filesystem::path& folder) const;
   void read_settings(const std::filesystem::path& file);
+  void make_view();
+  bool may_name_repositories() const;
 
   const std::optional<std::chrono::steady_clock::time_point> deadline_;
   ScratchFolder view_{"stepladder-git"};

@@ -31,6 +31,14 @@ HeldFolder::HeldFolder(const fs::path& folder) : file_(open_private(folder / "he
     throw UsageError(folder.parent_path().string() + " is being worked on by another stepladder");
 }
 
+bool is_held(const fs::path& folder) {
+  const Descriptor place = open_own_folder(folder);
+  const Descriptor file = place ? open_below(place.get(), {"held"}, O_RDONLY) : Descriptor();
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  return file && ::fcntl(file.get(), F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
 fs::path experiment_folder(const fs::path& folder) {
   const fs::path path = fs::weakly_canonical(fs::absolute(folder));
   return path.has_filename() ? path : path.parent_path();

@@ -20,6 +20,9 @@ class HeldFolder {
   Descriptor file_;
 };
 
+// Whether a process other than this one holds it. Call it in no process that may hold it: its lock would go.
+bool is_held(const std::filesystem::path& folder);
+
 // These throw StorageError.
 
 // The folder that the user names: absolute, links followed.

@@ -175,6 +175,9 @@ bool has_git_above(const fs::path& folder) {
 }
 
 bool is_off = false;
+fs::path project;  // its file
+
+constexpr std::array project_ends = {"", "-wal", "-shm", "-journal", ".spill", ".watch", ".machines", ".tries"};
 
 }  // namespace
 
@@ -190,7 +193,27 @@ bool looks_secret(const std::string& path) {
   return !parts.empty() && is_secret_name(parts.back());
 }
 
-RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& between, PatchOf which) {
+void leave_out_of_patches(const fs::path& database) {
+  std::error_code error;
+  project = fs::weakly_canonical(fs::absolute(database, error), error);
+}
+
+std::vector<std::string> project_files_in(const fs::path& top) {
+  const fs::path inside = project.empty() ? fs::path() : project.lexically_relative(top);
+  if (inside.empty() || inside == "." || *inside.begin() == "..") return {};
+  std::vector<std::string> files;
+  for (const char* end : project_ends) files.push_back(inside.string() + end);
+  return files;
+}
+
+std::vector<std::string> without_project(const fs::path& top) {
+  std::vector<std::string> paths;
+  for (const std::string& file : project_files_in(top)) paths.push_back(":(exclude,literal)" + file);
+  return paths;
+}
+
+RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& between, PatchOf which,
+                  const std::vector<std::string>* changed) {
   if (is_off && which == PatchOf::kept) return {};
   std::vector<std::string> diff = {"diff",         "--no-ext-diff", "--no-textconv",     "--no-color",
                                    "--no-renames", "--no-relative", "--submodule=short", "--ignore-submodules=dirty"};
@@ -203,9 +226,11 @@ RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& b
     return checkout.git(command);
   };
   RunPatch patch;
-  std::vector<std::string> paths = {"."};
+  std::vector<std::string> paths = without_project(checkout.top());
+  paths.insert(paths.begin(), ".");
+  if (changed && changed->empty()) return patch;
   if (which == PatchOf::kept)
-    patch.left_out = left_out_of(checkout, between, entries_of(git({"--name-only", "-z"}, {"."})));
+    patch.left_out = left_out_of(checkout, between, changed ? *changed : entries_of(git({"--name-only", "-z"}, paths)));
   for (const std::string& file : patch.left_out) paths.push_back(":(exclude,literal)" + file);
   patch.text = git({"-p", "--binary", "--full-index", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/"}, paths);
   if (which == PatchOf::kept) {
@@ -223,7 +248,9 @@ RunPatch patch_in(const fs::path& folder) {
     RunPatch patch = commit.empty() ? RunPatch{} : patch_of(checkout, {commit});
     patch.commit = commit;
     std::size_t files = 0;
-    for (const std::string& file : entries_of(checkout.git({"ls-files", "--others", "--exclude-standard", "-z"}))) {
+    std::vector<std::string> others = {"ls-files", "--others", "--exclude-standard", "-z", "--", "."};
+    for (const std::string& path : without_project(checkout.top())) others.push_back(path);
+    for (const std::string& file : entries_of(checkout.git(others))) {
       const std::string text = looks_secret(file) || ++files > most_new_files ? "" : as_new_file(checkout.top(), file);
       if (text.empty() || std::size_t(patch.bytes) > longest_patch) {
         if (patch.left_out.size() < most_new_files) patch.left_out.push_back(file);

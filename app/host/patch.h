@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,22 @@ bool looks_secret(const std::string& path);
 
 // The patch that `git diff` prints with these arguments: two trees, or a commit for the files as they are. A patch to
 // keep has no files that look like secrets, of the others the smallest up to a few MB, and nothing with --no-patch.
-// Blocks. Throws StorageError.
+// `changed`: the files that differ, if they are known. Blocks. Throws StorageError.
 enum class PatchOf { kept, whole };  // whole: of any length and with every file, for a file of this user alone
-RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& between, PatchOf which = PatchOf::kept);
+RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& between, PatchOf which = PatchOf::kept,
+                  const std::vector<std::string>* changed = nullptr);
 
 // The files around the current folder against their commit, with small untracked text files; no text if nothing has
 // changed or this isn't a checkout, and of unknown length if git fails. Computed once per process, as environment_json.
 const RunPatch& patch_here();
 void keep_no_patches();  // --no-patch
+
+// A project inside a checkout is no part of its patches and states, as .git isn't: its file, and what it keeps beside
+// that. Call it before threads start.
+void leave_out_of_patches(const std::filesystem::path& database);
+std::vector<std::string> project_files_in(const std::filesystem::path& top);  // as paths below; empty: it isn't there
+// The same as what git calls a pathspec that excludes them.
+std::vector<std::string> without_project(const std::filesystem::path& top);
 
 // The same of the checkout that contains a folder, now.
 RunPatch patch_in(const std::filesystem::path& folder);

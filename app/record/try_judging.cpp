@@ -96,24 +96,30 @@ std::vector<double> TrySeriesRunner::values_of(std::int64_t state) const {
 
 TryRuns TrySeriesRunner::runs_for(const Try& it) const {
   TryRuns found;
-  std::vector<std::vector<double>> states(tries_.size());
   for (const TryRun& run : runs_) {
-    if (is_missing(run.value) || run.during == held_out || run.state < 0 || run.state >= std::ssize(tries_)) continue;
+    if (is_missing(run.value) || run.during == held_out) continue;
     const double value = utility(run.value);
-    if (run.during != it.number)
-      states[static_cast<std::size_t>(run.state)].push_back(value);
-    else
+    if (run.during == it.number)
       (run.state == it.number ? found.changed : found.beside).push_back(value);
+    else if (run.state == it.parent)
+      found.kept.push_back(value);
   }
-  found.kept = states[static_cast<std::size_t>(it.parent)];
-  for (const std::vector<double>& state : states) {
-    const SampleFigures figures = figures_of(state);
-    if (state.size() < 2) continue;
-    const double freedom = static_cast<double>(state.size() - 1);
-    found.noise.squares += figures.std * figures.std * freedom;
-    found.noise.freedom += freedom;
-  }
+  found.noise = noise_of([&](const TryRun& run) { return run.during != it.number && run.during != held_out; });
   return found;
+}
+
+// Each state's runs around their mean.
+RunSpread TrySeriesRunner::noise_of(const std::function<bool(const TryRun&)>& counts) const {
+  std::map<std::int64_t, std::vector<double>> states;
+  for (const TryRun& run : runs_)
+    if (!is_missing(run.value) && counts(run)) states[run.state].push_back(utility(run.value));
+  RunSpread noise;
+  for (const auto& [state, values] : states) {
+    const RunSpread each = spread_of_repeats(values, values.front());
+    noise.squares += each.squares;
+    noise.freedom += each.freedom;
+  }
+  return noise;
 }
 
 std::optional<TryAnswer> TrySeriesRunner::refused(const Try& it) const {
@@ -297,6 +303,7 @@ Json begin_json(const TrySeriesRunner& series) {
           {"mean", number(figures.mean)},
           {"noise_sd", number(figures.std)},
           {"linked", series.plan().links},
+          {"dirty", series.is_dirty(series.tries().front())},
           {"flags", is_equal ? Json{"equal-repeats"} : Json::array()}};
 }
 
@@ -314,7 +321,8 @@ Json try_json(const TrySeriesRunner& series, const Try& it, const TryAnswer& ans
           {"runs_left", left ? Json(*left) : Json()},
           {"needed_runs", count_or_null(answer.needed_runs)},
           {"reason", answer.reason},
-          {"commit", text_or_null(it.commit)}};
+          {"commit", text_or_null(it.commit)},
+          {"dirty", series.is_dirty(it)}};
 }
 
 }  // namespace stepladder

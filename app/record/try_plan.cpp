@@ -14,8 +14,9 @@
 namespace stepladder {
 namespace {
 
-constexpr std::array lower_words = {"loss", "bpb",  "bpc", "ppl",  "perplexity", "err",     "error",  "wer", "mse",
-                                    "mae",  "rmse", "ms",  "time", "secs",       "seconds", "memory", "mem", "vram"};
+constexpr std::array lower_words = {"loss", "bpb",     "bpc",    "ppl",  "perplexity", "err", "error",
+                                    "wer",  "mse",     "mae",    "rmse", "wall",       "ms",  "time",
+                                    "secs", "seconds", "memory", "mem",  "vram"};
 constexpr std::array higher_words = {"acc",        "accuracy", "score", "reward", "mfu",
                                      "throughput", "tokens",   "f1",    "auc",    "bleu"};
 

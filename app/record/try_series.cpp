@@ -12,8 +12,10 @@
 #include "app/host/machine_load.h"
 #include "app/record/experiment_plan.h"
 #include "app/record/try_log.h"
+#include "app/runs/try_history.h"
 #include "engine/files/files.h"
 #include "storage/analysis/means/mean_test.h"
+#include "storage/analysis/means/student_t.h"
 #include "storage/bounded_text.h"
 #include "storage/database/machine_store.h"
 #include "storage/errors.h"
@@ -37,21 +39,6 @@ fs::path top_of(const fs::path& folder) {
     throw UsageError(folder.string() +
                      " isn't in a git checkout that can be read; `git init` makes one: " + first_line(error.what()));
   }
-}
-
-// What the command's words say about the checkout's own folder is true of the copy that it runs in.
-std::vector<std::string> words_in(const std::vector<std::string>& command, const std::string& top,
-                                  const std::string& copy) {
-  std::vector<std::string> words = command;
-  for (std::string& word : words)
-    for (std::size_t at = 0; (at = word.find(top, at)) != std::string::npos;) {
-      const std::size_t end = at + top.size();
-      const bool is_whole = (at == 0 || std::string_view(" =:'\"").find(word[at - 1]) != std::string_view::npos) &&
-                            (end == word.size() || std::string_view("/ :;&'\"").find(word[end]) != std::string::npos);
-      if (is_whole) word.replace(at, top.size(), copy);
-      at += is_whole ? copy.size() : top.size();
-    }
-  return words;
 }
 
 void fill_in_seals(TryPlan& plan, const fs::path& folder, const std::string& tree, const TryTrees& trees) {
@@ -84,6 +71,16 @@ void fill_in_seals(TryPlan& plan, const fs::path& folder, const std::string& tre
   }
 }
 
+// Whether a beginning that was interrupted was asked for the same; what is filled in later doesn't count.
+bool is_same_request(TryPlan asked, TryPlan begun) {
+  if (begun.seals.size() > asked.seals.size()) begun.seals.resize(asked.seals.size());  // what links lead to
+  for (TrySeal& seal : asked.seals)
+    seal = {.path = (fs::path(asked.folder) / seal.path).lexically_normal().string(), .content = {}, .stamp = {}};
+  for (TrySeal& seal : begun.seals) seal = {.path = seal.path, .content = {}, .stamp = {}};
+  begun.links = asked.links;
+  return plan_json(asked) == plan_json(begun);
+}
+
 // The folder of a series that didn't come about. Its shown plan is in the project.
 struct RemoveUnlessBegun {
   fs::path folder;
@@ -97,8 +94,18 @@ struct RemoveUnlessBegun {
 
 }  // namespace
 
-fs::path TrySeriesRunner::folder_of(const RunStore& store, const std::string& uid) {
-  return fs::absolute(store.file()).string() + ".tries/" + uid;
+std::vector<std::string> words_in(const std::vector<std::string>& command, const std::string& top,
+                                  const std::string& copy) {
+  std::vector<std::string> words = command;
+  for (std::string& word : words)
+    for (std::size_t at = 0; (at = word.find(top, at)) != std::string::npos;) {
+      const std::size_t end = at + top.size();
+      const bool is_whole = (at == 0 || std::string_view(" =:'\"").find(word[at - 1]) != std::string_view::npos) &&
+                            (end == word.size() || std::string_view("/ :;&'\"").find(word[end]) != std::string::npos);
+      if (is_whole) word.replace(at, top.size(), copy);
+      at += is_whole ? copy.size() : top.size();
+    }
+  return words;
 }
 
 void TrySeriesRunner::open(RunStore& store, const TrySeries& series, Report report, std::function<bool()> stop) {
@@ -106,11 +113,8 @@ void TrySeriesRunner::open(RunStore& store, const TrySeries& series, Report repo
   series_ = series;
   report_ = std::move(report);
   stop_ = std::move(stop);
-  std::string uid;
-  for (const Ladder& ladder : store.ladders())
-    if (ladder.id == series.ladder) uid = ladder.uid;
-  if (!Uid::allows(uid)) throw StorageError("ladder " + std::to_string(series.ladder) + " of the series is gone");
-  folder_ = folder_of(store, uid);
+  folder_ = tries_folder(store, series.ladder);
+  if (folder_.empty()) throw StorageError("ladder " + std::to_string(series.ladder) + " of the series is gone");
   const auto found = read_plan(folder_, "try", plan_version);
   if (!found || !found->ordered)
     throw UsageError("the series of tries in " + series.checkout +
@@ -126,15 +130,15 @@ void TrySeriesRunner::load() {
   runs_ = store_->tries().runs(series_.ladder);
   if (tries_.empty()) throw StorageError("the series has no first state");
   for (std::size_t i = 0; i < tries_.size(); ++i)
-    if (tries_[i].number != static_cast<std::int64_t>(i) || !is_commit_hash(tries_[i].tree))
+    if (tries_[i].number != static_cast<std::int64_t>(i) || !is_commit_hash(tries_[i].tree) || tries_[i].parent < 0 ||
+        tries_[i].parent > static_cast<std::int64_t>(i))
       throw StorageError("the series' tries are damaged");
 }
 
 TrySeriesRunner::TrySeriesRunner(RunStore& store, const fs::path& folder, Report report, std::function<bool()> stop) {
-  const fs::path top = top_of(folder);
-  const auto series = store.tries().latest_of(top.string());
+  const auto series = series_around(store, folder);
   if (!series || !series->is_open())
-    throw UsageError("no series of tries is under way in " + top.string() +
+    throw UsageError("no series of tries is under way in " + top_of(folder).string() +
                      "; `stepladder try begin -- COMMAND` begins one");
   open(store, *series, std::move(report), std::move(stop));
   if (tries_.front().verdict.empty())
@@ -144,25 +148,41 @@ TrySeriesRunner::TrySeriesRunner(RunStore& store, const fs::path& folder, Report
 std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan plan, const fs::path& folder,
                                                       Report report, std::function<bool()> stop) {
   const fs::path top = top_of(folder);
-  TrySeriesRunner runner;
-  if (const auto there = store.tries().latest_of(top.string()); there && there->is_open()) {
-    runner.open(store, *there, std::move(report), std::move(stop));
-    if (!runner.tries_.front().verdict.empty() || (!plan.command.empty() && plan.command != runner.plan_.command))
-      throw UsageError("a series of tries is under way in " + top.string() + " already (ladder " +
-                       std::to_string(there->ladder) + "); `stepladder try end` ends it");
-    if (!runner.measure_first()) return {};
-    return runner;
-  }
-  if (plan.command.empty()) throw UsageError("try begin needs the command that trains, after --");
   plan.checkout = top.string();
   plan.folder = fs::canonical(folder).lexically_relative(top).string();
+  TrySeriesRunner runner;
+  if (const auto there = store.tries().latest_of(top.string()); there && there->is_open()) {
+    runner.open(store, *there, report, stop);
+    if (!runner.tries_.front().verdict.empty())
+      throw UsageError("a series of tries is under way in " + top.string() + " already (ladder " +
+                       std::to_string(there->ladder) + "); `stepladder try end` ends it");
+    const bool is_same_state = runner.trees_->take().tree == runner.tries_.front().tree;
+    if (is_same_state && (plan.command.empty() || is_same_request(plan, runner.plan_))) {
+      if (!runner.measure_first()) return {};
+      return runner;
+    }
+    if (plan.command.empty())
+      throw UsageError(
+          "the checkout has changed since `try begin` was interrupted, so its runs say nothing about it now; give the "
+          "command again, after --, to begin anew");
+    report("an earlier `try begin` was interrupted, and " +
+           std::string(is_same_state ? "was asked for other things" : "the checkout has changed since") +
+           ", so its runs don't count here");
+    runner.fail_beginning("it was interrupted, and another one begun");
+    const RemoveUnlessBegun remove{runner.folder_};
+    runner = TrySeriesRunner();
+  }
+  if (plan.command.empty()) throw UsageError("try begin needs the command that trains, after --");
   const std::string uid = new_uid().text();
-  const fs::path place = folder_of(store, uid);
+  const fs::path place = fs::absolute(store.file()).string() + ".tries/" + uid;
   if (!make_own_folder(place.parent_path())) throw StorageError(place.parent_path().string() + " can't be made");
   RemoveUnlessBegun remove{place};
   for (const char* name : {".state", "runs"}) make_folder(place / name);
   const TryTrees trees(top, place);
   const TakenState state = trees.take();
+  if (!project_files_in(top).empty())
+    report("the project " + store.file().filename().string() +
+           " and its files are in the checkout; like .git, they are no part of a try");
   plan.links = trees.ignored_inputs();
   plan.links.insert(plan.links.end(), state.too_large.begin(), state.too_large.end());
   plan.links.insert(plan.links.end(), state.submodules.begin(), state.submodules.end());
@@ -192,14 +212,7 @@ bool TrySeriesRunner::measure_first() {
     const auto run = run_state(0, 0);
     if (!run) return false;
     if (!is_missing(run->value)) continue;
-    // A series whose command fails on the unchanged state has nothing to compare with.
-    first.verdict = to_string(TryVerdict::failed);
-    first.answer = Json{{"reason", Json::parse(run->others)["error"]}}.dump();
-    series_.ended_at = unix_now();
-    store_->in_one_transaction([&] {
-      store_->tries().save(series_.ladder, first);
-      store_->tries().save(series_);
-    });
+    fail_beginning(Json::parse(run->others).value("error", ""));
     return true;
   }
   first.verdict = to_string(TryVerdict::kept);
@@ -207,6 +220,23 @@ bool TrySeriesRunner::measure_first() {
   first.answer = begin_json(*this).dump();
   store_->tries().save(series_.ladder, first);
   return true;
+}
+
+// A series whose command fails on the unchanged state has nothing to compare with.
+void TrySeriesRunner::fail_beginning(const std::string& why) {
+  Try& first = tries_.front();
+  const MeasuredCommand command = next_command();
+  if (is_under_way(command))
+    run_measured(command, [] { return true; });
+  else if (const auto end = end_of_command(command.state))
+    store_run(0, 0, command, *end);
+  first.verdict = to_string(TryVerdict::failed);
+  first.answer = Json{{"reason", why}}.dump();
+  series_.ended_at = unix_now();
+  store_->in_one_transaction([&] {
+    store_->tries().save(series_.ladder, first);
+    store_->tries().save(series_);
+  });
 }
 
 const Try& TrySeriesRunner::kept() const {
@@ -330,7 +360,7 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
                 .reason = error,
                 .started_at = end.started_at,
                 .ended_at = end.started_at + end.wall_s};
-  const RunPatch& patch = patch_of_runs(it);  // before the project is locked
+  const RunPatch patch = patch_of_runs(it);  // before the project is locked
   store_logged_run(*store_, std::move(logged), row, command.log, printed, [&](RunId id) {
     run.run = id;
     store_->tries().add(series_.ladder, run);
@@ -339,10 +369,9 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
   return runs_.emplace_back(run);
 }
 
-const RunPatch& TrySeriesRunner::patch_of_runs(const Try& it) {
-  const auto [found, is_new] = patches_.try_emplace(it.commit + " " + it.tree);
-  RunPatch& patch = found->second;
-  if (is_new && !it.commit.empty()) try {
+RunPatch TrySeriesRunner::patch_of_runs(const Try& it) const {
+  RunPatch patch;
+  if (!it.commit.empty()) try {
       patch = trees_->patch(it.commit, it.tree);
     } catch (const StorageError&) {  // a run is worth keeping without it
       patch.bytes = unknown_length;
@@ -459,37 +488,53 @@ void TrySeriesRunner::commit(std::int64_t number) {
   it.commit = trees_->commit(files, it.message);
   Json answer = Json::parse(it.answer);
   answer["commit"] = it.commit;
+  answer["dirty"] = is_dirty(it);
   it.answer = answer.dump();
   store_->tries().save(series_.ladder, it);
 }
 
+// The runs of this end: those of one that was broken off before another try say nothing about now.
+std::vector<double> TrySeriesRunner::values_at_end(std::int64_t during, std::int64_t state) const {
+  std::vector<double> values;
+  for (const TryRun& run : runs_) {
+    if (run.during >= 0) values.clear();
+    if (run.during == during && run.state == state && !is_missing(run.value)) values.push_back(utility(run.value));
+  }
+  return values;
+}
+
 TryAnswer TrySeriesRunner::answer_of_turns(std::int64_t during, std::int64_t rounds) const {
-  std::vector<double> before, after;
-  for (const TryRun& run : runs_)
-    if (run.during == during && !is_missing(run.value)) {
-      if (run.state == 0) before.push_back(utility(run.value));
-      if (run.state == kept().number) after.push_back(utility(run.value));  // not an earlier end's, of another state
-    }
+  const std::vector<double> before = values_at_end(during, 0), after = values_at_end(during, kept().number);
   std::vector<double> gains;
   for (std::int64_t i = 0; i < rounds; ++i) gains.push_back(after[std::size_t(i)] - before[std::size_t(i)]);
   const SampleFigures figures = figures_of(gains);
-  const TryOpinion opinion{.gain = figures.mean, .ci95 = mean_interval(figures)};
+  TryOpinion opinion{.gain = figures.mean, .ci95 = mean_interval(figures)};
+  // Equal differences would make an interval without width. They are no evidence of low noise, so that of single runs
+  // takes its place.
+  const bool are_equal = rounds > 1 && !spread_of_repeats(gains, before.front()).known();
+  if (are_equal) {
+    const RunSpread noise =
+        noise_of([&](const TryRun& run) { return (run.during == held_out) == (during == held_out); });
+    const double half = noise.known() ? student_t_quantile(0.975, noise.freedom) *
+                                            std::sqrt(2 * noise.variance() / static_cast<double>(rounds))
+                                      : missing;
+    opinion.ci95 = noise.known() ? Interval{figures.mean - half, figures.mean + half} : Interval{};
+  }
   TryAnswer answer = answer_of(kept(), opinion, missing);
   answer.verdict = opinion.ci95.low > 0    ? TryVerdict::kept
                    : opinion.ci95.high < 0 ? TryVerdict::worse
                                            : TryVerdict::cannot_tell;
   answer.reason = "the first state against the last one, " + plural(rounds, "run") + " of each in turns";
+  if (are_equal)
+    answer.reason += opinion.ci95.known() ? "; all differences are equal, so the interval is that of single runs' noise"
+                                          : "; all runs are equal to the last digit, so nobody knows the noise";
   return answer;
 }
 
 std::optional<TryAnswer> TrySeriesRunner::end(std::int64_t rounds) {
   if (tries_.back().verdict.empty()) abandon(tries_.back());
   const std::int64_t last = kept().number;
-  const auto done = [&](std::int64_t during, std::int64_t state) {
-    return std::count_if(runs_.begin(), runs_.end(), [&](const TryRun& run) {
-      return run.during == during && run.state == state && !is_missing(run.value);
-    });
-  };
+  const auto done = [&](std::int64_t during, std::int64_t state) { return std::ssize(values_at_end(during, state)); };
   const std::vector<std::int64_t> kinds =
       plan_.holdout.empty() ? std::vector{at_the_end} : std::vector{at_the_end, held_out};
   const auto whole_turns = [&] {

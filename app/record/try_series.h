@@ -16,8 +16,10 @@
 
 #include "app/host/held_folder.h"
 #include "app/record/measured_command.h"
+#include "app/record/try_parts.h"
 #include "app/record/try_plan.h"
 #include "app/record/try_trees.h"
+#include "storage/analysis/verdict/factorial.h"
 #include "storage/database/run_store.h"
 
 namespace stepladder {
@@ -74,28 +76,45 @@ class TrySeriesRunner {
   // Whether the checkout is as it was when this was tried.
   bool checkout_is(const Try& it) const { return trees_->take().tree == it.tree; }
 
+  // Whether its state isn't that of its commit, but for files that runs write and git doesn't track.
+  bool is_dirty(const Try& it) const { return it.commit.empty() || trees_->differs(it.commit, it.tree); }
+
   // Commits the checkout, where try N was just kept and it is as it was tried. Throws UsageError if it isn't.
   void commit(std::int64_t number);
+
+  // Runs the change of a kept try in parts, in a fractional factorial; `flags`: words for the command line instead.
+  // Returns what `try parts` prints. Nullopt if it was stopped. Throws UsageError.
+  std::optional<Json> take_apart(std::int64_t number, const std::vector<std::string>& flags);
 
   // Measures the first state against the last one in turns, as far as the budget goes, by the held-out command too, and
   // ends the series. Nullopt if it was stopped.
   std::optional<TryAnswer> end(std::int64_t rounds);
   const std::optional<TryAnswer>& held_out_answer() const { return held_out_; }  // of end()
 
-  static std::filesystem::path folder_of(const RunStore& store, const std::string& uid);
-
  private:
   TrySeriesRunner() = default;
   void open(RunStore& store, const TrySeries& series, Report report, std::function<bool()> stop);
   void load();
+  struct PartRuns {
+    std::vector<PartSet> cells;
+    std::vector<double> values;  // higher is better
+    std::vector<MeasuredCommand> commands;
+    std::vector<CommandEnd> ends;
+  };
+  std::optional<PartRuns> run_parts(const Try& it, const std::vector<ChangePart>& parts,
+                                    const std::vector<std::string>& flags);
+  void store_parts(Try& it, const PartRuns& runs, const Json& parts);
+  Json effect_json(const Try& it, double gain, const Interval& ci95) const;
   bool measure_first();
+  void fail_beginning(const std::string& why);
   void wait_until_quiet() const;
+  std::vector<double> values_at_end(std::int64_t during, std::int64_t state) const;
   TryAnswer answer_of_turns(std::int64_t during, std::int64_t rounds) const;
   MeasuredCommand next_command() const;
   // Runs a state once more and stores it. Nullopt if it was stopped.
   std::optional<TryRun> run_state(std::int64_t during, std::int64_t state);
   TryRun store_run(std::int64_t during, std::int64_t state, const MeasuredCommand& command, const CommandEnd& end);
-  const RunPatch& patch_of_runs(const Try& it);  // against its commit
+  RunPatch patch_of_runs(const Try& it) const;  // against its commit
   void abandon(Try& open);
   Try& record_try(const std::string& message, const TakenState& state);
   TryAnswer answer_of(const Try& it, const TryOpinion& opinion, double threshold) const;
@@ -105,7 +124,8 @@ class TrySeriesRunner {
   void check_runs(const Try& it, TryAnswer& answer) const;  // physics, and the loss
   std::string changed_facts(const Try& it) const;
   TryRuns runs_for(const Try& it) const;
-  double utility(double value) const;  // higher is better
+  RunSpread noise_of(const std::function<bool(const TryRun&)>& counts) const;  // of single runs
+  double utility(double value) const;                                          // higher is better
   bool is_spent() const;
   void finish(Try& it, const TryAnswer& answer);
 
@@ -120,8 +140,11 @@ class TrySeriesRunner {
   std::vector<Try> tries_;
   std::vector<TryRun> runs_;
   std::optional<TryAnswer> held_out_;
-  std::map<std::string, RunPatch> patches_;  // by commit and tree
 };
+
+// What the command's words say about the checkout's own folder is true of the copy that it runs in.
+std::vector<std::string> words_in(const std::vector<std::string>& command, const std::string& top,
+                                  const std::string& copy);
 
 // What `try begin` prints: the unchanged state's figures and the noise between its runs.
 Json begin_json(const TrySeriesRunner& series);

@@ -76,7 +76,7 @@ TryTrees::TryTrees(const fs::path& checkout, fs::path folder) : checkout_(checko
     fs::remove(part / ".git" / "index", error);
     fs::rename(part, store);
   }
-  store_.emplace(store);
+  store_.emplace(store, GitCheckout::Ours{});
 }
 
 void TryTrees::require_settled() const {
@@ -112,12 +112,26 @@ std::map<std::string, std::string> TryTrees::settled_submodules(const std::vecto
 }
 
 TakenState TryTrees::take() const {
-  TakenState state{.commit = checkout_.commit_named("HEAD")};
+  TakenState state;
+  try {
+    const std::string head = checkout_.git({"rev-parse", "HEAD^{commit}", "HEAD^{tree}"});
+    state.commit = first_line(head);
+    trees_of_commits_[state.commit] = first_line(head.substr(std::min(head.size(), state.commit.size() + 1)));
+  } catch (const StorageError&) {  // there is no commit
+  }
   std::vector<std::string> add = {"-c", "core.safecrlf=false", "add", "--all", "--", "."}, untracked_repositories;
+  std::vector<std::string> others = {"ls-files", "--others", "--exclude-standard", "-z", "--", "."};
+  for (const std::string& path : without_project(top())) add.push_back(path), others.push_back(path);
   // A file that a state has stays in them, however large it grows: else going back to that state would overwrite it.
-  const std::vector<std::string> known = entries_of(checkout_.git_of(*store_, {"ls-files", "-z"}));
-  const std::set<std::string> kept(known.begin(), known.end());
-  for (std::string& file : entries_of(checkout_.git({"ls-files", "--others", "--exclude-standard", "-z"}))) {
+  std::optional<std::set<std::string>> known;  // asked for only if there is a large one
+  const auto is_known = [&](const std::string& file) {
+    if (!known) {
+      const std::vector<std::string> names = entries_of(checkout_.git_of(*store_, {"ls-files", "-z"}));
+      known.emplace(names.begin(), names.end());
+    }
+    return known->contains(file);
+  };
+  for (std::string& file : entries_of(checkout_.git(others))) {
     if (file.ends_with('/')) {
       file.pop_back();
       untracked_repositories.push_back(file);
@@ -125,7 +139,7 @@ TakenState TryTrees::take() const {
     }
     std::error_code error;
     const auto size = fs::file_size(checkout_.top() / file, error);
-    const bool is_large = !error && size > static_cast<std::uintmax_t>(largest_untracked_file) && !kept.contains(file);
+    const bool is_large = !error && size > static_cast<std::uintmax_t>(largest_untracked_file) && !is_known(file);
     (is_large ? state.too_large : state.untracked).push_back(file);
     if (is_large) add.push_back(":(exclude,literal)" + file);
   }
@@ -138,9 +152,10 @@ TakenState TryTrees::take() const {
 }
 
 std::vector<std::string> TryTrees::ignored_inputs() const {
-  std::vector<std::string> inputs;
-  for (std::string path :
-       entries_of(checkout_.git({"ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"}))) {
+  std::vector<std::string> inputs,
+      list = {"ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", "."};
+  for (const std::string& path : without_project(top())) list.push_back(path);
+  for (std::string path : entries_of(checkout_.git(list))) {
     if (path.ends_with('/')) path.pop_back();
     if (!is_written_by_runs(path) && path.find("__pycache__") == std::string::npos) inputs.push_back(path);
   }
@@ -153,19 +168,11 @@ fs::path TryTrees::check_out(const std::string& tree, const std::string& beside,
     return first_line(text_of(folder_ / name / ".git" / "stepladder-tree").value_or(""));
   };
   const char* name = held_by("a") == tree ? "a" : held_by("b") == tree ? "b" : held_by("a") == beside ? "b" : "a";
-  const fs::path folder = folder_ / name, part = folder_ / (std::string(name) + ".part");
+  const fs::path folder = folder_ / name, holds = folder / ".git" / "stepladder-tree";
   std::error_code error;
-  if (!fs::exists(folder / ".git" / "HEAD", error)) {
-    fs::remove_all(folder, error);
-    fs::remove_all(part, error);
-    store_->share_objects_with(part);
-    fs::rename(part, folder);
-  }
-  const GitCheckout copy(folder);
-  write_whole(copy.repository() / "stepladder-tree", "", private_file);
-  copy.git({"read-tree", "--reset", "-u", tree});
-  write_whole(copy.repository() / "HEAD", commit.empty() ? "ref: refs/heads/main\n" : commit + "\n", private_file);
-  write_whole(copy.repository() / "stepladder-tree", tree + "\n", private_file);
+  fs::remove(holds, error);
+  store_->check_out_to(folder, tree, commit);
+  write_whole(holds, tree + "\n", private_file);
   for (const std::string& link : links) {
     const fs::path place = folder / link;
     if (fs::is_directory(fs::symlink_status(place, error))) fs::remove(place, error);  // a submodule's, if it is empty
@@ -176,8 +183,40 @@ fs::path TryTrees::check_out(const std::string& tree, const std::string& beside,
   return folder;
 }
 
-std::vector<std::string> TryTrees::changed_files(const std::string& from, const std::string& to) const {
-  return entries_of(store_->git({"diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to}));
+const std::string& TryTrees::tree_of(const std::string& commit) const {
+  const auto found = trees_of_commits_.find(commit);
+  return found == trees_of_commits_.end() ? commit : found->second;
+}
+
+RunPatch TryTrees::patch(const std::string& from, const std::string& to, PatchOf which) const {
+  if (which == PatchOf::whole) return patch_of(*store_, {from, to}, which);
+  const auto [found, is_new] = patches_.try_emplace({tree_of(from), tree_of(to)});
+  if (is_new) try {
+      found->second = patch_of(*store_, {found->first.first, found->first.second}, which, &changed_files(from, to));
+    } catch (const StorageError&) {
+      patches_.erase(found);
+      throw;
+    }
+  return found->second;
+}
+
+const std::vector<std::string>& TryTrees::changed_files(const std::string& from, const std::string& to) const {
+  const auto [found, is_new] = changed_.try_emplace({tree_of(from), tree_of(to)});
+  const auto& [before, after] = found->first;
+  if (is_new && before != after) try {
+      found->second = entries_of(store_->git({"diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after}));
+    } catch (const StorageError&) {
+      changed_.erase(found);
+      throw;
+    }
+  return found->second;
+}
+
+bool TryTrees::differs(const std::string& commit, const std::string& tree) const {
+  const std::vector<std::string> changed = changed_files(commit, tree);
+  return std::any_of(changed.begin(), changed.end(), [&](const std::string& file) {
+    return !is_written_by_runs(file) || !content_of(commit, file).empty();
+  });
 }
 
 std::string TryTrees::content_of(const std::string& tree, const std::string& path) const {

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/host/patch.h"
@@ -30,6 +31,7 @@ class TryTrees {
   // checkout is in the middle of a merge or a repository in it has changes.
   TryTrees(const std::filesystem::path& checkout, std::filesystem::path folder);
 
+  const GitCheckout& store() const { return *store_; }  // of the states; writing to it leaves their files alone
   const std::filesystem::path& top() const { return checkout_.top(); }
 
   // The checkout as it is now, with its untracked files.
@@ -45,10 +47,10 @@ class TryTrees {
   std::vector<std::string> ignored_inputs() const;
 
   // From a state or commit to a state; without files that look like secrets.
-  RunPatch patch(const std::string& from, const std::string& to, PatchOf which = PatchOf::kept) const {
-    return patch_of(*store_, {from, to}, which);
-  }
-  std::vector<std::string> changed_files(const std::string& from, const std::string& to) const;
+  RunPatch patch(const std::string& from, const std::string& to, PatchOf which = PatchOf::kept) const;
+  const std::vector<std::string>& changed_files(const std::string& from, const std::string& to) const;
+  // Whether the state isn't the commit's, but for files that runs write and git doesn't track.
+  bool differs(const std::string& commit, const std::string& tree) const;
   // What a path of the state holds, as a text that changes with it; empty if the state hasn't got it.
   std::string content_of(const std::string& tree, const std::string& path) const;
 
@@ -63,11 +65,16 @@ class TryTrees {
 
  private:
   void require_settled() const;
+  const std::string& tree_of(const std::string& commit) const;  // where take() has seen it; else what is given
   std::map<std::string, std::string> settled_submodules(const std::vector<std::string>& untracked) const;
 
   GitCheckout checkout_;
   const std::filesystem::path folder_;
   std::optional<GitCheckout> store_;
+  mutable std::map<std::string, std::string> trees_of_commits_;
+  using TwoTrees = std::pair<std::string, std::string>;
+  mutable std::map<TwoTrees, std::vector<std::string>> changed_;
+  mutable std::map<TwoTrees, RunPatch> patches_;
 };
 
 // A text that changes with the content of a file or folder outside git's reach. Reads it whole. Throws StorageError.

@@ -3,7 +3,9 @@
 #include "app/runs/try_history.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "app/host/held_folder.h"
 #include "app/text/format.h"
 #include "storage/analysis/means/mean_test.h"
 #include "storage/bounded_text.h"
@@ -11,6 +13,31 @@
 #include "storage/wording.h"
 
 namespace stepladder {
+
+namespace fs = std::filesystem;
+
+fs::path tries_folder(RunStore& store, LadderId ladder) {
+  for (const Ladder& each : store.ladders())
+    if (each.id == ladder && Uid::allows(each.uid)) return fs::absolute(store.file()).string() + ".tries/" + each.uid;
+  return {};
+}
+
+TryHistory history_of(RunStore& store, const TrySeries& series) {
+  TryHistory history{series, store.tries().tries(series.ladder), store.tries().runs(series.ladder)};
+  // Only where it matters: a process that works on the folder itself would let go of it by looking.
+  if (series.is_open() && !history.tries.empty() && history.tries.back().verdict.empty()) {
+    const fs::path folder = tries_folder(store, series.ladder);
+    history.is_at_work = !folder.empty() && is_held(folder / ".state");
+  }
+  return history;
+}
+
+std::optional<TrySeries> series_around(RunStore& store, const fs::path& folder) {
+  std::error_code error;
+  fs::path top = fs::canonical(folder, error);
+  while (top.has_relative_path() && !fs::exists(fs::symlink_status(top / ".git", error))) top = top.parent_path();
+  return store.tries().latest_of(top.string());
+}
 
 Json try_answer(const std::string& text) {
   Json json = nests_deep(text) ? Json() : Json::parse(text, nullptr, false);
@@ -23,6 +50,10 @@ double try_number(const Json& json, const char* key) {
 
 std::string try_text(const Json& json, const char* key) {
   return json.contains(key) && json[key].is_string() ? bounded(json[key].get<std::string>(), longest_line) : "";
+}
+
+bool try_flag(const Json& json, const char* key) {
+  return json.contains(key) && json[key].is_boolean() && json[key].get<bool>();
 }
 
 bool is_time_metric(const std::string& metric) {
@@ -38,20 +69,30 @@ std::string try_metric(const TryHistory& history) {
   return history.tries.empty() ? "" : try_text(try_answer(history.tries.front().answer), "metric");
 }
 
-double try_value(const TryHistory& history, std::int64_t state) {
-  std::vector<double> values;
-  const std::string metric = try_metric(history);
+double shown_value(const TryHistory& history, double value) {
   const Json plan = try_answer(history.series.plan);
   const bool by_throughput =
       plan.contains("figure") && plan["figure"].is_object() && try_text(plan["figure"], "by") == "throughput";
+  return !by_throughput ? value : try_metric(history) == "dt_ms" ? 1e3 * value : 1 / value;
+}
+
+double try_value(const TryHistory& history, std::int64_t state) {
+  std::vector<double> values;
   for (const TryRun& run : history.runs)
     if (run.state == state && run.during >= -1 && !is_missing(run.value))
-      values.push_back(!by_throughput ? run.value : metric == "dt_ms" ? 1e3 * run.value : 1 / run.value);
+      values.push_back(shown_value(history, run.value));
   return figures_of(values).mean;
 }
 
-std::string try_verdict(const Try& it) {
-  return it.verdict.empty() ? "running" : it.verdict;
+std::string try_verdict(const TryHistory& history, const Try& it) {
+  return !it.verdict.empty() ? it.verdict : history.is_at_work ? "running" : "interrupted";
+}
+
+std::string try_reason(const TryHistory& history, const Try& it) {
+  const std::string reason = try_text(try_answer(it.answer), "reason");
+  if (!reason.empty() || !it.verdict.empty() || history.is_at_work) return reason;
+  return it.number == 0 ? "interrupted; `stepladder try begin` continues it"
+                        : "interrupted; `stepladder try -m TEXT` continues it if the checkout is still the same";
 }
 
 Json logged_try_json(const TryHistory& history, const Try& it) {
@@ -67,8 +108,10 @@ Json logged_try_json(const TryHistory& history, const Try& it) {
             {"runs", nullptr},
             {"runs_left", nullptr},
             {"needed_runs", nullptr},
-            {"reason", nullptr},
-            {"commit", text_or_null(it.commit)}};
+            {"reason", text_or_null(try_reason(history, it))},
+            {"commit", text_or_null(it.commit)},
+            {"dirty", nullptr}};
+  json.erase("parts");
   json["runs"] = runs_of_try(history, it.number);
   json["value"] = number(try_value(history, it.number));
   json["message"] = it.message;
@@ -90,6 +133,8 @@ Json shown_try_json(const TryHistory& history, const Try& it) {
                                    {"wall_s", number(run.wall_s)},
                                    {"exit_status", run.exit_status}});
   json["patch"] = text_or_null(it.patch);
+  const Json answer = try_answer(it.answer);
+  json["parts"] = answer.contains("parts") ? answer["parts"] : Json();
   return json;
 }
 
@@ -98,7 +143,8 @@ Json status_json(const TryHistory& history) {
   std::int64_t kept = 0;
   for (const Try& it : history.tries) {
     if (it.number == 0) continue;
-    verdicts[try_verdict(it)] = verdicts.value(try_verdict(it), 0) + 1;
+    const std::string verdict = try_verdict(history, it);
+    verdicts[verdict] = verdicts.value(verdict, 0) + 1;
     if (it.verdict == "kept") kept = it.number;
   }
   const Json plan = try_answer(history.series.plan), begun = try_answer(history.tries.front().answer);
@@ -106,11 +152,13 @@ Json status_json(const TryHistory& history) {
   return {{"series", history.series.ladder},
           {"checkout", history.series.checkout},
           {"state", !history.series.is_open()               ? "ended"
-                    : history.tries.front().verdict.empty() ? "beginning"
-                    : history.tries.back().verdict.empty()  ? "running"
-                                                            : "waiting"},
+                    : !history.tries.back().verdict.empty() ? "waiting"
+                    : !history.is_at_work                   ? "interrupted"
+                    : history.tries.size() == 1             ? "beginning"
+                                                            : "running"},
           {"metric", text_or_null(try_metric(history))},
-          {"mean", number(try_number(begun, "mean"))},
+          // One value "at first" everywhere: of all its runs so far.
+          {"mean", begun.contains("mean") ? number(try_value(history, 0)) : Json()},
           {"noise_sd", number(try_number(begun, "noise_sd"))},
           {"tries", std::ssize(history.tries) - 1},
           {"verdicts", verdicts},

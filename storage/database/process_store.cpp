@@ -50,6 +50,14 @@ std::vector<RunId> ProcessStore::runs_owned_by(const ProcessIdentity& owner) {
   return runs;
 }
 
+std::optional<ProcessIdentity> ProcessStore::owner_of(RunId run) {
+  Statement row(database_,
+                "SELECT owner_pid, owner_start, owner_boot FROM runs WHERE id = ? AND owner_pid IS NOT NULL");
+  row.bind(run);
+  if (!row.step()) return {};
+  return ProcessIdentity{row.integer(0), row.integer(1), row.text(2)};
+}
+
 std::vector<Run> ProcessStore::runs_under_way() {
   Statement rows(database_,
                  "SELECT " + run_columns +

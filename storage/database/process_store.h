@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,6 +43,7 @@ class ProcessStore {
   // Queued and running ones, whoever owns them: by process, and of each in the order in which they train.
   std::vector<Run> runs_under_way();
   std::vector<RunId> runs_owned_by(const ProcessIdentity& owner);  // oldest first; also those that are over
+  std::optional<ProcessIdentity> owner_of(RunId run);
 
   // Queues a run that is over again, owned by this process, for `planned_steps` steps in total.
   void queue_again(RunId run, std::int64_t planned_steps);

@@ -143,6 +143,7 @@ def main():
     parser.add_argument("--tries", type=int, default=100)
     parser.add_argument("--gains", type=int, default=8)
     parser.add_argument("--size", type=float, default=4)
+    parser.add_argument("--nights", type=int, default=1, help="how many the program judges")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--program", default="build/stepladder")
     parser.add_argument("--real", type=float, help="seconds of a real training")
@@ -168,8 +169,9 @@ def main():
         results = [judged(night(options, source), iter(lambda: source.gauss(0, 1), None), rule) for _ in range(300)]
         false, found = (statistics.mean(column) for column in zip(*results))
         print(f"| {name} | {false:.1f} | {found:.1f} | 1 |", flush=True)
-    false, found, runs = by_program(night(options, source), program)
-    print(f"| `stepladder try`, one night | {false} | {found} | {runs:.1f} |")
+    nights = [by_program(night(options, source), program) for _ in range(options.nights)]
+    false, found, runs = (statistics.mean(column) for column in zip(*nights))
+    print(f"| `stepladder try`, {options.nights} nights | {false:.2g} | {found:.2g} | {runs:.2f} |")
 
 
 if __name__ == "__main__":

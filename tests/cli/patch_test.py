@@ -1,12 +1,22 @@
 """Each local run of a git checkout keeps its uncommitted changes, without secrets."""
 import os
+import pathlib
+import signal
 import subprocess
+import time
 import unittest
 
 from program import PATIENCE_S, SMALLEST, Workplace
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECRETS = (".env", ".env.local", "prod.pem", "id_rsa", "deploy.key", "config/credentials.json", ".aws/config", "hf_token.txt")
 STEPS = 'for i in range(20): print(f"step {i} loss {3 - i / 10} dt {10.0 + i % 3}ms", flush=True)\n'
+
+
+def wait_until(what):
+    deadline = time.time() + PATIENCE_S
+    while not what() and time.time() < deadline:
+        time.sleep(0.05)
 
 
 class Patches(unittest.TestCase):
@@ -70,6 +80,32 @@ class Patches(unittest.TestCase):
         self.assertEqual(status, 0, err)
         self.check("latest")
         self.assertEqual(len(self.place.json("runs")), 2)
+
+    def test_follow_keeps_that_of_the_process_that_writes(self):
+        script = ("import os, sys, time\nimport stepladder\nrun = stepladder.init()\nfor i in range(1000):\n"
+                  "    stepladder.log({'loss': 3.0 - i / 1000}); time.sleep(0.05)\n    if os.path.exists('../over'): break\n")
+        (self.repository / "train.py").write_text(script)
+        self.git("commit", "-qam", "Logs")
+        self.edit()
+        (self.repository / ".git" / "info" / "exclude").write_text("stepladder/\n")
+        environment = {**self.place.environment, "PYTHONPATH": str(ROOT / "python"), "STEPLADDER_DIR": str(self.place.path / "journals")}
+        for option, has_patch in (([], True), (["--no-patch"], False)):
+            (self.place.path / "over").unlink(missing_ok=True)
+            training = subprocess.Popen(["python3", "train.py"], cwd=self.repository, env=environment)
+            try:
+                wait_until(lambda: list((self.place.path / "journals").rglob("*.jsonl")))
+                follow = self.place.start("follow", self.place.path / "journals", *option)
+                wait_until(lambda: self.place.json("runs", "--filter", "status=running"))
+                time.sleep(2)
+            finally:
+                (self.place.path / "over").write_text("")
+                training.wait(PATIENCE_S)
+            follow.send_signal(signal.SIGINT)
+            follow.communicate(timeout=PATIENCE_S)
+            if has_patch:
+                self.check("latest")
+            else:
+                self.assertEqual(self.place.json("show", "latest")["patch_bytes"], 0)
 
     def test_off_and_nothing(self):
         self.assertEqual(self.run_here("train", *SMALLEST, "--steps", "3")[0], 0)

@@ -324,6 +324,155 @@ class Cases(TriedCheckout):
         self.assertIn("GAIN = 0.02", (self.repository / "train.py").read_text())
         self.assertEqual([each["message"] for each in self.json("log")], [edit.split("|")[0] for edit in edits])
 
+    def test_a_begin_that_failed_hides_no_series(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.json("-m", "a gain")
+        self.json("end", "--runs", "2")
+        self.error("begin", "--metric", "none", "--json", "--", "python3", "train.py", expect=FAILED)
+        for arguments in (["status"], ["log"], ["show", "1"], ["diff", "1"]):
+            status, out, err = self.run_here(*arguments, "--json")
+            self.assertEqual(status, 0, err)
+            self.assertIn("a later `try begin` failed", err)
+        self.assertEqual((self.json("status")["state"], self.json("status")["kept"]), ("ended", 1))
+        self.begin_here("--metric", "val_bpb", "--runs", "3")
+        status, out, err = self.run_here("status", "--json")
+        self.assertEqual((json.loads(out)["tries"], err), (0, ""))
+
+    def waiting_try(self, *arguments):
+        wait = pathlib.Path(str(self.counted) + ".wait")
+        wait.write_text("")
+        runs = len(self.counted.read_text().split()) if self.counted.exists() else 0
+        process = self.place.start("try", *arguments, cwd=self.repository)
+        deadline = time.time() + PATIENCE_S
+        while (len(self.counted.read_text().split()) if self.counted.exists() else 0) == runs and time.time() < deadline:
+            time.sleep(0.01)
+        return process, wait
+
+    def test_a_killed_try_is_interrupted(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        process, wait = self.waiting_try("-m", "killed")
+        self.assertEqual(self.json("status")["state"], "running")
+        self.assertIn("running", self.run_here("log")[1])
+        process.kill()
+        process.communicate()
+        status = self.json("status")
+        self.assertEqual((status["state"], status["verdicts"]), ("interrupted", {"interrupted": 1}))
+        self.assertIn("interrupted", self.run_here("log")[1])
+        self.assertIn("interrupted", self.json("show", "1")["reason"])
+        wait.unlink()
+        self.assertEqual(self.json("-m", "killed")["verdict"], "kept")
+        self.assertEqual(len(self.place.json("runs")), len(self.counted.read_text().split()))
+
+    def test_an_interrupted_begin_of_another_state_counts_for_nothing(self):
+        self.commit()
+        process, wait = self.waiting_try("begin", "--metric", "val_bpb", "--runs", "3", "--", "python3", "train.py")
+        process.kill()
+        process.communicate()
+        self.assertEqual(self.json("status")["state"], "interrupted")
+        self.change("MEMORY = 100", "MEMORY = 90")
+        self.assertIn("has changed", self.error("begin", "--json", expect=2)["message"])
+        wait.unlink()
+        status, out, err = self.run_here("begin", "--metric", "val_bpb", "--runs", "3", "--json", "--", "python3", "train.py")
+        self.assertEqual(status, 0, err)
+        self.assertIn("was interrupted, and the checkout has changed since", err)
+        self.assertEqual(json.loads(out)["runs"], 3)
+        self.assertEqual(self.json("status")["runs"], 3)
+        self.assertEqual(len(list(pathlib.Path(str(self.place.database) + ".tries").iterdir())), 1)
+
+    def test_equal_differences_are_no_evidence_of_low_noise(self):
+        seeded = TRAIN.replace("os.environ['STEPLADDER_RUN']", "os.environ['STEPLADDER_SEED']").replace(".6f", ".17g")
+        began = self.begin("--metric", "val_bpb", text=seeded)
+        self.change("GAIN = 0.0", "GAIN = 0.0001")  # a fifth of one run's noise
+        self.json("-m", "less than the noise", expect=CANNOT_TELL)
+        self.change("GAIN = 0.0001", "GAIN = 0.02")
+        self.assertEqual(self.json("-m", "a gain")["verdict"], "kept")
+        end = self.json("end", "--runs", "3")
+        self.assertGreater(end["ci95"][1] - end["ci95"][0], began["noise_sd"])
+        self.assertIn("all differences are equal", end["reason"])
+
+    def test_the_runs_of_an_end_that_was_broken_off_are_of_then(self):
+        text = TRAIN + 'print("extra:", runs.with_name("extra").read_text() if runs.with_name("extra").exists() else 0)\n'
+        self.begin("--metric", "val_bpb", "--runs", "3", text=text)
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.assertEqual(self.json("-m", "a gain")["verdict"], "kept")
+        process, wait = self.waiting_try("end", "--runs", "3")
+        wait.unlink()
+        while len(self.counted.read_text().split()) % 2 == 0 and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+        self.change("GAIN = 0.02", "GAIN = 0.1")
+        self.assertEqual(self.json("-m", "a larger one")["verdict"], "kept")
+        self.json("end", "--runs", "2")
+        with contextlib.closing(sqlite3.connect(self.place.database)) as database:
+            last = database.execute("SELECT max(place) FROM try_runs WHERE during > 0").fetchone()[0]
+            after = database.execute("SELECT state, count(*) FROM try_runs WHERE during = -1 AND place > ? GROUP BY state", (last,)).fetchall()
+        self.assertEqual(after, [(0, 2), (2, 2)], "each turn's two runs are of one time")
+
+    def test_a_project_in_the_checkout(self):
+        self.place.environment["STEPLADDER_DB"] = str(self.repository / "runs.db")
+        self.commit()
+        run = lambda *words: subprocess.run([PROGRAM, *words], cwd=self.repository, env=self.place.environment, text=True,
+                                            capture_output=True, timeout=PATIENCE_S)
+        began = run("try", "begin", "--metric", "val_bpb", "--runs", "3", "--json", "--", "python3", "train.py")
+        self.assertEqual(began.returncode, 0, began.stderr)
+        self.assertIn("runs.db and its files are in the checkout", began.stderr)
+        self.assertEqual(json.loads(began.stdout)["linked"], [])
+        nothing = run("try", "-m", "nothing", "--json")
+        self.assertEqual(nothing.returncode, 2, "the project's own growth is no change")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        kept = run("try", "-m", "a gain", "--json")
+        self.assertEqual(kept.returncode, KEPT, kept.stderr)
+        self.assertNotIn("runs.db", run("try", "diff", "1").stdout)
+        shown = json.loads(run("show", "latest", "--json").stdout)
+        self.assertEqual(shown["patch_left_out"], [])
+        self.assertEqual(run("try", "revert").returncode, 0)
+        trained = run("train", "--model", "nano", "--layers", "1", "--d-model", "16", "--heads", "1", "--steps", "2", "--json")
+        self.assertEqual(trained.returncode, 0, trained.stderr)
+        self.assertEqual(json.loads(run("show", "latest", "--json").stdout)["patch_left_out"], [])
+
+    def test_the_ledger_names_commits_that_have_the_state(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.git("config", "user.name", "Tester")
+        self.git("config", "user.email", "tester@example.org")
+        first = self.git("rev-parse", "HEAD")
+        self.change("GAIN = 0.0", "GAIN = -0.02")
+        self.assertTrue(self.json("-m", "not committed", expect=10)["dirty"])
+        self.change("GAIN = -0.02", "GAIN = 0.02")
+        self.assertFalse(self.json("-m", "committed by try", "--commit")["dirty"])
+        second = self.git("rev-parse", "HEAD")
+        self.change("GAIN = 0.02", "GAIN = 0.01")
+        self.git("commit", "-qam", "By hand")
+        third = self.git("rev-parse", "HEAD")
+        self.json("-m", "committed before", expect=10)
+        rows = [line.split("\t")[0] for line in self.run_here("log", "--tsv")[1].splitlines()[1:]]
+        self.assertEqual(rows, [first[:7], "-", second[:7], third[:7]])
+        self.assertEqual(len(self.run_here("log", "--tsv", "--limit", "2")[1].splitlines()), 3)
+
+    def test_one_value_at_first_and_texts(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.json("-m", "a gain")
+        status = self.json("status")
+        with contextlib.closing(sqlite3.connect(self.place.database)) as database:
+            values = [row[0] for row in database.execute("SELECT value FROM try_runs WHERE state = 0")]
+        self.assertGreater(len(values), 3)
+        self.assertAlmostEqual(status["mean"], sum(values) / len(values), delta=1e-12)
+        first = next(line for line in self.run_here("log")[1].splitlines() if " first " in line)
+        self.assertIn(f"{status['mean']:.4f}"[:6], first)
+        text = self.run_here("show", "1")[1]
+        self.assertTrue(text.startswith("Try 1: kept, a gain\n"), text)
+        self.assertIn("reason   better, with evidence", text)
+        self.assertIn("with changes that aren't in it", text)
+        self.assertEqual(json.loads(self.run_here("show", "1", "--json")[1])["try"], 1)
+        self.assertIn("began with", self.run_here("show", "0")[1])
+        self.change("GAIN = 0.02", "GAIN = 0.0")
+        self.json("-m", "back", expect=10)
+        self.assertEqual([each["try"] for each in self.json("log", "--limit", "1")], [2])
+        self.assertEqual([each["try"] for each in self.json("log", "--limit", "0")], [1, 2])
+
     @unittest.skipUnless(os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0,
                          "needs a mount namespace")
     def test_a_full_disk(self):

@@ -61,7 +61,9 @@ constexpr CommandHelp all_help[] = {
     {"try revert", "", "try revert\tsets the checkout to what was kept last\ntry revert 3\tto the state of try 3"},
     {"try replay", "",
      "try replay results.tsv\twhich keeps of a log are supported\ntry replay log.jsonl --json\tfor a script"},
-    {"try parts", "", "try parts\twhat each kept change is worth\ntry parts --json\tfor a script"},
+    {"try parts", "",
+     "try parts\twhich hunks of the change that was kept last did it\n"
+     "try parts 3 --flag=--bf16 --flag=--fused --json\twords of the command line in its state"},
     {"try end", "", "try end\tthe first state against the last one\ntry end --runs 0\twithout measuring"},
     {"mcp", "Judge",
      "mcp\tthe loop of try for a client of the Model Context Protocol, over stdin and stdout\n"

@@ -3,11 +3,13 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "app/cli/commands.h"
 #include "app/exit_status.h"
+#include "app/host/patch.h"
 #include "app/import/follower.h"
 #include "app/text/format.h"
 #include "storage/wording.h"
@@ -67,15 +69,36 @@ void print_runs(RunStore& store, const std::vector<FollowedRun>& followed, bool 
     std::cout << runs_table(rows, context);
 }
 
+// Keeps what is uncommitted in the checkout that a run's process works in. What one that has ended ran, nobody knows.
+class Patches {
+ public:
+  void keep(RunStore& store, const std::vector<FollowedRun>& runs) {
+    for (const FollowedRun& each : runs) {
+      if (each.ended || done_.contains(each.run)) continue;
+      const auto owner = store.processes().owner_of(each.run);
+      if (!owner || owner->pid == this_process().pid || !is_alive(*owner)) continue;
+      std::error_code error;
+      const auto folder = std::filesystem::read_symlink("/proc/" + std::to_string(owner->pid) + "/cwd", error);
+      if (!error && store.recordings().patch(each.run).bytes == 0)
+        store.recordings().keep_patch(each.run, patch_in(folder));
+      done_.insert(each.run);
+    }
+  }
+
+ private:
+  std::set<RunId> done_;
+};
+
 // Reads what is new. After a locked database or a full disk it tries again.
 class Reading {
  public:
-  explicit Reading(Follower& follower) : follower_(follower) {}
+  Reading(Follower& follower, RunStore& store) : follower_(follower), store_(store) {}
 
   // Returns whether there may be more at once.
   bool read() {
     try {
       const bool more = follower_.poll();
+      patches_.keep(store_, follower_.runs());
       if (!trouble_.empty()) std::cerr << "stepladder: everything is stored again\n";
       trouble_.clear();
       return more;
@@ -90,6 +113,8 @@ class Reading {
 
  private:
   Follower& follower_;
+  RunStore& store_;
+  Patches patches_;
   std::string trouble_;
 };
 
@@ -129,7 +154,7 @@ int follow(FollowFlags flags, const CommonOptions& common) {
   Follower follower(store, flags.request,
                     [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
   Lateness lateness;
-  Reading reading(follower);
+  Reading reading(follower, store);
   follower.scan();
   while (!interrupted() && (reading.read() || (flags.once && reading.failing()))) {
   }

@@ -174,10 +174,7 @@ int judge(const GateOptions& options, GateSample now, const fs::path& folder, co
 
 // Checks the commit out into a folder of its own, and finds there the counterpart of the current folder.
 GateSide side_at_commit(const GitCheckout& repository, const std::string& commit, GateSide side, const fs::path& tree) {
-  repository.share_objects_with(tree);
-  const GitCheckout checkout(tree);
-  checkout.git({"read-tree", "--reset", "-u", commit});
-  write_whole(checkout.repository() / "HEAD", commit + "\n");  // for commands that ask git where they are
+  repository.check_out_to(tree, commit, commit);
   side.folder = tree / fs::relative(fs::current_path(), repository.top());
   std::error_code error;
   if (!fs::is_directory(side.folder, error))

@@ -25,13 +25,14 @@ struct TryOptions {
   QuietPatience quiet;
   FigureOptions figure;
   bool higher = false, strict = false;
-  std::vector<std::string> also, seals, command;
+  std::vector<std::string> also, seals, command, flags;
   std::int64_t first_runs = 6, budget_runs = 0, rounds = 5;
   std::string budget_time;
   std::int64_t number = 0;
   std::string file;
   double noise = 0;
   bool tsv = false;
+  Limit limit;
 };
 
 void report(const std::string& line) {
@@ -127,7 +128,7 @@ int judge(const TryOptions& options, const CommonOptions& common) {
     } catch (const std::runtime_error& error) {
       report(std::string("kept, but not committed: ") + error.what());
     }
-  const Json json = try_json(runner, it, *answer);
+  const Json json = Json::parse(it.answer);
   if (common.json) {
     print_line(json, std::cout);
   } else {
@@ -186,6 +187,18 @@ int end(const TryOptions& options, const CommonOptions& common) {
     std::cout << "Held out: " << change_text(try_json(runner, runner.kept(), *runner.held_out_answer())) << "\n";
   if (is_measured) return status_of(answer->verdict);
   return options.rounds == 0 || runner.kept().number == 0 ? exit_done : exit_cannot_tell;
+}
+
+int parts(const TryOptions& options, bool has_number, const CommonOptions& common) {
+  RunStore store = RunStore::open(common.database);
+  TrySeriesRunner runner(store, fs::current_path(), report, interrupted);
+  const auto json = runner.take_apart(has_number ? options.number : runner.kept().number, options.flags);
+  if (!json) return stopped("try parts");
+  if (common.json)
+    print_line(*json, std::cout);
+  else
+    std::cout << parts_text(*json);
+  return exit_done;
 }
 
 int replay(const TryOptions& options, const CommonOptions& common) {
@@ -265,19 +278,27 @@ void add_readers(CLI::App& app, CommonOptions& common, TryOptions& options, Chos
     else
       std::cout << status_text(history);
   });
-  add("log", "List the tries", [&](const TryHistory& history) {
-    Json all = Json::array();
+  CLI::App* log = add("log", "List the tries", [&](const TryHistory& history) {
+    const std::size_t all = history.tries.size() - (common.json ? 1 : 0), most = options.limit.of(all, common);
+    Json list = Json::array();
     for (const Try& it : history.tries)
-      if (it.number > 0) all.push_back(logged_try_json(history, it));
+      if (it.number > 0 && it.number > std::ssize(history.tries) - 1 - std::int64_t(most))
+        list.push_back(logged_try_json(history, it));
     if (common.json)
-      print(all);
+      print(list);
     else
-      std::cout << (options.tsv ? log_tsv(history) : log_text(history));
-  })->add_flag("--tsv", options.tsv, "Table as autoresearch's results.tsv");
+      std::cout << (options.tsv ? log_tsv(history, most) : log_text(history, most));
+    Limit::note_left_out(all - most, "earlier try");
+  });
+  log->add_flag("--tsv", options.tsv, "Table as autoresearch's results.tsv");
+  options.limit.add_to(*log, "List only the newest, this many");
   add("show", "Show a try with its runs",
       [&](const TryHistory& history) {
-        const Json json = shown_try_json(history, try_named(history, options.number));
-        print(json);
+        const Try& it = try_named(history, options.number);
+        if (common.json)
+          print(shown_try_json(history, it));
+        else
+          std::cout << show_text(history, it);
       })
       ->add_option("try", options.number, "Number of the try")
       ->required();
@@ -322,6 +343,14 @@ Subcommand try_command(CLI::App& app, CommonOptions& common) {
   CLI::Option* number = back->add_option("try", options->number, "Number of the try");
   back->callback([options, chosen, number, &common] {
     *chosen = [options, number, &common] { return revert(*options, number->count() > 0, common); };
+  });
+  CLI::App* apart = add_with_json(*command, common, "parts", "Tell which parts of a kept change did it");
+  CLI::Option* taken = apart->add_option("try", options->number, "Number of the try; the one that was kept last");
+  apart
+      ->add_option("--flag", options->flags, "Words for the command line that are a part, instead of the patch's hunks")
+      ->take_all();
+  apart->callback([options, chosen, taken, &common] {
+    *chosen = [options, taken, &common] { return parts(*options, taken->count() > 0, common); };
   });
   CLI::App* last = add_with_json(*command, common, "end", "Measure the first state against the last one, and end");
   last->add_option("--runs", options->rounds, "Runs of each (default 5); 0 measures nothing")->check(between(0, 1000));

@@ -2,10 +2,12 @@
 #include "app/cli/tries/try_report.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <span>
 
 #include "app/cli/table.h"
 #include "app/exit_status.h"
-#include "app/host/git.h"
 #include "storage/errors.h"
 #include "storage/wording.h"
 
@@ -18,20 +20,25 @@ std::string one_line(std::string text) {
   return text;
 }
 
+std::span<const Try> newest(const TryHistory& history, std::size_t limit) {
+  const std::span<const Try> all = history.tries;
+  return all.subspan(all.size() - std::min(limit, all.size()));
+}
+
 }  // namespace
 
 TryHistory try_history(RunStore& store) {
-  std::string top;
-  try {
-    top = GitCheckout(std::filesystem::current_path()).top().string();
-  } catch (const StorageError& error) {
-    throw UsageError("this folder isn't in a git checkout that can be read: " + first_line(error.what()));
-  }
-  const auto series = store.tries().latest_of(top);
+  const auto series = series_around(store, std::filesystem::current_path());
   if (!series)
-    throw UsageError("no tries of " + top + " are in this project; `stepladder try begin -- COMMAND` begins");
-  TryHistory history{*series, store.tries().tries(series->ladder), store.tries().runs(series->ladder)};
+    throw UsageError(
+        "no tries of the git checkout around this folder, if there is one, are in this project; `stepladder "
+        "try begin -- COMMAND` begins");
+  TryHistory history = history_of(store, *series);
   if (history.tries.empty()) throw StorageError("the series of tries has no first state");
+  for (const TrySeries& later : store.tries().all())
+    if (later.checkout == series->checkout && later.ladder > series->ladder)
+      std::cerr << "stepladder: a later `try begin` failed (ladder " << later.ladder << "), so this is ladder "
+                << series->ladder << ", the series before\n";
   return history;
 }
 
@@ -41,21 +48,84 @@ const Try& try_named(const TryHistory& history, std::int64_t number) {
   throw UsageError("there is no try " + std::to_string(number) + "; `stepladder try log` lists them");
 }
 
-std::string log_text(const TryHistory& history) {
+// `parts` of an answer, which may come from somebody else's file.
+std::string parts_text(const Json& parts) {
+  const auto list = [&](const char* key) { return parts.contains(key) && parts[key].is_array() ? parts[key] : Json(); };
+  const auto number_text = [](const Json& json, const char* key) {
+    return json.contains(key) && json[key].is_number_integer() ? json[key].dump() : "";
+  };
+  std::vector<std::vector<std::string>> rows{{"part", "what", "lines", "change", "verdict"}};
+  const auto change = [&](Json effect) {
+    if (effect.is_object()) effect["metric"] = try_text(parts, "metric");
+    return change_text(effect);
+  };
+  const auto lines = [&](const Json& part) {
+    const std::string added = number_text(part, "added");
+    return added.empty() ? "" : "+" + added + " -" + number_text(part, "removed");
+  };
+  for (const Json& part : list("parts"))
+    rows.push_back(
+        {number_text(part, "part"), try_text(part, "what"), lines(part), change(part), try_text(part, "verdict")});
+  std::string text = table(rows, {true, false, false, false, false});
+  for (const Json& pair : list("pairs"))
+    if (pair.contains("parts") && pair["parts"].is_array() && pair["parts"].size() == 2)
+      text += "Parts " + pair["parts"][0].dump() + " and " + pair["parts"][1].dump() +
+              " act on each other; both have beyond the sum: " + change(pair) + "\n";
+  std::string droppable;
+  for (const Json& part : list("droppable")) droppable += (droppable.empty() ? "" : ", ") + part.dump();
+  if (!droppable.empty()) text += "Without loss you can drop: " + droppable + "\n";
+  const std::string failed = number_text(parts, "failed_runs");
+  if (!failed.empty() && failed != "0") text += failed + " of the runs failed and don't count\n";
+  return text;
+}
+
+std::string log_text(const TryHistory& history, std::size_t limit) {
   std::vector<std::vector<std::string>> rows{{"try", "verdict", try_metric(history), "change", "runs", "message"}};
-  for (const Try& it : history.tries)
-    rows.push_back({std::to_string(it.number), it.number == 0 ? "first" : try_verdict(it),
+  for (const Try& it : newest(history, limit))
+    rows.push_back({std::to_string(it.number), it.number == 0 ? "first" : try_verdict(history, it),
                     metric_text(try_value(history, it.number)), change_text(try_answer(it.answer)),
                     std::to_string(runs_of_try(history, it.number)), it.message});
   return table(rows, {true, false, true, false, true, false});
 }
 
-std::string log_tsv(const TryHistory& history) {
+std::string show_text(const TryHistory& history, const Try& it) {
+  const Json answer = try_answer(it.answer);
+  const std::string change = change_text(answer), reason = try_reason(history, it);
+  const double value = try_value(history, it.number);
+  std::string text = (it.number == 0 ? std::string("The state that the series began with")
+                                     : "Try " + std::to_string(it.number) + ": " + try_verdict(history, it)) +
+                     (it.number == 0 || it.message.empty() ? "" : ", " + it.message) + "\n";
+  if (!change.empty()) text += "  change   " + change + "\n";
+  if (!is_missing(value)) text += "  value    " + try_metric(history) + " " + metric_text(value) + "\n";
+  if (!reason.empty()) text += "  reason   " + reason + "\n";
+  if (!it.commit.empty())
+    text += "  commit   " + it.commit.substr(0, 12) +
+            (try_flag(answer, "dirty") ? ", with changes that aren't in it" : "") + "\n";
+  text += "  patch    " +
+          (it.patch_bytes > 0
+               ? bytes_text(double(it.patch_bytes)) + " against the state of try " + std::to_string(it.parent) +
+                     "; `stepladder try diff " + std::to_string(it.number) + "` prints it"
+               : std::string("none")) +
+          "\n";
+  std::vector<std::vector<std::string>> rows{{"run", "state", "value", "time", "exit"}};
+  for (const TryRun& run : history.runs)
+    if (run.during == it.number)
+      rows.push_back({run.run == 0 ? "deleted" : std::to_string(run.run),
+                      run.state == 0 ? std::string("first") : "try " + std::to_string(run.state),
+                      metric_text(shown_value(history, run.value)), duration_text(run.wall_s),
+                      std::to_string(run.exit_status)});
+  text += table(rows, {true, false, true, true, true});
+  return answer.contains("parts") ? text + parts_text(answer["parts"]) : text;
+}
+
+std::string log_tsv(const TryHistory& history, std::size_t limit) {
   std::string text = "commit\t" + try_metric(history) + "\tmemory_gb\tstatus\tdescription\n";
-  for (const Try& it : history.tries) {
+  for (const Try& it : newest(history, limit)) {
     if (it.verdict.empty()) continue;
     const double value = try_value(history, it.number);
-    text += (it.commit.empty() ? "-" : it.commit.substr(0, 7)) + "\t" +
+    // A state that isn't that of its commit has none of its own.
+    const bool is_of_commit = !it.commit.empty() && !try_flag(try_answer(it.answer), "dirty");
+    text += (is_of_commit ? it.commit.substr(0, 7) : "-") + "\t" +
             fmt::format("{:.6f}", is_missing(value) ? 0.0 : value) + "\t0.0\t" +
             (it.verdict == "kept"     ? "keep"
              : it.verdict == "failed" ? "crash"

@@ -38,7 +38,7 @@ TryFigures figures_of_try(const TriesView& view, const Try& it) {
   const Json answer = try_answer(it.answer);
   TryFigures figures{.value = try_value(view.shown, it.number),
                      .change = it.number == 0 ? "" : change_text(answer),
-                     .verdict = it.number == 0 ? "first" : try_verdict(it)};
+                     .verdict = it.number == 0 ? "first" : try_verdict(view.shown, it)};
   for (const TryRun& run : view.shown.runs) {
     if (run.during != it.number) continue;
     ++figures.runs;
@@ -54,10 +54,11 @@ TryFigures figures_of_try(const TriesView& view, const Try& it) {
 TriesView tries_view(RunStore& store, LadderId asked) {
   TriesView view{.asked = asked, .all = store.tries().all()};
   const TrySeries* series = view.all.empty() ? nullptr : &view.all.back();
+  const auto newest = series ? store.tries().latest_of(series->checkout) : std::nullopt;  // that has begun well
   for (const TrySeries& each : view.all)
-    if (each.ladder == asked) series = &each;
+    if (each.ladder == (asked != 0 || !newest ? asked : newest->ladder)) series = &each;
   if (!series) return view;
-  view.shown = {*series, store.tries().tries(series->ladder), store.tries().runs(series->ladder)};
+  view.shown = history_of(store, *series);
   if (view.shown.tries.empty()) return view;
   const Json begun = try_answer(view.shown.tries.front().answer), plan = try_answer(series->plan);
   view.metric = try_metric(view.shown);
@@ -85,7 +86,9 @@ void TriesReader::update(std::shared_ptr<const TriesView>& into, RunStore& store
                        before = into](const JobControl&) -> std::shared_ptr<const TriesView> {
                         const std::size_t stamp =
                             file_stamp(file);  // before reading: what is written meanwhile is read again
-                        if (!is_new && !in_memory && before->stamp == stamp) return before;
+                        // A program that was killed writes nothing; its lock tells.
+                        const bool was_at_work = before && before->shown.is_at_work;
+                        if (!is_new && !in_memory && before->stamp == stamp && !was_at_work) return before;
                         auto read = std::make_shared<TriesView>();
                         try {
                           std::optional<RunStore> own;

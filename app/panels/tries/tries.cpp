@@ -21,13 +21,14 @@
 #include "app/desktop/widgets.h"
 #include "app/panels/run/output.h"
 #include "app/panels/tries/chart.h"
+#include "app/panels/tries/parts.h"
 #include "app/panels/tries/patch.h"
 #include "app/text/format.h"
 
 namespace stepladder {
 namespace {
 
-enum class Part { patch, runs, console };
+enum class Part { patch, runs, console, parts };
 
 struct State {
   LadderId series = 0;         // 0: the newest
@@ -309,12 +310,13 @@ void draw_chosen(State& state, const Workspace& workspace, const TriesView& view
   same_line(8);
   pill_beside_buttons(figures.verdict, verdict_tone(figures.verdict));
   mark("tries.verdict." + figures.verdict);
-  constexpr std::array<std::pair<const char*, Part>, 3> parts{
-      {{"Patch", Part::patch}, {"Runs", Part::runs}, {"Output", Part::console}}};
+  constexpr std::array<std::pair<const char*, Part>, 4> parts{
+      {{"Patch", Part::patch}, {"Runs", Part::runs}, {"Output", Part::console}, {"Parts", Part::parts}}};
   const char* copy = "Copy revert command";
   same_line(14);
   ImGui::SetCursorPosY(top);
   for (const auto& [title, part] : parts) {
+    if (part == Part::parts && it.verdict != "kept") continue;
     if (chip(title, state.part == part)) state.part = part;
     mark(std::string("tries.part.") + title);
     same_line(6);
@@ -338,9 +340,11 @@ void draw_chosen(State& state, const Workspace& workspace, const TriesView& view
       ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   spacing(2);
   const TryCurves curves = curves_of(view, it);
-  if (state.part == Part::patch) draw_patch_of(state, view, it);
-  if (state.part == Part::runs) draw_runs(state, workspace, curves, it, commands);
-  if (state.part == Part::console) draw_console(state, workspace, curves, commands);
+  const Part part = it.verdict != "kept" && state.part == Part::parts ? Part::patch : state.part;
+  if (part == Part::patch) draw_patch_of(state, view, it);
+  if (part == Part::runs) draw_runs(state, workspace, curves, it, commands);
+  if (part == Part::console) draw_console(state, workspace, curves, commands);
+  if (part == Part::parts) draw_parts(answer.contains("parts") ? answer["parts"] : Json(), view.lower_is_better);
 }
 
 // Runs that arrived since the window has read the project.

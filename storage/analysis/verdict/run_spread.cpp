@@ -52,11 +52,16 @@ RunSpread spread_of(std::span<const double> figures) {
   std::vector<double> logs;
   for (const double figure : figures)
     if (figure > 0) logs.push_back(std::log(figure));
-  if (logs.size() < 2) return {};
-  const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
-  RunSpread spread{.freedom = static_cast<double>(logs.size() - 1), .from = SpreadFrom::repeats};
-  for (const double x : logs) spread.squares += (x - mean) * (x - mean);
-  return spread.squares > 0 ? spread : RunSpread{};
+  return spread_of_repeats(logs, 0);
+}
+
+RunSpread spread_of_repeats(std::span<const double> figures, double of_values) {
+  if (figures.size() < 2) return {};
+  const double mean = std::accumulate(figures.begin(), figures.end(), 0.0) / static_cast<double>(figures.size());
+  RunSpread spread{.freedom = static_cast<double>(figures.size() - 1), .from = SpreadFrom::repeats};
+  for (const double x : figures) spread.squares += (x - mean) * (x - mean);
+  const double rounding = 1e-12 * std::max(std::abs(of_values), std::abs(mean));
+  return spread.squares > rounding * rounding * spread.freedom ? spread : RunSpread{};
 }
 
 Interval deviation_interval(const RunSpread& spread) {

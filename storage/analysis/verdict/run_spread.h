@@ -39,6 +39,10 @@ RunSpread pooled(const RunSpread& known, const RunSpread& more);
 // or if all are equal, since such runs are copies.
 RunSpread spread_of(std::span<const double> figures);
 
+// The same of the figures themselves, which differ by no more than rounding where they differ by a millionth of a
+// millionth of them or of the values that they are differences of.
+RunSpread spread_of_repeats(std::span<const double> figures, double of_values);
+
 // 95 % interval of the standard deviation, by chi-squared (Wilson and Hilferty 1931); unknown if nothing is known.
 Interval deviation_interval(const RunSpread& spread);
 

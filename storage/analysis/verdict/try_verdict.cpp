@@ -29,10 +29,9 @@ RunSpread spread_of_pairs(const TryRuns& runs, std::size_t rounds) {
   RunSpread spread = runs.noise;
   std::vector<double> differences;
   for (std::size_t i = 0; i < rounds; ++i) differences.push_back(runs.changed[i] - runs.beside[i]);
-  const SampleFigures figures = figures_of(differences);
-  if (rounds < 2) return spread;
-  const double freedom = static_cast<double>(rounds - 1);
-  const double squares = figures.std * figures.std * freedom / 2;
+  const RunSpread pairs = rounds == 0 ? RunSpread{} : spread_of_repeats(differences, runs.beside.front());
+  if (!pairs.known()) return spread;
+  const double freedom = pairs.freedom, squares = pairs.squares / 2;
   // Where the turns scatter clearly more than the runs before, these don't know the noise of now.
   const bool is_noisier = freedom >= 2 && spread.known() && squares / freedom > 6 * spread.variance();
   if (is_noisier) spread = {};

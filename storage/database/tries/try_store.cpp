@@ -29,7 +29,9 @@ std::vector<TrySeries> TryStore::all() {
 }
 
 std::optional<TrySeries> TryStore::latest_of(const std::string& checkout) {
-  Statement row(database_, std::string(series_columns) + "WHERE checkout = ? ORDER BY ladder_id DESC LIMIT 1");
+  Statement row(database_, std::string(series_columns) +
+                               "WHERE checkout = ? ORDER BY (SELECT verdict FROM tries WHERE tries.ladder_id = "
+                               "try_series.ladder_id AND number = 0) IS 'failed', ladder_id DESC LIMIT 1");
   row.bind(checkout);
   return row.step() ? std::optional(series_of(row)) : std::nullopt;
 }

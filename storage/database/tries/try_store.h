@@ -59,11 +59,12 @@ class TryStore {
  public:
   explicit TryStore(Database& database) : database_(database) {}
 
-  std::vector<TrySeries> all();                                     // oldest first
-  std::optional<TrySeries> latest_of(const std::string& checkout);  // the newest series of this folder
-  std::vector<Try> tries(LadderId ladder);                          // by number
-  std::map<LadderId, std::set<std::int64_t>> kept();                // the tries that were kept, of each series
-  std::vector<TryRun> runs(LadderId ladder);                        // by place
+  std::vector<TrySeries> all();  // oldest first
+  std::optional<TrySeries> latest_of(
+      const std::string& checkout);         // the newest series of this folder that has begun well; else the newest
+  std::vector<Try> tries(LadderId ladder);  // by number
+  std::map<LadderId, std::set<std::int64_t>> kept();  // the tries that were kept, of each series
+  std::vector<TryRun> runs(LadderId ladder);          // by place
 
   void save(const TrySeries& series);  // adds it, or replaces what it says
   void save(LadderId ladder, const Try& it);

@@ -1,0 +1,273 @@
+// Takes a kept change apart: states with some of its parts, their runs, and what each part does. A run's log and its
+// end are on the disk before the next one begins, so a killed program continues; the project gets all runs at the end,
+// with the answer.
+#include "app/record/try_parts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <sstream>
+
+#include "app/exit_status.h"
+#include "app/host/held_folder.h"
+#include "app/record/try_log.h"
+#include "app/record/try_series.h"
+#include "engine/files/files.h"
+#include "storage/analysis/verdict/factorial.h"
+#include "storage/content_hash.h"
+#include "storage/wording.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The lines of a text, each with its end.
+std::vector<std::string> whole_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return lines;
+}
+
+// "-3,2" of a hunk's head.
+std::pair<std::size_t, std::size_t> range_in(const std::string& head, char sign) {
+  std::size_t begin = 0, count = 1;
+  const std::size_t at = head.find(std::string(" ") + sign);
+  if (at == std::string::npos) return {0, 0};
+  const char* const end = head.data() + head.size();
+  const auto [next, error] = std::from_chars(head.data() + at + 2, end, begin);
+  if (error == std::errc() && next < end && *next == ',') std::from_chars(next + 1, end, count);
+  return {begin, count};
+}
+
+struct TreeEntry {
+  std::string mode, type, hash;
+};
+TreeEntry entry_of(const GitCheckout& store, const std::string& tree, const std::string& path) {
+  const std::string line = store.git({"ls-tree", "--full-tree", tree, "--", ":(literal)" + path});
+  TreeEntry entry;
+  std::istringstream(line) >> entry.mode >> entry.type >> entry.hash;
+  return entry;
+}
+
+bool is_file(const TreeEntry& entry) {
+  return entry.mode == "100644" || entry.mode == "100755";
+}
+
+std::vector<ChangePart> hunks_of(const GitCheckout& store, const std::string& from, const std::string& to,
+                                 const std::string& file) {
+  ChangePart whole{.file = file, .where = file, .is_whole_file = true};
+  const TreeEntry before = entry_of(store, from, file), after = entry_of(store, to, file);
+  std::vector<ChangePart> hunks;
+  bool is_new_line = false;
+  for (const std::string& line :
+       whole_lines(store.git({"diff", "-p", "--unified=1", "--no-ext-diff", "--no-textconv", "--no-color",
+                              "--no-renames", from, to, "--", ":(literal)" + file}))) {
+    if (line.starts_with("@@ ")) {
+      const auto [begin, count] = range_in(line, '-');
+      ChangePart hunk{.file = file, .old_begin = count == 0 ? begin : begin - 1, .old_lines = count};
+      hunk.where = file + ":" + std::to_string(range_in(line, '+').first);
+      hunks.push_back(std::move(hunk));
+      continue;
+    }
+    if (hunks.empty() || line.empty()) continue;
+    if (line[0] == '\\' && is_new_line) hunks.back().lines.back().pop_back();
+    is_new_line = line[0] == '+' || line[0] == ' ';
+    if (is_new_line) hunks.back().lines.push_back(line.substr(1));
+    (line[0] == '+' ? hunks.back().added : hunks.back().removed) += line[0] == '+' || line[0] == '-';
+  }
+  for (const ChangePart& hunk : hunks) whole.added += hunk.added, whole.removed += hunk.removed;
+  if (hunks.empty() || !is_file(before) || !is_file(after) || before.mode != after.mode) return {whole};
+  return hunks;
+}
+
+}  // namespace
+
+std::vector<ChangePart> parts_of_change(const GitCheckout& store, const std::string& from, const std::string& to,
+                                        std::size_t most) {
+  std::vector<ChangePart> parts, files;
+  const std::string names = store.git({"diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to});
+  for (std::size_t begin = 0; begin < names.size();) {
+    const std::size_t end = std::min(names.find('\0', begin), names.size());
+    const std::vector<ChangePart> hunks = hunks_of(store, from, to, names.substr(begin, end - begin));
+    ChangePart whole{.file = hunks.front().file, .where = hunks.front().file, .is_whole_file = true};
+    for (const ChangePart& hunk : hunks) whole.added += hunk.added, whole.removed += hunk.removed;
+    parts.insert(parts.end(), hunks.begin(), hunks.end());
+    files.push_back(std::move(whole));
+    begin = end + 1;
+  }
+  return parts.size() <= most ? parts : files;
+}
+
+std::string state_with(const GitCheckout& store, const std::string& from, const std::string& to,
+                       const std::vector<ChangePart>& parts, const std::vector<bool>& chosen, const fs::path& scratch) {
+  store.git({"read-tree", "--reset", from});
+  std::set<std::string> done;
+  for (const ChangePart& part : parts) {
+    if (!done.insert(part.file).second) continue;
+    std::size_t on = 0, all = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (parts[i].file == part.file) ++all, on += chosen[i];
+    if (on == 0) continue;
+    TreeEntry entry = entry_of(store, to, part.file);
+    if (on < all) {
+      const std::vector<std::string> old =
+          whole_lines(store.git({"cat-file", "-p", entry_of(store, from, part.file).hash}));
+      std::string text;
+      std::size_t at = 0;
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (parts[i].file != part.file || !chosen[i]) continue;
+        for (; at < std::min(parts[i].old_begin, old.size()); ++at) text += old[at];
+        for (const std::string& line : parts[i].lines) text += line;
+        at = parts[i].old_begin + parts[i].old_lines;
+      }
+      for (; at < old.size(); ++at) text += old[at];
+      write_whole(scratch, text, private_file);
+      entry.hash = first_line(store.git({"hash-object", "-w", "--no-filters", "--", scratch.string()}));
+    }
+    if (entry.hash.empty())
+      store.git({"update-index", "--force-remove", "--", part.file});
+    else
+      store.git({"update-index", "--add", "--cacheinfo", entry.mode + "," + entry.hash + "," + part.file});
+  }
+  return first_line(store.git({"write-tree"}));
+}
+
+std::optional<TrySeriesRunner::PartRuns> TrySeriesRunner::run_parts(const Try& it, const std::vector<ChangePart>& parts,
+                                                                    const std::vector<std::string>& flags) {
+  PartRuns runs{.cells = fractional_design(flags.empty() ? parts.size() : flags.size())};
+  ContentHash hash;
+  for (const std::string& flag : flags) hash.take(flag + '\0');
+  const std::string name =
+      "parts-" + std::to_string(it.number) + (flags.empty() ? "" : "-" + hash.text().substr(0, 12));
+  const std::string& before = tries_[std::size_t(it.parent)].tree;
+  for (std::size_t run = 0; run < runs.cells.size(); ++run) {
+    const std::string file = name + fmt::format("-{:02}", run + 1);
+    MeasuredCommand command{
+        .log = folder_ / "runs" / (file + ".log"),
+        .state = folder_ / ".state" / (file + ".json"),
+        .command = plan_.command,
+        .folder = {},
+        .environment = {{"STEPLADDER_TRY", std::to_string(it.number)},
+                        {"STEPLADDER_RUN", std::to_string(1000 * it.number + std::int64_t(run) + 1)},
+                        {"STEPLADDER_SEED", std::to_string(run + 1)}}};
+    if (!end_of_command(command.state) && !is_under_way(command)) {
+      wait_until_quiet();
+      const std::string tree = flags.empty() ? state_with(trees_->store(), before, it.tree, parts, runs.cells[run],
+                                                          folder_ / ".state" / "part")
+                                             : it.tree;
+      const fs::path copy = trees_->check_out(tree, "", it.commit, plan_.links);
+      command.folder = copy / plan_.folder;
+      command.command = words_in(command.command, plan_.checkout, copy.string());
+      for (std::size_t i = 0; i < flags.size(); ++i) {
+        std::istringstream words(runs.cells[run][i] ? flags[i] : "");
+        for (std::string word; words >> word;) command.command.push_back(word);
+      }
+    }
+    report_(fmt::format("run {} of {}", run + 1, runs.cells.size()));
+    const auto end = run_measured(command, stop_);
+    if (!end) return {};
+    runs.values.push_back(missing);
+    if (end->exit_status == 0) try {
+        const bool by_wall = plan_.figure.by == FigureBy::wall;
+        runs.values.back() = utility(by_wall ? end->wall_s : figure_of_log(command.log, plan_.figure).value);
+      } catch (const NoFigure&) {  // counts as failed
+      }
+    runs.commands.push_back(std::move(command));
+    runs.ends.push_back(*end);
+  }
+  return runs;
+}
+
+Json TrySeriesRunner::effect_json(const Try& it, double gain, const Interval& ci95) const {
+  const TryAnswer shown = is_missing(gain) ? TryAnswer{} : answer_of(it, {.gain = gain, .ci95 = ci95}, 0);
+  return {{"difference", number(shown.difference)},
+          {"factor", takes_time(plan_.figure) ? number(shown.factor) : Json()},
+          {"ci95", shown.ci95.known() ? Json{shown.ci95.low, shown.ci95.high} : Json()}};
+}
+
+std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::vector<std::string>& flags) {
+  if (number < 1 || number >= std::ssize(tries_) || tries_[std::size_t(number)].verdict != to_string(TryVerdict::kept))
+    throw UsageError("only a kept try can be taken apart; `stepladder try log` lists them");
+  Try& it = tries_[std::size_t(number)];
+  std::vector<ChangePart> parts;
+  if (flags.empty()) parts = parts_of_change(trees_->store(), tries_[std::size_t(it.parent)].tree, it.tree, most_parts);
+  const std::size_t count = flags.empty() ? parts.size() : flags.size();
+  if (count < 2 || count > most_parts)
+    throw UsageError("try " + std::to_string(number) + " has " + plural(std::int64_t(count), "part") + "; from 2 to " +
+                     std::to_string(most_parts) + " can be told apart");
+  const auto runs = run_parts(it, parts, flags);
+  if (!runs) return {};
+  const FactorialAnswer answer = fit_factorial(runs->cells, runs->values, runs_for(it).noise);
+  Json list = Json::array(), pairs = Json::array(), droppable = Json::array();
+  double total = 0;
+  for (const PartEffect& effect : answer.parts) total += is_missing(effect.gain) ? 0 : effect.gain;
+  for (std::size_t i = 0; i < count; ++i) {
+    const PartEffect& effect = answer.parts[i];
+    const Interval& ci95 = effect.ci95;
+    const bool has_pair = std::any_of(answer.pairs.begin(), answer.pairs.end(),
+                                      [&](const PairEffect& pair) { return pair.a == i || pair.b == i; });
+    // Without loss: at most a tenth of the whole, wherever in its interval it is.
+    const bool is_droppable = ci95.known() && !has_pair && ci95.high <= std::max(0.0, total / 10);
+    Json json{{"part", i + 1}, {"what", flags.empty() ? parts[i].where : flags[i]}};
+    json["added"] = flags.empty() ? Json(parts[i].added) : Json();
+    json["removed"] = flags.empty() ? Json(parts[i].removed) : Json();
+    json.update(effect_json(it, effect.gain, ci95));
+    json["verdict"] = ci95.known() && ci95.low > 0    ? "better"
+                      : ci95.known() && ci95.high < 0 ? "worse"
+                      : is_droppable                  ? "no-effect"
+                                                      : "cannot-tell";
+    if (is_droppable) droppable.push_back(i + 1);
+    list.push_back(std::move(json));
+  }
+  for (const PairEffect& pair : answer.pairs) {
+    pairs.push_back({{"parts", {pair.a + 1, pair.b + 1}}});
+    pairs.back().update(effect_json(it, pair.gain, pair.ci95));
+  }
+  const auto failed = std::count_if(runs->values.begin(), runs->values.end(), [](double v) { return is_missing(v); });
+  const Json json{{"try", number},
+                  {"metric", metric()},
+                  {"by", flags.empty() ? "patch" : "flags"},
+                  {"parts", list},
+                  {"pairs", pairs},
+                  {"droppable", droppable},
+                  {"runs", runs->cells.size()},
+                  {"failed_runs", failed}};
+  store_parts(it, *runs, json);
+  return json;
+}
+
+void TrySeriesRunner::store_parts(Try& it, const PartRuns& runs, const Json& parts) {
+  std::set<std::string> stored;
+  for (const Run& run : store_->runs()) stored.insert(run.source_path);
+  for (std::size_t i = 0; i < runs.cells.size(); ++i) {
+    const MeasuredCommand& command = runs.commands[i];
+    if (stored.contains(command.log.string())) continue;
+    std::string chosen;
+    for (std::size_t part = 0; part < runs.cells[i].size(); ++part)
+      if (runs.cells[i][part]) chosen += (chosen.empty() ? "" : ",") + std::to_string(part + 1);
+    const bool has_failed = is_missing(runs.values[i]);
+    const Run row{.name = fmt::format("{} try {}, {}", fs::path(plan_.checkout).filename().string(), it.number,
+                                      chosen.empty() ? "no part" : "parts " + chosen),
+                  .title = it.message,
+                  .changed = it.message,
+                  .status = has_failed ? RunStatus::failed : RunStatus::finished,
+                  .reason = has_failed ? "the command failed or printed no figure" : "",
+                  .started_at = runs.ends[i].started_at,
+                  .ended_at = runs.ends[i].started_at + runs.ends[i].wall_s};
+    std::map<std::string, double> printed;
+    if (!has_failed && plan_.figure.by == FigureBy::metric)
+      printed[plan_.figure.metric.metric] = plan_.figure.lower_is_better ? -runs.values[i] : runs.values[i];
+    store_logged_run(*store_, read_logged_run(command.log), row, command.log, printed, [](RunId) {});
+  }
+  Json answer = Json::parse(it.answer);
+  answer["parts"] = parts;
+  it.answer = answer.dump();
+  store_->tries().save(series_.ladder, it);
+}
+
+}  // namespace stepladder
