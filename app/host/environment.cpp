@@ -26,7 +26,7 @@ nlohmann::json git_state() {
   }
 }
 
-std::string describe_environment() {
+std::string describe_environment(const nlohmann::json& git) {
   utsname system{};
   uname(&system);
   std::error_code ignored;
@@ -36,7 +36,7 @@ std::string describe_environment() {
                         {"host", system.nodename},
                         {"system", std::string(system.sysname) + " " + system.release + " " + system.machine},
                         {"compiler", __VERSION__},
-                        {"git", git_state()}}
+                        {"git", git}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -76,8 +76,13 @@ std::string continued_environment(const std::string& before) {
   return environment.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string environment_of(const std::string& commit, bool is_dirty) {
+  return describe_environment(commit.empty() ? nlohmann::json()
+                                             : nlohmann::json{{"commit", commit}, {"dirty", is_dirty}});
+}
+
 const std::string& environment_json() {
-  static const std::string json = describe_environment();
+  static const std::string json = describe_environment(git_state());
   return json;
 }
 

@@ -18,6 +18,9 @@ void remember_command_line(int argc, char** argv);
 // if it isn't a git checkout. Starts git, so it takes some milliseconds; computed once per process.
 const std::string& environment_json();
 
+// The same of a state of a checkout that the caller knows: git isn't asked, and no branch is named. Empty commit: none.
+std::string environment_of(const std::string& commit, bool is_dirty);
+
 // The environment of a run that this process continues: `hosts` lists the hosts that trained it, if it was begun on
 // another one.
 std::string continued_environment(const std::string& before);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/host/environment.h"
 #include "app/import/file_input.h"
 #include "engine/stage.h"
 #include "storage/bounded_text.h"
@@ -79,7 +78,7 @@ RunId store_logged_run(RunStore& store, LoggedRun logged, const Run& run, const 
   row.source_path = log.string();
   row.created_at = row.started_at = run.started_at;
   row.ended_at = run.ended_at;
-  row.environment = environment_json();
+  row.environment = run.environment;
   const std::int64_t last = logged.steps.empty() ? 1 : logged.steps.back().step;
   RunId id = 0;
   store.in_one_transaction([&] {

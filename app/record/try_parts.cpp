@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "app/exit_status.h"
+#include "app/host/environment.h"
 #include "app/host/held_folder.h"
 #include "app/record/try_log.h"
 #include "app/record/try_series.h"
@@ -258,7 +259,8 @@ void TrySeriesRunner::store_parts(Try& it, const PartRuns& runs, const Json& par
                   .status = has_failed ? RunStatus::failed : RunStatus::finished,
                   .reason = has_failed ? "the command failed or printed no figure" : "",
                   .started_at = runs.ends[i].started_at,
-                  .ended_at = runs.ends[i].started_at + runs.ends[i].wall_s};
+                  .ended_at = runs.ends[i].started_at + runs.ends[i].wall_s,
+                  .environment = environment_of(it.commit, is_dirty(it))};
     std::map<std::string, double> printed;
     if (!has_failed && plan_.figure.by == FigureBy::metric)
       printed[plan_.figure.metric.metric] = plan_.figure.lower_is_better ? -runs.values[i] : runs.values[i];

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <set>
 #include <sstream>
 #include <utility>
 
 #include "app/exit_status.h"
+#include "app/host/environment.h"
 #include "app/host/machine_load.h"
 #include "app/record/experiment_plan.h"
 #include "app/record/try_log.h"
@@ -92,6 +94,19 @@ struct RemoveUnlessBegun {
   }
 };
 
+// Folders of beginnings that were killed before the project knew of them, and before they ran anything.
+void remove_beginnings(RunStore& store, const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string uid = entry.path().filename().string();
+    const bool has_begun = !Uid::allows(uid) || store.following().ladder_with_uid(uid);
+    const bool is_new = !fs::exists(entry.path() / ".state" / "held", error);  // perhaps just being made
+    if (has_begun || is_new || is_held(entry.path() / ".state") || !fs::is_empty(entry.path() / "runs", error))
+      continue;
+    fs::remove_all(entry.path(), error);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> words_in(const std::vector<std::string>& command, const std::string& top,
@@ -153,11 +168,13 @@ std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan p
   TrySeriesRunner runner;
   if (const auto there = store.tries().latest_of(top.string()); there && there->is_open()) {
     runner.open(store, *there, report, stop);
+    const bool is_same_state = runner.trees_->take().tree == runner.tries_.front().tree;
+    const bool is_same = is_same_state && (plan.command.empty() || is_same_request(plan, runner.plan_));
+    if (!runner.tries_.front().verdict.empty() && is_same && runner.is_unreported(0)) return runner;
     if (!runner.tries_.front().verdict.empty())
       throw UsageError("a series of tries is under way in " + top.string() + " already (ladder " +
                        std::to_string(there->ladder) + "); `stepladder try end` ends it");
-    const bool is_same_state = runner.trees_->take().tree == runner.tries_.front().tree;
-    if (is_same_state && (plan.command.empty() || is_same_request(plan, runner.plan_))) {
+    if (is_same) {
       if (!runner.measure_first()) return {};
       return runner;
     }
@@ -176,8 +193,10 @@ std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan p
   const std::string uid = new_uid().text();
   const fs::path place = fs::absolute(store.file()).string() + ".tries/" + uid;
   if (!make_own_folder(place.parent_path())) throw StorageError(place.parent_path().string() + " can't be made");
+  remove_beginnings(store, place.parent_path());
   RemoveUnlessBegun remove{place};
   for (const char* name : {".state", "runs"}) make_folder(place / name);
+  std::optional<HeldFolder> held(place / ".state");
   const TryTrees trees(top, place);
   const TakenState state = trees.take();
   if (!project_files_in(top).empty())
@@ -198,6 +217,7 @@ std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan p
         Try{.message = "unchanged", .tree = state.tree, .commit = state.commit, .begun_at = series.begun_at});
   });
   remove.is_begun = true;
+  held.reset();
   runner.open(store, series, std::move(report), std::move(stop));
   if (!runner.measure_first()) return {};
   if (!runner.series_.is_open()) remove.is_begun = false;  // the unchanged state fails; its run is in the project
@@ -218,6 +238,7 @@ bool TrySeriesRunner::measure_first() {
   first.verdict = to_string(TryVerdict::kept);
   first.ended_at = unix_now();
   first.answer = begin_json(*this).dump();
+  note_unreported(0);
   store_->tries().save(series_.ladder, first);
   return true;
 }
@@ -359,7 +380,8 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
                 .status = error.empty() ? RunStatus::finished : RunStatus::failed,
                 .reason = error,
                 .started_at = end.started_at,
-                .ended_at = end.started_at + end.wall_s};
+                .ended_at = end.started_at + end.wall_s,
+                .environment = environment_of(it.commit, is_dirty(it))};
   const RunPatch patch = patch_of_runs(it);  // before the project is locked
   store_logged_run(*store_, std::move(logged), row, command.log, printed, [&](RunId id) {
     run.run = id;
@@ -367,6 +389,14 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
     store_->recordings().keep_patch(id, patch);
   });
   return runs_.emplace_back(run);
+}
+
+bool TrySeriesRunner::is_dirty(const Try& it) const {
+  try {
+    return it.commit.empty() || trees_->differs(it.commit, it.tree);
+  } catch (const StorageError&) {  // the commit is gone
+    return true;
+  }
 }
 
 RunPatch TrySeriesRunner::patch_of_runs(const Try& it) const {
@@ -424,6 +454,12 @@ Try& TrySeriesRunner::record_try(const std::string& message, const TakenState& s
 
 std::optional<TryAnswer> TrySeriesRunner::judge(const std::string& message) {
   const TakenState state = trees_->take();
+  if (const Try& last = tries_.back(); last.number > 0 && last.message == message && is_unreported(last.number) &&
+                                       (state.tree == last.tree || state.tree == kept().tree))
+    if (const auto verdict = try_verdict_from(last.verdict)) {
+      report_("this is the answer of a program that was killed before it gave it");
+      return TryAnswer{.verdict = *verdict, .reason = try_text(try_answer(last.answer), "reason")};
+    }
   const bool has_open = tries_.back().verdict.empty();
   if (has_open && tries_.back().tree != state.tree) abandon(tries_.back());
   for (const std::string& path : state.submodules)
@@ -449,7 +485,17 @@ void TrySeriesRunner::finish(Try& it, const TryAnswer& answer) {
   it.verdict = to_string(answer.verdict);
   it.ended_at = unix_now();
   it.answer = try_json(*this, it, answer).dump();
+  note_unreported(it.number);
   store_->tries().save(series_.ladder, it);
+}
+
+// A killed program loses nothing written, so this needs no wait for the disk.
+void TrySeriesRunner::note_unreported(std::int64_t number) const {
+  std::ofstream(unreported_file()) << number;
+}
+
+bool TrySeriesRunner::is_unreported(std::int64_t number) const {
+  return number + 1 == std::ssize(tries_) && text_of(unreported_file()) == std::to_string(number);
 }
 
 std::string TrySeriesRunner::revert(std::optional<std::int64_t> to) {

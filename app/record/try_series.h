@@ -66,8 +66,11 @@ class TrySeriesRunner {
   std::vector<double> values_of(std::int64_t state) const;  // in the metric's unit, in order
   double shown(double value) const;                         // a stored value in the metric's unit
 
-  // Judges the checkout as it is. Nullopt if it was stopped. Throws UsageError if nothing has changed.
+  // Judges the checkout as it is. Nullopt if it was stopped. Throws UsageError if nothing has changed. An answer that a
+  // killed program had stored, and hadn't reported, is given again.
   std::optional<TryAnswer> judge(const std::string& message);
+  // To remove once an answer of begin() or judge() is given, as late as can be.
+  std::filesystem::path unreported_file() const { return folder_ / ".state" / "unreported"; }
   std::int64_t runs_of_try(std::int64_t number) const;
 
   // Sets the checkout to the state that was kept last, or to that of a try. What was there and is no try is kept as a
@@ -77,7 +80,7 @@ class TrySeriesRunner {
   bool checkout_is(const Try& it) const { return trees_->take().tree == it.tree; }
 
   // Whether its state isn't that of its commit, but for files that runs write and git doesn't track.
-  bool is_dirty(const Try& it) const { return it.commit.empty() || trees_->differs(it.commit, it.tree); }
+  bool is_dirty(const Try& it) const;
 
   // Commits the checkout, where try N was just kept and it is as it was tried. Throws UsageError if it isn't.
   void commit(std::int64_t number);
@@ -132,6 +135,8 @@ class TrySeriesRunner {
   RunStore* store_ = nullptr;
   TrySeries series_;
   TryPlan plan_;
+  bool is_unreported(std::int64_t number) const;
+  void note_unreported(std::int64_t number) const;
   std::filesystem::path folder_;
   Report report_;
   std::function<bool()> stop_;

@@ -473,6 +473,32 @@ class Cases(TriedCheckout):
         self.assertEqual([each["try"] for each in self.json("log", "--limit", "1")], [2])
         self.assertEqual([each["try"] for each in self.json("log", "--limit", "0")], [1, 2])
 
+    def test_an_answer_that_was_never_given_is_given_again(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        folder = next(pathlib.Path(str(self.place.database) + ".tries").iterdir())
+        unreported = folder / ".state" / "unreported"
+        self.assertFalse(unreported.exists())
+        for edit, options, status in (("0.02", [], KEPT), ("-0.02", ["--revert-if-dropped"], 10)):
+            self.change("GAIN = " + ("0.0\n" if edit == "0.02" else "0.02\n"), f"GAIN = {edit}\n")
+            answer = self.json("-m", edit, *options, expect=status)
+            runs = len(self.counted.read_text().split())
+            unreported.write_text(str(answer["try"]))  # as if it was killed before it printed
+            self.assertEqual(self.json("-m", edit, *options, expect=status), answer)
+            self.assertEqual(len(self.counted.read_text().split()), runs)
+            self.assertFalse(unreported.exists())
+        self.assertIn("nothing has changed", self.error("-m", "-0.02", "--json", expect=2)["message"])
+
+    def test_a_begin_that_was_killed_leaves_no_folder(self):
+        tries = pathlib.Path(str(self.place.database) + ".tries")
+        (tries / ("0" * 32) / ".state").mkdir(parents=True)
+        (tries / ("0" * 32) / "runs").mkdir()
+        (tries / ("0" * 32) / ".state" / "held").write_text("")
+        (tries / "mine").mkdir()
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        left = {path.name for path in tries.iterdir()}
+        self.assertIn("mine", left)
+        self.assertEqual(len(left), 2, left)
+
     @unittest.skipUnless(os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0,
                          "needs a mount namespace")
     def test_a_full_disk(self):

@@ -72,6 +72,15 @@ FigureQuestion asked_try_figure(const TryOptions& options) {
   return figure;
 }
 
+// The note that an answer wasn't given yet. Declared before the project is opened, so that it goes last.
+struct GivenAnswer {
+  fs::path file;
+  ~GivenAnswer() {
+    std::error_code error;
+    if (!file.empty()) fs::remove(file, error);
+  }
+};
+
 int begin(const TryOptions& options, const CommonOptions& common) {
   TryPlan plan{.command = options.command,
                .figure = asked_try_figure(options),
@@ -88,6 +97,7 @@ int begin(const TryOptions& options, const CommonOptions& common) {
     throw UsageError("--budget-runs: the unchanged state alone takes " + plural(plan.first_runs, "run"));
   if (!plan.holdout.empty() && plan.figure.by != FigureBy::metric)
     throw UsageError("--holdout needs --metric: the held-out command prints it too");
+  GivenAnswer given;
   RunStore store = RunStore::open(common.database);
   const auto runner = TrySeriesRunner::begin(store, plan, fs::current_path(), report, interrupted);
   if (!runner) return stopped("try begin");
@@ -111,18 +121,21 @@ int begin(const TryOptions& options, const CommonOptions& common) {
     print_line(json, std::cout);
   else
     std::cout << status_text(try_history(store)) << "Change something, then: stepladder try -m \"what was changed\"\n";
+  std::cout.flush();
+  given.file = runner->unreported_file();
   return exit_done;
 }
 
 int judge(const TryOptions& options, const CommonOptions& common) {
   if (options.message.empty())
     throw UsageError("say what was changed: stepladder try -m TEXT; `stepladder try begin -- COMMAND` begins a series");
+  GivenAnswer given;
   RunStore store = RunStore::open(common.database);
   TrySeriesRunner runner(store, fs::current_path(), report, interrupted);
   const auto answer = runner.judge(options.message);
   if (!answer) return stopped("try -m TEXT");
   const Try& it = runner.tries().back();
-  if (options.commits && answer->verdict == TryVerdict::kept) try {
+  if (options.commits && answer->verdict == TryVerdict::kept && runner.is_dirty(it)) try {
       runner.commit(it.number);
       report("committed as " + it.commit.substr(0, 12));
     } catch (const std::runtime_error& error) {
@@ -137,6 +150,8 @@ int judge(const TryOptions& options, const CommonOptions& common) {
               << "; " << plural(runner.runs_of_try(it.number), "run") << "\n"
               << answer->reason << "\n";
   }
+  std::cout.flush();
+  given.file = runner.unreported_file();
   if (options.reverts && answer->verdict != TryVerdict::kept) {
     if (!runner.checkout_is(it)) {
       report("the checkout was changed meanwhile, so it is left as it is; `stepladder try revert` goes back");

@@ -48,7 +48,9 @@ TEST(Factorial, EffectsAndThePairAreFound) {
     for (const PairEffect& pair : answer.pairs) {
       const bool is_it = pair.a == 0 && pair.b == 1;
       (is_it ? pairs : wrong_pairs)++;
-      if (is_it) EXPECT_NEAR(pair.gain, 0.2, 0.08);
+      if (is_it) {
+        EXPECT_NEAR(pair.gain, 0.2, 0.08);
+      }
     }
     for (std::size_t part = 0; part < 5; ++part, ++all) {
       const double truth = effects[part] + (part < 2 ? 0.1 : 0);  // averaged over the other one
