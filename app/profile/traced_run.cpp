@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/text/format.h"
+#include "storage/analysis/kernel_kind.h"
 #include "storage/analysis/step_profile.h"
 
 namespace stepladder {
@@ -43,6 +44,13 @@ std::vector<std::string> notes_of(const TraceProfile& profile) {
   };
   if (const double ms = mean_of(OperatorKind::other); ms > 0)
     notes.push_back(share(ms) + " is the time of kernels whose names Stepladder doesn't know: \"other\".");
+  double by_launcher = 0;
+  for (const TracedOperator& each : profile.operators)
+    if (!each.launcher.empty() && !kernel_kind(each.time.name) && kind_of(each) != OperatorKind::other)
+      by_launcher += each.time.self_ms;
+  if (by_launcher > 0)
+    notes.push_back(share(by_launcher) +
+                    " has the kind of the operator that launched it: the kernel's name says none.");
   if (const double ms = mean_of(OperatorKind::graph); ms > 0)
     notes.push_back(share(ms) +
                     " is the time of CUDA graphs that the profiler traced as a whole; its option "

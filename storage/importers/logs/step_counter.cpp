@@ -75,7 +75,8 @@ void StepCounter::number_within_epoch(const StepLine& line, const RunProgress& r
   if (is_missing(epoch)) {
     epoch_offset_ = 0;
   } else {
-    const bool starts_over = raw_step_ >= 0 && (line.whole_epoch ? step <= raw_step_ : step < raw_step_);
+    const bool starts_over =
+        raw_step_ >= 0 && line.iteration < 0 && (line.whole_epoch ? step <= raw_step_ : step < raw_step_);
     if (!is_missing(offset_epoch_) && epoch > offset_epoch_ && starts_over && run.open && !new_block)
       epoch_offset_ = line.total >= raw_step_ && line.total >= step
                           ? epoch_offset_ + line.total * static_cast<std::int64_t>(epoch - offset_epoch_)

@@ -115,18 +115,15 @@ double stamped_time(Steps steps) {
 
 // The iterations of a step, if the lines count both; 0 if they have no constant number.
 std::int64_t iterations_of_a_step(Steps steps) {
-  const PrintedStep *first = nullptr, *last = nullptr;
-  for (const PrintedStep& step : steps) {
-    if (step.iteration < 0) continue;
-    if (!first) first = &step;
-    last = &step;
-  }
-  if (!first) return 1;
-  const std::int64_t counted = last->iteration - (first == last ? 0 : first->iteration);
-  const std::int64_t of = last->step - (first == last ? 0 : first->step);
-  constexpr double tolerance = 0.15;
-  const double each = of > 0 ? static_cast<double>(counted) / static_cast<double>(of) : 0;
-  return std::fabs(each - std::round(each)) < tolerance ? std::llround(each) : 0;
+  const PrintedStep& last = steps.back();
+  if (last.iteration < 0) return 1;
+  for (std::int64_t each = last.iteration / std::max<std::int64_t>(last.step, 1), tries = 0; tries < 2; --each, ++tries)
+    if (each > 0 && std::all_of(steps.begin(), steps.end(), [&](const PrintedStep& step) {
+          return step.iteration < 0 || step.iteration / each == step.step ||
+                 (step.iteration + each - 1) / each == step.step;
+        }))
+      return each;
+  return 0;
 }
 
 // Steps between two lines, if the printed times cover all of them: by the lines' own steps/s, or by their time stamps.

@@ -93,7 +93,8 @@ std::size_t code_at(std::string_view line) {
   if (text.starts_with('"') || text.starts_with("# ")) return 0;
   if ((text.starts_with("- ") || text.starts_with("* ")) && !text.starts_with("- INFO")) return 0;
   if (const std::string_view inner = trimmed(text.substr(std::min<std::size_t>(1, text.size())));
-      text.starts_with('{') && !inner.empty() && is_alpha(inner.front()))
+      text.starts_with('{') && !inner.empty() && is_alpha(inner.front()) && !is_digit(text.back()) &&
+      !is_alpha(text.back()))
     return 0;
   const auto assigns = [](std::string_view words) { return words.find(" = ") != none; };
   if (const std::size_t comment = line.find(" #"); comment != none && assigns(line.substr(0, comment)))

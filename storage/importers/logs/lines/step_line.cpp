@@ -271,7 +271,7 @@ class LineReading {
   void take_beside(const Pair& pair, Meaning& meaning) {
     if (pair.clock || (meaning.field != Field::step && !pair.key.ends_with("steps"))) return;
     const KeyWords key(pair.key);
-    if (meaning.field == Field::step && pair.whole < 0 && line_.has_step() && !can_be(meaning, pair)) {
+    if (meaning.field == Field::step && pair.whole < 0 && line_.has_step() && one_of(key.words[0], {"iter", "it"})) {
       meaning = {.field = Field::time, .rank = 3, .unit = TimeUnit::s};  // "step: 10 ... iter: 0.2500"
       trace_.learnable = false;
     }
