@@ -1,6 +1,7 @@
 #include "engine/nearest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -25,12 +26,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest_name(std::string_view word, std::span<const std::string> known) {
+  const auto lower = [](std::string_view text) {
+    std::string letters(text);
+    for (char& c : letters) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return letters;
+  };
+  const std::string typed = lower(word);
   std::string nearest;
   std::size_t best = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& name : known) {
-    if (word.size() >= 3 && name.starts_with(word)) return name;  // typed short: "flash"
-    const std::size_t distance = edit_distance(word, name);
-    if (distance < best && distance < name.size()) {
+    const std::string candidate = lower(name);
+    if (word.size() >= 3 && candidate.starts_with(typed)) return name;  // typed short: "flash"
+    const std::size_t distance = edit_distance(typed, candidate);
+    const bool is_nearer =
+        distance < best || (distance == best && !nearest.empty() && typed.starts_with(candidate));  // typed long
+    if (is_nearer && distance < name.size()) {
       best = distance;
       nearest = name;
     }

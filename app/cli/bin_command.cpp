@@ -57,7 +57,8 @@ bool agrees_to_empty(const std::vector<BinnedRun>& binned, bool is_agreed, const
   if (binned.empty()) return true;
   if (!common.json || ::isatty(STDIN_FILENO) == 1) std::cerr << binned_table(binned);
   if (is_agreed) return true;
-  const std::string what = plural(std::ssize(binned), "run") + " permanently, with their checkpoints";
+  const std::string what = plural(std::ssize(binned), "run") + " permanently, with " +
+                           (binned.size() == 1 ? "its checkpoints" : "their checkpoints");
   if (::isatty(STDIN_FILENO) != 1)
     throw UsageError("--yes is needed to delete " + what,
                      {.code = "missing-argument", .argument = "--yes", .hint = "`stepladder bin` lists what goes"});
@@ -125,7 +126,7 @@ Subcommand bin_command(CLI::App& app, CommonOptions& common) {
   CLI::Option* empty =
       command->add_flag("--empty", flags->empty, "Delete them permanently, with their checkpoints")->excludes(runs);
   command->add_flag("--yes", flags->is_agreed, "Without asking")->needs(empty);
-  flags->limit.add_to(*command, "List only the newest, this many");
+  flags->limit.add_to(*command, "List only the newest, this many")->excludes(runs)->excludes(empty);
   return {command, [flags, &common] {
             return flags->runs.empty() ? show_bin(*flags, common) : move_runs(flags->runs, flags->restore, common);
           }};

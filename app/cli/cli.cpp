@@ -123,11 +123,11 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
+    begin_output(output, *command_named(app, {"help"}));
     std::cout << help_text(parsed_command(app), terminal_columns());
     return exit_done;
-  } catch (const CLI::CallForVersion& version) {
-    std::cout << version.what() << "\n";
-    return exit_done;
+  } catch (const CLI::CallForVersion&) {
+    return print_version(common);
   } catch (const CLI::ParseError& error) {
     throw usage_error(app, error, words);
   }

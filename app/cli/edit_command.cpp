@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <set>
+#include <tuple>
 
 #include "app/cli/commands.h"
 #include "app/exit_status.h"
@@ -40,21 +42,39 @@ int edit(const EditOptions& options, const CommonOptions& common) {
     throw UsageError(
         "nothing to change; give --name, --note, --tag, --untag, --pin, --unpin, --archive or --unarchive");
   if (options.name && options.name->empty()) throw UsageError("--name: the name is empty");
+  std::set<std::string> added;
+  for (const auto& [option, texts] : {std::pair("--tag", &options.tags), std::pair("--untag", &options.untags)})
+    for (const std::string& text : *texts) {
+      const std::vector<std::string> tags = tags_from(text);
+      if (tags.empty())
+        throw UsageError(std::string(option) + ": '" + text + "' has no tag", {.argument = option, .value = text});
+      for (const std::string& tag : tags)
+        if (texts == &options.tags)
+          added.insert(tag);
+        else if (added.contains(tag))
+          throw UsageError("--untag: '" + tag + "' is also given to --tag",
+                           {.code = "conflicting-options", .argument = "--untag", .value = tag});
+    }
   RunStore store = open_existing(common.database);
   std::vector<Run> runs = find_runs(store, options.runs);
   if (options.name && runs.size() > 1)
     throw UsageError("--name: " + std::to_string(runs.size()) + " runs can't have one name; name one run");
   std::map<RunId, Curation> curations = store.curation().all();
+  std::int64_t changed = 0;
   store.in_one_transaction([&] {
     for (const Run& run : runs) {
       Curation& curation = curations[run.id];
+      const Curation before = curation;
       change(curation, options);
+      changed += std::tie(curation.tags, curation.note, curation.pinned, curation.archived) !=
+                     std::tie(before.tags, before.note, before.pinned, before.archived) ||
+                 (options.name && *options.name != run.name);
       store.curation().set(run.id, curation);
       if (options.name) store.rename_run(run.id, *options.name);
     }
   });
   if (!common.json) {
-    std::cout << "Changed " << plural(std::ssize(runs), "run") << "\n";
+    std::cout << (changed == 0 ? "Nothing to change" : "Changed " + plural(changed, "run")) << "\n";
     return exit_done;
   }
   const RunContext context = load_run_context(&store);
@@ -70,7 +90,7 @@ Subcommand edit_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<EditOptions>();
   CLI::App* command = add_with_json(app, common, "edit", "Change names, tags, notes, pins and the archive of runs");
   command->add_option("runs", options->runs, runs_help)->required();
-  command->add_option("--name", options->name, "New name of one run")->check(short_name());
+  command->add_option("--name", options->name, "New name of one run")->check(new_name());
   command->add_option("--tag", options->tags, "Add tags, separated by commas")->expected(1)->take_all();
   command->add_option("--untag", options->untags, "Remove tags")->expected(1)->take_all();
   command->add_option("--note", options->note, "Replace the note; \"\" removes it");

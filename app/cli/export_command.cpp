@@ -71,9 +71,9 @@ const std::vector<NamedForm>& forms() {
   return all;
 }
 
-std::string form_names() {
-  std::string names;
-  for (const NamedForm& named : forms()) names += (names.empty() ? "" : ", ") + std::string(named.name);
+std::vector<std::string> form_names() {
+  std::vector<std::string> names;
+  for (const NamedForm& named : forms()) names.emplace_back(named.name);
   return names;
 }
 
@@ -81,7 +81,6 @@ Form form_of(const ExportRequest& request) {
   for (const NamedForm& named : forms()) {
     if (request.format == named.name) return named.form;
   }
-  if (!request.format.empty()) throw UsageError("--format: '" + request.format + "' is not one of " + form_names());
   const std::string out = lower_case(request.out);
   if (out == "-")
     throw UsageError("--out -: --format is needed: csv, json, md, html, svg, tex or trace",
@@ -91,7 +90,8 @@ Form form_of(const ExportRequest& request) {
       if (out.ends_with(ending)) return named.form;
     }
   }
-  throw UsageError("--format: '" + request.out + "' does not end in a format's name; give one of " + form_names());
+  throw UsageError("--format is missing, and '" + request.out + "' does not end in a format's name",
+                   {.code = "missing-argument", .argument = "--format", .hint = "`stepladder help export` lists them"});
 }
 
 std::string name_of(Form form) {
@@ -343,7 +343,8 @@ Subcommand export_command(CLI::App& app, CommonOptions& common) {
   command->add_option("runs", request->runs,
                       std::string(runs_help) + "; RUN@STEP for the weights of an older checkpoint");
   command->add_option("--ladder", request->ladder, "Export all runs of this ladder instead (number, name or latest)");
-  command->add_option("--format", request->format, "Format (default: by the ending of --out): " + form_names());
+  command->add_option("--format", request->format, "Format (default: by the ending of --out)")
+      ->check(one_of(form_names()));
   command->add_option("-o,--out,--output", request->out, "File to write; - for standard output (text formats)")
       ->required();
   add_force(*command, request->forces);

@@ -15,6 +15,7 @@
 #include "app/text/format.h"
 #include "app/text/text_table.h"
 #include "app/text/verdict_text.h"
+#include "engine/nearest.h"
 
 namespace stepladder {
 namespace {
@@ -192,7 +193,11 @@ std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> 
     for (const MetricAndFigures& each : store.metrics().all_of_run(run.id, 1)) known.insert(each.metric.name);
     for (const Metric& metric : store.metrics().names(run.id)) known.insert(metric.name);
   }
-  std::string names;
+  std::string names = nearest_name(name, std::vector(known.begin(), known.end()));
+  if (!names.empty())
+    throw UsageError(
+        "--metric: '" + name + "' is unknown",
+        {.code = "invalid-value", .argument = "--metric", .value = name, .hint = "did you mean " + names + "?"});
   std::size_t left = most_names_in_error;
   for (const std::string& each : known) {
     if (left-- == 0) {
@@ -211,18 +216,17 @@ Json compared_metrics_json(std::span<const MetricOfRun> compared, const std::str
   Json runs = Json::array();
   for (const MetricOfRun& each : compared) {
     Json row = figures_json(each);
-    if (&each != &compared.front()) {
-      const MetricDelta delta = delta_of(compared, each);
-      row["delta"] = number(delta.last);
-      row["factor"] = number(delta.last_factor);
-      row["best_delta"] = number(delta.best);
-      row["best_factor"] = number(delta.best_factor);
-      row["difference"] = number(each.judged.difference);
-      row["ci95"] = interval_json(each.judged.ci95);
-      row["verdict"] = to_string(each.judged.verdict);
-      row["repeats"] = each.judged.runs;
-      row["needed_runs"] = count_or_null(each.judged.needed_runs);
-    }
+    const bool is_base = &each == &compared.front();
+    const MetricDelta delta = is_base ? MetricDelta{} : delta_of(compared, each);
+    row["delta"] = number(delta.last);
+    row["factor"] = number(delta.last_factor);
+    row["best_delta"] = number(delta.best);
+    row["best_factor"] = number(delta.best_factor);
+    row["difference"] = number(each.judged.difference);
+    row["ci95"] = interval_json(each.judged.ci95);
+    row["verdict"] = is_base ? Json() : Json(to_string(each.judged.verdict));
+    row["repeats"] = is_base ? Json() : Json(each.judged.runs);
+    row["needed_runs"] = count_or_null(each.judged.needed_runs);
     runs.push_back(std::move(row));
   }
   std::string unit;

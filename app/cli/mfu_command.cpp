@@ -22,7 +22,7 @@ struct MfuQuestion {
   int gpus = 1;
   std::string gpu;
   std::string precision = "bf16";
-  double peak_tflops = missing;  // of one device; overrides the table's
+  double peak_tflops = missing;  // of one device; instead of `gpu`
   bool recomputed = false;       // activations are recomputed, so HFU exceeds MFU
 
   void add_to(CLI::App& command);
@@ -62,9 +62,11 @@ void MfuQuestion::add_to(CLI::App& command) {
   command.add_option("--vocab", shape.vocab, "Vocabulary size, for llm.c's padding")->transform(positive_count());
   command.add_option("--throughput", tokens_per_s, "Tokens per second of all GPUs together")->check(positive_number());
   command.add_option("--gpus", gpus, "Number of GPUs")->transform(positive_count());
-  command.add_option("--gpu", gpu, "GPU name, to look up its peak: a100, h100, 4090");
+  CLI::Option* name = command.add_option("--gpu", gpu, "GPU name, to look up its peak: a100, h100, 4090");
   command.add_option("--precision", precision, "Precision of the peak (default bf16)");
-  command.add_option("--peak-tflops", peak_tflops, "Dense peak of one GPU, instead of --gpu")->check(positive_number());
+  command.add_option("--peak-tflops", peak_tflops, "Dense peak of one GPU, instead of --gpu")
+      ->check(positive_number())
+      ->excludes(name);
   command.add_flag("--recompute", recomputed, "The backward pass recomputes activations");
 }
 

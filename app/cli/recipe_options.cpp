@@ -35,7 +35,7 @@ void RecipeOptions::add_to(CLI::App& command) {
                       : !is_number                              ? "TEXT"
                       : value.find_first_of(".e") == value.npos ? "N"
                                                                 : "X");
-    if (!is_warmup && value != "0") option->default_str(value);
+    if (!is_warmup) option->default_str(value);
   }
   const auto flag = [&](const char* option, const char* member, const char* value, const char* help) {
     const auto keep = [this, member, value](std::int64_t) { given_.emplace_back(member, value); };

@@ -277,12 +277,15 @@ void show_text(RunStore& store, const Run& run, const ShowOptions& options, cons
 }
 
 int show(const ShowOptions& options, const CommonOptions& common) {
+  if (options.limit.is_given() && !options.steps && !options.ndjson)
+    throw UsageError("--limit is of steps, so it needs --steps or --ndjson",
+                     {.code = "missing-argument", .argument = "--steps"});
   RunStore store = open_existing(common.database);
   const std::vector<Run> found = find_runs(store, options.runs);
   if (options.ndjson) {
     for (const Run& run : found)
       for (Json step : shown_steps(store.series(run.id), options.limit, common)) {
-        if (found.size() > 1) step["run"] = run.id;
+        step["run"] = run.id;
         print_line(step, std::cout);
       }
     return exit_done;
@@ -393,14 +396,19 @@ Subcommand show_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<ShowOptions>();
   CLI::App* command = add_with_json(app, common, "show", "One run, or several");
   command->add_option("runs", options->runs, runs_help)->required();
-  command->add_flag("--steps", options->steps, "Add every step");
-  command->add_flag("--ndjson", options->ndjson, "Only the steps, each a line of JSON");
+  CLI::Option* steps = command->add_flag("--steps", options->steps, "Add every step");
+  CLI::Option* lines = command->add_flag("--ndjson", options->ndjson, "Only the steps, each a line of JSON");
   options->limit.add_to(*command, "Only the newest steps, this many");
-  command->add_flag("--metrics", options->metrics,
-                    "Add every number that the run logged: figures, with --json all values");
-  command->add_flag("--console", options->console,
-                    "Only the output of its program (watch); unchanged unless written to a terminal");
-  command->add_flag("--patch", options->patch, "Only what was uncommitted in the checkout when it started, as a patch");
+  CLI::Option* metrics = command->add_flag("--metrics", options->metrics,
+                                           "Add every number that the run logged: figures, with --json all values");
+  CLI::Option* console = command->add_flag(
+      "--console", options->console, "Only the output of its program (watch); unchanged unless written to a terminal");
+  CLI::Option* patch = command->add_flag("--patch", options->patch,
+                                         "Only what was uncommitted in the checkout when it started, as a patch");
+  for (CLI::Option* only : {lines, console, patch})
+    for (CLI::Option* other : {steps, lines, metrics, console, patch})
+      if (only != other && !(only == lines && other == steps) && !(only == steps && other == lines))
+        only->excludes(other);
   return {command, [options, &common] { return show(*options, common); }};
 }
 

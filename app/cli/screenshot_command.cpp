@@ -45,9 +45,9 @@ int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOpti
 Subcommand screenshot_command(CLI::App& app, CommonOptions& common, TakeScreenshot take) {
   auto options = std::make_shared<ScreenshotOptions>();
   CLI::App* command = add_with_json(app, common, "screenshot", "Save a picture of a view; needs no display");
-  command->add_option(
-      "--view", options->request.view,
-      "launch, live, ladder, compare, history, run, profile, mfu, tries, record, advisor, import or machines");
+  command->add_option("--view", options->request.view, "The view")
+      ->check(one_of({"launch", "live", "ladder", "compare", "history", "run", "profile", "mfu", "tries", "record",
+                      "advisor", "import", "machines"}));
   command->add_option("--saved-view", options->request.saved_view,
                       "A view that was saved by name; with --view, that part of it alone");
   command->add_option("-o,--out,--output", options->request.out, "PNG file to write")->required();

@@ -40,6 +40,7 @@ namespace {
 std::atomic<int> interrupts{0};
 std::string last_note;  // on stderr, if the command has succeeded
 constexpr std::int64_t usual_limit = 30;
+constexpr const char* unbounded = "N";  // type of numbers whose highest is of no interest
 
 // A process group's signal may come twice at once (timeout sends it to the child and to its group).
 void note_interrupt(int signal) {
@@ -57,6 +58,7 @@ double number_from(const std::string& text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range && stopped == end) return std::strtod(text.c_str(), nullptr);
   return error == std::errc() && stopped == end ? value : missing;
 }
 
@@ -65,7 +67,13 @@ double number_from(const std::string& text) {
 CLI::Validator number_within(double low, double high, const std::string& what, const std::string& shown) {
   const auto check = [=](std::string& text) {
     const double value = number_from(text);
-    return value >= low && value <= high ? "" : "must be " + what + ", not '" + text + "'";
+    if (value >= low && value <= high) return std::string();
+    const bool is_too_large = value > high && shown == unbounded;
+    return "must be " +
+           (std::isnan(value) ? "a number"
+            : is_too_large    ? fmt::format("at most {:g}", high)
+                              : what) +
+           ", not '" + text + "'";
   };
   return {check, shown};
 }
@@ -159,7 +167,7 @@ CLI::Validator between(double low, double high) {
   constexpr double no_bound = 1e9;
   const std::string range =
       high < no_bound ? fmt::format("{:g} to {:g}", low, high) : fmt::format("at least {:g}", low);
-  return number_within(low, high, range, high < no_bound ? range : "N");
+  return number_within(low, high, range, high < no_bound ? range : unbounded);
 }
 
 std::optional<RunStore> open_to_list(const CommonOptions& common) {
@@ -171,8 +179,8 @@ std::optional<RunStore> open_to_list(const CommonOptions& common) {
   return std::nullopt;
 }
 
-void Limit::add_to(CLI::App& command, const std::string& what) {
-  command
+CLI::Option* Limit::add_to(CLI::App& command, const std::string& what) {
+  return command
       .add_option("--limit", most_, what + fmt::format("; 0: all (default: {} on a terminal, else all)", usual_limit))
       ->check(between(0, 1e15));
 }
@@ -189,8 +197,9 @@ void Limit::note_left_out(std::size_t count, const char* what) {
 
 void require_named_database(const CommonOptions& common) {
   if (common.database_is_named && !std::filesystem::exists(common.database))
-    throw NotFound(common.database.string() + " does not exist",
-                   {.argument = "--db", .value = common.database.string()});
+    throw NotFound(
+        common.database.string() + " does not exist",
+        {.argument = "--db", .value = common.database.string(), .hint = "no run has been recorded there yet"});
 }
 
 void add_force(CLI::App& command, bool& forces) {
@@ -274,6 +283,16 @@ CLI::Validator short_name() {
   const auto check = [](std::string& text) -> std::string {
     if (text.size() <= longest_name) return {};
     return "must have at most " + grouped(longest_name) + " bytes, not " + grouped(std::ssize(text));
+  };
+  return {check, "TEXT"};
+}
+
+CLI::Validator new_name() {
+  const auto check = [](std::string& text) -> std::string {
+    if (const std::string problem = short_name()(text); !problem.empty() || text.empty()) return problem;
+    if (text.find_first_not_of(" \t\n") == std::string::npos) return "the name is blank";
+    if (text != "latest" && text.find_first_not_of("0123456789-") != std::string::npos) return {};
+    return "'" + text + "' can't be a name: numbers, ranges and `latest` are other ways to name a run";
   };
   return {check, "TEXT"};
 }

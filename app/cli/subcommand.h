@@ -58,7 +58,8 @@ std::optional<RunStore> open_to_list(const CommonOptions& common);
 // otherwise, 0 for all; elsewhere all.
 class Limit {
  public:
-  void add_to(CLI::App& command, const std::string& what);
+  CLI::Option* add_to(CLI::App& command, const std::string& what);
+  bool is_given() const { return most_.has_value(); }
   std::size_t of(std::size_t all, const CommonOptions& common) const;
   template <class Item>
   void keep_newest(std::vector<Item>& oldest_first, const char* what, const CommonOptions& common) const {
@@ -90,6 +91,8 @@ void add_adopt(CLI::App& command, bool& adopts);
 
 // For names that the user gives: at most `longest_name` bytes (storage/bounded_text.h).
 CLI::Validator short_name();
+// The same for a run or ladder, which must be found by it: no blank, number, range or `latest`.
+CLI::Validator new_name();
 
 // A sentence for stderr if the hardware table lacks what --gpu names; else empty.
 std::string unknown_hardware(const std::string& gpu);

@@ -262,19 +262,25 @@ Subcommand sweep_command(CLI::App& app, CommonOptions& common) {
   CLI::Option* of = command->add_option("--of", options->of,
                                         "Report the results of this ladder, by number or name, without training");
   command->add_option("--stage,--stages", options->stages, "Stages of every run, separated by commas")->delimiter(',');
-  command->add_option("--target", options->target_loss, "Also report what each run needed to reach this loss")
-      ->check(between(-1e9, 1e9));
+  const auto add_target = [&](CLI::App& to) {
+    return to.add_option("--target", options->target_loss, "Also report what each run needed to reach this loss")
+        ->check(between(-1e9, 1e9));
+  };
+  const CLI::Option* target = add_target(*command);
   command->add_option("--repeats", options->repeats, "Runs per combination")->check(between(1, 1000));
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
-  command->add_option("--name", options->name, "Name of the ladder")->check(short_name());
+  command->add_option("--name", options->name, "Name of the ladder")->check(new_name());
   add_when_quiet(*command, options->quiet_patience);
   add_journal(*command, common);
   add_on_options(*command, options->on, false);
-  of->excludes(command->get_option("--on"));
   command->add_flag("--dry-run", options->is_dry, "Say what would be trained, and how long that may take")
       ->excludes(command->get_option("--on"));
+  for (CLI::Option* other : command->get_options())
+    if (other != of && other != target && other != command->get_help_ptr() && !other->check_lname("json"))
+      of->excludes(other);
   auto shown = std::make_shared<std::string>();
-  const CLI::App* show = add_show(*command, *shown, "The results of a sweep, as --of has them");
+  CLI::App* show = add_show(*command, *shown, "The results of a sweep, as --of has them");
+  add_target(*show);
   return {command, [options, shown, show, &common] {
             if (*show) return show_sweep(*options, shown->empty() ? "latest" : *shown, common);
             return sweep(*options, common);

@@ -117,6 +117,8 @@ struct LadderOptions {
   OnMachine on;
 };
 
+constexpr std::size_t most_repeats = 1000;
+
 std::string joined(const std::vector<std::string>& texts) {
   std::string text;
   for (const std::string& part : texts) text += (text.empty() ? "" : ",") + part;
@@ -257,6 +259,10 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, bool adop
 }
 
 int ladder(const LadderOptions& options, const CommonOptions& common) {
+  if (options.seeds.size() > most_repeats)
+    throw UsageError(
+        fmt::format("--seeds: there are {} seeds, and a rung has at most {} runs", options.seeds.size(), most_repeats),
+        {.code = "invalid-value", .argument = "--seeds"});
   if (options.on) {
     planned_rungs(options);  // reports mistakes before the machine is asked
     if (options.plan.empty()) return train_on_machine(options.on, common);
@@ -318,7 +324,7 @@ Subcommand train_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "train", "Train one run");
   options->recipe.add_to(*command);
   command->add_option("--stage,--stages", options->stages, "Stages to apply, separated by commas")->delimiter(',');
-  command->add_option("--name", options->name, "Name of the run")->check(short_name());
+  command->add_option("--name", options->name, "Name of the run")->check(new_name());
   CLI::Option* resume = command->add_option("--resume", options->resume,
                                             "Continue this run (number, name or latest) from its newest checkpoint");
   add_when_quiet(*command, options->quiet_patience);
@@ -354,12 +360,13 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
       ->excludes(stages)
       ->excludes(only)
       ->excludes(plan);
-  CLI::Option* repeats = command->add_option("--repeats", options->repeats, "Runs per rung")->check(between(1, 1000));
+  CLI::Option* repeats =
+      command->add_option("--repeats", options->repeats, "Runs per rung")->check(between(1, most_repeats));
   command->add_option("--seeds", options->seeds, "Runs per rung, one for each of these seeds, separated by commas")
       ->delimiter(',')
       ->excludes(repeats);
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
-  command->add_option("--name", options->name, "Name of the ladder")->check(short_name());
+  command->add_option("--name", options->name, "Name of the ladder")->check(new_name());
   add_on_options(*command, options->on, false);
   command->add_flag("--dry-run", options->is_dry, "Say what would be trained, and how long that may take")
       ->excludes(command->get_option("--on"));

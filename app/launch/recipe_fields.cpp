@@ -45,7 +45,7 @@ constexpr RecipeField all_fields[] = {
     {"save_every", checkpoints, "Save every", "Checkpoint interval in steps (0 disables)"},
     {"keep", checkpoints, "Keep", "Newest checkpoints to keep (0: all)"},
     {"warmup", execution, "Timing warm-up", "Warm-up steps to exclude from timings (default: detected)"},
-    {"threads", execution, "Threads", "CPU threads (default: one per core)"},
+    {"threads", execution, "Threads", "CPU threads (default 0: one per core)"},
     {"nproc", execution, "Processes", "Processes that split each batch (and the threads)"},
     {"without_kernel", execution, "Without kernel",
      "Leave a kernel out of compile-max: products, add-norm, attention, gelu, softmax or adamw (several: gelu+adamw)"},

@@ -97,7 +97,8 @@ std::string space_text(const fs::path& file, const EmptiedBin& emptied) {
   constexpr std::int64_t worth_saying = 1 << 20;
   const FileSpace& now = emptied.after;
   const auto size = [](std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  std::string text = file.string() + " has " + size(now.file_bytes) + " now; it had " + size(emptied.before.file_bytes);
+  const std::string had = size(emptied.before.file_bytes), has = size(now.file_bytes);
+  std::string text = file.string() + " has " + has + (has == had ? ", as before" : " now; it had " + had);
   if (now.file_bytes - now.content_bytes > worth_saying)
     text += ". It shrinks to " + size(now.content_bytes) + " when other programs no longer read it";
   if (now.free_bytes > worth_saying)

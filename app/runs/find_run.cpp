@@ -34,16 +34,16 @@ NotFound no_such_run(const std::string& sentence, const std::string& word, const
   return NotFound(sentence, {.code = "no-such-run", .argument = "run", .value = word, .hint = hint});
 }
 
-// The item of this name, else the newest for `latest`, else the only one whose name begins so. Nullopt if there is
+// The newest for `latest`, else the item of this name, else the only one whose name begins so. Nullopt if there is
 // none. `items`: oldest first. `what` is "run" or "ladder".
 template <class Item>
 std::optional<Item> find_named(const std::vector<Item>& items, const std::string& word, const std::string& what) {
+  if (word == "latest" && !items.empty()) return items.back();  // whatever an import is called
   std::vector<const Item*> named, begun;
   for (const Item& item : items) {
     if (item.name == word) named.push_back(&item);
     if (!word.empty() && !is_number(word) && item.name.starts_with(word)) begun.push_back(&item);
   }
-  if (named.empty() && word == "latest" && !items.empty()) return items.back();
   const std::vector<const Item*>& found = named.empty() ? begun : named;
   if (found.size() > 1)
     throw UsageError(std::to_string(found.size()) + " " + what + "s" +
@@ -109,7 +109,7 @@ class Resolver {
         word + " has " + std::to_string(last - first + 1) + " numbers, and " +
             (there.empty() ? "there is no such run" + in_bin()
                            : "only " + list_text(there) + (there.size() > 1 ? " are runs" : " is a run") + in_bin()),
-        word);
+        word, among_ == Among::binned ? "`stepladder bin` lists them" : "`stepladder runs` lists them");
   }
 
   std::vector<Run> in_list(const std::string& word) {
@@ -128,7 +128,16 @@ class Resolver {
       if (std::to_string(run.id) == word || run.name == word)
         throw no_such_run("run " + std::to_string(run.id) + " is in the bin", word,
                           "`stepladder restore " + std::to_string(run.id) + "` brings it back");
-    throw no_such_run("there is no run " + (word.empty() ? "''" : word), word, "`stepladder runs` lists them");
+    const std::string before_at = word.substr(0, word.rfind('@'));
+    for (const Run& run : runs_)
+      if (before_at != word && (std::to_string(run.id) == before_at || run.name == before_at))
+        throw UsageError("'" + word + "' is not a run",
+                         {.code = "invalid-value",
+                          .argument = "run",
+                          .value = word,
+                          .hint = "RUN@STEP is a checkpoint: train --fork and export take one"});
+    throw no_such_run("there is no run " + (word.empty() ? "''" : word), word,
+                      word == "ladder" ? "`stepladder ladder show` shows one" : "`stepladder runs` lists them");
   }
 
   RunStore& store_;
@@ -184,7 +193,17 @@ std::pair<Run, std::optional<std::int64_t>> find_fork(RunStore& store, const std
   const auto at = text.rfind('@');
   if (at == std::string::npos) return {find_run(store, text), std::nullopt};
   const auto step = parse_number<std::int64_t>(text.substr(at + 1));
-  if (!step) return {find_run(store, text), std::nullopt};  // a name with an @ in it
+  if (!step) {
+    try {
+      return {find_run(store, text), std::nullopt};  // a name with an @ in it
+    } catch (const UsageError&) {
+      throw UsageError("'" + text.substr(at + 1) + "' is not a step",
+                       {.code = "invalid-value",
+                        .argument = "run",
+                        .value = text,
+                        .hint = "RUN@STEP is a checkpoint, such as 12@400"});
+    }
+  }
   return {find_run(store, text.substr(0, at)), step};
 }
 

@@ -1,5 +1,7 @@
 #include "app/runs/open_store.h"
 
+#include "app/exit_status.h"
+
 namespace stepladder {
 
 std::optional<RunStore> open_to_read(const std::filesystem::path& file) {
@@ -17,7 +19,9 @@ std::optional<RunStore> open_to_read(const std::filesystem::path& file) {
 
 RunStore open_existing(const std::filesystem::path& file) {
   auto store = open_to_read(file);
-  if (!store) throw StorageError(file.string() + " does not exist: no run has been recorded yet");
+  if (!store)
+    throw NotFound(file.string() + " does not exist",
+                   {.argument = "--db", .value = file.string(), .hint = "no run has been recorded there yet"});
   return std::move(*store);
 }
 

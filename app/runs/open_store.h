@@ -12,7 +12,7 @@ namespace stepladder {
 // can be written. Throws StorageError.
 std::optional<RunStore> open_to_read(const std::filesystem::path& file);
 
-// The same, but throws StorageError if the file doesn't exist.
+// The same, but throws NotFound (app/exit_status.h) if the file doesn't exist.
 RunStore open_existing(const std::filesystem::path& file);
 
 }  // namespace stepladder

@@ -31,6 +31,16 @@ std::optional<std::string> same_name(const std::set<std::string>& known, const s
   return found == known.end() ? std::nullopt : std::optional(*found);
 }
 
+// Names the nearest, or the first of them.
+std::string unknown_of(const std::string& name, std::vector<std::string> known) {
+  constexpr std::ptrdiff_t most_listed = 12;
+  if (const std::ptrdiff_t more = std::ssize(known) - most_listed; more > 0 && nearest_name(name, known).empty()) {
+    known.resize(most_listed);
+    known.back() += " and " + std::to_string(more) + " more";
+  }
+  return unknown_name(name, known);
+}
+
 }  // namespace
 
 void add_recipe_names(const Run& run, std::set<std::string>& names) {
@@ -82,15 +92,12 @@ std::string RunFieldNames::unknown(const std::string& name) const {
   if (recipe_) known.insert(known.end(), recipe_->begin(), recipe_->end());
   const std::string metric = metrics_ ? nearest_name(name, std::vector(metrics_->begin(), metrics_->end())) : "";
   if (nearest_name(name, known).empty() && !metric.empty()) known = {metric};
-  return unknown_name(name, known);
+  return unknown_of(name, std::move(known));
 }
 
 std::string RunFieldNames::unknown_metric(const std::string& name) const {
   if (!metrics_) return unknown_name(name, {});
-  std::vector<std::string> known(metrics_->begin(), metrics_->end());
-  constexpr std::size_t most_listed = 12;
-  if (known.size() > most_listed && nearest_name(name, known).empty()) known.resize(most_listed);
-  return unknown_name(name, known);
+  return unknown_of(name, {metrics_->begin(), metrics_->end()});
 }
 
 Json RunValues::operator[](const RunField& field) {
@@ -166,8 +173,36 @@ std::vector<std::string> closed_values(const RunField& field) {
   return known;
 }
 
-bool is_time(const RunField& field) {
-  return field.of == RunField::Of::run && (field.name == "created_at" || field.name == "ended_at");
+ValueKind kind_of(const RunField& field) {
+  static const std::set<std::string_view> times{"created_at", "ended_at"};
+  static const std::set<std::string_view> numbers{
+      "loss_first",   "loss_last",    "loss_min",     "val_loss_last",
+      "val_loss_min", "dt_ms_median", "tokens_per_s", "model_flops_per_token",
+      "mfu",          "setup_ms"};
+  static const std::set<std::string_view> counts{"id",
+                                                 "ladder",
+                                                 "repeat",
+                                                 "steps",
+                                                 "first_step",
+                                                 "last_step",
+                                                 "tokens_per_step",
+                                                 "warmup_steps",
+                                                 "params",
+                                                 "rung",
+                                                 "parent",
+                                                 "forked_at_step",
+                                                 "peak_memory_bytes",
+                                                 "watched_steps",
+                                                 "disturbed_steps",
+                                                 "exit_status"};
+  static const std::set<std::string_view> own_numbers{"batch", "seq", "grad_accum", "layers", "heads",        "d_model",
+                                                      "seed",  "lr",  "beta1",      "beta2",  "weight_decay", "clip"};
+  if (field.of == RunField::Of::metric) return ValueKind::number;
+  if (field.of == RunField::Of::recipe) return own_numbers.contains(field.name) ? ValueKind::number : ValueKind::text;
+  return times.contains(field.name)     ? ValueKind::time
+         : counts.contains(field.name)  ? ValueKind::whole_number
+         : numbers.contains(field.name) ? ValueKind::number
+                                        : ValueKind::text;
 }
 
 std::string title_of(const RunField& field) {

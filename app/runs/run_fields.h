@@ -81,7 +81,9 @@ std::vector<RunField> run_fields_from(std::string_view text, RunFieldNames& name
 
 // All values that a field can have, for status, trust and the like; empty: any.
 std::vector<std::string> closed_values(const RunField& field);
-bool is_time(const RunField& field);  // created_at, ended_at
+// What a field's values are, unless unknown. `text` is also anything of an imported recipe.
+enum class ValueKind { text, number, whole_number, time };
+ValueKind kind_of(const RunField& field);
 
 std::string title_of(const RunField& field);                                // as it is written
 std::vector<MetricFigure> figures_of(const std::vector<RunField>& fields);  // each once

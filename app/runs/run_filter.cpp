@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -43,15 +44,21 @@ std::optional<double> number_of(const Json& value) {
   return parse_number<double>(value.get<std::string>());
 }
 
-// A time as the user wrote it: "2026-11-01t14:00", "2026-11-01 14:00z"; nullopt if it isn't one.
+// A time as the user wrote it: "2026-11-01t14:00", "2026-11-01 14:00z"; nullopt if no clock ever shows it.
 std::optional<std::string> as_time(std::string text) {
   constexpr std::string_view form = "dddd-dd-ddtdd:dd:dd";
   if (text.ends_with('z')) text.pop_back();
   std::replace(text.begin(), text.end(), ' ', 't');
-  if (text.size() < 4 || text.size() > form.size() || form[text.size() - 1] != 'd') return std::nullopt;
+  if (text.size() < 4 || text.size() > form.size() || text.size() % 3 != 1) return std::nullopt;  // half a part
   for (std::size_t i = 0; i < text.size(); ++i)
     if (form[i] == 'd' ? std::isdigit(static_cast<unsigned char>(text[i])) == 0 : form[i] != text[i])
       return std::nullopt;
+  const auto part = [&](std::size_t at, unsigned if_left_out) {
+    return at < text.size() ? static_cast<unsigned>(std::stoul(text.substr(at, 2))) : if_left_out;
+  };
+  const std::chrono::year_month_day day{std::chrono::year(std::stoi(text.substr(0, 4))), std::chrono::month(part(5, 1)),
+                                        std::chrono::day(part(8, 1))};
+  if (!day.ok() || part(11, 0) > 23 || part(14, 0) > 59 || part(17, 0) > 59) return std::nullopt;
   return text;
 }
 
@@ -187,6 +194,8 @@ class FilterParser {
     skip_blanks();
     if (!is_sign()) {
       at_ = end;
+      if (!figure && end > begin && text_[begin] != '"' && name.find_first_not_of("&|") == name.npos)
+        throw FigureError(written_from(begin) + " is not `and`, `or` or `not`", begin);
       if (figure) throw FigureError(written_from(begin) + " needs a comparison, such as < 3", begin);
       return {.field = {}, .comparison = {}, .values = {lower_case(name)}};
     }
@@ -220,25 +229,40 @@ class FilterParser {
         word();
         throw FigureError(written_from(begin) + " is not FIELD=VALUE (or !=, <, <=, >, >=, ~)", begin);
       }
-      if (term.comparison != "~") check_value(*term.field, term.values.back(), orders, begin, place);
-      if (!orders && !is_quoted && term.field->name != "name") check_range(term.values.back(), place);
+      if (term.comparison == "~")
+        check_part(*term.field, term.values.back(), begin, place);
+      else
+        check_value(*term.field, term.values.back(), orders, is_quoted, begin, place);
+      if (!orders && !is_quoted && term.field->name != "name" && kind_of(*term.field) != ValueKind::time)
+        check_range(term.values.back(), place);
     } while (!orders && at_ < text_.size() && text_[at_] == ',');
-    if (term.values.size() > 1 && !term.is_quoted && !is_time(*term.field))  // a name may have commas
+    if (term.values.size() > 1 && !term.is_quoted && kind_of(*term.field) == ValueKind::text)  // a name may have commas
       term.values.push_back(lower_case(std::string(text_.substr(place, at_ - place))));
     return term;
   }
 
   // A value that can never match is a mistake.
-  void check_value(const RunField& field, std::string& value, bool orders, std::size_t begin, std::size_t place) const {
-    if (is_time(field)) {
+  void check_value(const RunField& field, std::string& value, bool orders, bool is_quoted, std::size_t begin,
+                   std::size_t place) const {
+    const ValueKind kind = kind_of(field);
+    if (kind == ValueKind::time) {
       const auto time = as_time(value);
       if (!time && (orders || value != "null"))
         throw FigureError(written_from(begin) + " compares with '" + value +
                               "', which is not a time such as 2026-11-01 or 2026-11-01T14:00 (UTC)",
                           place);
       if (time) value = *time;
+    } else if (orders && kind == ValueKind::text && field.of == RunField::Of::run) {
+      throw FigureError("the field " + field.name + " has no order; =, != and ~ compare it", begin);
     } else if (orders && !parse_number<double>(value)) {
       throw FigureError(written_from(begin) + " compares with '" + value + "', which is not a number", place);
+    } else if (!orders && kind != ValueKind::text && value != "null") {
+      const auto number = parse_number<double>(value);
+      const bool is_whole = number && *number == std::floor(*number) && std::isfinite(*number);
+      if (number ? kind == ValueKind::whole_number && !is_whole : is_quoted || !as_range(value))
+        throw FigureError(written_from(begin) + " compares with '" + value + "', which is neither a " +
+                              (kind == ValueKind::whole_number ? "whole " : "") + "number nor a range such as 11-13",
+                          place);
     }
     const std::vector<std::string> all = closed_values(field);
     if (!all.empty() && value != "null" && value != "[]" && std::find(all.begin(), all.end(), value) == all.end())
@@ -248,6 +272,21 @@ class FilterParser {
   static void check_range(const std::string& value, std::size_t place) {
     if (const auto range = as_range(value); range && range->second < range->first)
       throw FigureError(value + " ends before it begins; \"" + value + "\" in quotes is a text", place);
+  }
+
+  // The same of `~`: a part that none of a field's values has.
+  void check_part(const RunField& field, const std::string& value, std::size_t begin, std::size_t place) const {
+    if (value == "null") return;
+    const std::vector<std::string> all = closed_values(field);
+    const auto has_it = [&](const std::string& each) { return each.find(value) != std::string::npos; };
+    if (!all.empty() && std::none_of(all.begin(), all.end(), has_it))
+      throw FigureError("the " + field.name + " " + unknown_name(value, all), place);
+    const ValueKind kind = kind_of(field);
+    const std::string_view letters = kind == ValueKind::time ? "0123456789-:tz" : "0123456789+-.einfaty";
+    if (kind != ValueKind::text && value.find_first_not_of(letters) != std::string::npos)
+      throw FigureError(written_from(begin) + " looks for '" + value + "', which no " +
+                            (kind == ValueKind::time ? "time" : "number") + " contains",
+                        place);
   }
 
   std::string_view text_;
@@ -281,7 +320,7 @@ bool RunFilter::holds(const Term& term, RunValues& values, const std::string& wo
   const Json actual = values[*term.field];
   if (term.comparison == "~") return any([&](const std::string& value) { return contains(actual, value); });
   const bool is_equality = term.comparison == "=" || term.comparison == "!=";
-  if (is_time(*term.field) && actual.is_string()) {
+  if (kind_of(*term.field) == ValueKind::time && actual.is_string()) {
     const std::string time = plain_text(actual);
     if (!is_equality) return holds_for_sign(sign_of_time(time, term.values.front()), term.comparison);
     return any([&](const std::string& value) { return sign_of_time(time, value) == 0; }) == (term.comparison == "=");

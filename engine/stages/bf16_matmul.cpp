@@ -17,7 +17,8 @@ Stage stages::bf16_matmul() {
           .undo = [](Recipe& recipe) { recipe.matmul = MatmulPrecision::fp32; },
           .is_on = [](const Recipe& recipe) { return recipe.matmul == MatmulPrecision::bf16; },
           .unavailable = [](const Recipe&, const DeviceReport& report, const std::string& device) -> std::string {
-            if (device != "cpu") return "made for CPUs; this run is on " + device + ", where TF32 has the same role";
+            if (device != "cpu")
+              return "made for CPUs, and this run is on " + device + ", where TF32 has the same role";
             return report.cpu_bf16 ? "" : "this CPU has no bf16 instructions (AVX512-BF16 or AMX)";
           },
           .needs_support = true};

@@ -46,7 +46,7 @@ Stage stages::compile() {
               return architecture_of(recipe).is_gpt2()
                          ? ""
                          : "the kernels are made for GPT-2's LayerNorm, biases and tanh GELU";
-            if (device != "cuda") return "made for CPUs and NVIDIA GPUs; this run is on " + device;
+            if (device != "cuda") return "made for CPUs and NVIDIA GPUs, and this run is on " + device;
             if (report.gpus.empty()) return "no usable NVIDIA GPU";
             if (recipe.nproc > 1)
               return "a captured step cannot exchange gradients with other processes (" + FieldName{"nproc"} + ")";

@@ -55,7 +55,7 @@ Stage stages::compile_max() {
           .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::max; },
           .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> FieldText {
             if (device != "cpu" && device != "cuda")
-              return "the plan is made for CPUs and NVIDIA GPUs; this run is on " + device;
+              return "the plan is made for CPUs and NVIDIA GPUs, and this run is on " + device;
             if (!architecture_of(recipe).is_gpt2())
               return "the plan is made for GPT-2's LayerNorm, biases and tanh GELU";
             if (recipe.matmul == MatmulPrecision::bf16 && recipe.autocast == Autocast::off)

@@ -17,7 +17,7 @@ Stage stages::tf32() {
           .undo = [](Recipe& recipe) { recipe.matmul = MatmulPrecision::fp32; },
           .is_on = [](const Recipe& recipe) { return recipe.matmul == MatmulPrecision::tf32; },
           .unavailable = [](const Recipe&, const DeviceReport& report, const std::string& device) -> std::string {
-            if (device != "cuda") return "TF32 is a format of NVIDIA tensor cores; this run is on " + device;
+            if (device != "cuda") return "TF32 is a format of NVIDIA tensor cores, and this run is on " + device;
             return report.older_than_ampere();
           },
           .needs_support = true,

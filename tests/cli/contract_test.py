@@ -2,6 +2,7 @@
 and go, an error is one line of JSON on stderr, 2 is a malformed command line and 1 what isn't there, and --help teaches."""
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -273,6 +274,40 @@ class Keys(Case):
             done = subprocess.run([PROGRAM, "runs", "--json"], stdout=full, stderr=subprocess.PIPE, text=True, env=self.place.environment, timeout=PATIENCE_S)
         self.assertEqual((done.returncode, json.loads(done.stderr)["error"]["code"]), (1, "failed"))
 
+    def test_the_baseline_has_the_keys_of_the_others(self):
+        base, other = self.documents("compare", "1", "2", "--metric", "loss")["metric"]["runs"]
+        self.assertEqual(set(base), set(other))
+        for key in ("delta", "factor", "best_delta", "best_factor", "difference", "ci95", "verdict", "repeats", "needed_runs"):
+            self.assertIsNone(base[key], key)
+        for runs in (["1"], ["1", "2"]):
+            for line in self.place.run("show", *runs, "--ndjson")[1].splitlines():
+                self.assertIn(json.loads(line)["run"], (1, 2))
+
+    def test_every_field_has_a_kind(self):
+        """A value of the wrong kind is refused of each field; what the field has is found again."""
+        for name, value in self.documents("runs")[0].items():
+            code, out, err = self.place.run("runs", "--filter", f"{name}=@nothing", "--json")
+            if isinstance(value, (int, float)):
+                self.assertEqual((code, out), (2, ""), name)
+                self.assertIn(1, [run["id"] for run in self.documents("runs", "--filter", f"{name}={json.dumps(value)}")], name)
+            elif code != 0:
+                self.assertEqual(json.loads(err)["error"]["code"], "invalid-filter", name)
+
+    def test_what_changes_is_counted(self):
+        self.assertEqual(self.place.run("edit", "1-2", "--untag", "nothere"), (0, "Nothing to change\n", ""))
+        self.place.run("edit", "1", "--tag", "one")
+        self.assertEqual(self.place.run("edit", "1-2", "--tag", "one")[1], "Changed 1 run\n")
+        self.assertEqual(self.documents("show", "name=a")[0]["id"], 1)
+        self.place.run("edit", "1", "--name", "a, b=c")
+        self.assertEqual(self.documents("show", "a, b=c")[0]["id"], 1, "a name is a RUN, whatever is in it")
+        self.place.run("edit", "1", "--name", "a")
+
+    def test_documented_codes(self):
+        source = pathlib.Path(__file__).resolve().parents[2]
+        codes = {code for file in source.glob("app/**/*.cpp") for code in re.findall(r'code = "([a-z-]+[a-z])"', file.read_text())}
+        documented = set(re.findall("`([a-z-]+)`", (source / "docs" / "command-line.md").read_text().split("`code` is one of")[1].split("\n\n")[0]))
+        self.assertEqual(codes - documented, set())
+
 
 class Files(Case):
     """Nothing that is there is overwritten unasked."""
@@ -306,7 +341,7 @@ class WrongInput(Case):
         (2, ["argument is empty"], ["get", "1", ""]), (2, ["argument is empty"], ["import", ""]), (2, ["argument is empty"], ["show", ""]),
         (1, ["no run -1"], ["show", "-1"]), (1, ["no run 1-"], ["show", "1-"]), (2, ["3-1 ends before it begins"], ["show", "3-1"]),
         (1, ["1-99", "only 1-"], ["show", "1-99"]), (1, ["no run ''"], ["show", "1,,2"]), (2, ["run: 'id='"], ["show", "id="]),
-        (2, ["'1-2' names 2 runs"], ["compare", "1-2", "3"]), (2, ["field: ", "tokens_per_s"], ["get", "1", "tokens_per_sec"]),
+        (2, ["'1-2' names 2 runs"], ["compare", "1-2", "3"]),
         (2, ["closing bracket"], ["get", "1", "min(loss"]), (2, ["a condition is missing"], ["runs", "--filter", "id=1 or"]),
         (2, ["finished"], ["runs", "--filter", "status=finshed"]), (2, ["bracket"], ["runs", "--filter", "(id=1"]),
         (2, ["not a number"], ["runs", "--filter", "tokens_per_s>20k"]), (2, ["name?"], ["runs", "--columns", "id,nme"]),
@@ -332,6 +367,54 @@ class WrongInput(Case):
         (2, ["not a command"], ["a\x1b[2Jb"]), (1, ["no run"], ["show", "a\x1b[31mb\x07"]), (2, ["is not an option"], ["-- "]), (2, ["'-'"], ["-"]),
         (2, ["--no-pager takes no value"], ["runs", "--no-pager=5"]), (2, ["--gate takes no value"], ["compare", "1", "2", "--gate=yes"]),
         (2, ["'nosuch' is not a command"], ["help", "nosuch"]),
+        # Values that a field never has.
+        *((2, ["--filter", word], ["runs", "--filter", term]) for term, word in (
+            ("id=abc", "whole number"), ("steps!=abc", "whole number"), ("id=1-", "whole number"), ("id=1.5", "whole number"), ("id=1,x", "whole number"),
+            ("exit_status=nan", "whole number"), ("id=1&&id=2", "whole number"), ("tokens_per_s!=abc", "number nor a range"), ("loss=abc", "number nor a range"),
+            ("lr=abc", "number nor a range"), ("min(loss)=low", "number nor a range"), ("created_at=2026-13", "not a time"),
+            ("created_at=2026-11-26T25:00", "not a time"), ("created_at>2026-02-30", "not a time"), ("created_at=2026-1", "not a time"),
+            ("ended_at<2025-02-29", "not a time"), ("created_at=2026-11,2026-31", "not a time"), ("status~finshed", "finished"), ("trust~xyz", "trusted"),
+            ("flags~xyz", "impossible-throughput"), ("id~a-b", "which no number contains"), ("created_at~May", "which no time contains"), ("name<3", "no order"),
+            ("id=1 && id=2", "'&&' is not"), ("id=1 | id=2", "'|' is not"), ("id=1 || id=2", "'||' is not"))),
+        *((2, ["neither a time", "span such as 7d"], ["runs", "--since", time])
+          for time in ("2026-13-01", "2026-02-30", "0000-00-00", "2026-11-26T99:99", "2026-1", "2026-11-26T12:60")),
+        (2, ["whole number"], ["show", "id=x"]),
+        # Options that contradict each other, or would be ignored.
+        (2, ["--over excludes --of"], ["sweep", "--of", "7", "--over", "lr=1,2"]), (2, ["--steps excludes --of"], ["sweep", "--of", "7", "--steps", "3"]),
+        (2, ["--of excludes --repeats"], ["sweep", "--of", "7", "--repeats", "3"]), (2, ["sweep show doesn't take --over"], ["sweep", "--over", "lr=1,2", "show"]),
+        (2, ["ladder show doesn't take --steps"], ["ladder", "--steps", "5", "show", "3"]), (2, ["doesn't take --rule"], ["record", "--rule", "x", "judge", "1"]),
+        (2, ["profile list doesn't take --model"], ["profile", "--model", "small", "list"]), (2, ["try log doesn't take -m"], ["try", "-m", "x", "log"]),
+        (2, ["excludes"], ["bin", "--limit", "5", "3"]), (2, ["excludes"], ["bin", "--empty", "--yes", "--limit", "1"]),
+        (2, ["--untag: 'a' is also given to --tag"], ["edit", "1", "--tag", "a", "--untag", "a"]), (2, ["excludes"], ["show", "1", "--console", "--patch"]),
+        (2, ["excludes"], ["show", "1", "--ndjson", "--metrics"]), (2, ["excludes"], ["show", "1", "--console", "--steps"]),
+        (2, ["--limit", "--steps or --ndjson"], ["show", "1", "--limit", "5"]), (2, ["--limit", "--steps"], ["show", "1", "--metrics", "--limit", "2"]),
+        (2, ["excludes"], ["mfu", "--params", "1000", "--gpu", "a100", "--peak-tflops", "100"]),
+        (2, ["--max-repeats 3 is less than --repeats, 5"], ["record", "gate", "--command", "true", "--against", "true ", "--max-repeats", "3"]),
+        # Lists with nothing, or the same, in an item.
+        (2, ["'bf16' is there twice"], ["train", "--stage", "bf16,bf16"]), (2, ["'bf16' is there twice"], ["train", "--stage", "bf16", "--stage", "bf16"]),
+        (2, ["'bf16,' has an empty item"], ["train", "--stage", "bf16,"]), (2, ["empty item"], ["sweep", "--stages=bf16,,tf32", "--over", "lr=1,2"]),
+        (2, ["'1' is there twice"], ["ladder", "--seeds", "1,1"]), (2, ["'1,' has an empty item"], ["ladder", "--seeds", "1,"]),
+        (2, ["1001 seeds", "at most 1000"], ["ladder", "--seeds", ",".join(map(str, range(1001)))]),
+        # Names by which nothing could be found.
+        *((2, ["--name", words], [*command, "--name", name]) for command in (["edit", "1"], ["train"], ["watch"], ["ladder"])
+          for name, words in (("  ", "blank"), ("latest", "can't be a name"), ("3-5", "can't be a name"), ("12", "can't be a name"))),
+        (2, ["',' has no tag"], ["edit", "1", "--tag", ","]), (2, ["has no tag"], ["edit", "1", "--untag", " "]),
+        # The culprit, and why.
+        (2, ["a machine's name has"], ["machines", "remove", "it's"]), (1, ["nofile does not exist"], ["follow", "nofile", "--once"]),
+        (2, ["'x' is not a step", "RUN@STEP"], ["train", "--fork", "1@x"]), (2, ["'1@3' is not a run", "checkpoint"], ["train", "--resume", "1@3"]),
+        (2, ["'1@3' is not a run"], ["show", "1@3"]), (2, ["'-x' is not an option"], ["import", "-x"]),
+        (2, ["--limit", "at most"], ["runs", "--limit", "9" * 20]), (2, ["--limit", "must be a number, not 'abc'"], ["runs", "--limit", "abc"]),
+        (2, ["--target", "must be a number"], ["compare", "1", "2", "--target", "abc"]), (2, ["--noise", "must be a number"], ["doctor", "--noise", "abc"]),
+        (2, ["--scale", "must be a number"], ["screenshot", "--view", "run", "-o", "x.png", "--scale", "abc"]),
+        (2, ["--target", "at most"], ["compare", "1", "2", "--target", "1e999"]), (2, ["--scale", "0.5 to 4"], ["screenshot", "--view", "run", "-o", "x.png", "--scale", "5"]),
+        (2, ["FILE is required"], ["import"]), (2, ["RUN is required"], ["show"]), (2, ["FIELDS is required"], ["get", "1"]), (2, ["POOL is required"], ["record", "trade"]),
+        (2, ["TRACE is required"], ["profile", "diff", "1"]),
+        # What was meant.
+        (2, ["did you mean --filter?", "runs"], ["--fliter", "x"]), (2, ["--metric", "did you mean loss?"], ["compare", "1", "2", "--metric", "los"]),
+        (2, ["did you mean runs?"], ["RUNS"]), (2, ["did you mean --json?"], ["runs", "--JSON"]), (2, ["did you mean `ladder show`?"], ["ladders", "show"]),
+        (2, ["did you mean `show`?"], ["runs", "show", "3"]), (2, ["did you mean `ladder show 3`?"], ["ladder", "3"]),
+        (1, ["`stepladder ladder show`"], ["show", "ladder", "3"]), (2, ["did you mean gate?"], ["help", "record", "gat"]),
+        (2, ["did you mean gate?"], ["record", "gat", "--help"]), (2, ["did you mean tokens_per_s?"], ["get", "1", "tokens_per_sec"]),
     )
 
     def test_each_names_its_culprit(self):

@@ -424,7 +424,13 @@ class Follow(unittest.TestCase):
     def test_nothing_there(self):
         status, out, err = self.place.run("follow", self.journals, "--once")
         self.assertEqual((status, out), (1, ""))
+        self.assertIn("does not exist", err)
+        self.journals.mkdir(exist_ok=True)
+        (self.journals / "a.log").write_text("step 1 loss 2\n")
+        status, out, err = self.place.run("follow", self.journals, "--once")
+        self.assertEqual((status, out), (1, ""))
         self.assertIn("found nothing to follow", err)
+        self.assertIn("only if it is named itself", err)
 
 
 if __name__ == "__main__":

@@ -107,6 +107,9 @@ class WrongWords(Case):
 class OldSpellings(Case):
     def test_commands(self):
         self.assertEqual(self.place.run("ls")[1], self.place.run("runs")[1])
+        for old, now in (("machines list", "machines"), ("bin list", "bin"), ("ladder list", "ladders"), ("bin empty", "bin --empty"),
+                         ("resume ladder 9", "ladder --continue 9")):
+            self.assertEqual(self.place.run(*old.split()), self.place.run(*now.split()), old)
         self.assertEqual(self.place.run("list")[1], self.place.run("runs")[1])
         self.assertEqual(self.place.run("gate", "--help")[1], self.place.run("record", "gate", "--help")[1])
         self.assertEqual(self.place.run("verify", "--help")[1], self.place.run("confirm", "--help")[1])
@@ -174,8 +177,24 @@ class Help(Case):
         self.assertEqual(self.place.run("help")[1], out)
         place = [out.index(f"\n{group}\n") for group in ("Measure", "Judge", "Take in", "Runs", "Why", "Records", "Hand out", "Set up")]
         self.assertEqual(place, sorted(place))
+        self.assertEqual(json.loads(self.place.run("--version", "--json")[1]), self.place.json("version"))
         version = self.place.run("--version")[1]
         self.assertEqual({version, self.place.run("-V")[1], self.place.run("version")[1]}, {version})
+
+    def test_values_have_names(self):
+        for command in commands(self.place.json("help")):
+            for option in command["options"]:
+                if option["name"] not in ("--message", "--note", "--sample-prompt"):
+                    self.assertNotEqual(option["value"], "TEXT", (command["name"], option["name"]))
+            for option in ("--json", "-h, --help"):
+                self.assertEqual(len(re.findall(f"^  {option}", self.place.run(*command["name"].split(), "--help")[1], re.M)), 1, command["name"])
+        self.assertIn("--runs N", self.place.run("try", "end", "--help")[1])
+        shown = self.place.run("train", "--help")[1]
+        for option in ("eval-every", "save-every", "clip", "lr-warmup", "threads"):
+            self.assertRegex(shown, f"--{option} [NX] .*(\\n {{10}}.*)?default [0-9]", option)
+        self.assertRegex(shown, r'--sample-prompt TEXT +Prompt for text samples \(default "\\n"\)')
+        self.assertNotIn("best verdict", self.place.run("ladders", "--help")[1])
+        self.assertIn("minutes", self.place.run("profile", "--help")[1].split("Usage")[0])
 
     def test_the_manual_page(self):
         code, page, _ = self.place.run("help", "--format", "man")
@@ -229,6 +248,22 @@ class Completion(Case):
         self.assertEqual(self.offered("screenshot", "--theme", ""), ["dark", "light"])
         self.assertEqual(self.offered("train", "--device", ""), ["auto", "cpu", "cuda", "mps"])
         self.assertIn(":files", self.offered("import", ""))
+        for words, some in ((["train", "--model"], ["nano", "gpt2"]), (["ladder", "--stages"], ["bf16", "compile"]), (["train", "--stage"], ["bf16"]),
+                            (["ladder", "--preset"], ["a100"]), (["export", "1", "--format"], ["csv", "png"]), (["runs", "--columns"], ["tokens_per_s"]),
+                            (["runs", "--sort"], ["id", "mfu"]), (["get", "1"], ["tokens_per_s", "loss_last"]), (["help"], ["compare", "record"]),
+                            (["help", "record"], ["gate"]), (["screenshot", "--view"], ["ladder", "history"]), (["record", "judge", "x", "--rule"], ["modded-nanogpt-1"]),
+                            (["mfu", "--gpu"], ["A100 80GB SXM"][:0])):
+            offered = self.offered(*words, "")
+            for each in some:
+                self.assertIn(each, offered, words)
+        self.assertNotIn("1", self.offered("get", "1", ""))
+        self.place.run("bin", "1")
+        self.assertEqual(self.offered("restore", ""), ["1"])
+        self.assertEqual(self.offered("bin", "--restore", ""), ["1"])
+        self.assertNotIn("1", self.offered("show", ""))
+        self.place.run("restore", "1")
+        self.place.json("machines", "add", "box", "--local")
+        self.assertEqual(self.offered("machines", "check", ""), ["box"])
         self.assertEqual(self.offered("--db", "/nowhere.db", "show", ""), [])
 
     def test_bash_completes(self):

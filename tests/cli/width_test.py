@@ -180,6 +180,8 @@ class Pager(Case):
         check = ("check",)
         self.assertIn("PAGED FRX", self.terminal(80, *check, PAGER=str(pager))[0])
         self.assertIn("PAGED", self.terminal(80, *check, PAGER="cat", STEPLADDER_PAGER=str(pager))[0])
+        for help_of in (("--help",), ("train", "--help"), ("help",)):
+            self.assertIn("PAGED", self.terminal(80, *help_of, rows=24, PAGER=str(pager))[0], help_of)
         for arguments, environment in ((("--no-pager", "check"), {}), (("check",), dict(TERM="dumb")), (("stages",), dict(rows=200)),
                                        (("check",), dict(STEPLADDER_PAGER="")), (("check",), dict(PAGER="/no/such/pager"))):
             rows = environment.pop("rows", 40)

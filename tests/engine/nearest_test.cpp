@@ -22,6 +22,9 @@ TEST(Nearest, Name) {
   EXPECT_EQ(nearest_name("flash", known), "flash-attention");
   EXPECT_EQ(nearest_name("something else", known), "");
   EXPECT_EQ(nearest_name("", known), "");
+  EXPECT_EQ(nearest_name("BF16", known), "bf16");
+  EXPECT_EQ(nearest_name("tokens_per_sec", std::vector<std::string>{"tokens_per_step", "tokens_per_s"}),
+            "tokens_per_s");
 }
 
 TEST(Nearest, UnknownNameListsAllWhereNothingIsNear) {

@@ -127,7 +127,7 @@ TEST(Stages, CompileCapturesOnAGpuWhatOneProcessDoes) {
   report.step_capture_note = "built without CUDA's headers";
   EXPECT_EQ(compile.unavailable(Recipe{.nproc = 2}, report, "cpu"), "");
   EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "no usable NVIDIA GPU");
-  EXPECT_EQ(compile.unavailable(Recipe{}, report, "mps"), "made for CPUs and NVIDIA GPUs; this run is on mps");
+  EXPECT_EQ(compile.unavailable(Recipe{}, report, "mps"), "made for CPUs and NVIDIA GPUs, and this run is on mps");
   report = machine_with(7, 0);
   EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "");
   EXPECT_EQ(compile.unavailable(Recipe{.nproc = 2}, report, "cuda").for_command_line(),
@@ -140,7 +140,7 @@ TEST(Stages, CompileMaxPlansWhatACpuOrAGpuDoes) {
   const Stage& planned = stage_by_id("compile-max");
   EXPECT_EQ(planned.unavailable(Recipe{.nproc = 2}, DeviceReport{}, "cpu"), "");
   EXPECT_EQ(planned.unavailable(Recipe{}, machine_with(9, 0), "mps"),
-            "the plan is made for CPUs and NVIDIA GPUs; this run is on mps");
+            "the plan is made for CPUs and NVIDIA GPUs, and this run is on mps");
   EXPECT_EQ(planned.unavailable(Recipe{}, DeviceReport{}, "cuda"), "no usable NVIDIA GPU");
   EXPECT_EQ(planned.unavailable(Recipe{}, machine_with(9, 0), "cuda"), "");
   EXPECT_EQ(planned.unavailable(Recipe{.d_model = 4224}, machine_with(9, 0), "cuda").for_command_line(),

@@ -6,10 +6,12 @@
 #include <charconv>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
+#include "app/cli/help/command_help.h"
 #include "engine/nearest.h"
 #include "storage/bounded_text.h"
 
@@ -25,7 +27,12 @@ constexpr std::pair<std::string_view, std::string_view> spellings[] = {
     {"gate", "record gate"},
     {"claim", "record"},
     {"profile operators", "operators"},
+    {"resume ladder", "ladder --continue"},
     {"resume", "train --resume"},
+    {"ladder list", "ladders"},
+    {"machines list", "machines"},
+    {"bin list", "bin"},
+    {"bin empty", "bin --empty"},
 };
 
 // What people try first, and the command that does it.
@@ -68,33 +75,61 @@ bool is_number(const std::string& word) {
                "COMMAND; case $? in 0) exit 0;; 10|13) exit 1;; 1|11) exit 125;; *) exit 255;; esac'"});
 }
 
-[[noreturn]] void refuse_command(const CLI::App& at, const std::string& word) {
-  const std::string path = command_path(at);
+// The command that a mistyped word, or one of other programs, means; else empty.
+std::string near_command(const CLI::App& at, const std::string& word) {
   std::vector<std::string> known;
   for (const CLI::App* command : at.get_subcommands([](const CLI::App*) { return true; })) {
     if (command->get_group().empty()) continue;
     known.push_back(command->get_name());
     known.insert(known.end(), command->get_aliases().begin(), command->get_aliases().end());
   }
-  std::string meant;
   for (const auto& [other, command] : other_words)
-    if (path.empty() && word == other && std::find(known.begin(), known.end(), command) != known.end())
-      meant = std::string(command);
-  if (meant.empty()) meant = nearest_name(word, known);
+    if (!at.get_parent() && word == other && std::find(known.begin(), known.end(), command) != known.end())
+      return std::string(command);
+  return nearest_name(word, known);
+}
+
+// For a word behind a command: the command that it may be meant for, "show" of `runs show 3`.
+std::string hint_for_word(const CLI::App& root, const CLI::App& at, const std::string& word) {
+  const std::string path = command_path(at);
+  const bool has_show = command_named(at, {"show"}) && (word == "latest" || is_number(word));
+  if (has_show) return "did you mean `" + path + " show " + word + "`?";
+  const std::string one = path.substr(0, path.find_last_not_of('s') + 1);
+  if (command_named(root, {one, word})) return "did you mean `" + one + " " + word + "`?";
+  return command_named(root, {word}) ? "did you mean `" + word + "`?" : help_hint(at);
+}
+
+}  // namespace
+
+const CLI::App& root_of(const CLI::App& command) {
+  return command.get_parent() ? root_of(*command.get_parent()) : command;
+}
+
+void refuse_command(const CLI::App& at, const std::string& word) {
+  const std::string path = command_path(at);
+  const std::string meant = near_command(at, word);
   throw UsageError(in_quotes(word) + " is not a command" + (path.empty() ? "" : " of `stepladder " + path + "`"),
                    {.code = "unknown-command",
                     .argument = path.empty() ? "command" : path,
                     .value = word,
-                    .hint = meant.empty() ? help_hint(at) : "did you mean " + meant + "?"});
+                    .hint = meant.empty() ? hint_for_word(root_of(at), at, word) : "did you mean " + meant + "?"});
 }
 
-// For an option that only other commands have: their names.
+namespace {
+
+// For an option that only other commands have, also if it is mistyped: their names.
 std::string hint_to_owner(const CLI::App& root, const CLI::App& at, const std::string& option) {
   std::string owners;
-  for (const CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; }))
-    if (!command->get_group().empty() && command->get_option_no_throw("--" + option))
-      owners += (owners.empty() ? "" : ", ") + command->get_name();
-  return owners.empty() ? help_hint(at) : "it is an option of: " + owners;
+  std::vector<std::string> known;
+  for (const CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_group().empty()) continue;
+    if (command->get_option_no_throw("--" + option)) owners += (owners.empty() ? "" : ", ") + command->get_name();
+    for (const CLI::Option* each : command->get_options())
+      known.insert(known.end(), each->get_lnames().begin(), each->get_lnames().end());
+  }
+  if (!owners.empty()) return "it is an option of: " + owners;
+  const std::string meant = nearest_name(option, known);
+  return meant.empty() ? help_hint(at) : "did you mean --" + meant + "? " + hint_to_owner(root, at, meant);
 }
 
 [[noreturn]] void refuse_option(const CLI::App& root, const CLI::App& at, const std::string& word) {
@@ -103,12 +138,12 @@ std::string hint_to_owner(const CLI::App& root, const CLI::App& at, const std::s
     for (const CLI::Option* option : app->get_options())
       for (const std::string& name : option->get_lnames()) known.push_back(name);
   const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
-  const std::string meant = nearest_name(bare, known);
+  const std::string meant = bare.size() > 1 ? nearest_name(bare, known) : "";
+  const std::string owner = bare.size() > 1 ? hint_to_owner(root, at, bare) : help_hint(at);
   const std::string path = command_path(at);
-  throw UsageError(in_quotes(word) + " is not an option" + (path.empty() ? "" : " of `stepladder " + path + "`"),
-                   {.code = "unknown-option",
-                    .argument = word,
-                    .hint = meant.empty() ? hint_to_owner(root, at, bare) : "did you mean --" + meant + "?"});
+  throw UsageError(
+      in_quotes(word) + " is not an option" + (path.empty() ? "" : " of `stepladder " + path + "`"),
+      {.code = "unknown-option", .argument = word, .hint = meant.empty() ? owner : "did you mean --" + meant + "?"});
 }
 
 // An empty variable of a script is no value, except of an option whose text may be nothing.
@@ -160,6 +195,21 @@ bool takes_next(const CLI::Option& option, const CLI::App& at, const std::vector
   if (option.get_items_expected_max() != 1 || i + 1 == words.size()) return false;
   const std::string& next = words[i + 1];
   return (next[0] != '-' || is_number(next)) && !subcommand_named(at, next);
+}
+
+// Throws UsageError if the option takes a list and an item of it is empty, or was there before (`seen`).
+void check_list(const CLI::Option& option, const std::string& name, const std::string& text,
+                std::set<std::pair<const CLI::Option*, std::string>>& seen) {
+  const char comma = option.get_delimiter();
+  if (comma == '\0') return;
+  for (std::size_t begin = 0, end = 0; begin <= text.size(); begin = end + 1) {
+    end = std::min(text.find(comma, begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    if (!item.empty() && seen.insert({&option, item}).second) continue;
+    throw UsageError(
+        name + ": " + (item.empty() ? in_quotes(text) + " has an empty item" : in_quotes(item) + " is there twice"),
+        {.code = "invalid-value", .argument = name, .value = item.empty() ? text : item});
+  }
 }
 
 // The text between the last two quotes: the value that a sentence of ours names.
@@ -244,8 +294,12 @@ std::vector<std::string> respelled(const CLI::App& app, std::vector<std::string>
 
 void check_words(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* at = &app;
-  bool takes_more = false;  // the option before, which takes several values
+  const CLI::Option* list = nullptr;  // the option before, if it takes several values
+  std::string list_name, of_parent;   // of_parent: the first word that belongs to the command above a subcommand
+  std::set<std::pair<const CLI::Option*, std::string>> seen;
   int positions = 0;
+  const bool asks_for_help =
+      std::any_of(words.begin(), words.end(), [](const std::string& word) { return word == "--help" || word == "-h"; });
   for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
     const std::string& word = words[i];
     if (word.size() > 1 && word[0] == '-' && !is_number(word)) {
@@ -257,18 +311,28 @@ void check_words(const CLI::App& app, const std::vector<std::string>& words) {
         throw UsageError(name + " takes no value",
                          {.code = "invalid-value", .argument = name, .value = word.substr(word.find('=') + 1)});
       }
+      const std::string name = has_value && word[1] == '-' ? word.substr(0, word.find('=')) : word;
+      const bool is_common = option == at->get_help_ptr() || option->check_lname("json");
+      if (of_parent.empty() && !is_common && at->get_option_no_throw(name)) of_parent = name;
+      if (name.size() < word.size()) check_list(*option, name, word.substr(name.size() + 1), seen);
       if (!has_value && takes_next(*option, *at, words, i)) {
         if (++i < words.size() && (words[i] == "--" || names_option(app, *at, words[i])))
           throw UsageError(word + " needs a value",
                            {.code = "missing-value", .argument = word, .hint = help_hint(*at)});
         if (i < words.size() && words[i].empty()) refuse_empty(word, *at);
+        if (i < words.size()) check_list(*option, word, words[i], seen);
       }
-      takes_more = option->get_items_expected_max() > 1;
-    } else if (takes_more) {
-      continue;
+      list = option->get_items_expected_max() > 1 ? option : nullptr;
+      list_name = name;
+    } else if (list && !subcommand_named(*at, word)) {
+      check_list(*list, list_name, word, seen);
     } else if (word.empty() && at != &app) {
       throw UsageError("an argument is empty", {.code = "invalid-value", .hint = help_hint(*at)});
     } else if (const CLI::App* command = subcommand_named(*at, word)) {
+      if (at != &app && !of_parent.empty())
+        throw UsageError(command_path(*command) + " doesn't take " + of_parent,
+                         {.code = "unexpected-argument", .argument = of_parent, .hint = help_hint(*command)});
+      of_parent.clear();
       at = command;
     } else if (word == "bisect" && command_path(*at) == "record") {
       refuse_bisect();
@@ -278,7 +342,10 @@ void check_words(const CLI::App& app, const std::vector<std::string>& words) {
       refuse_command(*at, word);
     } else if (++positions > most_positions(*at)) {
       throw UsageError(in_quotes(word) + " was not expected",
-                       {.code = "unexpected-argument", .value = word, .hint = help_hint(*at)});
+                       {.code = "unexpected-argument", .value = word, .hint = hint_for_word(app, *at, word)});
+    } else {
+      if (has_subcommands(*at) && asks_for_help && !near_command(*at, word).empty()) refuse_command(*at, word);
+      if (of_parent.empty()) of_parent = in_quotes(word);
     }
   }
 }
@@ -307,6 +374,9 @@ UsageError usage_error(const CLI::App& app, const CLI::ParseError& error, const 
   if (dynamic_cast<const CLI::RequiredError*>(&error)) {
     parts.code = "missing-argument";
     parts.argument = up_to(" is required");
+    for (const CLI::Option* option : at.get_options())
+      if (option->get_positional() && option->get_name(true) == parts.argument)
+        text = metavar(*option) + text.substr(parts.argument.size());
   } else if (dynamic_cast<const CLI::RequiresError*>(&error)) {
     parts.code = "missing-argument";
     parts.argument = text.substr(text.rfind(' ') + 1);

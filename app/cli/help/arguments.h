@@ -13,6 +13,8 @@ namespace stepladder {
 // "record gate": the words that call this command; empty for the program itself.
 std::string command_path(const CLI::App& command);
 
+const CLI::App& root_of(const CLI::App& command);  // the program itself
+
 // The command that these words name ("record gate"), or null.
 const CLI::App* command_named(const CLI::App& app, const std::vector<std::string>& words);
 
@@ -24,6 +26,9 @@ std::vector<std::string> respelled(const CLI::App& app, std::vector<std::string>
 
 // Throws UsageError for the first word that isn't a command, an option or a value. Call before parsing.
 void check_words(const CLI::App& app, const std::vector<std::string>& words);
+
+// Throws UsageError for a word that isn't a command of `at`.
+[[noreturn]] void refuse_command(const CLI::App& at, const std::string& word);
 
 // Makes the numbers of all options refuse what isn't a number with a sentence of ours. Call before parsing.
 void check_numbers(CLI::App& app);

@@ -20,7 +20,7 @@ constexpr CommandHelp all_help[] = {
      "ladder show\tthe latest ladder, as `ladder` prints it at its end\n"
      "ladder show 3 --json\tladder 3 for a script"},
     {"ladders", "Measure",
-     "ladders\tevery ladder with its rungs and its best verdict\n"
+     "ladders\tevery ladder with its rungs and runs\n"
      "ladders --json\tthe same for a script"},
     {"train", "Measure",
      "train --data book.txt --steps 2000 --save-every 500\tone run with checkpoints\n"
@@ -244,19 +244,21 @@ constexpr std::pair<std::string_view, std::string_view> metavars[] = {
     {"name", "NAME"},
     {"filter", "EXPRESSION"},
     {"columns", "FIELDS"},
+    {"sort", "FIELD"},
+    {"field", "FIELDS"},
     {"metric", "NAME"},
     {"stage", "STAGES"},
     {"stages", "RUNGS"},
     {"only", "RUNGS"},
     {"without", "STAGES"},
     {"over", "NAME=LIST"},
-    {"preset", "NAME"},
+    {"preset", "PRESET"},
     {"seeds", "LIST"},
     {"on", "MACHINE"},
     {"alias", "MACHINE"},
-    {"gpu", "NAME"},
-    {"hardware", "NAME"},
-    {"tolerance", "PERCENT"},
+    {"gpu", "HARDWARE"},
+    {"hardware", "HARDWARE"},
+    {"precision", "PRECISION"},
     {"size", "WxH"},
     {"rule", "RULE"},
     {"command", "COMMAND"},
@@ -265,13 +267,29 @@ constexpr std::pair<std::string_view, std::string_view> metavars[] = {
     {"after", "TRACE"},
     {"time", "TIME"},
     {"against", "RUN"},
-    {"until", "PERCENT"},
     {"explain", "ID=TEXT"},
-    {"view", "NAME"},
+    {"view", "VIEW"},
     {"saved-view", "NAME"},
     {"without-kernel", "NAMES"},
     {"sample-prompt", "TEXT"},
     {"step-key", "NAME"},
+    {"model", "MODEL"},
+    {"flag", "WORD"},
+    {"since", "TIME"},
+    {"tag", "TAGS"},
+    {"untag", "TAGS"},
+    {"format", "FORMAT"},
+    {"partition", "NAME"},
+    {"account", "NAME"},
+    {"slurm-time", "TIME"},
+    {"also", "NAME=TOLERANCE"},
+    {"budget-time", "TIME"},
+    {"seal", "FILE"},
+    {"holdout", "COMMAND"},
+    {"against-in", "FOLDER"},
+    {"candidate-in", "FOLDER"},
+    {"logs", "LOG"},
+    {"program", "FILE"},
     {"passes", "N"},
 };
 
@@ -298,8 +316,10 @@ std::string metavar(const CLI::Option& option) {
   if (std::find(std::begin(types), std::end(types), base) == std::end(types)) return base;  // given by type_name()
   std::string name = option.get_positional() ? option.get_name(true) : option.get_name();
   name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+  if (checked == "PERCENT") return checked;
+  const bool counts_runs = base == "INT" && name == "runs";
   for (const auto& [known, shown] : metavars)
-    if (name == known) return std::string(shown);
+    if (name == known && !counts_runs) return std::string(shown);
   if (base == "FLOAT" || base == "X") return "X";
   return base == "INT" || base == "UINT" || base == "N" || checked == "POSITIVE" ? "N" : "TEXT";
 }

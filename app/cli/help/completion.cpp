@@ -8,8 +8,16 @@
 #include "app/cli/help/command_help.h"
 #include "app/cli/subcommand.h"
 #include "app/exit_status.h"
+#include "app/host/environment.h"
+#include "app/launch/ladder_file.h"
+#include "app/runs/bin.h"
 #include "app/runs/open_store.h"
+#include "engine/ladder_presets.h"
+#include "engine/recipe.h"
+#include "engine/stage.h"
+#include "storage/analysis/hardware.h"
 #include "storage/errors.h"
+#include "storage/speedrun/record_rule.h"
 
 namespace stepladder {
 namespace {
@@ -61,23 +69,64 @@ end
 complete -c stepladder -f -a '(__stepladder_complete)'
 )";
 
-// Runs or ladders by number, newest first.
+// Items by number, newest first.
 template <class Items>
 void add_names(std::vector<std::string>& found, Items items) {
   std::reverse(items.begin(), items.end());
   if (items.size() > most_names) items.resize(most_names);
   for (const auto& item : items) found.push_back(std::to_string(item.id) + "\t" + item.name);
+}
+
+// What a project has of a kind.
+void add_stored(std::vector<std::string>& found, const std::string& value, bool is_of_bin, RunStore& store) {
+  if (value == "TRACE") return add_names(found, store.traces().list());
+  if (value == "MACHINE") {
+    for (const Machine& machine : store.machines().machines()) found.push_back(machine.alias.text() + "\t");
+    return;
+  }
+  if (is_of_bin) {
+    for (const BinnedRun& binned : runs_in_bin(store))
+      found.push_back(std::to_string(binned.run.id) + "\t" + binned.run.name);
+    return;
+  }
+  value == "LADDER" ? add_names(found, store.ladders()) : add_names(found, store.runs());
   found.emplace_back("latest\tthe newest one");
 }
 
-void add_values(std::vector<std::string>& found, const CLI::Option& option, const std::filesystem::path& database) {
+// What there is of a kind in every project.
+std::vector<std::string> known_names(const std::string& value) {
+  std::vector<std::string> names;
+  if (value == "MODEL") {
+    for (const ModelPreset& preset : model_presets()) names.emplace_back(preset.name);
+  } else if (value == "STAGES" || value == "RUNGS") {
+    for (const Stage& stage : all_stages()) names.push_back(stage.id);
+  } else if (value == "PRESET") {
+    names = saved_ladders();
+    for (const LadderPreset& preset : ladder_presets()) names.push_back(preset.name);
+  } else if (value == "FIELD" || value == "FIELDS") {
+    const Json run = run_json({}, {});
+    for (const auto& [name, unknown] : run.items()) names.push_back(name);
+  } else if (value == "HARDWARE") {
+    const HardwareTable table = HardwareTable::load(assets_folder());
+    for (const Hardware& row : table.all()) names.push_back(row.name);
+  } else if (value == "RULE") {
+    std::error_code unreadable;
+    for (const std::filesystem::path& folder : {assets_folder() / "rules", user_rules_folder()})
+      for (const auto& file : std::filesystem::directory_iterator(folder, unreadable))
+        if (file.path().extension() == ".json") names.push_back(file.path().stem().string());
+  }
+  return names;
+}
+
+void add_values(std::vector<std::string>& found, const CLI::Option& option, bool is_of_bin,
+                const std::filesystem::path& database) {
   const std::string value = metavar(option);
-  if (value == "FILE" || value == "FOLDER" || value == "POOL") {
+  for (const std::string& name : known_names(value)) found.push_back(name + "\t");
+  if (value == "FILE" || value == "FOLDER" || value == "POOL" || value == "LOG") {
     found.emplace_back(":files");
-  } else if (value == "RUN" || value == "LADDER" || value == "RUN@STEP") {
+  } else if (value == "RUN" || value == "LADDER" || value == "RUN@STEP" || value == "TRACE" || value == "MACHINE") {
     try {
-      if (auto store = open_to_read(database))
-        value == "LADDER" ? add_names(found, store->ladders()) : add_names(found, store->runs());
+      if (auto store = open_to_read(database)) add_stored(found, value, is_of_bin, *store);
     } catch (const StorageError&) {
     }
   } else if (value.find('|') != std::string::npos) {
@@ -106,6 +155,8 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
   std::filesystem::path database = given;
   const CLI::App* at = &app;
   const CLI::Option* pending = nullptr;  // an option whose value is to be completed
+  int positions = 0;
+  bool is_of_bin = false;
   std::vector<std::string> found;
   const std::string last = words.empty() ? "" : words.back();
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -113,6 +164,7 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
     if (word == "--") return {":files"};  // the words of another program
     const bool ends_pending = std::exchange(pending, nullptr) != nullptr;
     if (i > 0 && words[i - 1] == "--db") database = word;
+    if (word == "restore" || word == "--restore") is_of_bin = true;
     if (ends_pending) continue;
     if (word.starts_with('-')) {
       const CLI::Option* option = at->get_option_no_throw(word);
@@ -120,18 +172,31 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
       if (option && option->get_items_expected_min() > 0) pending = option;
     } else if (const CLI::App* command = command_named(*at, {word})) {
       at = command;
+      positions = 0;
+    } else {
+      ++positions;
     }
   }
+  if (at->get_name() == "help" && !last.starts_with('-')) {
+    at = command_named(app, {words.begin() + 1, words.end() - 1});
+    if (!at) return {};
+  }
   if (pending) {
-    add_values(found, *pending, database);
+    add_values(found, *pending, is_of_bin, database);
   } else if (last.starts_with('-')) {
     add_options(found, *at);
     if (at != &app) add_options(found, app);
   } else {
     for (const CLI::App* command : at->get_subcommands([](const CLI::App*) { return true; }))
       if (help_of(*command)) found.push_back(command->get_name() + "\t" + command->get_description());
-    for (const CLI::Option* option : at->get_options())
-      if (option->get_positional() && option->get_group() != hidden_group) add_values(found, *option, database);
+    for (const CLI::Option* option : at->get_options()) {
+      if (!option->get_positional() || option->get_group() == hidden_group) continue;
+      if (positions < option->get_items_expected_max()) {
+        add_values(found, *option, is_of_bin, database);
+        break;
+      }
+      positions -= option->get_items_expected_max();
+    }
   }
   return found;
 }

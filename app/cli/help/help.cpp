@@ -61,9 +61,11 @@ std::string option_head(const CLI::Option& option) {
 
 std::string option_default(const CLI::Option& option) {
   std::string shown = option.get_default_str();
+  if (shown.find('\n') != std::string::npos) shown = Json(shown).dump();
   const bool says_so = option.get_description().find("efault") != std::string::npos;
-  const bool is_nothing = shown == "0" || shown == "nan" || shown == "false" || shown == "\"\"" || shown == "[]" ||
-                          shown == "{}" || shown == "-1" || shown.starts_with("-nan");
+  const bool is_nothing = (shown == "0" && option.get_group() != "Recipe") || shown == "nan" || shown == "false" ||
+                          shown == "\"\"" || shown == "[]" || shown == "{}" || shown == "-1" ||
+                          shown.starts_with("-nan");
   return says_so || is_nothing || !takes_value(option) ? "" : shown;
 }
 
@@ -129,7 +131,10 @@ std::string list_of(const std::string& title, const Options& options, std::size_
 std::string option_lists(const CLI::App& command, std::size_t columns) {
   std::string text = list_of("Arguments", options_of(command, true), columns);
   std::vector<std::string> groups;
-  const Options options = options_of(command, false);
+  Options options = options_of(command, false);
+  std::erase_if(options, [&](const CLI::Option* option) {  // listed once, below
+    return option->check_lname("json") || option == command.get_help_ptr();
+  });
   for (const CLI::Option* option : options)
     if (std::find(groups.begin(), groups.end(), option->get_group()) == groups.end())
       groups.push_back(option->get_group());
@@ -151,10 +156,6 @@ std::string examples_text(const CommandHelp& help, std::size_t columns) {
     for (const std::string& what : wrap(line.substr(tab + 1), columns - 6)) text += "      " + what + "\n";
   }
   return text;
-}
-
-const CLI::App& root_of(const CLI::App& command) {
-  return command.get_parent() ? root_of(*command.get_parent()) : command;
 }
 
 std::string commands_text(const CLI::App& app, std::size_t columns) {

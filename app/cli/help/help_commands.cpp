@@ -30,10 +30,12 @@ int print_text(const std::string& text, const CommonOptions& common) {
 int help(const CLI::App& app, const HelpOptions& options, const CommonOptions& common) {
   std::vector<std::string> words = respelled(app, options.command);
   std::erase_if(words, [](const std::string& word) { return word.starts_with('-'); });  // train --resume
-  check_words(app, words);
-  const CLI::App* command = command_named(app, words);
-  if (!command)
-    throw UsageError("'" + words.back() + "' is not a command", {.code = "unknown-command", .value = words.back()});
+  const CLI::App* command = &app;
+  for (const std::string& word : words) {
+    const CLI::App* beneath = command_named(*command, {word});
+    if (!beneath) refuse_command(*command, word);
+    command = beneath;
+  }
   if (common.json) {
     print(help_json(*command));
     return exit_done;
@@ -53,6 +55,12 @@ int skill(const CommonOptions& common) {
 
 }  // namespace
 
+int print_version(const CommonOptions& common) {  // also for --version, which is parsed before --json
+  if (!errors_are_json()) return print_text("stepladder " STEPLADDER_VERSION "\n", common);
+  print({{"version", STEPLADDER_VERSION}});
+  return exit_done;
+}
+
 Subcommand help_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<HelpOptions>();
   CLI::App* command = add_with_json(app, common, "help", "Explain a command");
@@ -65,11 +73,7 @@ Subcommand help_command(CLI::App& app, CommonOptions& common) {
 Subcommand version_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "version", "Print the version");
   command->group("");
-  return {command, [&common] {
-            if (!common.json) return print_text("stepladder " STEPLADDER_VERSION "\n", common);
-            print({{"version", STEPLADDER_VERSION}});
-            return +exit_done;
-          }};
+  return {command, [&common] { return print_version(common); }};
 }
 
 Subcommand completion_command(CLI::App& app, CommonOptions& common) {

@@ -149,6 +149,10 @@ void settle(Follower& follower) {
 
 int follow(FollowFlags flags, const CommonOptions& common) {
   flags.request.once = flags.once;
+  for (const auto& path : flags.request.paths)
+    if (flags.once && !std::filesystem::exists(path))
+      throw NotFound(std::filesystem::path(path).string() + " does not exist",
+                     {.argument = "paths", .value = std::filesystem::path(path).string()});
   RunStore store = RunStore::open(common.database);
   store.processes().close_dead_runs();
   Follower follower(store, flags.request,
@@ -174,7 +178,8 @@ int follow(FollowFlags flags, const CommonOptions& common) {
   if (runs.empty() && flags.once && !interrupted())
     throw NotFound(
         "found nothing to follow there: no journal of stepladder.py, no TensorBoard, W&B, MLflow or Trackio store, and "
-        "no CSV or JSON lines with training steps");
+        "no CSV or JSON lines with training steps",
+        {.argument = "paths", .hint = "a log is followed only if it is named itself, not its folder"});
   print_runs(store, runs, common.json);
   return interrupted() && flags.once ? exit_interrupted : exit_done;
 }
@@ -191,7 +196,7 @@ Subcommand follow_command(CLI::App& app, CommonOptions& common) {
       ->required();
   command->add_flag("--once", flags->once, "Take in what is there, and end");
   command->add_option("--name", flags->request.name, "Name of the runs (default: the script's or the store's)")
-      ->check(short_name());
+      ->check(new_name());
   command->add_option("--step-key", flags->request.step_key, "Logged number that is the step (W&B, Trackio)")
       ->check(short_name());
   return {command, [flags, &common] { return follow(*flags, common); }};

@@ -438,7 +438,7 @@ Subcommand watch_command(CLI::App& app, CommonOptions& common) {
                     "Run a program (or read standard input) and record the steps that it prints; ends with its exit "
                     "status, or with 1 if there was no step");
   command->add_option("command", request->command, "The program and its arguments, after --");
-  command->add_option("--name", request->name, "Name of the run")->check(short_name());
+  command->add_option("--name", request->name, "Name of the run")->check(new_name());
   command->add_option("--follow", request->follow, "Follow a growing file until interrupted");
   command->add_option("--attach", request->attach, "Go on recording this run, whose tracker was killed");
   command->add_flag("--no-stores", request->no_stores,

@@ -157,7 +157,8 @@ std::optional<FarProgress> follow_to_end(FarRuns& runs, const FarRun& run, bool 
 
 Machine find_machine(RunStore& store, const std::string& name) {
   const auto alias = MachineAlias::from(name);
-  if (!alias) throw UsageError("--on: " + MachineAlias::refused(name));
+  if (!alias)
+    throw UsageError(MachineAlias::refused(name), {.code = "invalid-value", .argument = "machine", .value = name});
   if (auto machine = store.machines().machine(*alias)) return *machine;
   for (const MachineInFile& known : store.machines().machines_in_file())
     if (known.alias == name)

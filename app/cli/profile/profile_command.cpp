@@ -209,7 +209,8 @@ void add_time_options(CLI::App& command, const std::shared_ptr<ProfileOptions>& 
 Subcommand profile_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<ProfileOptions>();
   CLI::App* command =
-      add_with_json(app, common, "profile", "Where the time goes: time passes, trace runs, read traces");
+      add_with_json(app, common, "profile",
+                    "Where the time goes: trace runs, read traces; alone, times GPT-2's passes for some minutes");
   add_time_options(*command, options);
   for (CLI::Option* option : command->get_options())
     if (option != command->get_help_ptr())

@@ -130,15 +130,7 @@ Subcommand record_command(CLI::App& app, CommonOptions& common) {
   add_record_run(*command, common, *chosen);
   add_record_gate(*command, common, *chosen);
   add_record_export(*command, common, *chosen);
-  return {command, [options, chosen, command, &common] {
-            if (!*chosen) return run_record(*options, common);
-            // CLI11 passes what a subcommand doesn't know on to `record`, which would drop it.
-            for (const CLI::Option* option : command->get_options())
-              if (option->count() > 0 && option->get_name() != "--json")
-                throw UsageError("record " + command->get_subcommands().front()->get_name() + " doesn't take " +
-                                 (option->get_positional() ? option->results().front() : option->get_name()));
-            return (*chosen)();
-          }};
+  return {command, [options, chosen, &common] { return *chosen ? (*chosen)() : run_record(*options, common); }};
 }
 
 }  // namespace stepladder

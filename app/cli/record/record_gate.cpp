@@ -244,6 +244,11 @@ int run_gate(GateOptions options, const CommonOptions& common) {
     throw UsageError(
         "record gate needs one of --against REF (both sides in turns), --against FILE to judge, --out FILE to "
         "make one");
+  if (options.most_runs && *options.most_runs < options.runs)
+    throw UsageError(
+        "--max-repeats " + std::to_string(*options.most_runs) + " is less than --repeats, " +
+            std::to_string(options.runs),
+        {.code = "conflicting-options", .argument = "--max-repeats", .value = std::to_string(*options.most_runs)});
   if (options.command.empty() == options.logs.empty())
     throw UsageError(against ? "record gate --against needs the command, after --"
                              : "record gate needs either logs or --command");

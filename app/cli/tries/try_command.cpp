@@ -347,7 +347,7 @@ Subcommand try_command(CLI::App& app, CommonOptions& common) {
   const auto chosen = std::make_shared<Chosen>();
   CLI::App* command = add_with_json(app, common, "try",
                                     "Judge changes of a git checkout one after the other; 0: kept, 10: worse, 11: "
-                                    "cannot tell");
+                                    "inconclusive");
   command->add_option("-m,--message", options->message, "What was changed")->check(short_name());
   command->add_flag("--revert-if-dropped", options->reverts, "Take the change back unless it is kept");
   command->add_flag("--commit", options->commits, "Commit the checkout if the change is kept");
@@ -370,14 +370,7 @@ Subcommand try_command(CLI::App& app, CommonOptions& common) {
   CLI::App* last = add_with_json(*command, common, "end", "Measure the first state against the last one, and end");
   last->add_option("--runs", options->rounds, "Runs of each (default 5); 0 measures nothing")->check(between(0, 1000));
   last->callback([options, chosen, &common] { *chosen = [options, &common] { return end(*options, common); }; });
-  return {command, [options, chosen, command, &common] {
-            if (!*chosen) return judge(*options, common);
-            for (const CLI::Option* option : command->get_options())
-              if (option->count() > 0 && option->get_name() != "--json")
-                throw UsageError("try " + command->get_subcommands().front()->get_name() + " doesn't take " +
-                                 option->get_name());
-            return (*chosen)();
-          }};
+  return {command, [options, chosen, &common] { return *chosen ? (*chosen)() : judge(*options, common); }};
 }
 
 }  // namespace stepladder

@@ -143,7 +143,9 @@ TEST(RunFilter, TakesListsAndRanges) {
   EXPECT_TRUE(accepts("status=failed,finished"));
   EXPECT_FALSE(accepts("status!=failed,finished"));
   EXPECT_TRUE(accepts("steps=1,50-70 steps!=1-59"));
-  EXPECT_FALSE(accepts("steps=\"50-70\"")) << "in quotation marks it is a text";
+  EXPECT_THROW(accepts("steps=\"50-70\""), FilterError) << "in quotation marks it is a text";
+  EXPECT_FALSE(accepts("\"&&\""));
+  EXPECT_THROW(accepts("steps=1 && nano"), FilterError);
   EXPECT_TRUE(accepts("stage~muon,adamw"));
   EXPECT_TRUE(accepts("name=\"nano on text: Fused AdamW\",x"));
   for (const char* wrong : {"steps=1,", "steps=,1", "steps<1,2", "steps<1-2"})
