@@ -22,7 +22,8 @@ struct LoggedRun {
 LoggedRun read_logged_run(const std::filesystem::path& log);
 
 // Stores it with the end of its output, and calls `with` for rows that belong to it, all in one transaction. `run` has
-// what the log doesn't say: name, ladder, rung, status, environment. A printed figure that is no metric of it becomes one.
+// what the log doesn't say: name, ladder, rung, status, environment. A printed figure that is no metric of it becomes
+// one.
 RunId store_logged_run(RunStore& store, LoggedRun logged, const Run& run, const std::filesystem::path& log,
                        const std::map<std::string, double>& printed, const std::function<void(RunId)>& with);
 

@@ -70,12 +70,14 @@ TryTrees::TryTrees(const fs::path& checkout, fs::path folder) : checkout_(checko
     fs::remove_all(part, error);
     checkout_.share_objects_with(part);
     make_folder(part / ".git" / "info");
-    write_whole(part / ".git" / "info" / "exclude", text_of(checkout_.repository() / "info" / "exclude").value_or(""),
-                private_file);
     write_whole(part / ".git" / "index", "", private_file);
     fs::remove(part / ".git" / "index", error);
     fs::rename(part, store);
   }
+  // It may have changed since.
+  const std::string excluded = text_of(checkout_.repository() / "info" / "exclude").value_or("");
+  if (text_of(store / ".git" / "info" / "exclude") != excluded)
+    write_whole(store / ".git" / "info" / "exclude", excluded, private_file);
   store_.emplace(store, GitCheckout::Ours{});
 }
 

@@ -2,7 +2,8 @@
 """A night of changes judged by the rules in use and by `stepladder try`, on a made-up training of known noise.
 
 Usage: referee.py [--tries 100] [--gains 8] [--size 4] [--program build/stepladder] [--seed 1]
-       referee.py --real SECONDS: the training is our engine's on this CPU, about so long, and the gains are 1 to 10 %
+       referee.py --real SECONDS: the training is our engine's on this CPU, of about so much CPU time, which is what counts,
+       since neighbours disturb it less than a clock's; the gains are 1 to 10 % of its steps
 The other rules judge the same night many times in memory; the program is run once, on a real git checkout. In a real
 night they judge the very runs that the program made: the first one of each change.
 """
@@ -16,17 +17,17 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 TRAIN = """import os, random
 GAIN = 0
 print(f"val_bpb: {100 - GAIN + random.Random(os.urandom(8)).gauss(0, 1):.6f}")
 """
-REAL = """import os, subprocess, sys
+REAL = """import os, resource, subprocess, sys
 STEPS = {steps}
 subprocess.run([{program!r}, "--db", os.environ["STEPLADDER_REAL_DB"], "train", "--model", "nano", "--layers", "2", "--d-model", "64",
                 "--heads", "2", "--batch", "4", "--seq", "64", "--threads", "1", "--steps", str(STEPS),
                 "--seed", os.environ["STEPLADDER_SEED"]], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print("cpu_s:", resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime)
 """
 BEFOREHAND = 6
 
@@ -110,17 +111,15 @@ def real_night(effects, program, seconds):
 
         base = 200  # steps; then as many as take the time that is asked for
         write(base, "")
-        begin = time.perf_counter()
-        call(sys.executable, "train.py")
-        base = max(20, base * seconds / (time.perf_counter() - begin))
+        base = max(20, base * seconds / float(call(sys.executable, "train.py").stdout.split()[-1]))
         write(base, "")
         call("git", "init", "-q")
-        begun = call(program, "try", "begin", "--by", "wall", "--runs", str(BEFOREHAND), "--", sys.executable, "train.py")
+        begun = call(program, "try", "begin", "--metric", "cpu_s", "--lower", "--runs", str(BEFOREHAND), "--", sys.executable, "train.py")
         assert begun.returncode == 0, begun.stderr
 
         def first_runs(number):
             shown = json.loads(call(program, "try", "show", str(number), "--json").stdout)
-            return [-math.log(run["wall_s"]) for run in shown["runs_made"] if run["state"] == number]
+            return [-math.log(run["value"]) for run in shown["runs_made"] if run["state"] == number]
 
         noise = first_runs(0)
         zero = statistics.mean(noise)
@@ -156,7 +155,7 @@ def main():
         for i, place in enumerate(places):
             effects[place] = math.log(1 + 0.01 + 0.09 * i / max(1, options.gains - 1))
         false, found, runs, noise = real_night(effects, program, options.real)
-        print(f"{options.tries} changes, {options.gains} of them gains of 1 to 10 %, of a training of {options.real:g} s; one run's "
+        print(f"{options.tries} changes, {options.gains} of them gains of 1 to 10 %, of a training of {options.real:g} s of CPU time; one run's "
               f"standard deviation {100 * statistics.stdev(noise[:BEFOREHAND]):.2f} %\n")
         print("| rule | false keeps | gains found | runs a change |\n| --- | --- | --- | --- |")
         for name, rule in RULES.items():

@@ -89,14 +89,26 @@ TEST_F(TriesView_, ShowsEveryVerdictAndTheChosenTrysPatchRunsAndOutput) {
   EXPECT_NEAR(view().figures[1].ci95.low, 0.979, 1e-9) << "the answer's interval, over what was kept before";
   EXPECT_NEAR(view().figures[1].ci95.high, 0.981, 1e-9);
   EXPECT_TRUE(is_missing(view().figures[3].value));
-  EXPECT_EQ(view().figures[5].verdict, "running");
-  EXPECT_TRUE(shows("tries.verdict.running")) << "the newest one is chosen";
+  EXPECT_EQ(view().figures[5].verdict, "interrupted") << "no program works on it";
+  EXPECT_TRUE(shows("tries.verdict.interrupted")) << "the newest one is chosen";
   for (const auto& [number, verdict] : {std::pair{"1", "kept"}, {"2", "worse"}, {"3", "failed"}}) {
     ASSERT_TRUE(imgui_.click(*app_, std::string("tries.row.") + number));
     EXPECT_TRUE(shows(std::string("tries.verdict.") + verdict));
     for (const char* part : {"Runs", "Output", "Patch"})
       ASSERT_TRUE(imgui_.click(*app_, std::string("tries.part.") + part));
   }
+}
+
+TEST_F(TriesView_, DrawsThePartsOfAKeptTry) {
+  begin(1.0);
+  judge(1, 0, "kept", 0.98, -0.02);
+  open();
+  ASSERT_TRUE(imgui_.click(*app_, "tries.part.Parts"));
+  EXPECT_FALSE(shows("tries.tornado")) << "it wasn't taken apart yet";
+  store_.tries().save(ladder_, {.number = 1, .verdict = "kept", .answer = R"({"metric":"val_bpb","parts":{
+      "metric":"val_bpb","parts":[7,{"part":1,"what":"a.py:3","difference":-0.02,"ci95":[-0.03,-0.01]},
+      {"part":2,"what":"a.py:9","difference":0.001,"ci95":null},{"part":3,"difference":"much"}]}})"});
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return shows("tries.tornado"); }));
 }
 
 TEST_F(TriesView_, FollowsASeriesThatGoesOn) {

@@ -76,7 +76,9 @@ class Patches {
     for (const FollowedRun& each : runs) {
       if (each.ended || done_.contains(each.run)) continue;
       const auto owner = store.processes().owner_of(each.run);
-      if (!owner || owner->pid == this_process().pid || !is_alive(*owner)) continue;
+      // A project from elsewhere may name any process by its number alone.
+      const bool is_known = owner && owner->start > 0 && !owner->boot.empty() && is_alive(*owner);
+      if (!is_known || owner->pid == this_process().pid) continue;
       std::error_code error;
       const auto folder = std::filesystem::read_symlink("/proc/" + std::to_string(owner->pid) + "/cwd", error);
       if (!error && store.recordings().patch(each.run).bytes == 0)

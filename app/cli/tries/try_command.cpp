@@ -76,6 +76,7 @@ FigureQuestion asked_try_figure(const TryOptions& options) {
 struct GivenAnswer {
   fs::path file;
   ~GivenAnswer() {
+    std::cout.flush();
     std::error_code error;
     if (!file.empty()) fs::remove(file, error);
   }
@@ -121,7 +122,6 @@ int begin(const TryOptions& options, const CommonOptions& common) {
     print_line(json, std::cout);
   else
     std::cout << status_text(try_history(store)) << "Change something, then: stepladder try -m \"what was changed\"\n";
-  std::cout.flush();
   given.file = runner->unreported_file();
   return exit_done;
 }
@@ -150,7 +150,6 @@ int judge(const TryOptions& options, const CommonOptions& common) {
               << "; " << plural(runner.runs_of_try(it.number), "run") << "\n"
               << answer->reason << "\n";
   }
-  std::cout.flush();
   given.file = runner.unreported_file();
   if (options.reverts && answer->verdict != TryVerdict::kept) {
     if (!runner.checkout_is(it)) {
@@ -303,7 +302,7 @@ void add_readers(CLI::App& app, CommonOptions& common, TryOptions& options, Chos
       print(list);
     else
       std::cout << (options.tsv ? log_tsv(history, most) : log_text(history, most));
-    Limit::note_left_out(all - most, "earlier try");
+    Limit::note_left_out(all - most, "earlier one");
   });
   log->add_flag("--tsv", options.tsv, "Table as autoresearch's results.tsv");
   options.limit.add_to(*log, "List only the newest, this many");
