@@ -190,14 +190,10 @@ std::optional<RunId> run_combo(const char* id, const std::string& words, const W
   for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend(); ++entry)
     if (holds(entry->run.name, typed)) found.push_back(&*entry);
   if (found.empty()) text_quiet(workspace.runs().empty() ? "No runs yet" : "No matches");
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(found.size()));
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const Run& run = found[static_cast<std::size_t>(i)]->run;
-      if (ImGui::Selectable((run.name + "##" + std::to_string(run.id)).c_str(), run.id == chosen)) picked = run.id;
-    }
-  }
+  draw_rows(found.size(), [&](std::size_t i) {
+    const Run& run = found[i]->run;
+    if (ImGui::Selectable((run.name + "##" + std::to_string(run.id)).c_str(), run.id == chosen)) picked = run.id;
+  });
   if (take_first && !found.empty()) {
     picked = found.front()->run.id;
     ImGui::CloseCurrentPopup();

@@ -131,27 +131,22 @@ void StepSource::draw_table(const Series& steps, bool can_choose, ImVec2 size) {
     ImGui::TableSetColumnIndex(i);
     right(ImGui::TableGetColumnName(i), palette().quiet);
   }
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(steps.size()));
-  while (clipper.Step()) {
-    for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
-      const auto i = static_cast<std::size_t>(row);
-      ImGui::TableNextRow();
-      ImGui::TableSetColumnIndex(0);
-      if (can_choose) {
-        ImGui::PushID(row);
-        if (ImGui::Selectable("##step", chosen_ == i, ImGuiSelectableFlags_SpanAllColumns)) chosen_ = i;
-        ImGui::PopID();
-        mark("steps.row." + std::to_string(row));
-        ImGui::SameLine(0, 0);
-      }
-      right(grouped(steps.step[i]), palette().text);
-      for (std::size_t column = 0; column < columns.size(); ++column) {
-        ImGui::TableSetColumnIndex(static_cast<int>(column) + 1);
-        right(columns[column].text((steps.*columns[column].values)[i]), palette().text);
-      }
+  draw_rows(steps.size(), [&](std::size_t i) {
+    ImGui::TableNextRow();
+    ImGui::TableSetColumnIndex(0);
+    if (can_choose) {
+      ImGui::PushID(static_cast<int>(i));
+      if (ImGui::Selectable("##step", chosen_ == i, ImGuiSelectableFlags_SpanAllColumns)) chosen_ = i;
+      ImGui::PopID();
+      mark("steps.row." + std::to_string(i));
+      ImGui::SameLine(0, 0);
     }
-  }
+    right(grouped(steps.step[i]), palette().text);
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+      ImGui::TableSetColumnIndex(static_cast<int>(column) + 1);
+      right(columns[column].text((steps.*columns[column].values)[i]), palette().text);
+    }
+  });
   ImGui::PopFont();
   ImGui::EndTable();
   ImGui::PopStyleVar();

@@ -324,6 +324,17 @@ void wrapped_tooltip(const std::string& text, float width) {
   ImGui::EndTooltip();
 }
 
+void draw_rows(std::size_t count, float height, const std::function<void(std::size_t)>& draw) {
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(count), height);
+  while (clipper.Step())
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw(static_cast<std::size_t>(i));
+}
+
+void draw_rows(std::size_t count, const std::function<void(std::size_t)>& draw) {
+  draw_rows(count, -1, draw);
+}
+
 void colour_square(const ImVec4& colour) {
   const float side = px(10);
   const ImVec2 at = ImGui::GetCursorScreenPos();

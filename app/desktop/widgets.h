@@ -3,6 +3,7 @@
 
 #include <imgui.h>
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -85,6 +86,10 @@ void gap(float height);
 
 // A tooltip for the item just drawn, wrapped at `width`.
 void wrapped_tooltip(const std::string& text, float width);
+
+// Calls draw(i) for those of `count` rows that are in sight. All are `height` high, without it as high as the first.
+void draw_rows(std::size_t count, float height, const std::function<void(std::size_t)>& draw);
+void draw_rows(std::size_t count, const std::function<void(std::size_t)>& draw);
 
 // A square of a rung's colour before its name.
 void colour_square(const ImVec4& colour);

@@ -39,7 +39,6 @@ class SlurmCluster {
   bool asks_ = false;          // sinfo
   bool is_described_ = false;  // the partitions are known
   std::string version_;        // empty: not known yet
-  bool keeps_accounts_ = false;
   bool knows_config_ = false;
   Clock::time_point asked_until_{};
   Clock::time_point described_{};

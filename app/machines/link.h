@@ -67,8 +67,6 @@ class Link {
   enum class WhenLost { again, fail };
   using Answer = std::function<void(const Json& ok, const std::string& error)>;
   void ask(std::string_view verb, Json fields, Answer answer, WhenLost when_lost = WhenLost::again);
-  std::size_t unanswered() const { return questions_.size(); }
-  std::size_t unsent_bytes() const { return child_ ? child_->unwritten() : 0; }
 
   State state() const { return state_; }
   bool is_up() const { return state_ == State::up; }

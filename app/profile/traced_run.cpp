@@ -1,5 +1,7 @@
 #include "app/profile/traced_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -31,10 +33,9 @@ std::vector<std::string> notes_of(const TraceProfile& profile) {
   if (profile.on_gpu && profile.has_steps && std::ssize(profile.steps) == profile.ranks) {
     notes.emplace_back("The trace holds one step and nothing behind it, so the step ends when its work is done.");
   } else if (profile.on_gpu && profile.has_steps && !last.empty()) {
-    std::string numbers;
-    for (const std::int64_t step : last) numbers += (numbers.empty() ? "" : ", ") + std::to_string(step);
-    notes.push_back("No step follows step " + numbers +
-                    ", which ends when its work is done, or after the CPU's time for it if that is later.");
+    notes.push_back(fmt::format(
+        "No step follows step {}, which ends when its work is done, or after the CPU's time for it if that is later.",
+        fmt::join(last, ", ")));
   }
   const auto mean_of = [&](OperatorKind kind) {
     return sums[static_cast<std::size_t>(kind)] / static_cast<double>(std::max<std::size_t>(profile.steps.size(), 1));

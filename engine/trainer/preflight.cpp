@@ -8,7 +8,6 @@
 #include <string>
 
 #include "engine/stage.h"
-#include "engine/system_metrics.h"
 #include "engine/trainer/parallel/data_parallel.h"
 #include "engine/trainer/settings.h"
 

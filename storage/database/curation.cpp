@@ -1,5 +1,7 @@
 #include "storage/database/curation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "storage/bounded_text.h"
@@ -27,9 +29,7 @@ std::vector<std::string> tags_from(const std::string& text) {
 }
 
 std::string tags_text(const std::vector<std::string>& tags) {
-  std::string text;
-  for (const std::string& tag : tags) text += (text.empty() ? "" : ", ") + tag;
-  return text;
+  return fmt::format("{}", fmt::join(tags, ", "));
 }
 
 std::map<RunId, Curation> CurationStore::all() {

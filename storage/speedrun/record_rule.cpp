@@ -3,6 +3,8 @@
 // docs/record.md.
 #include "storage/speedrun/record_rule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -55,9 +57,7 @@ class RuleReader {
     const std::string word = text(key, true);
     const auto found = std::find(words.begin(), words.end(), word);
     if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-    std::string list;
-    for (const char* it : words) list += (list.empty() ? "" : ", ") + std::string(it);
-    fail(key, "must be one of " + list);
+    fail(key, fmt::format("must be one of {}", fmt::join(words, ", ")));
   }
 
   void ignore(const char* key) { asked_.insert(key); }
@@ -163,10 +163,8 @@ RecordRule find_record_rule(const std::string& name, const fs::path& assets_fold
   }
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  std::string list;
-  for (const std::string& it : known) list += (list.empty() ? "" : ", ") + it;
-  throw UnknownRule("there is no rule '" + name.substr(0, 100) + "'; there are " + list +
-                    ", and you can add your own to " + user_rules_folder().string());
+  throw UnknownRule(fmt::format("there is no rule '{}'; there are {}, and you can add your own to {}",
+                                name.substr(0, 100), fmt::join(known, ", "), user_rules_folder().string()));
 }
 
 }  // namespace stepladder

@@ -3,6 +3,8 @@
 // the CPU runs ahead.
 #include "storage/traces/attribution.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -134,11 +136,10 @@ struct StrayKernels {
     if (names.size() < 3) names.insert(bounded(name, 100));
   }
   std::string text() const {
-    std::string listed;
-    for (const std::string& name : names) listed += (listed.empty() ? "" : ", ") + name;
-    return plural(count, "kernel") + (count == 1 ? " was" : " were") +
-           " left out, since the trace places them where nothing can have run, long before or behind their launch: " +
-           listed + (std::ssize(names) < count ? ", ..." : "") + ".";
+    return fmt::format(
+        "{} left out, since the trace places them where nothing can have run, long before or behind their launch: "
+        "{}{}.",
+        plural(count, "kernel was", "kernels were"), fmt::join(names, ", "), std::ssize(names) < count ? ", ..." : "");
   }
 };
 

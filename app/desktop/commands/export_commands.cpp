@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "app/desktop/charts/chart_export.h"
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/system/open_file.h"
 #include "app/figures/export.h"

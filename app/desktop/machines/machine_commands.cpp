@@ -5,7 +5,6 @@
 
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/workspace/machines_state.h"
-#include "app/machines/far_command.h"
 #include "app/text/format.h"
 
 namespace stepladder {

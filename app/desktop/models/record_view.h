@@ -42,8 +42,6 @@ struct RecordView {
   PublishedRecords published;
   std::string published_problem;
   std::size_t stamp = 0;  // of the logs and the database as they were when they were read
-
-  bool has_claim() const { return !asked.pool.empty() && problem.empty(); }
 };
 
 // The answer to a question. Reads logs and the database; blocks.

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "app/desktop/frames/frames.h"
-#include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 
 namespace stepladder {

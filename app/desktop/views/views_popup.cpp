@@ -81,15 +81,11 @@ void ViewsPopup::draw_list(const Workspace& workspace, Commands& commands) {
       const float row = ImGui::GetTextLineHeightWithSpacing() + px(1);
       ImGui::BeginChild("##list", ImVec2(px(list_width), std::min(px(320), row * static_cast<float>(views.size()))),
                         ImGuiChildFlags_NavFlattened);
-      ImGuiListClipper clipper;
-      clipper.Begin(static_cast<int>(views.size()));
-      while (clipper.Step()) {
-        for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-          ImGui::PushID(i);
-          draw_view(views[static_cast<std::size_t>(i)], workspace, commands);
-          ImGui::PopID();
-        }
-      }
+      draw_rows(views.size(), [&](std::size_t i) {
+        ImGui::PushID(static_cast<int>(i));
+        draw_view(views[i], workspace, commands);
+        ImGui::PopID();
+      });
       ImGui::EndChild();
     }
     spacing(2);

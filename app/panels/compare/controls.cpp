@@ -33,17 +33,13 @@ void draw_picker(CompareFields& fields, const Workspace& workspace, Commands& co
       if (holds(entry->run.name, fields.search.data())) found.push_back(&*entry);
     }
     if (found.empty()) text_quiet("No matches");
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(found.size()));
-    while (clipper.Step()) {
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-        const RunEntry& entry = *found[static_cast<std::size_t>(i)];
-        bool on = workspace.selection.runs.contains(entry.run.id);
-        ImGui::PushID(static_cast<int>(entry.run.id));
-        if (ImGui::Checkbox(entry.run.name.c_str(), &on)) commands.push_back(SelectRun{entry.run.id, on});
-        ImGui::PopID();
-      }
-    }
+    draw_rows(found.size(), [&](std::size_t i) {
+      const RunEntry& entry = *found[i];
+      bool on = workspace.selection.runs.contains(entry.run.id);
+      ImGui::PushID(static_cast<int>(entry.run.id));
+      if (ImGui::Checkbox(entry.run.name.c_str(), &on)) commands.push_back(SelectRun{entry.run.id, on});
+      ImGui::PopID();
+    });
     ImGui::EndChild();
     ImGui::EndPopup();
   }

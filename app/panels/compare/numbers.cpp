@@ -301,12 +301,7 @@ void CompareTable::draw(CompareView& view) {
   for (const NumberColumn* column : columns) id += std::to_string(column->rank) + ".";
   if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 1, flags, room)) return;
   draw_head(columns, view);
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(view.lines().size()));
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-      draw_row(view, static_cast<std::size_t>(i), columns);
-  }
+  draw_rows(view.lines().size(), [&](std::size_t i) { draw_row(view, i, columns); });
   ImGui::EndTable();
 }
 

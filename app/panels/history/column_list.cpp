@@ -106,17 +106,13 @@ void ColumnList::draw_metrics(HistoryColumns& columns, const Workspace& workspac
   const float row = ImGui::GetFrameHeightWithSpacing();
   ImGui::BeginChild("##metrics", ImVec2(px(list_width), std::min(px(230), row * static_cast<float>(found.size()))),
                     ImGuiChildFlags_NavFlattened);
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(found.size()), row);
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const Metric& each = *found[static_cast<std::size_t>(i)];
-      draw_choice(columns, id(each), cut_to(each.name, px(list_width - 120), Cut::middle));
-      if (each.unit.empty()) continue;
-      same_line(8);
-      text_quiet(each.unit);
-    }
-  }
+  draw_rows(found.size(), row, [&](std::size_t i) {
+    const Metric& each = *found[i];
+    draw_choice(columns, id(each), cut_to(each.name, px(list_width - 120), Cut::middle));
+    if (each.unit.empty()) return;
+    same_line(8);
+    text_quiet(each.unit);
+  });
   ImGui::EndChild();
 }
 

@@ -2,6 +2,7 @@
 // shortened to the table's width; a set that the user chose scrolls instead.
 #include "app/panels/history/columns.h"
 
+#include <fmt/format.h>
 #include <imgui.h>
 
 #include <algorithm>
@@ -116,9 +117,9 @@ void draw_left_out_columns(const HistoryColumns& columns) {
   ImGui::AlignTextToFramePadding();
   text_quiet(words);
   mark("history.left_out");
-  std::string titles;
-  for (const std::string& title : columns.left_out) titles += (titles.empty() ? "" : ", ") + title;
-  wrapped_tooltip("No room for: " + titles + ". The table scrolls sideways once you choose columns yourself.", px(320));
+  wrapped_tooltip(fmt::format("No room for: {}. The table scrolls sideways once you choose columns yourself.",
+                              fmt::join(columns.left_out, ", ")),
+                  px(320));
 }
 
 }  // namespace stepladder

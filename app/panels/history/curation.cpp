@@ -96,21 +96,18 @@ void BinPopup::draw(const Workspace& workspace, Commands& commands) {
     const float row = ImGui::GetFrameHeightWithSpacing(), width = px(440);
     ImGui::BeginChild("##list", ImVec2(width, std::min(px(360), row * static_cast<float>(runs.size()) + px(2))),
                       ImGuiChildFlags_NavFlattened);
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(runs.size()), row);
-    while (clipper.Step())
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-        const BinnedRun& binned = runs[static_cast<std::size_t>(i)];
-        ImGui::PushID(i);
-        if (quiet_button("Restore", "history.restore." + std::to_string(binned.run.id)))
-          commands.push_back(RestoreRuns{{binned.run.id}});
-        same_line(8);
-        ImGui::AlignTextToFramePadding();
-        text_cut(binned.run.name, width - px(240), palette().text, fonts().regular, text_size, Cut::middle);
-        ImGui::SameLine(width - px(125));
-        text_quiet(local_time_text(binned.deleted_at));
-        ImGui::PopID();
-      }
+    draw_rows(runs.size(), row, [&](std::size_t i) {
+      const BinnedRun& binned = runs[i];
+      ImGui::PushID(static_cast<int>(i));
+      if (quiet_button("Restore", "history.restore." + std::to_string(binned.run.id)))
+        commands.push_back(RestoreRuns{{binned.run.id}});
+      same_line(8);
+      ImGui::AlignTextToFramePadding();
+      text_cut(binned.run.name, width - px(240), palette().text, fonts().regular, text_size, Cut::middle);
+      ImGui::SameLine(width - px(125));
+      text_quiet(local_time_text(binned.deleted_at));
+      ImGui::PopID();
+    });
     ImGui::EndChild();
     if (!runs.empty()) {
       std::vector<RunId> all;

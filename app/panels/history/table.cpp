@@ -422,18 +422,14 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   }
   list.update(table.columns, workspace);
   const ColumnContext context{&workspace, list.baseline};
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(list.rows.size()));
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const HistoryRow& row = list.rows[static_cast<std::size_t>(i)];
-      if (row.entry) {
-        draw_row(table, tags, row, columns, context, commands);
-      } else {
-        draw_group_head(list, row);
-      }
+  draw_rows(list.rows.size(), [&](std::size_t i) {
+    const HistoryRow& row = list.rows[i];
+    if (row.entry) {
+      draw_row(table, tags, row, columns, context, commands);
+    } else {
+      draw_group_head(list, row);
     }
-  }
+  });
   take_dragged_order(table.columns, columns);
   ImGui::EndTable();
   if (change) change(table.columns);

@@ -313,12 +313,11 @@ struct Ending {
 
 Ending ending_of(const ImportPreview& import) {
   Ending ending{.forget = import.state == ImportPreview::State::kept ? "Import more" : "Discard"};
-  const float padding = 2 * ImGui::GetStyle().FramePadding.x;
-  ending.width = ImGui::CalcTextSize(ending.forget.c_str()).x + padding;
+  ending.width = button_width(ending.forget);
   if (import.state == ImportPreview::State::kept || (import.runs.empty() && import.tables == 0)) return ending;
   ending.keep = "Import " + count_text(import);
   ImGui::PushFont(fonts().semibold, text_size);
-  ending.width += ImGui::CalcTextSize(ending.keep.c_str()).x + padding + px(8);
+  ending.width += button_width(ending.keep) + px(8);
   ImGui::PopFont();
   return ending;
 }

@@ -209,12 +209,9 @@ void draw_import_rows(const std::vector<ImportPreview::PreviewRun>& runs, const 
   ImGui::SetCursorPos(ImVec2(top.x, top.y + px(24)));
   ImGui::BeginChild("##rows", ImVec2(0, 0));
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), 0));
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(runs.size()), px(row_height) + px(1));
-  while (clipper.Step()) {
-    for (auto i = static_cast<std::size_t>(clipper.DisplayStart); i < static_cast<std::size_t>(clipper.DisplayEnd); ++i)
-      draw_row(i, runs[i], flags[i], selected, at, is_editable(runs, i) ? edited : nullptr);
-  }
+  draw_rows(runs.size(), px(row_height) + px(1), [&](std::size_t i) {
+    draw_row(i, runs[i], flags[i], selected, at, is_editable(runs, i) ? edited : nullptr);
+  });
   ImGui::Dummy(ImVec2(0, 0));  // the last row placed the cursor; an item makes it count
   ImGui::PopStyleVar();
   ImGui::EndChild();

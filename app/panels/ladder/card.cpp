@@ -11,7 +11,6 @@
 #include "app/desktop/commands/run_commands.h"
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/run_widgets.h"
-#include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/session/speedup_confirmation.h"
 #include "app/text/format.h"

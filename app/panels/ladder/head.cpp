@@ -84,16 +84,12 @@ bool ladder_combo(const char* id, const char* words, const Workspace& workspace,
     if (holds(other->name, typed)) found.push_back(&*other);
   if (found.empty()) text_quiet("No matches");
   std::optional<LadderId> taken;
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(found.size()));
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const Ladder& other = *found[static_cast<std::size_t>(i)];
-      const std::string item = other.name + "   " + local_time_text(other.created_at) + "##" + std::to_string(other.id);
-      if (ImGui::Selectable(item.c_str(), other.id == chosen)) taken = other.id;
-      mark("ladder.pick." + std::to_string(other.id));
-    }
-  }
+  draw_rows(found.size(), [&](std::size_t i) {
+    const Ladder& other = *found[i];
+    const std::string item = other.name + "   " + local_time_text(other.created_at) + "##" + std::to_string(other.id);
+    if (ImGui::Selectable(item.c_str(), other.id == chosen)) taken = other.id;
+    mark("ladder.pick." + std::to_string(other.id));
+  });
   if (takes_first && !found.empty()) {
     taken = found.front()->id;
     ImGui::CloseCurrentPopup();

@@ -2,6 +2,8 @@
 // that they concern. A plan that was made for another request isn't used: it is compared by the request's text.
 #include "app/panels/launch/form.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "app/desktop/fields.h"
@@ -224,9 +226,7 @@ std::vector<std::string> listed_values(const RecipeField& field, const std::stri
 }
 
 std::string list_text(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
-  return text;
+  return fmt::format("{}", fmt::join(values, ", "));
 }
 
 LadderDraft draft_of(const LaunchForm& form, const CheckedForm& checked) {

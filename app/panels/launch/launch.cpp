@@ -108,7 +108,7 @@ void draw_where(std::string& where, const Workspace& workspace) {
 // Draws the smallest gain that the ladder can show, and a button that measures the noise behind it.
 void draw_noise(const std::string& noise, const Workspace& workspace, Commands& commands) {
   if (noise.empty()) return;
-  const float button = ImGui::CalcTextSize("Measure noise").x + 2 * ImGui::GetStyle().FramePadding.x + px(12);
+  const float button = button_width("Measure noise") + px(12);
   ImGui::AlignTextToFramePadding();
   text_cut(noise, ImGui::GetContentRegionAvail().x - button, palette().quiet, fonts().regular, small_size);
   mark("launch.noise");

@@ -28,9 +28,8 @@ void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspa
   const char* first_button = !is_running ? "Move up" : workspace.is_paused ? "Resume" : "Pause";
   ImGui::PushID(static_cast<int>(entry.run.id));
   ImGui::PushFont(fonts().regular, small_size);
-  const float padding = 2 * ImGui::GetStyle().FramePadding.x;
-  const float stop_width = ImGui::CalcTextSize("Stop").x + padding;
-  const float first_width = std::max(ImGui::CalcTextSize("Move up").x, ImGui::CalcTextSize("Resume").x) + padding;
+  const float stop_width = button_width("Stop");
+  const float first_width = std::max(button_width("Move up"), button_width("Resume"));
   const float height = ImGui::GetFrameHeight();
   ImGui::PopFont();
   const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;

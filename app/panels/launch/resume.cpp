@@ -90,7 +90,7 @@ void draw_popup(ResumeChoice& choice, const Workspace& workspace, Commands& comm
 }  // namespace
 
 void draw_resume(ResumeChoice& choice, const Workspace& workspace, float right, Commands& commands) {
-  ImGui::SetCursorPosX(right - ImGui::CalcTextSize(resume_words).x - 2 * ImGui::GetStyle().FramePadding.x);
+  ImGui::SetCursorPosX(right - button_width(resume_words));
   if (quiet_button(resume_words)) {
     commands.data.resumable = true;
     ImGui::OpenPopup("##resume");

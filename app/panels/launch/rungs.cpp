@@ -129,10 +129,9 @@ void draw_row(RungEditor& editor, LaunchForm& form, std::size_t place, int rung_
   RungRow& row = form.rows[place];
   ImGui::PushID(row.id);
   const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
-  const float padding = 2 * ImGui::GetStyle().FramePadding.x;
   ImGui::PushFont(fonts().regular, small_size);
-  const float duplicate = ImGui::CalcTextSize("Duplicate").x + padding;
-  const float remove = ImGui::CalcTextSize("Remove").x + padding;
+  const float duplicate = button_width("Duplicate");
+  const float remove = button_width("Remove");
   if (const std::size_t to = draw_handle(place, ImGui::GetFrameHeight(), editor.tops); to != place)
     change = {RowChange::Kind::move, place, to};
   if (ImGui::IsItemActivated()) editor.selected = row.id;
@@ -370,20 +369,16 @@ void draw_combinations(const CheckedForm& checked) {
     ImGui::TableSetColumnIndex(i);
     text_quiet(request.rungs.front().values[static_cast<std::size_t>(i) - 1].first);
   }
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(request.rungs.size()));
-  while (clipper.Step()) {
-    for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
-      ImGui::TableNextRow();
+  draw_rows(request.rungs.size(), [&](std::size_t row) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    text_quiet(std::to_string(row));
+    for (const auto& [name, value] : request.rungs[row].values) {
       ImGui::TableNextColumn();
-      text_quiet(std::to_string(row));
-      for (const auto& [name, value] : request.rungs[static_cast<std::size_t>(row)].values) {
-        ImGui::TableNextColumn();
-        ImGui::TextUnformatted(value.c_str());
-      }
-      mark("launch.combination." + std::to_string(row));
+      ImGui::TextUnformatted(value.c_str());
     }
-  }
+    mark("launch.combination." + std::to_string(row));
+  });
   ImGui::EndTable();
 }
 

@@ -154,8 +154,8 @@ void draw_head_row(int sorted_by) {
   ImGui::PopFont();
 }
 
-void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, int place, const Workspace& workspace) {
-  ImGui::PushID(place);
+void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, std::size_t place, const Workspace& workspace) {
+  ImGui::PushID(static_cast<int>(place));
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   const bool is_shown = row.run != 0 && row.run == form.run;
@@ -275,12 +275,8 @@ void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, co
     specs->SpecsDirty = false;
   }
   take_shown(table);
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(table.shown.size()));
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-      draw_row(table, form, table.rows[table.shown[static_cast<std::size_t>(i)]], i, workspace);
-  }
+  draw_rows(table.shown.size(),
+            [&](std::size_t i) { draw_row(table, form, table.rows[table.shown[i]], i, workspace); });
   ImGui::EndTable();
   ImGui::PopStyleVar();
 }

@@ -89,10 +89,6 @@ float Icicle::height(const ShownProfile* before, const ShownProfile& after) {
   return sum + px(before ? 16 : 8);
 }
 
-std::int64_t Icicle::matches() const {
-  return halves_[0].search.count() + halves_[1].search.count();
-}
-
 // Follows what is shown: repeats the search, and shows the whole step if it is another one.
 void Icicle::keep_up(const ShownProfile* before, const ShownProfile& after) {
   const std::array<const ShownProfile*, 2> shown{before, &after};

@@ -20,7 +20,6 @@ class Icicle {
   static float height(const ShownProfile* before, const ShownProfile& after);
 
   void search(const std::string& text) { search_text_ = text; }
-  std::int64_t matches() const;
   const std::string& chosen() const { return chosen_; }  // the name of the slice that was clicked last
 
  private:

@@ -176,22 +176,18 @@ void draw_operator_table(const ShownProfile& shown, const FoundRows& found) {
                                    {"share", 54, true},
                                    {"GFLOP/s", 62, true}}))
     return;
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(rows.size()));
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const TracedOperator& each = *rows[static_cast<std::size_t>(i)];
-      ImGui::TableNextRow();
-      left_cell(each.time.part, palette().quiet);
-      left_cell(title_of(row_of(each)), palette().text);
-      if (!each.time.shapes.empty()) wrapped_tooltip(each.time.shapes, 400);
-      kind_cell(kind_of(each));
-      right_cell(calls_text(each.time.calls));
-      right_cell(ms_figure(each.time.self_ms, shown.step_ms));
-      right_cell(percent_text(each.time.self_ms / shown.step_ms), &palette().quiet);
-      right_cell(compact(gigaflops_per_s(each.time)), &palette().quiet);
-    }
-  }
+  draw_rows(rows.size(), [&](std::size_t i) {
+    const TracedOperator& each = *rows[i];
+    ImGui::TableNextRow();
+    left_cell(each.time.part, palette().quiet);
+    left_cell(title_of(row_of(each)), palette().text);
+    if (!each.time.shapes.empty()) wrapped_tooltip(each.time.shapes, 400);
+    kind_cell(kind_of(each));
+    right_cell(calls_text(each.time.calls));
+    right_cell(ms_figure(each.time.self_ms, shown.step_ms));
+    right_cell(percent_text(each.time.self_ms / shown.step_ms), &palette().quiet);
+    right_cell(compact(gigaflops_per_s(each.time)), &palette().quiet);
+  });
   ImGui::EndTable();
 }
 
@@ -217,12 +213,7 @@ void draw_difference_table(const ProfileDifference& difference, const FoundRows&
   right_cell(ms_figure(difference.after_ms, whole), nullptr, fonts().semibold);
   const double delta = difference.after_ms - difference.before_ms;
   right_cell(change_text(delta, whole), &change_colour(delta, whole), fonts().semibold);
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(rows.size()));
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-      difference_row(*rows[static_cast<std::size_t>(i)], whole, is_wide);
-  }
+  draw_rows(rows.size(), [&](std::size_t i) { difference_row(*rows[i], whole, is_wide); });
   ImGui::EndTable();
 }
 

@@ -75,23 +75,19 @@ void draw_table(const StepProfile& profile, const std::vector<OperatorTime>& row
     text_right(column->name, right(), fonts().regular, small_size, &palette().quiet);
   }
   const double whole = step_ms(profile);
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(rows.size()));
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const OperatorTime& row = rows[static_cast<std::size_t>(i)];
-      ImGui::TableNextRow();
+  draw_rows(rows.size(), [&](std::size_t i) {
+    const OperatorTime& row = rows[i];
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    text_cut(row.part, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, 13.5f);
+    ImGui::TableNextColumn();
+    text_cut(title_of(row), ImGui::GetContentRegionAvail().x, palette().text, fonts().regular, 13.5f);
+    draw_shapes(profile, row);
+    for (const Column* column : shown) {
       ImGui::TableNextColumn();
-      text_cut(row.part, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, 13.5f);
-      ImGui::TableNextColumn();
-      text_cut(title_of(row), ImGui::GetContentRegionAvail().x, palette().text, fonts().regular, 13.5f);
-      draw_shapes(profile, row);
-      for (const Column* column : shown) {
-        ImGui::TableNextColumn();
-        text_right(column->text(row, whole), right(), fonts().regular, 13.5f);
-      }
+      text_right(column->text(row, whole), right(), fonts().regular, 13.5f);
     }
-  }
+  });
   ImGui::EndTable();
 }
 

@@ -16,14 +16,10 @@ void draw_run_console(const RunDetail& detail) {
     return text_quiet_wrapped("No console output. `stepladder watch -- PROGRAM` records a program's output.");
   ImGui::BeginChild("##console", ImVec2(0, 0), ImGuiChildFlags_None, ImGuiWindowFlags_HorizontalScrollbar);
   ImGui::PushFont(fonts().mono, 13);
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(detail.console.size()));
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const std::string& line = detail.console[static_cast<std::size_t>(i)];
-      ImGui::TextUnformatted(line.data(), line.data() + line.size());
-    }
-  }
+  draw_rows(detail.console.size(), [&](std::size_t i) {
+    const std::string& line = detail.console[i];
+    ImGui::TextUnformatted(line.data(), line.data() + line.size());
+  });
   ImGui::PopFont();
   ImGui::EndChild();
 }
