@@ -5,6 +5,7 @@
 
 #include "storage/database/run_store.h"
 #include "storage/database/traces/trace_details.h"
+#include "storage/traces/slice_reader.h"
 #include "storage/traces/trace_file.h"
 #include "storage/traces/traced_process.h"
 #include "tests/storage/temporary_folder.h"
@@ -147,7 +148,7 @@ TEST(Anatomy, a_kernel_belongs_where_it_was_launched_and_nothing_is_made_up) {
 
 TEST(Anatomy, slices_of_the_first_median_and_last_step_are_kept_and_read_back) {
   std::vector<std::string> events;
-  const std::vector<double> lengths{50, 10, 30, 20, 40};
+  const std::vector<double> lengths{50, 10, 30, 20, 40, 60, 25, 70, 15, 80, 12};
   double at = 1000;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     events.push_back(cpu_step(static_cast<int>(i), at, lengths[i]));
@@ -157,14 +158,15 @@ TEST(Anatomy, slices_of_the_first_median_and_last_step_are_kept_and_read_back) {
     at += lengths[i];
   }
   const TracedProcess process = process_of(events);
-  ASSERT_EQ(process.kept.size(), 3U);  // 0, 2 (30 us is the median) and 4
+  EXPECT_EQ(steps_to_keep(std::vector<TracedStep>(10)).size(), 10U);  // a few are kept whole
+  ASSERT_EQ(process.kept.size(), 3U);                                 // 0, 2 (30 us is the median) and 10
   EXPECT_EQ(process.kept[1].step, 2);
   EXPECT_EQ(process.kept[1].slices, 4);
 
   RunStore store = RunStore::in_memory();
   const TraceId id = keep_trace(store.traces(), {.name = "t", .format = "kineto"}, process);
   TraceDetails details = store.traces().details();
-  EXPECT_EQ(details.steps(id), (std::vector<KeptStepName>{{0, 0, 4}, {0, 2, 4}, {0, 4, 4}}));
+  EXPECT_EQ(details.steps(id), (std::vector<KeptStepName>{{0, 0, 4}, {0, 2, 4}, {0, 10, 4}}));
   const StepSlices step = details.slices(id, 0, 2);
   EXPECT_EQ(step.length_ns, 30'000);
   ASSERT_EQ(step.rows.size(), 3U);  // the step, the operators, what they called
