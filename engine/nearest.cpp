@@ -33,15 +33,18 @@ std::string nearest_name(std::string_view word, std::span<const std::string> kno
   };
   const std::string typed = lower(word);
   std::string nearest;
-  std::size_t best = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::size_t best = std::max<std::size_t>(2, word.size() / 3) + 1, best_as_typed = 0;
   for (const std::string& name : known) {
     const std::string candidate = lower(name);
     if (word.size() >= 3 && candidate.starts_with(typed)) return name;  // typed short: "flash"
     const std::size_t distance = edit_distance(typed, candidate);
+    const std::size_t as_typed = edit_distance(word, name);
     const bool is_nearer =
-        distance < best || (distance == best && !nearest.empty() && typed.starts_with(candidate));  // typed long
+        distance < best || (distance == best && !nearest.empty() &&
+                            (typed.starts_with(candidate) /* typed long */ || as_typed < best_as_typed));
     if (is_nearer && distance < name.size()) {
       best = distance;
+      best_as_typed = as_typed;
       nearest = name;
     }
   }

@@ -55,11 +55,12 @@ Prepared prepare(Recipe recipe, Start start) {
     throw RecipeError(FieldName{"vocab"}, std::to_string(recipe.vocab) + " is too small: " + source.description() +
                                               " needs " + std::to_string(source.vocab_needed()));
   }
-  if (recipe.sample_every > 0)
-    tokenizer_of(recipe, source);
-  else if (!recipe.tokenizer.empty())
-    Tokenizer::open(recipe.tokenizer);  // a wrong name would stand in the recipe
+  if (recipe.sample_every > 0) tokenizer_of(recipe, source);
   return {std::move(recipe), std::move(source)};
+}
+
+void require_tokenizer(const Recipe& recipe) {
+  if (!recipe.tokenizer.empty()) Tokenizer::open(recipe.tokenizer);
 }
 
 Tokenizer tokenizer_of(const Recipe& recipe, const TokenSource& source) {

@@ -20,6 +20,9 @@ Recipe with_absolute_paths(Recipe recipe);
 enum class Start { fresh, checkpoint };
 Prepared prepare(Recipe recipe, Start start = Start::fresh);
 
+// Throws DataError if a new recipe names a tokenizer that can't be read, even if nothing needs it yet.
+void require_tokenizer(const Recipe& recipe);
+
 // The tokenizer for this recipe's model. Throws DataError, and RecipeError if the recipe names none.
 Tokenizer tokenizer_of(const Recipe& recipe, const TokenSource& source);
 

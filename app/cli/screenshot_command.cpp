@@ -14,7 +14,6 @@ struct ScreenshotOptions {
   ScreenshotRequest request;
   std::string size = "1600x900";
   std::string theme = "dark";
-  bool forces = false;
 };
 
 int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOptions& common) {
@@ -31,7 +30,6 @@ int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOpti
   keep_off_database(request.out, request.database);
   if (const std::string ending = lower_case(request.out.extension().string()); !ending.empty() && ending != ".png")
     throw UsageError("--out: " + request.out.string() + " doesn't end in .png, which the picture is");
-  keep_existing(request.out, options.forces);
   open_to_list(common);  // throws if --db names a file that isn't there
   const std::string out = request.out.string();
   const int status = take(request);
@@ -51,7 +49,6 @@ Subcommand screenshot_command(CLI::App& app, CommonOptions& common, TakeScreensh
   command->add_option("--saved-view", options->request.saved_view,
                       "A view that was saved by name; with --view, that part of it alone");
   command->add_option("-o,--out,--output", options->request.out, "PNG file to write")->required();
-  add_force(*command, options->forces);
   command->add_option("--size", options->size, "WIDTHxHEIGHT in pixels (default 1600x900)");
   command->add_option("--scale", options->request.scale, "Scale of text and marks (default 1)")->check(between(0.5, 4));
   command->add_option("--theme", options->theme, "dark or light (default dark)")->check(one_of({"dark", "light"}));

@@ -219,7 +219,8 @@ void keep_existing(const std::filesystem::path& out, bool forces) {
 bool agrees(const std::string& question) {
   std::cerr << question << " [y/N] " << std::flush;
   pollfd in{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-  while (::poll(&in, 1, -1) < 0 && errno == EINTR)
+  constexpr int look_again_ms = 100;  // a signal may come just before poll() begins to wait
+  for (int ready = 0; ready == 0 || (ready < 0 && errno == EINTR); ready = ::poll(&in, 1, look_again_ms))
     if (interrupted()) {
       std::cerr << "\n";
       throw Interrupted();

@@ -111,7 +111,7 @@ void write_file(const std::filesystem::path& path, const std::function<void(cons
     throw DataError(path.string() + " is a database, which an export doesn't overwrite");
   // A link keeps its target.
   const fs::path target = fs::is_symlink(path, error) && type == fs::file_type::regular ? fs::canonical(path) : path;
-  OutputFile file(target, mode);
+  OutputFile file(target, mode, OutputFile::Devices::allowed);
   write([&](std::string_view piece) { file.write(std::as_bytes(std::span(piece))); });
   file.commit();
 }

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "app/host/held_folder.h"
 #include "app/record/machine.h"
 #include "app/text/format.h"
+#include "engine/files/files.h"
 #include "storage/errors.h"
 #include "storage/nested_json.h"
 #include "storage/speedrun/record_pool.h"
@@ -158,17 +160,20 @@ GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQue
 void write_gate_baseline(const fs::path& file, const GateSample& sample, const std::string& commit) {
   const fs::path whole = fs::absolute(file);
   const bool is_metric = sample.question.by == FigureBy::metric;
-  write_whole(whole, Json{{"version", baseline_version},
-                          {"by", to_string(sample.question.by)},
-                          {"metric", is_metric ? Json(to_string(sample.question.metric)) : Json()},
-                          {"lower_is_better", sample.question.lower_is_better},
-                          {"unit", sample.unit},
-                          {"values", sample.values},
-                          {"machine", sample.machine},
-                          {"commit", text_or_null(commit)},
-                          {"written", local_time_text(unix_now())}}
-                             .dump(2) +
-                         "\n");
+  const std::string text = Json{{"version", baseline_version},
+                                {"by", to_string(sample.question.by)},
+                                {"metric", is_metric ? Json(to_string(sample.question.metric)) : Json()},
+                                {"lower_is_better", sample.question.lower_is_better},
+                                {"unit", sample.unit},
+                                {"values", sample.values},
+                                {"machine", sample.machine},
+                                {"commit", text_or_null(commit)},
+                                {"written", local_time_text(unix_now())}}
+                               .dump(2) +
+                           "\n";
+  OutputFile out(whole, 0666, OutputFile::Devices::allowed);
+  out.write(std::as_bytes(std::span(text)));
+  out.commit();
 }
 
 GateSample read_gate_baseline(const fs::path& file) {

@@ -423,6 +423,29 @@ void TrySeriesRunner::abandon(Try& open) {
   finish(open, {.reason = "it was interrupted, and the checkout has changed since"});
 }
 
+const Try* TrySeriesRunner::tried_before(const std::string& tree, const std::string& patch) const {
+  const auto found = std::find_if(tries_.rbegin(), tries_.rend(), [&](const Try& earlier) {
+    return !earlier.verdict.empty() && (earlier.tree == tree || (!patch.empty() && earlier.patch == patch));
+  });
+  return found == tries_.rend() ? nullptr : &*found;
+}
+
+TryPreview TrySeriesRunner::preview() {
+  const TakenState state = trees_->take();
+  TryPreview made{.number = std::ssize(tries_) - (tries_.back().verdict.empty() ? 1 : 0),
+                  .changed = trees_->changed_files(kept().tree, state.tree),
+                  .tried_before = tried_before(state.tree, trees_->patch(kept().tree, state.tree).text)};
+  if (const auto answer = refused(Try{.tree = state.tree})) made.refused = answer->reason;
+  double seconds = 0, count = 0;
+  for (const TryRun& run : runs_) {
+    if (is_missing(run.wall_s)) continue;
+    seconds += run.wall_s;
+    ++count;
+  }
+  if (count > 0) made.run_s = seconds / count;
+  return made;
+}
+
 Try& TrySeriesRunner::record_try(const std::string& message, const TakenState& state) {
   const RunPatch patch = trees_->patch(kept().tree, state.tree);
   Try it{.number = std::ssize(tries_),
@@ -433,11 +456,10 @@ Try& TrySeriesRunner::record_try(const std::string& message, const TakenState& s
          .patch = patch.text,
          .patch_bytes = patch.bytes,
          .begun_at = unix_now()};
-  for (const Try& earlier : tries_)
-    if (!earlier.verdict.empty() && (earlier.tree == it.tree || (!it.patch.empty() && earlier.patch == it.patch)))
-      report_((earlier.number == 0 ? "this is the state that the series began with: "
-                                   : "this patch was tried as " + std::to_string(earlier.number) + ": ") +
-              earlier.verdict);
+  if (const Try* earlier = tried_before(state.tree, patch.text))
+    report_((earlier->number == 0 ? "this is the state that the series began with: "
+                                  : "this patch was tried as " + std::to_string(earlier->number) + ": ") +
+            earlier->verdict);
   for (const std::string& file : patch.left_out)
     report_(file + (looks_secret(file) ? " looks like a secret" : " is large") +
             ", so its change isn't in the patch that is kept");

@@ -41,6 +41,14 @@ struct TryAnswer {
   std::string reason;
 };
 
+struct TryPreview {
+  std::int64_t number = 0;            // that the try would have
+  std::vector<std::string> changed;   // files, against the state that was kept last
+  const Try* tried_before = nullptr;  // the same change
+  std::string refused;                // why it would be: a sealed path changed
+  double run_s = missing;             // a run of this series in the mean
+};
+
 class TrySeriesRunner {
  public:
   using Report = std::function<void(const std::string&)>;  // a line about what happens
@@ -69,6 +77,8 @@ class TrySeriesRunner {
   // Judges the checkout as it is. Nullopt if it was stopped. Throws UsageError if nothing has changed. An answer that a
   // killed program had stored, and hadn't reported, is given again.
   std::optional<TryAnswer> judge(const std::string& message);
+  // What judge() would judge, without running it.
+  TryPreview preview();
   // To remove once an answer of begin() or judge() is given, as late as can be.
   std::filesystem::path unreported_file() const { return folder_ / ".state" / "unreported"; }
   std::int64_t runs_of_try(std::int64_t number) const;
@@ -119,6 +129,7 @@ class TrySeriesRunner {
   TryRun store_run(std::int64_t during, std::int64_t state, const MeasuredCommand& command, const CommandEnd& end);
   RunPatch patch_of_runs(const Try& it) const;  // against its commit
   void abandon(Try& open);
+  const Try* tried_before(const std::string& tree, const std::string& patch) const;  // the last one, or null
   Try& record_try(const std::string& message, const TakenState& state);
   TryAnswer answer_of(const Try& it, const TryOpinion& opinion, double threshold) const;
   std::optional<TryAnswer> measure(const Try& it);

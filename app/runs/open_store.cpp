@@ -20,8 +20,9 @@ std::optional<RunStore> open_to_read(const std::filesystem::path& file) {
 RunStore open_existing(const std::filesystem::path& file) {
   auto store = open_to_read(file);
   if (!store)
-    throw NotFound(file.string() + " does not exist",
-                   {.argument = "--db", .value = file.string(), .hint = "no run has been recorded there yet"});
+    throw NotFound(
+        file.string() + " does not exist: no run has been recorded yet",
+        {.argument = "--db", .value = file.string(), .hint = "a training, an import or --db FILE gives one"});
   return std::move(*store);
 }
 

@@ -214,6 +214,7 @@ void Session::begin(const std::vector<RunId>& runs) {
 
 LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report) {
   const Recipe base = prepare(with_absolute_paths(request.base)).recipe;
+  require_tokenizer(base);
   std::vector<PlannedRung> rungs = request.rungs;
   if (rungs.empty()) {
     for (const Stage& stage : all_stages()) {
@@ -305,6 +306,7 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
   owner_.check();
   const Start start = asked.fork_of ? Start::checkpoint : Start::fresh;
   Recipe recipe = prepare(with_absolute_paths(asked.base), start).recipe;
+  if (start == Start::fresh) require_tokenizer(recipe);
   apply_stages(recipe, asked.stages, report);
   Run run;
   for (const std::string& id : asked.stages.empty() ? std::vector<std::string>{"baseline"} : asked.stages) {

@@ -52,11 +52,16 @@ void InputFile::read(std::int64_t offset, void* destination, std::int64_t bytes)
   }
 }
 
-OutputFile::OutputFile(const std::filesystem::path& path, unsigned mode) : path_(path) {
+OutputFile::OutputFile(const std::filesystem::path& path, unsigned mode, Devices devices) : path_(path) {
   using std::filesystem::file_type;
   std::error_code unknown;
-  const file_type type = std::filesystem::status(path, unknown).type();
-  if (type == file_type::fifo || type == file_type::character || type == file_type::block) {
+  const bool may_be_device = devices == Devices::allowed;
+  const file_type type =
+      (may_be_device ? std::filesystem::status(path, unknown) : std::filesystem::symlink_status(path, unknown)).type();
+  const bool is_stream = type == file_type::fifo || type == file_type::character;
+  if (type == file_type::block || (is_stream && !may_be_device))
+    throw DataError(path.string() + " is a device or a pipe, not a file");
+  if (is_stream) {
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor_ < 0) fail();
     return;

@@ -34,12 +34,13 @@ class InputFile {
 inline constexpr unsigned private_file = 0600;
 
 // A file that appears under its name only with commit(): until then it is called NAME.part, and a power cut or a full
-// disk leaves the old file intact. A device or pipe of that name is written to, not replaced. Each function throws
-// DataError; without commit() the part is removed again.
+// disk leaves the old file intact. Nothing replaces a device or a pipe: one that the user named is written to. Each
+// function throws DataError; without commit() the part is removed again.
 class OutputFile {
  public:
   // `mode` as for open(2): private_file for what is the user's own.
-  explicit OutputFile(const std::filesystem::path& path, unsigned mode = 0666);
+  enum class Devices { refused, allowed };
+  explicit OutputFile(const std::filesystem::path& path, unsigned mode = 0666, Devices devices = Devices::refused);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;

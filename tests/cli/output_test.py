@@ -100,8 +100,6 @@ class Files(Case):
         if self.place.run(*view, self.place.path / "view.png")[0] != 0:
             self.skipTest("this build has no desktop")
         self.assertEqual((self.place.path / "view.png").read_bytes()[:4], b"\x89PNG")
-        self.refused(["view.png is there already", "--force"], *view, self.place.path / "view.png")
-        self.assertEqual(self.place.run(*view, self.place.path / "view.png", "--force")[0], 0)
         for out in ("/dev/full", self.place.path, self.place.path / "none" / "x.png"):
             code, _, err = self.place.run(*view, out)
             self.assertEqual(code, 1)

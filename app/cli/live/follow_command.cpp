@@ -69,7 +69,8 @@ void print_runs(RunStore& store, const std::vector<FollowedRun>& followed, bool 
     std::cout << runs_table(rows, context);
 }
 
-// Keeps what is uncommitted in the checkout that a run's process works in. What one that has ended ran, nobody knows.
+// Keeps what is uncommitted in the checkout that a run's process works in, if it has just begun: what one that has
+// ended ran, or what has been edited since, nobody knows.
 class Patches {
  public:
   void keep(RunStore& store, const std::vector<FollowedRun>& runs) {
@@ -79,11 +80,13 @@ class Patches {
       // A project from elsewhere may name any process by its number alone.
       const bool is_known = owner && owner->start > 0 && !owner->boot.empty() && is_alive(*owner);
       if (!is_known || owner->pid == this_process().pid) continue;
+      done_.insert(each.run);
+      constexpr double just_begun_s = 60;
+      if (!(unix_now() - store.existing_run(each.run).created_at < just_begun_s)) continue;
       std::error_code error;
       const auto folder = std::filesystem::read_symlink("/proc/" + std::to_string(owner->pid) + "/cwd", error);
       if (!error && store.recordings().patch(each.run).bytes == 0)
         store.recordings().keep_patch(each.run, patch_in(folder));
-      done_.insert(each.run);
     }
   }
 

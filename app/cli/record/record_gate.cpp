@@ -235,7 +235,8 @@ int judge_against(const GateOptions& options, const FigureQuestion& question, co
 }
 
 int run_gate(GateOptions options, const CommonOptions& common) {
-  if (options.against.ends_with(".json") && !fs::exists(options.against))
+  if (options.against.ends_with(".json") && options.against.find(' ') == std::string::npos &&
+      !fs::exists(options.against))
     throw NotFound(options.against + " does not exist", {.argument = "--against", .value = options.against});
   if (options.against.ends_with(".json") && fs::is_regular_file(options.against))
     std::swap(options.against, options.baseline);  // a file that --out made

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 struct TryOptions {
   std::string message;
-  bool reverts = false, commits = false;
+  bool reverts = false, commits = false, is_dry = false;
   std::string holdout;
   QuietPatience quiet;
   FigureOptions figure;
@@ -126,7 +126,38 @@ int begin(const TryOptions& options, const CommonOptions& common) {
   return exit_done;
 }
 
+int preview(const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  TrySeriesRunner runner(store, fs::current_path(), report, interrupted);
+  const TryPreview it = runner.preview();
+  if (common.json) {
+    print_line({{"dry_run", true},
+                {"try", it.number},
+                {"against", runner.kept().number},
+                {"changed", it.changed},
+                {"tried_as", it.tried_before ? Json(it.tried_before->number) : Json()},
+                {"refused", text_or_null(it.refused)},
+                {"run_s", number(it.run_s)},
+                {"runs_left", runner.runs_left() ? Json(*runner.runs_left()) : Json()}},
+               std::cout);
+    return exit_done;
+  }
+  const std::string against =
+      runner.kept().number == 0 ? "the first state" : "try " + std::to_string(runner.kept().number);
+  std::string text = "Try " + std::to_string(it.number) + " would judge " + plural(std::ssize(it.changed), "file") +
+                     " that differ from " + against +
+                     (is_missing(it.run_s) ? "" : "; a run took " + duration_text(it.run_s) + " in the mean") + ".\n";
+  if (it.changed.empty()) text = "Nothing has changed since " + against + ".\n";
+  for (const std::string& file : it.changed) text += "  " + file + "\n";
+  if (it.tried_before && !it.changed.empty())
+    text += "It was tried as " + std::to_string(it.tried_before->number) + ": " + it.tried_before->verdict + ".\n";
+  if (!it.refused.empty()) text += "It would be refused: " + it.refused + ".\n";
+  std::cout << notes_text(text);
+  return exit_done;
+}
+
 int judge(const TryOptions& options, const CommonOptions& common) {
+  if (options.is_dry) return preview(common);
   if (options.message.empty())
     throw UsageError("say what was changed: stepladder try -m TEXT; `stepladder try begin -- COMMAND` begins a series");
   GivenAnswer given;
@@ -348,6 +379,7 @@ Subcommand try_command(CLI::App& app, CommonOptions& common) {
                                     "Judge changes of a git checkout one after the other; 0: kept, 10: worse, 11: "
                                     "inconclusive");
   command->add_option("-m,--message", options->message, "What was changed")->check(short_name());
+  command->add_flag("--dry-run", options->is_dry, "Say what would be judged; nothing runs, and nothing is kept");
   command->add_flag("--revert-if-dropped", options->reverts, "Take the change back unless it is kept");
   command->add_flag("--commit", options->commits, "Commit the checkout if the change is kept");
   add_begin(*command, common, *options, *chosen);
