@@ -88,6 +88,16 @@ std::vector<std::string> entries_of(const std::string& printed) {
   return entries;
 }
 
+// The brackets matter: git compares only what comes before the first of a pattern's signs with what it ignores.
+std::string leaving_out(const std::string& path, const std::string& end) {
+  std::string pattern = ":(exclude)[\\" + path.substr(0, 1) + "]";
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    if (std::string_view("*?[\\").find(path[i]) != std::string_view::npos) pattern += '\\';
+    pattern += path[i];
+  }
+  return pattern + end;
+}
+
 bool is_commit_hash(const std::string& text) {
   return (text.size() == 40 || text.size() == 64) && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -253,7 +263,7 @@ void GitCheckout::add(const GitCheckout& index, std::vector<std::string> argumen
                       const std::map<std::string, std::string>& repositories) const {
   std::vector<std::string> update = {"update-index", "--add", "--replace"};
   for (const auto& [path, commit] : repositories) {
-    arguments.push_back(":(exclude,literal)" + path);
+    for (const char* end : {"", "/*"}) arguments.push_back(leaving_out(path, end));
     if (!commit.empty()) update.insert(update.end(), {"--cacheinfo", "160000," + commit + "," + path});
   }
   git_of(index, arguments);

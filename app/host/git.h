@@ -81,6 +81,10 @@ bool is_commit_hash(const std::string& text);
 
 std::string first_line(const std::string& text);
 
+// What git calls a pathspec: leaves out this path, or all that begin with it and `end` if that is a pattern such as
+// "/*". Not a literal one, since `git add` fails for a literal path that git ignores.
+std::string leaving_out(const std::string& path, const std::string& end = "");
+
 // What git prints with -z, entry by entry.
 std::vector<std::string> entries_of(const std::string& printed);
 

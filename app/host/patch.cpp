@@ -175,9 +175,22 @@ bool has_git_above(const fs::path& folder) {
 }
 
 bool is_off = false;
-fs::path project;  // its file
+std::vector<fs::path> projects;  // the project's file; with its other name if it is a link
 
-constexpr std::array project_ends = {"", "-wal", "-shm", "-journal", ".spill", ".watch", ".machines", ".tries"};
+// Without an extension, a project's name may begin those of other files: "data" and "data.py".
+std::vector<std::string> ends_after(const std::string& project) {
+  if (fs::path(project).has_extension()) return {".", "-"};
+  return {"-wal", "-shm", "-journal", ".spill", ".watch", ".machines", ".tries", ".checkpoints", ".before-"};
+}
+
+std::vector<std::string> projects_in(const fs::path& top) {
+  std::vector<std::string> found;
+  for (const fs::path& project : projects) {
+    const fs::path inside = project.lexically_relative(top);
+    if (!inside.empty() && inside != "." && *inside.begin() != "..") found.push_back(inside.string());
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -195,21 +208,28 @@ bool looks_secret(const std::string& path) {
 
 void leave_out_of_patches(const fs::path& database) {
   std::error_code error;
-  project = fs::weakly_canonical(fs::absolute(database, error), error);
-}
-
-std::vector<std::string> project_files_in(const fs::path& top) {
-  const fs::path inside = project.empty() ? fs::path() : project.lexically_relative(top);
-  if (inside.empty() || inside == "." || *inside.begin() == "..") return {};
-  std::vector<std::string> files;
-  for (const char* end : project_ends) files.push_back(inside.string() + end);
-  return files;
+  const fs::path named = fs::absolute(database, error);
+  projects = {fs::weakly_canonical(named, error), fs::weakly_canonical(named.parent_path(), error) / named.filename()};
+  if (projects.front() == projects.back()) projects.pop_back();
 }
 
 std::vector<std::string> without_project(const fs::path& top) {
   std::vector<std::string> paths;
-  for (const std::string& file : project_files_in(top)) paths.push_back(":(exclude,literal)" + file);
+  for (const std::string& project : projects_in(top)) {
+    paths.push_back(leaving_out(project));
+    for (const std::string& end : ends_after(project)) paths.push_back(leaving_out(project, end + "*"));
+  }
   return paths;
+}
+
+bool is_of_project(const fs::path& top, const std::string& path_below) {
+  const std::vector<std::string> here = projects_in(top);
+  return std::any_of(here.begin(), here.end(), [&](const std::string& project) {
+    const std::vector<std::string> ends = ends_after(project);
+    return path_below == project || std::any_of(ends.begin(), ends.end(), [&](const std::string& end) {
+             return path_below.starts_with(project + end);
+           });
+  });
 }
 
 RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& between, PatchOf which,

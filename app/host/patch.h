@@ -30,12 +30,12 @@ RunPatch patch_of(const GitCheckout& checkout, const std::vector<std::string>& b
 const RunPatch& patch_here();
 void keep_no_patches();  // --no-patch
 
-// A project inside a checkout is no part of its patches and states, as .git isn't: its file, and what it keeps beside
-// that. Call it before threads start.
+// A project inside a checkout is no part of its patches and states, as .git isn't: FILE, and what begins with FILE. or
+// FILE-. Call it before threads start.
 void leave_out_of_patches(const std::filesystem::path& database);
-std::vector<std::string> project_files_in(const std::filesystem::path& top);  // as paths below; empty: it isn't there
-// The same as what git calls a pathspec that excludes them.
+// What git calls pathspecs that leave them out; empty: the project isn't in the checkout.
 std::vector<std::string> without_project(const std::filesystem::path& top);
+bool is_of_project(const std::filesystem::path& top, const std::string& path_below);
 
 // The same of the checkout that contains a folder, now.
 RunPatch patch_in(const std::filesystem::path& folder);

@@ -194,6 +194,11 @@ Json TrySeriesRunner::effect_json(const Try& it, double gain, const Interval& ci
 std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::vector<std::string>& flags) {
   if (number < 1 || number >= std::ssize(tries_) || tries_[std::size_t(number)].verdict != to_string(TryVerdict::kept))
     throw UsageError("only a kept try can be taken apart; `stepladder try log` lists them");
+  if (tries_.back().verdict.empty())
+    throw UsageError("try " + std::to_string(tries_.back().number) +
+                     " hasn't been measured to the end; `stepladder try -m` goes on with it, or gives it up if the "
+                     "checkout has changed");
+  if (!wait_for_left_runs()) return {};
   Try& it = tries_[std::size_t(number)];
   std::vector<ChangePart> parts;
   if (flags.empty()) parts = parts_of_change(trees_->store(), tries_[std::size_t(it.parent)].tree, it.tree, most_parts);

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "app/exit_status.h"
@@ -43,6 +44,15 @@ fs::path top_of(const fs::path& folder) {
   }
 }
 
+// As the plan has it: below the checkout's top, or absolute. A link isn't followed, unless it leads to a folder above.
+std::string sealed_path(const TryPlan& plan, const std::string& path) {
+  const fs::path named = (fs::path(plan.checkout) / plan.folder / path).lexically_normal();
+  const fs::path file = named.has_filename() ? named : named.parent_path();
+  const fs::path whole = fs::weakly_canonical(file.parent_path()) / file.filename();
+  const fs::path inside = whole.lexically_relative(plan.checkout);
+  return inside.empty() || *inside.begin() == ".." ? whole.string() : inside.string();
+}
+
 void fill_in_seals(TryPlan& plan, const fs::path& folder, const std::string& tree, const TryTrees& trees) {
   // A link is sealed itself, and so is what it leads to.
   std::error_code link_error;
@@ -55,14 +65,9 @@ void fill_in_seals(TryPlan& plan, const fs::path& folder, const std::string& tre
     }
   }
   for (TrySeal& seal : plan.seals) {
-    const fs::path named = (folder / seal.path).lexically_normal();
-    const fs::path whole =
-        fs::weakly_canonical(named.has_filename() ? named.parent_path() : named.parent_path().parent_path()) /
-        (named.has_filename() ? named.filename() : named.parent_path().filename());
-    const fs::path inside = whole.lexically_relative(plan.checkout);
-    const bool is_inside = !inside.empty() && *inside.begin() != "..";
-    seal.path = is_inside ? inside.string() : whole.string();
-    if (is_inside) seal.content = trees.content_of(tree, seal.path);
+    seal.path = sealed_path(plan, seal.path);
+    const fs::path whole = fs::path(plan.checkout) / seal.path;
+    if (fs::path(seal.path).is_relative()) seal.content = trees.content_of(tree, seal.path);
     seal.in_tree = !seal.content.empty();
     if (seal.in_tree) continue;
     std::error_code error;
@@ -76,8 +81,7 @@ void fill_in_seals(TryPlan& plan, const fs::path& folder, const std::string& tre
 // Whether a beginning that was interrupted was asked for the same; what is filled in later doesn't count.
 bool is_same_request(TryPlan asked, TryPlan begun) {
   if (begun.seals.size() > asked.seals.size()) begun.seals.resize(asked.seals.size());  // what links lead to
-  for (TrySeal& seal : asked.seals)
-    seal = {.path = (fs::path(asked.folder) / seal.path).lexically_normal().string(), .content = {}, .stamp = {}};
+  for (TrySeal& seal : asked.seals) seal = {.path = sealed_path(asked, seal.path), .content = {}, .stamp = {}};
   for (TrySeal& seal : begun.seals) seal = {.path = seal.path, .content = {}, .stamp = {}};
   begun.links = asked.links;
   return plan_json(asked) == plan_json(begun);
@@ -199,7 +203,7 @@ std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan p
   std::optional<HeldFolder> held(place / ".state");
   const TryTrees trees(top, place);
   const TakenState state = trees.take();
-  if (!project_files_in(top).empty())
+  if (!without_project(top).empty())
     report("the project " + store.file().filename().string() +
            " and its files are in the checkout; like .git, they are no part of a try");
   plan.links = trees.ignored_inputs();
@@ -299,10 +303,26 @@ void TrySeriesRunner::wait_until_quiet() const {
   }
 }
 
+bool TrySeriesRunner::wait_for_left_runs() const {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_ / ".state", error)) {
+    if (entry.path().extension() != ".lock") continue;
+    MeasuredCommand left = next_command();
+    left.state = entry.path().parent_path() / entry.path().stem();
+    for (bool is_reported = false; is_under_way(left); is_reported = true) {
+      if (stop_()) return false;
+      if (!is_reported) report_("waiting for the run " + left.state.stem().string() + " of a program that was killed");
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  return true;
+}
+
 std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64_t state) {
   MeasuredCommand command = next_command();
   const fs::path of = command.state.string() + ".of";
   if (!end_of_command(command.state) && !is_under_way(command)) {
+    if (!wait_for_left_runs()) return {};
     write_whole(of, fmt::format("{} {}", during, state), private_file);
     const Try& it = tries_[static_cast<std::size_t>(state)];
     wait_until_quiet();
@@ -410,7 +430,8 @@ RunPatch TrySeriesRunner::patch_of_runs(const Try& it) const {
   return patch;
 }
 
-// An open try whose state is no longer that of the checkout: its finished run is kept, one under way is ended.
+// An open try whose state is no longer that of the checkout: its finished run is kept, one under way is ended. Nobody
+// waits for its answer.
 void TrySeriesRunner::abandon(Try& open) {
   const MeasuredCommand command = next_command();
   if (is_under_way(command)) {
@@ -420,6 +441,8 @@ void TrySeriesRunner::abandon(Try& open) {
     const TryStep step = judge_try(runs_for(open), 1e9).step;
     store_run(open.number, step == TryStep::run_kept ? open.parent : open.number, command, *end);
   }
+  std::error_code error;
+  fs::remove(unreported_file(), error);
   finish(open, {.reason = "it was interrupted, and the checkout has changed since"});
 }
 
@@ -499,7 +522,9 @@ std::optional<TryAnswer> TrySeriesRunner::judge(const std::string& message) {
   if (goes_on) report_("going on with try " + std::to_string(tries_.back().number));
   Try& it = goes_on ? tries_.back() : record_try(message, state);
   const std::optional<TryAnswer> answer = measure(it);
-  if (answer) finish(it, *answer);
+  if (!answer) return {};
+  note_unreported(it.number);
+  finish(it, *answer);
   return answer;
 }
 
@@ -507,7 +532,6 @@ void TrySeriesRunner::finish(Try& it, const TryAnswer& answer) {
   it.verdict = to_string(answer.verdict);
   it.ended_at = unix_now();
   it.answer = try_json(*this, it, answer).dump();
-  note_unreported(it.number);
   store_->tries().save(series_.ladder, it);
 }
 

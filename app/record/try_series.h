@@ -126,6 +126,9 @@ class TrySeriesRunner {
   MeasuredCommand next_command() const;
   // Runs a state once more and stores it. Nullopt if it was stopped.
   std::optional<TryRun> run_state(std::int64_t during, std::int64_t state);
+  // Waits for runs that a killed program left behind: they may be in the copy that is about to get another state. False
+  // if it was stopped.
+  bool wait_for_left_runs() const;
   TryRun store_run(std::int64_t during, std::int64_t state, const MeasuredCommand& command, const CommandEnd& end);
   RunPatch patch_of_runs(const Try& it) const;  // against its commit
   void abandon(Try& open);

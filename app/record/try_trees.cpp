@@ -207,6 +207,7 @@ const std::vector<std::string>& TryTrees::changed_files(const std::string& from,
   const auto& [before, after] = found->first;
   if (is_new && before != after) try {
       found->second = entries_of(store_->git({"diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after}));
+      std::erase_if(found->second, [&](const std::string& file) { return is_of_project(top(), file); });
     } catch (const StorageError&) {
       changed_.erase(found);
       throw;
@@ -226,7 +227,16 @@ std::string TryTrees::content_of(const std::string& tree, const std::string& pat
 }
 
 void TryTrees::restore(const std::string& tree) const {
-  take();  // so that the store's index has every file of the checkout, and new ones are removed
+  // The store's index gets every file of the checkout, so that new ones are removed.
+  const std::string now = take().tree;
+  if (!without_project(top()).empty())
+    for (const std::string& each : {now, tree})
+      for (const std::string& file :
+           entries_of(store_->git({"ls-tree", "-r", "-z", "--name-only", "--full-tree", each})))
+        if (is_of_project(top(), file))
+          throw UsageError("this series was begun by an older version, and its states have " + file +
+                           ", a file of the project, which going back would overwrite; `stepladder try end`, and "
+                           "begin anew");
   checkout_.git_of(*store_, {"read-tree", "--reset", "-u", tree});
 }
 

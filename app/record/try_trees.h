@@ -48,6 +48,7 @@ class TryTrees {
 
   // From a state or commit to a state; without files that look like secrets.
   RunPatch patch(const std::string& from, const std::string& to, PatchOf which = PatchOf::kept) const;
+  // But for the project's, which a commit may have.
   const std::vector<std::string>& changed_files(const std::string& from, const std::string& to) const;
   // Whether the state isn't the commit's, but for files that runs write and git doesn't track.
   bool differs(const std::string& commit, const std::string& tree) const;
@@ -60,7 +61,8 @@ class TryTrees {
     return checkout_.commit(files, message);
   }
 
-  // Makes the checkout's files those of the state. Its index and its commits stay.
+  // Makes the checkout's files those of the state. Its index and its commits stay. Throws UsageError if a state has
+  // files of the project, as those of an older version may: nothing overwrites or removes these.
   void restore(const std::string& tree) const;
 
  private:

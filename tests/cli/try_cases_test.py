@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -11,7 +12,7 @@ import time
 import unittest
 
 from program import PATIENCE_S, PROGRAM
-from tried_checkout import CANNOT_TELL, FAILED, GUARD, KEPT, TRAIN, TriedCheckout
+from tried_checkout import CANNOT_TELL, FAILED, GUARD, INVALID, KEPT, TRAIN, TriedCheckout
 
 
 class Cases(TriedCheckout):
@@ -432,6 +433,140 @@ class Cases(TriedCheckout):
         trained = run("train", "--model", "nano", "--layers", "1", "--d-model", "16", "--heads", "1", "--steps", "2", "--json")
         self.assertEqual(trained.returncode, 0, trained.stderr)
         self.assertEqual(json.loads(run("show", "latest", "--json").stdout)["patch_left_out"], [])
+
+    def begin_beside_its_project(self, file, ignored=""):
+        shutil.rmtree(self.repository)
+        self.repository.mkdir()
+        if ignored:
+            (self.repository / ".gitignore").write_text(ignored)
+        (self.repository / file).parent.mkdir(exist_ok=True)
+        self.place.environment["STEPLADDER_DB"] = str(self.repository / file)
+        return self.begin("--metric", "val_bpb", "--runs", "3")
+
+    def test_wherever_the_project_is_in_the_checkout(self):
+        for file, ignored in (("runs.db", ""), ("runs.db", "*.db*\n"), ("runs/q.db", "runs/\n"), ("runs/q.db", "/runs/*\n!*.db\n"),
+                              ("[a] *?.db", "*.db*\n"), ("[a] *?.db", ""), ("train", "")):
+            with self.subTest(file=file, ignored=ignored):
+                self.assertFalse(self.begin_beside_its_project(file, ignored)["dirty"])
+                self.assertIn("nothing has changed", self.error("-m", "nothing", "--json", expect=2)["message"])
+                self.change("GAIN = 0.0", "GAIN = 0.02")
+                self.assertEqual(self.json("-m", "a gain")["verdict"], "kept")
+                self.change("GAIN = 0.02", "GAIN = 0.0")
+                self.assertEqual(self.run_here("revert")[0], 0)
+                self.assertIn("GAIN = 0.02", (self.repository / "train.py").read_text())
+                self.assertEqual(self.json("status")["kept"], 1)
+
+    def test_a_submodule_in_an_ignored_folder(self):
+        self.embed("vendor/lib")
+        (self.repository / ".gitignore").write_text("vendor/\n")
+        self.git("init", "-q", "-b", "main")
+        self.git("add", "-f", "vendor/lib")
+        self.assertIn("vendor/lib", self.begin("--metric", "val_bpb", "--runs", "3")["linked"])
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.assertEqual(self.json("-m", "a gain")["verdict"], "kept")
+
+    def test_a_revert_leaves_all_of_the_project_alone(self):
+        files = {"runs.db.checkpoints/run-1/weights": b"1", "runs.db.before-24": b"2", "runs.db.before-24-2": b"3", "runs.db-old": b"4"}
+        self.begin_beside_its_project("runs.db")
+        for name, content in files.items():
+            (self.repository / name).parent.mkdir(exist_ok=True, parents=True)
+            (self.repository / name).write_bytes(content)
+        self.assertIn("nothing has changed", self.error("-m", "nothing", "--json", expect=2)["message"])
+        (self.repository / "new.py").write_text("x = 1\n")
+        self.assertEqual(self.run_here("revert")[0], 0)
+        self.assertFalse((self.repository / "new.py").exists())
+        self.assertEqual({name: (self.repository / name).read_bytes() for name in files}, files)
+        self.run_here("end")
+        self.git("add", "runs.db", "runs.db.before-24")
+        self.git("commit", "-q", "-m", "With the project")
+        self.assertFalse(self.begin_here("--metric", "val_bpb", "--runs", "3")["dirty"])
+
+    def test_a_state_of_an_older_version_never_replaces_the_project(self):
+        self.begin_beside_its_project("runs.db")
+        store = next((self.repository / "runs.db.tries").iterdir()) / "store" / ".git"
+        git = lambda *words: subprocess.run(["git", f"--git-dir={store}", *words], env=dict(self.place.environment, GIT_INDEX_FILE=str(self.place.path / "index")),
+                                            check=True, text=True, input="old", capture_output=True).stdout.strip()
+        with contextlib.closing(sqlite3.connect(self.repository / "runs.db")) as database, database:
+            git("read-tree", database.execute("SELECT tree FROM tries").fetchone()[0])
+            git("update-index", "--add", "--cacheinfo", f"100644,{git('hash-object', '-w', '--stdin')},runs.db.spill")
+            database.execute("UPDATE tries SET tree = ?", (git("write-tree"),))
+        (self.repository / "new.py").write_text("x = 1\n")
+        self.assertIn("older version", self.error("revert", "--json", expect=2)["message"])
+        self.assertTrue((self.repository / "new.py").exists())
+        self.assertFalse((self.repository / "runs.db.spill").exists())
+
+    def test_an_interrupted_begin_with_seals_goes_on(self):
+        (self.repository / "data").mkdir()
+        (self.place.path / "x").mkdir()
+        for file in (self.repository / "data" / "a.txt", self.place.path / "x" / "val.bin", self.repository / "eval.py"):
+            file.write_text("1")
+        (self.repository / "link").symlink_to("eval.py")
+        self.commit()
+        begin = ["begin", "--metric", "val_bpb", "--runs", "3", "--seal", "data/", "--seal", "../x/val.bin", "--seal",
+                 self.repository / "eval.py", "--seal", "./link", "--json", "--", "python3", "train.py"]
+        process, wait = self.waiting_try(*begin)
+        process.kill()
+        process.communicate()
+        wait.unlink()
+        status, out, err = self.run_here(*begin)
+        self.assertEqual(status, 0, err)
+        self.assertNotIn("don't count", err)
+        self.assertEqual(len(self.counted.read_text().split()), 3)
+        (self.place.path / "x" / "val.bin").write_text("2")
+        self.assertIn("val.bin is sealed", self.json("-m", "x", expect=INVALID)["reason"])
+
+    def test_a_left_run_keeps_its_copy(self):
+        whole = "import sys\nbefore = open(sys.argv[0]).read()\n" + TRAIN + "assert open(sys.argv[0]).read() == before\n"
+        self.begin("--metric", "val_bpb", "--runs", "3", text=whole)
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        (self.repository / "train.py").write_text((self.repository / "train.py").read_text() + "# the end\n")
+        self.assertEqual(self.json("-m", "two parts")["verdict"], "kept")
+        for first, second in ((["parts"], ["-m", "another"]), (["end", "--runs", "2"], ["parts", "1"])):
+            process, wait = self.waiting_try(*first)
+            process.kill()
+            process.communicate()
+            runs = len(self.counted.read_text().split())
+            self.change("GAIN = 0.02" if second[0] == "-m" else "GAIN = 0.03", "GAIN = 0.03")
+            process = self.place.start("try", *second, "--json", cwd=self.repository)
+            line = process.stderr.readline()
+            while line and "waiting for the run" not in line:
+                line = process.stderr.readline()
+            self.assertIn("waiting for the run", line)
+            self.assertEqual(len(self.counted.read_text().split()), runs)
+            wait.unlink()
+            out, err = process.communicate(timeout=PATIENCE_S)
+            self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(json.loads(out)["failed_runs"], 0)
+        self.assertEqual(self.json("end", "--runs", "2")["verdict"], "kept")
+        with contextlib.closing(sqlite3.connect(self.place.database)) as database:
+            self.assertEqual(database.execute("SELECT count(*) FROM try_runs WHERE exit_status != 0").fetchone(), (0,))
+
+    def test_nothing_is_taken_apart_while_a_try_is_open(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        (self.repository / "train.py").write_text((self.repository / "train.py").read_text() + "# the end\n")
+        self.assertEqual(self.json("-m", "two parts")["verdict"], "kept")
+        self.change("GAIN = 0.02", "GAIN = 0.04")
+        process, wait = self.waiting_try("-m", "left open")
+        process.kill()
+        process.communicate()
+        runs = len(self.counted.read_text().split())
+        self.assertIn("try 2 hasn't been measured to the end", self.error("parts", "--json", expect=2)["message"])
+        self.assertEqual(len(self.counted.read_text().split()), runs)
+        wait.unlink()
+        self.assertEqual(self.json("-m", "left open")["verdict"], "kept")
+
+    def test_an_abandoned_try_answers_nothing_later(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        process, wait = self.waiting_try("-m", "X")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+        wait.unlink()
+        self.change("GAIN = 0.02", "GAIN = 0.0")
+        self.assertIn("nothing has changed", self.error("-m", "X", "--json", expect=2)["message"])
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.assertEqual(self.json("-m", "X")["verdict"], "kept")
 
     def test_the_ledger_names_commits_that_have_the_state(self):
         self.begin("--metric", "val_bpb", "--runs", "3")
