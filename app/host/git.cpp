@@ -117,7 +117,7 @@ GitCheckout::GitCheckout(const fs::path& folder, std::optional<std::chrono::seco
   make_view();
 }
 
-GitCheckout::GitCheckout(const fs::path& folder, Ours)
+GitCheckout::GitCheckout(const fs::path& folder, Ours how)
     : repository_(folder / ".git"), common_(repository_), top_(folder) {
   std::error_code error;
   if (!fs::is_directory(fs::symlink_status(folder, error)) || !fs::is_directory(fs::symlink_status(repository_, error)))
@@ -126,12 +126,13 @@ GitCheckout::GitCheckout(const fs::path& folder, Ours)
   refuse_borrowed(repository_);
   if (text_of(repository_ / "config").value_or("").find("objectformat = sha256") != std::string::npos)
     object_format_ = "sha256";
-  make_view();
+  make_view(!how.own_index);
 }
 
-void GitCheckout::make_view() {
+void GitCheckout::make_view(bool with_index) {
   make_folder(view_.path() / "logs");
-  for (const char* name : own_files) fs::create_symlink(repository_ / name, view_.path() / name);
+  for (const std::string name : own_files)
+    if (with_index || name != "index") fs::create_symlink(repository_ / name, view_.path() / name);
   for (const char* name : shared_files)
     if (fs::exists(common_ / name)) fs::create_symlink(common_ / name, view_.path() / name);
   // Even if it doesn't exist yet: git may move all references there while the view is in use.

@@ -22,8 +22,11 @@ class GitCheckout {
   explicit GitCheckout(const std::filesystem::path& folder, std::optional<std::chrono::seconds> patience = {});
 
   // One that share_objects_with() has made, in an absolute folder; git isn't asked. Throws StorageError if it isn't.
-  struct Ours {};
-  GitCheckout(const std::filesystem::path& folder, Ours);
+  // `own_index`: with an index of this object, empty at first, so that the repository's stays as it is.
+  struct Ours {
+    bool own_index = false;
+  };
+  GitCheckout(const std::filesystem::path& folder, Ours how);
 
   // Runs git at the checkout's top and returns what it prints. Only `read-tree`
   // writes.
@@ -65,7 +68,7 @@ class GitCheckout {
   bool names_back(const std::filesystem::path& top) const;
   std::filesystem::path top_of(const std::filesystem::path& folder) const;
   void read_settings(const std::filesystem::path& file);
-  void make_view();
+  void make_view(bool with_index = true);
   bool may_name_repositories() const;
 
   const std::optional<std::chrono::steady_clock::time_point> deadline_;

@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "app/exit_status.h"
-#include "app/host/environment.h"
 #include "app/host/held_folder.h"
 #include "app/record/try_log.h"
 #include "app/record/try_series.h"
@@ -52,7 +51,7 @@ TreeEntry entry_of(const GitCheckout& store, const std::string& tree, const std:
   const std::string line = store.git({"ls-tree", "--full-tree", tree, "--", ":(literal)" + path});
   TreeEntry entry;
   std::istringstream(line) >> entry.mode >> entry.type >> entry.hash;
-  return entry;
+  return entry.type == "tree" ? TreeEntry{} : entry;  // a folder is its files
 }
 
 bool is_file(const TreeEntry& entry) {
@@ -61,13 +60,15 @@ bool is_file(const TreeEntry& entry) {
 
 std::vector<ChangePart> hunks_of(const GitCheckout& store, const std::string& from, const std::string& to,
                                  const std::string& file) {
-  ChangePart whole{.file = file, .where = file, .is_whole_file = true};
+  ChangePart whole{.file = file, .where = file};
   const TreeEntry before = entry_of(store, from, file), after = entry_of(store, to, file);
   std::vector<ChangePart> hunks;
   bool is_new_line = false;
   for (const std::string& line :
-       whole_lines(store.git({"diff", "-p", "--unified=1", "--no-ext-diff", "--no-textconv", "--no-color",
-                              "--no-renames", from, to, "--", ":(literal)" + file}))) {
+       // Not `git diff`, whose hunks the user's settings change; this one is a setting of every command.
+       whole_lines(
+           store.git({"-c", "diff.suppressBlankEmpty=false", "diff-tree", "-r", "-p", "--unified=1", "--no-ext-diff",
+                      "--no-textconv", "--no-color", "--no-renames", from, to, "--", ":(literal)" + file}))) {
     if (line.starts_with("@@ ")) {
       const auto [begin, count] = range_in(line, '-');
       ChangePart hunk{.file = file, .old_begin = count == 0 ? begin : begin - 1, .old_lines = count};
@@ -91,22 +92,21 @@ std::vector<ChangePart> hunks_of(const GitCheckout& store, const std::string& fr
 std::vector<ChangePart> parts_of_change(const GitCheckout& store, const std::string& from, const std::string& to,
                                         std::size_t most) {
   std::vector<ChangePart> parts, files;
-  const std::string names = store.git({"diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to});
-  for (std::size_t begin = 0; begin < names.size();) {
-    const std::size_t end = std::min(names.find('\0', begin), names.size());
-    const std::vector<ChangePart> hunks = hunks_of(store, from, to, names.substr(begin, end - begin));
-    ChangePart whole{.file = hunks.front().file, .where = hunks.front().file, .is_whole_file = true};
+  for (const std::string& file :
+       entries_of(store.git({"diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to}))) {
+    const std::vector<ChangePart> hunks = hunks_of(store, from, to, file);
+    ChangePart whole{.file = file, .where = file};
     for (const ChangePart& hunk : hunks) whole.added += hunk.added, whole.removed += hunk.removed;
     parts.insert(parts.end(), hunks.begin(), hunks.end());
     files.push_back(std::move(whole));
-    begin = end + 1;
   }
   return parts.size() <= most ? parts : files;
 }
 
 std::string state_with(const GitCheckout& store, const std::string& from, const std::string& to,
                        const std::vector<ChangePart>& parts, const std::vector<bool>& chosen, const fs::path& scratch) {
-  store.git({"read-tree", "--reset", from});
+  const GitCheckout state(store.top(), GitCheckout::Ours{.own_index = true});
+  state.git({"read-tree", from});
   std::set<std::string> done;
   for (const ChangePart& part : parts) {
     if (!done.insert(part.file).second) continue;
@@ -131,21 +131,21 @@ std::string state_with(const GitCheckout& store, const std::string& from, const 
       entry.hash = first_line(store.git({"hash-object", "-w", "--no-filters", "--", scratch.string()}));
     }
     if (entry.hash.empty())
-      store.git({"update-index", "--force-remove", "--", part.file});
-    else
-      store.git({"update-index", "--add", "--cacheinfo", entry.mode + "," + entry.hash + "," + part.file});
+      state.git({"update-index", "--force-remove", "--", part.file});
+    else  // which may be a folder where a file was
+      state.git({"update-index", "--add", "--replace", "--cacheinfo", entry.mode + "," + entry.hash + "," + part.file});
   }
-  return first_line(store.git({"write-tree"}));
+  return first_line(state.git({"write-tree"}));
 }
 
 std::optional<TrySeriesRunner::PartRuns> TrySeriesRunner::run_parts(const Try& it, const std::vector<ChangePart>& parts,
                                                                     const std::vector<std::string>& flags) {
   PartRuns runs{.cells = fractional_design(flags.empty() ? parts.size() : flags.size())};
-  ContentHash hash;
-  for (const std::string& flag : flags) hash.take(flag + '\0');
-  const std::string name =
-      "parts-" + std::to_string(it.number) + (flags.empty() ? "" : "-" + hash.text().substr(0, 12));
-  const std::string& before = tries_[std::size_t(it.parent)].tree;
+  ContentHash hash;  // of what the runs that are there were for
+  hash.take(std::to_string(runs.cells.size()));
+  for (const std::string& flag : flags) hash.take('\0' + flag);
+  for (const ChangePart& part : parts) hash.take('\0' + part.where);
+  const std::string name = fmt::format("parts-{}-{}", it.number, hash.text().substr(0, 12));
   for (std::size_t run = 0; run < runs.cells.size(); ++run) {
     const std::string file = name + fmt::format("-{:02}", run + 1);
     MeasuredCommand command{
@@ -158,9 +158,7 @@ std::optional<TrySeriesRunner::PartRuns> TrySeriesRunner::run_parts(const Try& i
                         {"STEPLADDER_SEED", std::to_string(run + 1)}}};
     if (!end_of_command(command.state) && !is_under_way(command)) {
       wait_until_quiet();
-      const std::string tree = flags.empty() ? state_with(trees_->store(), before, it.tree, parts, runs.cells[run],
-                                                          folder_ / ".state" / "part")
-                                             : it.tree;
+      const std::string tree = tree_with(it, parts, runs.cells[run]);
       const fs::path copy = trees_->check_out(tree, "", it.commit, plan_.links);
       command.folder = copy / plan_.folder;
       command.command = words_in(command.command, plan_.checkout, copy.string());
@@ -172,16 +170,20 @@ std::optional<TrySeriesRunner::PartRuns> TrySeriesRunner::run_parts(const Try& i
     report_(fmt::format("run {} of {}", run + 1, runs.cells.size()));
     const auto end = run_measured(command, stop_);
     if (!end) return {};
-    runs.values.push_back(missing);
-    if (end->exit_status == 0) try {
-        const bool by_wall = plan_.figure.by == FigureBy::wall;
-        runs.values.back() = utility(by_wall ? end->wall_s : figure_of_log(command.log, plan_.figure).value);
-      } catch (const NoFigure&) {  // counts as failed
-      }
+    Outcome outcome = outcome_of(command, *end);
+    runs.values.push_back(is_missing(outcome.value) ? missing : utility(outcome.value));
     runs.commands.push_back(std::move(command));
     runs.ends.push_back(*end);
+    runs.outcomes.push_back(std::move(outcome));
   }
   return runs;
+}
+
+// Flags, which are no parts of the state, leave it as it was tried.
+std::string TrySeriesRunner::tree_with(const Try& it, const std::vector<ChangePart>& parts, const PartSet& cell) const {
+  if (parts.empty()) return it.tree;
+  const std::string& before = tries_[std::size_t(it.parent)].tree;
+  return state_with(trees_->store(), before, it.tree, parts, cell, folder_ / ".state" / "part");
 }
 
 Json TrySeriesRunner::effect_json(const Try& it, double gain, const Interval& ci95) const {
@@ -209,16 +211,12 @@ std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::
   const auto runs = run_parts(it, parts, flags);
   if (!runs) return {};
   const FactorialAnswer answer = fit_factorial(runs->cells, runs->values, runs_for(it).noise);
+  const std::vector<std::size_t> dropped = droppable_parts(answer);
   Json list = Json::array(), pairs = Json::array(), droppable = Json::array();
-  double total = 0;
-  for (const PartEffect& effect : answer.parts) total += is_missing(effect.gain) ? 0 : effect.gain;
   for (std::size_t i = 0; i < count; ++i) {
     const PartEffect& effect = answer.parts[i];
     const Interval& ci95 = effect.ci95;
-    const bool has_pair = std::any_of(answer.pairs.begin(), answer.pairs.end(),
-                                      [&](const PairEffect& pair) { return pair.a == i || pair.b == i; });
-    // Without loss: at most a tenth of the whole, wherever in its interval it is.
-    const bool is_droppable = ci95.known() && !has_pair && ci95.high <= std::max(0.0, total / 10);
+    const bool is_droppable = std::find(dropped.begin(), dropped.end(), i) != dropped.end();
     Json json{{"part", i + 1}, {"what", flags.empty() ? parts[i].where : flags[i]}};
     json["added"] = flags.empty() ? Json(parts[i].added) : Json();
     json["removed"] = flags.empty() ? Json(parts[i].removed) : Json();
@@ -231,7 +229,9 @@ std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::
     list.push_back(std::move(json));
   }
   for (const PairEffect& pair : answer.pairs) {
-    pairs.push_back({{"parts", {pair.a + 1, pair.b + 1}}});
+    Json others = Json::array();
+    for (const auto& [a, b] : pair.others) others.push_back({a + 1, b + 1});
+    pairs.push_back({{"parts", {pair.a + 1, pair.b + 1}}, {"or", others}});
     pairs.back().update(effect_json(it, pair.gain, pair.ci95));
   }
   const auto failed = std::count_if(runs->values.begin(), runs->values.end(), [](double v) { return is_missing(v); });
@@ -243,11 +243,12 @@ std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::
                   {"droppable", droppable},
                   {"runs", runs->cells.size()},
                   {"failed_runs", failed}};
-  store_parts(it, *runs, json);
+  store_parts(it, parts, *runs, json);
   return json;
 }
 
-void TrySeriesRunner::store_parts(Try& it, const PartRuns& runs, const Json& parts) {
+void TrySeriesRunner::store_parts(Try& it, const std::vector<ChangePart>& parts, const PartRuns& runs,
+                                  const Json& shown) {
   std::set<std::string> stored;
   for (const Run& run : store_->runs()) stored.insert(run.source_path);
   for (std::size_t i = 0; i < runs.cells.size(); ++i) {
@@ -256,23 +257,20 @@ void TrySeriesRunner::store_parts(Try& it, const PartRuns& runs, const Json& par
     std::string chosen;
     for (std::size_t part = 0; part < runs.cells[i].size(); ++part)
       if (runs.cells[i][part]) chosen += (chosen.empty() ? "" : ",") + std::to_string(part + 1);
-    const bool has_failed = is_missing(runs.values[i]);
-    const Run row{.name = fmt::format("{} try {}, {}", fs::path(plan_.checkout).filename().string(), it.number,
-                                      chosen.empty() ? "no part" : "parts " + chosen),
-                  .title = it.message,
-                  .changed = it.message,
-                  .status = has_failed ? RunStatus::failed : RunStatus::finished,
-                  .reason = has_failed ? "the command failed or printed no figure" : "",
-                  .started_at = runs.ends[i].started_at,
-                  .ended_at = runs.ends[i].started_at + runs.ends[i].wall_s,
-                  .environment = environment_of(it.commit, is_dirty(it))};
+    Try state = it;
+    state.tree = tree_with(it, parts, runs.cells[i]);
+    const Outcome& outcome = runs.outcomes[i];
+    const Run row = row_of(state, fmt::format("try {}, {}", it.number, chosen.empty() ? "no part" : "parts " + chosen),
+                           runs.ends[i], outcome.error);
     std::map<std::string, double> printed;
-    if (!has_failed && plan_.figure.by == FigureBy::metric)
-      printed[plan_.figure.metric.metric] = plan_.figure.lower_is_better ? -runs.values[i] : runs.values[i];
-    store_logged_run(*store_, read_logged_run(command.log), row, command.log, printed, [](RunId) {});
+    if (!is_missing(outcome.value) && plan_.figure.by == FigureBy::metric)
+      printed[plan_.figure.metric.metric] = outcome.value;
+    const RunPatch patch = patch_of_runs(state);  // before the project is locked
+    store_logged_run(*store_, read_logged_run(command.log), row, command.log, printed,
+                     [&](RunId id) { store_->recordings().keep_patch(id, patch); });
   }
   Json answer = Json::parse(it.answer);
-  answer["parts"] = parts;
+  answer["parts"] = shown;
   it.answer = answer.dump();
   store_->tries().save(series_.ladder, it);
 }

@@ -16,7 +16,6 @@ struct ChangePart {
   std::string file;
   std::string where;  // "train.py:12"
   std::int64_t added = 0, removed = 0;
-  bool is_whole_file = false;
   std::size_t old_begin = 0, old_lines = 0;  // of the file before, from 0
   std::vector<std::string> lines;            // that come in their place, each with its end
 };
@@ -25,8 +24,8 @@ struct ChangePart {
 std::vector<ChangePart> parts_of_change(const GitCheckout& store, const std::string& from, const std::string& to,
                                         std::size_t most);
 
-// The state `from` with these parts of the change. Writes to the repository, and to its index, which is that of no
-// state afterwards. `scratch`: a file to write.
+// The state `from` with these parts of the change. Writes to the repository, but not to its index. `scratch`: a file to
+// write.
 std::string state_with(const GitCheckout& store, const std::string& from, const std::string& to,
                        const std::vector<ChangePart>& parts, const std::vector<bool>& chosen,
                        const std::filesystem::path& scratch);

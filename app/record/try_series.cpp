@@ -87,6 +87,11 @@ bool is_same_request(TryPlan asked, TryPlan begun) {
   return plan_json(asked) == plan_json(begun);
 }
 
+LogFigure figure_of(const FigureQuestion& question, const MeasuredCommand& command, const CommandEnd& end) {
+  if (question.by == FigureBy::wall) return {end.wall_s, "s"};
+  return figure_of_log(command.log, question);
+}
+
 // The folder of a series that didn't come about. Its shown plan is in the project.
 struct RemoveUnlessBegun {
   fs::path folder;
@@ -349,59 +354,72 @@ std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64
   return run_state(during, state);
 }
 
+// In the unit of the series' earlier runs, or not at all.
+TrySeriesRunner::Outcome TrySeriesRunner::outcome_of(const MeasuredCommand& command, const CommandEnd& end) const {
+  if (end.exit_status != 0)
+    return {.value = missing,
+            .unit = {},
+            .error = "the command failed with exit status " + std::to_string(end.exit_status)};
+  try {
+    const LogFigure figure = figure_of(plan_.figure, command, end);
+    if (!unit().empty() && figure.unit != unit())
+      return {.value = missing,
+              .unit = {},
+              .error = "the command gives " + figure.unit + ", and earlier runs gave " + unit()};
+    return {.value = figure.value, .unit = figure.unit, .error = {}};
+  } catch (const NoFigure& none) {
+    return {.value = missing, .unit = {}, .error = "what the command prints " + std::string(none.what())};
+  }
+}
+
+// What every run of a state is stored with; `state.tree` is what ran.
+Run TrySeriesRunner::row_of(const Try& state, const std::string& name, const CommandEnd& end,
+                            const std::string& error) const {
+  return {.name = fs::path(plan_.checkout).filename().string() + " " + name,
+          .title = bounded(state.message, longest_name),
+          .changed = state.message,
+          .status = error.empty() ? RunStatus::finished : RunStatus::failed,
+          .reason = error,
+          .started_at = end.started_at,
+          .ended_at = end.started_at + end.wall_s,
+          .environment = environment_of(state.commit, is_dirty(state))};
+}
+
 TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const MeasuredCommand& command,
                                   const CommandEnd& end) {
   TryRun run{.place = std::ssize(runs_) + 1, .during = during, .state = state, .wall_s = end.wall_s};
   run.exit_status = end.exit_status;
-  std::string error = "the command failed with exit status " + std::to_string(end.exit_status);
+  const Outcome outcome = outcome_of(command, end);
+  run.value = outcome.value;
   std::map<std::string, double> printed;
   Json facts = Json::object();
   LoggedRun logged = read_logged_run(command.log);
-  const auto figure = [&](const FigureQuestion& question) -> std::optional<LogFigure> {
+  const auto figure = [&](const FigureQuestion& question) -> std::optional<double> {
     try {
-      if (question.by == FigureBy::wall) return LogFigure{end.wall_s, "s"};
-      return figure_of_log(command.log, question);
-    } catch (const NoFigure& none) {
-      error = "what the command prints " + std::string(none.what());
+      return figure_of(question, command, end).value;
+    } catch (const NoFigure&) {
       return {};
     }
   };
-  std::string unit_now;
   if (end.exit_status == 0) {
     for (const TryGuard& guard : plan_.guards)
-      if (const auto value = figure(guard.figure)) printed[name_of(guard.figure)] = value->value;
+      if (const auto value = figure(guard.figure)) printed[name_of(guard.figure)] = *value;
     for (const char* fact : printed_facts)
-      if (const auto value = figure({.by = FigureBy::metric, .metric = {.metric = fact}})) facts[fact] = value->value;
-    const auto value = figure(plan_.figure);
-    if (value && !unit().empty() && value->unit != unit()) {
-      error = "the command gives " + value->unit + ", and earlier runs gave " + unit();
-    } else if (value) {
-      run.value = value->value;
-      unit_now = value->unit;
-      if (plan_.figure.by == FigureBy::metric) printed[plan_.figure.metric.metric] = value->value;
-      error.clear();
-    }
+      if (const auto value = figure({.by = FigureBy::metric, .metric = {.metric = fact}})) facts[fact] = *value;
   }
+  if (!is_missing(run.value) && plan_.figure.by == FigureBy::metric) printed[plan_.figure.metric.metric] = run.value;
   if (logged.run.params > 0) facts["parameters"] = logged.run.params;
   if (logged.run.tokens_per_step > 0) facts["tokens per step"] = logged.run.tokens_per_step;
   if (!logged.steps.empty()) facts["steps"] = logged.steps.size();
-  run.others = Json{{"unit", unit_now}, {"error", error}, {"figures", printed}, {"facts", facts}}.dump();
+  run.others = Json{{"unit", outcome.unit}, {"error", outcome.error}, {"figures", printed}, {"facts", facts}}.dump();
   const auto repeat =
       std::count_if(runs_.begin(), runs_.end(), [&](const TryRun& each) { return each.state == state; });
   const Try& it = tries_[static_cast<std::size_t>(state)];
-  const Run row{.name = fmt::format("{} {}", fs::path(plan_.checkout).filename().string(),
-                                    state == 0 ? std::string("unchanged") : "try " + std::to_string(state)),
-                .ladder = series_.ladder,
-                .rung = static_cast<int>(state),
-                .repeat = static_cast<int>(repeat),
-                .stage = state == 0 ? "unchanged" : "try-" + std::to_string(state),
-                .title = bounded(it.message, longest_name),
-                .changed = it.message,
-                .status = error.empty() ? RunStatus::finished : RunStatus::failed,
-                .reason = error,
-                .started_at = end.started_at,
-                .ended_at = end.started_at + end.wall_s,
-                .environment = environment_of(it.commit, is_dirty(it))};
+  Run row = row_of(it, state == 0 ? "unchanged" : "try " + std::to_string(state), end, outcome.error);
+  row.ladder = series_.ladder;
+  row.rung = static_cast<int>(state);
+  row.repeat = static_cast<int>(repeat);
+  row.stage = state == 0 ? "unchanged" : "try-" + std::to_string(state);
   const RunPatch patch = patch_of_runs(it);  // before the project is locked
   store_logged_run(*store_, std::move(logged), row, command.log, printed, [&](RunId id) {
     run.run = id;

@@ -108,15 +108,24 @@ class TrySeriesRunner {
   TrySeriesRunner() = default;
   void open(RunStore& store, const TrySeries& series, Report report, std::function<bool()> stop);
   void load();
+  struct Outcome {  // of a run
+    double value = missing;
+    std::string unit;
+    std::string error;  // why it has no value
+  };
+  Outcome outcome_of(const MeasuredCommand& command, const CommandEnd& end) const;
+  Run row_of(const Try& state, const std::string& name, const CommandEnd& end, const std::string& error) const;
   struct PartRuns {
     std::vector<PartSet> cells;
     std::vector<double> values;  // higher is better
     std::vector<MeasuredCommand> commands;
     std::vector<CommandEnd> ends;
+    std::vector<Outcome> outcomes;
   };
   std::optional<PartRuns> run_parts(const Try& it, const std::vector<ChangePart>& parts,
                                     const std::vector<std::string>& flags);
-  void store_parts(Try& it, const PartRuns& runs, const Json& parts);
+  void store_parts(Try& it, const std::vector<ChangePart>& parts, const PartRuns& runs, const Json& shown);
+  std::string tree_with(const Try& it, const std::vector<ChangePart>& parts, const PartSet& cell) const;
   Json effect_json(const Try& it, double gain, const Interval& ci95) const;
   bool measure_first();
   void fail_beginning(const std::string& why);

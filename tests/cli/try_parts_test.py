@@ -1,6 +1,7 @@
 """`stepladder try parts`: a made-up training with known effects of its hunks and options."""
+import contextlib
 import json
-import pathlib
+import sqlite3
 import unittest
 
 from tried_checkout import TriedCheckout
@@ -15,6 +16,14 @@ noise = random.Random(f"{os.environ['STEPLADDER_RUN']} 1")
 gain = 0.020 * P1 + 0.010 * P2 + 0.012 * P1 * P2 + 0.005 * P3 - 0.004 * P5
 gain += 0.03 * ("--fast" in on) + 0.01 * ("--more" in on)
 print(f"val_bpb: {1 - gain + noise.gauss(0, 0.0004):.6f}")
+"""
+
+# Prints its tokens if either setting says so; the change moves it from one to the other.
+UNITS = "import os, random\n" + GAP.join(["FIRST = 1", "SECOND = 0", "MS = 100"]) + GAP + """
+ms = MS + random.Random(os.environ["STEPLADDER_RUN"]).gauss(0, 0.2)
+for i in range(1, 41):
+    tokens = f" | tok/sec {4096e3 / (ms + i % 3 / 10):.2f}" if FIRST or SECOND else ""
+    print(f"step {i} | loss {5 - i / 100:.3f} | dt {ms + i % 3 / 10:.2f}ms{tokens}")
 """
 
 
@@ -55,6 +64,44 @@ class Parts(TriedCheckout):
         self.assertEqual(len(runs), len(self.counted.read_text().splitlines()))
         self.change("P1 = 1", "P1 = 2")
         self.assertEqual(self.json("-m", "the series goes on")["verdict"], "kept")
+
+    def test_each_run_is_of_its_own_state(self):
+        self.keep()
+        self.git("checkout", "-q", "--", "train.py")  # what try makes of it must not depend on the checkout
+        self.json("parts")
+        with contextlib.closing(sqlite3.connect(self.place.database)) as database:
+            rows = database.execute("SELECT name, title, environment, patch FROM runs LEFT JOIN patches ON run_id = id "
+                                    "WHERE name LIKE '%try 1, %'").fetchall()
+        self.assertEqual(len(rows), 12)
+        for name, title, environment, patch in rows:
+            chosen = [int(part) for part in name.rpartition("parts ")[2].split(",")] if "parts" in name else []
+            self.assertEqual(json.loads(environment)["git"], {"commit": self.git("rev-parse", "HEAD"), "dirty": bool(chosen)})
+            self.assertEqual([i for i in range(1, 6) if f"+P{i} = 1" in (patch or "")], [part - 1 for part in chosen if part > 1])
+            self.assertEqual("notes.txt" in (patch or ""), 1 in chosen)
+
+    def test_another_unit_is_no_value(self):
+        self.begin("--runs", "4", text=UNITS)
+        self.change("FIRST = 1", "FIRST = 0")
+        self.change("SECOND = 0", "SECOND = 1")
+        self.change("MS = 100", "MS = 80")
+        self.assertEqual(self.json("-m", "moves the tokens")["verdict"], "kept")
+        answer = self.json("parts")
+        self.assertEqual((answer["runs"], answer["failed_runs"]), (8, 2))
+        with contextlib.closing(sqlite3.connect(self.place.database)) as database:
+            rows = database.execute("SELECT status, reason FROM runs WHERE name LIKE '%try 1, %'").fetchall()
+        self.assertEqual({reason for status, reason in rows if status == "failed"},
+                         {"the command gives s/step, and earlier runs gave s/token"})
+
+    def test_four_parts(self):
+        text = PARTS.replace("0.012 * P1 * P2", "0.012 * P3 * P4")
+        self.begin("--metric", "val_bpb", text=text)
+        for i in range(1, 5):
+            self.change(f"P{i} = 0", f"P{i} = 1")
+        self.assertEqual(self.json("-m", "four at once")["verdict"], "kept")
+        answer = self.json("parts")
+        self.assertEqual(answer["runs"], 16)
+        self.assertEqual([(pair["parts"], pair["or"]) for pair in answer["pairs"]], [([3, 4], [])])
+        self.assertEqual(answer["droppable"], [])
 
     def test_flags(self):
         self.begin("--metric", "val_bpb", text=PARTS)

@@ -67,10 +67,18 @@ std::string parts_text(const Json& parts) {
     rows.push_back(
         {number_text(part, "part"), try_text(part, "what"), lines(part), change(part), try_text(part, "verdict")});
   std::string text = table(rows, {true, false, false, false, false});
-  for (const Json& pair : list("pairs"))
-    if (pair.contains("parts") && pair["parts"].is_array() && pair["parts"].size() == 2)
-      text += "Parts " + pair["parts"][0].dump() + " and " + pair["parts"][1].dump() +
-              " act on each other; both have beyond the sum: " + change(pair) + "\n";
+  const auto pair_text = [](const Json& pair) {
+    return pair.is_array() && pair.size() == 2 ? pair[0].dump() + " and " + pair[1].dump() : "";
+  };
+  for (const Json& pair : list("pairs")) {
+    std::string which = pair.contains("parts") ? pair_text(pair["parts"]) : "";
+    if (which.empty()) continue;
+    if (const Json others = pair.value("or", Json()); others.is_array() && !others.empty()) {
+      for (const Json& other : others) which += ", or " + pair_text(other);
+      which += ',';
+    }
+    text += "Parts " + which + " act on each other; both have beyond the sum: " + change(pair) + "\n";
+  }
   std::string droppable;
   for (const Json& part : list("droppable")) droppable += (droppable.empty() ? "" : ", ") + part.dump();
   if (!droppable.empty()) text += "Without loss you can drop: " + droppable + "\n";

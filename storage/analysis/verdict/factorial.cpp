@@ -3,7 +3,6 @@
 #include "storage/analysis/verdict/factorial.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
@@ -75,10 +74,25 @@ std::optional<Fit> least_squares(const std::vector<Column>& columns, const std::
   return fit;
 }
 
-RunSpread spread_with(const RunSpread& noise, const Fit& fit) {
+// Whether what a fit leaves over is rounding: the repeats of spread_of_repeats() have the same bound.
+bool is_exact(const Fit& fit, const std::vector<double>& y) {
+  double largest = 0;
+  for (const double value : y) largest = std::max(largest, std::abs(value));
+  const double rounding = 1e-12 * largest;
+  return fit.squares <= rounding * rounding * double(y.size());
+}
+
+RunSpread spread_with(const RunSpread& noise, const Fit& fit, const std::vector<double>& y) {
   const RunSpread left{.squares = fit.squares, .freedom = fit.freedom, .from = {}};
-  if (!(fit.freedom > 0)) return noise;
+  if (!(fit.freedom > 0) || is_exact(fit, y)) return noise;
   return !noise.known() || left.variance() > noise.variance() ? left : noise;
+}
+
+bool stands_out(const Fit& with, const Fit& without, const RunSpread& spread, double error,
+                const std::vector<double>& y) {
+  if (!spread.known()) return !is_exact(without, y);
+  const double t = std::abs(with.values.back()) / std::sqrt(with.variances.back() * spread.variance());
+  return t > student_t_quantile(1 - error / 2, spread.freedom);
 }
 
 Interval interval_of(const Fit& fit, std::size_t column, const RunSpread& spread) {
@@ -94,6 +108,26 @@ Column product(const Column& a, const Column& b) {
   return both;
 }
 
+// The other pairs that would do in the place of the one in this column, but for the noise.
+std::vector<std::pair<std::size_t, std::size_t>> others_like(const std::vector<PairEffect>& pairs,
+                                                             std::vector<Column> columns, std::size_t column,
+                                                             const Fit& fit, const RunSpread& spread,
+                                                             const std::vector<double>& y) {
+  std::vector<std::pair<std::size_t, std::size_t>> others;
+  const std::size_t parts = columns.size() - 1 - pairs.size();
+  const double t = spread.known() ? student_t_quantile(1 - effect_error / 2, spread.freedom) : 0;
+  const double most = fit.squares + (spread.known() ? t * t * spread.variance() : 0);
+  for (std::size_t a = 0; a < parts; ++a)
+    for (std::size_t b = a + 1; b < parts; ++b) {
+      if (std::any_of(pairs.begin(), pairs.end(), [&](const PairEffect& it) { return it.a == a && it.b == b; }))
+        continue;
+      columns[column] = product(columns[a + 1], columns[b + 1]);
+      const auto with = least_squares(columns, y);
+      if (with && (with->squares <= most || is_exact(*with, y))) others.emplace_back(a, b);
+    }
+  return others;
+}
+
 }  // namespace
 
 std::vector<PartSet> fractional_design(std::size_t parts) {
@@ -102,11 +136,9 @@ std::vector<PartSet> fractional_design(std::size_t parts) {
   if (parts > 4) {
     cells = plackett_burman(parts > 11 ? "++--++++-+-+----++-" : "++-+++---+-", parts);
   } else {
-    const std::size_t free = std::min<std::size_t>(parts, 3);
-    for (std::size_t number = 0; number < (std::size_t{1} << free); ++number) {
+    for (std::size_t number = 0; number < (std::size_t{1} << parts); ++number) {
       PartSet cell;
-      for (std::size_t part = 0; part < free; ++part) cell.push_back((number >> part & 1) != 0);
-      if (parts == 4) cell.push_back((cell[0] != cell[1]) != cell[2]);
+      for (std::size_t part = 0; part < parts; ++part) cell.push_back((number >> part & 1) != 0);
       cells.push_back(cell);
     }
     const std::vector<PartSet> once = cells;
@@ -145,14 +177,12 @@ FactorialAnswer fit_factorial(std::span<const PartSet> cells, std::span<const do
         if (with && (!best || with->squares < best->squares)) best = std::move(with), pair.a = a, pair.b = b;
       }
     if (!best) break;
-    const RunSpread spread = spread_with(noise, *best);
-    const double t = std::abs(best->values.back()) / std::sqrt(best->variances.back() * spread.variance());
-    if (!(t > student_t_quantile(1 - effect_error / 2 / candidates, spread.freedom))) break;
+    if (!stands_out(*best, *fit, spread_with(noise, *best, y), effect_error / candidates, y)) break;
     columns.push_back(product(columns[pair.a + 1], columns[pair.b + 1]));
     answer.pairs.push_back(pair);
     fit = std::move(best);
   }
-  const RunSpread spread = spread_with(noise, *fit);
+  const RunSpread spread = spread_with(noise, *fit, y);
   for (std::size_t part = 0; part < parts; ++part)
     answer.parts[part] = {.gain = fit->values[part + 1], .ci95 = interval_of(*fit, part + 1, spread)};
   for (std::size_t i = 0; i < answer.pairs.size(); ++i) {
@@ -161,8 +191,32 @@ FactorialAnswer fit_factorial(std::span<const PartSet> cells, std::span<const do
     const Interval half = interval_of(*fit, column, spread);
     answer.pairs[i].gain = 2 * fit->values[column];
     answer.pairs[i].ci95 = {2 * half.low, 2 * half.high};
+    answer.pairs[i].others = others_like(answer.pairs, columns, column, *fit, spread, y);
   }
   return answer;
+}
+
+std::vector<std::size_t> droppable_parts(const FactorialAnswer& answer) {
+  double total = 0;
+  std::vector<bool> may_act(answer.parts.size());
+  for (const PartEffect& part : answer.parts) total += is_missing(part.gain) ? 0 : part.gain;
+  for (const PairEffect& pair : answer.pairs) {
+    may_act[pair.a] = may_act[pair.b] = true;
+    for (const auto& [a, b] : pair.others) may_act[a] = may_act[b] = true;
+  }
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < answer.parts.size(); ++i)
+    if (answer.parts[i].ci95.known() && !(answer.parts[i].ci95.low > 0) && !may_act[i]) found.push_back(i);
+  const auto most = [&](std::size_t part) { return std::max(0.0, answer.parts[part].ci95.high); };
+  std::stable_sort(found.begin(), found.end(), [&](std::size_t a, std::size_t b) { return most(a) < most(b); });
+  double lost = 0;
+  const auto end = std::find_if(found.begin(), found.end(), [&](std::size_t part) {
+    lost += most(part);
+    return lost > std::max(0.0, total / 10);
+  });
+  found.erase(end, found.end());
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace stepladder

@@ -17,7 +17,7 @@ double product_sum(const std::vector<PartSet>& cells, std::size_t a, std::size_t
 TEST(Factorial, EachDesignIsBalancedAndNoTwoPartsGoTogether) {
   for (std::size_t parts = 1; parts <= most_parts; ++parts) {
     const std::vector<PartSet> cells = fractional_design(parts);
-    EXPECT_EQ(cells.size(), parts <= 4 ? 8u : parts <= 11 ? 12u : 20u);
+    EXPECT_EQ(cells.size(), parts <= 3 ? 8u : parts == 4 ? 16u : parts <= 11 ? 12u : 20u);
     for (std::size_t a = 0; a < parts; ++a) {
       std::size_t on = 0;
       for (const PartSet& cell : cells) on += cell[a];
@@ -72,6 +72,87 @@ TEST(Factorial, WhatTheRunsCannotTellIsMissing) {
   const FactorialAnswer none = fit_factorial(cells, std::vector<double>(8, 3.0), {});
   EXPECT_DOUBLE_EQ(none.parts[1].gain, 0);
   EXPECT_TRUE(none.pairs.empty());
+}
+
+// What each cell gives if the parts have these effects and the third and fourth another one together.
+std::vector<double> values_with(const std::vector<PartSet>& cells, const std::vector<double>& effects, double together,
+                                double scatter) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> noise(0, scatter > 0 ? scatter : 1);
+  std::vector<double> values;
+  for (const PartSet& cell : cells) {
+    double value = 2 + (scatter > 0 ? noise(random) : 0);
+    for (std::size_t part = 0; part < cell.size(); ++part) value += cell[part] ? effects[part] : 0;
+    values.push_back(value + (together != 0 && cell[2] && cell[3] ? together : 0));
+  }
+  return values;
+}
+
+constexpr RunSpread small_noise{.squares = 1e-4 * 6, .freedom = 6};
+
+TEST(Factorial, APairOfFourPartsIsTheTrueOne) {
+  const std::vector<PartSet> cells = fractional_design(4);
+  for (const double scatter : {0.01, 0.0}) {
+    const FactorialAnswer answer =
+        fit_factorial(cells, values_with(cells, {0.5, 0, 0, 0}, 0.3, scatter), scatter > 0 ? small_noise : RunSpread{});
+    ASSERT_EQ(answer.pairs.size(), 1u) << scatter;
+    EXPECT_EQ(answer.pairs[0].a, 2u);
+    EXPECT_EQ(answer.pairs[0].b, 3u);
+    EXPECT_NEAR(answer.pairs[0].gain, 0.3, 0.03);
+    EXPECT_TRUE(answer.pairs[0].others.empty());
+    const std::vector<std::size_t> dropped = scatter > 0 ? std::vector<std::size_t>{1} : std::vector<std::size_t>{};
+    EXPECT_EQ(droppable_parts(answer), dropped);
+  }
+}
+
+// Half of the 16 runs failed, so that what parts 3 and 4 do together looks like what 1 and 2 do.
+TEST(Factorial, PairsThatTheRunsDontTellApartAreNamedTogether) {
+  const std::vector<PartSet> cells = fractional_design(4);
+  for (const double scatter : {0.01, 0.0}) {
+    std::vector<double> values = values_with(cells, {0.5, 0, 0, 0}, 0.3, scatter);
+    for (std::size_t run = 0; run < cells.size(); ++run)
+      if (((cells[run][0] != cells[run][1]) != cells[run][2]) != cells[run][3]) values[run] = missing;
+    const FactorialAnswer answer = fit_factorial(cells, values, scatter > 0 ? small_noise : RunSpread{});
+    ASSERT_EQ(answer.pairs.size(), 1u) << scatter;
+    std::set<std::pair<std::size_t, std::size_t>> named(answer.pairs[0].others.begin(), answer.pairs[0].others.end());
+    named.emplace(answer.pairs[0].a, answer.pairs[0].b);
+    EXPECT_EQ(named, (std::set<std::pair<std::size_t, std::size_t>>{{0, 1}, {2, 3}})) << scatter;
+    EXPECT_TRUE(droppable_parts(answer).empty()) << scatter;
+  }
+}
+
+TEST(Factorial, PartsThatHelpTogetherAreNotDropped) {
+  FactorialAnswer answer;
+  answer.parts.assign(12, {.gain = 1, .ci95 = {0.9, 1.1}});
+  EXPECT_TRUE(droppable_parts(answer).empty()) << "each is below a tenth of the sum";
+  answer.parts.assign(12, {.gain = 1, .ci95 = {-0.1, 1.1}});
+  EXPECT_EQ(droppable_parts(answer), (std::vector<std::size_t>{0})) << "two could lose more than a tenth";
+  answer.parts[7].ci95 = {-0.1, 0.05};
+  answer.parts[9].ci95 = {-2, -1};
+  EXPECT_EQ(droppable_parts(answer), (std::vector<std::size_t>{0, 7, 9})) << "the smallest first, losses at no gain";
+  answer.parts[0].ci95 = {0.01, 0.02};
+  EXPECT_EQ(droppable_parts(answer), (std::vector<std::size_t>{1, 7, 9})) << "never one that surely helps";
+}
+
+TEST(Factorial, RoundingIsNoNoise) {
+  for (std::size_t parts = 2; parts <= most_parts; ++parts) {
+    const std::vector<PartSet> cells = fractional_design(parts);
+    std::vector<double> effects;
+    for (std::size_t part = 0; part < parts; ++part) effects.push_back(0.1 / double(part + 3));
+    const std::vector<double> values = values_with(cells, effects, 0, 0);
+    const FactorialAnswer unknown = fit_factorial(cells, values, {});
+    const FactorialAnswer known = fit_factorial(cells, values, small_noise);
+    EXPECT_TRUE(unknown.pairs.empty() && known.pairs.empty()) << parts;
+    EXPECT_TRUE(droppable_parts(unknown).empty()) << parts;
+    for (std::size_t part = 0; part < parts; ++part) {
+      EXPECT_NEAR(unknown.parts[part].gain, effects[part], 1e-9);
+      EXPECT_FALSE(unknown.parts[part].ci95.known()) << parts;
+      EXPECT_GT(known.parts[part].ci95.high - known.parts[part].ci95.low, 0.01);
+    }
+    const FactorialAnswer equal = fit_factorial(cells, std::vector<double>(cells.size(), 1.0 / 3), {});
+    EXPECT_FALSE(equal.parts[0].ci95.known()) << parts;
+    EXPECT_TRUE(equal.pairs.empty()) << parts;
+  }
 }
 
 }  // namespace
