@@ -38,7 +38,7 @@ class Tries(TriedCheckout):
         dry = self.json("--dry-run")
         self.assertEqual([dry[key] for key in ("dry_run", "try", "against", "changed", "tried_as", "refused")], [True, 2, 0, ["train.py"], None, None])
         self.assertEqual((self.counted.read_text(), len(self.json("log"))), (runs, 1), "nothing ran, and nothing is kept")
-        self.assertIn("Try 2 would judge 1 file", self.run_here("--dry-run")[1])
+        self.assertIn("Try 2 would judge 1 changed file against the first state", self.run_here("--dry-run")[1])
         kept = self.json("-m", "a real gain")
         self.assertEqual((kept["try"], kept["verdict"], kept["metric"]), (2, "kept", "val_bpb"))
         self.assertTrue(kept["ci95"][0] <= kept["difference"] <= kept["ci95"][1] < 0, kept)

@@ -144,9 +144,10 @@ int preview(const CommonOptions& common) {
   }
   const std::string against =
       runner.kept().number == 0 ? "the first state" : "try " + std::to_string(runner.kept().number);
-  std::string text = "Try " + std::to_string(it.number) + " would judge " + plural(std::ssize(it.changed), "file") +
-                     " that differ from " + against +
-                     (is_missing(it.run_s) ? "" : "; a run took " + duration_text(it.run_s) + " in the mean") + ".\n";
+  std::string text = "Try " + std::to_string(it.number) + " would judge " +
+                     plural(std::ssize(it.changed), "changed file") + " against " + against +
+                     (is_missing(it.run_s) ? "" : "; a run took " + rough_duration_text(it.run_s) + " in the mean") +
+                     ".\n";
   if (it.changed.empty()) text = "Nothing has changed since " + against + ".\n";
   for (const std::string& file : it.changed) text += "  " + file + "\n";
   if (it.tried_before && !it.changed.empty())

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "storage/wording.h"
+
 namespace stepladder {
 namespace {
 
@@ -160,7 +162,8 @@ void RunAssembler::end() {
   if (!open_) return;
   open_ = false;
   late_.finish();
-  steps_.finish();
+  if (const double left = steps_.finish(); !is_missing(left))
+    sink_->note(0, "the last validation loss, " + loss_text(left) + ", comes after the last step, which has one");
   if (!clock_) settle();
   if (steps_.restarts() > 0)
     sink_->note(0, "steps go back to an earlier one " + std::to_string(steps_.restarts()) +

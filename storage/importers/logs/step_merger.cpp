@@ -130,8 +130,10 @@ bool StepMerger::validate(double val_loss, bool tested) {
   return true;
 }
 
-void StepMerger::finish() {
-  if (!held_.empty()) fill(held_.back().val_loss, early_val_loss_);
+double StepMerger::finish() {
+  if (held_.empty()) return missing;
+  if (is_missing(held_.back().val_loss)) held_.back().val_loss = std::exchange(early_val_loss_, missing);
+  return early_val_loss_;
 }
 
 void StepMerger::renumber_first(std::int64_t step) {

@@ -26,8 +26,8 @@ class StepMerger {
   void renumber_first(std::int64_t step);
 
   bool val_losses_lead() const { return val_losses_lead_; }
-  // The input ends: a loss that waits for the next step is of the last one.
-  void finish();
+  // The input ends: a loss that waits for the next step is of the last one. Returns it if that one has another.
+  double finish();
 
   bool lacks_loss() const { return !held_.empty() && is_missing(held_.back().loss); }
   std::int64_t first_step() const { return first_step_; }
