@@ -19,8 +19,8 @@ class TerminalGuard {
   ~TerminalGuard();
   TerminalGuard(const TerminalGuard&) = delete;
   TerminalGuard& operator=(const TerminalGuard&) = delete;
-  void wrap_messages(
-      WrapLine wrap);  // of std::cerr; until a line has ended nothing of it is shown, but a flush shows it
+  // Of std::cerr. A line is shown once it has ended, or is flushed.
+  void wrap_messages(WrapLine wrap);
 
  private:
   class Filter;

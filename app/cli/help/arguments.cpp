@@ -14,6 +14,7 @@
 #include "app/cli/help/command_help.h"
 #include "engine/nearest.h"
 #include "storage/bounded_text.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -60,9 +61,7 @@ std::string help_hint(const CLI::App& command) {
 }
 
 bool is_number(const std::string& word) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc() && end == word.data() + word.size();
+  return parse_number<double>(word).has_value();
 }
 
 // `record bisect` was a command; git does it now.

@@ -1,3 +1,4 @@
+// Parts of a change whose effects are known: which design tells them apart, and what the fit says of noise.
 #include "storage/analysis/verdict/factorial.h"
 
 #include <gtest/gtest.h>
