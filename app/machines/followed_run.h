@@ -24,7 +24,7 @@ struct FarRuns::Followed {
   Json request;
   std::filesystem::path folder;  // the copies
   std::map<std::string, std::uint64_t> sizes;
-  OutputFile output;
+  FarOutputFile output;
   std::unique_ptr<JournalFollower> keeper;    // the run of a watched program
   std::unique_ptr<JournalFollower> journals;  // the runs that it trains or logs
   std::unique_ptr<SourceFollower> text;

@@ -23,13 +23,13 @@ constexpr std::string_view too_much = "\nstepladder: the output has more than 1 
 }  // namespace
 
 // The file is in UID, the folder of the output, or below it.
-Descriptor OutputFile::opened(const fs::path& file, int flags) const {
+Descriptor FarOutputFile::opened(const fs::path& file, int flags) const {
   const fs::path mirrors = file_.parent_path().parent_path();
   return open_mirrored(mirrors, file.lexically_relative(mirrors), flags);
 }
 
-void OutputFile::ingest(const fs::path& journal, std::uint64_t size,
-                        const std::function<void(std::string_view)>& show) {
+void FarOutputFile::ingest(const fs::path& journal, std::uint64_t size,
+                           const std::function<void(std::string_view)>& show) {
   auto read =
       std::find_if(journals_.begin(), journals_.end(), [&](const Read& each) { return each.journal == journal; });
   if (read == journals_.end()) read = journals_.insert(journals_.end(), Read{journal, JournalReader(0), 0});
@@ -71,12 +71,12 @@ void OutputFile::ingest(const fs::path& journal, std::uint64_t size,
   }
 }
 
-double OutputFile::written_at(std::int64_t byte) const {
+double FarOutputFile::written_at(std::int64_t byte) const {
   const auto after = std::upper_bound(times_.begin(), times_.end(), std::pair{byte, 1e300});
   return after == times_.begin() ? missing : std::prev(after)->second;
 }
 
-std::string OutputFile::tail(std::size_t most) const {
+std::string FarOutputFile::tail(std::size_t most) const {
   const std::int64_t begin = std::max<std::int64_t>(0, size_ - static_cast<std::int64_t>(most));
   try {
     if (size_ > 0)

@@ -14,10 +14,10 @@
 namespace stepladder {
 
 // Not thread-safe: one thread. Reading the same journals again writes the same bytes, so two processes may do it.
-class OutputFile {
+class FarOutputFile {
  public:
   // `file` is DATABASE.machines/UID/output.log, and the journals are below UID.
-  explicit OutputFile(std::filesystem::path file) : file_(std::move(file)) {}
+  explicit FarOutputFile(std::filesystem::path file) : file_(std::move(file)) {}
 
   // Appends what is new in the first `size` bytes of this journal; `show` gets it too. Call it for the journals in the
   // order of attempts. Throws std::runtime_error if the file can't be written; then nothing is lost, and the next call

@@ -36,7 +36,7 @@ class OutputFileTest : public testing::Test {
   TemporaryFolder folder_;
   const fs::path machines_ = folder_.path() / "runs.db.machines", run_ = machines_ / "uid";
   const fs::path journal_ = run_ / "keeper" / "rank-0.1.jsonl", victim_ = folder_.path() / "victim";
-  OutputFile output_{run_ / "output.log"};
+  FarOutputFile output_{run_ / "output.log"};
   std::string shown_;
 };
 
@@ -50,7 +50,7 @@ TEST_F(OutputFileTest, IsForThisUserAlone) {
   struct stat status = {};
   ASSERT_EQ(::stat(output_.path().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
-  OutputFile again{output_.path()};
+  FarOutputFile again{output_.path()};
   again.ingest(journal_, fs::file_size(journal_), {});
   EXPECT_EQ(content_of(output_.path()), "step 1\nstep 2\n");
 }
