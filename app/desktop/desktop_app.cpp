@@ -29,6 +29,7 @@
 #include "app/desktop/workspace/verification.h"
 #include "app/launch/recipe_fields.h"
 #include "app/text/format.h"
+#include "engine/open_trainer.h"
 #include "storage/error_text.h"
 #include "storage/traces/trace_file.h"
 
@@ -81,7 +82,7 @@ double DesktopApp::seconds_to_next_frame(double frame_seconds) const {
                      (state_.session && !state_.workspace.device && state_.workspace.device_problem.empty());
   const bool trains = state_.workspace.running() || !state_.workspace.waiting().empty() || !state_.unstored.empty() ||
                       state_.workspace.verification->open;
-  if (!trains) return works ? for_the_eye : std::numeric_limits<double>::infinity();
+  if (!trains) return works ? for_the_eye : trainer_is_coming_ ? 1 : std::numeric_limits<double>::infinity();
   if (!works && !state_.panels.is_open("live")) return elsewhere;
   return std::clamp(32 * frame_seconds, works ? for_the_eye : 0.25, longest_in_live);
 }
@@ -134,16 +135,28 @@ void DesktopApp::ingest_session() {
   take_device();
 }
 
-// Detection begins after the first frame, so that the window is visible before LibTorch loads.
+// Detection begins after the first frame, so that the window is visible before LibTorch loads. While ./run builds the
+// trainer, each second's answer says how far that is.
 void DesktopApp::take_device() {
+  using namespace std::chrono_literals;
+  if (state_.workspace.device) return;
+  const auto now = std::chrono::steady_clock::now();
   if (!probe_.valid()) {
-    if (ImGui::GetFrameCount() > 1) probe_ = state_.session->probe();
-  } else if (!state_.workspace.device && state_.workspace.device_problem.empty() &&
-             probe_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
-    try {
-      state_.workspace.device = probe_.get();
-    } catch (const std::exception& error) {
-      state_.workspace.device_problem = error.what();
+    if (ImGui::GetFrameCount() > 1 && now >= next_probe_) probe_ = state_.session->probe();
+    return;
+  }
+  if (probe_.wait_for(0s) != std::future_status::ready) return;
+  try {
+    state_.workspace.device = probe_.get();
+    state_.workspace.device_problem.clear();
+    trainer_is_coming_ = false;
+  } catch (const std::exception& error) {
+    if (error.what() == std::exchange(state_.workspace.device_problem, error.what()) && !trainer_is_coming_) return;
+    const bool was_coming = std::exchange(trainer_is_coming_, !trainer_progress().empty());
+    if (was_coming || trainer_is_coming_) {
+      probe_ = {};
+      next_probe_ = now + 1s;
+    } else {
       state_.messages.show_error(std::string("This machine cannot launch runs: ") + error.what());
     }
   }
@@ -250,7 +263,9 @@ void DesktopApp::draw() {
                  .workspace = state_.workspace,
                  .width = bar,
                  .is_folded = state_.settings.side_bar_folded,
-                 .is_detecting = state_.session && state_.workspace.device_problem.empty()},
+                 .without_device = trainer_is_coming_                                          ? "Waits for the trainer"
+                                   : state_.session && state_.workspace.device_problem.empty() ? "Detecting hardware..."
+                                                                                               : "Unknown"},
                 commands_);
   ImGui::SameLine(0, 0);
   ImGui::BeginGroup();

@@ -57,7 +57,7 @@ class DesktopApp {
  private:
   void execute(const Command& command);
   void ingest_session();
-  void take_device();  // that was detected, once
+  void take_device();  // that was detected
   void follow_others();
   void read_project_metrics();
   void draw_closing();
@@ -69,7 +69,9 @@ class DesktopApp {
   Commands commands_;  // of this frame
   bool keeps_drawing_ = false;
   std::shared_future<DeviceReport> probe_;
-  std::string kept_apart_;  // Unstored::kept_apart, as shown
+  std::chrono::steady_clock::time_point next_probe_{};
+  bool trainer_is_coming_ = false;  // ./run builds it in the background
+  std::string kept_apart_;          // Unstored::kept_apart, as shown
   ClosingPopup closing_popup_;
   SshPopup ssh_popup_;
   struct {

@@ -50,8 +50,7 @@ std::string text_of(const std::vector<std::pair<std::string, std::string>>& valu
     const std::string words = name == "grad_accum" ? "gradient accumulation" : name;
     text += (text.empty() ? "" : ", ") + words + " " + value;
   }
-  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text;
+  return capitalised(std::move(text));
 }
 
 // The stage, or the same stages with other values.

@@ -15,6 +15,8 @@ struct Unstored;
 // sign without space, "6 x 2" keeps its spaces; "1.38 - 1.46" gets an en dash; also for +/- and ->.
 std::string in_print(const std::string& text);
 
+std::string capitalised(std::string text);  // "Batch 16" of "batch 16"
+
 // Replaces control characters (is_control) other than line ends and tabs by dots, and bytes that aren't UTF-8 by
 // U+FFFD: foreign text (logs, names, untrained models) must not steer the terminal.
 std::string harmless(std::string text);

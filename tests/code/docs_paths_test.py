@@ -20,7 +20,7 @@ FROM_THE_ROOT = re.compile(rf"(?<![\w./{{}}-])((?:{'|'.join(FOLDERS)})/[\w./*-]*
 LINK = re.compile(r"\]\(([^)#\s:]*)(?:#([^)\s]*))?\)")
 CODE_SPAN = re.compile(rf"`([\w./*-]+{ENDING[:-2]})`")
 # Files that Stepladder writes or reads elsewhere, and other projects' files.
-ELSEWHERE = re.compile(r"^(?:.*/)?my_|^(?:request\.json|request\.2\.json|job\.json|job-end\.json|desktop\.json|hardware\.csv|\.trace\.json|llmc/mfu\.h|tools/utils\.py|proton/specs\.py|profile_gpt2cu\.py)$")
+ELSEWHERE = re.compile(r"^(?:.*/)?my_|^(?:request\.json|request\.2\.json|job\.json|job-end\.json|desktop\.json|crash\.txt|build/trainer\.log|hardware\.csv|\.trace\.json|llmc/mfu\.h|tools/utils\.py|proton/specs\.py|profile_gpt2cu\.py)$")
 
 
 def headings(file):

@@ -31,7 +31,7 @@ ARROWS = {
     "engine/kernels": ["engine/kernels"],
     # The rooms of app, and the rooms that each may include besides app's four loose files ("app/*").
     "app": ["storage"],
-    "app/main.cpp": ["app/screenshot_request.h", "app/cli", "app/desktop", "app/machines"],
+    "app/main.cpp": ["app/screenshot_request.h", "app/cli", "app/desktop", "app/host", "app/machines"],
     "app/text": ["storage", "app/text"],
     "app/process": ["storage", "app/text", "app/process"],
     "app/keep": ["storage/process.h", "app/keep"],

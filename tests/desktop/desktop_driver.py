@@ -39,13 +39,14 @@ class Desktop:
                             "XDG_DATA_HOME": str(self.path / "data"), "XDG_STATE_HOME": str(self.path / "state"), "OMP_NUM_THREADS": "1"}
         self.environment.pop("WAYLAND_DISPLAY", None)
         self.program = None
+        self.executable = BUILD / "stepladder"
 
     def start(self):
         """Starts the program; returns the seconds until its first frame."""
         self.anchors_file.unlink(missing_ok=True)
         begun = time.monotonic()
         with open(self.path / "log", "a") as log:
-            self.program = subprocess.Popen([BUILD / "stepladder"], env=self.environment, stdout=log, stderr=log)
+            self.program = subprocess.Popen([self.executable], env=self.environment, stdout=log, stderr=log)
         self.wait(lambda: self.anchors_file.exists(), "the first frame")
         return time.monotonic() - begun
 

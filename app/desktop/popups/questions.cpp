@@ -9,6 +9,7 @@
 
 #include "app/desktop/frames/frames.h"
 #include "app/desktop/widgets.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {
@@ -20,8 +21,7 @@ constexpr const char* ssh_title = "##ssh";
 }  // namespace
 
 void AdoptionPopup::open(std::string what) {
-  what_ = std::move(what);
-  if (!what_.empty()) what_.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(what_.front())));
+  what_ = capitalised(std::move(what));
   opens_ = true;
 }
 

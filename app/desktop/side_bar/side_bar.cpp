@@ -140,9 +140,7 @@ void draw_machine(const SideBar& bar, Commands& commands) {
   text_quiet("This machine");
   ImGui::SetCursorPosX(left);
   const std::optional<DeviceReport>& device = bar.workspace.device;
-  const std::string hardware = device             ? device->hardware(device->resolve("auto"))
-                               : bar.is_detecting ? "Detecting hardware..."
-                                                  : "Unknown";
+  const std::string hardware = device ? device->hardware(device->resolve("auto")) : bar.without_device;
   text_cut(in_print(hardware), width, palette().text, fonts().semibold, 13.5f);
   ImGui::SetCursorPosX(left);
   const bool knows_load = std::find(bar.open.begin(), bar.open.end(), "launch") != bar.open.end();

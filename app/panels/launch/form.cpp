@@ -60,7 +60,7 @@ std::string device_problem(const Recipe& recipe, const Workspace& workspace) {
 
 std::string problem_of(const LaunchInput& form, const CheckedForm& checked, const Workspace& workspace) {
   const bool is_here = form.where.empty();
-  if (is_here && !workspace.device_problem.empty()) return workspace.device_problem;
+  if (is_here && !workspace.device_problem.empty()) return capitalised(workspace.device_problem) + ".";
   if (is_here && !workspace.device) return "Detecting hardware...";
   if (form.data == LaunchData::file && form.file.empty()) return "Enter the path of a data file.";
   for (const RecipeField& field : recipe_fields()) {

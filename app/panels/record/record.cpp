@@ -155,8 +155,7 @@ void draw_verdict(const RecordView& view) {
   pill(words.word, words.tone);
   mark("record.verdict." + std::string(to_string(claim.verdict)));
   same_line(10);
-  std::string reason = claim.reason.empty() ? "" : claim.reason + ".";
-  if (!reason.empty()) reason[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(reason[0])));
+  std::string reason = claim.reason.empty() ? "" : capitalised(claim.reason) + ".";
   if (!claim.flags.empty() && claim.verdict == RecordVerdict::flagged)
     reason += claim.flags.size() == 1 ? " One flag must be explained."
                                       : " " + std::to_string(claim.flags.size()) + " flags must be explained.";
