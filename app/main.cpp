@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "app/cli/cli.h"
+#include "app/host/crash_report.h"
 #include "app/machines/ssh_questions.h"
 #ifdef STEPLADDER_DESKTOP
 #include "app/desktop/desktop.h"
@@ -15,7 +16,10 @@ int main(int argc, char** argv) {
 #else
   const stepladder::Desktop desktop;
 #endif
-  const int status = stepladder::run_command_line(argc, argv, desktop);
+#ifndef STEPLADDER_SANITIZE  // sanitizers report crashes themselves
+  stepladder::report_crashes("stepladder " STEPLADDER_VERSION " (" STEPLADDER_COMMIT ")");
+#endif
+  const int status = stepladder::run_command_line(argc, argv, desktop, STEPLADDER_COMMIT);
 #ifdef STEPLADDER_SANITIZE
   return status;  // sanitizers report at the end
 #else

@@ -52,7 +52,8 @@ void say_broken_user_files() {
 
 std::vector<std::string> words;  // of the command line
 
-std::vector<Subcommand> add_commands(CLI::App& app, CommonOptions& common, const Desktop& desktop) {
+std::vector<Subcommand> add_commands(CLI::App& app, CommonOptions& common, const Desktop& desktop,
+                                     const std::string& commit) {
   return {
       train_command(app, common),
       ladder_command(app, common),
@@ -87,14 +88,14 @@ std::vector<Subcommand> add_commands(CLI::App& app, CommonOptions& common, const
       worker_processes_command(app),
       screenshot_command(app, common, desktop.screenshot),
       help_command(app, common),
-      version_command(app, common),
+      version_command(app, common, commit),
       completion_command(app, common),
       complete_command(app, common),
       skill_command(app, common),
   };
 }
 
-int dispatch(int argc, char** argv, const Desktop& desktop) {
+int dispatch(int argc, char** argv, const Desktop& desktop, const std::string& commit) {
   refuse_empty_values(argc, argv);
   std::string database;
   CLI::App app(
@@ -102,7 +103,8 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       "stayed the same.",
       "stepladder");
   app.set_help_flag("-h,--help", "Print this help");
-  app.set_version_flag("-V,--version", std::string("stepladder ") + STEPLADDER_VERSION, "Print the version");
+  app.set_version_flag("-V,--version", std::string("stepladder ") + STEPLADDER_VERSION,
+                       "Print the version and the parts that are in it");
   const CLI::Option* given = app.add_option(
       "--db", database, "Database file (default: $STEPLADDER_DB, else stepladder.db in your data folder)");
   std::string project;
@@ -115,7 +117,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   app.fallthrough();
 
   CommonOptions common;
-  const std::vector<Subcommand> commands = add_commands(app, common, desktop);
+  const std::vector<Subcommand> commands = add_commands(app, common, desktop, commit);
   app.add_flag("--json", common.json, "Print JSON; an error is one line of it on stderr");
   check_numbers(app);
   words = respelled(app, std::move(words));
@@ -127,7 +129,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
     std::cout << help_text(parsed_command(app), terminal_columns());
     return exit_done;
   } catch (const CLI::CallForVersion&) {
-    return print_version(common);
+    return print_version(common, commit);
   } catch (const CLI::ParseError& error) {
     throw usage_error(app, error, words);
   }
@@ -161,7 +163,7 @@ const std::vector<std::string>& command_words() {
   return words;
 }
 
-int run_command_line(int argc, char** argv, const Desktop& desktop) {
+int run_command_line(int argc, char** argv, const Desktop& desktop, const std::string& commit) {
   open_standard_streams();
   keep_workers_from_spinning();
   remember_command_line(argc, argv);
@@ -173,7 +175,7 @@ int run_command_line(int argc, char** argv, const Desktop& desktop) {
       return line.starts_with('{') ? line + "\n" : notes_text(line, columns);  // JSON stays a line
     });
   try {
-    return close_output(dispatch(argc, argv, desktop));
+    return close_output(dispatch(argc, argv, desktop, commit));
   } catch (const RecipeError& error) {
     return complain(error, exit_usage);
   } catch (const FilterError& error) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "app/screenshot_request.h"
 
@@ -14,6 +15,7 @@ struct Desktop {
 };
 
 // Everything that `main` does. Catches every exception and turns it into a sentence on stderr and an exit status.
-int run_command_line(int argc, char** argv, const Desktop& desktop);
+// `commit` is what was built ("0220aa17c3d2"), for --version; empty: unknown.
+int run_command_line(int argc, char** argv, const Desktop& desktop, const std::string& commit);
 
 }  // namespace stepladder

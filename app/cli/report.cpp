@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/host/crash_report.h"
 #include "app/host/environment.h"
 #include "app/host/patch.h"
 #include "app/text/format.h"
@@ -136,6 +137,7 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
                     {"compute_capability", fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)},
                     {"memory_bytes", gpu.memory_bytes}});
   }
+  const auto crash = newest_crash_report();
   return {{"version", STEPLADDER_VERSION},
           {"cpu", text_or_null(report.cpu_name)},
           {"cores", report.cpu_cores},
@@ -149,6 +151,7 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
           {"display", display_is_there()},
           {"assets", assets_folder().string()},
           {"database", database.string()},
+          {"crash_report", crash ? Json(crash->string()) : Json()},
           {"probe", nullptr}};
 }
 
@@ -351,6 +354,7 @@ std::string doctor_text(const DeviceReport& report, const std::filesystem::path&
   rows.push_back(
       {"assets", assets_folder().string() + (std::filesystem::exists(assets_folder()) ? "" : "  (missing)")});
   rows.push_back({"database", database.string() + (std::filesystem::exists(database) ? "" : "  (not created yet)")});
+  if (const auto crash = newest_crash_report()) rows.push_back({"last crash", crash->string()});
   return table(rows, {false, false});
 }
 

@@ -22,6 +22,7 @@
 #include "app/desktop/window.h"
 #include "app/exit_status.h"
 #include "app/figures/export.h"
+#include "app/host/crash_report.h"
 #include "app/host/environment.h"
 #include "app/host/patch.h"
 #include "app/runs/bin.h"
@@ -100,6 +101,9 @@ Closing show_window(Window& window, Session& session, const DesktopSettings& set
   app.set_display_scale(window.display_scale());
   app.empty_bin(unix_now() - bin_days * 24 * 3600);
   if (!no_example.empty()) app.show_error("The example ladder could not be added: " + no_example);
+  if (const auto report = take_crash_report())
+    app.show_error("Stepladder crashed the last time. What is known of it is in " + report->string() +
+                   "; what it had recorded is in the project.");
 
   // ImGui settles within three frames of any input; then the next event, or the next change of a run, triggers the next
   // frame. While a run trains, only a hand makes frames follow each other at once.

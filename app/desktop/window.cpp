@@ -118,7 +118,12 @@ Window::Window(Kind kind, const std::string& title, int width, int height) : off
   window_ = glfwCreateWindow(width, height, title.c_str(), nullptr, nullptr);
   if (!window_) {
     glfwTerminate();
-    throw std::runtime_error(std::string("The window cannot be opened: ") + last_glfw_error);
+    throw std::runtime_error(
+        "The window cannot be opened: " + last_glfw_error +
+        (off_screen_
+             ? ""
+             : ". It needs OpenGL 3.3, which `ssh -X` rarely has: open the window on the machine with the screen and "
+               "train there with `--on HOST`, or take pictures here with `stepladder screenshot`"));
   }
   if (!off_screen_) fit_on_screen(window_);
   glfwMakeContextCurrent(window_);

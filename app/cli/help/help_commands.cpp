@@ -9,6 +9,8 @@
 #include "app/cli/help/help.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
+#include "engine/open_trainer.h"
+#include "parts.h"
 #include "storage/errors.h"
 
 namespace stepladder {
@@ -55,10 +57,21 @@ int skill(const CommonOptions& common) {
 
 }  // namespace
 
-int print_version(const CommonOptions& common) {  // also for --version, which is parsed before --json
-  if (!errors_are_json()) return print_text("stepladder " STEPLADDER_VERSION "\n", common);
-  print({{"version", STEPLADDER_VERSION}});
-  return exit_done;
+int print_version(const CommonOptions& common, const std::string& commit) {  // also for --version, parsed before --json
+  const Json parts = Json::parse(STEPLADDER_PARTS);
+  const std::string trainer = trainer_torch_version();
+  if (errors_are_json()) {
+    print({{"version", STEPLADDER_VERSION},
+           {"commit", text_or_null(commit)},
+           {"parts", parts},
+           {"libtorch", text_or_null(trainer)}});
+    return exit_done;
+  }
+  std::string text = "stepladder " STEPLADDER_VERSION + (commit.empty() ? "" : " (" + commit + ")") + "\n";
+  for (const auto& [name, version] : parts.items()) text += name + " " + version.get<std::string>() + "\n";
+  text += trainer.empty() ? "no trainer\n" : "LibTorch " + trainer + ", to train\n";
+  text += "It connects to nothing but the machines that you add.\n";
+  return print_text(text, common);
 }
 
 Subcommand help_command(CLI::App& app, CommonOptions& common) {
@@ -70,10 +83,10 @@ Subcommand help_command(CLI::App& app, CommonOptions& common) {
   return {command, [&app, options, &common] { return help(app, *options, common); }};
 }
 
-Subcommand version_command(CLI::App& app, CommonOptions& common) {
+Subcommand version_command(CLI::App& app, CommonOptions& common, const std::string& commit) {
   CLI::App* command = add_with_json(app, common, "version", "Print the version");
   command->group("");
-  return {command, [&common] { return print_version(common); }};
+  return {command, [&common, commit] { return print_version(common, commit); }};
 }
 
 Subcommand completion_command(CLI::App& app, CommonOptions& common) {

@@ -6,8 +6,8 @@
 namespace stepladder {
 
 Subcommand help_command(CLI::App& app, CommonOptions& common);
-Subcommand version_command(CLI::App& app, CommonOptions& common);  // hidden
-int print_version(const CommonOptions& common);
+Subcommand version_command(CLI::App& app, CommonOptions& common, const std::string& commit);  // hidden
+int print_version(const CommonOptions& common, const std::string& commit);
 Subcommand completion_command(CLI::App& app, CommonOptions& common);
 Subcommand complete_command(CLI::App& app, CommonOptions& common);  // hidden: what completion scripts call
 Subcommand skill_command(CLI::App& app, CommonOptions& common);
