@@ -184,7 +184,7 @@ double gigaflops_per_s(const OperatorTime& each) {
 
 std::string why_no_profile(const Run& run) {
   if (run.source != "launched") return "operators are timed only in runs trained here";
-  if (!run.device.empty() && run.device != "cpu")
+  if (!run.device.empty() && run.device != "cpu" && run.device != "auto")  // auto: it is queued
     return "it ran on " + run.device + ", and operators are timed on CPUs only";
   if (run.planned_steps < 10) return "operators aren't timed in runs of fewer than ten steps";
   switch (run.status) {

@@ -48,6 +48,7 @@ TEST(LadderRows, ABusyMachineIsSaidInTheRow) {
     store.apply(events);
   }
   Headless imgui;
+  ImGui::GetIO().DisplaySize.x = 1600;  // a narrower one has no room for the column
   DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
   app.workspace().patience = std::chrono::hours(1);
   ui_test_anchors::keep();

@@ -42,8 +42,8 @@ Columns columns_for(float width, std::size_t beside) {
   Columns at{};
   const float others = px(beside_width) * static_cast<float>(beside);
   at.has_beside = beside > 0 && width > px(1000) + others;
-  at.has_truth = width > px(880) && (beside == 0 || width > px(1150) + others);
-  at.has_bar = width > px(720);
+  at.has_truth = width > px(1120) && (beside == 0 || width > px(1150) + others);
+  at.has_bar = width > px(830);
   at.answer = px(16);  // the card's padding
   at.number = at.answer + px(96);
   at.name = at.number + px(30);
