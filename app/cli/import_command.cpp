@@ -1,7 +1,10 @@
 // `stepladder import`: runs app/import/import.h and prints its outcome. The database is opened for the first run only,
 // so a failed import creates no file. The run numbers that it prints are what `bin` needs to undo it.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -11,6 +14,8 @@
 #include "app/cli/profile/trace_report.h"
 #include "app/cli/progress.h"
 #include "app/exit_status.h"
+#include "app/host/scratch_folder.h"
+#include "app/import/file_input.h"
 #include "app/import/import.h"
 #include "app/profile/pass_report.h"
 #include "app/runs/open_store.h"
@@ -97,6 +102,17 @@ int report_failures(const std::vector<std::string>& failures) {
   return failures.empty() ? exit_done : exit_failed;
 }
 
+// Standard input that is a trace, in a file: traces are read twice.
+std::optional<std::filesystem::path> trace_in_file(ImportInput& input, const ScratchFolder& folder) {
+  if (!begins_like_trace(input.head())) return std::nullopt;
+  const std::filesystem::path file = folder.path() / "standard input";
+  std::ofstream out(file, std::ios::binary);
+  for (std::string_view piece = input.next(); !piece.empty() && out; piece = input.next())
+    out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+  if (!out.flush()) throw StorageError(file.string() + " can't be written: is the disk full?");
+  return file;
+}
+
 // Takes the profilers' traces out of the paths.
 std::vector<std::string> traces_of(std::vector<std::string>& paths) {
   std::vector<std::string> traces;
@@ -110,19 +126,21 @@ std::vector<std::string> traces_of(std::vector<std::string>& paths) {
 
 // Keeps each as a trace, or says that it would. Returns false if it was interrupted.
 bool take_traces(const std::vector<std::string>& files, bool again, bool is_dry, const CommonOptions& common,
-                 std::vector<StoredTrace>& traces, std::vector<std::string>& failures) {
+                 std::vector<StoredTrace>& traces, std::vector<std::string>& failures, bool are_temporary = false) {
   for (const std::string& file : files) {
+    const std::string shown = are_temporary ? "standard input" : harmless(file);
     if (is_dry) {
-      std::cerr << "stepladder: " << harmless(file) << " would be imported as a profiler's trace\n";
+      std::cerr << "stepladder: " << shown << " would be imported as a profiler's trace\n";
       continue;
     }
     try {
-      std::optional<StoredTrace> trace = import_trace({.files = {file}}, "", again, common);
+      std::optional<StoredTrace> trace =
+          import_trace({.files = {file}, .are_temporary = are_temporary}, "", again, common);
       if (!trace) return false;
       if (!common.json && files.size() == 1)
         std::cout << trace_text(*trace, false, false);
       else
-        std::cerr << "stepladder: trace " << trace->id << " is of " << harmless(file) << "; `stepladder profile show "
+        std::cerr << "stepladder: trace " << trace->id << " is of " << shown << "; `stepladder profile show "
                   << trace->id << "` shows it\n";
       traces.push_back(std::move(*trace));
     } catch (const StorageError& error) {
@@ -137,6 +155,16 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
   std::vector<std::string> failures;
   std::vector<StoredTrace> traces;
   if (!take_traces(traces_of(request.paths), again, is_dry, common, traces, failures)) return exit_interrupted;
+  std::optional<FileInput> input;
+  const auto piped = std::find(request.paths.begin(), request.paths.end(), "-");
+  if (piped != request.paths.end()) {
+    request.standard_input = &input.emplace(STDIN_FILENO, request.interrupted);
+    const ScratchFolder folder("stepladder-import");
+    if (const auto file = trace_in_file(*input, folder)) {
+      request.paths.erase(piped);
+      if (!take_traces({file->string()}, again, is_dry, common, traces, failures, true)) return exit_interrupted;
+    }
+  }
   if (request.paths.empty() && !common.json) return report_failures(failures);
   std::optional<RunStore> store;
   const auto open = [&]() -> RunStore& {

@@ -13,9 +13,11 @@
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/views/view_commands.h"
 #include "app/desktop/workspace.h"
 #include "app/desktop/workspace/verification.h"
+#include "app/profile/example_traces.h"
 #include "app/text/format.h"
 
 namespace stepladder {
@@ -46,6 +48,8 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   actions.push_back({.title = "Undo" + (workspace.undoable.empty() ? "" : ": " + workspace.undoable),
                      .command = Undo{},
                      .key = ImGuiMod_Ctrl | ImGuiKey_Z});
+  actions.push_back(
+      {.title = std::string("Open the example traces: ") + example_traces_title, .command = OpenExampleTraces{}});
   actions.push_back({.title = "Switch theme", .command = ToggleTheme{}, .key = ImGuiMod_Ctrl | ImGuiKey_T});
   actions.push_back({.title = "Theme: dark", .command = SetTheme{ThemeChoice::dark}});
   actions.push_back({.title = "Theme: light", .command = SetTheme{ThemeChoice::light}});

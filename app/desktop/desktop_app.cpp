@@ -183,7 +183,7 @@ void DesktopApp::follow_others() {
     }
     if (!state_.store.processes().others_have_written()) return;
     state_.workspace.views = state_.store.views().names();
-    state_.profiles.read_again();
+    reload_traces(state_);
     state_.workspace.follow_others(state_.store, state_.store.processes().runs_under_way());
     if (const RunEntry* running = state_.workspace.running(); running && !state_.workspace.is_ours(running->run.id))
       state_.workspace.pause(state_.store.processes().is_paused(running->run.id));

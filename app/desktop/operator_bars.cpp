@@ -55,7 +55,7 @@ void draw_operator_bars(const KindBars& shown, const std::function<ImVec4(Operat
 
   text_quiet("");
   ImGui::SameLine();
-  text_right("ms per step", at.ms_right, nullptr, small_size, &palette().quiet);
+  text_right(shown.unit, at.ms_right, nullptr, small_size, &palette().quiet);
   if (before) {
     ImGui::SameLine();
     text_right("change", at.change_right, nullptr, small_size, &palette().quiet);

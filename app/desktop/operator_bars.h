@@ -18,6 +18,7 @@ void draw_operator_bars(const FittedProfile& shown, const ImVec4& colour, const 
 struct KindBars {
   KindTimes times;
   double step_ms = 0;
+  const char* unit = "ms per step";
 };
 void draw_operator_bars(const KindBars& shown, const std::function<ImVec4(OperatorKind)>& colour_of,
                         const KindBars* before, bool is_clear);

@@ -12,10 +12,14 @@ namespace stepladder {
 struct SpeedupToExplain {  // for Profile: the runs of two rungs
   std::vector<RunId> before, after;
 };
+struct TraceToShow {  // for Profile
+  std::int64_t trace = 0;
+};
 struct WaterfallToggled {};  // for Ladder
 
 struct PanelEvent {
-  std::variant<LadderDraft, SpeedupToExplain, WaterfallToggled> what;  // a draft is for Launch, to fill its form
+  std::variant<LadderDraft, SpeedupToExplain, TraceToShow, WaterfallToggled>
+      what;  // a draft is for Launch, to fill its form
 
   template <class Event>
   const Event* as() const {

@@ -12,8 +12,10 @@
 #include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/fields.h"
+#include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/workspace/verification.h"
+#include "app/profile/example_traces.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 
@@ -151,7 +153,8 @@ void start_here(Commands& commands, bool at_middle) {
   constexpr const char* launch = "Launch a ladder here";
   constexpr const char* bring = "Import a log or trace";
   constexpr const char* follow = "Copy the lines for my script";
-  const float width = button_width(launch) + button_width(bring) + button_width(follow) + px(16);
+  const float width =
+      button_width(launch) + button_width(bring) + button_width(follow) + button_width(example_traces_title) + px(24);
   const auto indent = [&](float of) {
     if (at_middle)
       ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (ImGui::GetContentRegionAvail().x - of) / 2));
@@ -176,6 +179,20 @@ void start_here(Commands& commands, bool at_middle) {
                  "stepladder.log({\"loss\": loss})\n",
                  "Four lines of Python"});
   ImGui::SetItemTooltip("Four lines of Python; then `stepladder follow stepladder/` shows the run here");
+  same_line(8);
+  if (quiet_button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
+  ImGui::SetItemTooltip("Example: a step of modded-nanogpt on 8 H100 before and after a record's change, in Profile");
+}
+
+void trace_button(const Run& run, bool trains, const std::string& name, Commands& commands) {
+  if (run.source != "launched" || !is_over(run.status)) return;
+  flow_to("Trace this run");
+  ImGui::BeginDisabled(trains);
+  if (quiet_button("Trace this run", name)) commands.push_back(TraceRun{run.id});
+  ImGui::EndDisabled();
+  ImGui::SetItemTooltip(
+      "Trains a few steps of its recipe again, in a process of its own, and shows in Profile where "
+      "a step's time goes; no run is recorded");
 }
 
 std::optional<RunId> run_combo(const char* id, const std::string& words, const Workspace& workspace, RunId chosen,

@@ -30,6 +30,10 @@ void verification_card(const Workspace& workspace, Commands& commands);
 // empty_state; else where the cursor is.
 void start_here(Commands& commands, bool at_middle = true);
 
+// Traces a run that was launched here and is over; beside the last item, or beneath it if there is no room. Nothing for
+// other runs. `trains`: a run trains now, and both would disturb each other.
+void trace_button(const Run& run, bool trains, const std::string& name, Commands& commands);
+
 // A combo of all runs, the newest first; returns a picked one. `words` is the text of the closed box, `width` pixels
 // wide.
 std::optional<RunId> run_combo(const char* id, const std::string& words, const Workspace& workspace, RunId chosen,

@@ -22,6 +22,7 @@
 #include "engine/device.h"
 #include "storage/analysis/hardware.h"
 #include "storage/database/run_store.h"
+#include "storage/database/traces/trace_store.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -144,6 +145,7 @@ class Workspace {
   Part<ProfileState> profile_state;
   std::shared_ptr<const RecordView> record;  // null until the view Record has asked
   std::shared_ptr<const TriesView> tries;    // null until the view Tries has asked
+  std::vector<StoredTrace> traces;           // of profilers, oldest first, without steps and operators
   std::vector<std::string> views;            // names of the project's saved views
   std::string open_view;                     // the one that was opened or saved last; empty: none
   bool line_styles = false;                  // dashes besides colours

@@ -378,8 +378,9 @@ std::string steps_section(const Study& study) {
          step_pair_svg(pair, Theme::page, "steps") + "</div></figure>\n<div class=\"card scroll\">" +
          html_table(table) +
          tag("p",
-             fmt::format("The rows add up. `stepladder profile diff {} {}` prints the same.", pair.before.trace,
-                         pair.after.trace),
+             fmt::format("The rows add up. A star marks differences beyond the noise between the steps of each trace; "
+                         "the others may be noise. `stepladder profile diff {} {}` prints the same.",
+                         pair.before.trace, pair.after.trace),
              "note") +
          "</div>\n";
 }

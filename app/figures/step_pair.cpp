@@ -62,7 +62,8 @@ std::shared_ptr<const StepPair> step_pair(const Study& study, RunStore& store) {
   return std::make_shared<const StepPair>(
       StepPair{.before = read_side(store, *before.first, *first),
                .after = read_side(store, *after.first, *second),
-               .difference = difference(first->profile.operators, second->profile.operators)});
+               .difference = difference(first->profile.operators, second->profile.operators,
+                                        {step_spread(first->profile), step_spread(second->profile)})});
 }
 
 }  // namespace stepladder

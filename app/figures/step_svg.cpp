@@ -42,12 +42,10 @@ class StepDrawing {
   double draw(const TracedSide& side, const std::string& what, double top) {
     const StepSlices& step = side.slices;
     const SliceIndex index(step);
-    canvas_.text(scale_.left, top + 15, what + ": " + side.label, svg::text_size, canvas_.colours.text,
-                 svg::Anchor::start, true);
-    canvas_.text(scale_.left + scale_.room, top + 15,
-                 fmt::format("step {}, {}, {} slices", step.step,
-                             milliseconds_text(static_cast<double>(step.length_ns) / 1e6), grouped(slice_count(step))),
-                 svg::small_size, canvas_.colours.quiet, svg::Anchor::end);
+    const std::string title = step_title(step, what + ": " + side.label, true);
+    canvas_.text(scale_.left, top + 15, title, svg::text_size, canvas_.colours.text, svg::Anchor::start, true);
+    canvas_.text(scale_.left + text_width(title, svg::text_size) * 1.08 + 12, top + 15, step_detail(step),
+                 svg::small_size, canvas_.colours.quiet);
     double y = top + head_height;
     std::size_t lanes = 0, hidden = 0;
     for (std::size_t row = 0; row < step.rows.size(); ++row) {

@@ -72,7 +72,7 @@ void add_parts(Writer& writer, const StepRecord& step, std::int64_t run, double 
   for (const NamedStepPart& part : all_step_parts) {
     const double ms = step.parts.*part.ms;
     if (!std::isfinite(ms) || ms <= 0) continue;
-    slice(writer, std::string(part.name), run, 2, at, ms * 1000);
+    slice(writer, std::string(in_words(part.name)), run, 2, at, ms * 1000);
     at += ms * 1000;
   }
 }

@@ -120,7 +120,9 @@ class Import {
  private:
   void take_path(const std::string& path) {
     take_named(path == "-" ? "standard input" : path, [&] {
-      if (path == "-") {
+      if (path == "-" && request_.standard_input) {
+        take(*request_.standard_input, "standard input", {});
+      } else if (path == "-") {
         FileInput input(STDIN_FILENO, request_.interrupted);
         take(input, "standard input", {});
       } else if (std::error_code error; !named_.insert(fs::weakly_canonical(path, error)).second && !error) {

@@ -30,8 +30,9 @@ struct FileChoice {
 using FileChoices = std::map<std::string, FileChoice>;  // by Run::source_path
 
 struct ImportRequest {
-  std::vector<std::string> paths;  // files, folders, "-" for standard input
-  std::string text;                // pasted text, read if there are no paths
+  std::vector<std::string> paths;         // files, folders, "-" for standard input
+  ImportInput* standard_input = nullptr;  // opened already, and not owned; null: it is opened when its turn comes
+  std::string text;                       // pasted text, read if there are no paths
   ImportOptions options;
   FileChoices choices;
   ImportedContents in_project;                               // these are skipped

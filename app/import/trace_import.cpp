@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "app/import/follow_request.h"
 #include "storage/traces/trace.h"
 #include "storage/traces/trace_file.h"
 
@@ -39,7 +40,7 @@ ReadTrace read_traces(const TraceFiles& asked, const TraceProgress& progress) {
   const std::filesystem::path first(asked.files.front());
   ReadTrace read{.trace = {.run = asked.run,
                            .name = asked.name.empty() ? name_of(first) : asked.name,
-                           .source_path = std::filesystem::absolute(first).string()}};
+                           .source_path = asked.are_temporary ? "" : std::filesystem::absolute(first).string()}};
   std::vector<TracedProcess> ranks;
   std::set<int> known;
   double files = 0;
@@ -55,6 +56,7 @@ ReadTrace read_traces(const TraceFiles& asked, const TraceProgress& progress) {
         if (trace.rank < 0) trace.rank = next;
         if (!std::exchange(is_first, false)) trace.first_gpu = next;
         read.trace.format = trace.format;
+        if (is_missing(read.trace.origin.began_at)) read.trace.origin = trace.origin;
         if (read.trace.hardware.empty()) read.trace.hardware = trace.hardware;
         if (read.trace.precision.empty()) read.trace.precision = trace.precision;
         ranks.push_back(attribute_all(trace));
@@ -67,6 +69,40 @@ ReadTrace read_traces(const TraceFiles& asked, const TraceProgress& progress) {
   }
   read.process = ranks.size() == 1 ? std::move(ranks.front()) : join_ranks(std::move(ranks));
   return read;
+}
+
+std::vector<std::string> TraceSearch::find_new(const std::vector<std::filesystem::path>& paths, bool is_last) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> found;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      look_at(path, is_last, found);
+      continue;
+    }
+    for (auto it = fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied, error);
+         !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      std::error_code unreadable;
+      if (it->is_directory(unreadable) && (name.starts_with(".") || it.depth() >= deepest_followed_folder))
+        it.disable_recursion_pending();
+      if (name.find(".json") != std::string::npos || name.find(".sqlite") != std::string::npos)
+        look_at(it->path(), is_last, found);
+    }
+  }
+  return found;
+}
+
+void TraceSearch::look_at(const std::filesystem::path& file, bool is_last, std::vector<std::string>& found) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(file, error);
+  if (error) return;
+  const auto [known, is_new] = known_.try_emplace(file.string(), Known{.size = size});
+  const bool has_grown = std::exchange(known->second.size, size) != size;
+  if (has_grown) known->second.is_done = false;
+  if (known->second.is_done || ((is_new || has_grown) && !is_last)) return;
+  known->second.is_done = true;
+  if (looks_like_trace(file)) found.push_back(file.string());
 }
 
 }  // namespace stepladder

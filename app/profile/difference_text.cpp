@@ -19,6 +19,11 @@ std::string signed_ms(double ms) {
   return (ms < 0 ? "-" : "+") + milliseconds_text(std::fabs(ms));
 }
 
+// "* +/- 0.04 ms": beyond the noise; without the star it may be noise. "-": not known.
+std::string noise_text(const RowDifference& row) {
+  return is_missing(row.noise_ms) ? "-" : (row.is_clear ? "* +/- " : "  +/- ") + milliseconds_text(row.noise_ms);
+}
+
 std::string side_text(const std::vector<TracedOperator>& rows) {
   if (rows.empty()) return "";
   const std::string more = rows.size() > 1 ? fmt::format(" and {} more", rows.size() - 1) : "";
@@ -39,8 +44,8 @@ std::string title_with_shapes(const RowDifference& row, const std::string& arrow
 }
 
 TextTable difference_table(const ProfileDifference& difference, bool all) {
-  TextTable table{.heads = {"change", "kind", "part", "operator", "calls", "before", "after", "difference"},
-                  .right = {false, false, false, false, true, true, true, true},
+  TextTable table{.heads = {"change", "kind", "part", "operator", "calls", "before", "after", "difference", "noise"},
+                  .right = {false, false, false, false, true, true, true, true, false},
                   .rows = {}};
   std::size_t small = 0;
   double small_ms = 0;
@@ -52,12 +57,13 @@ TextTable difference_table(const ProfileDifference& difference, bool all) {
     }
     table.rows.push_back({std::string(to_string(row.change)), std::string(to_string(row.kind)), part_of(row),
                           title_with_shapes(row), calls_text(row), milliseconds_text(row.before_ms),
-                          milliseconds_text(row.after_ms), signed_ms(row.delta_ms())});
+                          milliseconds_text(row.after_ms), signed_ms(row.delta_ms()), noise_text(row)});
   }
   if (small > 0)
-    table.rows.push_back({"", "", "", fmt::format("{} smaller rows", small), "", "", "", signed_ms(small_ms)});
+    table.rows.push_back({"", "", "", fmt::format("{} smaller rows", small), "", "", "", signed_ms(small_ms), ""});
   table.rows.push_back({"", "", "", "a step", "", milliseconds_text(difference.before_ms),
-                        milliseconds_text(difference.after_ms), signed_ms(difference.after_ms - difference.before_ms)});
+                        milliseconds_text(difference.after_ms), signed_ms(difference.after_ms - difference.before_ms),
+                        is_missing(difference.noise_ms) ? "-" : "  +/- " + milliseconds_text(difference.noise_ms)});
   return table;
 }
 

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <cmath>
 
 #include "storage/name_pattern.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -45,7 +47,7 @@ void append(std::vector<DrawnSlice>& drawn, std::size_t begin, const DrawnSlice&
   if (drawn.size() > begin) {
     DrawnSlice& last = drawn.back();
     if (last.count > 1 && piece.count > 1 && last.x1 == piece.x0 && last.kind == piece.kind &&
-        last.is_match == piece.is_match && last.cover == piece.cover) {
+        last.is_match == piece.is_match && last.is_chosen == piece.is_chosen && last.cover == piece.cover) {
       last.x1 = piece.x1;
       last.count += piece.count;
       return;
@@ -87,8 +89,14 @@ SliceIndex::SliceIndex(const StepSlices& step) {
   std::vector<std::size_t> next = name_starts_;
   std::uint32_t number = 0;
   for (const SliceRow& row : step.rows) {
-    for (const KeptSlice& slice : row.slices) by_name_[next[slice.name]++] = number++;
+    for (const KeptSlice& slice : row.slices) {
+      if (slice.correlation != 0) joined_.push_back({slice.correlation, number});
+      by_name_[next[slice.name]++] = number++;
+    }
   }
+  std::sort(joined_.begin(), joined_.end(), [](const Joined& a, const Joined& b) {
+    return std::pair(a.correlation, a.number) < std::pair(b.correlation, b.number);
+  });
   name_bits_.resize(step.names.size());
   for (std::size_t name = 0; name < name_bits_.size(); ++name) {
     const std::span<const std::uint32_t> numbers = numbers_of(name);
@@ -96,6 +104,47 @@ SliceIndex::SliceIndex(const StepSlices& step) {
     name_bits_[name].resize(slices / 64 + 1);
     set_bits(numbers, name_bits_[name]);
   }
+}
+
+SlicePlace SliceIndex::place_of(std::size_t number) const {
+  const auto behind = std::upper_bound(row_starts_.begin(), row_starts_.end(), number);
+  const auto row = static_cast<std::size_t>(behind - row_starts_.begin()) - 1;
+  return {row, number - row_starts_[row]};
+}
+
+std::vector<SlicePlace> SliceIndex::joined_with(const StepSlices& step, SlicePlace slice, std::size_t most) const {
+  const KeptSlice& of = step.rows[slice.row].slices[slice.slice];
+  std::vector<std::uint32_t> correlations;
+  if (of.correlation != 0) {
+    correlations.push_back(of.correlation);
+  } else if (const std::uint32_t lane = step.rows[slice.row].lane; !step.lanes[lane].on_gpu) {
+    for (std::size_t row = slice.row + 1; row < step.rows.size() && step.rows[row].lane == lane; ++row) {
+      const std::vector<KeptSlice>& inner = step.rows[row].slices;
+      for (std::size_t i = first_from(step.rows[row], 0, static_cast<double>(of.start_ns));
+           i < inner.size() && static_cast<double>(inner[i].start_ns) < end_of(of) && correlations.size() < most; ++i)
+        if (inner[i].correlation != 0) correlations.push_back(inner[i].correlation);
+    }
+  }
+  std::vector<SlicePlace> places;
+  for (const std::uint32_t correlation : correlations) {
+    auto at = std::lower_bound(joined_.begin(), joined_.end(), correlation,
+                               [](const Joined& each, std::uint32_t wanted) { return each.correlation < wanted; });
+    for (; at != joined_.end() && at->correlation == correlation && places.size() < most; ++at)
+      if (const SlicePlace place = place_of(at->number); place != slice) places.push_back(place);
+  }
+  std::sort(places.begin(), places.end(), [](const SlicePlace& a, const SlicePlace& b) {
+    return std::pair(a.row, a.slice) < std::pair(b.row, b.slice);
+  });
+  return places;
+}
+
+std::int64_t SliceIndex::busy_ns_of(const StepSlices& step, std::uint32_t name) const {
+  std::int64_t ns = 0;
+  for (const std::uint32_t number : numbers_of(name)) {
+    const SlicePlace place = place_of(number);
+    ns += step.rows[place.row].slices[place.slice].duration_ns;
+  }
+  return ns;
 }
 
 OperatorKind SliceIndex::kind_of(const SliceRow& row, std::size_t number, std::size_t first, std::size_t behind) const {
@@ -119,16 +168,74 @@ SliceSearch::SliceSearch(const SliceIndex& index, const std::string& text) : is_
   const std::string wanted = lower_case(text);
   row_starts_ = index.row_starts_;
   bits_.resize(index.by_name_.size() / 64 + 1);
-  names_.reserve(index.lower_names_.size());
-  for (std::size_t name = 0; name < index.lower_names_.size(); ++name) {
-    names_.push_back(index.lower_names_[name].find(wanted) != std::string::npos);
-    if (!names_.back()) continue;
-    const std::span<const std::uint32_t> numbers = index.numbers_of(name);
-    count_ += static_cast<std::int64_t>(numbers.size());
-    const std::vector<std::uint64_t>& known = index.name_bits_[name];
-    if (known.empty()) set_bits(numbers, bits_);
-    for (std::size_t i = 0; i < known.size(); ++i) bits_[i] |= known[i];
+  for (std::size_t name = 0; name < index.lower_names_.size(); ++name)
+    if (index.lower_names_[name].find(wanted) != std::string::npos) add_name(index, name);
+}
+
+SliceSearch::SliceSearch(const StepSlices& step, const SliceIndex& index, std::span<const std::string> names)
+    : is_on_(!names.empty()) {
+  if (!is_on_) return;
+  row_starts_ = index.row_starts_;
+  bits_.resize(index.by_name_.size() / 64 + 1);
+  for (std::size_t name = 0; name < step.names.size(); ++name)
+    if (std::find(names.begin(), names.end(), step.names[name]) != names.end()) add_name(index, name);
+}
+
+SliceSearch::SliceSearch(const StepSlices& step, const SliceIndex& index, OperatorKind kind) : is_on_(true) {
+  row_starts_ = index.row_starts_;
+  bits_.resize(index.by_name_.size() / 64 + 1);
+  std::size_t number = 0;
+  for (const SliceRow& row : step.rows) {
+    for (const KeptSlice& slice : row.slices) {
+      if (slice.kind == kind) {
+        bits_[number / 64] |= std::uint64_t{1} << number % 64;
+        ++count_;
+      }
+      ++number;
+    }
   }
+}
+
+void SliceSearch::add_name(const SliceIndex& index, std::size_t name) {
+  const std::span<const std::uint32_t> numbers = index.numbers_of(name);
+  count_ += static_cast<std::int64_t>(numbers.size());
+  const std::vector<std::uint64_t>& known = index.name_bits_[name];
+  if (known.empty()) set_bits(numbers, bits_);
+  for (std::size_t i = 0; i < known.size(); ++i) bits_[i] |= known[i];
+}
+
+SlicePlace SliceSearch::place_of(std::size_t number) const {
+  const auto behind = std::upper_bound(row_starts_.begin(), row_starts_.end(), number);
+  const auto row = static_cast<std::size_t>(behind - row_starts_.begin()) - 1;
+  return {row, number - row_starts_[row]};
+}
+
+std::optional<SlicePlace> SliceSearch::next(const std::optional<SlicePlace>& from) const {
+  if (count_ == 0) return std::nullopt;
+  std::size_t number = from ? row_starts_[from->row] + from->slice + 1 : 0;
+  if (number / 64 >= bits_.size()) number = 0;
+  std::uint64_t word = bits_[number / 64] & ~std::uint64_t{0} << number % 64;
+  for (std::size_t i = number / 64;; word = bits_[i]) {
+    if (word != 0) return place_of(i * 64 + static_cast<std::size_t>(std::countr_zero(word)));
+    i = (i + 1) % bits_.size();
+  }
+}
+
+std::optional<SlicePlace> SliceSearch::previous(const std::optional<SlicePlace>& from) const {
+  if (count_ == 0) return std::nullopt;
+  const std::size_t number = from ? row_starts_[from->row] + from->slice : 0;  // the first that doesn't count
+  std::uint64_t word = bits_[number / 64] & ((std::uint64_t{1} << number % 64) - 1);
+  for (std::size_t i = number / 64;; word = bits_[i]) {
+    if (word != 0) return place_of(i * 64 + 63 - static_cast<std::size_t>(std::countl_zero(word)));
+    i = (i + bits_.size() - 1) % bits_.size();
+  }
+}
+
+std::int64_t SliceSearch::rank_of(SlicePlace match) const {
+  const std::size_t number = row_starts_[match.row] + match.slice;
+  std::int64_t rank = std::popcount(bits_[number / 64] & (~std::uint64_t{0} >> (63 - number % 64)));
+  for (std::size_t i = 0; i < number / 64; ++i) rank += std::popcount(bits_[i]);
+  return rank;
 }
 
 bool SliceSearch::any(std::size_t row, std::size_t first, std::size_t behind) const {
@@ -143,7 +250,7 @@ bool SliceSearch::any(std::size_t row, std::size_t first, std::size_t behind) co
 }
 
 void lay_out_row(const SliceRow& row, std::size_t number, const SliceIndex& index, const SliceSearch& search,
-                 TimeRange shown, float width, std::vector<DrawnSlice>& drawn) {
+                 TimeRange shown, float width, std::vector<DrawnSlice>& drawn, const SliceSearch& chosen) {
   if (shown.length() <= 0 || width <= 0) return;
   const std::size_t begin = drawn.size();
   const double per_ns = width / shown.length();
@@ -158,7 +265,8 @@ void lay_out_row(const SliceRow& row, std::size_t number, const SliceIndex& inde
                        .x1 = std::min(x_of(end_of(slice)), width + 1),
                        .first = i,
                        .kind = slice.kind,
-                       .is_match = search.is_on() && search.matches(slice.name)});
+                       .is_match = search.any(number, i, i + 1),
+                       .is_chosen = chosen.any(number, i, i + 1)});
       ++i;
       continue;
     }
@@ -177,9 +285,19 @@ void lay_out_row(const SliceRow& row, std::size_t number, const SliceIndex& inde
             .count = std::max<std::size_t>(behind - i, 2),
             .kind = index.kind_of(row, number, i, behind),
             .cover = static_cast<float>(std::ceil(std::clamp(cover, 0.1, 1.0) * 4) / 4),
-            .is_match = search.any(number, i, behind)});
+            .is_match = search.any(number, i, behind),
+            .is_chosen = chosen.any(number, i, behind)});
     i = behind;
   }
+}
+
+std::string step_title(const StepSlices& step, const std::string& name, bool names_step) {
+  return name + (names_step ? ", step " + std::to_string(step.step) : "") +
+         (step.rank > 0 ? ", rank " + std::to_string(step.rank) : "");
+}
+
+std::string step_detail(const StepSlices& step) {
+  return milliseconds_text(static_cast<double>(step.length_ns) / 1e6) + ", " + grouped(slice_count(step)) + " slices";
 }
 
 const KeptSlice* slice_at(const SliceRow& row, double ns, double slack_ns) {

@@ -131,7 +131,7 @@ OperatorKind kind_of(const OperatorTime& each) {
   const KernelKind own = is_operator ? unknown : kernel_kind(kernel).value_or(unknown);
   if (own.kind == OperatorKind::idle || own.kind == OperatorKind::communication) return own.kind;
   if (each.part == "data") return OperatorKind::data;
-  if (each.part == "optimizer") return OperatorKind::optimizer;
+  if (in_words(each.part) == "optimiser") return OperatorKind::optimizer;
   if (is_operator && is_view(kernel)) return OperatorKind::between;
   return kind_of_kernel(own, of_operator);
 }

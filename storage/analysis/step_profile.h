@@ -42,6 +42,10 @@ inline constexpr std::array all_operator_kinds{
 std::string_view to_string(OperatorKind kind);  // "matrix products"
 // By who launched it first (the part of the step, the operator), then by the kernel's own family.
 OperatorKind kind_of(const OperatorTime& each);
+// A part of the step as people see it: "optimiser" for the "optimizer" of journals, older files and step parts.
+constexpr std::string_view in_words(std::string_view part) {
+  return part == "optimizer" ? "optimiser" : part;
+}
 // Whether a step exists to do this kind of work, as opposed to waiting, exchanging, fetching data, views and time
 // outside operators.
 bool is_work(OperatorKind kind);
@@ -53,6 +57,7 @@ inline constexpr std::string_view launches = " > ";
 class KindTimes {
  public:
   explicit KindTimes(const StepProfile& profile);
+  explicit KindTimes(const std::array<double, all_operator_kinds.size()>& ms) : ms_(ms) {}  // by kind
   double of(OperatorKind kind) const { return ms_[static_cast<std::size_t>(kind)]; }
 
  private:

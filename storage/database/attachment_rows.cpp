@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "storage/analysis/step_profile.h"
 #include "storage/bounded_text.h"
 #include "storage/database/column_values.h"
 
@@ -45,7 +46,12 @@ void replace_profile(Database& database, const StepProfile& profile) {
     Statement row(
         database,
         "INSERT INTO operators (run_id, part, name, shapes, calls, self_ms, flops) VALUES (?, ?, ?, ?, ?, ?, ?)");
-    row.bind(profile.run).bind(each.part).bind(each.name).bind(each.shapes).bind(each.calls).bind(each.self_ms);
+    row.bind(profile.run)
+        .bind(in_words(each.part))
+        .bind(each.name)
+        .bind(each.shapes)
+        .bind(each.calls)
+        .bind(each.self_ms);
     row.bind(each.flops).run();
   }
 }
@@ -126,7 +132,7 @@ StepProfile read_profile(Database& database, RunId run) {
       "SELECT part, name, shapes, calls, self_ms, flops FROM operators WHERE run_id = ? ORDER BY self_ms DESC");
   rows.bind(run);
   while (rows.step()) {
-    profile.operators.push_back({.part = bounded(rows.text(0), longest_name),
+    profile.operators.push_back({.part = bounded(std::string(in_words(rows.text(0))), longest_name),
                                  .name = bounded(rows.text(1), longest_name),
                                  .shapes = bounded(rows.text(2), longest_name),
                                  .calls = measure_of(rows, 3),

@@ -66,7 +66,7 @@ std::string_view to_string(StepPhase phase) {
     case StepPhase::backward:
       return "backward";
     case StepPhase::optimizer:
-      return "optimizer";
+      return "optimiser";
     case StepPhase::communication:
       return "communication";
     case StepPhase::idle:

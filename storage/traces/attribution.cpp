@@ -244,14 +244,14 @@ int device_number(const std::string& gpu_name) {
 }
 
 // Packs the chosen ones of one rank's steps. `windows` are as many as the steps.
-void keep_steps(TracedProcess& process, const Trace& trace, const std::vector<Launch>& launches,
+void keep_steps(TracedProcess& process, const Trace& trace, const LaunchedWork& work,
                 const std::vector<TracedStep>& steps, const std::vector<StepWindow>& windows) {
   constexpr std::int64_t most = 3 * StepSlices::most;  // of all ranks of a process
   std::int64_t kept = 0;
   for (const KeptStep& each : process.kept) kept += each.slices;
   for (const std::size_t i : steps_to_keep(steps)) {
     if (kept >= most) return;
-    StepSlices slices = slices_of(trace, launches, windows[i]);
+    StepSlices slices = slices_of(trace, work, windows[i]);
     const int device = windows[i].gpu ? device_number(*windows[i].gpu) : -1;
     slices.memory = memory_of(trace, windows[i].cpu, device);
     for (MemoryPoint& point : slices.memory) point.at_ns += windows[i].cpu.start_ns - windows[i].device.start_ns;
@@ -285,7 +285,7 @@ TracedProcess attribute_cpu(const Trace& trace) {
   }
   add_operators(profile, rows);
   process.anatomy = place_times.anatomy(static_cast<double>(std::max<std::size_t>(profile.steps.size(), 1)));
-  keep_steps(process, trace, time.launches, profile.steps, windows);
+  keep_steps(process, trace, {time.launches, {}}, profile.steps, windows);
   return process;
 }
 
@@ -321,7 +321,7 @@ std::int64_t add_gpu(TracedProcess& process, const Trace& trace, const std::stri
     windows.push_back(
         {.rank = number, .device = device.steps[i], .cpu = cpu_span(cpu_steps, device.steps[i]), .gpu = &gpu_name});
   }
-  keep_steps(process, trace, time.launches, steps, windows);
+  keep_steps(process, trace, {time.launches, device.segments}, steps, windows);
   profile.steps.insert(profile.steps.end(), steps.begin(), steps.end());
   return outside;
 }
@@ -375,6 +375,27 @@ double mean_step_ms(const TraceProfile& profile) {
   return profile.steps.empty() ? missing : sum / static_cast<double>(profile.steps.size());
 }
 
+StepSpread step_spread(const TraceProfile& profile) {
+  struct Sums {
+    double steps = 0, ms = 0, squares = 0;
+  };
+  std::map<int, Sums> ranks;
+  for (const TracedStep& step : profile.steps) {
+    Sums& sums = ranks[step.rank];
+    ++sums.steps;
+    sums.ms += step.dt_ms;
+    sums.squares += step.dt_ms * step.dt_ms;
+  }
+  if (ranks.empty()) return {};
+  StepSpread spread{.steps = static_cast<int>(profile.steps.size() / ranks.size()), .sd_ms = 0};
+  for (const auto& [rank, sums] : ranks) {
+    if (sums.steps < 2) return {.steps = spread.steps};
+    spread.sd_ms += std::sqrt(std::max(sums.squares - sums.ms * sums.ms / sums.steps, 0.0) / (sums.steps - 1)) /
+                    static_cast<double>(ranks.size());
+  }
+  return spread;
+}
+
 bool is_followed(const std::vector<TracedStep>& steps, std::size_t i) {
   return i + 1 < steps.size() && steps[i + 1].rank == steps[i].rank && steps[i + 1].step == steps[i].step + 1;
 }
@@ -410,6 +431,8 @@ TraceProfile join_ranks(std::vector<TraceProfile> ranks) {
   TraceProfile joined{.on_gpu = ranks.front().on_gpu, .has_steps = true};
   std::size_t steps = 0;
   for (const TraceProfile& each : ranks) steps += each.steps.size();
+  const bool knows_sd =
+      std::all_of(ranks.begin(), ranks.end(), [](const TraceProfile& each) { return each.steps.size() >= 2; });
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
   std::map<Key, TracedOperator> sums;
   for (TraceProfile& each : ranks) {
@@ -430,6 +453,7 @@ TraceProfile join_ranks(std::vector<TraceProfile> ranks) {
       work += Work{row.time.flops, row.bytes} * weight;
       sum.time.flops = work.flops;
       sum.bytes = work.bytes;
+      if (knows_sd) sum.sd_ms = (is_missing(sum.sd_ms) ? 0 : sum.sd_ms) + row.sd_ms * weight;
     }
     joined.steps.insert(joined.steps.end(), each.steps.begin(), each.steps.end());
     joined.notes.insert(joined.notes.end(), each.notes.begin(), each.notes.end());

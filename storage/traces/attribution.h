@@ -21,6 +21,9 @@ struct TracedOperator {
   double busy_ms = 0;      // that it ran for, also beside others
   std::string launcher;    // of a kernel: the operator that launched it; empty: not known
   double bytes = missing;  // that it has to move at least (operator_work.h)
+  // The standard deviation of self_ms between the steps of a rank; with several ranks their weighted mean, as if they
+  // varied together. missing: fewer than two steps, or kept by a version that didn't know it.
+  double sd_ms = missing;
 };
 
 using KindArray = std::array<double, all_operator_kinds.size()>;
@@ -47,6 +50,14 @@ struct TraceProfile {
 OperatorTime row_of(const TracedOperator& each);
 OperatorKind kind_of(const TracedOperator& each);
 double mean_step_ms(const TraceProfile& profile);
+
+// How a mean step varies. missing: fewer than two steps, or not known.
+struct StepSpread {
+  int steps = 0;           // of a rank, on average
+  double sd_ms = missing;  // between the steps of a rank; of several ranks the mean
+};
+StepSpread step_spread(const TraceProfile& profile);
+
 // Whether the next of these steps, by rank and time, is the next one of its rank. A GPU's step that none follows has no
 // beginning of another one to end it.
 bool is_followed(const std::vector<TracedStep>& steps, std::size_t i);

@@ -11,6 +11,9 @@
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
+
+#include "storage/analysis/means/student_t.h"
 
 namespace stepladder {
 namespace {
@@ -186,6 +189,47 @@ std::string common_text(const RowDifference& row, std::string OperatorTime::*tex
   return texts.size() == 1 ? *texts.begin() : "";
 }
 
+// Of two means that differ by `delta_ms`: the half-width of the 95 % interval, and the chance of such a difference, by
+// Welch's t test with his degrees of freedom. missing: a side's spread isn't known.
+struct Noise {
+  double ms = missing, chance = missing;
+};
+
+Noise noise_of(double delta_ms, const StepSpread& before, const StepSpread& after) {
+  if (is_missing(before.sd_ms) || is_missing(after.sd_ms) || before.steps < 2 || after.steps < 2) return {};
+  const double a = before.sd_ms * before.sd_ms / before.steps, b = after.sd_ms * after.sd_ms / after.steps;
+  if (!(a + b > 0)) return {0, delta_ms == 0 ? 1.0 : 0.0};  // no step differs from another
+  const double freedom = (a + b) * (a + b) / (a * a / (before.steps - 1) + b * b / (after.steps - 1));
+  return {student_t_quantile(0.975, freedom) * std::sqrt(a + b),
+          2 * student_t_cdf(-std::fabs(delta_ms) / std::sqrt(a + b), freedom)};
+}
+
+// The spread of a group's time, as if its rows varied together.
+StepSpread spread_of(const Rows& rows, int steps) {
+  StepSpread spread{.steps = steps, .sd_ms = 0};
+  for (const TracedOperator& each : rows) {
+    if (is_missing(each.sd_ms)) return {};
+    spread.sd_ms += each.sd_ms;
+  }
+  return spread;
+}
+
+// Sets noise and is_clear, with Holm's correction over all rows.
+void judge_noise(std::vector<RowDifference>& rows, const StepSpreads& spreads) {
+  std::vector<std::pair<double, RowDifference*>> chances;
+  for (RowDifference& row : rows) {
+    const Noise noise = noise_of(row.delta_ms(), spread_of(row.before, spreads.before.steps),
+                                 spread_of(row.after, spreads.after.steps));
+    row.noise_ms = noise.ms;
+    if (!is_missing(noise.chance)) chances.emplace_back(noise.chance, &row);
+  }
+  std::stable_sort(chances.begin(), chances.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < chances.size(); ++i) {
+    if (chances[i].first * static_cast<double>(chances.size() - i) > 0.05) break;
+    chances[i].second->is_clear = true;
+  }
+}
+
 double sum_of(std::span<const TracedOperator> rows) {
   return std::accumulate(rows.begin(), rows.end(), 0.0,
                          [](double sum, const TracedOperator& row) { return sum + row.time.self_ms; });
@@ -219,10 +263,13 @@ std::string_view to_string(RowChange change) {
   return "";
 }
 
-ProfileDifference difference(std::span<const TracedOperator> before, std::span<const TracedOperator> after) {
+ProfileDifference difference(std::span<const TracedOperator> before, std::span<const TracedOperator> after,
+                             const StepSpreads& spreads) {
   ProfileDifference made{.before_ms = sum_of(before), .after_ms = sum_of(after)};
   made.rows = Matcher({before.begin(), before.end()}, {after.begin(), after.end()}).run();
   for (RowDifference& row : made.rows) row.change = change_of(row, made.before_ms);
+  judge_noise(made.rows, spreads);
+  made.noise_ms = noise_of(made.after_ms - made.before_ms, spreads.before, spreads.after).ms;
   std::stable_sort(made.rows.begin(), made.rows.end(), [](const RowDifference& a, const RowDifference& b) {
     return std::fabs(a.delta_ms()) > std::fabs(b.delta_ms());
   });

@@ -32,18 +32,29 @@ struct RowDifference {
   std::vector<TracedOperator> before, after;  // the most expensive first
   double before_ms = 0, after_ms = 0;         // of a step
   double before_calls = 0, after_calls = 0;
+  // delta_ms is within this by chance with a probability of 95 %, by how both rows vary from step to step (Welch's t).
+  // Rows in one group count as if they varied together. missing: fewer than two steps on a side, or they aren't known.
+  // Another trace of the same program may differ by more: only its steps are compared, not runs.
+  double noise_ms = missing;
+  bool is_clear = false;  // beyond chance, for all rows together (Holm 1979)
   double delta_ms() const { return after_ms - before_ms; }
 };
 
 struct ProfileDifference {
   double before_ms = 0, after_ms = 0;  // of a step
+  double noise_ms = missing;           // of the steps' difference, as of a row's; no correction
   std::vector<RowDifference> rows;     // the largest difference first; they add up to after_ms - before_ms
 };
 
 // Matches rows by part, operator, kernel and shapes; then products of the same operands; then without shapes; then
 // kernels of the same operator; then fused rows with those that they name or must have replaced; then what is of the
 // same kind in the same part. The difference of the same two the other way round has the same rows, reversed.
-ProfileDifference difference(std::span<const TracedOperator> before, std::span<const TracedOperator> after);
+// `spreads` are of the steps whose means the rows are; if they aren't known, neither is the noise.
+struct StepSpreads {
+  StepSpread before, after;
+};
+ProfileDifference difference(std::span<const TracedOperator> before, std::span<const TracedOperator> after,
+                             const StepSpreads& spreads = {});
 
 // The part that all its rows are in; empty: none, or several.
 std::string part_of(const RowDifference& row);

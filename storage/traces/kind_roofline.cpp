@@ -61,11 +61,23 @@ Ceiling ceiling_of(const HardwareTable& table, std::string_view hardware, std::s
   return ceiling;
 }
 
-std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& of_device) {
-  // A GPU has a rank of its own, but the ranks of a CPU share it.
+Ceiling of_rank(Ceiling ceiling, const TraceProfile& profile) {
   const double sharing = profile.on_gpu ? 1 : std::max(profile.ranks, 1);
-  Ceiling ceiling = of_device;
   if (ceiling.known()) ceiling.tflops /= sharing, ceiling.bandwidth_gb_s /= sharing;
+  return ceiling;
+}
+
+KindRoofline roofline_of(const Work& work, double ms, const Ceiling& ceiling) {
+  KindRoofline roofline{.ms = ms, .known_ms = ms, .flops = work.flops, .bytes = work.bytes};
+  if (!ceiling.known() || !work.is_known()) return roofline;
+  double memory_ms = 0;
+  add_least(roofline, work, ceiling, memory_ms);
+  roofline.is_memory_bound = 2 * memory_ms > roofline.least_ms;
+  return roofline;
+}
+
+std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& of_device) {
+  const Ceiling ceiling = of_rank(of_device, profile);
   const KnownLaunchers launchers(profile);
   std::array<KindRoofline, all_operator_kinds.size()> sums;
   std::array<double, all_operator_kinds.size()> memory_ms{};

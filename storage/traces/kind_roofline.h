@@ -43,6 +43,12 @@ struct KindRoofline {
   double share() const { return is_missing(least_ms) || 2 * known_ms < ms ? missing : least_ms / known_ms; }
 };
 
+// The ceiling of one rank: a GPU has its own, but the ranks of a CPU share it.
+Ceiling of_rank(Ceiling ceiling, const TraceProfile& profile);
+
+// The roofline of one piece of work that took `ms`. Its share is missing without a ceiling.
+KindRoofline roofline_of(const Work& work, double ms, const Ceiling& ceiling);
+
 // "memory", "compute"; empty: no share is claimed.
 std::string_view bound_of(const KindRoofline& kind);
 

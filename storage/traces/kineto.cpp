@@ -230,6 +230,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
           plural(launches_, "launch", "launches")));
   }
   std::string precision() const { return products_.precision(); }
+  std::int64_t base_ns() const { return base_ns_; }
 
  private:
   bool value_read() {
@@ -274,6 +275,8 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
       if (argument_ == "Addr") event_.address = value;
       if (argument_ == "Device Type") event_.device_type = value;
       if (argument_ == "Device Id") event_.device_id = value;
+    } else if (depth_ == 1 && top_key_ == "baseTimeNanoseconds") {
+      base_ns_ = value;
     } else if (depth_in("Input Dims") > 1) {
       operands_.size(value);
     } else if (depth_ == 2 && top_key_ == "distributedInfo" && argument_ == "rank" && value >= 0 && value < 1'000'000) {
@@ -352,7 +355,8 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   std::int64_t kernels_ = 0, launches_ = 0;
   std::map<std::string, std::int64_t> unread_;  // events of a device, by category
   std::string xla_device_;
-  OperandLists operands_;  // of the event
+  std::int64_t base_ns_ = 0;  // the unix time of the time 0; 0 too if times are unix times themselves
+  OperandLists operands_;     // of the event
   ProductPrecision products_;
 };
 
@@ -369,6 +373,7 @@ Trace read_kineto(TraceBytes& bytes) {
   if (trace.slices().empty()) throw TraceError("holds no operator and no kernel");
   trace.precision = reader.precision();
   trace.sort();
+  trace.find_origin(reader.base_ns());
   return trace;
 }
 

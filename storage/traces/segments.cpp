@@ -4,6 +4,7 @@
 #include "storage/traces/segments.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "storage/analysis/kernel_kind.h"
@@ -11,10 +12,11 @@
 
 namespace stepladder {
 
-const std::array<const char*, 6> part_names{"", "data", "forward", "backward", "optimizer", ""};
+const std::array<const char*, 6> part_names{"", "data", "forward", "backward", "optimiser", ""};
 
 std::uint8_t part_begun_by(std::string_view name) {
-  if (name.starts_with("Optimizer.") || name == "optimizer" || name == "optimizer_step") return step_part::optimizer;
+  if (name.starts_with("Optimizer.") || name == "optimizer" || name == "optimiser" || name == "optimizer_step")
+    return step_part::optimizer;
   if (name.starts_with("autograd::engine::evaluate_function") || name == "backward") return step_part::backward;
   if (name.starts_with("enumerate(DataLoader)") || name == "data") return step_part::data;
   if (name == "captured step") return step_part::whole;
@@ -128,6 +130,7 @@ class Sweep {
 
   std::vector<TracedStep> run() {
     for (const StepSpan& span : steps_) {
+      rows_.begin_step();
       TracedStep step{.step = span.number,
                       .start_ms = static_cast<double>(span.start_ns - steps_.front().start_ns) / 1e6,
                       .dt_ms = static_cast<double>(span.end_ns - span.start_ns) / 1e6};
@@ -162,8 +165,7 @@ class Sweep {
 
   void add(TracedStep& step, Row& row, std::uint16_t place, double self_ns, double busy_ns) {
     places_.add(place, row.kind, self_ns);
-    row.self_ns += self_ns;
-    row.busy_ns += busy_ns;
+    rows_.add_time(row, self_ns, busy_ns);
     const auto kind = static_cast<std::size_t>(row.kind);
     step.ms[kind] += self_ns / 1e6;
     step.busy_ms[kind] += busy_ns / 1e6;
@@ -263,7 +265,22 @@ TracedOperator RowTable::operator_of(const Row& row, double steps) const {
   made.time.self_ms = row.self_ns / 1e6 / steps;
   if (!is_missing(row.work.flops)) made.time.flops = row.work.flops / steps;
   if (!is_missing(row.work.bytes)) made.bytes = row.work.bytes / steps;
+  if (steps >= 2) {
+    const double squares = row.squares_ns2 + row.in_step_ns * row.in_step_ns;
+    made.sd_ms = std::sqrt(std::max(squares - row.self_ns * row.self_ns / steps, 0.0) / (steps - 1)) / 1e6;
+  }
   return made;
+}
+
+void RowTable::add_time(Row& row, double self_ns, double busy_ns) {
+  if (row.step != step_) {
+    row.squares_ns2 += row.in_step_ns * row.in_step_ns;
+    row.in_step_ns = 0;
+    row.step = step_;
+  }
+  row.in_step_ns += self_ns;
+  row.self_ns += self_ns;
+  row.busy_ns += busy_ns;
 }
 
 void PlaceTimes::add(std::uint16_t number, OperatorKind kind, double ns) {

@@ -19,7 +19,7 @@ namespace stepladder {
 namespace step_part {
 enum : std::uint8_t { unknown, data, forward, backward, optimizer, whole };
 }
-// "" (not known), "data", "forward", "backward", "optimizer"; "" again for a whole step that one call starts.
+// "" (not known), "data", "forward", "backward", "optimiser"; "" again for a whole step that one call starts.
 extern const std::array<const char*, 6> part_names;
 // The part that a range or an operator begins; unknown: it continues that of the one around it.
 std::uint8_t part_begun_by(std::string_view name);
@@ -36,7 +36,9 @@ struct Row {
   OperatorKind kind = OperatorKind::between;
   int order = 0;  // at any instant only those of the lowest order count
   double calls = 0, self_ns = 0, busy_ns = 0;
-  Work work;  // of all calls
+  Work work;                               // of all calls
+  std::uint64_t step = 0;                  // the last one that it takes part in, as RowTable counts them
+  double in_step_ns = 0, squares_ns2 = 0;  // self_ns of that step; the sum of squares of the steps before it
 };
 
 // All rows of one process, numbered in the order in which they were met.
@@ -49,7 +51,9 @@ class RowTable {
   std::uint32_t gap(std::string_view name);                        // a row of no operator
   TracedOperator operator_of(const Row& row, double steps) const;  // as a mean
   std::vector<Row>& rows() { return rows_; }
-  double overlapped_ns = 0;  // in which slices of one lane are at the same time
+  void begin_step() { ++step_; }
+  void add_time(Row& row, double self_ns, double busy_ns);  // in the step that was begun last
+  double overlapped_ns = 0;                                 // in which slices of one lane are at the same time
 
  private:
   std::uint32_t add(const RowKey& key, OperatorTime time, const std::string& launcher);
@@ -61,6 +65,7 @@ class RowTable {
   const Trace& trace_;
   std::vector<Row> rows_;
   std::vector<std::string> gap_names_;
+  std::uint64_t step_ = 0;
   std::unordered_map<RowKey, std::uint32_t, Hash> known_;
 };
 

@@ -3,6 +3,7 @@
 #include "storage/traces/slice_reader.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <numeric>
 #include <set>
@@ -28,8 +29,8 @@ std::int64_t least_duration(std::vector<std::int64_t> durations) {
 
 class SliceReader {
  public:
-  SliceReader(const Trace& trace, const std::vector<Launch>& launches, const StepWindow& window)
-      : trace_(trace), launches_(launches), window_(window) {
+  SliceReader(const Trace& trace, const LaunchedWork& work, const StepWindow& window)
+      : trace_(trace), work_(work), window_(window) {
     made_.rank = window.rank;
     made_.step = window.device.number;
     made_.length_ns = window.device.end_ns - window.device.start_ns;
@@ -88,7 +89,7 @@ class SliceReader {
     return &made_.rows[first_row_ + depth];
   }
 
-  void add(SliceRow* row, const TraceSlice& slice, std::int64_t end_ns, OperatorKind kind) {
+  void add(SliceRow* row, const TraceSlice& slice, std::int64_t end_ns, OperatorKind kind, std::uint32_t detail) {
     if (!row || slice.duration_ns < least_ns_) {
       ++made_.left_out;
       return;
@@ -97,7 +98,8 @@ class SliceReader {
                            .duration_ns = std::max<std::int64_t>(end_ns - slice.start_ns, 0),
                            .name = name_of(slice),
                            .kind = kind,
-                           .correlation = is_launched_work(slice.kind) ? slice.correlation : 0});
+                           .correlation = is_launched_work(slice.kind) ? slice.correlation : 0,
+                           .detail = detail});
   }
 
   static bool is_launched_work(SliceKind kind) { return kind == SliceKind::launch || kind == SliceKind::kernel; }
@@ -112,7 +114,9 @@ class SliceReader {
     if (const std::uint8_t part = part_begun_by(name); part != step_part::unknown) now.part = part;
     const bool is_operator = slice.kind == SliceKind::operation && !trace_.is_range(slice);
     const OperatorKind kind = is_operator ? kind_of_call(slice.name, now.part) : OperatorKind::between;
-    add(row(open_.size()), slice, now.end_ns, kind);
+    const std::uint32_t detail =
+        is_operator ? detail_of({.part = now.part, .operands = slice.operands, .works = true}) : 0;
+    add(row(open_.size()), slice, now.end_ns, kind, detail);
     open_.push_back(now);
   }
 
@@ -125,7 +129,46 @@ class SliceReader {
       if (known.empty() || known.back().start_ns + known.back().duration_ns <= start) break;
       ++depth;
     }
-    add(row(depth), slice, slice.start_ns + slice.duration_ns, kind_of_kernel(slice));
+    const Launch* const launch = find_launch(work_.launches, slice.correlation);
+    const std::uint32_t detail = launch ? detail_of({.part = launch->part,
+                                                     .operands = launch->operands,
+                                                     .launcher = launch->launcher,
+                                                     .works = does_the_work(slice)})
+                                        : 0;
+    add(row(depth), slice, slice.start_ns + slice.duration_ns, kind_of_kernel(slice, launch), detail);
+  }
+
+  // Whether this kernel does the work of the operator that launched it, as the rows of the profile have it.
+  bool does_the_work(const TraceSlice& slice) const {
+    auto at = std::lower_bound(work_.kernels.begin(), work_.kernels.end(), slice.start_ns,
+                               [](const Segment& each, std::int64_t wanted) { return each.start_ns < wanted; });
+    for (; at != work_.kernels.end() && at->start_ns == slice.start_ns; ++at) {
+      if (at->lane == slice.lane && at->end_ns == slice.start_ns + slice.duration_ns) return at->operands != 0;
+    }
+    return false;
+  }
+
+  struct DetailKey {
+    std::uint8_t part = 0;
+    std::uint32_t operands = 0, launcher = 0;
+    bool works = false;
+    auto operator<=>(const DetailKey&) const = default;
+  };
+
+  std::uint32_t detail_of(const DetailKey& key) {
+    const auto [known, is_new] = details_.try_emplace(key, 0);
+    if (!is_new) return known->second;
+    const Operands& operands = trace_.operands(key.operands);
+    const Work work = key.works ? operands.work : Work{};
+    SliceDetail detail{.part = part_names[key.part],
+                       .launcher = bounded(trace_.text(key.launcher), longest_name),
+                       .shapes = trace_.text(operands.shapes),
+                       .flops = work.flops,
+                       .bytes = work.bytes};
+    const bool is_empty = detail.part.empty() && detail.launcher.empty() && detail.shapes.empty() && !work.is_known();
+    if (is_empty || made_.details.size() > StepSlices::most_details) return 0;
+    made_.details.push_back(std::move(detail));
+    return known->second = static_cast<std::uint32_t>(made_.details.size() - 1);
   }
 
   OperatorKind kind_of_call(std::uint32_t name, std::uint8_t part) {
@@ -134,8 +177,7 @@ class SliceReader {
     return known->second;
   }
 
-  OperatorKind kind_of_kernel(const TraceSlice& slice) {
-    const Launch* const launch = find_launch(launches_, slice.correlation);
+  OperatorKind kind_of_kernel(const TraceSlice& slice, const Launch* launch) {
     const std::tuple key(slice.name, launch ? launch->launcher : 0, launch ? launch->part : std::uint8_t{0});
     const auto [known, is_new] = kernel_kinds_.try_emplace(key);
     if (is_new) {
@@ -158,7 +200,7 @@ class SliceReader {
   }
 
   const Trace& trace_;
-  const std::vector<Launch>& launches_;
+  const LaunchedWork& work_;
   const StepWindow& window_;
   StepSlices made_;
   bool has_processes_ = false;  // several, of a CPU
@@ -167,6 +209,7 @@ class SliceReader {
   std::vector<Open> open_;
   std::unordered_map<std::uint32_t, std::uint32_t> names_;
   std::unordered_map<std::uint64_t, OperatorKind> call_kinds_;
+  std::map<DetailKey, std::uint32_t> details_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint8_t>, OperatorKind> kernel_kinds_;
 };
 
@@ -184,8 +227,8 @@ std::vector<std::size_t> steps_to_keep(const std::vector<TracedStep>& steps) {
   return {chosen.begin(), chosen.end()};
 }
 
-StepSlices slices_of(const Trace& trace, const std::vector<Launch>& launches, const StepWindow& window) {
-  return SliceReader(trace, launches, window).read();
+StepSlices slices_of(const Trace& trace, const LaunchedWork& work, const StepWindow& window) {
+  return SliceReader(trace, work, window).read();
 }
 
 }  // namespace stepladder

@@ -1,6 +1,7 @@
 // Takes the slices of chosen steps out of a trace. Inside storage/traces/ only.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,14 @@ struct StepWindow {
 // the last.
 std::vector<std::size_t> steps_to_keep(const std::vector<TracedStep>& steps);
 
+// The calls that launched kernels, by correlation, and the kernels of the window's GPU as attribution.h has placed
+// them, by time. Owns neither.
+struct LaunchedWork {
+  const std::vector<Launch>& launches;
+  std::span<const Segment> kernels;
+};
+
 // The slices that begin in the window.
-StepSlices slices_of(const Trace& trace, const std::vector<Launch>& launches, const StepWindow& window);
+StepSlices slices_of(const Trace& trace, const LaunchedWork& work, const StepWindow& window);
 
 }  // namespace stepladder

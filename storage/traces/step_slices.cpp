@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
@@ -14,7 +15,7 @@
 namespace stepladder {
 namespace {
 
-constexpr std::uint64_t version = 2, version_with_correlations = 2;
+constexpr std::uint64_t version = 3, version_with_correlations = 2, version_with_details = 3;
 constexpr std::size_t most_bytes = 100 << 20;  // unpacked
 
 // Seven bits a byte, the lowest first.
@@ -31,6 +32,8 @@ class Packer {
     number(value.size());
     bytes_ += value;
   }
+  // A double's bits; not a decimal, so that it comes back as it was.
+  void real(double value) { number(std::bit_cast<std::uint64_t>(value)); }
   std::string compressed() const {
     uLongf size = compressBound(bytes_.size());
     std::string packed(size, '\0');
@@ -93,6 +96,12 @@ class Unpacker {
     if (value > most || value > rest_.size()) refuse();
     return static_cast<std::size_t>(value);
   }
+  // A count of work: missing, or neither negative nor infinite.
+  double amount() {
+    const auto value = std::bit_cast<double>(number());
+    if (!is_missing(value) && !(value >= 0 && value < 1e30)) refuse();
+    return value;
+  }
   std::string text() {
     const std::size_t size = count(longest_kernel_name);
     std::string value(rest_.substr(0, size));
@@ -122,11 +131,12 @@ void pack_row(Packer& out, const SliceRow& row) {
     out.number(slice.name);
     out.number(static_cast<std::uint64_t>(slice.kind));
     out.number(slice.correlation);
+    out.number(slice.detail);
     end = slice.start_ns + slice.duration_ns;
   }
 }
 
-SliceRow unpack_row(Unpacker& in, const StepSlices& step, std::size_t most, bool has_correlations) {
+SliceRow unpack_row(Unpacker& in, const StepSlices& step, std::size_t most, std::uint64_t packed_version) {
   SliceRow row{.lane = static_cast<std::uint32_t>(in.number()), .depth = static_cast<std::uint32_t>(in.number())};
   if (row.lane >= step.lanes.size() || row.depth >= StepSlices::deepest) refuse();
   std::int64_t end = 0;
@@ -141,11 +151,38 @@ SliceRow unpack_row(Unpacker& in, const StepSlices& step, std::size_t most, bool
       refuse();
     slice.name = static_cast<std::uint32_t>(name);
     slice.kind = static_cast<OperatorKind>(kind);
-    if (has_correlations) slice.correlation = static_cast<std::uint32_t>(in.number());
+    if (packed_version >= version_with_correlations) slice.correlation = static_cast<std::uint32_t>(in.number());
+    const std::uint64_t detail = packed_version >= version_with_details ? in.number() : 0;
+    if (detail >= step.details.size()) refuse();
+    slice.detail = static_cast<std::uint32_t>(detail);
     end = slice.start_ns + slice.duration_ns;
     row.slices.push_back(slice);
   }
   return row;
+}
+
+void pack_details(Packer& out, const std::vector<SliceDetail>& details) {
+  out.number(details.size());
+  for (const SliceDetail& detail : details) {
+    out.text(detail.part);
+    out.text(detail.launcher);
+    out.text(detail.shapes);
+    out.real(detail.flops);
+    out.real(detail.bytes);
+  }
+}
+
+std::vector<SliceDetail> unpack_details(Unpacker& in) {
+  std::vector<SliceDetail> details(in.count(StepSlices::most_details + 1));
+  if (details.empty()) refuse();
+  for (SliceDetail& detail : details) {
+    detail.part = in.text();
+    detail.launcher = in.text();
+    detail.shapes = in.text();
+    detail.flops = in.amount();
+    detail.bytes = in.amount();
+  }
+  return details;
 }
 
 void pack_memory(Packer& out, const std::vector<MemoryPoint>& points) {
@@ -212,7 +249,7 @@ std::string_view to_string(MemoryUse use) {
     case MemoryUse::gradients:
       return "gradients";
     case MemoryUse::optimizer:
-      return "optimizer";
+      return "optimiser";
   }
   return "";
 }
@@ -252,6 +289,7 @@ KeptStep pack(const StepSlices& step) {
   out.number(static_cast<std::uint64_t>(step.left_out));
   out.number(step.names.size());
   for (const std::string& name : step.names) out.text(name);
+  pack_details(out, step.details);
   out.number(step.lanes.size());
   for (const SliceLane& lane : step.lanes) {
     out.text(lane.title);
@@ -276,6 +314,7 @@ StepSlices unpack(std::string_view packed) {
   if (step.length_ns < 0 || step.left_out < 0) refuse();
   step.names.resize(in.count(StepSlices::most));
   for (std::string& name : step.names) name = in.text();
+  if (packed_version >= version_with_details) step.details = unpack_details(in);
   step.lanes.resize(in.count(Trace::most_lanes));
   for (SliceLane& lane : step.lanes) {
     lane.title = in.text();
@@ -284,7 +323,7 @@ StepSlices unpack(std::string_view packed) {
   const std::size_t rows = in.count(Trace::most_lanes * StepSlices::deepest);
   std::size_t left = StepSlices::most;
   for (std::size_t i = 0; i < rows; ++i) {
-    step.rows.push_back(unpack_row(in, step, left, packed_version >= version_with_correlations));
+    step.rows.push_back(unpack_row(in, step, left, packed_version));
     left -= step.rows.back().slices.size();
   }
   step.memory = unpack_memory(in);

@@ -18,6 +18,16 @@ struct KeptSlice {
   std::uint32_t name = 0;  // of StepSlices::names
   OperatorKind kind = OperatorKind::between;
   std::uint32_t correlation = 0;  // joins a launch and its kernels; 0: not known
+  std::uint32_t detail = 0;       // of StepSlices::details; 0: nothing more is known
+};
+
+// The facts that an operator or kernel has beside its name. Many slices share one.
+struct SliceDetail {
+  std::string part;        // "forward"; empty: not known
+  std::string launcher;    // of a kernel: the operator that launched it
+  std::string shapes;      // the operands of a product: of the operator, or of the kernel's launcher
+  double flops = missing;  // of one call; of a kernel only if it does its operator's work
+  double bytes = missing;  // that the call has to move at least
 };
 
 struct SliceLane {
@@ -48,15 +58,17 @@ struct MemoryPoint {
 };
 
 struct StepSlices {
-  static constexpr std::int64_t most = 2'000'000;    // slices of a step; beyond that only the longest are kept
-  static constexpr std::uint32_t deepest = 64;       // rows of a lane
-  static constexpr std::size_t most_memory = 4'000;  // points; of several the highest is kept
+  static constexpr std::int64_t most = 2'000'000;      // slices of a step; beyond that only the longest are kept
+  static constexpr std::uint32_t deepest = 64;         // rows of a lane
+  static constexpr std::size_t most_memory = 4'000;    // points; of several the highest is kept
+  static constexpr std::size_t most_details = 50'000;  // of more different ones, nothing is known
 
   int rank = 0;
   std::int64_t step = 0;
   std::int64_t length_ns = 0;  // of the step
   std::int64_t left_out = 0;   // slices beyond these limits
   std::vector<std::string> names;
+  std::vector<SliceDetail> details{1};  // the first: nothing is known
   std::vector<SliceLane> lanes;
   std::vector<SliceRow> rows;       // by lane, then depth
   std::vector<MemoryPoint> memory;  // by time; empty: the trace has none (profile_memory=True)

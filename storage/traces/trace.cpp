@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <map>
 #include <tuple>
 
 #include "storage/analysis/kernel_kind.h"
@@ -96,6 +97,30 @@ bool is_range(std::string_view name) {
 static std::int64_t step_of(std::string_view digits) {
   const auto number = parse_number<std::uint32_t>(digits);
   return number ? std::int64_t{*number} : -1;
+}
+
+void Trace::find_origin(std::int64_t base_ns) {
+  constexpr std::int64_t year_2006_ns = std::int64_t{1} << 60, longest_ns = INT64_MAX / 4;
+  std::map<std::string, std::int64_t> slices_of;  // a CPU's processes
+  std::int64_t first = INT64_MAX, last = INT64_MIN;
+  for (const TraceSlice& slice : slices_) {
+    const std::string& process = lanes_[slice.lane].process;
+    if (process.starts_with("device ")) continue;
+    ++slices_of[process];
+    if (slice.start_ns <= 0) continue;  // a clock that wasn't read
+    first = std::min(first, slice.start_ns);
+    last = std::max(last, slice.start_ns + slice.duration_ns);
+  }
+  const auto most = std::max_element(slices_of.begin(), slices_of.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == slices_of.end()) return;
+  const std::string& process = most->first;
+  if (!process.empty() && process.size() < 10 && process.find_first_not_of("0123456789") == std::string::npos)
+    origin.pid = std::stoll(process);
+  if (first > last || base_ns < 0 || base_ns > longest_ns || first > longest_ns || base_ns + first < year_2006_ns)
+    return;
+  origin.began_at = static_cast<double>(base_ns + first) / 1e9;
+  origin.ended_at = static_cast<double>(base_ns + last) / 1e9;
 }
 
 std::int64_t step_number(std::string_view name) {

@@ -67,6 +67,14 @@ struct TraceLane {
   }
 };
 
+// Where and when a trace was taken, as far as it says so.
+struct TraceOrigin {
+  double began_at = missing;  // unix seconds
+  double ended_at = missing;
+  std::string host;      // in the name that torch.profiler.tensorboard_trace_handler gives its files
+  std::int64_t pid = 0;  // of the traced process; 0: not known
+};
+
 // One process's trace. Everything that a file can make large has a limit, so a reader's memory is bounded: 32 bytes for
 // each slice, and the names.
 class Trace {
@@ -96,6 +104,9 @@ class Trace {
 
   const std::vector<MemoryChange>& memory() const { return memory_; }  // sorted: by time
 
+  // Sets `origin` but its host. `base_ns`: the unix time of the trace's time 0.
+  void find_origin(std::int64_t base_ns);
+
   // The slices in the order in which attribution.h reads them: by lane, time, and the longest first.
   void sort();
 
@@ -104,7 +115,8 @@ class Trace {
   int rank = -1;                   // of the process; -1: the file doesn't say
   int first_gpu = 0;               // the rank of the first of several GPUs
   std::string hardware;            // the GPU's name; empty: the file doesn't say
-  std::string precision;           // of most products, as hardware.h names it; empty: the file doesn't say
+  TraceOrigin origin;
+  std::string precision;  // of most products, as hardware.h names it; empty: the file doesn't say
 
  private:
   std::vector<TraceSlice> slices_;

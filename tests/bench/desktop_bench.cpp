@@ -64,7 +64,7 @@ class Bench {
   std::vector<double> settle() {
     std::vector<double> frames;
     for (int quiet = 0; quiet < 4 && frames.size() < 10'000;) {
-      const bool makes = app_->is_busy() && !workspace().running();
+      const bool makes = std::isfinite(app_->seconds_to_next_frame(0)) && !workspace().running();
       if (!imgui_.asked() && makes) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       frames.push_back(frame());
       quiet = imgui_.asked() || makes ? 0 : quiet + 1;
@@ -137,6 +137,51 @@ class Bench {
       for (int i = 0; i < 2; ++i) frames.push_back(frame());
     }
     imgui_.press(*app_, ImGuiKey_Enter);
+    return frames;
+  }
+  // Drags over the ruler of Profile's icicle, from one share of its width to another.
+  std::vector<double> measure_range(int count) {
+    const auto box = ui_test_anchors::find("profile.icicle").value();
+    ImGuiIO& io = ImGui::GetIO();
+    std::vector<double> frames;
+    const auto move = [&](int i) {
+      io.AddMousePosEvent(
+          box.x0 + (box.x1 - box.x0) * (0.1f + 0.8f * static_cast<float>(i) / static_cast<float>(count)), box.y0 + 6);
+      frames.push_back(frame());
+    };
+    move(0);
+    io.AddMouseButtonEvent(0, true);
+    for (int i = 0; i < count; ++i) move(i);
+    io.AddMouseButtonEvent(0, false);
+    frames.push_back(frame());
+    return frames;
+  }
+  // Clicks once, and draws some frames after it.
+  std::vector<double> click(float x, float y) {
+    ImGuiIO& io = ImGui::GetIO();
+    io.AddMousePosEvent(x, y);
+    std::vector<double> frames{frame()};
+    for (const bool down : {true, false}) {
+      io.AddMouseButtonEvent(0, down);
+      for (int i = 0; i < 2; ++i) frames.push_back(frame());
+    }
+    return frames;
+  }
+  std::vector<double> click_anchor(const std::string& name) {
+    const auto box = ui_test_anchors::find(name);
+    if (!box) throw std::runtime_error("there is no " + name);
+    return click((box->x0 + box->x1) / 2, (box->y0 + box->y1) / 2);
+  }
+  // Types a text and presses Enter so often.
+  std::vector<double> step_through(const std::string& text, int count) {
+    search(text);
+    std::vector<double> frames;
+    for (int i = 0; i < count; ++i) {
+      for (const bool down : {true, false}) {
+        ImGui::GetIO().AddKeyEvent(ImGuiKey_Enter, down);
+        frames.push_back(frame());
+      }
+    }
     return frames;
   }
   void open_view(const std::string& name) { app_->open_view(name); }
@@ -307,7 +352,15 @@ void profile_of_a_million(const char* file) {
     row("  zoom by keys", bench.zoom_by_keys(0.5f, y, 20));
     row("  typing into the search", bench.search("gemm_f16f16_f32_tn"));
     row("  zoom and pan while searching", bench.zoom_and_pan(0.5f, y, 20));
+    row("  from hit to hit by Enter", bench.step_through("gemm_f16f16_f32_tn", 20));
     bench.search("");
+    row("  a stretch dragged over the ruler", bench.measure_range(40));
+    row("  a still frame with the stretch", {bench.frame(), bench.frame(), bench.frame(), bench.frame()});
+    const auto box = ui_test_anchors::find("profile.icicle").value();
+    row("  a slice clicked: its row, its arrows", bench.click((box.x0 + box.x1) / 2, box.y0 + 60));
+    row("  a row clicked: its slices", bench.click_anchor("profile.row.0"));
+    row("  zoom and pan with chosen slices", bench.zoom_and_pan(0.5f, y, 20));
+    row("  a column sorted", bench.click_anchor("profile.sort.1"));
   };
   measure("one step of a million slices in Profile, first time", 0.35f);
   const auto& shown = bench.workspace().profile_state->view->after;

@@ -207,7 +207,7 @@ class Traces(unittest.TestCase):
         for part in ("embedding", "head", "loss"):
             self.assertGreater(parts.get(("forward", part, None), 0), 0, part)
         self.assertGreater(parts[("backward", "head", None)], 0)
-        self.assertGreater(parts[("optimizer", "", None)], 0)
+        self.assertGreater(parts[("optimiser", "", None)], 0)
         self.assertAlmostEqual(sum(row["ms"] for row in shown["anatomy"]), shown["step_ms"], delta=0.001 * shown["step_ms"])
         model = sum(row["ms"] for row in shown["anatomy"] if row["phase"] in ("forward", "backward"))
         known = sum(row["ms"] for row in shown["anatomy"] if row["phase"] in ("forward", "backward") and row["known_by"] == "order")

@@ -4,9 +4,11 @@ import json
 import pathlib
 import shutil
 import sqlite3
+import subprocess
+import sys
 import unittest
 
-from program import Workplace
+from program import BUILD, Workplace
 
 CASES = pathlib.Path(__file__).resolve().parents[1] / "data" / "traces"
 SHARED = pathlib.Path(__file__).resolve().parents[2] / ".." / "shared"
@@ -100,6 +102,122 @@ class TraceCases(unittest.TestCase):
         code, out, err = self.place.run("import", CASES / "nsys_2proc.sqlite")
         self.assertEqual(code, 0, err)
         self.assertIn("2 ranks", out)
+
+    def doors(self, name, content):
+        """The number of traces that each way in takes: the file, standard input, its folder, followed alone and in its folder."""
+        counts = []
+        for number, door in enumerate(("file", "pipe", "folder", "follow", "follow folder")):
+            folder = self.place.path / f"{name} {number}"
+            folder.mkdir()
+            (folder / name).write_bytes(content)
+            database = ("--db", folder / "runs.db")
+            if door == "pipe":
+                result = subprocess.run([BUILD / "stepladder", *map(str, database), "import", "-"], input=content, capture_output=True)
+                code, err = result.returncode, result.stderr.decode()
+            else:
+                command = {"file": ("import", folder / name), "folder": ("import", folder), "follow": ("follow", "--once", folder / name),
+                           "follow folder": ("follow", "--once", folder)}[door]
+                code, _, err = self.place.run(*database, *command)
+            self.assertEqual(code, 0, f"{door}: {err}")
+            listed = json.loads(self.place.run(*database, "profile", "list", "--json")[1])
+            runs = json.loads(self.place.run(*database, "runs", "--json")[1])
+            self.assertEqual(runs, [], door)
+            counts.append(len(listed))
+        return counts
+
+    def test_every_way_in_takes_a_trace_for_what_it_is(self):
+        text = gzip.decompress((CASES / "lagging_stream.json.gz").read_bytes())
+        self.assertEqual(self.doors("a.json", text), [1] * 5)
+        self.assertEqual(self.doors("b.json.gz", gzip.compress(text)), [1] * 5)
+        for path in [*sorted((SHARED / "traces").glob("*.gz")), *sorted((SHARED / "cases").glob("*trace*.json")),
+                     *sorted((SHARED / "cases").glob("nsys*")), *sorted((SHARED / "cases").glob("*_cut.json"))]:
+            with self.subTest(path.name):
+                self.assertEqual(self.doors(path.name, path.read_bytes()), [1] * 5)
+
+    def test_a_log_on_standard_input_is_still_a_log(self):
+        log = "".join(f"iter {i}: loss {4 - 0.01 * i:.4f}, time 20.00ms\n" for i in range(30))
+        result = subprocess.run([BUILD / "stepladder", "--db", str(self.place.path / "l.db"), "import", "-", "--json"], input=log.encode(),
+                                capture_output=True)
+        self.assertEqual(json.loads(result.stdout)["runs"][0]["steps"], 30, result.stderr)
+
+    def test_a_trace_is_attached_to_its_run_only_when_that_is_certain(self):
+        script = self.place.path / "work" / "train.py"
+        script.parent.mkdir()
+        script.write_text("import os, sys, time, json, socket\nsys.path.insert(0, sys.argv[1])\nimport stepladder\n"
+                          "stepladder.init(project='p', dir='journals')\n"
+                          "for i in range(3):\n    stepladder.log({'loss': 3.0 - i})\n    time.sleep(0.1)\n"
+                          "now = time.time()\n"
+                          "events = [{'ph': 'X', 'cat': 'cpu_op', 'name': 'aten::mm', 'pid': os.getpid(), 'tid': 1, 'ts': 5.0, 'dur': 50.0}]\n"
+                          "trace = {'baseTimeNanoseconds': int(now * 1e9), 'traceEvents': events}\n"
+                          "for name in (f'{socket.gethostname()}_{os.getpid()}.123.pt.trace.json', 'trace.json'):\n"
+                          "    open(name, 'w').write(json.dumps(trace))\n"
+                          "stepladder.finish()\n")
+        subprocess.run([sys.executable, script.name, str(pathlib.Path(__file__).resolve().parents[2] / "python")], cwd=script.parent, check=True)
+        code, _, err = self.place.run("follow", "--once", script.parent / "journals")
+        self.assertEqual(code, 0, err)
+        named = next(script.parent.glob("*.pt.trace.json"))
+        code, out, err = self.place.run("profile", "import", named, "--json")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(json.loads(out)["run"], 1, err)
+        self.assertIn("It is of run 1", err)
+        # So is one of a program that was watched.
+        watched = self.place.path / "watched"
+        watched.mkdir()
+        (watched / "train.py").write_text(
+            "import os, time, json\nfor i in range(1, 6):\n    print(f'step {i} loss {4 - i / 10:.2f} dt 10.0ms', flush=True)\n    time.sleep(0.1)\n"
+            "events = [{'ph': 'X', 'cat': 'cpu_op', 'name': 'aten::gelu', 'pid': os.getpid(), 'tid': 1, 'ts': 5.0, 'dur': 50.0}]\n"
+            "open('t.json', 'w').write(json.dumps({'baseTimeNanoseconds': int(time.time() * 1e9), 'traceEvents': events}))\n")
+        database = self.place.path / "watched.db"
+        subprocess.run([BUILD / "stepladder", "--db", database, "watch", "--", sys.executable, "train.py"], cwd=watched, check=True,
+                       capture_output=True)
+        code, out, err = self.place.run("--db", database, "profile", "import", watched / "t.json", "--json")
+        self.assertEqual((code, json.loads(out)["run"]), (0, 1), err)
+        # Another process wrote this one, as far as anybody can tell.
+        other = script.parent / "other.json"
+        other.write_text((script.parent / "trace.json").read_text().replace('"pid": ', '"pid": 9'))
+        code, out, err = self.place.run("profile", "import", other, "--json")
+        trace = json.loads(out)
+        self.assertIsNone(trace["run"], err)
+        self.assertIn("may be of run 1", err)
+        self.assertIn(f"profile attach {trace['id']} RUN", err)
+        self.assertEqual(self.place.run("profile", "attach", trace["id"], 1)[0], 0)
+        listed = json.loads(self.place.run("profile", "list", "--json")[1])
+        self.assertEqual([each["run"] for each in listed], [1, 1])
+        code, out, _ = self.place.run("profile", "attach", trace["id"], "none", "--json")
+        self.assertEqual((code, json.loads(out)["run"]), (0, None))
+        self.assertEqual(self.place.run("profile", "attach", trace["id"], 99)[0], 1)
+
+    def test_noise_ranks_and_several_traces(self):
+        def steps(name, times_us, rank=0):
+            """A step of `mm` and `gelu` for each time of `mm`."""
+            events, at = [], 0
+            for number, us in enumerate(times_us):
+                events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "pid": 1, "tid": 1, "ts": at, "dur": us + 60})
+                events.append({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": at, "dur": us})
+                events.append({"ph": "X", "cat": "cpu_op", "name": "aten::gelu", "pid": 1, "tid": 1, "ts": at + us, "dur": 50})
+                at += us + 60
+            path = self.place.path / f"{name}.json"
+            path.write_text(json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": events}))
+            return path
+        for name, times in (("slow", [1000, 1010, 990, 1005]), ("fast", [500, 505, 495, 502]), ("again", [1002, 1012, 992, 1001])):
+            self.imported(steps(name, times))
+        rows = {row["after"][0]: row for row in json.loads(self.place.run("profile", "diff", 1, 2, "--json")[1])["rows"]}
+        self.assertTrue(rows["aten::mm"]["is_clear"])
+        self.assertLess(rows["aten::mm"]["noise_ms"], 0.05)
+        rows = {row["after"][0]: row for row in json.loads(self.place.run("profile", "diff", 1, 3, "--json")[1])["rows"]}
+        self.assertFalse(rows["aten::mm"]["is_clear"])
+        self.assertGreater(rows["aten::mm"]["noise_ms"], abs(rows["aten::mm"]["delta_ms"]))
+        self.assertIn("beyond the noise", self.place.run("profile", "diff", 1, 2)[1])
+        several = json.loads(self.place.run("profile", "diff", 1, 2, 3, "--json")[1])
+        self.assertEqual(len(several["traces"]), 3)
+        self.assertIn("again", several["slowest"])
+        self.assertIn("Slowest: trace 3", self.place.run("profile", "diff", 1, 2, 3)[1])
+        ranks = [steps(f"rank{i}", [us + late for us in (1000, 1010, 990)], i) for i, late in enumerate((0, 200, 3))]
+        code, out, err = self.place.run("profile", "import", *ranks, "--json")
+        self.assertEqual(code, 0, err)
+        report = json.loads(out)["ranks_report"]
+        self.assertEqual(report["straggler"], 1)
+        self.assertIn("wait for rank 1", self.place.run("profile", "show", json.loads(out)["id"])[1])
 
     def test_a_graph_that_was_traced_as_a_whole_is_work(self):
         export = self.place.path / "graph.sqlite"

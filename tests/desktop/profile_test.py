@@ -3,9 +3,11 @@ import json
 import sqlite3
 import subprocess
 import sys
+import time
 import unittest
 
 from desktop_driver import BUILD, Desktop, missing_tools
+from program import SMALLEST
 
 
 def trace(path, gelu_us, operators=200):
@@ -99,6 +101,128 @@ class Profile(unittest.TestCase):
         desktop.anchor("profile.passes.compared")
         desktop.settled()
         desktop.picture("profile-passes")
+
+    def test_a_run_is_traced_by_its_button(self):
+        desktop = Desktop()
+        self.addCleanup(desktop.close)
+        trained = subprocess.run([BUILD / "stepladder", "--db", desktop.database, "train", *SMALLEST, "--steps", "30", "--device", "cpu"],
+                                 capture_output=True, text=True)
+        if trained.returncode != 0 and "built without" in trained.stderr:
+            self.skipTest("needs LibTorch")
+        self.assertEqual(trained.returncode, 0, trained.stderr)
+        desktop.start()
+        desktop.go("side.run", "run.trace")
+        desktop.settled()
+        desktop.picture("run-trace")
+        desktop.click("run.trace")
+        of_run = "select run_id, format from traces"
+        desktop.wait(lambda: desktop.rows(of_run), "the trace", 240)
+        runs = desktop.rows("select max(id) from runs")
+        self.assertEqual(desktop.rows(of_run), [(runs[0][0], "stepladder")])
+        desktop.anchor("profile.after")
+        desktop.settled()
+        desktop.picture("profile-traced-run")
+        self.assertEqual(desktop.stop(), 0)
+
+    def test_ranks_in_the_light(self):
+        """Ranks of one trace, in the light scheme: the one that the others wait for is named."""
+        desktop = Desktop()
+        self.addCleanup(desktop.close)
+        files = []
+        for rank, late in enumerate((0, 150, 4, 9)):
+            events, at = [], 0
+            for step in range(4):
+                us = 900 + late + 7 * step
+                events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": at, "dur": 1200})
+                events.append({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": at, "dur": us})
+                events.append({"ph": "X", "cat": "cpu_op", "name": "c10d::allreduce_", "pid": 1, "tid": 1, "ts": at + us, "dur": 1200 - us})
+                at += 1200
+            files.append(desktop.path / f"rank{rank}.json")
+            files[-1].write_text(json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": events}))
+        subprocess.run([BUILD / "stepladder", "--db", desktop.database, "profile", "import", *files], check=True, capture_output=True)
+        desktop.start()
+        desktop.go("side.profile", "profile.after")
+        desktop.keys("ctrl+t")
+        desktop.click("profile.tab.4")
+        desktop.anchor("profile.straggler")
+        desktop.settled()
+        desktop.picture("profile-ranks")
+        desktop.click("profile.tab.3")
+        desktop.settled()
+        desktop.click("profile.row.0")
+        desktop.anchor("profile.chosen")
+        desktop.settled()
+        desktop.picture("profile-kind-chosen")
+        self.assertEqual(desktop.stop(), 0)
+
+    def drag(self, desktop, start, end):
+        desktop.xdotool("mousemove", int(start[0]), int(start[1]))
+        desktop.xdotool("mousedown", 1)
+        desktop.xdotool("mousemove", int((start[0] + end[0]) / 2), int(end[1]))
+        time.sleep(0.1)
+        desktop.xdotool("mousemove", int(end[0]), int(end[1]))
+        time.sleep(0.1)
+        desktop.xdotool("mouseup", 1)
+
+    def test_the_example_and_the_moves(self):
+        """A real pair in one click; then what one does with it: measure, choose by row and by slice, sort, search, compare three."""
+        desktop = Desktop(1280, 720)
+        self.addCleanup(desktop.close)
+        desktop.start()
+        desktop.go("side.profile", "profile.empty")
+        desktop.settled()
+        desktop.picture("profile-empty-720")
+        desktop.click("profile.example")
+        desktop.wait(lambda: {"profile.before", "profile.after", "profile.row.0"} <= set(desktop.ui_test_anchors()), "both steps")
+        desktop.settled()
+        desktop.picture("profile-example-720")
+        x0, y0, x1, _ = desktop.ui_test_anchors()["profile.icicle"]
+        self.drag(desktop, (x0 + (x1 - x0) * 0.3, y0 + 8), (x0 + (x1 - x0) * 0.6, y0 + 8))
+        desktop.anchor("profile.range")
+        desktop.settled()
+        desktop.picture("profile-range-720")
+        desktop.xdotool("mousemove", int(x0 + (x1 - x0) * 0.66), int(desktop.ui_test_anchors()["profile.after"][1] + 30))
+        desktop.settled()
+        desktop.picture("profile-tooltip-720")
+        desktop.click("profile.range.clear")
+        desktop.wait(lambda: "profile.range" not in desktop.ui_test_anchors(), "the whole step")
+        desktop.click("profile.row.2")
+        desktop.anchor("profile.chosen")
+        desktop.settled()
+        desktop.picture("profile-row-chosen")
+        desktop.click("profile.search")
+        desktop.xdotool("type", "--delay", 30, "flash")
+        desktop.keys("Return", "Return")
+        hits = lambda: [name for name in desktop.ui_test_anchors() if name.startswith("profile.hits.2 of ")]
+        desktop.wait(hits, "the second hit")
+        desktop.settled()
+        desktop.picture("profile-hit")
+        desktop.keys("shift+Return")
+        desktop.wait(lambda: any(name.startswith("profile.hits.1 of ") for name in desktop.ui_test_anchors()), "the first hit again")
+        desktop.keys("ctrl+a", "BackSpace", "Escape")
+        desktop.click("profile.tab.1")
+        desktop.settled()
+        before = desktop.pixels()[2]
+        desktop.click("profile.sort.3")
+        desktop.wait(lambda: desktop.pixels()[2] != before, "another order")
+        desktop.picture("profile-sorted")
+        # A third trace beside these two, and all three in History.
+        path = trace(desktop.path / "third.json", 900)
+        subprocess.run([BUILD / "stepladder", "--db", desktop.database, "import", path], check=True, capture_output=True)
+        desktop.anchor("profile.more")
+        desktop.settled()
+        desktop.click("profile.more")
+        desktop.click("profile.more.0")
+        desktop.keys("Escape")
+        desktop.anchor("profile.several")
+        desktop.settled()
+        desktop.picture("profile-several")
+        desktop.go("side.history", "history.trace.3")
+        desktop.settled()
+        desktop.picture("history-traces")
+        desktop.click("history.trace.3")
+        desktop.wait(lambda: "profile.after" in desktop.ui_test_anchors() and "profile.before" not in desktop.ui_test_anchors(), "it alone")
+        self.assertEqual(desktop.stop(), 0)
 
 
 if __name__ == "__main__":

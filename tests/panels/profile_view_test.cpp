@@ -145,6 +145,150 @@ TEST_F(ProfilePanel, mouse_and_keys_and_search) {
   EXPECT_STREQ(app.workspace().profile_state->view->after->slices->names.back().c_str(), "aten::gelu");
 }
 
+// Drags with the left button from one point to another.
+void drag(Headless& imgui, DesktopApp& app, ImVec2 from, ImVec2 to) {
+  ImGuiIO& io = ImGui::GetIO();
+  io.AddMousePosEvent(from.x, from.y);
+  imgui.frame(app);
+  io.AddMouseButtonEvent(0, true);
+  imgui.frame(app);
+  io.AddMousePosEvent((from.x + to.x) / 2, (from.y + to.y) / 2);
+  imgui.frame(app);
+  io.AddMousePosEvent(to.x, to.y);
+  imgui.frame(app);
+  io.AddMouseButtonEvent(0, false);
+  for (int i = 0; i < 3; ++i) imgui.frame(app);
+}
+
+TEST_F(ProfilePanel, a_drag_in_the_ruler_measures_and_one_in_the_rows_moves) {
+  import("t", step_text(40));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  for (int i = 0; i < 3; ++i) imgui.frame(app);
+  const auto rows = ui_test_anchors::find("profile.after").value();
+  const auto whole = ui_test_anchors::find("profile.icicle").value();
+  const float width = rows.x1 - rows.x0;
+  drag(imgui, app, {rows.x0 + width * 0.5f, rows.y0 + 60}, {rows.x0 + width * 0.4f, rows.y0 + 60});
+  EXPECT_FALSE(ui_test_anchors::find("profile.range"));
+  imgui.press(app, ImGuiKey_Home);
+  drag(imgui, app, {rows.x0 + width * 0.25f, whole.y0 + 6}, {rows.x0 + width * 0.75f, whole.y0 + 6});
+  EXPECT_TRUE(ui_test_anchors::find("profile.range")) << "the kinds of work are those of the range";
+  ASSERT_TRUE(imgui.click(app, "profile.range.clear"));
+  imgui.frame(app);
+  EXPECT_FALSE(ui_test_anchors::find("profile.range"));
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Shift, true);
+  imgui.frame(app);
+  drag(imgui, app, {rows.x0 + width * 0.25f, rows.y0 + 60}, {rows.x0 + width * 0.5f, rows.y0 + 60});
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Shift, false);
+  EXPECT_TRUE(ui_test_anchors::find("profile.range")) << "with Shift, over the rows too";
+  imgui.press(app, ImGuiKey_Escape);
+  imgui.frame(app);
+  EXPECT_FALSE(ui_test_anchors::find("profile.range"));
+}
+
+TEST_F(ProfilePanel, a_row_chooses_its_slices_columns_sort_and_enter_steps_through_hits) {
+  import("t", step_text(40));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  ASSERT_TRUE(imgui.click(app, "profile.row.1"));
+  imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("profile.chosen"));
+  ASSERT_TRUE(imgui.click(app, "profile.row.1"));
+  imgui.frame(app);
+  EXPECT_FALSE(ui_test_anchors::find("profile.chosen")) << "a second click chooses nothing";
+  ASSERT_TRUE(imgui.click(app, "profile.sort.1"));
+  ASSERT_TRUE(imgui.click(app, "profile.sort.4"));
+  ASSERT_TRUE(imgui.click(app, "profile.search"));
+  ImGui::GetIO().AddInputCharactersUTF8("addmm");
+  for (int i = 0; i < 3; ++i) imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("profile.hits.5 slices"));
+  const auto step = [&](bool back) {
+    if (back) ImGui::GetIO().AddKeyEvent(ImGuiMod_Shift, true);
+    imgui.press(app, ImGuiKey_Enter);
+    if (back) ImGui::GetIO().AddKeyEvent(ImGuiMod_Shift, false);
+    imgui.frame(app);
+  };
+  step(false);
+  EXPECT_TRUE(ui_test_anchors::find("profile.hits.1 of 5"));
+  EXPECT_TRUE(ui_test_anchors::find("profile.chosen"));
+  step(false);
+  EXPECT_TRUE(ui_test_anchors::find("profile.hits.2 of 5"));
+  step(true);
+  step(true);
+  EXPECT_TRUE(ui_test_anchors::find("profile.hits.5 of 5")) << "from the first to the last";
+}
+
+TEST_F(ProfilePanel, three_traces_are_beside_each_other) {
+  for (const double us : {60.0, 40.0, 20.0}) import("t" + std::to_string(static_cast<int>(us)), step_text(us));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  ASSERT_TRUE(imgui.click(app, "profile.more"));
+  imgui.frame(app);
+  ASSERT_TRUE(imgui.click(app, "profile.more.0"));
+  ASSERT_TRUE(imgui.click(app, "profile.more.1"));
+  const auto& view = app.workspace().profile_state->view;
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return view->several_names.size() == 3; }));
+  EXPECT_EQ(view->several_names[view->several.slowest], "t60");
+  imgui.press(app, ImGuiKey_Escape);
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("profile.several").has_value(); }));
+}
+
+TEST_F(ProfilePanel, a_trace_says_which_run_it_may_be_of_and_one_click_attaches_it) {
+  const RunId run = store_.insert_finished({.name = "r",
+                                            .source = "import",
+                                            .created_at = 1'759'300'000,
+                                            .started_at = 1'759'300'000,
+                                            .ended_at = 1'759'300'900,
+                                            .environment = R"({"host": "node1"})"},
+                                           std::vector<StepRecord>{{.step = 1, .loss = 4, .dt_ms = 0.14}});
+  const std::string text = step_text(40);
+  const TraceId trace = import("t", R"({"baseTimeNanoseconds": 1759300074000000000, )" + text.substr(text.find('"')));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  ASSERT_TRUE(imgui.click(app, "profile.attach." + std::to_string(run)));
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return store_.traces().find(trace)->run == run; }));
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return !ui_test_anchors::find("profile.owner"); }));
+  imgui.press(app, ImGuiKey_Z, true);
+  EXPECT_FALSE(store_.traces().find(trace)->run);
+}
+
+TEST_F(ProfilePanel, history_lists_traces_and_opens_one) {
+  const TraceId first = import("first", step_text(60));
+  import("second", step_text(20));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"history"}});
+  ASSERT_TRUE(imgui.click(app, "history.trace." + std::to_string(first)));
+  ASSERT_TRUE(imgui.frames_until(app, [&] {
+    const auto& view = app.workspace().profile_state->view;
+    return view && view->after && view->after->name == "first";
+  }));
+}
+
+TEST_F(ProfilePanel, the_example_is_one_click) {
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  ASSERT_TRUE(imgui.click(app, "profile.example"));
+  const auto& view = app.workspace().profile_state->view;
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return view && view->difference.has_value(); }));
+  EXPECT_EQ(view->before->name, "modded-nanogpt-before");
+  EXPECT_EQ(view->after->name, "modded-nanogpt-after");
+  EXPECT_EQ(view->after->spread.steps, 4);
+  // The sums of the whole step are the profile's.
+  const ShownProfile& shown = *view->after;
+  const std::optional<StoredTrace> trace = store_.traces().find(shown.side.id);
+  for (const TracedStep& step : trace->profile.steps) {
+    if (step.step != shown.slices->step) continue;
+    const KindArray sums = shown.sums->in({0, static_cast<double>(shown.slices->length_ns)});
+    for (std::size_t kind = 0; kind < sums.size(); ++kind)
+      EXPECT_NEAR(sums[kind], step.ms[kind], 1e-3) << to_string(static_cast<OperatorKind>(kind));
+  }
+}
+
 TEST_F(ProfilePanel, a_trace_that_cannot_be_read_is_a_message_and_nothing_is_kept) {
   Headless imgui;
   DesktopApp app(store_, nullptr, {.panels = {"profile"}});
@@ -278,6 +422,79 @@ TEST_F(ProfilePanel, passes_are_shown_compared_copied_and_removed) {
   ASSERT_TRUE(imgui.frames_until(app, [&] { return view->all_passes.size() == 2; }));
   imgui.press(app, ImGuiKey_Z, true);
   ASSERT_TRUE(imgui.frames_until(app, [&] { return view->all_passes.size() == 3; }));
+}
+
+TEST(SliceSearch, steps_from_hit_to_hit_and_around) {
+  StepSlices step{.length_ns = 100, .names = {"a", "b"}, .lanes = {{"thread 1", false}}};
+  for (std::uint32_t depth = 0; depth < 2; ++depth) {
+    SliceRow row{.lane = 0, .depth = depth, .slices = {}};
+    for (int i = 0; i < 100; ++i)
+      row.slices.push_back({.start_ns = i, .duration_ns = 1, .name = i % 50 == 7 ? 1U : 0U});
+    step.rows.push_back(std::move(row));
+  }
+  const SliceIndex index(step);
+  const SliceSearch search(step, index, std::vector<std::string>{"b"});
+  ASSERT_EQ(search.count(), 4);
+  std::optional<SlicePlace> at;
+  std::vector<SlicePlace> places;
+  for (int i = 0; i < 4; ++i) {
+    at = search.next(at);
+    places.push_back(*at);
+    EXPECT_EQ(search.rank_of(*at), i + 1);
+  }
+  EXPECT_EQ(places, (std::vector<SlicePlace>{{0, 7}, {0, 57}, {1, 7}, {1, 57}}));
+  EXPECT_EQ(search.next(at), places.front());
+  for (int i = 4; i-- > 0;) {
+    at = search.previous(i == 3 ? std::nullopt : at);
+    EXPECT_EQ(*at, places[static_cast<std::size_t>(i)]);
+  }
+  EXPECT_EQ(search.previous(at), places.back());
+  EXPECT_FALSE(SliceSearch(index, "nothing").next({}));
+}
+
+TEST(SliceIndex, a_launch_is_joined_with_its_kernels_and_an_operator_with_those_of_its_launches) {
+  const StepSlices step{.length_ns = 100,
+                        .names = {"op", "launch", "kernel"},
+                        .lanes = {{"stream 7", true}, {"thread 1", false}},
+                        .rows = {{.lane = 0,
+                                  .depth = 0,
+                                  .slices = {{.start_ns = 50, .duration_ns = 9, .name = 2, .correlation = 1},
+                                             {.start_ns = 60, .duration_ns = 9, .name = 2, .correlation = 2}}},
+                                 {.lane = 1, .depth = 0, .slices = {{.start_ns = 0, .duration_ns = 20, .name = 0}}},
+                                 {.lane = 1,
+                                  .depth = 1,
+                                  .slices = {{.start_ns = 5, .duration_ns = 1, .name = 1, .correlation = 1},
+                                             {.start_ns = 10, .duration_ns = 1, .name = 1, .correlation = 2},
+                                             {.start_ns = 30, .duration_ns = 1, .name = 1, .correlation = 3}}}}};
+  const SliceIndex index(step);
+  EXPECT_EQ(index.joined_with(step, {2, 0}, 10), (std::vector<SlicePlace>{{0, 0}}));
+  EXPECT_EQ(index.joined_with(step, {0, 1}, 10), (std::vector<SlicePlace>{{2, 1}}));
+  EXPECT_EQ(index.joined_with(step, {1, 0}, 10), (std::vector<SlicePlace>{{0, 0}, {0, 1}, {2, 0}, {2, 1}}));
+  EXPECT_TRUE(index.joined_with(step, {2, 2}, 10).empty());
+}
+
+// A kernel alone, then beside communication, then communication alone, then nothing.
+TEST(RangeSums, each_moment_counts_once) {
+  const StepSlices step{
+      .length_ns = 100,
+      .names = {"gemm", "ncclDevKernel", "copy"},
+      .lanes = {{"stream 7", true}, {"stream 9", true}},
+      .rows = {{.lane = 0,
+                .depth = 0,
+                .slices = {{.start_ns = 10, .duration_ns = 30, .name = 0, .kind = OperatorKind::products}}},
+               {.lane = 1,
+                .depth = 0,
+                .slices = {{.start_ns = 20, .duration_ns = 40, .name = 1, .kind = OperatorKind::communication}}}}};
+  const RangeSums sums(step);
+  const auto of = [&](OperatorKind kind, double from, double to) {
+    return sums.in({from, to})[static_cast<std::size_t>(kind)] * 1e6;
+  };
+  EXPECT_NEAR(of(OperatorKind::products, 0, 100), 30, 1e-6);
+  EXPECT_NEAR(of(OperatorKind::communication, 0, 100), 20, 1e-6) << "what is hidden costs nothing";
+  EXPECT_NEAR(of(OperatorKind::idle, 0, 100), 50, 1e-6);
+  EXPECT_NEAR(of(OperatorKind::products, 25, 30), 5, 1e-6);
+  EXPECT_NEAR(of(OperatorKind::communication, 35, 55), 15, 1e-6);
+  EXPECT_NEAR(of(OperatorKind::idle, -50, 5), 5, 1e-6) << "before the step there is nothing";
 }
 
 // A row's pieces cover what its slices cover, however many there are.

@@ -111,7 +111,7 @@ TEST(StepTracer, SeesTheWorkOfThePlansKernels) {
       if (each.time.name == "plan::weight_gradient") {
         EXPECT_EQ(each.time.part, "backward");
       } else if (each.time.name == "plan::adamw") {
-        EXPECT_EQ(each.time.part, "optimizer");
+        EXPECT_EQ(each.time.part, "optimiser");
       }
     }
   }

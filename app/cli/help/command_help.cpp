@@ -133,7 +133,11 @@ constexpr CommandHelp all_help[] = {
      "profile show 3 --roofline --json\thow near each kind of work comes to the device's peak"},
     {"profile diff", "",
      "profile diff 3 4\twhy one step is faster than another\n"
-     "profile diff run:12 3 --json\ta run's step profile and a trace"},
+     "profile diff run:12 3 --json\ta run's step profile and a trace\n"
+     "profile diff 3 4 5\tthree traces beside each other"},
+    {"profile attach", "",
+     "profile attach 3 12\ttrace 3 was taken of run 12\n"
+     "profile attach 3 none\tof no run of this project"},
     {"profile export", "",
      "profile export 3 --out trace.json\tfor Perfetto or TensorBoard\n"
      "profile export 3 --format perfetto --out trace.pftrace --step 7\tone step"},

@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "app/cli/commands.h"
+#include "app/cli/profile/trace_commands.h"
 #include "app/exit_status.h"
 #include "app/host/patch.h"
 #include "app/import/follower.h"
+#include "app/import/trace_import.h"
 #include "app/text/format.h"
+#include "storage/traces/trace_file.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -143,6 +146,34 @@ class Lateness {
   std::map<RunId, double> told_;  // seconds
 };
 
+// Takes in the traces of profilers that appear beside what is followed. One that can't be read is reported.
+class Traces {
+ public:
+  Traces(std::vector<std::filesystem::path> paths, const CommonOptions& common)
+      : paths_(std::move(paths)), common_(common) {}
+
+  void take_in(bool is_last) {
+    for (const std::string& file : search_.find_new(paths_, is_last)) {
+      try {
+        const std::optional<StoredTrace> trace = import_trace({.files = {file}}, "", false, common_);
+        if (!trace) return;  // interrupted
+        ++count_;
+        std::cerr << "stepladder: trace " << trace->id << " is of " << harmless(file) << "; `stepladder profile show "
+                  << trace->id << "` shows it\n";
+      } catch (const StorageError& error) {
+        std::cerr << "stepladder: " << harmless(error.what()) << "\n";
+      }
+    }
+  }
+  int count() const { return count_; }
+
+ private:
+  const std::vector<std::filesystem::path> paths_;
+  const CommonOptions& common_;
+  TraceSearch search_;
+  int count_ = 0;
+};
+
 // A locked database is no reason to forget how runs ended; their next reader sees it too.
 void settle(Follower& follower) {
   try {
@@ -160,6 +191,8 @@ int follow(FollowFlags flags, const CommonOptions& common) {
                      {.argument = "paths", .value = std::filesystem::path(path).string()});
   RunStore store = RunStore::open(common.database);
   store.processes().close_dead_runs();
+  Traces traces(flags.request.paths, common);
+  std::erase_if(flags.request.paths, [](const std::filesystem::path& path) { return looks_like_trace(path); });
   Follower follower(store, flags.request,
                     [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
   Lateness lateness;
@@ -167,23 +200,26 @@ int follow(FollowFlags flags, const CommonOptions& common) {
   follower.scan();
   while (!interrupted() && (reading.read() || (flags.once && reading.failing()))) {
   }
+  traces.take_in(flags.once);
   if (!flags.once) {
-    if (follower.runs().empty()) std::cerr << "stepladder: waiting for the first journal or store\n";
+    if (follower.runs().empty() && traces.count() == 0)
+      std::cerr << "stepladder: waiting for the first journal or store\n";
     for (auto looked = std::chrono::steady_clock::now(); !interrupted();) {
       if (reading.read()) continue;
       std::this_thread::sleep_for(between_reads);
       if (std::chrono::steady_clock::now() - looked < between_looks) continue;
       looked = std::chrono::steady_clock::now();
       follower.scan();
+      traces.take_in(false);
       lateness.tell(follower.runs());
     }
   }
   settle(follower);
   const std::vector<FollowedRun> runs = follower.runs();
-  if (runs.empty() && flags.once && !interrupted())
+  if (runs.empty() && flags.once && traces.count() == 0 && !interrupted())
     throw NotFound(
         "found nothing to follow there: no journal of stepladder.py, no TensorBoard, W&B, MLflow or Trackio store, and "
-        "no CSV or JSON lines with training steps",
+        "no CSV or JSON lines with training steps, and no profiler's trace",
         {.argument = "paths", .hint = "a log is followed only if it is named itself, not its folder"});
   print_runs(store, runs, common.json);
   return interrupted() && flags.once ? exit_interrupted : exit_done;

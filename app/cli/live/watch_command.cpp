@@ -154,6 +154,14 @@ Run new_run(const WatchRequest& request) {
   return run;
 }
 
+// The program's number: a trace of its profiler names it, and so is known to be of this run.
+void note_process(Run& run, const ProcessIdentity& program) {
+  Json environment = Json::parse(run.environment, nullptr, false);
+  if (!environment.is_object() || program.pid == 0) return;
+  environment["program_pid"] = program.pid;
+  run.environment = environment.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 // Tries until it succeeds: the program has started, so a busy database or a full disk is no reason to give up.
 template <class Work>
 auto persist(const Work& work) {
@@ -363,6 +371,7 @@ int watch_program(RunStore& store, const WatchRequest& request) {
   WatchedProgram program(request.command, spool);  // before any thread is created
   own_runs_as(program.keeper());
   Run run = new_run(request);
+  note_process(run, program.watched());
   run.id = create_watched(store, run);
   spool.belongs_to(run.id);
   Watch watch(store, request, run);

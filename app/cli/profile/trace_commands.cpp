@@ -14,6 +14,7 @@
 #include "app/figures/step_trace.h"
 #include "app/import/trace_import.h"
 #include "app/profile/roofline_report.h"
+#include "app/profile/trace_owner.h"
 #include "app/profile/traced_run.h"
 #include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
@@ -26,7 +27,8 @@ namespace {
 
 struct TraceOptions {
   std::vector<std::string> files;
-  std::string run, name, trace, other, out, hardware, precision;
+  std::string run, name, trace, out, hardware, precision;
+  std::vector<std::string> others;
   std::string format = "chrome";
   std::optional<std::int64_t> step;
   std::optional<int> rank;
@@ -110,6 +112,7 @@ struct Side {
   std::string title;
   std::vector<TracedOperator> rows;
   std::string doubt;  // whether it may explain its run's speed
+  StepSpread spread;  // of the steps whose mean the rows are
 };
 
 Side find_side(RunStore& store, const std::string& wanted) {
@@ -117,7 +120,9 @@ Side find_side(RunStore& store, const std::string& wanted) {
   if (!wanted.starts_with(of_run)) {
     StoredTrace trace = find_trace(store, wanted);
     std::string doubt = doubt_about(store, trace);
-    return {fmt::format("trace {}, {}", trace.id, trace.name), std::move(trace.profile.operators), std::move(doubt)};
+    const StepSpread spread = step_spread(trace.profile);
+    return {fmt::format("trace {}, {}", trace.id, trace.name), std::move(trace.profile.operators), std::move(doubt),
+            spread};
   }
   const Run run = find_run(store, wanted.substr(of_run.size()));
   const FittedProfile fitted = fit_to_step(store.recordings().profile(run.id), store.summary(run).dt_ms_median);
@@ -127,10 +132,29 @@ Side find_side(RunStore& store, const std::string& wanted) {
           doubt_about(fitted.profiled_ms, fitted.measured_ms)};
 }
 
+int run_several(RunStore& store, const TraceOptions& options, const CommonOptions& common) {
+  std::vector<Side> sides{find_side(store, options.trace)};
+  for (const std::string& other : options.others) sides.push_back(find_side(store, other));
+  std::vector<std::span<const TracedOperator>> rows;
+  std::vector<std::string> titles;
+  for (const Side& side : sides) {
+    rows.emplace_back(side.rows);
+    titles.push_back(side.title);
+  }
+  const SeveralTraces made = beside_each_other(rows);
+  if (common.json)
+    print(several_json(made, titles));
+  else
+    std::cout << several_text(made, titles, options.all);
+  for (const Side& side : sides) tell_doubt(side.title, side.doubt);
+  return exit_done;
+}
+
 int run_diff(const TraceOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
-  const Side before = find_side(store, options.trace), after = find_side(store, options.other);
-  const ProfileDifference made = difference(before.rows, after.rows);
+  if (options.others.size() > 1) return run_several(store, options, common);
+  const Side before = find_side(store, options.trace), after = find_side(store, options.others.front());
+  const ProfileDifference made = difference(before.rows, after.rows, {before.spread, after.spread});
   if (common.json)
     print(difference_json(made, before.title, after.title));
   else
@@ -179,6 +203,17 @@ int run_export(const TraceOptions& options, const CommonOptions& common) {
   return exit_done;
 }
 
+int run_attach(const TraceOptions& options, const CommonOptions& common) {
+  open_existing(common.database);
+  RunStore store = RunStore::open(common.database);
+  StoredTrace trace = find_trace(store, options.trace);
+  trace.run = options.run == "none" ? std::nullopt : std::optional(find_run(store, options.run).id);
+  store.traces().attach(trace.id, trace.run);
+  tell_doubt(fmt::format("trace {}", trace.id), doubt_about(store, trace));
+  if (common.json) print(trace_json(trace));
+  return exit_done;
+}
+
 int run_remove(const TraceOptions& options, const CommonOptions& common) {
   open_existing(common.database);
   RunStore store = RunStore::open(common.database);
@@ -212,6 +247,10 @@ std::optional<StoredTrace> import_trace(const TraceFiles& files, const std::stri
   const TraceId id = known ? known->id : keep_trace(store.traces(), read->trace, read->process);
   for (const std::string& note : read->process.profile.notes) std::cerr << "stepladder: " << harmless(note) << "\n";
   StoredTrace stored = store.traces().find(id).value();
+  const TraceOwner owner = known ? TraceOwner{} : attach_to_owner(store, stored);
+  if (!owner.reason.empty())
+    fmt::print(stderr, "stepladder: trace {}: {}{}\n", id, owner.reason,
+               owner.run ? "" : fmt::format(" `stepladder profile attach {} RUN` attaches it", id));
   tell_doubt(fmt::format("trace {}", id), doubt_about(store, stored));
   stored.profile.notes = std::move(read->process.profile.notes);
   return stored;
@@ -251,7 +290,8 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
   choose(show, run_show);
   CLI::App* diff = add_with_json(profile, common, "diff", "Why one step is faster than another, row by row");
   diff->add_option("before", options->trace, "Trace (number or name), or run:NUMBER")->required();
-  diff->add_option("after", options->other, "The same")->required();
+  diff->add_option("after", options->others, "The same; several: a table of all, and what is new in later ones")
+      ->required();
   diff->add_flag("--all", options->all, "List every row");
   choose(diff, run_diff);
   CLI::App* write = add_with_json(profile, common, "export", "Write a trace's kept steps for other viewers");
@@ -265,6 +305,10 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
   write->add_option("--step", options->step, "Only this step")->check(between(0, 4e9));
   write->add_option("--rank", options->rank, "Only this rank")->check(between(0, 1e6));
   choose(write, run_export);
+  CLI::App* attach = add_with_json(profile, common, "attach", "Say which run a trace was taken of");
+  attach->add_option("trace", options->trace, "Number or name")->required();
+  attach->add_option("run", options->run, "Number or name; none detaches it")->required();
+  choose(attach, run_attach);
   CLI::App* remove = add_with_json(profile, common, "remove", "Remove an imported trace");
   remove->add_option("trace", options->trace, "Number or name")->required();
   choose(remove, run_remove);

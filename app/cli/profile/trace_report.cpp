@@ -129,14 +129,17 @@ std::string ranks_text(const TraceProfile& profile) {
     ++sums[step.rank].second;
   }
   if (sums.size() < 2) return "";
-  std::vector<std::vector<std::string>> cells{{"rank", "a step", "idle", "exposed communication"}};
+  std::vector<std::vector<std::string>> cells{
+      {"rank", "a step", "until it can exchange", "idle", "exposed communication"}};
   for (const auto& [rank, sum] : sums) {
     const KindMeans means = kind_means(profile, rank);
+    const double communication = means.ms[static_cast<std::size_t>(OperatorKind::communication)];
     cells.push_back({std::to_string(rank), milliseconds_text(sum.first / sum.second),
+                     milliseconds_text(sum.first / sum.second - communication),
                      milliseconds_text(means.ms[static_cast<std::size_t>(OperatorKind::idle)]),
-                     milliseconds_text(means.ms[static_cast<std::size_t>(OperatorKind::communication)])});
+                     milliseconds_text(communication)});
   }
-  return table(cells, {true, true, true, true}) + "\n";
+  return table(cells, {true, true, true, true, true}) + notes_text(rank_report(profile).sentence) + "\n";
 }
 
 Json step_json(const TracedStep& step) {
@@ -162,6 +165,23 @@ Json anatomy_json(const Anatomy& anatomy) {
                     {"known_by", to_string(row.known_by)},
                     {"ms", row.ms}});
   return rows;
+}
+
+Json ranks_json(const RankReport& report) {
+  if (report.rows.empty()) return nullptr;
+  Json rows = Json::array();
+  for (const RankRow& row : report.rows)
+    rows.push_back({{"rank", row.rank},
+                    {"steps", row.steps},
+                    {"step_ms", row.step_ms},
+                    {"own_ms", row.own_ms()},
+                    {"idle_ms", row.idle_ms},
+                    {"communication_ms", row.communication_ms}});
+  return {{"straggler", report.straggler ? Json(*report.straggler) : Json()},
+          {"late_ms", number(report.late_ms)},
+          {"noise_ms", number(report.noise_ms)},
+          {"sentence", report.sentence},
+          {"rows", std::move(rows)}};
 }
 
 Json names_json(const std::vector<TracedOperator>& rows) {
@@ -204,6 +224,7 @@ Json trace_details_json(const StoredTrace& trace, const Anatomy& anatomy) {
   all["step_ms"] = number(mean_step_ms(profile));
   all["kinds"] = kinds_json(kind_means(profile));
   all["notes"] = notes_of(profile);
+  all["ranks_report"] = ranks_json(rank_report(profile));
   Json steps = Json::array(), rows = Json::array();
   for (std::size_t i = 0; i < profile.steps.size(); ++i) {
     steps.push_back(step_json(profile.steps[i]));
@@ -274,6 +295,8 @@ Json difference_json(const ProfileDifference& difference, const std::string& bef
                     {"before_ms", row.before_ms},
                     {"after_ms", row.after_ms},
                     {"delta_ms", row.delta_ms()},
+                    {"noise_ms", number(row.noise_ms)},
+                    {"is_clear", is_missing(row.noise_ms) ? Json() : Json(row.is_clear)},
                     {"before_calls", row.before_calls},
                     {"after_calls", row.after_calls}});
   }
@@ -282,14 +305,82 @@ Json difference_json(const ProfileDifference& difference, const std::string& bef
           {"before_ms", difference.before_ms},
           {"after_ms", difference.after_ms},
           {"delta_ms", difference.after_ms - difference.before_ms},
+          {"noise_ms", number(difference.noise_ms)},
           {"rows", std::move(rows)}};
+}
+
+Json several_json(const SeveralTraces& several, const std::vector<std::string>& titles) {
+  Json rows = Json::array();
+  for (const SharedRow& row : several.rows) {
+    Json ms = Json::array();
+    for (const double each : row.ms) ms.push_back(number(each));
+    rows.push_back({{"part", row.part},
+                    {"name", row.name},
+                    {"kind", to_string(row.kind)},
+                    {"ms", std::move(ms)},
+                    {"is_new", row.is_new()},
+                    {"is_gone", row.is_gone()}});
+  }
+  return {{"traces", titles},
+          {"step_ms", several.step_ms},
+          {"slowest", titles[several.slowest]},
+          {"rows", std::move(rows)}};
+}
+
+std::string several_text(const SeveralTraces& several, const std::vector<std::string>& titles, bool all) {
+  std::string text;
+  std::vector<std::string> head{"kind"}, row_head{"part", "operator", ""};
+  std::vector<bool> right{false}, row_right{false, false, false};
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    text += notes_text(fmt::format("[{}] {}", i + 1, titles[i]));
+    for (auto* const each : {&head, &row_head}) each->push_back(fmt::format("[{}]", i + 1));
+    for (auto* const each : {&right, &row_right}) each->push_back(true);
+  }
+  std::vector<std::vector<std::string>> kinds{head}, rows{row_head};
+  for (const OperatorKind kind : all_operator_kinds) {
+    std::vector<std::string> cells{std::string(to_string(kind))};
+    double most = 0;
+    for (const std::vector<double>& ms : several.kinds) {
+      const double of_kind = ms[static_cast<std::size_t>(kind)];
+      most = std::max(most, of_kind);
+      cells.push_back(of_kind > 0 ? milliseconds_text(of_kind) : "-");
+    }
+    if (most > 0) kinds.push_back(std::move(cells));
+  }
+  std::vector<std::string> whole{"a step"};
+  for (const double ms : several.step_ms) whole.push_back(milliseconds_text(ms));
+  kinds.push_back(std::move(whole));
+  std::size_t small = 0;
+  for (const SharedRow& row : several.rows) {
+    double most = 0;
+    for (const double ms : row.ms) most = std::max(most, is_missing(ms) ? 0 : ms);
+    if (!all && most < least_share * several.step_ms[several.slowest]) {
+      ++small;
+      continue;
+    }
+    rows.push_back({row.part, shortened(title_of(OperatorTime{.part = row.part, .name = row.name})),
+                    row.is_new()    ? "new"
+                    : row.is_gone() ? "gone"
+                                    : ""});
+    for (const double ms : row.ms) rows.back().push_back(is_missing(ms) ? "-" : milliseconds_text(ms));
+  }
+  text += "\n" + table(kinds, right) + notes_text("Slowest: " + titles[several.slowest] + ".") + "\n" +
+          table(rows, row_right);
+  if (small > 0) text += notes_text(fmt::format("{} smaller rows (--all lists them)", small));
+  return text;
 }
 
 std::string difference_text(const ProfileDifference& difference, const std::string& before, const std::string& after,
                             bool all) {
   const TextTable rows = difference_table(difference, all);
+  const bool knows_noise = std::any_of(difference.rows.begin(), difference.rows.end(),
+                                       [](const RowDifference& row) { return !is_missing(row.noise_ms); });
   const bool leaves_out = rows.rows.size() < difference.rows.size() + 1;
   return notes_text(before + " -> " + after) + "\n" + table(kinds_table(difference)) + "\n" + table(rows) +
+         notes_text(knows_noise
+                        ? "* beyond the noise between the steps of each trace, for all rows together; without it, a "
+                          "difference may be noise. Another trace of the same program may differ by more."
+                        : "Noise isn't known: it needs two steps a side, of traces imported by this version.") +
          (leaves_out ? notes_text("--all lists the smaller rows, too.") : "");
 }
 

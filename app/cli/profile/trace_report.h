@@ -8,6 +8,7 @@
 #include "storage/database/traces/trace_store.h"
 #include "storage/traces/anatomy.h"
 #include "storage/traces/difference.h"
+#include "storage/traces/several.h"
 
 namespace stepladder {
 
@@ -21,5 +22,9 @@ std::string anatomy_text(const StoredTrace& trace, const Anatomy& anatomy, bool 
 Json difference_json(const ProfileDifference& difference, const std::string& before, const std::string& after);
 std::string difference_text(const ProfileDifference& difference, const std::string& before, const std::string& after,
                             bool all);
+
+// Several traces beside each other, and the rows that only later ones have.
+Json several_json(const SeveralTraces& several, const std::vector<std::string>& titles);
+std::string several_text(const SeveralTraces& several, const std::vector<std::string>& titles, bool all);
 
 }  // namespace stepladder

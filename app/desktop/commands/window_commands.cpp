@@ -11,6 +11,7 @@
 #include "app/desktop/commands/record_commands.h"
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/panel_events.h"
+#include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/theme.h"
 
 namespace stepladder {
@@ -65,7 +66,7 @@ void commands::execute(DesktopState& desktop, const ResetPanel& asked) {
 
 void commands::execute(DesktopState& desktop, const Reload&) {
   desktop.workspace.load(desktop.store);
-  desktop.profiles.read_again();
+  reload_traces(desktop);
 }
 
 void commands::execute(DesktopState& desktop, const DismissMessage& dismiss) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/job.h"
+#include "app/profile/trace_owner.h"
 #include "storage/database/traces/trace_store.h"
 
 namespace stepladder {
@@ -12,9 +13,14 @@ namespace stepladder {
 struct ImportedTrace {
   TraceId id = 0;  // 0: it was stopped
   std::string name;
+  bool is_own = false;  // traced here: shown alone, since nobody brought it to be compared
+  TraceOwner owner;     // the run that it was attached to, or may be of
 };
 
 // Reports the share that is read. An interrupted import keeps nothing. Blocks; any thread. Throws StorageError.
 ImportedTrace import_trace(const std::filesystem::path& database, const std::string& file, JobControl& job);
+
+// Traces a run launched here in a process of its own, which attaches the trace to it. The same.
+ImportedTrace trace_run(const std::filesystem::path& database, RunId run, JobControl& job);
 
 }  // namespace stepladder

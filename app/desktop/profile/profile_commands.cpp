@@ -8,11 +8,17 @@
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/panel_events.h"
 #include "app/desktop/profile/profile_state.h"
+#include "app/profile/example_traces.h"
 #include "app/text/format.h"
 #include "storage/database/traces/pass_store.h"
 #include "storage/database/traces/trace_details.h"
 
 namespace stepladder {
+
+void reload_traces(DesktopState& desktop) {
+  desktop.profiles.read_again();
+  desktop.workspace.traces = desktop.store.traces().list();
+}
 
 void commands::execute(DesktopState& desktop, const ShowProfile& show) {
   desktop.profiles.ask(show.question);
@@ -21,7 +27,7 @@ void commands::execute(DesktopState& desktop, const ShowProfile& show) {
 void commands::execute(DesktopState& desktop, const ExplainSpeedup& explain) {
   desktop.panels.send("profile", {SpeedupToExplain{explain.before, explain.after}});
   desktop.workspace.profile_state->view.reset();  // the list of profiles may be old
-  desktop.profiles.read_again();
+  reload_traces(desktop);
   desktop.panels.show("profile");
 }
 
@@ -31,7 +37,46 @@ void commands::execute(DesktopState& desktop, const ImportTraces& import) {
   for (const std::string& file : import.files)
     desktop.trace_imports.add(
         [database = desktop.workspace.database, file](JobControl& job) { return import_trace(database, file, job); },
-        std::filesystem::path(file).filename().string());
+        "Reading " + std::filesystem::path(file).filename().string());
+}
+
+void commands::execute(DesktopState& desktop, const ShowTrace& show) {
+  desktop.panels.send("profile", {TraceToShow{show.trace}});
+  desktop.workspace.profile_state->view.reset();
+  reload_traces(desktop);
+  desktop.panels.show("profile");
+}
+
+void commands::execute(DesktopState& desktop, const TraceRun& trace) {
+  if (desktop.workspace.database.empty()) throw std::runtime_error("There isn't a database to keep the trace in.");
+  if (desktop.workspace.running())
+    throw std::runtime_error("A run trains now, and both would disturb each other: trace this one when it has ended.");
+  const RunEntry* run = desktop.workspace.find(trace.run);
+  if (!run) return;
+  desktop.trace_imports.add(
+      [database = desktop.workspace.database, id = trace.run](JobControl& job) { return trace_run(database, id, job); },
+      "Tracing run " + std::to_string(trace.run) + ", which trains a few of its steps again");
+  desktop.panels.show("profile");
+}
+
+void commands::execute(DesktopState& desktop, const AttachTrace& attach) {
+  const std::optional<StoredTrace> trace = desktop.store.traces().find(attach.trace);
+  if (!trace) return;
+  desktop.store.traces().attach(attach.trace, attach.run);
+  reload_traces(desktop);
+  desktop.can_undo(attach.run ? "Attached trace " + trace->name + " to run " + std::to_string(*attach.run)
+                              : "Detached trace " + trace->name,
+                   [&desktop, id = attach.trace, run = trace->run] {
+                     desktop.store.traces().attach(id, run);
+                     reload_traces(desktop);
+                   });
+}
+
+void commands::execute(DesktopState& desktop, const OpenExampleTraces&) {
+  const std::vector<std::string> files = example_traces();
+  if (files.empty()) throw std::runtime_error("The example traces are missing beside the program.");
+  commands::execute(desktop, ImportTraces{files});
+  desktop.panels.show("profile");
 }
 
 void commands::execute(DesktopState& desktop, const StopTraceImport&) {
@@ -46,10 +91,10 @@ void commands::execute(DesktopState& desktop, const RemoveTrace& remove) {
                         .anatomy = traces.details().anatomy(remove.trace),
                         .kept = traces.details().kept(remove.trace)};
   traces.remove(remove.trace);
-  desktop.profiles.read_again();
+  reload_traces(desktop);
   desktop.can_undo("Removed trace " + trace->name, [&desktop, trace = *trace, process = std::move(process)] {
     keep_trace(desktop.store.traces(), trace, process);
-    desktop.profiles.read_again();
+    reload_traces(desktop);
   });
 }
 
@@ -57,10 +102,10 @@ void commands::execute(DesktopState& desktop, const RemovePasses& remove) {
   const std::optional<StoredPasses> passes = desktop.store.traces().passes().find(remove.passes);
   if (!passes) return;
   desktop.store.traces().passes().remove(remove.passes);
-  desktop.profiles.read_again();
+  reload_traces(desktop);
   desktop.can_undo("Removed passes " + passes->name, [&desktop, passes = *passes] {
     desktop.store.traces().passes().insert(passes);
-    desktop.profiles.read_again();
+    reload_traces(desktop);
   });
 }
 
@@ -77,11 +122,16 @@ void take_trace(DesktopState& desktop) {
   shown.reading = progress.item + (waiting > 0 ? " (" + std::to_string(waiting) + " more to read)" : "");
   shown.share = progress.share;
   if (!taken || taken->id == 0) return;
-  shown.imported = taken->id;
-  desktop.profiles.read_again();
-  desktop.can_undo("Imported trace " + taken->name, [&desktop, id = taken->id] {
+  if (taken->is_own)
+    desktop.panels.send("profile", {TraceToShow{taken->id}});
+  else
+    shown.imported = taken->id;
+  if (!taken->owner.reason.empty() && taken->owner.run)
+    desktop.messages.notice(taken->name + ": " + taken->owner.reason);
+  reload_traces(desktop);
+  desktop.can_undo((taken->is_own ? "Traced " : "Imported trace ") + taken->name, [&desktop, id = taken->id] {
     desktop.store.traces().remove(id);
-    desktop.profiles.read_again();
+    reload_traces(desktop);
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,13 +20,27 @@ struct ExplainSpeedup {  // in the view Profile: the difference of two rungs, by
 struct ImportTraces {  // of profilers, on another thread
   std::vector<std::string> files;
 };
-struct StopTraceImport {};  // and of those that wait; traces that were kept stay
-struct RemoveTrace {        // with an undo
+struct ShowTrace {  // in the view Profile, alone
+  std::int64_t trace = 0;
+};
+struct TraceRun {  // of a run launched here: trains some steps of its recipe in another process, and attaches the trace
+  RunId run = 0;
+};
+struct AttachTrace {  // to a run that it was taken of; none: detaches it. With an undo
+  std::int64_t trace = 0;
+  std::optional<RunId> run;
+};
+struct OpenExampleTraces {};  // imports the pair that comes with the program (app/profile/example_traces.h)
+struct StopTraceImport {};    // and of those that wait; traces that were kept stay
+struct RemoveTrace {          // with an undo
   std::int64_t trace = 0;
 };
 struct RemovePasses {  // with an undo
   std::int64_t passes = 0;
 };
+
+// Reads the list of traces, and what the view Profile shows, again. Call between frames.
+void reload_traces(DesktopState& desktop);
 
 // Shows how far the import of a trace is, or its result, once. Call between frames; never blocks.
 void take_trace(DesktopState& desktop);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace stepladder {
 
@@ -19,8 +20,9 @@ struct ProfileSide {
 struct ProfileQuestion {
   ProfileSide before;  // none: `after` is shown alone
   ProfileSide after;
-  std::int64_t passes = 0;         // 0: the newest
-  std::int64_t passes_before = 0;  // that they are compared with; 0: none
+  std::vector<ProfileSide> others;  // in the table of several traces, behind these two
+  std::int64_t passes = 0;          // 0: the newest
+  std::int64_t passes_before = 0;   // that they are compared with; 0: none
 
   bool operator==(const ProfileQuestion&) const = default;
 };

@@ -62,6 +62,7 @@ void take_slices(ShownProfile& shown, RunStore& store) {
   if (!is_kept) shown.side.step = of_rank[of_rank.size() / 2].step;
   shown.slices = std::make_shared<StepSlices>(details.slices(shown.side.id, shown.side.rank, shown.side.step));
   shown.index = std::make_shared<SliceIndex>(*shown.slices);
+  shown.sums = std::make_shared<RangeSums>(*shown.slices);
 }
 
 // The same step of the same trace; null: it must be read.
@@ -77,10 +78,18 @@ const ShownProfile* known_side(const ProfileSide& side, const ProfileView* last,
   return nullptr;
 }
 
+// The run that a trace is attached to may change.
+void take_run(ShownProfile& shown, RunStore& store, const StoredTrace& trace) {
+  shown.doubt = doubt_about(store, trace);
+  shown.owner = trace.run ? TraceOwner{} : owner_of(store, trace);
+}
+
 std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, const ProfileView* last) {
   if (const ShownProfile* known = known_side(side, last, store)) {
     ShownProfile shown = *known;
     shown.asked = side;
+    for (const StoredTrace& each : store.traces().list())
+      if (each.id == side.id) take_run(shown, store, each);
     return shown;
   }
   ShownProfile shown{.side = side, .asked = side};
@@ -92,12 +101,15 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     shown.on_gpu = trace->profile.on_gpu;
     shown.has_steps = trace->profile.has_steps;
     shown.note = format_note(trace->format);
-    shown.doubt = doubt_about(store, *trace);
     shown.step_ms = mean_step_ms(trace->profile);
     shown.kinds = KindTimes(step_profile(*trace));
     const Ceiling ceiling = ceiling_of(store, *trace, "", "");
     shown.rooflines = rooflines(trace->profile, ceiling);
     shown.ceiling = ceiling_text(shown.rooflines, ceiling, trace->id);
+    shown.peak = of_rank(ceiling, trace->profile);
+    shown.ranks = rank_report(trace->profile);
+    shown.spread = step_spread(trace->profile);
+    take_run(shown, store, *trace);
     shown.operators = std::move(trace->profile.operators);
     shown.has_graphs = has_graphs(shown.operators);
     take_slices(shown, store);
@@ -139,6 +151,28 @@ void take_passes(ProfileView& view, const ProfileQuestion& question, RunStore& s
   view.compared_table = comparison_table(*view.compared_passes);
 }
 
+// The operators of all chosen profiles, if there are more than two.
+void take_several(ProfileView& view, RunStore& store) {
+  if (view.asked.others.empty() || !view.after) return;
+  std::vector<std::vector<TracedOperator>> read;
+  const auto take = [&](const std::string& name, std::vector<TracedOperator> operators) {
+    view.several_names.push_back(name);
+    read.push_back(std::move(operators));
+  };
+  if (view.before) take(view.before->name, view.before->operators);
+  take(view.after->name, view.after->operators);
+  for (const ProfileSide& side : view.asked.others) {
+    if (side.kind == ProfileSide::Kind::trace) {
+      if (std::optional<StoredTrace> trace = store.traces().find(side.id))
+        take(trace->name, std::move(trace->profile.operators));
+    } else if (std::optional<ShownProfile> run = read_side(side, store, nullptr)) {
+      take(run->name, std::move(run->operators));
+    }
+  }
+  const std::vector<std::span<const TracedOperator>> traces(read.begin(), read.end());
+  view.several = beside_each_other(traces);
+}
+
 }  // namespace
 
 ProfileView profile_view(const ProfileQuestion& question, RunStore& store, const ProfileView* last) {
@@ -148,10 +182,13 @@ ProfileView profile_view(const ProfileQuestion& question, RunStore& store, const
     take_passes(view, question, store);
     view.before = read_side(question.before, store, last);
     view.after = read_side(question.after, store, last);
+    take_several(view, store);
   } catch (const std::exception& error) {  // StorageError: damaged slices, a locked file
     view.problem = error.what();
   }
-  if (view.before && view.after) view.difference = difference(view.before->operators, view.after->operators);
+  if (view.before && view.after)
+    view.difference =
+        difference(view.before->operators, view.after->operators, {view.before->spread, view.after->spread});
   return view;
 }
 

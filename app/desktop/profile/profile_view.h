@@ -11,11 +11,14 @@
 #include "app/desktop/models/background.h"
 #include "app/desktop/profile/profile_question.h"
 #include "app/profile/pass_report.h"
+#include "app/profile/range_sums.h"
 #include "app/profile/slice_layout.h"
+#include "app/profile/trace_owner.h"
 #include "storage/database/run_store.h"
 #include "storage/database/traces/trace_details.h"
 #include "storage/traces/difference.h"
 #include "storage/traces/kind_roofline.h"
+#include "storage/traces/several.h"
 
 namespace stepladder {
 
@@ -46,9 +49,14 @@ struct ShownProfile {
   bool has_graphs = false;                   // of torch.compile
   std::vector<KindRoofline> rooflines;       // of a trace
   std::string ceiling;                       // sentences about what these are compared with
+  Ceiling peak;                              // of a rank, for single slices
+  RankReport ranks;                          // of a trace of several
+  TraceOwner owner;                          // of a trace that isn't attached to a run: which it may be of
+  StepSpread spread;                         // of the steps whose mean the operators are
   std::vector<KeptStepName> steps;           // those whose slices are kept
   std::shared_ptr<const StepSlices> slices;  // of the shown step; null: none are kept
   std::shared_ptr<const SliceIndex> index;   // of the same
+  std::shared_ptr<const RangeSums> sums;     // of the same
 };
 
 // Kept passes with their table and sentences.
@@ -64,6 +72,8 @@ struct ProfileView {
   std::vector<ProfileSource> sources;
   std::optional<ShownProfile> before, after;
   std::optional<ProfileDifference> difference;
+  std::vector<std::string> several_names;  // of the traces beside each other; empty: fewer than three are chosen
+  SeveralTraces several;
   std::vector<StoredPasses> all_passes;  // newest first, without rows
   std::optional<ShownPasses> passes, passes_before;
   std::optional<PassComparison> compared_passes;

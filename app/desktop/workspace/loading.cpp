@@ -12,6 +12,7 @@ void Workspace::load(RunStore& store) {
   ladders_ = store.ladders();
   kept_tries = store.tries().kept();
   views = store.views().names();
+  traces = store.traces().list();
   published_mfu = store.settings().get(published_setting).value_or("");
   const std::map<RunId, Curation> curations = store.curation().all();
   std::vector<RunEntry> before = std::exchange(runs_, {});

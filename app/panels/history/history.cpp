@@ -19,6 +19,7 @@
 #include "app/panels/history/column_list.h"
 #include "app/panels/history/overlay.h"
 #include "app/panels/history/table.h"
+#include "app/panels/history/traces.h"
 #include "app/runs/saved_view.h"
 #include "app/text/format.h"
 
@@ -30,6 +31,7 @@ struct State {
   ColumnList column_list;
   ViewsPopup views{.panel = "history"};
   HistoryOverlay overlay;
+  HistoryTraces traces;
   TagPopup tags;
   BinPopup bin;
 };
@@ -135,9 +137,9 @@ void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& comm
 
 nlohmann::json state_of(const State& state) {
   const HistoryRows& list = state.table.list;
-  return {{"columns", state.table.columns.shown},  {"sorted_by", list.sorted_by}, {"ascending", list.ascending},
-          {"group", static_cast<int>(list.group)}, {"archived", list.archived},   {"filter", list.filter.data()},
-          {"metric", state.overlay.metric}};
+  return {{"columns", state.table.columns.shown},  {"sorted_by", list.sorted_by},     {"ascending", list.ascending},
+          {"group", static_cast<int>(list.group)}, {"archived", list.archived},       {"filter", list.filter.data()},
+          {"metric", state.overlay.metric},        {"traces", state.traces.are_shown}};
 }
 
 nlohmann::json view_of(const State& state) {
@@ -160,6 +162,7 @@ void show_state(State& state, const nlohmann::json& json) {
     if (group >= 0 && group < static_cast<int>(history_group_names().size()))
       list.group = static_cast<HistoryGroup>(group);
     list.archived = json.value("archived", list.archived);
+    state.traces.are_shown = json.value("traces", state.traces.are_shown);
     state.overlay.metric = std::min(json.value("metric", state.overlay.metric), history_metrics - 1);
     const std::string filter = json.value("filter", std::string(list.filter.data()));
     std::snprintf(list.filter.data(), list.filter.size(), "%s", filter.c_str());
@@ -175,6 +178,10 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
                                       : plural(std::ssize(workspace.runs()), "run") + " in " + workspace.database,
            ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   if (workspace.runs().empty()) {
+    if (!workspace.traces.empty()) {
+      spacing(4);
+      draw_history_traces(state.traces, "", workspace, commands);
+    }
     empty_state("No runs yet", "Every run is listed here. Launch a ladder, or drop a log on the window.");
     start_here(commands);
     return;
@@ -188,8 +195,10 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   handle_keys(state.table, workspace, commands);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
+  const std::string list_filter(state.table.list.filter.data());
   const float overlay = workspace.selection.runs.empty() ? px(92) : std::max(px(240), room.y * 0.44f);
-  begin_card("##table", ImVec2(0, std::max(px(120), room.y - gap - overlay)));
+  const float traces = height_of(state.traces, workspace);
+  begin_card("##table", ImVec2(0, std::max(px(120), room.y - gap - overlay - (traces > 0 ? traces + gap : 0))));
   draw_history_table(state.table, state.tags, workspace, commands);
   if (state.table.list.rows.empty()) {
     ImGui::SetCursorPosY(px(60));  // beneath the table's head
@@ -199,6 +208,10 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   }
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
+  if (traces > 0) {
+    draw_history_traces(state.traces, list_filter, workspace, commands);
+    ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
+  }
   begin_card("##overlay", ImVec2(0, 0));
   draw_history_overlay(state.overlay, state.table.list, state.tags, workspace, commands);
   end_card();

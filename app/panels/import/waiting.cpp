@@ -81,13 +81,15 @@ void draw_formats() {
     line.clear();
     used = 0;
   };
-  for (const Importer& importer : all_importers()) {
-    if (!importer.has_runs) continue;
-    const float wanted = pill_size(importer.title).x + between;
+  const auto add = [&](const std::string& title) {
+    const float wanted = pill_size(title).x + between;
     if (!line.empty() && used + wanted > width) draw_line();
-    line.push_back(importer.title);
+    line.push_back(title);
     used += wanted;
-  }
+  };
+  for (const Importer& importer : all_importers())
+    if (importer.has_runs) add(importer.title);
+  for (const char* const trace : {"traces of PyTorch's profiler", "of Nsight Systems"}) add(trace);
   if (!line.empty()) draw_line();
 }
 
@@ -118,7 +120,7 @@ void draw_nothing(const std::string& last_path, Commands& commands) {
   ImGui::SetCursorPosY(std::max(px(14), (room.y - px(330)) / 2));
   draw_drop_sign();
   gap(22);
-  centred("Drop logs, tables or folders on this window", fonts().display, 19, palette().text);
+  centred("Drop logs, tables, traces or folders on this window", fonts().display, 19, palette().text);
   centred("or paste a program's output with Ctrl+V, or enter a path above", fonts().regular, text_size,
           palette().quiet);
   gap(34);

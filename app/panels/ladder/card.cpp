@@ -165,18 +165,20 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   if (summary.steps > 0) draw_facts(rung);  // a reported figure has none
   spacing(4);
   if (quiet_button("Run details", "ladder.open")) commands.push_back(OpenRun{run.id});
+  trace_button(run, !model.is_over, "ladder.trace", commands);
   if (run.source == "launched" && model.is_over && !is_baseline && run.ladder) {
-    same_line(8);
     const LadderRung* base = model.rung(baseline);
     const LadderRung* lacking = base && !base->has_finished_run ? base : !rung.has_finished_run ? &rung : nullptr;
     const int repeats = repeats_to_verify(rung.judged);
     if (lacking) {
-      if (quiet_button(("Repeat rung " + std::to_string(lacking->judged.rung)).c_str(), "ladder.repeat_lacking"))
-        commands.push_back(Repeat{{lacking->first.id}, 1});
+      const std::string label = "Repeat rung " + std::to_string(lacking->judged.rung);
+      flow_to(label.c_str());
+      if (quiet_button(label.c_str(), "ladder.repeat_lacking")) commands.push_back(Repeat{{lacking->first.id}, 1});
       ImGui::SetItemTooltip("Rung %d has no finished run yet; to verify a gain both sides need one",
                             lacking->judged.rung);
       return;
     }
+    flow_to("Verify gain");
     if (quiet_button("Verify gain", "ladder.real"))
       commands.push_back(ConfirmSpeedup{*run.ladder, baseline, rung.judged.rung, repeats});
     ImGui::SetItemTooltip("Repeats this rung and the baseline in turns until the verdict is clear, or each has %d runs",

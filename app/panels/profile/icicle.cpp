@@ -96,18 +96,27 @@ void Icicle::keep_up(const ShownProfile* before, const ShownProfile& after) {
   for (std::size_t i = 0; i < 2; ++i) {
     const std::shared_ptr<const StepSlices> slices = shown[i] ? shown[i]->slices : nullptr;
     Half& half = halves_[i];
+    half.index = shown[i] ? shown[i]->index : nullptr;
     if (half.slices != slices) {
       // The view doesn't move if the same slices were read again, as when another program wrote to the file.
       const bool is_same = half.slices && slices && half.slices->step == slices->step &&
                            half.slices->length_ns == slices->length_ns && half.slices->names == slices->names;
       half.slices = slices;
       half.searched = "\x01";
+      half.chosen_for.title = "\x01";
       if (!is_same) half.scroll = 0;
+      if (!is_same && selected_ && selected_->half == i) selected_.reset();
       is_new = is_new || !is_same;
+    }
+    if (!(half.chosen_for == chosen_)) {
+      half.chosen_for = chosen_;
+      half.chosen = !slices || chosen_.title.empty() ? SliceSearch()
+                    : chosen_.kind                   ? SliceSearch(*slices, *half.index, *chosen_.kind)
+                                                     : SliceSearch(*slices, *half.index, chosen_.names);
     }
     if (half.searched == search_text_) continue;
     half.searched = search_text_;
-    half.search = slices ? SliceSearch(*shown[i]->index, search_text_) : SliceSearch();
+    half.search = slices ? SliceSearch(*half.index, search_text_) : SliceSearch();
   }
   hovered_.reset();
   if (!is_new) return;
@@ -118,6 +127,7 @@ void Icicle::keep_up(const ShownProfile* before, const ShownProfile& after) {
     all_.to_ns = std::max(all_.to_ns, static_cast<double>(last_ns(*half.slices)));
   }
   shown_ = all_;
+  range_.reset();
 }
 
 void Icicle::draw(const ShownProfile* before, const ShownProfile& after, float height) {
@@ -141,40 +151,65 @@ void Icicle::draw(const ShownProfile* before, const ShownProfile& after, float h
     const float share = std::clamp(wanted / (wanted + other), 0.34f, 0.66f);
     const float first = std::floor((room - px(8)) * share);
     middle_ = top + first + px(8);
-    draw_half(halves_[0], *before, ImVec2(at.x, top), ImVec2(size.x, first), "profile.before");
+    draw_half(0, *before, ImVec2(at.x, top), ImVec2(size.x, first), "profile.before");
     draw->AddLine(ImVec2(at.x, middle_ - px(4)), ImVec2(at.x + size.x, middle_ - px(4)), u32(palette().line));
-    draw_half(halves_[1], after, ImVec2(at.x, middle_), ImVec2(size.x, room - first - px(8)), "profile.after");
+    draw_half(1, after, ImVec2(at.x, middle_), ImVec2(size.x, room - first - px(8)), "profile.after");
   } else {
     const bool is_after = after.slices != nullptr;
     middle_ = is_after ? top : at.y + size.y;
     if (is_after)
-      draw_half(halves_[1], after, ImVec2(at.x, top), ImVec2(size.x, room), "profile.after");
+      draw_half(1, after, ImVec2(at.x, top), ImVec2(size.x, room), "profile.after");
     else if (before && before->slices)
-      draw_half(halves_[0], *before, ImVec2(at.x, top), ImVec2(size.x, room), "profile.before");
+      draw_half(0, *before, ImVec2(at.x, top), ImVec2(size.x, room), "profile.before");
   }
+  draw_range(at, size);
   draw->PopClipRect();
-  if (ImGui::IsItemDeactivated() && dragged_ < px(4)) choose();
+  if (ImGui::IsItemDeactivated()) {
+    if (dragged_ < px(4)) drag_ == Drag::range ? clear_range() : choose_hovered();
+    drag_ = Drag::none;
+  }
   if (hovered_ && !ImGui::IsItemActive()) draw_tooltip(*hovered_);
 }
 
-// Chooses the clicked slice; a click beside all slices chooses none.
-void Icicle::choose() {
-  chosen_.clear();
-  chosen_range_.reset();
-  if (!hovered_) return;
-  const KeptSlice& slice = *hovered_->slice;
-  chosen_ = hovered_->profile->slices->names[slice.name];
-  chosen_range_ = {static_cast<double>(slice.start_ns), static_cast<double>(slice.start_ns + slice.duration_ns)};
+// Chooses the clicked slice and all of its name; a click beside all slices chooses none.
+void Icicle::choose_hovered() {
+  if (!hovered_) return choose({});
+  const StepSlices& step = *hovered_->profile->slices;
+  const std::vector<KeptSlice>& slices = step.rows[hovered_->row].slices;
+  select(hovered_->half, {hovered_->row, static_cast<std::size_t>(hovered_->slice - slices.data())});
+  ++clicks_;
 }
 
-// Zooms to the chosen slice with some space around it; if it fills the width already, or none is chosen, shows all.
+void Icicle::choose(SliceChoice choice) {
+  chosen_ = std::move(choice);
+  chosen_range_.reset();
+  selected_.reset();
+}
+
+void Icicle::select(std::size_t half, SlicePlace place) {
+  constexpr std::size_t most_arrows = 200;
+  const StepSlices& step = *halves_[half].slices;
+  const KeptSlice& slice = step.rows[place.row].slices[place.slice];
+  const std::string& name = step.names[slice.name];
+  choose({.names = {name}, .kind = {}, .title = name});
+  chosen_range_ = {static_cast<double>(slice.start_ns), static_cast<double>(slice.start_ns + slice.duration_ns)};
+  selected_ = Selected{half, place, halves_[half].index->joined_with(step, place, most_arrows)};
+}
+
+float Icicle::x_of(double ns, const Half& half) const {
+  return half.low.x + static_cast<float>((ns - shown_.from_ns) / shown_.length()) * (half.high.x - half.low.x);
+}
+
+// Zooms to the range, else to the chosen slice, with some space around it; if it fills the width already, or none is
+// chosen, shows all.
 void Icicle::fit() {
-  if (!chosen_range_) {
+  const std::optional<TimeRange>& fitted = range_ ? range_ : chosen_range_;
+  if (!fitted) {
     shown_ = all_;
     return;
   }
-  const double length = std::max(chosen_range_->length(), least_shown_ns);
-  const TimeRange near{chosen_range_->from_ns - 0.05 * length, chosen_range_->from_ns + 1.05 * length};
+  const double length = std::max(fitted->length(), least_shown_ns);
+  const TimeRange near{fitted->from_ns - 0.05 * length, fitted->from_ns + 1.05 * length};
   const bool is_fit =
       std::fabs(shown_.from_ns - near.from_ns) < 0.01 * length && std::fabs(shown_.to_ns - near.to_ns) < 0.01 * length;
   shown_ = is_fit ? all_ : near;
@@ -198,18 +233,17 @@ void Icicle::draw_axis(float x, float y, float width) {
   ImGui::PopFont();
 }
 
-void Icicle::draw_half(Half& half, const ShownProfile& shown, ImVec2 at, ImVec2 size, const char* anchor) {
+void Icicle::draw_half(std::size_t number, const ShownProfile& shown, ImVec2 at, ImVec2 size, const char* anchor) {
+  Half& half = halves_[number];
   const StepSlices& step = *shown.slices;
   ImDrawList* draw = ImGui::GetWindowDrawList();
   const bool names_step = !shown.steps.empty() && shown.has_steps;
-  const std::string title = shown.name + (names_step ? ", step " + std::to_string(step.step) : "") +
-                            (step.rank > 0 ? ", rank " + std::to_string(step.rank) : "");
+  const std::string title = step_title(step, shown.name, names_step);
   ImGui::PushFont(fonts().semibold, small_size);
   draw->AddText(ImVec2(at.x, at.y + px(4)), u32(palette().text), title.c_str());
   const float title_width = ImGui::CalcTextSize(title.c_str()).x;
   ImGui::PopFont();
-  std::string detail =
-      milliseconds_text(static_cast<double>(step.length_ns) / 1e6) + ", " + grouped(slice_count(step)) + " slices";
+  std::string detail = step_detail(step);
   if (!shown.has_steps) detail += "; the trace marks no steps (ProfilerStep#), so all of it counts as one";
   if (!shown.note.empty()) detail += "; " + shown.note;
   if (step.left_out > 0) detail += "; " + grouped(step.left_out) + " shorter or deeper ones aren't kept";
@@ -227,6 +261,24 @@ void Icicle::draw_half(Half& half, const ShownProfile& shown, ImVec2 at, ImVec2 
   const float end =
       low.x + static_cast<float>((static_cast<double>(step.length_ns) - shown_.from_ns) / shown_.length()) * size.x;
   draw->AddLine(ImVec2(end, low.y), ImVec2(end, high.y), u32(palette().accent, 0.6f));  // the step's end
+  half.low = low;
+  half.high = high;
+  draw_rows(number, shown);
+  draw_arrows(number);
+  draw->PopClipRect();
+  if (half.content > high.y - low.y) {
+    const float share = (high.y - low.y) / half.content, top = low.y + half.scroll * share;
+    draw->AddRectFilled(ImVec2(high.x - px(4), top), ImVec2(high.x, top + (high.y - low.y) * share),
+                        u32(palette().quiet, 0.5f), px(2));
+  }
+}
+
+void Icicle::draw_rows(std::size_t number, const ShownProfile& shown) {
+  Half& half = halves_[number];
+  const StepSlices& step = *shown.slices;
+  const ImVec2 low = half.low, high = half.high;
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  half.row_y.resize(step.rows.size());
   float y = low.y - half.scroll;
   for (std::size_t row = 0; row < step.rows.size(); ++row) {
     if (row == 0 || step.rows[row].lane != step.rows[row - 1].lane) {
@@ -238,14 +290,9 @@ void Icicle::draw_half(Half& half, const ShownProfile& shown, ImVec2 at, ImVec2 
       ImGui::PopFont();
       y += px(lane_height);
     }
-    if (y > low.y - px(row_height) && y < high.y) draw_row(half, shown, row, ImVec2(low.x, y), size.x);
+    half.row_y[row] = y;
+    if (y > low.y - px(row_height) && y < high.y) draw_row(number, shown, row, ImVec2(low.x, y), high.x - low.x);
     y += px(row_height);
-  }
-  draw->PopClipRect();
-  if (half.content > high.y - low.y) {
-    const float share = (high.y - low.y) / half.content, top = low.y + half.scroll * share;
-    draw->AddRectFilled(ImVec2(high.x - px(4), top), ImVec2(high.x, top + (high.y - low.y) * share),
-                        u32(palette().quiet, 0.5f), px(2));
   }
 }
 
@@ -293,10 +340,11 @@ void Icicle::draw_memory(const StepSlices& step, ImVec2 low, ImVec2 high) const 
   ImGui::PopFont();
 }
 
-void Icicle::draw_row(const Half& half, const ShownProfile& shown, std::size_t row, ImVec2 at, float width) {
+void Icicle::draw_row(std::size_t number, const ShownProfile& shown, std::size_t row, ImVec2 at, float width) {
+  const Half& half = halves_[number];
   const StepSlices& step = *shown.slices;
   pieces_.clear();
-  lay_out_row(step.rows[row], row, *shown.index, half.search, shown_, width, pieces_);
+  lay_out_row(step.rows[row], row, *shown.index, half.search, shown_, width, pieces_, half.chosen);
   ImGui::PushFont(fonts().regular, small_size);
   for (const DrawnSlice& piece : pieces_) draw_slice(step, step.rows[row], piece, at);
   ImGui::PopFont();
@@ -305,7 +353,7 @@ void Icicle::draw_row(const Half& half, const ShownProfile& shown, std::size_t r
   const double ns = shown_.from_ns + static_cast<double>((mouse.x - at.x) / width) * shown_.length();
   const KeptSlice* slice = slice_at(step.rows[row], ns, 2 * shown_.length() / width);
   if (!slice) return;
-  hovered_ = Hovered{&shown, row, slice};
+  hovered_ = Hovered{&shown, number, row, slice};
   const auto x_of = [&](double when) {
     return at.x + static_cast<float>((when - shown_.from_ns) / shown_.length()) * width;
   };
@@ -322,6 +370,7 @@ void Icicle::draw_slice(const StepSlices& step, const SliceRow& row, const Drawn
   const ImVec2 low(at.x + piece.x0, at.y), high(at.x + std::max(piece.x1, piece.x0 + 1), at.y + px(row_height) - px(1));
   if (piece.count > 1) {
     draw->AddRectFilled(low, high, u32(colour, (is_dimmed ? 0.2f : 1) * (0.3f + 0.6f * piece.cover)));
+    if (piece.is_chosen) draw->AddRectFilled(ImVec2(low.x, high.y - px(3)), high, u32(palette().accent));
     return;
   }
   const float width = high.x - low.x;
@@ -329,8 +378,7 @@ void Icicle::draw_slice(const StepSlices& step, const SliceRow& row, const Drawn
   draw->AddRectFilled(low, ImVec2(high.x - air, high.y), u32(colour, is_dimmed ? 0.22f : 0.92f),
                       width > px(8) ? px(2) : 0);
   const std::string& name = step.names[row.slices[piece.first].name];
-  if (!chosen_.empty() && name == chosen_)
-    draw->AddRect(low, ImVec2(high.x - air, high.y), u32(palette().accent), px(2), 0, px(2));
+  if (piece.is_chosen) draw->AddRect(low, ImVec2(high.x - air, high.y), u32(palette().accent), px(2), 0, px(2));
   if (width < px(26)) return;
   const std::string shown = name.starts_with("aten::") ? name.substr(6) : name;
   const float text_x = std::max(low.x, at.x) + px(4);
@@ -361,13 +409,21 @@ void Icicle::handle_input(ImVec2 at, ImVec2 size) {
   if (ImGui::IsItemActivated()) {
     dragged_ = 0;
     dragged_half_ = io.MousePos.y < middle_ ? 0 : 1;
+    // Over the ruler, or with Shift, a drag measures.
+    drag_ = io.KeyShift || io.MousePos.y < at.y + px(axis_height) ? Drag::range : Drag::pan;
+    range_from_ns_ = shown_.from_ns + static_cast<double>(io.MousePos.x - at.x) * shown_.length() / size.x;
   }
   const double ns_per_pixel = shown_.length() / size.x;
   if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 0)) {
     dragged_ = std::max(dragged_, std::hypot(ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, 0).x,
                                              ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, 0).y));
-    pan(-static_cast<double>(io.MouseDelta.x) * ns_per_pixel);
-    halves_[static_cast<std::size_t>(dragged_half_)].scroll -= io.MouseDelta.y;
+    if (drag_ == Drag::range) {
+      const double now = shown_.from_ns + static_cast<double>(io.MousePos.x - at.x) * ns_per_pixel;
+      if (dragged_ >= px(4)) range_ = {std::min(range_from_ns_, now), std::max(range_from_ns_, now)};
+    } else {
+      pan(-static_cast<double>(io.MouseDelta.x) * ns_per_pixel);
+      halves_[static_cast<std::size_t>(dragged_half_)].scroll -= io.MouseDelta.y;
+    }
   }
   zoom_at_ = (shown_.from_ns + shown_.to_ns) / 2;
   if (ImGui::IsItemHovered()) {
@@ -378,9 +434,14 @@ void Icicle::handle_input(ImVec2 at, ImVec2 size) {
     else if (io.MouseWheel != 0)
       zoom(std::pow(0.8, static_cast<double>(io.MouseWheel)), mouse_ns);
     if (io.MouseWheelH != 0) pan(-static_cast<double>(io.MouseWheelH) * shown_.length() * 0.1);
+    if (io.MousePos.y < at.y + px(axis_height)) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
     if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) shown_ = all_;
   }
   handle_keys();
+  // Not as the other keys: Escape moves the focus out of the card before this is asked.
+  if (ImGui::IsKeyPressed(ImGuiKey_Escape, false) && !io.WantTextInput &&
+      ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
+    range_ ? clear_range() : choose({});
 }
 
 // As in Perfetto: W and S zoom at the mouse, A and D pan, F fits the chosen slice. The arrows do the same; Home shows
@@ -399,22 +460,6 @@ void Icicle::handle_keys() {
   if (pressed(ImGuiKey_D, ImGuiKey_RightArrow)) pan(shown_.length() * 0.15);
   if (pressed(ImGuiKey_Home, ImGuiKey_None)) shown_ = all_;
   if (ImGui::IsKeyPressed(ImGuiKey_F, false)) fit();
-}
-
-void Icicle::draw_tooltip(const Hovered& hovered) const {
-  const StepSlices& step = *hovered.profile->slices;
-  const KeptSlice& slice = *hovered.slice;
-  ImGui::BeginTooltip();
-  ImGui::PushTextWrapPos(px(460));
-  text_strong(step.names[slice.name]);
-  text_quiet(std::string(to_string(slice.kind)) + ", " + step.lanes[step.rows[hovered.row].lane].title);
-  const double share =
-      step.length_ns > 0 ? static_cast<double>(slice.duration_ns) / static_cast<double>(step.length_ns) : 0;
-  ImGui::TextUnformatted((slice_time_text(static_cast<double>(slice.duration_ns)) + ", " + percent_text(share) +
-                          " of the step, from " + slice_time_text(static_cast<double>(slice.start_ns)) + " on")
-                             .c_str());
-  ImGui::PopTextWrapPos();
-  ImGui::EndTooltip();
 }
 
 }  // namespace stepladder

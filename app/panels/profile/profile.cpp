@@ -22,10 +22,12 @@
 #include "app/desktop/profile/profile_view.h"
 #include "app/desktop/system/file_dialog.h"
 #include "app/desktop/theme.h"
+#include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/profile/icicle.h"
 #include "app/panels/profile/passes.h"
 #include "app/panels/profile/tables.h"
+#include "app/profile/example_traces.h"
 #include "app/text/format.h"
 
 namespace stepladder {
@@ -40,7 +42,8 @@ constexpr const char* snippet =
     "        step(batch)\n"
     "        profiler.step()\n";
 
-enum class Tab { difference, operators, anatomy, roofline };
+enum class Tab { difference, operators, anatomy, roofline, ranks, several };
+constexpr std::size_t tab_count = 6;
 enum class ProfileSubject { steps, passes };
 
 struct State {
@@ -52,7 +55,13 @@ struct State {
   std::array<char, 128> search{};
   std::optional<ProfileSubject> subject;  // none: what there is
   Tab tab = Tab::difference;
+  std::array<TableSort, tab_count> sorts;
+  bool by_block = false;
+  int seen_clicks = 0;                  // of the icicle: its table has scrolled to the chosen row
+  std::optional<std::int64_t> to_show;  // a trace, once the profiles have been read
   FoundRows found;
+
+  TableSort& sort(Tab of) { return sorts[static_cast<std::size_t>(of)]; }
   Icicle icicle;
   FileDialog dialog;
 };
@@ -122,10 +131,18 @@ void follow(State& state, const Workspace& workspace, const ProfileView& view, C
     state.subject = ProfileSubject::steps;
   }
   if (state.to_explain) explain(state, workspace, view);
+  if (state.to_show) {
+    state.question.before = {};
+    state.question.others.clear();
+    state.question.after = {.kind = ProfileSide::Kind::trace, .id = *std::exchange(state.to_show, std::nullopt)};
+    state.message.clear();
+    state.subject = ProfileSubject::steps;
+  }
   // Another program may have removed what is shown.
   for (ProfileSide* side : {&state.question.before, &state.question.after}) {
     if (side->kind != ProfileSide::Kind::none && !source_of(view, *side)) *side = {};
   }
+  std::erase_if(state.question.others, [&](const ProfileSide& side) { return !source_of(view, side); });
   if (state.question.after.kind == ProfileSide::Kind::none) {
     std::swap(state.question.before, state.question.after);
     if (state.question.after.kind == ProfileSide::Kind::none && !view.sources.empty() && state.message.empty())
@@ -152,7 +169,8 @@ void take_chosen_files(State& state, Commands& commands) {
 void draw_progress(const Workspace& workspace, Commands& commands) {
   if (workspace.profile_state->reading.empty()) return;
   ImGui::AlignTextToFramePadding();
-  text_quiet("Reading " + workspace.profile_state->reading + ": " + percent_text(workspace.profile_state->share));
+  const ProfileState& import = *workspace.profile_state;
+  text_quiet(import.reading + (import.share > 0 ? ": " + percent_text(import.share) : ""));
   mark("profile.progress");
   same_line(10);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ImGui::GetFrameHeight() / 2 - px(3));
@@ -206,6 +224,67 @@ bool remove_button(const ProfileSource& source, ImVec2 corner, float row_width) 
   ImGui::SetItemTooltip("Removes the trace from the project, not its file; Ctrl+Z brings it back");
   mark("profile.remove." + std::to_string(source.side.id));
   return is_pressed;
+}
+
+// Chooses further profiles, for the table of several.
+bool choose_others(const ProfileView& view, std::vector<ProfileSide>& others, const ProfileQuestion& question) {
+  constexpr std::size_t most = 14;
+  const std::string label = others.empty() ? "More" : "More (" + std::to_string(others.size()) + ")";
+  flow_to(label.c_str());
+  if (quiet_button(label.c_str(), "profile.more")) ImGui::OpenPopup("##more");
+  ImGui::SetItemTooltip("Puts more than two profiles beside each other in one table");
+  popup_at_item();
+  if (!ImGui::BeginPopup("##more")) return false;
+  bool changed = false;
+  text_quiet("Beside these two");
+  int number = 0;
+  for (const ProfileSource& source : view.sources) {
+    const bool is_shown = (source.side.kind == question.after.kind && source.side.id == question.after.id) ||
+                          (source.side.kind == question.before.kind && source.side.id == question.before.id);
+    if (is_shown) continue;
+    const auto known = std::find(others.begin(), others.end(), source.side);
+    bool is_on = known != others.end();
+    ImGui::PushID(number);
+    ImGui::BeginDisabled(!is_on && others.size() >= most);
+    if (ImGui::Checkbox(cut_to(source.name, px(420), Cut::middle).c_str(), &is_on)) {
+      is_on ? others.push_back(source.side) : void(others.erase(known));
+      changed = true;
+    }
+    mark("profile.more." + std::to_string(number++));
+    ImGui::EndDisabled();
+    ImGui::PopID();
+  }
+  ImGui::EndPopup();
+  return changed;
+}
+
+// The field of the search, with the place among its hits. Enter shows the next hit, Shift+Enter the one before.
+void draw_search(State& state) {
+  flow_for(px(160), 12);
+  const float width = std::min(ImGui::GetContentRegionAvail().x, px(320));
+  ImGui::SetCursorPosX(ImGui::GetContentRegionMax().x - width);
+  ImGui::SetNextItemWidth(width);
+  bool& keeps_active = ImGui::GetIO().ConfigInputTextEnterKeepActive;
+  const bool kept = std::exchange(keeps_active, true);
+  ImGui::InputTextWithHint("##search", "Search slices and operators", state.search.data(), state.search.size());
+  keeps_active = kept;
+  mark("profile.search");
+  const bool is_enter = ImGui::IsItemActive() &&
+                        (ImGui::IsKeyPressed(ImGuiKey_Enter, true) || ImGui::IsKeyPressed(ImGuiKey_KeypadEnter, true));
+  const ImVec2 high = ImGui::GetItemRectMax(), low = ImGui::GetItemRectMin();
+  state.icicle.search(state.search.data());
+  if (is_enter && state.search[0] != 0) state.icicle.step_to_hit(!ImGui::GetIO().KeyShift);
+  const std::string hits = state.icicle.hits_text();
+  if (hits.empty()) {
+    ImGui::SetItemTooltip("Enter shows the next match, Shift+Enter the one before");
+    return;
+  }
+  ImGui::PushFont(fonts().regular, small_size);
+  const ImVec2 words = ImGui::CalcTextSize(hits.c_str());
+  const ImVec2 at(high.x - words.x - px(8), (low.y + high.y - words.y) / 2);
+  if (at.x > low.x + px(90)) ImGui::GetWindowDrawList()->AddText(at, u32(palette().quiet), hits.c_str());
+  ImGui::PopFont();
+  ui_test_anchors::note("profile.hits." + hits, at.x, at.y, high.x, high.y);
 }
 
 // Returns whether another one was chosen.
@@ -290,23 +369,69 @@ void draw_question(State& state, const ProfileView& view, Commands& commands) {
       changed = true;
     }
   }
+  if (view.sources.size() > 2 && choose_others(view, state.question.others, state.question)) {
+    changed = true;
+    if (!state.question.others.empty()) state.tab = Tab::several;
+  }
   if (changed) {
     state.message.clear();
     ask(state, commands);
   }
-  // At the right edge, where the card below ends.
-  flow_for(px(160), 12);
-  const float search = std::min(ImGui::GetContentRegionAvail().x, px(320));
-  ImGui::SetCursorPosX(ImGui::GetContentRegionMax().x - search);
-  ImGui::SetNextItemWidth(search);
-  ImGui::InputTextWithHint("##search", "Search slices and operators", state.search.data(), state.search.size());
-  mark("profile.search");
-  state.icicle.search(state.search.data());
+  draw_search(state);  // at the right edge, where the card below ends
+}
+
+// The run that the trace is of, or may be of.
+void draw_owner(const ShownProfile& shown, Commands& commands) {
+  const TraceOwner& owner = shown.owner;
+  if (owner.reason.empty() || shown.side.kind != ProfileSide::Kind::trace) return;
+  std::vector<RunId> runs = owner.possible;
+  if (owner.run) runs = {*owner.run};
+  constexpr std::size_t most = 3;
+  ImGui::AlignTextToFramePadding();
+  text_quiet(shown.name + " isn't attached to a run. " + owner.reason);
+  mark("profile.owner");
+  for (std::size_t i = 0; i < std::min(runs.size(), most); ++i) {
+    const std::string label = "Attach to run " + std::to_string(runs[i]);
+    flow_to(label.c_str());
+    if (quiet_button(label.c_str(), "profile.attach." + std::to_string(runs[i])))
+      commands.push_back(AttachTrace{shown.side.id, runs[i]});
+  }
 }
 
 // --- body ------------------------------------------------------------------------------------------------------------
 
-void draw_kinds(const ProfileView& view) {
+// The sums of one stretch of time as a profile has them.
+KindBars range_bars(const ShownProfile& shown, const TimeRange& range) {
+  const KindArray ms = shown.sums->in(range);
+  KindBars bars{KindTimes(ms), 0, "ms"};
+  for (const double each : ms) bars.step_ms += each;
+  return bars;
+}
+
+void draw_range_kinds(State& state, const ProfileView& view, const TimeRange& range) {
+  text_strong("Kinds of work in " + slice_time_text(range.length()));
+  mark("profile.range");
+  same_line(10);
+  if (quiet_button("Whole step", "profile.range.clear")) return state.icicle.clear_range();
+  const ShownProfile* const before = view.before && view.before->sums ? &*view.before : nullptr;
+  if (!view.after->sums) {
+    if (before) draw_operator_bars(range_bars(*before, range), kind_colour, nullptr, false);
+    return;
+  }
+  const KindBars after = range_bars(*view.after, range);
+  text_quiet("from " + slice_time_text(range.from_ns) + " to " + slice_time_text(range.to_ns) +
+             (before ? "; grey: " + view.before->name : ""));
+  if (before) {
+    const KindBars other = range_bars(*before, range);
+    draw_operator_bars(after, kind_colour, &other, true);
+  } else {
+    draw_operator_bars(after, kind_colour, nullptr, false);
+  }
+}
+
+void draw_kinds(State& state, const ProfileView& view) {
+  if (state.icicle.range() && (view.after->sums || (view.before && view.before->sums)))
+    return draw_range_kinds(state, view, *state.icicle.range());
   text_strong("Kinds of work");
   const KindBars after{view.after->kinds, view.after->step_ms};
   if (view.before) {
@@ -321,6 +446,22 @@ void draw_kinds(const ProfileView& view) {
   }
 }
 
+// What is chosen, and how much of the step it takes.
+void draw_chosen(const State& state, const ProfileView& view) {
+  const SliceChoice& chosen = state.icicle.chosen();
+  if (chosen.title.empty()) return;
+  std::string text = "chosen: " + chosen.title;
+  double ms = 0;
+  for (const TracedOperator& row : view.after->operators)
+    ms += (chosen.kind ? kind_of(row) == *chosen.kind : chosen.has(row.time.name)) ? row.time.self_ms : 0;
+  if (ms > 0) text += ", " + milliseconds_text(ms) + " a step (" + percent_text(ms / view.after->step_ms) + ")";
+  // On the line of the tabs, so that the table doesn't move beneath the mouse.
+  same_line(14);
+  ImGui::AlignTextToFramePadding();
+  text_cut(text, std::max(ImGui::GetContentRegionAvail().x, px(40)), palette().accent, fonts().regular, small_size);
+  mark("profile.chosen");
+}
+
 void draw_tabs(State& state, const ProfileView& view) {
   struct Entry {
     const char* name;
@@ -330,34 +471,36 @@ void draw_tabs(State& state, const ProfileView& view) {
   const std::array entries{Entry{"Difference", Tab::difference, view.difference.has_value()},
                            Entry{"Operators", Tab::operators, true},
                            Entry{"Parts of the model", Tab::anatomy, !view.after->anatomy.empty()},
-                           Entry{"Roofline", Tab::roofline, !view.after->rooflines.empty()}};
+                           Entry{"Roofline", Tab::roofline, !view.after->rooflines.empty()},
+                           Entry{"Ranks", Tab::ranks, !view.after->ranks.rows.empty()},
+                           Entry{"Several", Tab::several, !view.several_names.empty()}};
   const auto chosen = std::find_if(entries.begin(), entries.end(),
                                    [&](const Entry& entry) { return entry.tab == state.tab && entry.is_there; });
   const Tab tab = chosen == entries.end() ? Tab::operators : state.tab;
   bool is_first = true;
   for (const Entry& entry : entries) {
     if (!entry.is_there) continue;
-    if (!is_first) same_line(8);
-    is_first = false;
+    if (!std::exchange(is_first, false)) flow_for(ImGui::CalcTextSize(entry.name).x + px(20));
     if (chip(entry.name, entry.tab == tab)) state.tab = entry.tab;
     mark("profile.tab." + std::to_string(static_cast<int>(entry.tab)));
   }
-  if (!state.icicle.chosen().empty()) {
-    same_line(14);
-    ImGui::AlignTextToFramePadding();
-    text_cut("chosen: " + state.icicle.chosen(), ImGui::GetContentRegionAvail().x, palette().accent, fonts().regular,
-             small_size);
-    mark("profile.chosen");
-  }
+  draw_chosen(state, view);
   gap(10);
+  TableUse use{.sort = state.sort(tab), .chosen = state.icicle.chosen(), .clicked = {}};
+  use.scrolls = std::exchange(state.seen_clicks, state.icicle.clicks()) != state.icicle.clicks();
   if (tab == Tab::difference)
-    draw_difference_table(*view.difference, state.found);
+    draw_difference_table(*view.difference, state.found, use);
   else if (tab == Tab::operators)
-    draw_operator_table(*view.after, state.found);
+    draw_operator_table(*view.after, state.found, use);
   else if (tab == Tab::roofline)
-    draw_roofline_table(*view.after);
+    draw_roofline_table(*view.after, use);
+  else if (tab == Tab::ranks)
+    draw_rank_table(view.after->ranks, use);
+  else if (tab == Tab::several)
+    draw_several_table(view, state.found, use);
   else
-    draw_anatomy_table(view.before ? &*view.before : nullptr, *view.after);
+    draw_anatomy_table(view.before ? &*view.before : nullptr, *view.after, state.by_block, use);
+  if (use.clicked) state.icicle.choose(*use.clicked);
   mark("profile.table");
 }
 
@@ -371,8 +514,10 @@ void draw_body(State& state, const ProfileView& view) {
     const float frame = 2 * px(14) + ImGui::GetTextLineHeightWithSpacing() + px(4);
     const float most = std::max(px(220), room.y - lower - space);
     begin_card("##slices", ImVec2(0, std::clamp(Icicle::height(before, *view.after) + frame, px(150), most)));
-    text_cut("W S or wheel: zoom; A D or drag: move; F: fit the clicked slice; Home or double click: all",
-             ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+    text_cut(
+        "Wheel or W S: zoom; drag or A D: move; Shift+drag, or drag in the ruler: measure; F: fit; Home or double "
+        "click: all",
+        ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
     state.icicle.draw(before, *view.after, ImGui::GetContentRegionAvail().y);
     end_card();
     gap(14);
@@ -384,7 +529,7 @@ void draw_body(State& state, const ProfileView& view) {
   }
   const float bars = std::clamp(room.x * 0.32f, px(280), px(440));
   begin_card("##kinds", ImVec2(bars, 0), true);
-  draw_kinds(view);
+  draw_kinds(state, view);
   end_card();
   mark("profile.kinds");
   ImGui::SameLine(0, space);
@@ -419,6 +564,11 @@ void draw_empty(const State& state, const Workspace& workspace, Commands& comman
   gap(6);
   if (quiet_button("Copy", "profile.copy")) commands.push_back(CopyText{snippet, "The snippet"});
   end_card();
+  gap(8);
+  if (quiet_button(example_traces_title, "profile.example")) commands.push_back(OpenExampleTraces{});
+  same_line(10);
+  ImGui::AlignTextToFramePadding();
+  text_quiet("Two traces of modded-nanogpt on 8 H100: a step before and after a record's change");
   draw_progress(workspace, commands);
   ImGui::EndGroup();
   mark("profile.empty");
@@ -438,6 +588,7 @@ void draw_steps(State& state, const Workspace& workspace, const std::shared_ptr<
     if (*shown_side && !(*shown_side)->doubt.empty())
       text_sentence((*shown_side)->name + ": " + (*shown_side)->doubt, Tone::warning);
   }
+  if (view.after) draw_owner(*view.after, commands);
   gap(10);
   if (!(view.asked == state.question)) commands.data.next_frame = true;
   if (!view.problem.empty()) {
@@ -446,7 +597,8 @@ void draw_steps(State& state, const Workspace& workspace, const std::shared_ptr<
     mark("profile.problem");
     if (!view.after) return;
   }
-  state.found.update(shown, state.search.data());
+  state.found.update(shown, state.search.data(), state.sort(Tab::operators), state.sort(Tab::difference),
+                     state.sort(Tab::several));
   if (view.after)
     draw_body(state, view);
   else if (view.asked == state.question && state.message.empty())
@@ -495,6 +647,7 @@ Panel panels::profile() {
           .receive =
               [state](const PanelEvent& event) {
                 if (const auto* speedup = event.as<SpeedupToExplain>()) state->to_explain = *speedup;
+                if (const auto* trace = event.as<TraceToShow>()) state->to_show = trace->trace;
               },
           .view =
               [state](const Workspace&) {
@@ -520,7 +673,8 @@ Panel panels::profile() {
                 if (json.contains("shows_passes") && json["shows_passes"].is_boolean())
                   state->subject = json["shows_passes"].get<bool>() ? ProfileSubject::passes : ProfileSubject::steps;
                 if (json.contains("tab") && json["tab"].is_number_integer())
-                  state->tab = static_cast<Tab>(std::clamp<std::int64_t>(json["tab"].get<std::int64_t>(), 0, 3));
+                  state->tab =
+                      static_cast<Tab>(std::clamp<std::int64_t>(json["tab"].get<std::int64_t>(), 0, tab_count - 1));
                 if (json.contains("search") && json["search"].is_string()) {
                   const std::string text = json["search"].get<std::string>().substr(0, state->search.size() - 1);
                   std::snprintf(state->search.data(), state->search.size(), "%s", text.c_str());

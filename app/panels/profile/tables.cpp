@@ -5,6 +5,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
@@ -25,33 +26,183 @@ constexpr ImGuiTableFlags table_flags =
     ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingStretchProp;
 
 struct Head {
-  const char* name;
+  std::string name;
   float width;  // 0: the rest
   bool is_right;
+  int column = -1;  // of a TableSort; -1: it isn't sorted by this one
 };
 
-bool begin_table(const char* id, const std::vector<Head>& heads, int frozen_rows = 1) {
+// A head that sorts: at first the largest number or the first letter on top, then the other way round, then not at all.
+void draw_head(const Head& head, TableSort& sort) {
+  ImGui::TableNextColumn();
+  const ImVec2 at = ImGui::GetCursorPos(), corner = ImGui::GetCursorScreenPos();
+  const float room = ImGui::GetContentRegionAvail().x;
+  const bool is_sorted = head.column >= 0 && sort.column == head.column;
+  const float arrow = is_sorted ? px(11) : 0;
+  if (head.column >= 0 && room > 1) {
+    if (ImGui::InvisibleButton(("##head" + std::to_string(head.column)).c_str(),
+                               ImVec2(room, ImGui::GetTextLineHeight()))) {
+      const bool begins_descending = head.is_right;
+      if (!is_sorted)
+        sort = {head.column, begins_descending};
+      else if (sort.descending == begins_descending)
+        sort.descending = !sort.descending;
+      else
+        sort = {};
+    }
+    mark("profile.sort." + std::to_string(head.column));
+    if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    ImGui::SetCursorPos(at);
+  }
+  const ImVec4& colour = is_sorted ? palette().text : palette().quiet;
+  if (head.is_right)
+    text_right(head.name, at.x + room - px(4) - arrow, fonts().regular, small_size, &colour);
+  else
+    text_cut(head.name, room - arrow, colour, fonts().regular, small_size);
+  if (!is_sorted) return;
+  const float width = ImGui::CalcTextSize(head.name.c_str()).x * small_size / text_size;
+  const float x = head.is_right ? corner.x + room - px(9) : corner.x + std::min(width + px(8), room - px(6));
+  const float y = corner.y + ImGui::GetTextLineHeight() / 2, up = sort.descending ? -px(2.5f) : px(2.5f);
+  ImGui::GetWindowDrawList()->AddTriangleFilled(ImVec2(x - px(4), y + up), ImVec2(x + px(4), y + up), ImVec2(x, y - up),
+                                                u32(palette().accent));
+}
+
+bool begin_table(const char* id, const std::vector<Head>& heads, TableSort& sort, int frozen_rows = 1) {
   if (!ImGui::BeginTable(id, static_cast<int>(heads.size()), table_flags, ImGui::GetContentRegionAvail())) return false;
   ImGui::TableSetupScrollFreeze(0, frozen_rows);
   for (const Head& head : heads)
-    ImGui::TableSetupColumn(head.name,
+    ImGui::TableSetupColumn(head.name.c_str(),
                             head.width > 0 ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch,
                             px(head.width));
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-  for (const Head& head : heads) {
-    ImGui::TableNextColumn();
-    if (head.is_right)
-      text_right(head.name, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - px(4), fonts().regular,
-                 small_size, &palette().quiet);
-    else
-      text_quiet(head.name);
-  }
+  for (const Head& head : heads) draw_head(head, sort);
   return true;
+}
+
+void left_text(const std::string& text, const ImVec4& colour, ImFont* font = nullptr) {
+  text_cut(text, ImGui::GetContentRegionAvail().x, colour, font ? font : fonts().regular, cell_size);
 }
 
 void left_cell(const std::string& text, const ImVec4& colour, ImFont* font = nullptr) {
   ImGui::TableNextColumn();
-  text_cut(text, ImGui::GetContentRegionAvail().x, colour, font ? font : fonts().regular, cell_size);
+  left_text(text, colour, font);
+}
+
+// Begins a row that can be clicked, in its first cell. Of a row without slices only the names are marked.
+void begin_row(std::size_t number, const SliceChoice& row, TableUse& use) {
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  const bool is_chosen = !use.chosen.title.empty() &&
+                         (row.kind ? use.chosen.kind == row.kind
+                                   : std::any_of(row.names.begin(), row.names.end(),
+                                                 [&](const std::string& name) { return use.chosen.has(name); }));
+  const ImVec2 at = ImGui::GetCursorPos();
+  ImGui::PushID(static_cast<int>(number));
+  if (ImGui::Selectable("##row", is_chosen, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap,
+                        ImVec2(0, ImGui::GetTextLineHeight())))
+    use.clicked = is_chosen ? SliceChoice{} : row;
+  mark("profile.row." + std::to_string(number));
+  ImGui::PopID();
+  ImGui::SetCursorPos(at);
+}
+
+SliceChoice choice_of(const TracedOperator& row) {
+  return {.names = {row.time.name}, .kind = {}, .title = title_of(row_of(row))};
+}
+
+SliceChoice choice_of(const RowDifference& row) {
+  SliceChoice choice{.names = {}, .kind = {}, .title = title_of(row, in_print(" -> "))};
+  for (const auto* side : {&row.before, &row.after})
+    for (const TracedOperator& each : *side) choice.names.push_back(each.time.name);
+  return choice;
+}
+
+// Scrolls to the first row that is chosen, as far as it isn't in sight.
+template <class Rows>
+void scroll_to_chosen(const Rows& rows, const TableUse& use, std::size_t rows_above) {
+  if (!use.scrolls || use.chosen.title.empty()) return;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const SliceChoice choice = choice_of(*rows[i]);
+    if (std::none_of(choice.names.begin(), choice.names.end(), [&](const auto& name) { return use.chosen.has(name); }))
+      continue;
+    const float height = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
+    const float at = static_cast<float>(i + rows_above) * height, room = ImGui::GetWindowHeight();
+    if (at < ImGui::GetScrollY() + height * static_cast<float>(rows_above) ||
+        at > ImGui::GetScrollY() + room - 2 * height)
+      ImGui::SetScrollY(std::max(0.0f, at - room / 2));
+    return;
+  }
+}
+
+// What a row is sorted by: a number, or a text.
+struct SortKey {
+  double number = missing;
+  std::string text = {};
+};
+
+// Unknown numbers are last, either way.
+template <class Rows, class KeyOf>
+void sort_rows(Rows& rows, const TableSort& sort, const KeyOf& key_of) {
+  if (sort.column < 0) return;
+  std::vector<std::pair<SortKey, typename Rows::value_type>> keyed;
+  keyed.reserve(rows.size());
+  for (auto& row : rows) keyed.emplace_back(key_of(row), row);
+  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& one, const auto& other) {
+    const SortKey &a = one.first, &b = other.first;
+    if (is_missing(a.number) != is_missing(b.number)) return is_missing(b.number);
+    if (!is_missing(a.number)) return sort.descending ? a.number > b.number : a.number < b.number;
+    return sort.descending ? a.text > b.text : a.text < b.text;
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = keyed[i].second;
+}
+
+SortKey operator_key(const TracedOperator& row, int column) {
+  switch (column) {
+    case 0:
+      return {.text = row.time.part};
+    case 1:
+      return {.text = title_of(row_of(row))};
+    case 2:
+      return {.text = std::string(to_string(kind_of(row)))};
+    case 3:
+      return {row.time.calls};
+    case 6:
+      return {gigaflops_per_s(row.time)};
+    default:
+      return {row.time.self_ms};
+  }
+}
+
+SortKey difference_key(const RowDifference& row, int column) {
+  switch (column) {
+    case 0:
+      return {.text = std::string(to_string(row.change))};
+    case 1:
+      return {.text = std::string(to_string(row.kind))};
+    case 2:
+      return {.text = part_of(row)};
+    case 3:
+      return {.text = title_of(row)};
+    case 4:
+      return {row.after_calls - row.before_calls};
+    case 5:
+      return {row.before_ms};
+    case 6:
+      return {row.after_ms};
+    case 8:
+      return {row.noise_ms};
+    default:
+      return {row.delta_ms()};
+  }
+}
+
+// Columns: 0 part, 1 operator, 2 mark, then one for each trace.
+SortKey several_key(const SharedRow& row, int column) {
+  if (column == 0) return {.text = row.part};
+  if (column == 1) return {.text = row.name};
+  if (column == 2) return {.text = row.is_new() ? "new" : row.is_gone() ? "gone" : ""};
+  const auto trace = static_cast<std::size_t>(column) - 3;
+  return {trace < row.ms.size() ? row.ms[trace] : missing};
 }
 
 void right_cell(const std::string& text, const ImVec4* colour = nullptr, ImFont* font = nullptr) {
@@ -65,8 +216,7 @@ float kind_width() {
   return ImGui::GetContentRegionAvail().x < px(680) ? 20 : 130;
 }
 
-void kind_cell(OperatorKind kind) {
-  ImGui::TableNextColumn();
+void kind_text(OperatorKind kind) {
   const bool is_named = ImGui::GetContentRegionAvail().x > px(60);
   colour_square(kind_colour(kind));
   if (!is_named) {
@@ -75,6 +225,11 @@ void kind_cell(OperatorKind kind) {
   }
   same_line(6);
   text_cut(std::string(to_string(kind)), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, cell_size);
+}
+
+void kind_cell(OperatorKind kind) {
+  ImGui::TableNextColumn();
+  kind_text(kind);
 }
 
 std::string change_text(double ms, double whole_ms) {
@@ -101,9 +256,25 @@ void list_rows(const char* what, const std::vector<TracedOperator>& rows) {
   if (rows.size() > most) text_quiet("and " + std::to_string(rows.size() - most) + " more");
 }
 
-void difference_row(const RowDifference& row, double whole, bool is_wide) {
-  ImGui::TableNextRow();
-  left_cell(std::string(to_string(row.change)), row.change == RowChange::same ? palette().quiet : palette().text);
+// "beyond the noise" has a dot besides its colour; a change that may be noise is grey.
+void noise_cells(const RowDifference& row, double whole) {
+  const bool is_known = !is_missing(row.noise_ms);
+  const double delta = row.delta_ms();
+  const ImVec4& colour = is_known && !row.is_clear ? palette().quiet : change_colour(delta, whole);
+  right_cell(change_text(delta, whole), &colour);
+  const ImVec2 low = ImGui::GetItemRectMin(), high = ImGui::GetItemRectMax();
+  if (is_known && row.is_clear)
+    ImGui::GetWindowDrawList()->AddCircleFilled(ImVec2(low.x - px(8), (low.y + high.y) / 2), px(2.5f), u32(colour));
+  ImGui::SetItemTooltip("%s", !is_known      ? "Its noise isn't known: a side has fewer than two steps, or was kept "
+                                               "by an earlier version"
+                              : row.is_clear ? "Beyond the noise between the steps of each trace, for all rows together"
+                                             : "May be noise between the steps of each trace");
+  right_cell(is_known ? in_print("+/- ") + ms_figure(row.noise_ms, whole) : "-", &palette().quiet);
+}
+
+void difference_row(std::size_t number, const RowDifference& row, double whole, bool is_wide, TableUse& use) {
+  begin_row(number, choice_of(row), use);
+  left_text(std::string(to_string(row.change)), row.change == RowChange::same ? palette().quiet : palette().text);
   kind_cell(row.kind);
   if (is_wide) left_cell(part_of(row), palette().quiet);
   left_cell(title_with_shapes(row, in_print(" -> ")), palette().text);
@@ -116,7 +287,7 @@ void difference_row(const RowDifference& row, double whole, bool is_wide) {
   if (is_wide) right_cell(in_print(calls_text(row)));
   right_cell(row.before.empty() ? "-" : ms_figure(row.before_ms, whole));
   right_cell(row.after.empty() ? "-" : ms_figure(row.after_ms, whole));
-  right_cell(change_text(row.delta_ms(), whole), &change_colour(row.delta_ms(), whole));
+  noise_cells(row, whole);
 }
 
 // The share of the ceiling as a bar and a number.
@@ -143,8 +314,14 @@ bool holds(const std::string& text, const std::string& searched) {
          std::search(text.begin(), text.end(), searched.begin(), searched.end(), same) != text.end();
 }
 
-void FoundRows::update(const std::shared_ptr<const ProfileView>& view, const std::string& search) {
-  if (view == view_ && search == search_) return;
+void FoundRows::update(const std::shared_ptr<const ProfileView>& view, const std::string& search,
+                       const TableSort& operators_by, const TableSort& differences_by, const TableSort& several_by) {
+  if (view == view_ && search == search_ && operators_by == operators_by_ && differences_by == differences_by_ &&
+      several_by == several_by_)
+    return;
+  operators_by_ = operators_by;
+  differences_by_ = differences_by;
+  several_by_ = several_by;
   view_ = view;
   search_ = search;
   operators.clear();
@@ -156,6 +333,12 @@ void FoundRows::update(const std::shared_ptr<const ProfileView>& view, const std
       if (matches(each)) operators.push_back(&each);
     }
   }
+  sort_rows(operators, operators_by,
+            [&](const TracedOperator* row) { return operator_key(*row, operators_by.column); });
+  several.clear();
+  for (const SharedRow& each : view->several.rows)
+    if (search.empty() || holds(each.name, search)) several.push_back(&each);
+  sort_rows(several, several_by, [&](const SharedRow* row) { return several_key(*row, several_by.column); });
   if (!view->difference) return;
   for (const RowDifference& each : view->difference->rows) {
     if (std::any_of(each.before.begin(), each.before.end(), matches) ||
@@ -164,22 +347,27 @@ void FoundRows::update(const std::shared_ptr<const ProfileView>& view, const std
     else
       left_out_ms += each.delta_ms();
   }
+  sort_rows(differences, differences_by,
+            [&](const RowDifference* row) { return difference_key(*row, differences_by.column); });
 }
 
-void draw_operator_table(const ShownProfile& shown, const FoundRows& found) {
+void draw_operator_table(const ShownProfile& shown, const FoundRows& found, TableUse& use) {
   const std::vector<const TracedOperator*>& rows = found.operators;
-  if (!begin_table("##operators", {{"part", 70, false},
-                                   {"operator", 0, false},
-                                   {kind_width() > 20 ? "kind" : "", kind_width(), false},
-                                   {"calls", 54, true},
-                                   {"ms/step", 66, true},
-                                   {"share", 54, true},
-                                   {"GFLOP/s", 62, true}}))
+  if (!begin_table("##operators",
+                   {{"part", 70, false, 0},
+                    {"operator", 0, false, 1},
+                    {kind_width() > 20 ? "kind" : "", kind_width(), false, 2},
+                    {"calls", 54, true, 3},
+                    {"ms/step", 66, true, 4},
+                    {"share", 54, true, 5},
+                    {"GFLOP/s", 70, true, 6}},
+                   use.sort))
     return;
+  scroll_to_chosen(rows, use, 1);
   draw_rows(rows.size(), [&](std::size_t i) {
     const TracedOperator& each = *rows[i];
-    ImGui::TableNextRow();
-    left_cell(each.time.part, palette().quiet);
+    begin_row(i, choice_of(each), use);
+    left_text(each.time.part, palette().quiet);
     left_cell(title_of(row_of(each)), palette().text);
     if (!each.time.shapes.empty()) wrapped_tooltip(each.time.shapes, 400);
     kind_cell(kind_of(each));
@@ -191,16 +379,18 @@ void draw_operator_table(const ShownProfile& shown, const FoundRows& found) {
   ImGui::EndTable();
 }
 
-void draw_difference_table(const ProfileDifference& difference, const FoundRows& found) {
+void draw_difference_table(const ProfileDifference& difference, const FoundRows& found, TableUse& use) {
   const std::vector<const RowDifference*>& rows = found.differences;
   const double whole = std::max(difference.before_ms, difference.after_ms);
   const bool is_wide = kind_width() > 20;
-  std::vector<Head> heads{{"change", 84, false}, {"", 20, false}};  // the colours are named beside the table
-  if (is_wide) heads.push_back({"part", 66, false});
-  heads.push_back({"operator", 0, false});
-  if (is_wide) heads.push_back({"calls", 92, true});
-  heads.insert(heads.end(), {{"before", 60, true}, {"after", 60, true}, {"change in ms", 84, true}});
-  if (!begin_table("##difference", heads, 2)) return;
+  std::vector<Head> heads{{"change", 84, false, 0}, {"", 20, false, 1}};  // the colours are named beside the table
+  if (is_wide) heads.push_back({"part", 66, false, 2});
+  heads.push_back({"operator", 0, false, 3});
+  if (is_wide) heads.push_back({"calls", 92, true, 4});
+  heads.insert(
+      heads.end(),
+      {{"before", 62, true, 5}, {"after", 62, true, 6}, {"change in ms", 92, true, 7}, {"noise", 66, true, 8}});
+  if (!begin_table("##difference", heads, use.sort, 2)) return;
   ImGui::TableNextRow();
   left_cell("A step", palette().text, fonts().semibold);
   left_cell("", palette().quiet);
@@ -212,69 +402,193 @@ void draw_difference_table(const ProfileDifference& difference, const FoundRows&
   right_cell(ms_figure(difference.before_ms, whole), nullptr, fonts().semibold);
   right_cell(ms_figure(difference.after_ms, whole), nullptr, fonts().semibold);
   const double delta = difference.after_ms - difference.before_ms;
-  right_cell(change_text(delta, whole), &change_colour(delta, whole), fonts().semibold);
-  draw_rows(rows.size(), [&](std::size_t i) { difference_row(*rows[i], whole, is_wide); });
+  const bool may_be_noise = !is_missing(difference.noise_ms) && std::fabs(delta) <= difference.noise_ms;
+  right_cell(change_text(delta, whole), may_be_noise ? &palette().quiet : &change_colour(delta, whole),
+             fonts().semibold);
+  ImGui::SetItemTooltip("%s", is_missing(difference.noise_ms) ? "Its noise isn't known"
+                              : may_be_noise                  ? "May be noise between the steps of each trace"
+                                                              : "Beyond the noise between the steps of each trace");
+  right_cell(is_missing(difference.noise_ms) ? "-" : in_print("+/- ") + ms_figure(difference.noise_ms, whole),
+             &palette().quiet);
+  scroll_to_chosen(rows, use, 2);
+  draw_rows(rows.size(), [&](std::size_t i) { difference_row(i, *rows[i], whole, is_wide, use); });
   ImGui::EndTable();
 }
 
-void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after) {
-  using Key = std::tuple<StepPhase, ModelPart, KnownBy>;
-  const bool compares = before && !before->anatomy.empty();
-  std::vector<AnatomyRow> rows = by_part(after.anatomy);
-  std::map<Key, double> earlier;
-  if (compares) {
-    for (const AnatomyRow& row : by_part(before->anatomy)) {
-      earlier[{row.phase, row.part, row.known_by}] = row.ms;
-      const auto is_same = [&](const AnatomyRow& each) {
-        return each.phase == row.phase && each.part == row.part && each.known_by == row.known_by;
-      };
-      if (std::none_of(rows.begin(), rows.end(), is_same)) {
-        rows.push_back(row);
-        rows.back().ms = 0;
-      }
+namespace {
+
+// A part of the model in one step or two; one that only the step before has takes no time after.
+struct PartRow {
+  AnatomyRow row;
+  double before_ms = 0;
+};
+
+std::vector<PartRow> parts_of(const ShownProfile* before, const ShownProfile& after, bool by_block) {
+  using Key = std::tuple<StepPhase, ModelPart, int, KnownBy>;
+  const auto rows_of = [&](const Anatomy& anatomy) { return by_block ? anatomy : by_part(anatomy); };
+  const auto key = [](const AnatomyRow& row) { return Key{row.phase, row.part, row.block, row.known_by}; };
+  std::vector<PartRow> rows;
+  std::map<Key, std::size_t> places;
+  for (const AnatomyRow& row : rows_of(after.anatomy)) {
+    places[key(row)] = rows.size();
+    rows.push_back({row, 0});
+  }
+  if (!before) return rows;
+  for (const AnatomyRow& row : rows_of(before->anatomy)) {
+    const auto [place, is_new] = places.try_emplace(key(row), rows.size());
+    if (is_new) {
+      rows.push_back({row, 0});
+      rows.back().row.ms = 0;
     }
+    rows[place->second].before_ms += row.ms;
+  }
+  return rows;
+}
+
+}  // namespace
+
+void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after, bool& by_block, TableUse& use) {
+  const bool compares = before && !before->anatomy.empty();
+  std::vector<PartRow> rows = parts_of(compares ? before : nullptr, after, by_block);
+  sort_rows(rows, use.sort, [&](const PartRow& each) -> SortKey {
+    switch (use.sort.column) {
+      case 0:
+        return {.text = title_of(each.row)};
+      case 1:
+        return {.text = std::string(to_string(each.row.known_by))};
+      case 2:
+        return {each.before_ms};
+      case 4:
+        return {compares ? each.row.ms - each.before_ms : each.row.ms};
+      default:
+        return {each.row.ms};
+    }
+  });
+  if (block_count(after.anatomy) > 1) {
+    if (chip("Block by block", by_block)) by_block = !by_block;
+    mark("profile.blocks");
+    gap(6);
   }
   const float foot = ImGui::GetTextLineHeight() * 2 + px(10);
   ImGui::BeginChild("##anatomy", ImVec2(0, -foot));
   const double whole = std::max(after.step_ms, compares ? before->step_ms : 0);
-  if (begin_table("##parts", {{"part of the step", 0, false},
-                              {"known by", 76, false},
-                              {compares ? "before" : "", 66, true},
-                              {compares ? "after" : "ms/step", 66, true},
-                              {compares ? "change in ms" : "share", 84, true}})) {
-    for (const AnatomyRow& row : rows) {
+  std::vector<Head> heads{{"part of the step", 0, false, 0}, {"known by", 76, false, 1}};
+  if (compares) heads.push_back({"before", 66, true, 2});
+  heads.push_back({compares ? "after" : "ms/step", 66, true, 3});
+  heads.push_back({compares ? "change in ms" : "share", 92, true, 4});
+  if (begin_table(compares ? "##parts2" : "##parts1", heads, use.sort)) {
+    draw_rows(rows.size(), [&](std::size_t i) {
+      const AnatomyRow& row = rows[i].row;
       ImGui::TableNextRow();
       left_cell(title_of(row, after.anatomy), palette().text);
       left_cell(row.known_by == KnownBy::nothing ? "" : std::string(to_string(row.known_by)), palette().quiet);
-      const double was = compares ? earlier[{row.phase, row.part, row.known_by}] : 0;
-      right_cell(compares ? ms_figure(was, whole) : "");
+      if (compares) right_cell(ms_figure(rows[i].before_ms, whole));
       right_cell(ms_figure(row.ms, whole));
+      const double delta = row.ms - rows[i].before_ms;
       if (compares)
-        right_cell(change_text(row.ms - was, whole), &change_colour(row.ms - was, whole));
+        right_cell(change_text(delta, whole), &change_colour(delta, whole));
       else
         right_cell(percent_text(row.ms / after.step_ms), &palette().quiet);
-    }
+    });
     ImGui::EndTable();
   }
   ImGui::EndChild();
   text_quiet_wrapped(certainty_of(after.anatomy, after.has_graphs));
 }
 
+void draw_rank_table(const RankReport& report, TableUse& use) {
+  std::vector<RankRow> rows = report.rows;
+  sort_rows(rows, use.sort, [&](const RankRow& row) -> SortKey {
+    const std::array keys{static_cast<double>(row.rank), row.step_ms, row.own_ms(), row.idle_ms, row.communication_ms};
+    return {keys[std::min<std::size_t>(static_cast<std::size_t>(use.sort.column), keys.size() - 1)]};
+  });
+  text_sentence(in_print(report.sentence), report.straggler ? Tone::warning : Tone::neutral);
+  mark("profile.straggler");
+  gap(6);
+  double whole = 0;
+  for (const RankRow& row : rows) whole = std::max(whole, row.step_ms);
+  if (!begin_table("##ranks",
+                   {{"rank", 0, false, 0},
+                    {"ms/step", 80, true, 1},
+                    {"until it can exchange", 150, true, 2},
+                    {"of it idle", 90, true, 3},
+                    {"exposed communication", 160, true, 4}},
+                   use.sort))
+    return;
+  draw_rows(rows.size(), [&](std::size_t i) {
+    const RankRow& row = rows[i];
+    const bool is_late = report.straggler == row.rank;
+    ImFont* const font = is_late ? fonts().semibold : nullptr;
+    ImGui::TableNextRow();
+    left_cell("rank " + std::to_string(row.rank) + (is_late ? ", the others wait for it" : ""),
+              is_late ? palette().warning : palette().text, font);
+    right_cell(ms_figure(row.step_ms, whole));
+    right_cell(ms_figure(row.own_ms(), whole), nullptr, font);
+    right_cell(ms_figure(row.idle_ms, whole), &palette().quiet);
+    right_cell(ms_figure(row.communication_ms, whole), &palette().quiet);
+  });
+  ImGui::EndTable();
+}
+
+void draw_several_table(const ProfileView& view, const FoundRows& found, TableUse& use) {
+  const SeveralTraces& several = view.several;
+  const double whole = several.step_ms[several.slowest];
+  std::vector<Head> heads{{"part", 66, false, 0}, {"operator", 0, false, 1}, {"", 42, false, 2}};
+  for (std::size_t i = 0; i < several.step_ms.size(); ++i)
+    heads.push_back({std::to_string(i + 1), 66, true, static_cast<int>(i) + 3});
+  std::string names = "ms a step of";
+  for (std::size_t i = 0; i < view.several_names.size(); ++i)
+    names += (i > 0 ? ",  " : "  ") + std::to_string(i + 1) + " " + view.several_names[i];
+  text_cut(names + ".  Slowest: " + view.several_names[several.slowest], ImGui::GetContentRegionAvail().x,
+           palette().quiet, fonts().regular, small_size);
+  mark("profile.several");
+  if (!begin_table(("##several" + std::to_string(heads.size())).c_str(), heads, use.sort, 2)) return;
+  ImGui::TableNextRow();
+  left_cell("", palette().quiet);
+  left_cell("A step", palette().text, fonts().semibold);
+  left_cell("", palette().quiet);
+  for (std::size_t i = 0; i < several.step_ms.size(); ++i)
+    right_cell(ms_figure(several.step_ms[i], whole), i == several.slowest ? &palette().warning : nullptr,
+               fonts().semibold);
+  draw_rows(found.several.size(), [&](std::size_t number) {
+    const SharedRow& row = *found.several[number];
+    const std::string kernel = row.name.find(launches) == std::string::npos
+                                   ? row.name
+                                   : row.name.substr(row.name.find(launches) + launches.size());
+    const std::string title = title_of(OperatorTime{.part = row.part, .name = row.name});
+    begin_row(number, {.names = {kernel}, .kind = {}, .title = title}, use);
+    left_text(row.part, palette().quiet);
+    left_cell(title, palette().text);
+    left_cell(row.is_new() ? "new" : row.is_gone() ? "gone" : "", row.is_new() ? palette().accent : palette().quiet);
+    for (const double ms : row.ms) right_cell(is_missing(ms) ? "-" : ms_figure(ms, whole));
+  });
+  ImGui::EndTable();
+}
+
 // In a narrow room the rates are in the row's tooltip alone.
-void draw_roofline_table(const ShownProfile& shown) {
+void draw_roofline_table(const ShownProfile& shown, TableUse& use) {
   const auto figure = [](double value) { return is_missing(value) ? std::string("-") : compact(value); };
   const float width = ImGui::GetContentRegionAvail().x;
   const bool has_rates = width > px(700);
   const float foot = ImGui::CalcTextSize(shown.ceiling.c_str(), nullptr, false, width).y + px(14);
-  std::vector<Head> heads{{"kind of work", 124, false}, {"ms/step", 60, true}};
-  if (has_rates) heads.insert(heads.end(), {{"known", 54, true}, {"TFLOP/s", 62, true}, {"GB/s", 54, true}});
-  heads.insert(heads.end(), {{"at best", 56, true}, {"of the ceiling", 0, true}, {"bound by", 70, false}});
+  std::vector<Head> heads{{"kind of work", 124, false, 0}, {"ms/step", 66, true, 1}};
+  if (has_rates) heads.insert(heads.end(), {{"known", 54, true, 2}, {"TFLOP/s", 68, true, 3}, {"GB/s", 60, true, 4}});
+  heads.insert(heads.end(), {{"at best", 62, true, 5}, {"of the ceiling", 0, true, 6}, {"bound by", 70, false, 7}});
+  std::vector<KindRoofline> rows = shown.rooflines;
+  sort_rows(rows, use.sort, [&](const KindRoofline& each) -> SortKey {
+    const std::array keys{missing,       each.ms,     each.known_ms / each.ms, each.tflops(), each.gb_s(),
+                          each.least_ms, each.share()};
+    if (use.sort.column == 0) return {.text = std::string(to_string(each.kind))};
+    if (use.sort.column == 7) return {.text = std::string(bound_of(each))};
+    return {keys[static_cast<std::size_t>(use.sort.column)]};
+  });
   ImGui::BeginChild("##rooflines", ImVec2(0, -foot));
-  if (begin_table("##kinds", heads)) {
-    for (const KindRoofline& each : shown.rooflines) {
+  if (begin_table(has_rates ? "##kinds8" : "##kinds5", heads, use.sort)) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const KindRoofline& each = rows[i];
       const std::string known = percent_text(each.known_ms / each.ms);
-      ImGui::TableNextRow();
-      kind_cell(each.kind);
+      begin_row(i, {.names = {}, .kind = each.kind, .title = std::string(to_string(each.kind))}, use);
+      kind_text(each.kind);
       const std::string rates = figure(each.tflops()) + " TFLOP/s, " + figure(each.gb_s()) + " GB/s";
       wrapped_tooltip(known + " of its time known, " + rates, 400);
       right_cell(ms_figure(each.ms, shown.step_ms));

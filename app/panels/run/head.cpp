@@ -92,6 +92,7 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
           "Repeats this rung and the baseline in turns until the verdict is clear, at most six times");
     }
   }
+  trace_button(shown.run, workspace.running() != nullptr, "run.trace", commands);
   flow_to("Compare");
   if (quiet_button("Compare", "run.compare")) {
     std::vector<RunId> both{shown.run.id};

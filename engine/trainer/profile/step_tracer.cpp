@@ -73,7 +73,7 @@ void StepTracer::end_part(double StepParts::*part) {
   if (!is_recording_) return;
   if (part == &StepParts::data_ms) open_part("forward");
   if (part == &StepParts::forward_ms) open_part("backward");
-  if (part == &StepParts::backward_ms) open_part(--micro_batches_left_ > 0 ? "data" : "optimizer");
+  if (part == &StepParts::backward_ms) open_part(--micro_batches_left_ > 0 ? "data" : "optimiser");
 }
 
 void StepTracer::replay_begins() {

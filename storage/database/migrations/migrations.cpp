@@ -32,7 +32,8 @@ std::span<const char* const> migrations() {
                                          own_share,
                                          reported_runs,
                                          tries,
-                                         patches};
+                                         patches,
+                                         trace_noise};
   return list;
 }
 

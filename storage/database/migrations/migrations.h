@@ -41,6 +41,7 @@ extern const char traces[];
 extern const char profiler[];
 extern const char without_module[];
 extern const char rooflines[];
+extern const char trace_noise[];
 
 }  // namespace migration
 

@@ -114,4 +114,14 @@ ALTER TABLE traces ADD COLUMN precision TEXT;
 ALTER TABLE trace_operators ADD COLUMN bytes REAL;
 )sql";
 
+// How much an operator's time varies from step to step, and where and when a trace was taken: for the run that it is
+// of.
+const char trace_noise[] = R"sql(
+ALTER TABLE trace_operators ADD COLUMN sd_ms REAL;
+ALTER TABLE traces ADD COLUMN began_at REAL;
+ALTER TABLE traces ADD COLUMN ended_at REAL;
+ALTER TABLE traces ADD COLUMN host TEXT;
+ALTER TABLE traces ADD COLUMN pid INTEGER;
+)sql";
+
 }  // namespace stepladder::migration

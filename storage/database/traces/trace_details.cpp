@@ -44,7 +44,7 @@ Anatomy TraceDetails::anatomy(TraceId trace) {
   rows.bind(trace);
   Anatomy anatomy;
   while (rows.step()) {
-    AnatomyRow row{.phase = value_named(all_step_phases, rows.text(0)),
+    AnatomyRow row{.phase = value_named(all_step_phases, std::string(in_words(rows.text(0)))),
                    .part = value_named(all_model_parts, rows.text(1)),
                    .known_by = value_named(all_known_by, rows.text(3)),
                    .ms = measure_of(rows, 4)};

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* columns =
     "SELECT id, run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, hardware, "
-    "precision FROM traces ";
+    "precision, began_at, ended_at, host, pid FROM traces ";
 
 StoredTrace read_row(const Statement& row) {
   StoredTrace trace{.id = row.integer(0),
@@ -26,7 +26,11 @@ StoredTrace read_row(const Statement& row) {
                     .format = bounded(row.text(4), longest_name),
                     .hardware = bounded(row.text(10), longest_name),
                     .precision = bounded(row.text(11), longest_name),
-                    .imported_at = row.real(5)};
+                    .imported_at = row.real(5),
+                    .origin = {.began_at = row.real(12),
+                               .ended_at = row.real(13),
+                               .host = bounded(row.text(14), longest_name),
+                               .pid = row.integer(15)}};
   if (!row.is_null(1)) trace.run = row.integer(1);
   trace.profile.on_gpu = row.integer(6) != 0;
   trace.profile.has_steps = row.integer(7) != 0;
@@ -84,14 +88,14 @@ std::vector<TracedStep> read_steps(Database& database, TraceId id) {
 }
 
 std::vector<TracedOperator> read_operators(Database& database, TraceId id) {
-  Statement rows(
-      database,
-      "SELECT part, name, shapes, launcher, calls, self_ms, busy_ms, flops, bytes FROM trace_operators WHERE trace_id "
-      "= ? ORDER BY place");
+  Statement rows(database,
+                 "SELECT part, name, shapes, launcher, calls, self_ms, busy_ms, flops, bytes, sd_ms FROM "
+                 "trace_operators WHERE trace_id "
+                 "= ? ORDER BY place");
   rows.bind(id);
   std::vector<TracedOperator> operators;
   while (rows.step()) {
-    operators.push_back({.time = {.part = bounded(rows.text(0), longest_name),
+    operators.push_back({.time = {.part = bounded(std::string(in_words(rows.text(0))), longest_name),
                                   .name = bounded(rows.text(1), longest_kernel_name),
                                   .shapes = bounded(rows.text(2), longest_name),
                                   .calls = measure_of(rows, 4),
@@ -99,7 +103,8 @@ std::vector<TracedOperator> read_operators(Database& database, TraceId id) {
                                   .flops = rows.real(7)},
                          .busy_ms = measure_of(rows, 6),
                          .launcher = bounded(rows.text(3), longest_kernel_name),
-                         .bytes = rows.real(8)});
+                         .bytes = rows.real(8),
+                         .sd_ms = rows.real(9)});
   }
   return operators;
 }
@@ -112,11 +117,13 @@ TraceId TraceStore::insert(const StoredTrace& trace) {
   Statement row(
       database_,
       "INSERT INTO traces (run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, hardware, "
-      "precision, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "precision, began_at, ended_at, host, pid, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   row.bind(trace.run).bind(bounded(trace.name, longest_name)).bind(known(bounded(trace.source_path, longest_line)));
   row.bind(trace.format).bind(is_missing(trace.imported_at) ? unix_now() : trace.imported_at);
   row.bind(profile.on_gpu).bind(profile.has_steps).bind(profile.ranks).bind(profile.slices);
   row.bind(known(bounded(trace.hardware, longest_name))).bind(known(bounded(trace.precision, longest_name)));
+  row.bind(trace.origin.began_at).bind(trace.origin.ended_at).bind(known(bounded(trace.origin.host, longest_name)));
+  row.bind(trace.origin.pid > 0 ? std::optional(trace.origin.pid) : std::nullopt);
   row.bind(trace.id != 0 && !is_taken(database_, trace.id) ? std::optional(trace.id) : std::nullopt).run();
   const TraceId id = database_.last_insert_id();
   insert_steps(database_, id, profile.steps);
@@ -125,9 +132,10 @@ TraceId TraceStore::insert(const StoredTrace& trace) {
     Statement part(
         database_,
         "INSERT INTO trace_operators (trace_id, place, part, name, shapes, launcher, calls, self_ms, busy_ms, "
-        "flops, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "flops, bytes, sd_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     part.bind(id).bind(place++).bind(each.time.part).bind(each.time.name).bind(each.time.shapes).bind(each.launcher);
-    part.bind(each.time.calls).bind(each.time.self_ms).bind(each.busy_ms).bind(each.time.flops).bind(each.bytes).run();
+    part.bind(each.time.calls).bind(each.time.self_ms).bind(each.busy_ms).bind(each.time.flops).bind(each.bytes);
+    part.bind(each.sd_ms).run();
   }
   transaction.commit();
   return id;
@@ -174,6 +182,10 @@ std::optional<StoredTrace> TraceStore::find_same(const StoredTrace& trace, const
     if (std::equal(known.begin(), known.end(), steps.begin(), steps.end(), is_same)) return find(each.id);
   }
   return std::nullopt;
+}
+
+void TraceStore::attach(TraceId id, std::optional<RunId> run) {
+  Statement(database_, "UPDATE traces SET run_id = ? WHERE id = ?").bind(run).bind(id).run();
 }
 
 void TraceStore::remove(TraceId id) {

@@ -10,6 +10,7 @@
 
 #include "storage/records.h"
 #include "storage/traces/attribution.h"
+#include "storage/traces/trace.h"
 
 namespace stepladder {
 
@@ -28,6 +29,7 @@ struct StoredTrace {
   std::string hardware;     // whose ceiling its rooflines have; empty: not known
   std::string precision;    // of most of its products, "bf16"; empty: not known
   double imported_at = missing;
+  TraceOrigin origin;
   TraceProfile profile;  // without notes; in lists without steps and operators
 };
 
@@ -42,7 +44,8 @@ class TraceStore {
   std::optional<StoredTrace> find(TraceId id);
   // One of the same run and name with the same steps: the same file, imported before.
   std::optional<StoredTrace> find_same(const StoredTrace& trace, const TraceProfile& profile);
-  double step_ms(TraceId id);  // the mean of all steps; missing: there is no such trace
+  double step_ms(TraceId id);                         // the mean of all steps; missing: there is no such trace
+  void attach(TraceId id, std::optional<RunId> run);  // none: of no run
   void remove(TraceId id);
 
   TraceDetails details();

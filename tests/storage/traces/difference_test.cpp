@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace stepladder {
 namespace {
 
@@ -23,6 +25,29 @@ const RowDifference& of(const ProfileDifference& made, const std::string& name) 
   throw std::runtime_error("no row " + name);
 }
 
+// Three rows vary by 1 %; one of them has changed by 20 %, one by 1 %.
+TEST(TraceDifference, rows_that_differ_beyond_the_noise_of_the_steps_are_marked) {
+  const auto with_sd = [](const std::string& name, double ms, double sd) {
+    TracedOperator made = row("forward", name, 1, ms);
+    made.sd_ms = sd;
+    return made;
+  };
+  const std::vector<TracedOperator> before{with_sd("a_kernel", 10, 0.1), with_sd("b_kernel", 10, 0.1),
+                                           with_sd("c_kernel", 10, 0.1), row("forward", "d_kernel", 1, 10)};
+  const std::vector<TracedOperator> after{with_sd("a_kernel", 8, 0.1), with_sd("b_kernel", 10.1, 0.1),
+                                          with_sd("c_kernel", 10, 0.1), row("forward", "d_kernel", 1, 2)};
+  const ProfileDifference made = difference(before, after, {{5, 0.3}, {5, 0.4}});
+  EXPECT_TRUE(of(made, "a_kernel").is_clear);
+  EXPECT_FALSE(of(made, "b_kernel").is_clear);
+  EXPECT_FALSE(of(made, "c_kernel").is_clear);
+  EXPECT_NEAR(of(made, "a_kernel").noise_ms, 2.306 * 0.1 * std::sqrt(2.0 / 5), 1e-4) << "t with 8 degrees of freedom";
+  EXPECT_TRUE(is_missing(of(made, "d_kernel").noise_ms)) << "kept by a version that didn't know it";
+  EXPECT_FALSE(of(made, "d_kernel").is_clear);
+  EXPECT_TRUE(is_missing(of(difference(before, after, {{5, 0.3}, {1}}), "a_kernel").noise_ms)) << "one step";
+  EXPECT_TRUE(is_missing(of(difference(before, after), "a_kernel").noise_ms));
+  EXPECT_NEAR(made.noise_ms, 2.365 * std::sqrt((0.09 + 0.16) / 5), 0.01) << "of the step, by Welch";
+}
+
 TEST(TraceDifference, each_change_has_its_name_and_the_rows_add_up) {
   const std::vector<TracedOperator> before{row("forward", "sgemm", 24, 50, "aten::mm", "8x8 8x8"),
                                            row("forward", "sgemm", 24, 20, "aten::mm", "8x8 8x16"),
@@ -31,7 +56,7 @@ TEST(TraceDifference, each_change_has_its_name_and_the_rows_add_up) {
                                            row("backward", "gelu_backward_kernel", 12, 8, "aten::gelu_backward"),
                                            row("forward", "softmax_kernel", 12, 7, "aten::_softmax"),
                                            row("forward", "bmm_kernel", 24, 5, "aten::bmm"),
-                                           row("optimizer", "multi_tensor_apply_kernel", 40, 10),
+                                           row("optimiser", "multi_tensor_apply_kernel", 40, 10),
                                            row("forward", "Memcpy HtoD", 10, 5),
                                            row("", "launch gap", 0, 30),
                                            row("forward", "ncclDevKernel_AllReduce", 5, 3)};
@@ -41,7 +66,7 @@ TEST(TraceDifference, each_change_has_its_name_and_the_rows_add_up) {
       row("forward", "triton_poi_fused_add_gelu_0", 12, 7),
       row("backward", "gelu_backward_kernel", 12, 8, "aten::gelu_backward"),
       row("forward", "flash_fwd_kernel", 12, 2, "aten::_scaled_dot_product_flash_attention"),
-      row("optimizer", "multi_tensor_apply_kernel", 4, 1),
+      row("optimiser", "multi_tensor_apply_kernel", 4, 1),
       row("", "launch gap", 0, 1)};
   const ProfileDifference made = difference(before, after);
   double sum = 0;
@@ -94,11 +119,11 @@ TEST(TraceDifference, the_other_way_round_it_has_the_same_rows) {
 TEST(TraceDifference, other_operators_of_the_same_kind_and_part_replace_those_before) {
   const std::vector<TracedOperator> before{
       row("forward", "aten::gelu", 12, 9), row("backward", "aten::gelu_backward", 12, 8),
-      row("optimizer", "aten::_foreach_mul_", 4, 5), row("optimizer", "aten::_foreach_add_", 4, 5),
+      row("optimiser", "aten::_foreach_mul_", 4, 5), row("optimiser", "aten::_foreach_add_", 4, 5),
       row("forward", "aten::_softmax", 1, 1)};
   const std::vector<TracedOperator> after{
       row("forward", "plan::gelu", 48, 3), row("backward", "plan::gelu_backward", 48, 2),
-      row("optimizer", "aten::_fused_adamw_", 1, 4), row("forward", "aten::view", 1, 0.5)};
+      row("optimiser", "aten::_fused_adamw_", 1, 4), row("forward", "aten::view", 1, 0.5)};
   const ProfileDifference made = difference(before, after);
   for (const char* name : {"plan::gelu", "plan::gelu_backward", "aten::_fused_adamw_"})
     EXPECT_EQ(of(made, name).change, RowChange::replaced) << name;

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <cmath>
 #include <fstream>
+#include <map>
 
 #include "storage/database/database.h"
 #include "storage/database/run_store.h"
@@ -65,9 +67,66 @@ TEST_F(TraceTest, an_operator_of_a_cpu_has_its_time_without_the_operators_that_i
   EXPECT_DOUBLE_EQ(product.time.self_ms, 0.02);  // 40 us in one of two steps
   EXPECT_DOUBLE_EQ(product.time.flops, 2.0 * 128 * 64 * 256 / 2);
   EXPECT_DOUBLE_EQ(row_named(profile, "aten::linear").time.self_ms, 0.01);
-  EXPECT_EQ(row_named(profile, "aten::mul_").time.part, "optimizer");
+  EXPECT_EQ(row_named(profile, "aten::mul_").time.part, "optimiser");
   EXPECT_DOUBLE_EQ(profile.steps[0].ms[static_cast<std::size_t>(OperatorKind::optimizer)], 0.02);
   EXPECT_DOUBLE_EQ(profile.steps[1].ms[static_cast<std::size_t>(OperatorKind::between)], 0.1);
+}
+
+TEST_F(TraceTest, rows_know_how_they_vary_from_step_to_step) {
+  const TraceProfile profile = profile_of(trace_of({
+      cpu_step(1, 1000, 100),
+      op("aten::mm", 1000, 20),
+      op("aten::gelu", 1030, 5),
+      cpu_step(2, 1100, 100),
+      op("aten::mm", 1100, 30),
+      op("aten::gelu", 1130, 5),
+      cpu_step(3, 1200, 100),
+      op("aten::mm", 1200, 10),
+      op("aten::gelu", 1230, 5),
+      op("aten::add", 1250, 3),
+  }));
+  EXPECT_NEAR(row_named(profile, "aten::mm").sd_ms, 0.01, 1e-9);  // of 20, 30 and 10 us
+  EXPECT_NEAR(row_named(profile, "aten::gelu").sd_ms, 0, 1e-9);
+  EXPECT_NEAR(row_named(profile, "aten::add").sd_ms, 0.003 / std::sqrt(3.0), 1e-9) << "twice it isn't there";
+  EXPECT_EQ(step_spread(profile).steps, 3);
+  EXPECT_NEAR(step_spread(profile).sd_ms, 0, 1e-9);
+  const TraceProfile one = profile_of(trace_of({cpu_step(1, 0, 100), op("aten::mm", 10, 50)}));
+  EXPECT_TRUE(is_missing(row_named(one, "aten::mm").sd_ms)) << "one step doesn't tell";
+}
+
+TEST_F(TraceTest, says_where_and_when_it_was_taken) {
+  const std::filesystem::path file = write(
+      trace_of({cpu_step(1, 1000, 100), op("aten::mm", 1010, 50)}, R"("baseTimeNanoseconds": 1759300074000000000, )"));
+  const Trace trace = std::move(read_trace(file).front());
+  EXPECT_NEAR(trace.origin.began_at, 1759300074.001, 1e-6);
+  EXPECT_NEAR(trace.origin.ended_at, 1759300074.0011, 1e-6);
+  EXPECT_EQ(trace.origin.pid, 77);
+  EXPECT_EQ(trace.origin.host, "");
+  EXPECT_EQ(host_in_name("node_3-a_77.1759300074001.pt.trace.json.gz", 77), "node_3-a");
+  EXPECT_EQ(host_in_name("node_78.1759300074001.pt.trace.json", 77), "") << "of another process";
+  EXPECT_EQ(host_in_name("node_77.json", 77), "");
+  const Trace without = std::move(read_trace(write(trace_of({op("aten::mm", 10, 50)}))).front());
+  EXPECT_TRUE(is_missing(without.origin.began_at)) << "its clock began with the machine";
+}
+
+TEST_F(TraceTest, kept_slices_know_part_shapes_and_work) {
+  const std::string shapes = R"("Input Dims": [[2, 3], [3, 4]], "Input type": ["float", "float"])";
+  const TracedProcess process = attribute_all(
+      read_trace(write(trace_of({cpu_step(1, 0, 100), op("aten::mm", 0, 20, shapes), launch(1, 2), launch(2, 4),
+                                 kernel("gemm", 7, 1, 10, 50), kernel("reduce_kernel", 7, 2, 60, 10)})))
+          .front());
+  const StepSlices step = unpack(process.kept.front().packed);
+  std::map<std::string, SliceDetail> details;
+  for (const SliceRow& row : step.rows)
+    for (const KeptSlice& slice : row.slices) details[step.names[slice.name]] = step.details[slice.detail];
+  EXPECT_EQ(details["gemm"].launcher, "aten::mm");
+  EXPECT_EQ(details["gemm"].shapes, "2x3 3x4");
+  EXPECT_EQ(details["gemm"].part, "forward");
+  EXPECT_EQ(details["gemm"].flops, 2 * 2 * 3 * 4);
+  EXPECT_EQ(details["gemm"].bytes, 4 * (6 + 12 + 8));
+  EXPECT_TRUE(is_missing(details["reduce_kernel"].flops)) << "the work is the product's";
+  EXPECT_EQ(details["aten::mm"].flops, 2 * 2 * 3 * 4);
+  EXPECT_EQ(details["ProfilerStep#1"].part, "");
 }
 
 TEST_F(TraceTest, threads_of_two_processes_are_told_apart) {

@@ -1,0 +1,23 @@
+// The project's traces of profilers beneath the runs of the History view: a row each, which opens it in Profile. UI
+// thread.
+#pragma once
+
+#include <string>
+
+#include "app/desktop/command.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+struct HistoryTraces {
+  bool are_shown = true;
+};
+
+// Pixels that the card needs; 0: there are no traces.
+float height_of(const HistoryTraces& traces, const Workspace& workspace);
+
+// Those whose name has the filter's words; all if the filter has conditions. In a card of its own, whose head folds it.
+void draw_history_traces(HistoryTraces& traces, const std::string& filter, const Workspace& workspace,
+                         Commands& commands);
+
+}  // namespace stepladder

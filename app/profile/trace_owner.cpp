@@ -1,0 +1,111 @@
+// A run comes into question if the trace was taken while it trained, or if its log is in the trace's folder. Runs of
+// other hosts don't. Figures are imported too, and their times are those of the import, so only runs with a host count.
+#include "app/profile/trace_owner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "app/host/environment.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double clocks_differ_s = 2;
+
+struct Where {
+  std::set<std::string> hosts;  // that trained it
+  fs::path folder;              // in which it was started
+  std::int64_t pid = 0;         // of a watched program, whose run belongs to its keeper
+};
+
+std::string text_of(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+Where where(const Run& run) {
+  Where found;
+  const Json environment = Json::parse(run.environment, nullptr, false);
+  if (!environment.is_object()) return found;
+  if (const std::string host = text_of(environment, "host"); !host.empty()) found.hosts.insert(host);
+  if (const auto hosts = environment.find("hosts"); hosts != environment.end() && hosts->is_array()) {
+    for (const Json& host : *hosts)
+      if (host.is_string()) found.hosts.insert(host.get<std::string>());
+  }
+  if (const auto pid = environment.find("program_pid"); pid != environment.end() && pid->is_number_integer())
+    found.pid = pid->get<std::int64_t>();
+  const std::string cwd = text_of(environment, "cwd");
+  found.folder = cwd.empty() ? text_of(environment, "folder") : cwd;
+  return found;
+}
+
+bool is_below(const fs::path& file, const fs::path& folder) {
+  if (folder.empty() || file.empty()) return false;
+  const fs::path inner = file.lexically_normal().lexically_relative(folder.lexically_normal());
+  return !inner.empty() && *inner.begin() != "..";
+}
+
+bool is_during(const Run& run, const TraceOrigin& origin) {
+  const double from = is_missing(run.started_at) ? run.created_at : run.started_at;
+  if (is_missing(origin.began_at) || is_missing(from) || from > origin.began_at + clocks_differ_s) return false;
+  if (!is_over(run.status)) return true;
+  return !is_missing(run.ended_at) && origin.ended_at < run.ended_at + clocks_differ_s;
+}
+
+std::string numbers(const std::vector<RunId>& runs) {
+  return fmt::format("{} {}", runs.size() == 1 ? "run" : "runs", fmt::join(runs, ", "));
+}
+
+}  // namespace
+
+TraceOwner owner_of(RunStore& store, const StoredTrace& trace) {
+  TraceOwner owner;
+  std::vector<RunId> same_process, same_place, during, beside;
+  const fs::path file = trace.source_path;
+  for (const Run& run : store.runs()) {
+    if (!file.empty() && !run.source_path.empty() && fs::path(run.source_path).parent_path() == file.parent_path())
+      beside.push_back(run.id);
+    const Where place = where(run);
+    if (place.hosts.empty() || !is_during(run, trace.origin)) continue;
+    if (!trace.origin.host.empty() && !place.hosts.contains(trace.origin.host)) continue;
+    during.push_back(run.id);
+    const std::optional<ProcessIdentity> process = store.processes().owner_of(run.id);
+    const bool is_process = place.pid == trace.origin.pid || (process && process->pid == trace.origin.pid);
+    if (trace.origin.pid > 0 && is_process) same_process.push_back(run.id);
+    if (!trace.origin.host.empty() && is_below(file, place.folder)) same_place.push_back(run.id);
+  }
+  if (same_process.size() == 1) {
+    owner.run = same_process.front();
+    owner.reason = fmt::format("It is of run {}: process {} trained it at that time.", *owner.run, trace.origin.pid);
+  } else if (same_place.size() == 1 && during.size() == 1) {
+    owner.run = same_place.front();
+    owner.reason = fmt::format("It is of run {}, which trained on {} at that time, in the folder of the trace.",
+                               *owner.run, trace.origin.host);
+  } else if (!during.empty()) {
+    owner.possible = during;
+    owner.reason = fmt::format("It may be of {}, which trained at that time.", numbers(during));
+  } else if (!beside.empty()) {
+    owner.possible = beside;
+    owner.reason = fmt::format("It may be of {}, whose log is in the same folder.", numbers(beside));
+  }
+  return owner;
+}
+
+TraceOwner attach_to_owner(RunStore& store, StoredTrace& trace) {
+  if (trace.run) return {};
+  TraceOwner owner = owner_of(store, trace);
+  if (owner.run) {
+    store.traces().attach(trace.id, owner.run);
+    trace.run = owner.run;
+  }
+  return owner;
+}
+
+}  // namespace stepladder
