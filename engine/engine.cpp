@@ -4,7 +4,6 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -297,21 +296,9 @@ void Engine::wait_idle() {
   impl_->changed.wait(lock, [this]() REQUIRES(impl_->mutex) { return impl_->is_idle(); });
 }
 
-// Also one that was never asked for.
-static bool has_failed(const std::shared_future<DeviceReport>& asked) {
-  if (!asked.valid()) return true;
-  if (asked.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
-  try {
-    asked.get();
-    return false;
-  } catch (const std::exception&) {
-    return true;
-  }
-}
-
 std::shared_future<DeviceReport> Engine::probe() {
   const MutexLock lock(impl_->mutex);
-  if (has_failed(impl_->probe_result)) {
+  if (!impl_->probe_result.valid()) {
     impl_->probe_result = impl_
                               ->ask<DeviceReport>([impl = impl_.get()](const TrainerLibrary&) {
                                 impl->engine_thread.check();

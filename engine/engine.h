@@ -73,7 +73,7 @@ class Engine {
   void wait_idle();
 
   // Detects what this machine has. Loads LibTorch, so the first answer takes about half a second (more with CUDA). The
-  // future holds a std::runtime_error if LibTorch cannot be loaded; the next call asks again then. Never blocks.
+  // future holds a std::runtime_error if LibTorch cannot be loaded. Never blocks.
   std::shared_future<DeviceReport> probe();
 
   // Measures the peaks of the default device, between two runs, in some ten seconds. The future holds a

@@ -35,6 +35,8 @@ struct TrainerLibrary {
 
 // The name of the function that the library exports.
 inline constexpr const char* trainer_library_symbol = "stepladder_trainer_library";
+// A text that it exports, which is equal in every program that the library works with.
+inline constexpr const char* trainer_interface_symbol = "stepladder_trainer_interface";
 using TrainerLibraryEntry = const TrainerLibrary* (*)();
 
 }  // namespace stepladder

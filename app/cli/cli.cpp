@@ -85,6 +85,7 @@ std::vector<Subcommand> add_commands(CLI::App& app, CommonOptions& common, const
       profile_command(app, common),
       doctor_command(app, common),
       machines_command(app, common),
+      setup_training_command(app, common),
       worker_processes_command(app),
       screenshot_command(app, common, desktop.screenshot),
       help_command(app, common),

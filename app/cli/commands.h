@@ -54,6 +54,7 @@ Subcommand export_command(CLI::App& app, CommonOptions& common);
 Subcommand profile_command(CLI::App& app, CommonOptions& common);  // profile/
 Subcommand doctor_command(CLI::App& app, CommonOptions& common);
 Subcommand machines_command(CLI::App& app, CommonOptions& common);                   // machines/
+Subcommand setup_training_command(CLI::App& app, CommonOptions& common);             // setup/
 int rescue_database(const std::filesystem::path& out, const CommonOptions& common);  // rescue_command.cpp
 Subcommand worker_processes_command(CLI::App& app);                                  // hidden; worker.cpp
 

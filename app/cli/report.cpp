@@ -11,6 +11,7 @@
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 #include "engine/files/run_checkpoints.h"
+#include "engine/open_trainer.h"
 #include "storage/analysis/energy.h"
 
 namespace stepladder {
@@ -340,7 +341,9 @@ std::string flag_text(const Flag& flag) {
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database) {
   std::vector<std::vector<std::string>> rows = {
       {"stepladder", STEPLADDER_VERSION},
-      {"LibTorch", report.torch_version.empty() ? "not loaded" : report.torch_version},
+      {"LibTorch", !report.torch_version.empty() ? report.torch_version
+                   : missing_trainer().empty()   ? "not loaded"
+                                                 : "not set up"},
       {"CPU", std::to_string(report.cpu_cores) + " x " + report.cpu_name +
                   (report.cpu_capability.empty() ? "" : ", " + report.cpu_capability)},
       {"bf16 on the CPU", report.cpu_bf16 ? "yes, in hardware" : "emulated, slow"},
@@ -349,7 +352,8 @@ std::string doctor_text(const DeviceReport& report, const std::filesystem::path&
     rows.push_back({"GPU", fmt::format("{}, compute capability {}.{}, {}", gpu.name, gpu.compute_major,
                                        gpu.compute_minor, bytes_text(static_cast<double>(gpu.memory_bytes)))});
   }
-  if (report.gpus.empty()) rows.push_back({"GPU", "none: " + report.cuda_note});
+  if (report.gpus.empty())
+    rows.push_back({"GPU", report.cuda_note.empty() ? "unknown: LibTorch looks for it" : "none: " + report.cuda_note});
   rows.push_back({"display", display_is_there() ? "yes" : "none: the desktop cannot open, everything else works"});
   rows.push_back(
       {"assets", assets_folder().string() + (std::filesystem::exists(assets_folder()) ? "" : "  (missing)")});

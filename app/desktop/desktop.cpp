@@ -27,6 +27,8 @@
 #include "app/host/patch.h"
 #include "app/runs/bin.h"
 #include "app/runs/open_store.h"
+#include "engine/device.h"
+#include "engine/open_trainer.h"
 #include "storage/database/example.h"
 
 namespace stepladder {
@@ -208,6 +210,7 @@ int take_screenshot(const ScreenshotRequest& request) {
   if (!request.view.empty()) app.show(request.view);
   app.set_display_scale(static_cast<float>(request.scale));
   app.workspace().device = describe_cpu();
+  app.workspace().device_problem = missing_trainer();
   app.workspace().follow_others(store, store.processes().runs_under_way());  // Live shows the one that is running
   // Panels ask for steps in one frame and get them in one of the next; layouts settle in a few more.
   constexpr int most_frames = 1000;

@@ -29,6 +29,7 @@
 #include "app/desktop/workspace/verification.h"
 #include "app/launch/recipe_fields.h"
 #include "app/text/format.h"
+#include "engine/device.h"
 #include "engine/open_trainer.h"
 #include "storage/error_text.h"
 #include "storage/traces/trace_file.h"
@@ -135,28 +136,28 @@ void DesktopApp::ingest_session() {
   take_device();
 }
 
-// Detection begins after the first frame, so that the window is visible before LibTorch loads. While ./run builds the
-// trainer, each second's answer says how far that is.
+// Detection begins after the first frame, so that the window is visible before LibTorch loads. Without a trainer the
+// window says why, and looks again: ./run may be building it, or the user may be setting it up.
 void DesktopApp::take_device() {
   using namespace std::chrono_literals;
-  if (state_.workspace.device) return;
-  const auto now = std::chrono::steady_clock::now();
+  std::string& problem = state_.workspace.device_problem;
   if (!probe_.valid()) {
-    if (ImGui::GetFrameCount() > 1 && now >= next_probe_) probe_ = state_.session->probe();
-    return;
-  }
-  if (probe_.wait_for(0s) != std::future_status::ready) return;
-  try {
-    state_.workspace.device = probe_.get();
-    state_.workspace.device_problem.clear();
-    trainer_is_coming_ = false;
-  } catch (const std::exception& error) {
-    if (error.what() == std::exchange(state_.workspace.device_problem, error.what()) && !trainer_is_coming_) return;
-    const bool was_coming = std::exchange(trainer_is_coming_, !trainer_progress().empty());
-    if (was_coming || trainer_is_coming_) {
-      probe_ = {};
-      next_probe_ = now + 1s;
-    } else {
+    const auto now = std::chrono::steady_clock::now();
+    if (ImGui::GetFrameCount() <= 1 || now < next_look_at_trainer_) return;
+    next_look_at_trainer_ = now + 1s;
+    problem = missing_trainer();
+    trainer_is_coming_ = !trainer_progress().empty();
+    if (!problem.empty()) {
+      state_.workspace.device = describe_cpu();
+      return;
+    }
+    state_.workspace.device.reset();
+    probe_ = state_.session->probe();
+  } else if (!state_.workspace.device && problem.empty() && probe_.wait_for(0s) == std::future_status::ready) {
+    try {
+      state_.workspace.device = probe_.get();
+    } catch (const std::exception& error) {
+      problem = error.what();
       state_.messages.show_error(std::string("This machine cannot launch runs: ") + error.what());
     }
   }
@@ -263,9 +264,7 @@ void DesktopApp::draw() {
                  .workspace = state_.workspace,
                  .width = bar,
                  .is_folded = state_.settings.side_bar_folded,
-                 .without_device = trainer_is_coming_                                          ? "Waits for the trainer"
-                                   : state_.session && state_.workspace.device_problem.empty() ? "Detecting hardware..."
-                                                                                               : "Unknown"},
+                 .is_detecting = state_.session && state_.workspace.device_problem.empty()},
                 commands_);
   ImGui::SameLine(0, 0);
   ImGui::BeginGroup();

@@ -69,7 +69,7 @@ class DesktopApp {
   Commands commands_;  // of this frame
   bool keeps_drawing_ = false;
   std::shared_future<DeviceReport> probe_;
-  std::chrono::steady_clock::time_point next_probe_{};
+  std::chrono::steady_clock::time_point next_look_at_trainer_{};
   bool trainer_is_coming_ = false;  // ./run builds it in the background
   std::string kept_apart_;          // Unstored::kept_apart, as shown
   ClosingPopup closing_popup_;

@@ -130,7 +130,7 @@ class Workspace {
   HardwareTable hardware;     // peaks to compare throughput with
   std::string published_mfu;  // imported tables of published utilisation
   std::optional<DeviceReport> device;
-  std::string device_problem;  // why the hardware could not be detected
+  std::string device_problem;  // why nothing can be trained here: no trainer, or no hardware detected
   Selection selection;
   std::vector<MetricFigure> wanted_figures;               // of all runs, by the view that lists them
   std::shared_ptr<const ProjectMetrics> project_metrics;  // null until a view wants them and they have been read

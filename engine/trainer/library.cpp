@@ -1,4 +1,4 @@
-// The only symbol that libstepladder_trainer exports.
+// The two symbols that libstepladder_trainer exports (engine/trainer_library.h).
 #include "engine/trainer/call_times.h"
 #include "engine/trainer/device_probe.h"
 #include "engine/trainer/peak_probe.h"
@@ -17,3 +17,6 @@ extern "C" __attribute__((visibility("default"))) const stepladder::TrainerLibra
   };
   return &library;
 }
+
+extern "C" __attribute__((visibility("default"))) const char stepladder_trainer_interface[] =
+    STEPLADDER_TRAINER_INTERFACE;

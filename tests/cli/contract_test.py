@@ -122,6 +122,7 @@ class EveryCommand(Case):
             "export": (["1", "--out", path / "x.csv"], (0,)), "screenshot": None,  # commands_test
             "machines": None, "machines check": None, "machines setup": None, "machines adopt": None,  # tests/machines
             "machines add": (["pen", "--local"], (0,)), "machines remove": (["pen"], (0,)), "machines follow": ([], (0,)),
+            "setup-training": (["--remove"], (0,)),
             "doctor": ([], (0,)), "help": ([], (0,)), "completion": (["bash"], (0,)), "skill": ([], (0,)),
             "mcp": None,  # mcp_test
             **{name: None for name in self.commands if name.split()[0] == "try"},  # try_test

@@ -26,8 +26,8 @@ ARROWS = {
     "storage/intake": ["storage/records.h", "storage/errors.h", "storage/folder_watch.h", "storage/regular_file.h", "storage/database",
                        "storage/importers", "storage/intake"],
     "engine": ["storage/records.h", "storage/bounded_text.h", "storage/error_text.h", "storage/errors.h", "storage/thread_safety.h", "storage/contention.h",
-               "storage/checked_text.h", "storage/number_text.h", "storage/own_folder.h", "storage/process.h", "storage/regular_file.h", "storage/analysis/known_stage.h",
-               "engine"],
+               "storage/checked_text.h", "storage/number_text.h", "storage/own_folder.h", "storage/process.h", "storage/regular_file.h", "storage/user_folders.h",
+               "storage/analysis/known_stage.h", "engine"],
     "engine/kernels": ["engine/kernels"],
     # The rooms of app, and the rooms that each may include besides app's four loose files ("app/*").
     "app": ["storage"],

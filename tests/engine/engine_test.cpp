@@ -252,7 +252,7 @@ TEST(Engine, AnotherVersionOfTorchIsNamedBesideTheOneThatWorks) {
   ::unsetenv("STEPLADDER_TORCH");
   ASSERT_EQ(listener.endings().size(), 1u);
   const std::string reason = listener.endings()[0].reason;
-  EXPECT_NE(reason.find("but torch 1.13.1 is installed: pip install torch=="), std::string::npos) << reason;
+  EXPECT_NE(reason.find("but torch 1.13.1 is installed: `stepladder setup-training`"), std::string::npos) << reason;
 }
 
 TEST(Engine, ALibraryWithoutTheDoorIsNotTaken) {

@@ -198,6 +198,9 @@ constexpr CommandHelp all_help[] = {
     {"machines follow", "",
      "machines follow\tuntil all that was started on machines is over\n"
      "machines follow --json\tand the runs at the end"},
+    {"setup-training", "Set up",
+     "setup-training\tinstalls torch in a folder of its own; asks first\n"
+     "setup-training --remove\tremoves that folder"},
     {"doctor", "Set up",
      "doctor\thardware, libraries, database\n"
      "doctor --noise\thow noisy this machine is\n"

@@ -59,7 +59,7 @@ int skill(const CommonOptions& common) {
 
 int print_version(const CommonOptions& common, const std::string& commit) {  // also for --version, parsed before --json
   const Json parts = Json::parse(STEPLADDER_PARTS);
-  const std::string trainer = trainer_torch_version();
+  const std::string trainer = missing_trainer().empty() ? trainer_torch_version() : "";
   if (errors_are_json()) {
     print({{"version", STEPLADDER_VERSION},
            {"commit", text_or_null(commit)},

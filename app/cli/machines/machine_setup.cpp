@@ -3,6 +3,7 @@
 // another.
 #include "app/cli/machines/machine_setup.h"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -21,14 +22,26 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-fs::path newest_wheel() {
+std::string architecture() {
+  utsname about = {};
+  return ::uname(&about) == 0 ? about.machine : "";
+}
+
+// The newest wheel in the folder whose name begins like this, for machines like this one; empty if there is none.
+fs::path newest_wheel(const fs::path& folder, const std::string& name) {
   std::error_code error;
   fs::path newest;
-  for (auto it = fs::directory_iterator("dist", error); !error && it != fs::directory_iterator(); it.increment(error)) {
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
     const fs::path& file = it->path();
-    if (file.extension() != ".whl" || !file.filename().string().starts_with("stepladder")) continue;
+    const std::string own = file.filename().string();
+    if (file.extension() != ".whl" || !own.starts_with(name) || own.find(architecture()) == std::string::npos) continue;
     if (newest.empty() || fs::last_write_time(file) > fs::last_write_time(newest)) newest = file;
   }
+  return newest;
+}
+
+fs::path wheel_of_dist() {
+  const fs::path newest = newest_wheel("dist", "stepladder-");
   if (newest.empty())
     throw NotFound("no wheel is in ./dist: `./package` in Stepladder's sources builds one; or name one with --wheel");
   return newest;
@@ -73,17 +86,22 @@ void add_setup_options(CLI::App& command, MachineSetup& setup) {
 int set_up(const std::string& alias, const MachineSetup& setup, const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
   const Machine machine = find_machine(store, alias);
-  const fs::path wheel = setup.wheel.empty() ? newest_wheel() : setup.wheel;
+  const fs::path wheel = setup.wheel.empty() ? wheel_of_dist() : setup.wheel;
+  const fs::path wheels = wheel.parent_path().empty() ? "." : wheel.parent_path();
+  const fs::path trainer = newest_wheel(wheels, "stepladder_trainer-");
   std::error_code error;
   const auto bytes = fs::file_size(wheel, error);
   if (error) throw NotFound(wheel.string() + " cannot be read: " + error.message());
   const std::string folder = (machine.folder.empty() ? "~/.stepladder" : machine.folder.text()) + "/venv";
   const std::string what = "send " + wheel.filename().string() + " (" + bytes_text(double(bytes)) + ") to " + alias +
-                           " and install it in " + folder + " there; pip downloads LibTorch, up to 3 GB with CUDA";
+                           " and install it in " + folder + " there" +
+                           (trainer.empty() ? ", without training, since no wheel of the trainer is beside it"
+                                            : "; pip downloads LibTorch, up to 3 GB with CUDA");
   if (!setup.is_agreed && ::isatty(STDIN_FILENO) != 1) throw UsageError("--yes is needed to " + what);
   if (!setup.is_agreed && !agrees("May I " + what + "?")) return exit_failed;
-  const PackedFiles packed =
-      PackedFiles::of(wheel.parent_path().empty() ? "." : wheel.parent_path(), wheel.filename().string() + '\0');
+  std::string names = wheel.filename().string() + '\0';
+  if (!trainer.empty()) names += trainer.filename().string() + '\0';
+  const PackedFiles packed = PackedFiles::of(wheels, names);
   const std::string script =
       "set -e; v=\"${STEPLADDER_DIR%/runs/*}/venv\"; python3 -m venv \"$v\"; \"$v/bin/pip\" install --no-input "
       "--disable-pip-version-check ./*.whl; \"$v/bin/stepladder\" --version";

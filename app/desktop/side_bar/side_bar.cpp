@@ -125,7 +125,10 @@ std::string state_text(const Workspace& workspace, bool knows_load) {
       knows_load && !workspace.running() && load.is_known() && load.would_disturb(1))
     return load.text().substr(0, load.text().find(" ("));
   if (!workspace.running())
-    return std::string(!device ? "" : device->gpus.empty() ? "no GPU  \xE2\x80\x93  " : "GPU  \xE2\x80\x93  ") + "idle";
+    return std::string(!device || !workspace.device_problem.empty() ? ""
+                       : device->gpus.empty()                       ? "no GPU  \xE2\x80\x93  "
+                                                                    : "GPU  \xE2\x80\x93  ") +
+           "idle";
   const double seconds = workspace.seconds_left_of_all();
   return (workspace.is_paused ? "paused" : "training") +
          (is_missing(seconds) ? "" : ", " + duration_text(seconds) + " left");
@@ -140,7 +143,9 @@ void draw_machine(const SideBar& bar, Commands& commands) {
   text_quiet("This machine");
   ImGui::SetCursorPosX(left);
   const std::optional<DeviceReport>& device = bar.workspace.device;
-  const std::string hardware = device ? device->hardware(device->resolve("auto")) : bar.without_device;
+  const std::string hardware = device             ? device->hardware(device->resolve("auto"))
+                               : bar.is_detecting ? "Detecting hardware..."
+                                                  : "Unknown";
   text_cut(in_print(hardware), width, palette().text, fonts().semibold, 13.5f);
   ImGui::SetCursorPosX(left);
   const bool knows_load = std::find(bar.open.begin(), bar.open.end(), "launch") != bar.open.end();

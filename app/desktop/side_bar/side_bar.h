@@ -15,7 +15,7 @@ struct SideBar {
   const Workspace& workspace;
   float width = 0;
   bool is_folded = false;
-  const char* without_device = "Unknown";  // said in place of the hardware, if it isn't known
+  bool is_detecting = false;  // the hardware, if it isn't known yet
 };
 
 float side_bar_width(float window_width, bool is_folded);
