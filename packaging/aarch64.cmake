@@ -1,0 +1,21 @@
+# The tools for aarch64 on another machine: Debian's cross compiler, and the folder that packaging/aarch64_root fills.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(aarch64_root $ENV{STEPLADDER_AARCH64_ROOT})
+set(CMAKE_FIND_ROOT_PATH ${aarch64_root} ${aarch64_root}/imgui/imgui/install)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)  # the fonts are this machine's
+set(ENV{PKG_CONFIG_LIBDIR} ${aarch64_root}/usr/lib/aarch64-linux-gnu/pkgconfig:${aarch64_root}/usr/share/pkgconfig)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${aarch64_root})
+# librsvg's own libraries, which nothing here calls.
+string(APPEND CMAKE_MODULE_LINKER_FLAGS_INIT " -Wl,--allow-shlib-undefined")
+string(APPEND CMAKE_SHARED_LINKER_FLAGS_INIT " -Wl,--allow-shlib-undefined")
+find_program(emulator qemu-aarch64 NO_CMAKE_FIND_ROOT_PATH)
+if(emulator)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${emulator};-L;/usr/aarch64-linux-gnu)
+endif()
