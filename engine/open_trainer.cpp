@@ -138,7 +138,7 @@ std::string missing_trainer() {
   if (is_file(own.complete()))
     return "training was set up for another version of Stepladder: `stepladder setup-training` sets it up for this one";
   return "training isn't set up: `stepladder setup-training` installs torch " STEPLADDER_TORCH_VERSION
-         " for it, apart from your own Python";
+         " apart from yours";
 }
 
 std::string trainer_torch_version() {

@@ -20,6 +20,21 @@
 static const char magic[] = "\nstepladder-one-file\n";
 enum { offset_digits = 20, hash_digits = 32, magic_length = sizeof magic - 1, block = 512 };
 
+static void remove_tree(int parent, const char* name) {
+  const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR* const entries = folder < 0 ? NULL : fdopendir(folder);
+  if (entries) {
+    for (const struct dirent* entry; (entry = readdir(entries));)
+      if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) remove_tree(folder, entry->d_name);
+    closedir(entries);
+    unlinkat(parent, name, AT_REMOVEDIR);
+  } else {
+    unlinkat(parent, name, 0);
+  }
+}
+
+static const char* unfinished;  // the folder that is being filled
+
 static void fail(const char* format, ...) {
   va_list values;
   va_start(values, format);
@@ -27,6 +42,7 @@ static void fail(const char* format, ...) {
   vfprintf(stderr, format, values);
   fputs("\n", stderr);
   va_end(values);
+  if (unfinished) remove_tree(AT_FDCWD, unfinished);
   exit(1);
 }
 
@@ -116,19 +132,6 @@ static void unpack(int self, const char* root) {
   gzclose(archive);
 }
 
-static void remove_tree(int parent, const char* name) {
-  const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  DIR* const entries = folder < 0 ? NULL : fdopendir(folder);
-  if (entries) {
-    for (const struct dirent* entry; (entry = readdir(entries));)
-      if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) remove_tree(folder, entry->d_name);
-    closedir(entries);
-    unlinkat(parent, name, AT_REMOVEDIR);
-  } else {
-    unlinkat(parent, name, 0);
-  }
-}
-
 // What hasn't been started for a month: older versions, and what a killed start has left.
 static void remove_old(const char* folder, const char* kept) {
   DIR* const entries = opendir(folder);
@@ -165,8 +168,10 @@ int main(int count, char** arguments) {
   join(folder, "%s/%s", cache, hash);
   if (!own_folder(folder, 0)) {
     if (mkdir(made, 0700) != 0) fail("%s cannot be made: %s", made, strerror(errno));
+    unfinished = made;
     if (lseek(self, (off_t)strtoll(trailer, NULL, 10), SEEK_SET) < 0) fail("this file is damaged");
     unpack(self, made);
+    unfinished = NULL;
     // Only a whole folder gets the name. If another start was faster, its folder has the same content.
     if (rename(made, folder) != 0) {
       remove_tree(AT_FDCWD, made);

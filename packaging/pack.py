@@ -133,12 +133,11 @@ def wheel(version, tree, arch, out):
 
 
 def trainer(version, libraries, torch, out):
-    """Its platform is what auditwheel makes of it: LibTorch and GCC's runtime decide that."""
     files = {"stepladder_trainer/__init__.py": '"""Stepladder\'s trainer, which the program opens; there is nothing to import."""\n'}
     files |= {f"stepladder_trainer/{path.name}": path for path in files_of(pathlib.Path(libraries))}
     metadata = METADATA.format(name="stepladder-trainer", version=version, requires=f"Requires-Dist: torch=={torch}")
     files[f"stepladder_trainer-{version}.dist-info/METADATA"] = metadata + TRAINER_DESCRIPTION.format(torch=torch)
-    write_wheel("stepladder-trainer", version, "linux_x86_64", files, pathlib.Path(out))
+    write_wheel("stepladder-trainer", version, f"manylinux_{OLD_GLIBC}_x86_64", files, pathlib.Path(out))
 
 
 def tar_of(files, tar_format=tarfile.USTAR_FORMAT):

@@ -26,5 +26,15 @@ TEST(LaunchPlan, SaysBeforeTheStartWhatWillBeLeftOut) {
   for (const Rung& rung : plan.plan.rungs) EXPECT_EQ(plan.skipped(rung.asked), nullptr);
 }
 
+TEST(LaunchPlan, WithoutATrainerItSaysWhatIsMissing) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"launch"}});
+  app.workspace().device = describe_cpu();
+  app.workspace().device_problem = "training isn't set up: do this";
+  for (int i = 0; i < 3; ++i) imgui.frame(app), app.execute();
+  EXPECT_EQ(app.workspace().launch->plan.problem, "Training isn't set up: do this.");
+}
+
 }  // namespace
 }  // namespace stepladder
