@@ -4,6 +4,7 @@ It starts no other program: those would need a qemu that the kernel knows.
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -51,6 +52,15 @@ class Aarch64(unittest.TestCase):
                 theirs = self.output_of(self.theirs, "--db", "theirs.db", *arguments)
                 self.assertEqual(theirs, ours)
                 self.assertEqual(self.output_of(self.theirs, "--db", "ours.db", *arguments)[0], ours[0])
+
+    def test_no_symbol_is_newer_than_the_oldest_system(self):
+        for program in (CROSS / "portable").iterdir():
+            versions = subprocess.run(["readelf", "-W", "-V", program], check=True, capture_output=True, text=True).stdout
+            newest = max(tuple(map(int, number.split("."))) for number in re.findall(r"GLIBC_([0-9.]+)", versions))
+            self.assertLessEqual(newest, (2, 28), program)
+            self.assertNotRegex(versions, "GLIBCXX_|CXXABI_", "the system's libstdc++ may be older")
+            dynamic = subprocess.run(["readelf", "-W", "-d", program], check=True, capture_output=True, text=True).stdout
+            self.assertNotRegex(dynamic, "RPATH|RUNPATH", "a folder of the build")
 
     def test_it_says_that_it_cannot_train(self):
         for arguments in (["train", "--steps", "2"], ["setup-training", "--yes"]):

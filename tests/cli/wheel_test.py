@@ -147,7 +147,10 @@ class Packages(unittest.TestCase):
         for program in self.programs():
             with self.subTest(program=str(program)):
                 versions = output_of("readelf", "-W", "-V", program, folder=self.path)[1]
-                needed = set(re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-W", "-d", program, folder=self.path)[1]))
+                dynamic = output_of("readelf", "-W", "-d", program, folder=self.path)[1]
+                needed = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
+                folders = set(re.findall(r"R(?:UN)?PATH.*\[(.*)\]", dynamic))
+                self.assertEqual(folders, {"$ORIGIN/../torch/lib"} if "trainer" in program.name else set(), "no folder of the build")
                 for library, number in re.findall(r"\b(GLIBC|GLIBCXX|CXXABI)_([0-9.]+)", versions):
                     self.assertLessEqual(tuple(map(int, number.split("."))), NEWEST[library])
                 own = OF_THE_RASTER if "raster" in program.name else OF_THE_TRAINER if "trainer" in program.name else set()
