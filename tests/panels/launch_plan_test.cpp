@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "app/desktop/workspace/launch_state.h"
+#include "app/panels/launch/form.h"
 #include "engine/device.h"
 #include "tests/panels/headless.h"
 
@@ -32,8 +33,8 @@ TEST(LaunchPlan, WithoutATrainerItSaysWhatIsMissing) {
   DesktopApp app(store, nullptr, DesktopSettings{.panels = {"launch"}});
   app.workspace().device = describe_cpu();
   app.workspace().device_problem = "training isn't set up: do this";
-  for (int i = 0; i < 3; ++i) imgui.frame(app), app.execute();
-  EXPECT_EQ(app.workspace().launch->plan.problem, "Training isn't set up: do this.");
+  FormCheck form;
+  EXPECT_EQ(form.check(LaunchForm{}, app.workspace()).problem, "Training isn't set up: do this.");
 }
 
 }  // namespace
