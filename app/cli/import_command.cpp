@@ -103,8 +103,7 @@ int report_failures(const std::vector<std::string>& failures) {
 }
 
 // Standard input that is a trace, in a file: traces are read twice.
-std::optional<std::filesystem::path> trace_in_file(ImportInput& input, const ScratchFolder& folder) {
-  if (!begins_like_trace(input.head())) return std::nullopt;
+std::filesystem::path trace_in_file(ImportInput& input, const ScratchFolder& folder) {
   const std::filesystem::path file = folder.path() / "standard input";
   std::ofstream out(file, std::ios::binary);
   for (std::string_view piece = input.next(); !piece.empty() && out; piece = input.next())
@@ -150,21 +149,36 @@ bool take_traces(const std::vector<std::string>& files, bool again, bool is_dry,
   return true;
 }
 
+// Standard input that can't be read, or is a trace, isn't left for the importers. False if the user interrupted.
+bool take_standard_input(ImportRequest& request, std::optional<FileInput>& input, bool again, bool is_dry,
+                         const CommonOptions& common, std::vector<StoredTrace>& traces,
+                         std::vector<std::string>& failures) {
+  const auto piped = std::find(request.paths.begin(), request.paths.end(), "-");
+  if (piped == request.paths.end()) return true;
+  request.standard_input = &input.emplace(STDIN_FILENO, request.interrupted);
+  try {
+    if (!begins_like_trace(input->head())) return true;
+    request.paths.erase(piped);
+    const ScratchFolder folder("stepladder-import");
+    return take_traces({trace_in_file(*input, folder).string()}, again, is_dry, common, traces, failures, true);
+  } catch (const InputInterrupted&) {
+    return false;
+  } catch (const ImportError& error) {
+    failures.push_back(std::string("standard input: ") + error.what());
+    std::erase(request.paths, "-");
+  } catch (const StorageError& error) {
+    failures.emplace_back(error.what());
+  }
+  return true;
+}
+
 // A dry run imports into memory, and gives the runs no numbers.
 int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptions& common) {
   std::vector<std::string> failures;
   std::vector<StoredTrace> traces;
   if (!take_traces(traces_of(request.paths), again, is_dry, common, traces, failures)) return exit_interrupted;
   std::optional<FileInput> input;
-  const auto piped = std::find(request.paths.begin(), request.paths.end(), "-");
-  if (piped != request.paths.end()) {
-    request.standard_input = &input.emplace(STDIN_FILENO, request.interrupted);
-    const ScratchFolder folder("stepladder-import");
-    if (const auto file = trace_in_file(*input, folder)) {
-      request.paths.erase(piped);
-      if (!take_traces({file->string()}, again, is_dry, common, traces, failures, true)) return exit_interrupted;
-    }
-  }
+  if (!take_standard_input(request, input, again, is_dry, common, traces, failures)) return exit_interrupted;
   if (request.paths.empty() && !common.json) return report_failures(failures);
   std::optional<RunStore> store;
   const auto open = [&]() -> RunStore& {

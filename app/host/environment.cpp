@@ -81,6 +81,12 @@ std::string environment_of(const std::string& commit, bool is_dirty) {
                                              : nlohmann::json{{"commit", commit}, {"dirty", is_dirty}});
 }
 
+std::string this_host() {
+  utsname system{};
+  ::uname(&system);
+  return system.nodename;
+}
+
 const std::string& environment_json() {
   static const std::string json = describe_environment(git_state());
   return json;

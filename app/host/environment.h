@@ -11,6 +11,8 @@ std::filesystem::path assets_folder();
 
 bool display_is_there();
 
+std::string this_host();  // this machine's name, as in environment_json
+
 // main calls it once, for the command line in environment_json, which keeps no secrets (app/text/secrets.h).
 void remember_command_line(int argc, char** argv);
 

@@ -77,23 +77,27 @@ TraceOwner owner_of(RunStore& store, const StoredTrace& trace) {
     if (!trace.origin.host.empty() && !place.hosts.contains(trace.origin.host)) continue;
     during.push_back(run.id);
     const std::optional<ProcessIdentity> process = store.processes().owner_of(run.id);
-    const bool is_process = place.pid == trace.origin.pid || (process && process->pid == trace.origin.pid);
-    if (trace.origin.pid > 0 && is_process) same_process.push_back(run.id);
-    if (!trace.origin.host.empty() && is_below(file, place.folder)) same_place.push_back(run.id);
+    // A process number says nothing on another machine: without a host in its name, a trace counts as of this one.
+    const bool is_process = trace.origin.pid > 0 &&
+                            (place.pid == trace.origin.pid || (process && process->pid == trace.origin.pid)) &&
+                            place.hosts.contains(trace.origin.host.empty() ? this_host() : trace.origin.host);
+    if (is_process) same_process.push_back(run.id);
+    const bool is_another_process = trace.origin.pid > 0 && place.pid > 0 && !is_process;
+    if (!trace.origin.host.empty() && !is_another_process && is_below(file, place.folder)) same_place.push_back(run.id);
   }
   if (same_process.size() == 1) {
     owner.run = same_process.front();
-    owner.reason = fmt::format("It is of run {}: process {} trained it at that time.", *owner.run, trace.origin.pid);
+    owner.reason = fmt::format("It belongs to run {}: process {} trained it at that time.", *owner.run, trace.origin.pid);
   } else if (same_place.size() == 1 && during.size() == 1) {
     owner.run = same_place.front();
-    owner.reason = fmt::format("It is of run {}, which trained on {} at that time, in the folder of the trace.",
+    owner.reason = fmt::format("It belongs to run {}, which trained on {} at that time, in the folder of the trace.",
                                *owner.run, trace.origin.host);
   } else if (!during.empty()) {
     owner.possible = during;
-    owner.reason = fmt::format("It may be of {}, which trained at that time.", numbers(during));
+    owner.reason = fmt::format("It may belong to {}, which trained at that time.", numbers(during));
   } else if (!beside.empty()) {
     owner.possible = beside;
-    owner.reason = fmt::format("It may be of {}, whose log is in the same folder.", numbers(beside));
+    owner.reason = fmt::format("It may belong to {}, whose log is in the same folder.", numbers(beside));
   }
   return owner;
 }

@@ -186,7 +186,8 @@ class Removal {
     char here[256] = "";
     if (::gethostname(here, sizeof here - 1) == 0) add(here);
     for (const char* const sql :
-         {"SELECT alias FROM machines", "SELECT alias FROM far_runs", "SELECT DISTINCT host FROM passes"})
+         {"SELECT alias FROM machines", "SELECT alias FROM far_runs", "SELECT DISTINCT host FROM passes",
+          "SELECT DISTINCT host FROM traces WHERE host IS NOT NULL"})
       for (Statement rows(database_, sql); rows.step();) add(rows.text(0));
     for (Statement rows(database_, "SELECT DISTINCT environment FROM runs"); rows.step();) {
       Json json = Json::parse(rows.text(0), nullptr, false);

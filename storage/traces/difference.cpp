@@ -198,7 +198,7 @@ struct Noise {
 Noise noise_of(double delta_ms, const StepSpread& before, const StepSpread& after) {
   if (is_missing(before.sd_ms) || is_missing(after.sd_ms) || before.steps < 2 || after.steps < 2) return {};
   const double a = before.sd_ms * before.sd_ms / before.steps, b = after.sd_ms * after.sd_ms / after.steps;
-  if (!(a + b > 0)) return {0, delta_ms == 0 ? 1.0 : 0.0};  // no step differs from another
+  if (!(a + b > 0)) return {};  // no step differs from another: the clock's resolution hides the spread
   const double freedom = (a + b) * (a + b) / (a * a / (before.steps - 1) + b * b / (after.steps - 1));
   return {student_t_quantile(0.975, freedom) * std::sqrt(a + b),
           2 * student_t_cdf(-std::fabs(delta_ms) / std::sqrt(a + b), freedom)};

@@ -41,6 +41,11 @@ void name_straggler(RankReport& report, const std::vector<std::vector<double>>& 
     report.sentence = "Whether the ranks wait for one of them can't be told from fewer than two steps of all ranks.";
     return;
   }
+  if (std::all_of(report.rows.begin(), report.rows.end(),
+                  [](const RankRow& row) { return row.communication_ms <= 0; })) {
+    report.sentence = "The trace shows no communication, so no rank is known to wait for another.";
+    return;
+  }
   const auto place = static_cast<std::size_t>(latest - report.rows.begin());
   const auto others = static_cast<double>(report.rows.size() - 1), count = static_cast<double>(steps.size());
   double sum = 0, squares = 0;
@@ -116,8 +121,6 @@ SeveralTraces beside_each_other(std::span<const std::span<const TracedOperator>>
   for (auto& [key, row] : rows) made.rows.push_back(std::move(row));
   std::stable_sort(made.rows.begin(), made.rows.end(),
                    [&](const SharedRow& a, const SharedRow& b) { return most(a) > most(b); });
-  made.slowest =
-      static_cast<std::size_t>(std::max_element(made.step_ms.begin(), made.step_ms.end()) - made.step_ms.begin());
   return made;
 }
 

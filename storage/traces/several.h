@@ -47,7 +47,6 @@ struct SeveralTraces {
   std::vector<double> step_ms;             // of each trace
   std::vector<std::vector<double>> kinds;  // [trace][OperatorKind], in ms
   std::vector<SharedRow> rows;             // the most expensive in any trace first
-  std::size_t slowest = 0;                 // the trace with the longest step
 };
 
 // At least one trace.

@@ -24,11 +24,6 @@
 namespace stepladder {
 namespace {
 
-std::string this_host() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 struct Shape {
   const char* name;
   int layers, heads, d_model;

@@ -210,7 +210,12 @@ int run_attach(const TraceOptions& options, const CommonOptions& common) {
   trace.run = options.run == "none" ? std::nullopt : std::optional(find_run(store, options.run).id);
   store.traces().attach(trace.id, trace.run);
   tell_doubt(fmt::format("trace {}", trace.id), doubt_about(store, trace));
-  if (common.json) print(trace_json(trace));
+  if (common.json)
+    print(trace_json(trace));
+  else
+    std::cerr << "stepladder: trace " << trace.id
+              << (trace.run ? " belongs to run " + std::to_string(*trace.run) : std::string(" belongs to no run"))
+              << "\n";
   return exit_done;
 }
 

@@ -321,10 +321,7 @@ Json several_json(const SeveralTraces& several, const std::vector<std::string>& 
                     {"is_new", row.is_new()},
                     {"is_gone", row.is_gone()}});
   }
-  return {{"traces", titles},
-          {"step_ms", several.step_ms},
-          {"slowest", titles[several.slowest]},
-          {"rows", std::move(rows)}};
+  return {{"traces", titles}, {"step_ms", several.step_ms}, {"rows", std::move(rows)}};
 }
 
 std::string several_text(const SeveralTraces& several, const std::vector<std::string>& titles, bool all) {
@@ -350,11 +347,12 @@ std::string several_text(const SeveralTraces& several, const std::vector<std::st
   std::vector<std::string> whole{"a step"};
   for (const double ms : several.step_ms) whole.push_back(milliseconds_text(ms));
   kinds.push_back(std::move(whole));
+  const double longest = *std::max_element(several.step_ms.begin(), several.step_ms.end());
   std::size_t small = 0;
   for (const SharedRow& row : several.rows) {
     double most = 0;
     for (const double ms : row.ms) most = std::max(most, is_missing(ms) ? 0 : ms);
-    if (!all && most < least_share * several.step_ms[several.slowest]) {
+    if (!all && most < least_share * longest) {
       ++small;
       continue;
     }
@@ -364,8 +362,10 @@ std::string several_text(const SeveralTraces& several, const std::vector<std::st
                                     : ""});
     for (const double ms : row.ms) rows.back().push_back(is_missing(ms) ? "-" : milliseconds_text(ms));
   }
-  text += "\n" + table(kinds, right) + notes_text("Slowest: " + titles[several.slowest] + ".") + "\n" +
-          table(rows, row_right);
+  text +=
+      "\n" + table(kinds, right) +
+      notes_text("Means of the traced steps. `stepladder profile diff` of two says what differs beyond their noise.") +
+      "\n" + table(rows, row_right);
   if (small > 0) text += notes_text(fmt::format("{} smaller rows (--all lists them)", small));
   return text;
 }

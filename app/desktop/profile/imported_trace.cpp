@@ -30,7 +30,8 @@ ImportedTrace import_trace(const std::filesystem::path& database, const std::str
     RunStore store = RunStore::open(database);
     const std::optional<StoredTrace> known = store.traces().find_same(read.trace, read.process.profile);
     ImportedTrace imported{.id = known ? known->id : keep_trace(store.traces(), read.trace, read.process),
-                           .name = read.trace.name};
+                           .name = read.trace.name,
+                           .is_new = !known};
     if (std::optional<StoredTrace> kept = store.traces().find(imported.id); kept && !known)
       imported.owner = attach_to_owner(store, *kept);
     return imported;

@@ -14,6 +14,7 @@ struct ImportedTrace {
   TraceId id = 0;  // 0: it was stopped
   std::string name;
   bool is_own = false;  // traced here: shown alone, since nobody brought it to be compared
+  bool is_new = true;   // false: the project had it
   TraceOwner owner;     // the run that it was attached to, or may be of
 };
 

@@ -129,6 +129,10 @@ void take_trace(DesktopState& desktop) {
   if (!taken->owner.reason.empty() && taken->owner.run)
     desktop.messages.notice(taken->name + ": " + taken->owner.reason);
   reload_traces(desktop);
+  if (!taken->is_new) {
+    desktop.messages.notice("The project has " + taken->name + " already");
+    return;
+  }
   desktop.can_undo((taken->is_own ? "Traced " : "Imported trace ") + taken->name, [&desktop, id = taken->id] {
     desktop.store.traces().remove(id);
     reload_traces(desktop);

@@ -532,15 +532,15 @@ void draw_rank_table(const RankReport& report, TableUse& use) {
 
 void draw_several_table(const ProfileView& view, const FoundRows& found, TableUse& use) {
   const SeveralTraces& several = view.several;
-  const double whole = several.step_ms[several.slowest];
+  const double whole = *std::max_element(several.step_ms.begin(), several.step_ms.end());
   std::vector<Head> heads{{"part", 66, false, 0}, {"operator", 0, false, 1}, {"", 42, false, 2}};
   for (std::size_t i = 0; i < several.step_ms.size(); ++i)
     heads.push_back({std::to_string(i + 1), 66, true, static_cast<int>(i) + 3});
   std::string names = "ms a step of";
   for (std::size_t i = 0; i < view.several_names.size(); ++i)
     names += (i > 0 ? ",  " : "  ") + std::to_string(i + 1) + " " + view.several_names[i];
-  text_cut(names + ".  Slowest: " + view.several_names[several.slowest], ImGui::GetContentRegionAvail().x,
-           palette().quiet, fonts().regular, small_size);
+  text_cut(names + "; two traces show what differs beyond noise", ImGui::GetContentRegionAvail().x, palette().quiet,
+           fonts().regular, small_size);
   mark("profile.several");
   if (!begin_table(("##several" + std::to_string(heads.size())).c_str(), heads, use.sort, 2)) return;
   ImGui::TableNextRow();
@@ -548,8 +548,7 @@ void draw_several_table(const ProfileView& view, const FoundRows& found, TableUs
   left_cell("A step", palette().text, fonts().semibold);
   left_cell("", palette().quiet);
   for (std::size_t i = 0; i < several.step_ms.size(); ++i)
-    right_cell(ms_figure(several.step_ms[i], whole), i == several.slowest ? &palette().warning : nullptr,
-               fonts().semibold);
+    right_cell(ms_figure(several.step_ms[i], whole), nullptr, fonts().semibold);
   draw_rows(found.several.size(), [&](std::size_t number) {
     const SharedRow& row = *found.several[number];
     const std::string kernel = row.name.find(launches) == std::string::npos

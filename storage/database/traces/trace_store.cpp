@@ -177,7 +177,7 @@ std::optional<StoredTrace> TraceStore::find_same(const StoredTrace& trace, const
   };
   const std::vector<TracedStep> steps = in_order(profile.steps);
   for (const StoredTrace& each : list()) {
-    if (each.run != trace.run || each.name != trace.name || each.profile.slices != profile.slices) continue;
+    if ((trace.run && each.run != trace.run) || each.name != trace.name || each.profile.slices != profile.slices) continue;
     const std::vector<TracedStep> known = read_steps(database_, each.id);
     if (std::equal(known.begin(), known.end(), steps.begin(), steps.end(), is_same)) return find(each.id);
   }

@@ -67,18 +67,32 @@ TEST_F(Owner, another_time_or_host_or_an_unknown_one_is_nobodys) {
 }
 
 TEST_F(Owner, the_process_that_owns_a_run_is_certain_among_several) {
-  add("node1", "/data/b", 1'000'200, 1'000'300);
+  const std::string here = this_host();
+  add(here, "/data/b", 1'000'200, 1'000'300);
   const RunId own = store_.create_run({.name = "own",
                                        .status = RunStatus::running,
                                        .source = "import",
                                        .created_at = 1'000'000,
                                        .started_at = 1'000'000,
-                                       .environment = R"({"host": "node1"})"});
+                                       .environment = R"({"host": ")" + here + R"("})"});
   const std::int64_t pid = store_.processes().owner_of(own).value().pid;
   EXPECT_EQ(owner_of(store_, trace("/elsewhere/t.json", "", 1'000'250, 1'000'251, pid)).run, own);
   EXPECT_FALSE(owner_of(store_, trace("/elsewhere/t.json", "", 1'000'250, 1'000'251, pid + 1)).run);
   EXPECT_FALSE(owner_of(store_, trace("/elsewhere/t.json", "node2", 1'000'250, 1'000'251, pid)).run)
       << "of another host";
+  // Of another program in the folder of a watched one.
+  const RunId watched =
+      store_.insert_finished({.name = "watched",
+                              .source = "watch",
+                              .started_at = 2'000'200,
+                              .ended_at = 2'000'300,
+                              .environment = R"({"host": "node1", "cwd": "/data/b", "program_pid": 77})"},
+                             std::vector<StepRecord>{{.step = 1, .loss = 4, .dt_ms = 10}});
+  const auto taken = [&](std::int64_t by) {
+    return owner_of(store_, trace("/data/b/node1_7.1.pt.trace.json", "node1", 2'000'250, 2'000'251, by)).run;
+  };
+  EXPECT_EQ(taken(77), watched);
+  EXPECT_FALSE(taken(78));
 }
 
 }  // namespace
