@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   const stepladder::Desktop desktop;
 #endif
 #ifndef STEPLADDER_SANITIZE  // sanitizers report crashes themselves
-  stepladder::report_crashes("stepladder " STEPLADDER_VERSION " (" STEPLADDER_COMMIT ")");
+  stepladder::report_crashes("stepladder " STEPLADDER_VERSION " " STEPLADDER_COMMIT);
 #endif
   const int status = stepladder::run_command_line(argc, argv, desktop, STEPLADDER_COMMIT);
 #ifdef STEPLADDER_SANITIZE

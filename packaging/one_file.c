@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,6 +62,9 @@ static int own_folder(const char* path, int makes) {
   if (makes && mkdir(path, 0700) != 0 && errno != EEXIST)
     fail("%s cannot be made: %s; XDG_CACHE_HOME names another folder", path, strerror(errno));
   if (lstat(path, &about) != 0) return 0;
+  if (makes && S_ISDIR(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & (S_IWGRP | S_IWOTH)) &&
+      chmod(path, about.st_mode & 0755) == 0)
+    about.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
   if (!S_ISDIR(about.st_mode) || about.st_uid != geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)))
     fail("%s is not a folder that only you can write", path);
   return 1;
@@ -132,7 +136,20 @@ static void unpack(int self, const char* root) {
   gzclose(archive);
 }
 
-// What hasn't been started for a month: older versions, and what a killed start has left.
+// Marks the folder as in use by this process and those that it starts: the program keeps the descriptor.
+static void hold(const char* folder) {
+  const int held = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (held >= 0) flock(held, LOCK_SH | LOCK_NB);
+}
+
+static int is_in_use(int parent, const char* name) {
+  const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  const int in_use = folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) != 0;
+  if (folder >= 0) close(folder);
+  return in_use;
+}
+
+// What hasn't been started for a month and isn't in use: older versions, and what a killed start has left.
 static void remove_old(const char* folder, const char* kept) {
   DIR* const entries = opendir(folder);
   if (!entries) return;
@@ -140,7 +157,8 @@ static void remove_old(const char* folder, const char* kept) {
   struct stat about;
   for (const struct dirent* entry; (entry = readdir(entries));)
     if (entry->d_name[0] != '.' && strcmp(entry->d_name, kept) != 0 &&
-        fstatat(dirfd(entries), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 && about.st_mtime < month_ago)
+        fstatat(dirfd(entries), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 && about.st_mtime < month_ago &&
+        !is_in_use(dirfd(entries), entry->d_name))
       remove_tree(dirfd(entries), entry->d_name);
   closedir(entries);
 }
@@ -180,6 +198,7 @@ int main(int count, char** arguments) {
     remove_old(cache, hash);
   }
   utimensat(AT_FDCWD, folder, NULL, 0);  // for remove_old
+  hold(folder);
   join(program, "%s/lib/stepladder/stepladder", folder);
   close(self);
   execv(program, arguments);

@@ -104,7 +104,7 @@ Closing show_window(Window& window, Session& session, const DesktopSettings& set
   app.empty_bin(unix_now() - bin_days * 24 * 3600);
   if (!no_example.empty()) app.show_error("The example ladder could not be added: " + no_example);
   if (const auto report = take_crash_report())
-    app.show_error("Stepladder crashed the last time. What is known of it is in " + report->string() +
+    app.show_error("Stepladder crashed the last time. The report is " + report->string() +
                    "; what it had recorded is in the project.");
 
   // ImGui settles within three frames of any input; then the next event, or the next change of a run, triggers the next

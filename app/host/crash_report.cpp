@@ -147,10 +147,11 @@ std::optional<fs::path> newest_crash_report() {
   std::error_code error;
   if (fs::exists(crash_file(), error)) return crash_file();
   std::optional<fs::path> newest;
-  for (const auto& entry : fs::directory_iterator(crash_file().parent_path(), error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("crash-") && name.ends_with(".txt") && (!newest || entry.path() > *newest))
-      newest = entry.path();
+  for (fs::directory_iterator entry(crash_file().parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with("crash-") && name.ends_with(".txt") && (!newest || entry->path() > *newest))
+      newest = entry->path();
   }
   return newest;
 }

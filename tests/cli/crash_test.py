@@ -46,7 +46,8 @@ class Crash(unittest.TestCase):
     def test_the_report_has_version_signal_and_stack(self):
         self.assertEqual(self.crash(signal.SIGSEGV), -signal.SIGSEGV)
         text = self.report.read_text()
-        self.assertTrue(text.startswith(self.place.run("--version")[1].splitlines()[0]), text)
+        version = json.loads(self.place.run("--version", "--json")[1])
+        self.assertTrue(text.startswith(f"stepladder {version['version']} {version['commit'] or ''}"), text)
         self.assertIn("SIGSEGV", text)
         self.assertEqual(self.report.stat().st_mode & 0o777, 0o600)
         if not shutil.which("addr2line"):

@@ -70,7 +70,7 @@ int print_version(const CommonOptions& common, const std::string& commit) {  // 
   std::string text = "stepladder " STEPLADDER_VERSION + (commit.empty() ? "" : " (" + commit + ")") + "\n";
   for (const auto& [name, version] : parts.items()) text += name + " " + version.get<std::string>() + "\n";
   text += trainer.empty() ? "no trainer\n" : "LibTorch " + trainer + ", to train\n";
-  text += "It connects to nothing but the machines that you add.\n";
+  text += "By itself it connects to nothing but the machines that you add.\n";
   return print_text(text, common);
 }
 

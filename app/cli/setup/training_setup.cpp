@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -87,7 +88,7 @@ void run_part(std::vector<std::string> command, const std::string& what, bool sh
   // Nothing of the user's own environments has a say in where things are installed.
   Launch launch{.command = std::move(command),
                 .environment = {"PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER",
-                                "PIP_PYTHON", "VIRTUAL_ENV"},
+                                "PIP_PYTHON", "PIP_DRY_RUN", "PIP_NO_DEPS", "PIP_REQUIRE_VIRTUALENV", "VIRTUAL_ENV"},
                 .group = Launch::Group::ours};
   const auto outcome = [&](Process& process) {
     while (!process.wait(std::chrono::milliseconds(100)))
@@ -115,6 +116,23 @@ void run_part(std::vector<std::string> command, const std::string& what, bool sh
   }
 }
 
+// pip's configuration files may send what is installed elsewhere, also over another environment's torch.
+void refuse_other_places(const fs::path& python) {
+  AwaitedProgram program(
+      {.command = {python.string(), "-I", "-m", "pip", "config", "list"}, .group = Launch::Group::ours});
+  while (!program.process().wait(std::chrono::milliseconds(100)))
+    if (interrupted()) throw Interrupted();
+  std::istringstream lines(program.output());
+  for (std::string line; std::getline(lines, line);) {
+    const std::string key = line.substr(0, line.find('='));
+    const std::string name = key.substr(key.rfind('.') + 1);
+    if (name == "target" || name == "prefix" || name == "root" || name == "user")
+      throw StorageError("pip's configuration has " + line +
+                         ", so torch would not be installed apart; `pip config unset " + key +
+                         "` removes it, or set PIP_CONFIG_FILE to another file for this call");
+  }
+}
+
 void install(const TrainingFolder& folder, const TrainingSetup& setup, const CommonOptions& common) {
   const bool shows = !common.json && ::isatty(STDERR_FILENO) == 1;
   const fs::path python = folder.environment() / "bin" / "python";
@@ -123,18 +141,19 @@ void install(const TrainingFolder& folder, const TrainingSetup& setup, const Com
     remove_folder(folder);
     fs::create_directory(folder.path);
     std::ofstream(folder.mark()) << "made by `stepladder setup-training`, which removes it with --remove\n";
-    run_part({"python3", "-m", "venv", folder.environment().string()}, "a Python environment (Debian: python3-venv)",
-             shows);
+    run_part({"python3", "-I", "-m", "venv", folder.environment().string()},
+             "a Python environment (Debian: python3-venv)", shows);
   }
-  fs::remove(folder.complete());
+  refuse_other_places(python);
   const auto pip_install = [&](const std::vector<std::string>& what) {
-    std::vector<std::string> pip = {python.string(), "-m",         "pip",
-                                    "install",       "--no-input", "--disable-pip-version-check"};
+    std::vector<std::string> pip = {
+        python.string(), "-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check"};
     if (!shows) pip.push_back("-q");
     pip.insert(pip.end(), what.begin(), what.end());
     run_part(std::move(pip), "torch and the trainer", shows);
   };
   const std::string wheel = setup.wheel.string();
+  // An update that fails leaves the mark of the old trainer, whose interface says whether what is there still fits.
   // Together, so that pip refuses a trainer that can't run here before it downloads torch.
   pip_install({"torch==" + trainer_torch_version(),
                wheel.empty() ? std::string("stepladder-trainer==") + STEPLADDER_VERSION : wheel});
@@ -179,7 +198,7 @@ int set_up_training(const TrainingSetup& setup, const CommonOptions& common) {
   try {
     install(folder, setup, common);
   } catch (...) {
-    if (fs::exists(folder.mark(), error)) remove_folder(folder);
+    if (!fs::exists(folder.complete(), error) && fs::exists(folder.mark(), error)) remove_folder(folder);
     throw;
   }
   return report("ready", folder, common);
