@@ -7,6 +7,7 @@ Usage: near_test.py [CHECK...]
 import json
 import os
 import pathlib
+import platform
 import shutil
 import signal
 import sqlite3
@@ -407,6 +408,10 @@ def check_the_setup(box):
     good.write_bytes(os.urandom(2 << 20))  # more than a piece
     bad.write_bytes(b"bad")
     status, _, err = box.run("machines", "setup", "fresh", "--wheel", good)
+    assert status == 2 and "without training" in err, (status, err)
+    trainer = dist / f"stepladder_trainer-0.1.0-{platform.machine()}.whl"  # beside it, so it is sent too
+    trainer.write_bytes(b"trainer")
+    status, _, err = box.run("machines", "setup", "fresh", "--wheel", good)
     assert status == 2 and "--yes" in err and "3 GB" in err and "2.10 MB" in err, (status, err)
     assert box.run("machines", "setup", "fresh", "--yes", "--wheel", dist / "none.whl")[0] == 1
     before = box.environment["PATH"]
@@ -414,7 +419,7 @@ def check_the_setup(box):
     status, out, err = box.run("machines", "setup", "fresh", "--yes", "--wheel", bad)
     assert status == 1 and "not a supported wheel" in out and "could not be installed at fresh" in err, (status, out, err)
     out, _ = box.succeeds("machines", "setup", "fresh", "--yes", "--wheel", good)
-    assert "pip install --no-input" in out and "stepladder 0." in out, out
+    assert "pip install --no-input" in out and "stepladder 0." in out and trainer.name in out, out
     # Out of reach: it ends with an error, and the same command goes on with what was asked for.
     def setups():
         return box.rows("SELECT uid, is_over FROM far_runs WHERE alias = 'fresh' AND kind = 'setup' ORDER BY asked_at")
