@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("app", "assets", "docs", "engine", "packaging", "python", "storage", "tests")
+FOLDERS = ("app", "assets", "docs", "engine", "python", "storage", "tests")
 READ = (".cpp", ".cu", ".cuh", ".def", ".h", ".md", ".py", ".txt", "")
 NOT_READ = ("assets/", "tests/importers/", "tests/fuzz/corpus/", "tests/code/layout_test.py")
 ENDING = r"\.(?:cpp|csv|cuh?|def|desktop|h|json|log|md|png|py|svg|txt|xml)\b"

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "app/host/environment.h"
+
 namespace stepladder {
 namespace {
 

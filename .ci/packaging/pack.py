@@ -2,7 +2,7 @@
 
     pack.py wheel VERSION TREE ARCH OUT           stepladder: everything but training
     pack.py trainer VERSION LIBRARIES TORCH OUT   stepladder-trainer: the trainer, for one version of torch
-    pack.py file START VERSION TREE ARCH OUT      one file that unpacks itself (packaging/one_file.c)
+    pack.py file START VERSION TREE ARCH OUT      one file that unpacks itself (.ci/packaging/one_file.c)
     pack.py deb VERSION TREE ARCH OUT             Debian's package
     pack.py sbom VERSION OUT                      what is inside (SPDX), and SHA256SUMS, for all in OUT
 
@@ -22,10 +22,10 @@ import sys
 import tarfile
 import zipfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
 SUMMARY = "A desktop experiment tracker that measures, step by step, what makes training a GPT-2-like model faster"
-OLD_GLIBC = "2_28"  # packaging/CMakeLists.txt
+OLD_GLIBC = "2_28"  # .ci/packaging/CMakeLists.txt
 # What Debian links dynamically and these packages have inside, by Debian's source packages, and what pip brings.
 INSIDE = {"sqlite3": ("libsqlite3-dev", "blessing"), "pcre2": ("libpcre2-dev", "BSD-3-Clause"),
           "libpng": ("libpng-dev", "libpng-2.0"), "zlib": ("zlib1g-dev", "Zlib"), "fmt": ("libfmt-dev", "MIT"),

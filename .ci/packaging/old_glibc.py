@@ -3,7 +3,7 @@
 A program linked against the compiler's own glibc asks for its newest symbols (pow@GLIBC_2.29) and doesn't start where
 glibc is older. For each library of glibc this writes one with the same name and no code, in which every symbol has its
 newest version that is at most VERSION. A symbol that glibc got later is missing, so linking fails unless
-packaging/old_glibc.c defines it. The same for libstdc++, for the libraries that share it with LibTorch: what it got later is
+.ci/packaging/old_glibc.c defines it. The same for libstdc++, for the libraries that share it with LibTorch: what it got later is
 in the compiler's libstdc++.a, which comes after it on the command line.
 """
 import pathlib
