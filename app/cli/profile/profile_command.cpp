@@ -1,7 +1,5 @@
 // `stepladder profile`: times single calls of a model's forward, backward and whole step, prints them with what they
 // teach, and keeps the result. A CPU gets smaller batches and a time limit, since a row there may take minutes.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,6 +13,7 @@
 #include "app/cli/profile/trace_commands.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
+#include "app/host/environment.h"
 #include "app/profile/call_rows.h"
 #include "app/text/format.h"
 #include "engine/engine.h"
