@@ -165,7 +165,6 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   if (summary.steps > 0) draw_facts(rung);  // a reported figure has none
   spacing(4);
   if (quiet_button("Run details", "ladder.open")) commands.push_back(OpenRun{run.id});
-  trace_button(run, !model.is_over, "ladder.trace", commands);
   if (run.source == "launched" && model.is_over && !is_baseline && run.ladder) {
     const LadderRung* base = model.rung(baseline);
     const LadderRung* lacking = base && !base->has_finished_run ? base : !rung.has_finished_run ? &rung : nullptr;
@@ -176,7 +175,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
       if (quiet_button(label.c_str(), "ladder.repeat_lacking")) commands.push_back(Repeat{{lacking->first.id}, 1});
       ImGui::SetItemTooltip("Rung %d has no finished run yet; to verify a gain both sides need one",
                             lacking->judged.rung);
-      return;
+      return trace_button(run, !model.is_over, "ladder.trace", commands);
     }
     flow_to("Verify gain");
     if (quiet_button("Verify gain", "ladder.real"))
@@ -184,6 +183,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     ImGui::SetItemTooltip("Repeats this rung and the baseline in turns until the verdict is clear, or each has %d runs",
                           repeats);
   }
+  trace_button(run, !model.is_over, "ladder.trace", commands);
 }
 
 }  // namespace stepladder
