@@ -244,14 +244,14 @@ int device_number(const std::string& gpu_name) {
 }
 
 // Packs the chosen ones of one rank's steps. `windows` are as many as the steps.
-void keep_steps(TracedProcess& process, const Trace& trace, const LaunchedWork& work,
+void keep_steps(TracedProcess& process, const Trace& trace, const Places& places, const LaunchedWork& work,
                 const std::vector<TracedStep>& steps, const std::vector<StepWindow>& windows) {
   constexpr std::int64_t most = 3 * StepSlices::most;  // of all ranks of a process
   std::int64_t kept = 0;
   for (const KeptStep& each : process.kept) kept += each.slices;
   for (const std::size_t i : steps_to_keep(steps)) {
     if (kept >= most) return;
-    StepSlices slices = slices_of(trace, work, windows[i]);
+    StepSlices slices = slices_of(trace, places, work, windows[i]);
     const int device = windows[i].gpu ? device_number(*windows[i].gpu) : -1;
     slices.memory = memory_of(trace, windows[i].cpu, device);
     for (MemoryPoint& point : slices.memory) point.at_ns += windows[i].cpu.start_ns - windows[i].device.start_ns;
@@ -285,7 +285,7 @@ TracedProcess attribute_cpu(const Trace& trace) {
   }
   add_operators(profile, rows);
   process.anatomy = place_times.anatomy(static_cast<double>(std::max<std::size_t>(profile.steps.size(), 1)));
-  keep_steps(process, trace, {time.launches, {}}, profile.steps, windows);
+  keep_steps(process, trace, places, {time.launches, {}}, profile.steps, windows);
   return process;
 }
 
@@ -298,7 +298,7 @@ StepSpan cpu_span(const std::vector<StepSpan>& cpu_steps, const StepSpan& step) 
 
 // One GPU's steps, as those of rank `number`. Returns how many kernels are outside them.
 std::int64_t add_gpu(TracedProcess& process, const Trace& trace, const std::string& gpu_name, int number,
-                     const CpuTime& time, RowTable& rows, PlaceTimes& places) {
+                     const Places& places, const CpuTime& time, RowTable& rows, PlaceTimes& place_times) {
   TraceProfile& profile = process.profile;
   StrayKernels strays;
   Device device = gpu(trace, gpu_name, time, rows, strays);
@@ -313,7 +313,7 @@ std::int64_t add_gpu(TracedProcess& process, const Trace& trace, const std::stri
     if (counts) rows.rows()[each.row].work += trace.operands(each.operands).work;
     (counts ? profile.slices : outside) += 1;
   }
-  std::vector<TracedStep> steps = distribute(device.segments, device.steps, rows, places, true);
+  std::vector<TracedStep> steps = distribute(device.segments, device.steps, rows, place_times, true);
   const std::vector<StepSpan> cpu_steps = marked_steps(trace, SliceKind::step);
   std::vector<StepWindow> windows;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -321,7 +321,7 @@ std::int64_t add_gpu(TracedProcess& process, const Trace& trace, const std::stri
     windows.push_back(
         {.rank = number, .device = device.steps[i], .cpu = cpu_span(cpu_steps, device.steps[i]), .gpu = &gpu_name});
   }
-  keep_steps(process, trace, {time.launches, device.segments}, steps, windows);
+  keep_steps(process, trace, places, {time.launches, device.segments}, steps, windows);
   profile.steps.insert(profile.steps.end(), steps.begin(), steps.end());
   return outside;
 }
@@ -345,7 +345,7 @@ TracedProcess attribute_gpus(const Trace& trace, const std::set<std::string>& gp
   int number = gpus.size() == 1 ? std::max(trace.rank, 0) : trace.first_gpu;
   std::int64_t outside = 0;
   for (const std::string& gpu_name : gpus) {
-    outside += add_gpu(process, trace, gpu_name, number++, time, rows, place_times);
+    outside += add_gpu(process, trace, gpu_name, number++, places, time, rows, place_times);
     require_few_steps(process.profile.steps.size());
   }
   if (process.profile.steps.empty()) throw TraceError("holds only kernels at impossible times");

@@ -283,6 +283,13 @@ void RowTable::add_time(Row& row, double self_ns, double busy_ns) {
   row.busy_ns += busy_ns;
 }
 
+StepPhase PlaceTimes::phase_of(std::uint16_t number) {
+  constexpr std::array phases{StepPhase::other,    StepPhase::data,      StepPhase::forward,
+                              StepPhase::backward, StepPhase::optimizer, StepPhase::other};
+  static_assert(phases.size() == part_names.size());
+  return phases[number % phases.size()];
+}
+
 void PlaceTimes::add(std::uint16_t number, OperatorKind kind, double ns) {
   if (kind == OperatorKind::idle) {
     idle_ns_ += ns;
@@ -294,14 +301,12 @@ void PlaceTimes::add(std::uint16_t number, OperatorKind kind, double ns) {
 }
 
 Anatomy PlaceTimes::anatomy(double steps) const {
-  constexpr std::array phases{StepPhase::other,    StepPhase::data,      StepPhase::forward,
-                              StepPhase::backward, StepPhase::optimizer, StepPhase::other};
   Anatomy rows;
   for (std::size_t i = 0; i < ns_.size(); ++i) {
     if (ns_[i] <= 0) continue;
-    AnatomyRow row{.phase = phases[i % phases.size()], .ms = ns_[i] / 1e6 / steps};
+    AnatomyRow row{.phase = phase_of(static_cast<std::uint16_t>(i)), .ms = ns_[i] / 1e6 / steps};
     if (row.phase == StepPhase::forward || row.phase == StepPhase::backward) {
-      const Place& place = places_[i / phases.size()];
+      const Place& place = places_[i / part_names.size()];
       row.part = place.part;
       row.block = place.block;
       row.known_by = place.known_by;

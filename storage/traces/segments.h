@@ -101,6 +101,9 @@ class PlaceTimes {
   explicit PlaceTimes(std::vector<Place> places)
       : places_(std::move(places)), ns_(places_.size() * part_names.size()) {}
 
+  // The part of the step that a number has, and its place of the model.
+  static StepPhase phase_of(std::uint16_t number);
+  static std::uint16_t place_of(std::uint16_t number) { return static_cast<std::uint16_t>(number / part_names.size()); }
   static std::uint16_t number(std::uint16_t place, std::uint8_t part) {
     return static_cast<std::uint16_t>(place * part_names.size() + part);
   }

@@ -29,8 +29,8 @@ std::int64_t least_duration(std::vector<std::int64_t> durations) {
 
 class SliceReader {
  public:
-  SliceReader(const Trace& trace, const LaunchedWork& work, const StepWindow& window)
-      : trace_(trace), work_(work), window_(window) {
+  SliceReader(const Trace& trace, const Places& places, const LaunchedWork& work, const StepWindow& window)
+      : trace_(trace), places_(places), work_(work), window_(window) {
     made_.rank = window.rank;
     made_.step = window.device.number;
     made_.length_ns = window.device.end_ns - window.device.start_ns;
@@ -48,11 +48,12 @@ class SliceReader {
     }
     least_ns_ = least_duration(std::move(durations));
     std::uint16_t lane = 0;
-    for (const TraceSlice& slice : trace_.slices()) {
+    for (std::size_t number = 0; number < trace_.slices().size(); ++number) {
+      const TraceSlice& slice = trace_.slices()[number];
       if (!counts(slice)) continue;
       if (made_.lanes.empty() || slice.lane != lane) begin_lane(slice);
       lane = slice.lane;
-      slice.kind == SliceKind::kernel ? read_kernel(slice) : read_call(slice);
+      slice.kind == SliceKind::kernel ? read_kernel(slice) : read_call(slice, places_.of_slice[number]);
     }
     std::erase_if(made_.rows, [](const SliceRow& row) { return row.slices.empty(); });
     return std::move(made_);
@@ -89,7 +90,8 @@ class SliceReader {
     return &made_.rows[first_row_ + depth];
   }
 
-  void add(SliceRow* row, const TraceSlice& slice, std::int64_t end_ns, OperatorKind kind, std::uint32_t detail) {
+  void add(SliceRow* row, const TraceSlice& slice, std::int64_t end_ns, OperatorKind kind, std::uint32_t detail,
+           std::uint16_t place) {
     if (!row || slice.duration_ns < least_ns_) {
       ++made_.left_out;
       return;
@@ -99,13 +101,26 @@ class SliceReader {
                            .name = name_of(slice),
                            .kind = kind,
                            .correlation = is_launched_work(slice.kind) ? slice.correlation : 0,
-                           .detail = detail});
+                           .detail = detail,
+                           .place = kept_place(place)});
   }
 
   static bool is_launched_work(SliceKind kind) { return kind == SliceKind::launch || kind == SliceKind::kernel; }
 
+  // The number that a place of PlaceTimes has among those that are kept.
+  std::uint16_t kept_place(std::uint16_t number) {
+    const auto [known, is_new] = kept_places_.try_emplace(number);
+    if (!is_new) return known->second;
+    const Place& place = places_.places[PlaceTimes::place_of(number)];
+    const SlicePlace kept{PlaceTimes::phase_of(number), place.part, place.block};
+    const auto found = std::find(made_.places.begin(), made_.places.end(), kept);
+    known->second = static_cast<std::uint16_t>(found - made_.places.begin());
+    if (found == made_.places.end()) made_.places.push_back(kept);
+    return known->second;
+  }
+
   // Reads a slice of a thread. Slices nest; one that ends after the one around it is cut.
-  void read_call(const TraceSlice& slice) {
+  void read_call(const TraceSlice& slice, std::uint16_t place) {
     while (!open_.empty() && open_.back().end_ns <= slice.start_ns) open_.pop_back();
     Open now{.end_ns = slice.start_ns + slice.duration_ns,
              .part = open_.empty() ? std::uint8_t{step_part::forward} : open_.back().part};
@@ -116,7 +131,7 @@ class SliceReader {
     const OperatorKind kind = is_operator ? kind_of_call(slice.name, now.part) : OperatorKind::between;
     const std::uint32_t detail =
         is_operator ? detail_of({.part = now.part, .operands = slice.operands, .works = true}) : 0;
-    add(row(open_.size()), slice, now.end_ns, kind, detail);
+    add(row(open_.size()), slice, now.end_ns, kind, detail, PlaceTimes::number(place, now.part));
     open_.push_back(now);
   }
 
@@ -135,7 +150,8 @@ class SliceReader {
                                                      .launcher = launch->launcher,
                                                      .works = does_the_work(slice)})
                                         : 0;
-    add(row(depth), slice, slice.start_ns + slice.duration_ns, kind_of_kernel(slice, launch), detail);
+    add(row(depth), slice, slice.start_ns + slice.duration_ns, kind_of_kernel(slice, launch), detail,
+        launch ? launch->place : std::uint16_t{0});
   }
 
   // Whether this kernel does the work of the operator that launched it, as the rows of the profile have it.
@@ -200,6 +216,7 @@ class SliceReader {
   }
 
   const Trace& trace_;
+  const Places& places_;
   const LaunchedWork& work_;
   const StepWindow& window_;
   StepSlices made_;
@@ -208,6 +225,7 @@ class SliceReader {
   std::size_t first_row_ = 0;  // of the lane
   std::vector<Open> open_;
   std::unordered_map<std::uint32_t, std::uint32_t> names_;
+  std::unordered_map<std::uint16_t, std::uint16_t> kept_places_;
   std::unordered_map<std::uint64_t, OperatorKind> call_kinds_;
   std::map<DetailKey, std::uint32_t> details_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint8_t>, OperatorKind> kernel_kinds_;
@@ -227,8 +245,8 @@ std::vector<std::size_t> steps_to_keep(const std::vector<TracedStep>& steps) {
   return {chosen.begin(), chosen.end()};
 }
 
-StepSlices slices_of(const Trace& trace, const LaunchedWork& work, const StepWindow& window) {
-  return SliceReader(trace, work, window).read();
+StepSlices slices_of(const Trace& trace, const Places& places, const LaunchedWork& work, const StepWindow& window) {
+  return SliceReader(trace, places, work, window).read();
 }
 
 }  // namespace stepladder

@@ -29,6 +29,6 @@ struct LaunchedWork {
 };
 
 // The slices that begin in the window.
-StepSlices slices_of(const Trace& trace, const LaunchedWork& work, const StepWindow& window);
+StepSlices slices_of(const Trace& trace, const Places& places, const LaunchedWork& work, const StepWindow& window);
 
 }  // namespace stepladder

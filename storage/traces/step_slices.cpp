@@ -15,7 +15,7 @@
 namespace stepladder {
 namespace {
 
-constexpr std::uint64_t version = 3, version_with_correlations = 2, version_with_details = 3;
+constexpr std::uint64_t version = 4, version_with_correlations = 2, version_with_details = 3, version_with_places = 4;
 constexpr std::size_t most_bytes = 100 << 20;  // unpacked
 
 // Seven bits a byte, the lowest first.
@@ -132,6 +132,7 @@ void pack_row(Packer& out, const SliceRow& row) {
     out.number(static_cast<std::uint64_t>(slice.kind));
     out.number(slice.correlation);
     out.number(slice.detail);
+    out.number(slice.place);
     end = slice.start_ns + slice.duration_ns;
   }
 }
@@ -155,6 +156,11 @@ SliceRow unpack_row(Unpacker& in, const StepSlices& step, std::size_t most, std:
     const std::uint64_t detail = packed_version >= version_with_details ? in.number() : 0;
     if (detail >= step.details.size()) refuse();
     slice.detail = static_cast<std::uint32_t>(detail);
+    if (packed_version >= version_with_places) {
+      const std::uint64_t place = in.number();
+      if (place >= step.places.size()) refuse();
+      slice.place = static_cast<std::uint16_t>(place);
+    }
     end = slice.start_ns + slice.duration_ns;
     row.slices.push_back(slice);
   }
@@ -183,6 +189,27 @@ std::vector<SliceDetail> unpack_details(Unpacker& in) {
     detail.bytes = in.amount();
   }
   return details;
+}
+
+void pack_places(Packer& out, const std::vector<SlicePlace>& places) {
+  out.number(places.size());
+  for (const SlicePlace& place : places) {
+    out.number(static_cast<std::uint64_t>(place.phase));
+    out.number(static_cast<std::uint64_t>(place.part));
+    out.signed_number(place.block);
+  }
+}
+
+std::vector<SlicePlace> unpack_places(Unpacker& in) {
+  std::vector<SlicePlace> places(in.count(StepSlices::most_places));
+  if (places.empty()) refuse();
+  for (SlicePlace& place : places) {
+    const std::uint64_t phase = in.number(), part = in.number();
+    const std::int64_t block = in.signed_number();
+    if (phase >= all_step_phases.size() || part >= all_model_parts.size() || block < -1 || block > INT32_MAX) refuse();
+    place = {static_cast<StepPhase>(phase), static_cast<ModelPart>(part), static_cast<int>(block)};
+  }
+  return places;
 }
 
 void pack_memory(Packer& out, const std::vector<MemoryPoint>& points) {
@@ -295,6 +322,7 @@ KeptStep pack(const StepSlices& step) {
     out.text(lane.title);
     out.number(lane.on_gpu);
   }
+  pack_places(out, step.places);
   out.number(step.rows.size());
   for (const SliceRow& row : step.rows) pack_row(out, row);
   pack_memory(out, step.memory);
@@ -320,6 +348,7 @@ StepSlices unpack(std::string_view packed) {
     lane.title = in.text();
     lane.on_gpu = in.number() != 0;
   }
+  if (packed_version >= version_with_places) step.places = unpack_places(in);
   const std::size_t rows = in.count(Trace::most_lanes * StepSlices::deepest);
   std::size_t left = StepSlices::most;
   for (std::size_t i = 0; i < rows; ++i) {

@@ -9,8 +9,17 @@
 #include <vector>
 
 #include "storage/analysis/step_profile.h"
+#include "storage/traces/anatomy.h"
 
 namespace stepladder {
+
+// The part of the step and of the model that a slice works for.
+struct SlicePlace {
+  StepPhase phase = StepPhase::other;
+  ModelPart part = ModelPart::unknown;
+  int block = -1;  // -1: not known
+  bool operator==(const SlicePlace&) const = default;
+};
 
 struct KeptSlice {
   std::int64_t start_ns = 0;  // since the step's start; negative: before it, as a launch of its first kernel
@@ -19,6 +28,7 @@ struct KeptSlice {
   OperatorKind kind = OperatorKind::between;
   std::uint32_t correlation = 0;  // joins a launch and its kernels; 0: not known
   std::uint32_t detail = 0;       // of StepSlices::details; 0: nothing more is known
+  std::uint16_t place = 0;        // of StepSlices::places
 };
 
 // The facts that an operator or kernel has beside its name. Many slices share one.
@@ -62,6 +72,7 @@ struct StepSlices {
   static constexpr std::uint32_t deepest = 64;         // rows of a lane
   static constexpr std::size_t most_memory = 4'000;    // points; of several the highest is kept
   static constexpr std::size_t most_details = 50'000;  // of more different ones, nothing is known
+  static constexpr std::size_t most_places = 65'536;
 
   int rank = 0;
   std::int64_t step = 0;
@@ -70,8 +81,9 @@ struct StepSlices {
   std::vector<std::string> names;
   std::vector<SliceDetail> details{1};  // the first: nothing is known
   std::vector<SliceLane> lanes;
-  std::vector<SliceRow> rows;       // by lane, then depth
-  std::vector<MemoryPoint> memory;  // by time; empty: the trace has none (profile_memory=True)
+  std::vector<SlicePlace> places{SlicePlace{}};  // the first: not known, as are those of traces of earlier versions
+  std::vector<SliceRow> rows;                    // by lane, then depth
+  std::vector<MemoryPoint> memory;               // by time; empty: the trace has none (profile_memory=True)
 };
 
 std::int64_t slice_count(const StepSlices& step);
