@@ -83,6 +83,7 @@ std::vector<Subcommand> add_commands(CLI::App& app, CommonOptions& common, const
       mfu_command(app, common),
       export_command(app, common),
       profile_command(app, common),
+      predict_command(app, common),
       doctor_command(app, common),
       machines_command(app, common),
       setup_training_command(app, common),

@@ -52,6 +52,7 @@ Subcommand check_command(CLI::App& app, CommonOptions& common);   // run_command
 Subcommand mfu_command(CLI::App& app, CommonOptions& common);
 Subcommand export_command(CLI::App& app, CommonOptions& common);
 Subcommand profile_command(CLI::App& app, CommonOptions& common);  // profile/
+Subcommand predict_command(CLI::App& app, CommonOptions& common);  // profile/
 Subcommand doctor_command(CLI::App& app, CommonOptions& common);
 Subcommand machines_command(CLI::App& app, CommonOptions& common);                   // machines/
 Subcommand setup_training_command(CLI::App& app, CommonOptions& common);             // setup/

@@ -28,10 +28,22 @@ Stage stages::bf16() {
                     .effect = StageEffect::faster_matmuls,
                     .precision = "bf16",
                     .risk = "compare the loss with the previous rung",
-                    .is_off = [](const Run& run, const RecipeFacts& recipe) {
-                      if (!recipe.autocast.empty()) return recipe.autocast == "off";
-                      return run.precision == "fp32" || run.precision == "tf32";
-                    }}};
+                    .is_off =
+                        [](const Run& run, const RecipeFacts& recipe) {
+                          if (!recipe.autocast.empty()) return recipe.autocast == "off";
+                          return run.precision == "fp32" || run.precision == "tf32";
+                        },
+                    .law = {.terms = {{.kinds = {OperatorKind::products},
+                                       .rule = LawRule::at_peak,
+                                       .precision = "bf16",
+                                       .at_most = true,
+                                       .why = "products at the peak in bf16"},
+                                      {.kinds = {OperatorKind::gelu, OperatorKind::elementwise, OperatorKind::copies,
+                                                 OperatorKind::attention},
+                                       .rule = LawRule::times,
+                                       .amount = 0.5,
+                                       .at_most = true,
+                                       .why = "half the bytes; the casts that it adds aren't counted"}}}}};
 }
 
 }  // namespace stepladder

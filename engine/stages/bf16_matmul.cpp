@@ -21,7 +21,13 @@ Stage stages::bf16_matmul() {
               return "made for CPUs, and this run is on " + device + ", where TF32 has the same role";
             return report.cpu_bf16 ? "" : "this CPU has no bf16 instructions (AVX512-BF16 or AMX)";
           },
-          .needs_support = true};
+          .needs_support = true,
+          .known = {.law = {.terms = {{.device = "cpu",
+                                       .kinds = {OperatorKind::products},
+                                       .rule = LawRule::at_peak,
+                                       .precision = "bf16",
+                                       .at_most = true,
+                                       .why = "products at the peak in bf16"}}}}};
 }
 
 }  // namespace stepladder

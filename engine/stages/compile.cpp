@@ -54,7 +54,19 @@ Stage stages::compile() {
           },
           .needs_support = true,
           .known = {.words = {"torch compile", "compile"},
-                    .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.compile == "off"; }}};
+                    .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.compile == "off"; },
+                    .law = {.terms = {{.device = "cpu",
+                                       .kinds = {OperatorKind::gelu, OperatorKind::elementwise, OperatorKind::copies,
+                                                 OperatorKind::softmax, OperatorKind::normalisation,
+                                                 OperatorKind::between, OperatorKind::other},
+                                       .rule = LawRule::vanishes,
+                                       .at_most = true,
+                                       .why = "what is between two products, if the fused loops cost nothing"},
+                                      {.device = "cuda",
+                                       .kinds = {OperatorKind::idle},
+                                       .rule = LawRule::vanishes,
+                                       .at_most = true,
+                                       .why = "launch gaps, if one call starts the whole step"}}}}};
 }
 
 }  // namespace stepladder

@@ -63,7 +63,28 @@ Stage stages::compile_max() {
             return device == "cuda" ? unavailable_on_gpu(recipe, report) : "";
           },
           .needs_support = true,
-          .known = {.words = {"max autotune"}}};
+          .known = {.words = {"max autotune"},
+                    .law = {.terms = {
+                                {.kinds = {OperatorKind::products},
+                                 .rule = LawRule::at_peak,
+                                 .at_most = true,
+                                 .why = "products at the peak"},
+                                {.kinds = {OperatorKind::gelu, OperatorKind::elementwise, OperatorKind::copies,
+                                           OperatorKind::softmax, OperatorKind::normalisation, OperatorKind::attention,
+                                           OperatorKind::embedding, OperatorKind::between, OperatorKind::other},
+                                 .rule = LawRule::vanishes,
+                                 .at_most = true,
+                                 .why = "what is between two products, if it costs nothing in the cache"},
+                                {.kinds = {OperatorKind::optimizer},
+                                 .rule = LawRule::moves_bytes,
+                                 .amount = 28,
+                                 .at_most = true,
+                                 .why = "the update in one pass: 28 bytes a parameter"},
+                                {.device = "cuda",
+                                 .kinds = {OperatorKind::idle},
+                                 .rule = LawRule::vanishes,
+                                 .at_most = true,
+                                 .why = "launch gaps, if one call starts the whole step"}}}}};
 }
 
 }  // namespace stepladder

@@ -37,7 +37,13 @@ Stage stages::ddp() {
         if (!report.process_groups_note.empty()) return report.process_groups_note;
         return report.cpu_cores < 2 ? "needs two CPU cores" : "";
       },
-      .known = {.words = {"ddp", "data parallel"}}};
+      .known = {.words = {"ddp", "data parallel"},
+                .law = {.terms = {{.device = "cuda",
+                                   .rule = LawRule::times,
+                                   .amount = 0.5,
+                                   .at_most = true,
+                                   .why = "half the rows for each of two GPUs; the exchange isn't counted"}},
+                        .unknown = "processes on one CPU share its cores"}}};
 }
 
 }  // namespace stepladder

@@ -25,7 +25,7 @@ Stage stages::decay_groups() {
                 recipe.decay = Decay::everything;
               },
           .is_on = [](const Recipe& recipe) { return recipe.decay == Decay::matrices; },
-          .known = {.words = {"weight decay+group"}}};
+          .known = {.words = {"weight decay+group"}, .law = {.terms = {{.why = "the same update in two groups"}}}}};
 }
 
 }  // namespace stepladder

@@ -10,20 +10,34 @@
 namespace stepladder {
 
 Stage stages::flash_attention() {
-  return {.id = "flash-attention",
-          .title = "Flash attention",
-          .why =
-              "One fused kernel for attention that never stores the T x T scores; the longer the sequence, the more it "
-              "saves.",
-          .kind = StageKind::systems_only,
-          .apply = [](Recipe& recipe) { recipe.attention = Attention::scaled_dot_product; },
-          .undo = [](Recipe& recipe) { recipe.attention = Attention::explicit_scores; },
-          .is_on = [](const Recipe& recipe) { return recipe.attention == Attention::scaled_dot_product; },
-          .known = {.words = {"flash", "scaled dot product", "sdpa"},
-                    .effect = StageEffect::fused_attention,
-                    .is_off = [](const Run& run, const RecipeFacts& recipe) {
+  return {
+      .id = "flash-attention",
+      .title = "Flash attention",
+      .why =
+          "One fused kernel for attention that never stores the T x T scores; the longer the sequence, the more it "
+          "saves.",
+      .kind = StageKind::systems_only,
+      .apply = [](Recipe& recipe) { recipe.attention = Attention::scaled_dot_product; },
+      .undo = [](Recipe& recipe) { recipe.attention = Attention::explicit_scores; },
+      .is_on = [](const Recipe& recipe) { return recipe.attention == Attention::scaled_dot_product; },
+      .known = {.words = {"flash", "scaled dot product", "sdpa"},
+                .effect = StageEffect::fused_attention,
+                .is_off =
+                    [](const Run& run, const RecipeFacts& recipe) {
                       return (recipe.attention.empty() ? run.attention : recipe.attention) == "explicit";
-                    }}};
+                    },
+                .law = {.terms = {{.kinds = {OperatorKind::softmax, OperatorKind::elementwise, OperatorKind::copies},
+                                   .part = ModelPart::attention,
+                                   .rule = LawRule::vanishes,
+                                   .at_most = true,
+                                   .why = "scores that are never written"},
+                                  {.kinds = {OperatorKind::products},
+                                   .part = ModelPart::attention,
+                                   .operators = {"aten::bmm", "aten::baddbmm"},
+                                   .rule = LawRule::times,
+                                   .amount = 0.5,
+                                   .at_most = true,
+                                   .why = "the masked half of the scores"}}}}};
 }
 
 }  // namespace stepladder

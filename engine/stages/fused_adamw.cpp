@@ -21,7 +21,11 @@ Stage stages::fused_adamw() {
       .is_on = [](const Recipe& recipe) { return recipe.optimizer == Optimizer::fused_adamw; },
       .known = {.words = {"fused+optimizer", "fused+adam"},
                 .effect = StageEffect::fused_update,
-                .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.optimizer == "adamw"; }}};
+                .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.optimizer == "adamw"; },
+                .law = {.terms = {{.kinds = {OperatorKind::optimizer},
+                                   .rule = LawRule::moves_bytes,
+                                   .amount = 28,
+                                   .why = "one pass: 28 bytes a parameter"}}}}};
 }
 
 }  // namespace stepladder

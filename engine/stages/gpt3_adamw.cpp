@@ -27,7 +27,12 @@ Stage stages::gpt3_adamw() {
                 if (recipe.clip == 1.0) recipe.clip = 0;
               },
           .is_on = [](const Recipe& recipe) { return recipe.beta2 == 0.95 && recipe.clip == 1.0; },
-          .known = {.words = {"hyper param+adam", "clipping"}, .effect = StageEffect::clipped_gradients}};
+          .known = {.words = {"hyper param+adam", "clipping"},
+                    .effect = StageEffect::clipped_gradients,
+                    .law = {.terms = {{.kinds = {OperatorKind::optimizer},
+                                       .rule = LawRule::adds_bytes,
+                                       .amount = 12,
+                                       .why = "the norm reads all gradients, clipping reads and writes them"}}}}};
 }
 
 }  // namespace stepladder

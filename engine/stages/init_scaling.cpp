@@ -22,7 +22,7 @@ Stage stages::init_scaling() {
       .unavailable = [](const Recipe& recipe, const DeviceReport&, const std::string&) -> std::string {
         return recipe.weights.empty() ? "" : "the weights are loaded from " + recipe.weights;
       },
-      .known = {.words = {"residual", "initialization"}}};
+      .known = {.words = {"residual", "initialization"}, .law = {.terms = {{.why = "only the first weights change"}}}}};
 }
 
 }  // namespace stepladder

@@ -16,7 +16,7 @@ Stage stages::overfit() {
           .apply = [](Recipe& recipe) { recipe.overfit = true; },
           .undo = [](Recipe& recipe) { recipe.overfit = false; },
           .is_on = [](const Recipe& recipe) { return recipe.overfit; },
-          .known = {.words = {"overfit"}}};
+          .known = {.words = {"overfit"}, .law = {.terms = {{.why = "each step has as much work as before"}}}}};
 }
 
 }  // namespace stepladder

@@ -25,9 +25,21 @@ Stage stages::padded_vocab() {
           },
           .known = {.words = {"nice numbers", "vocab"},
                     .effect = StageEffect::tiled_vocabulary,
-                    .is_off = [](const Run&, const RecipeFacts& recipe) {
-                      return recipe.vocab > 0 && recipe.vocab % 128 != 0 && recipe.vocab_multiple % 128 != 0;
-                    }}};
+                    .is_off =
+                        [](const Run&, const RecipeFacts& recipe) {
+                          return recipe.vocab > 0 && recipe.vocab % 128 != 0 && recipe.vocab_multiple % 128 != 0;
+                        },
+                    .law = {.terms = {{.device = "cpu",
+                                       .kinds = {OperatorKind::products},
+                                       .part = ModelPart::head,
+                                       .rule = LawRule::by_vocabulary,
+                                       .why = "the head's products have more columns"},
+                                      {.device = "cuda",
+                                       .kinds = {OperatorKind::products},
+                                       .part = ModelPart::head,
+                                       .rule = LawRule::at_peak,
+                                       .at_most = true,
+                                       .why = "the head's products at the peak"}}}}};
 }
 
 }  // namespace stepladder

@@ -26,10 +26,18 @@ Stage stages::tf32() {
                     .precision = "tf32",
                     // B 4, T 1024, medians of fifty steps. (The other public ladder's clock was read too early.)
                     .published = {{"cuda", 13'606, 32'553, "a log of GPT-2 124M on an A100"}},
-                    .is_off = [](const Run& run, const RecipeFacts& recipe) {
-                      return run.device == "cuda" && run.precision == "fp32" && recipe.autocast != "bf16" &&
-                             (recipe.matmul.empty() || recipe.matmul == "fp32");
-                    }}};
+                    .is_off =
+                        [](const Run& run, const RecipeFacts& recipe) {
+                          return run.device == "cuda" && run.precision == "fp32" && recipe.autocast != "bf16" &&
+                                 (recipe.matmul.empty() || recipe.matmul == "fp32");
+                        },
+                    .law = {.terms = {{.device = "cuda",
+                                       .kinds = {OperatorKind::products},
+                                       .rule = LawRule::at_peak,
+                                       .precision = "tf32",
+                                       .at_most = true,
+                                       .why = "products at the peak in TF32"}},
+                            .unknown = "TF32 exists on NVIDIA GPUs only"}}};
 }
 
 }  // namespace stepladder

@@ -26,7 +26,10 @@ Stage stages::weight_tying() {
           .unavailable = [](const Recipe& recipe, const DeviceReport&, const std::string&) -> std::string {
             return recipe.weights.empty() ? "" : "the head is loaded from " + recipe.weights;
           },
-          .known = {.words = {"weight shar", "weight tying", "tied+head"}}};
+          .known = {.words = {"weight shar", "weight tying", "tied+head"},
+                    .law = {.terms = {{.kinds = {OperatorKind::optimizer},
+                                       .rule = LawRule::by_parameters,
+                                       .why = "fewer parameters to update"}}}}};
 }
 
 }  // namespace stepladder

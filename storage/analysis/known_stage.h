@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/analysis/prediction/stage_law.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/records.h"
 
@@ -50,6 +51,8 @@ struct KnownStage {
   std::vector<PublishedGain> published;
   // Whether a run is known not to use it. Without this function the advisor doesn't suggest the stage for speed.
   std::function<bool(const Run&, const RecipeFacts&)> is_off;
+  // What it does to the rows of a traced step; every stage states it, if only that it changes none.
+  StageLaw law = {};
 };
 
 // The id of the stage that a run measures, or nothing. A run launched here names its stage; an imported run's is

@@ -111,7 +111,8 @@ class EveryCommand(Case):
             "profile time": None, "profile run": None,  # profile_test
             "profile import": ([path / "trace.json", "--name", "again"], (0,)), "profile passes": ([], (0,)), "profile list": ([], (0,)),
             "profile show": (["1"], (0,)), "profile diff": (["1", "2"], (0,)), "profile export": (["1", "--out", next(out)], (0,)),
-            "profile attach": (["1", "none"], (0,)), "profile remove": (["2"], (0,)), "operators": (["1", "2"], (0,)),
+            "profile attach": (["1", "none"], (0,)), "profile remove": (["2"], (0,)), "predict": (["profile:1"], (0,)),
+            "operators": (["1", "2"], (0,)),
             "record": ([path / "speedruns"], judged), "record judge": ([path / "speedruns", "--against", path / "longer"], judged),
             "record run": ([next(out), "--repeats", 2, "--against", f"{sys.executable} -c \"{PRINTS}\"", "--candidate",
                             f"{sys.executable} -c \"{PRINTS}; pass\""], judged),

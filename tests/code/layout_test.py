@@ -40,7 +40,7 @@ ARROWS = {
     "app/host": ["storage", "engine", "app/*", "app/text", "app/process", "app/host"],
     "app/runs": ["storage", "engine", "app/*", "app/text", "app/host", "app/runs"],
     "app/session": ["storage", "engine", "app/text", "app/host", "app/journal", "app/runs", "app/session"],
-    "app/profile": ["storage", "engine", "app/text", "app/host", "app/runs", "app/profile"],
+    "app/profile": ["storage", "engine", "app/*", "app/text", "app/host", "app/runs", "app/profile"],
     "app/figures": ["storage", "engine", "app/text", "app/runs", "app/curves", "app/profile", "app/figures"],
     "app/launch": ["storage", "engine", "app/text", "app/session", "app/figures", "app/launch"],
     "app/import": ["storage", "engine", "app/*", "app/text", "app/keep", "app/runs", "app/import"],

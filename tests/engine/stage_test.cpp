@@ -31,6 +31,19 @@ TEST(Stages, EveryOneIsComplete) {
   }
 }
 
+TEST(Stages, EveryOneStatesItsLaw) {
+  for (const Stage& stage : all_stages()) {
+    const StageLaw& law = stage.known.law;
+    EXPECT_TRUE(law.is_stated()) << stage.id << " says nothing of what it does to a step (known.law)";
+    for (const LawTerm& term : law.terms) {
+      EXPECT_FALSE(term.why.empty()) << stage.id;
+      EXPECT_TRUE(term.device.empty() || term.device == "cpu" || term.device == "cuda") << stage.id;
+    }
+    // What changes a row is a number or a bound; a vanished row is always a bound.
+    for (const LawTerm& term : law.terms) EXPECT_TRUE(term.at_most || term.rule != LawRule::vanishes) << stage.id;
+  }
+}
+
 TEST(Stages, TheFirstIsTheBaselineAndEveryOtherChangesItAndIsUndone) {
   Recipe baseline;
   ASSERT_EQ(all_stages().front().id, "baseline");

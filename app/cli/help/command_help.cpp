@@ -142,6 +142,10 @@ constexpr CommandHelp all_help[] = {
      "profile export 3 --out trace.json\tfor Perfetto or TensorBoard\n"
      "profile export 3 --format perfetto --out trace.pftrace --step 7\tone step"},
     {"profile remove", "", "profile remove 3\tforgets trace 3\nprofile remove old --json\tby its name"},
+    {"predict", "Why",
+     "predict 12 --stage bf16\twhat a stage would buy of run 12's step, from its trace\n"
+     "predict profile:3 --scale attention=0.4,optimizer=0 --json\ta faster kernel, and no update at all\n"
+     "predict 12\twhat is left, and in which order"},
     {"operators", "Why",
      "operators 4\twhere the time of a step is spent\n"
      "operators 4 5 --json\tand the change between two runs"},
@@ -259,6 +263,8 @@ constexpr std::pair<std::string_view, std::string_view> metavars[] = {
     {"only", "RUNGS"},
     {"without", "STAGES"},
     {"over", "NAME=LIST"},
+    {"scale", "KIND=FACTOR"},
+    {"part", "PART=FACTOR"},
     {"preset", "PRESET"},
     {"seeds", "LIST"},
     {"on", "MACHINE"},

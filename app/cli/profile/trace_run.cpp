@@ -76,6 +76,9 @@ ReadTrace traced(const StepTracing& asked, const Subject& subject, const DeviceR
   read.trace.format = own_trace_format;
   read.trace.hardware = report.hardware(device);
   read.trace.precision = precision_name(subject.recipe);
+  Recipe recipe = subject.recipe;
+  if (recipe.threads == 0) recipe.threads = report.cpu_cores;  // as runs record it
+  read.trace.recipe = to_json(recipe);
   read.trace.source_path.clear();  // the file is gone
   return read;
 }

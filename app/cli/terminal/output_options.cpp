@@ -29,7 +29,7 @@ const std::set<std::string>& paged_commands() {
   static const std::set<std::string> commands = {
       "runs",         "show",         "check",        "compare",      "stages",         "bin",         "operators",
       "mfu",          "help",         "ladders",      "ladder show",  "sweep show",     "record diff", "record source",
-      "record judge", "profile list", "profile show", "profile diff", "profile passes", "skill"};
+      "record judge", "profile list", "profile show", "profile diff", "profile passes", "predict",     "skill"};
   return commands;
 }
 

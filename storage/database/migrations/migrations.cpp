@@ -33,7 +33,8 @@ std::span<const char* const> migrations() {
                                          reported_runs,
                                          tries,
                                          patches,
-                                         trace_noise};
+                                         trace_noise,
+                                         predictions};
   return list;
 }
 

@@ -42,6 +42,7 @@ extern const char profiler[];
 extern const char without_module[];
 extern const char rooflines[];
 extern const char trace_noise[];
+extern const char predictions[];
 
 }  // namespace migration
 

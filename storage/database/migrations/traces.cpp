@@ -124,4 +124,27 @@ ALTER TABLE traces ADD COLUMN host TEXT;
 ALTER TABLE traces ADD COLUMN pid INTEGER;
 )sql";
 
+// Predictions of stages, which the runs that measured them are joined to by their recipes; and the recipe of a trace
+// that belongs to no run. Recipes are without the values that don't change a step (prediction_store.cpp).
+const char predictions[] = R"sql(
+ALTER TABLE traces ADD COLUMN recipe TEXT;
+
+CREATE TABLE predictions (
+  id INTEGER PRIMARY KEY,
+  made_at REAL NOT NULL,
+  trace_id INTEGER REFERENCES traces(id) ON DELETE SET NULL,
+  run_id INTEGER REFERENCES runs(id) ON DELETE SET NULL,
+  stage TEXT NOT NULL,
+  device TEXT NOT NULL,
+  hardware TEXT,
+  base_recipe TEXT NOT NULL,
+  recipe TEXT NOT NULL,
+  at_most INTEGER NOT NULL,
+  step_ms REAL NOT NULL,
+  predicted_ms REAL NOT NULL,
+  low_ms REAL NOT NULL,
+  high_ms REAL NOT NULL
+);
+)sql";
+
 }  // namespace stepladder::migration

@@ -10,6 +10,7 @@
 #include "storage/database/column_values.h"
 #include "storage/database/database.h"
 #include "storage/database/traces/pass_store.h"
+#include "storage/database/traces/prediction_store.h"
 #include "storage/database/traces/trace_details.h"
 
 namespace stepladder {
@@ -17,7 +18,7 @@ namespace {
 
 constexpr const char* columns =
     "SELECT id, run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, hardware, "
-    "precision, began_at, ended_at, host, pid FROM traces ";
+    "precision, began_at, ended_at, host, pid, recipe FROM traces ";
 
 StoredTrace read_row(const Statement& row) {
   StoredTrace trace{.id = row.integer(0),
@@ -26,6 +27,7 @@ StoredTrace read_row(const Statement& row) {
                     .format = bounded(row.text(4), longest_name),
                     .hardware = bounded(row.text(10), longest_name),
                     .precision = bounded(row.text(11), longest_name),
+                    .recipe = bounded(row.text(16), longest_line),
                     .imported_at = row.real(5),
                     .origin = {.began_at = row.real(12),
                                .ended_at = row.real(13),
@@ -117,13 +119,15 @@ TraceId TraceStore::insert(const StoredTrace& trace) {
   Statement row(
       database_,
       "INSERT INTO traces (run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, hardware, "
-      "precision, began_at, ended_at, host, pid, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "precision, began_at, ended_at, host, pid, recipe, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?)");
   row.bind(trace.run).bind(bounded(trace.name, longest_name)).bind(known(bounded(trace.source_path, longest_line)));
   row.bind(trace.format).bind(is_missing(trace.imported_at) ? unix_now() : trace.imported_at);
   row.bind(profile.on_gpu).bind(profile.has_steps).bind(profile.ranks).bind(profile.slices);
   row.bind(known(bounded(trace.hardware, longest_name))).bind(known(bounded(trace.precision, longest_name)));
   row.bind(trace.origin.began_at).bind(trace.origin.ended_at).bind(known(bounded(trace.origin.host, longest_name)));
   row.bind(trace.origin.pid > 0 ? std::optional(trace.origin.pid) : std::nullopt);
+  row.bind(known(bounded(trace.recipe, longest_line)));
   row.bind(trace.id != 0 && !is_taken(database_, trace.id) ? std::optional(trace.id) : std::nullopt).run();
   const TraceId id = database_.last_insert_id();
   insert_steps(database_, id, profile.steps);
@@ -177,7 +181,8 @@ std::optional<StoredTrace> TraceStore::find_same(const StoredTrace& trace, const
   };
   const std::vector<TracedStep> steps = in_order(profile.steps);
   for (const StoredTrace& each : list()) {
-    if ((trace.run && each.run != trace.run) || each.name != trace.name || each.profile.slices != profile.slices) continue;
+    if ((trace.run && each.run != trace.run) || each.name != trace.name || each.profile.slices != profile.slices)
+      continue;
     const std::vector<TracedStep> known = read_steps(database_, each.id);
     if (std::equal(known.begin(), known.end(), steps.begin(), steps.end(), is_same)) return find(each.id);
   }
@@ -194,6 +199,10 @@ void TraceStore::remove(TraceId id) {
 
 TraceDetails TraceStore::details() {
   return TraceDetails(database_);
+}
+
+PredictionStore TraceStore::predictions() {
+  return PredictionStore(database_);
 }
 
 PassStore TraceStore::passes() {

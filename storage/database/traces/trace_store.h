@@ -15,8 +15,9 @@
 namespace stepladder {
 
 class Database;
-class PassStore;     // pass_store.h
-class TraceDetails;  // trace_details.h
+class PassStore;        // pass_store.h
+class PredictionStore;  // prediction_store.h
+class TraceDetails;     // trace_details.h
 
 using TraceId = std::int64_t;
 
@@ -28,6 +29,7 @@ struct StoredTrace {
   std::string format;       // as Trace::format, or "stepladder": traced here
   std::string hardware;     // whose ceiling its rooflines have; empty: not known
   std::string precision;    // of most of its products, "bf16"; empty: not known
+  std::string recipe;       // JSON, of one that was traced here; empty: its run's, or not known
   double imported_at = missing;
   TraceOrigin origin;
   TraceProfile profile;  // without notes; in lists without steps and operators
@@ -50,6 +52,7 @@ class TraceStore {
 
   TraceDetails details();
   PassStore passes();  // other profiles: the times of single passes
+  PredictionStore predictions();
   void in_one_transaction(const std::function<void()>& work);
 
   // The profile of the newest trace attached to the run, as a profile of operators; of no steps if it has none.
