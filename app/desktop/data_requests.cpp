@@ -8,7 +8,9 @@
 #include "app/desktop/workspace/advice_view.h"
 #include "app/desktop/workspace/launch_state.h"
 #include "app/host/environment.h"
+#include "app/profile/predict.h"
 #include "engine/stage.h"
+#include "storage/database/traces/trace_details.h"
 #include "storage/error_text.h"
 
 namespace stepladder {
@@ -16,6 +18,24 @@ namespace {
 
 // Reading steps may take this long between two frames; the rest is read after later frames.
 constexpr std::chrono::milliseconds reading_time{30};
+
+// The gains of the stages by the newest trace of the run. Of a step of very many slices nothing is predicted here: the
+// next frame waits.
+void load_predictions(RunStore& store, AdviceRun& run, const Workspace& workspace) {
+  std::optional<TraceId> newest;
+  for (const StoredTrace& each : store.traces().list())
+    if (each.run == run.run->id) newest = each.id;
+  constexpr std::int64_t most_slices = 100'000;
+  std::int64_t slices = 0;
+  if (newest)
+    for (const KeptStepName& each : store.traces().details().steps(*newest)) slices += each.slices;
+  run.has_trace = slices > 0;
+  if (slices == 0 || slices > most_slices) return;
+  const PredictionSubject subject = load_subject(store, store.traces().find(*newest).value());
+  const DeviceReport* const report = workspace.device ? &*workspace.device : nullptr;
+  for (const PredictionAnswer& each : predict_all(subject, report).stages)
+    run.predicted.push_back({each.stage, each.step});
+}
 
 // Reads the parts of a step only for runs that were trained here, and only for the newest.
 void load_advice(RunStore& store, Workspace& workspace, RunId about) {
@@ -32,7 +52,9 @@ void load_advice(RunStore& store, Workspace& workspace, RunId about) {
   std::reverse(project.begin(), project.end());
   const Overview loss = store.overview(about, Quantity::loss);
   for (AdviceRun& run : project) {
-    if (run.run->id == about) run.loss = &loss;
+    if (run.run->id != about) continue;
+    run.loss = &loss;
+    load_predictions(store, run, workspace);
   }
   *workspace.advice = {.about = about,
                        .made_for = workspace.version,

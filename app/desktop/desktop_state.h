@@ -12,6 +12,7 @@
 
 #include "app/curves/curve_reader.h"
 #include "app/desktop/desktop_theme.h"
+#include "app/desktop/models/forecast_reader.h"
 #include "app/desktop/models/import_preview.h"
 #include "app/desktop/models/project_metrics.h"
 #include "app/desktop/models/record_view.h"
@@ -56,6 +57,7 @@ struct DesktopState {
   TriesReader tries;
   std::optional<LadderId> tries_asked;  // by a view in the last frame
   ProfileReader profiles;
+  ForecastReader forecasts;  // of Launch's rungs
   ProjectMetricsReader metrics;
   MachineLoadReader load;
   std::unique_ptr<MachineWatch> machines;  // null without a session

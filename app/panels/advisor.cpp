@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/desktop/commands/export_commands.h"
 #include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/commands/run_commands.h"
 #include "app/desktop/commands/selection_commands.h"
@@ -81,9 +82,12 @@ std::string change_text(const Advice& advice) {
 }
 
 // A bar from 1 x to the highest expected gain; the uncertain part is paler.
-void draw_gain(const ExpectedGain& gain, float width) {
+void draw_gain(const ExpectedGain& gain, const RunEntry& about, std::size_t row, float width, Commands& commands) {
   if (!gain.known()) {
-    text_quiet("unknown gain");
+    text_quiet(gain.needs_trace ? "A trace of this run predicts the gain" : "unknown gain");
+    if (!gain.needs_trace || about.run.source != "launched") return;
+    if (quiet_button("Copy trace command", "advisor.trace." + std::to_string(row)))
+      commands.push_back(CopyText{"stepladder profile run " + std::to_string(about.run.id), "The command"});
     return;
   }
   text_strong(in_print(gain.low == gain.high ? factor_text(gain.low)
@@ -163,7 +167,7 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   if (advice.kind == AdviceKind::speed) {
     ImGui::SameLine(ImGui::GetContentRegionMax().x - side);
     ImGui::BeginGroup();
-    draw_gain(advice.gain, side);
+    draw_gain(advice.gain, about, place, side, commands);
     ImGui::EndGroup();
   }
   end_card();

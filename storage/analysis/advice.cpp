@@ -233,12 +233,21 @@ class Advisor {
     return gain;
   }
 
-  // The case for a stage, made from the run's own numbers; an empty reason: no case.
-  struct Case {
-    std::string why;
-    ExpectedGain gain;
-  };
-  Case case_for(const KnownStage& stage) const {
+  // The gain that a trace of the run predicts; else that it would.
+  ExpectedGain predicted(const KnownStage& stage) const {
+    ExpectedGain gain{.needs_trace = !about_.has_trace};
+    for (const StagePrediction& each : about_.predicted) {
+      if (each.stage != stage.id || each.step.bound == Bound::unknown) continue;
+      gain.low = each.step.factor_ci95.low;
+      gain.high = each.step.factor_ci95.high;
+      gain.source = GainSource::prediction;
+      gain.from = each.step.bound == Bound::at_most ? "at most, by its law" : "by its law";
+    }
+    return gain;
+  }
+
+  // The case for a stage, made from the run's own numbers, in a sentence; empty: no case.
+  std::string case_for(const KnownStage& stage) const {
     switch (stage.effect) {
       case StageEffect::faster_matmuls:
         return case_for_precision(stage.precision);
@@ -253,43 +262,49 @@ class Advisor {
     }
   }
 
-  Case case_for_fused_update() const {
+  std::string case_for_fused_update() const {
     if (!(share(about_.parts.optimizer_ms) >= worth_it)) return {};
-    return {part_text("AdamW, tensor by tensor,", about_.parts.optimizer_ms) + ".",
-            bound(amdahl(share(about_.parts.optimizer_ms)), "Amdahl, if the update took no time")};
+    return part_text("AdamW, tensor by tensor,", about_.parts.optimizer_ms) + ".";
   }
 
-  Case case_for_fused_attention() const {
+  std::string case_for_fused_attention() const {
     if (facts_.seq < long_sequence || facts_.heads <= 0 || facts_.batch <= 0) return {};
     const double bytes = 4.0 * static_cast<double>(facts_.batch * facts_.heads) * static_cast<double>(facts_.seq) *
                          static_cast<double>(facts_.seq);
-    return {fmt::format("Each layer writes its scores to memory and reads them again: B x heads x T x T = {} x {} x {} "
-                        "x {}, {} MB in float32.",
-                        facts_.batch, facts_.heads, grouped(facts_.seq), grouped(facts_.seq), grouped(bytes / 1e6)),
-            {}};
+    return fmt::format(
+        "Each layer writes its scores to memory and reads them again: B x heads x T x T = {} x {} x {} x {}, {} MB in "
+        "float32.",
+        facts_.batch, facts_.heads, grouped(facts_.seq), grouped(facts_.seq), grouped(bytes / 1e6));
   }
 
-  Case case_for_tiled_vocabulary() const {
+  std::string case_for_tiled_vocabulary() const {
     if (run_.device != "cuda") return {};
-    return {
-        fmt::format("The vocabulary of {} is 128 x {} + {}, so the head's matrix does not fit the tensor cores' tiles.",
-                    grouped(facts_.vocab), grouped(facts_.vocab / 128), facts_.vocab % 128),
-        {}};
+    return fmt::format(
+        "The vocabulary of {} is 128 x {} + {}, so the head's matrix does not fit the tensor cores' tiles.",
+        grouped(facts_.vocab), grouped(facts_.vocab / 128), facts_.vocab % 128);
   }
 
-  Case case_for_precision(const std::string& precision) const {
+  std::string case_for_precision(const std::string& precision) const {
     if (run_.device != "cuda") return {};
     const Peak now = hardware_.peak(run_.hardware, run_.precision);
     const Peak then = hardware_.peak(run_.hardware, precision);
     if (!now.known() || !then.known() || now.assumed || then.assumed || then.tflops <= now.tflops * (1 + noise))
       return {};
-    const double times = then.tflops / now.tflops;
     const double matmuls = share(about_.parts.forward_ms + about_.parts.backward_ms);
     const std::string peaks = now.hardware->name + " reaches " + figure_text(then.tflops) + " TFLOP/s in " + precision +
                               " and " + figure_text(now.tflops) + " in " + run_.precision + ", which this run used";
-    if (is_missing(matmuls)) return {peaks + ".", bound(times, "the ratio of the peaks")};
-    return {peaks + "; forward and backward take " + percent_text(matmuls) + " of a step.",
-            bound(amdahl(matmuls, times), "Amdahl, with the ratio of the peaks")};
+    if (is_missing(matmuls)) return peaks + ".";
+    return peaks + "; forward and backward take " + percent_text(matmuls) + " of a step.";
+  }
+
+  void take_published(const KnownStage& stage, ExpectedGain& gain) const {
+    for (const PublishedGain& other : stage.published)
+      if (other.device == run_.device)
+        gain = {.low = std::min(other.factor(), 1.0),
+                .high = other.factor(),
+                .source = GainSource::measured_elsewhere,
+                .from = factor_text(other.factor()) + " in " + other.source,
+                .published = other};
   }
 
   void turn_on(const KnownStage& stage) {
@@ -297,27 +312,22 @@ class Advisor {
     advice.stage = stage.id;
     advice.title = stage.title;
     advice.risk = stage.risk;
-    Case own = case_for(stage);
+    std::string own = case_for(stage);
     const ExpectedGain here = measured_here(stage.id, advice.evidence);
     if (here.known()) {
       if (std::sqrt(here.low * here.high) < 1 + noise) return;  // it was tried here without a gain
       advice.gain = here;
       const std::string range =
           here.low < here.high ? factor_text(here.low) + " to " + factor_text(here.high) : factor_text(here.low);
-      if (own.why.empty()) own.why = "It brought " + range + " on this hardware (" + here.from + ").";
-    } else if (own.why.empty()) {
-      return;
+      if (own.empty()) own = "It brought " + range + " on this hardware (" + here.from + ").";
     } else {
-      advice.gain = own.gain;
-      for (const PublishedGain& other : stage.published)
-        if (other.device == run_.device)
-          advice.gain = {.low = std::min(other.factor(), std::max(own.gain.low, 1.0)),
-                         .high = own.gain.known() ? std::min(other.factor(), own.gain.high) : other.factor(),
-                         .source = GainSource::measured_elsewhere,
-                         .from = factor_text(other.factor()) + " in " + other.source,
-                         .published = other};
+      advice.gain = predicted(stage);
+      if (advice.gain.known() && advice.gain.high < 1 + noise) return;  // its law says that it buys nothing here
+      if (own.empty() && advice.gain.known()) own = "A trace of this run predicts a gain.";
+      if (own.empty()) return;
+      if (!advice.gain.known()) take_published(stage, advice.gain);
     }
-    advice.why = std::move(own.why);
+    advice.why = std::move(own);
     add(std::move(advice));
   }
 
@@ -470,6 +480,8 @@ std::string source_text(const ExpectedGain& gain) {
   switch (gain.source) {
     case GainSource::own_measurement:
       return with("measured in this project");
+    case GainSource::prediction:
+      return with("predicted from a trace");
     case GainSource::measured_elsewhere:
       return with("measured elsewhere");
     case GainSource::arithmetic:

@@ -10,23 +10,32 @@
 #include "storage/analysis/hardware.h"
 #include "storage/analysis/known_stage.h"
 #include "storage/analysis/overview.h"
+#include "storage/analysis/prediction/prediction.h"
 #include "storage/analysis/summary.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
+// What a stage would buy by a trace of the run (storage/analysis/prediction).
+struct StagePrediction {
+  std::string stage;
+  PredictedStep step;
+};
+
 // A run and its figures. Runs that are not over are ignored. The caller owns what the pointers refer to.
 struct AdviceRun {
   const Run* run = nullptr;
   const Summary* summary = nullptr;
-  StepParts parts;                 // means of the steady steps
-  const Overview* loss = nullptr;  // for spikes; null: not known
-  double gpu_load = missing;       // mean of the system metrics over the steady steps, 0..1
+  StepParts parts;                         // means of the steady steps
+  const Overview* loss = nullptr;          // for spikes; null: not known
+  std::vector<StagePrediction> predicted;  // empty: no trace of it, or not read
+  bool has_trace = false;
+  double gpu_load = missing;  // mean of the system metrics over the steady steps, 0..1
 };
 
-// The source of an expectation: measured in this project on this hardware, measured by somebody else (the text names
-// them), or calculated from the run's own numbers (a bound, not a promise).
-enum class GainSource { unknown, own_measurement, measured_elsewhere, arithmetic };
+// The source of an expectation: measured in this project on this hardware, predicted from a trace of the run, measured
+// by somebody else (the text names them), or calculated from the run's own numbers (a bound, not a promise).
+enum class GainSource { unknown, own_measurement, prediction, measured_elsewhere, arithmetic };
 
 // A factor of throughput between `low` and `high`; both are missing if nothing is known.
 struct ExpectedGain {
@@ -35,6 +44,7 @@ struct ExpectedGain {
   GainSource source = GainSource::unknown;
   std::string from;              // in words: "run 12 over run 11", "Amdahl, if the update took no time"
   PublishedGain published = {};  // of measured_elsewhere
+  bool needs_trace = false;      // unknown, but a trace of the run would predict it
   bool known() const { return !is_missing(low) && !is_missing(high); }
 };
 std::string source_text(const ExpectedGain& gain);  // "measured in this project: run 12 over run 11"
@@ -69,8 +79,9 @@ struct Advice {
 // causes of unstable training, then stages by their expected gain (the geometric middle of the range; unknown gains
 // last), then a repeat. The list may be empty. `stages` are all stages, in ladder order.
 //
-// A gain was measured on neighbouring rungs of the project's ladders, on the same hardware and a model of a similar
-// size. Otherwise it is a bound: removing a share p of the step is a factor of at most 1 / (1 - p) (Amdahl 1967).
+// A stage's gain was measured on neighbouring rungs of the project's ladders, on the same hardware and a model of a
+// similar size; else it is predicted from a trace of the run. What no stage does has a bound: removing a share p of the
+// step is a factor of at most 1 / (1 - p) (Amdahl 1967).
 std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware,
                            std::span<const KnownStage> stages);
 

@@ -65,6 +65,20 @@ void take_slices(ShownProfile& shown, RunStore& store) {
   shown.sums = std::make_shared<RangeSums>(*shown.slices);
 }
 
+// Plays the shown step again without each kind of work. Steps of millions of slices would take too long.
+void play_without_kinds(ShownProfile& shown, const TraceProfile& profile) {
+  constexpr std::int64_t most = 300'000;
+  shown.without.assign(all_operator_kinds.size(), missing);
+  if (!shown.slices || slice_count(*shown.slices) > most) return;
+  const PredictedSteps steps(profile, {*shown.slices});
+  if (steps.empty()) return;
+  for (const KindRoofline& each : shown.rooflines) {
+    const WorkChange gone{.kinds = {each.kind}, .factor = 0};
+    const double ratio = steps.length_ratios({&gone, 1}).front();
+    if (ratio > 0) shown.without[static_cast<std::size_t>(each.kind)] = 1 / ratio;
+  }
+}
+
 // The same step of the same trace; null: it must be read.
 const ShownProfile* known_side(const ProfileSide& side, const ProfileView* last, RunStore& store) {
   if (!last || side.kind != ProfileSide::Kind::trace) return nullptr;
@@ -110,9 +124,10 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     shown.ranks = rank_report(trace->profile);
     shown.spread = step_spread(trace->profile);
     take_run(shown, store, *trace);
+    take_slices(shown, store);
+    play_without_kinds(shown, trace->profile);
     shown.operators = std::move(trace->profile.operators);
     shown.has_graphs = has_graphs(shown.operators);
-    take_slices(shown, store);
   } else if (side.kind == ProfileSide::Kind::run) {
     const std::optional<Run> run = store.run(side.id);
     if (!run) return std::nullopt;

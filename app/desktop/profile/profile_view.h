@@ -19,6 +19,7 @@
 #include "storage/traces/difference.h"
 #include "storage/traces/kind_roofline.h"
 #include "storage/traces/several.h"
+#include "storage/traces/step_prediction.h"
 
 namespace stepladder {
 
@@ -48,6 +49,7 @@ struct ShownProfile {
   Anatomy anatomy;
   bool has_graphs = false;                   // of torch.compile
   std::vector<KindRoofline> rooflines;       // of a trace
+  std::vector<double> without;               // by OperatorKind: the factor if it took no time; missing: not played
   std::string ceiling;                       // sentences about what these are compared with
   Ceiling peak;                              // of a rank, for single slices
   RankReport ranks;                          // of a trace of several

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "app/host/machine_load.h"
 #include "app/launch/step_estimate.h"
+#include "app/profile/ladder_forecast.h"
 #include "app/session/session.h"
 #include "storage/records.h"
 
@@ -30,11 +32,18 @@ struct ResumableRun {
   std::int64_t step = 0;
 };
 
+// The predicted steps of a plan's rungs. Read on another thread.
+struct PlanForecast {
+  std::string asked;  // LaunchPlan::asked
+  LadderForecast ladder;
+};
+
 struct LaunchState {
   LaunchPlan plan;
-  MachineLoad load;                     // read while Launch is open and nothing trains
-  std::vector<ResumableRun> resumable;  // newest first; as they were when a view asked for them last
-  std::vector<std::string> presets;     // names of the user's own
+  std::shared_ptr<const PlanForecast> forecast;  // of the last plan that had one; null: none yet
+  MachineLoad load;                              // read while Launch is open and nothing trains
+  std::vector<ResumableRun> resumable;           // newest first; as they were when a view asked for them last
+  std::vector<std::string> presets;              // names of the user's own
 };
 
 }  // namespace stepladder

@@ -57,6 +57,16 @@ const Rung* planned_rung(const CheckedForm& checked, int asked) {
   return found == rungs.end() ? nullptr : &*found;
 }
 
+// The rung's predicted step; null: it was measured, or there is no trace of the baseline, or no law for it.
+const PredictedStep* predicted_step_of(const CheckedForm& checked, const Rung& rung, const Workspace& workspace) {
+  const PlanForecast* forecast = workspace.launch->forecast.get();
+  if (!forecast || !checked.plan || forecast->asked != checked.plan->asked) return nullptr;
+  const auto place = static_cast<std::size_t>(&rung - checked.plan->plan.rungs.data());
+  if (place >= forecast->ladder.rungs.size()) return nullptr;
+  const PredictedStep& step = forecast->ladder.rungs[place];
+  return step.bound == Bound::unknown ? nullptr : &step;
+}
+
 // Six dots that are dragged; returns the place that the row moves to, or `row`.
 std::size_t draw_handle(std::size_t row, float height, const std::vector<float>& tops) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -104,6 +114,13 @@ void draw_explanation(const RungRow& row, std::size_t place, const CheckedForm& 
   const Rung* rung = planned_rung(checked, asked);
   std::string words = stage ? stage->why : rung ? rung->changed : "";
   if (row.seed_tokens_per_s) words = claimed(*row.seed_tokens_per_s);
+  if (const PredictedStep* step = rung ? predicted_step_of(checked, *rung, workspace) : nullptr) {
+    text_cut(in_print("Predicted: " + step_text(*step)), ImGui::GetContentRegionAvail().x, palette().text,
+             fonts().regular, small_size);
+    mark(row_mark("rung_predicted", place));
+    ImGui::SetItemTooltip("%s", in_print(gain_text(*step) + " the baseline, from a trace of it").c_str());
+    ImGui::SameLine(0, px(10));
+  }
   if (!words.empty()) one_line(in_print(words));
 }
 

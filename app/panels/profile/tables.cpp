@@ -572,17 +572,24 @@ void draw_roofline_table(const ShownProfile& shown, TableUse& use) {
   const float foot = ImGui::CalcTextSize(shown.ceiling.c_str(), nullptr, false, width).y + px(14);
   std::vector<Head> heads{{"kind of work", 124, false, 0}, {"ms/step", 66, true, 1}};
   if (has_rates) heads.insert(heads.end(), {{"known", 54, true, 2}, {"TFLOP/s", 68, true, 3}, {"GB/s", 60, true, 4}});
-  heads.insert(heads.end(), {{"at best", 62, true, 5}, {"of the ceiling", 0, true, 6}, {"bound by", 70, false, 7}});
+  heads.insert(heads.end(), {{"at best", 62, true, 5},
+                             {"of the ceiling", 0, true, 6},
+                             {"bound by", 70, false, 7},
+                             {"buys at most", 88, true, 8}});
+  const auto without = [&](OperatorKind kind) {
+    const auto number = static_cast<std::size_t>(kind);
+    return number < shown.without.size() ? shown.without[number] : missing;
+  };
   std::vector<KindRoofline> rows = shown.rooflines;
   sort_rows(rows, use.sort, [&](const KindRoofline& each) -> SortKey {
-    const std::array keys{missing,       each.ms,     each.known_ms / each.ms, each.tflops(), each.gb_s(),
-                          each.least_ms, each.share()};
+    const std::array keys{missing,      each.ms, each.known_ms / each.ms, each.tflops(), each.gb_s(), each.least_ms,
+                          each.share(), missing, without(each.kind)};
     if (use.sort.column == 0) return {.text = std::string(to_string(each.kind))};
     if (use.sort.column == 7) return {.text = std::string(bound_of(each))};
     return {keys[static_cast<std::size_t>(use.sort.column)]};
   });
   ImGui::BeginChild("##rooflines", ImVec2(0, -foot));
-  if (begin_table(has_rates ? "##kinds8" : "##kinds5", heads, use.sort)) {
+  if (begin_table(has_rates ? "##kinds9" : "##kinds6", heads, use.sort)) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const KindRoofline& each = rows[i];
       const std::string known = percent_text(each.known_ms / each.ms);
@@ -599,6 +606,8 @@ void draw_roofline_table(const ShownProfile& shown, TableUse& use) {
       right_cell(is_missing(each.share()) ? "-" : ms_figure(each.least_ms, shown.step_ms));
       ceiling_cell(each);
       left_cell(std::string(bound_of(each)), palette().quiet);
+      right_cell(is_missing(without(each.kind)) ? "-" : in_print(factor_text(without(each.kind))));
+      ImGui::SetItemTooltip("If this kind of work took no time, and everything else waited as in this step");
     }
     ImGui::EndTable();
   }

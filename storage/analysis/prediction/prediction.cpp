@@ -115,6 +115,9 @@ PredictedStep predicted_step(std::span<const double> ratios, bool at_most, doubl
     spread.freedom -= 1;
     spread.variance /= spread.freedom;  // of the mean
     of_steps = half_width(spread);
+    constexpr std::size_t few = 5;  // whose own scatter says little: their range, then
+    const auto [low, high] = std::minmax_element(errors.begin(), errors.end());
+    if (errors.size() < few) of_steps = std::max(*high, -*low);
   }
   made.bound = at_most ? Bound::at_most : Bound::estimate;
   const double ratio = std::exp(middle);
