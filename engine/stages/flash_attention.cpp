@@ -34,10 +34,9 @@ Stage stages::flash_attention() {
                                   {.kinds = {OperatorKind::products},
                                    .part = ModelPart::attention,
                                    .operators = {"aten::bmm", "aten::baddbmm"},
-                                   .rule = LawRule::times,
-                                   .amount = 0.5,
+                                   .rule = LawRule::vanishes,
                                    .at_most = true,
-                                   .why = "the masked half of the scores"}}}}};
+                                   .why = "products of the scores, if the fused kernel costs nothing"}}}}};
 }
 
 }  // namespace stepladder

@@ -29,13 +29,7 @@ Stage stages::padded_vocab() {
                         [](const Run&, const RecipeFacts& recipe) {
                           return recipe.vocab > 0 && recipe.vocab % 128 != 0 && recipe.vocab_multiple % 128 != 0;
                         },
-                    .law = {.terms = {{.device = "cpu",
-                                       .kinds = {OperatorKind::products},
-                                       .part = ModelPart::head,
-                                       .rule = LawRule::by_vocabulary,
-                                       .why = "the head's products have more columns"},
-                                      {.device = "cuda",
-                                       .kinds = {OperatorKind::products},
+                    .law = {.terms = {{.kinds = {OperatorKind::products},
                                        .part = ModelPart::head,
                                        .rule = LawRule::at_peak,
                                        .at_most = true,
