@@ -112,7 +112,7 @@ class SliceReader {
     const auto [known, is_new] = kept_places_.try_emplace(number);
     if (!is_new) return known->second;
     const Place& place = places_.places[PlaceTimes::place_of(number)];
-    const SlicePlace kept{PlaceTimes::phase_of(number), place.part, place.block};
+    const WorkPlace kept{PlaceTimes::phase_of(number), place.part, place.block};
     const auto found = std::find(made_.places.begin(), made_.places.end(), kept);
     known->second = static_cast<std::uint16_t>(found - made_.places.begin());
     if (found == made_.places.end()) made_.places.push_back(kept);

@@ -42,7 +42,7 @@ class PredictedSteps {
  private:
   struct Step {
     Replay replay;
-    std::vector<SlicePlace> places;
+    std::vector<WorkPlace> places;
     std::vector<std::string> names;
     std::vector<double> without_profiler;  // the factor of each task that takes the profiler's time off
     double length_ns = 0;                  // of the step without it

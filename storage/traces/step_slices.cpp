@@ -191,19 +191,19 @@ std::vector<SliceDetail> unpack_details(Unpacker& in) {
   return details;
 }
 
-void pack_places(Packer& out, const std::vector<SlicePlace>& places) {
+void pack_places(Packer& out, const std::vector<WorkPlace>& places) {
   out.number(places.size());
-  for (const SlicePlace& place : places) {
+  for (const WorkPlace& place : places) {
     out.number(static_cast<std::uint64_t>(place.phase));
     out.number(static_cast<std::uint64_t>(place.part));
     out.signed_number(place.block);
   }
 }
 
-std::vector<SlicePlace> unpack_places(Unpacker& in) {
-  std::vector<SlicePlace> places(in.count(StepSlices::most_places));
+std::vector<WorkPlace> unpack_places(Unpacker& in) {
+  std::vector<WorkPlace> places(in.count(StepSlices::most_places));
   if (places.empty()) refuse();
-  for (SlicePlace& place : places) {
+  for (WorkPlace& place : places) {
     const std::uint64_t phase = in.number(), part = in.number();
     const std::int64_t block = in.signed_number();
     if (phase >= all_step_phases.size() || part >= all_model_parts.size() || block < -1 || block > INT32_MAX) refuse();

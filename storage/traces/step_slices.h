@@ -14,11 +14,11 @@
 namespace stepladder {
 
 // The part of the step and of the model that a slice works for.
-struct SlicePlace {
+struct WorkPlace {
   StepPhase phase = StepPhase::other;
   ModelPart part = ModelPart::unknown;
   int block = -1;  // -1: not known
-  bool operator==(const SlicePlace&) const = default;
+  bool operator==(const WorkPlace&) const = default;
 };
 
 struct KeptSlice {
@@ -81,9 +81,9 @@ struct StepSlices {
   std::vector<std::string> names;
   std::vector<SliceDetail> details{1};  // the first: nothing is known
   std::vector<SliceLane> lanes;
-  std::vector<SlicePlace> places{SlicePlace{}};  // the first: not known, as are those of traces of earlier versions
-  std::vector<SliceRow> rows;                    // by lane, then depth
-  std::vector<MemoryPoint> memory;               // by time; empty: the trace has none (profile_memory=True)
+  std::vector<WorkPlace> places{WorkPlace{}};  // the first: not known, as are those of traces of earlier versions
+  std::vector<SliceRow> rows;                  // by lane, then depth
+  std::vector<MemoryPoint> memory;             // by time; empty: the trace has none (profile_memory=True)
 };
 
 std::int64_t slice_count(const StepSlices& step);
