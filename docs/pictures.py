@@ -7,8 +7,10 @@ here, whose figures are this machine's, so let nothing else run; it takes about 
 import os
 import pathlib
 import shutil
+import sqlite3
 import subprocess
 import sys
+import time
 
 DOCS = pathlib.Path(__file__).resolve().parent
 LADDER = ["ladder", "--name", "nano, four rungs", "--model", "nano", "--data", DOCS.parent / "assets" / "tinyshakespeare.txt",
@@ -43,24 +45,24 @@ def of_a_log(program, log, name, view):
 
 
 def ladder_gif(program):
-    """Frames of Ladder while a ladder trains, the last one for four seconds."""
+    """Frames of Ladder while a ladder trains, the last one for five seconds. They are drawn afterwards: drawing would disturb it."""
     from PIL import Image
     database = program.folder / "growing.db"
     training = program.start("--db", database, *LADDER)
-    frames = []
-    while True:
-        try:
-            training.wait(timeout=FRAME_S)
-        except subprocess.TimeoutExpired:
-            pass
+    copies = []
+    while training.poll() is None:
+        time.sleep(FRAME_S)
         if database.exists():
-            file = program.folder / f"frame{len(frames)}.png"
-            program.picture(database, "ladder", file, f"{WIDTH}x{HEIGHT}")
-            frames.append(Image.open(file).convert("RGB"))
-        if training.returncode is not None:
-            break
+            copies.append(program.folder / f"frame{len(copies)}.db")
+            with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as now, sqlite3.connect(copies[-1]) as copy:
+                now.backup(copy)
     if training.returncode != 0:
         sys.exit("the ladder failed")
+    frames = []
+    for copy in [*copies, database]:
+        file = copy.with_suffix(".png")
+        program.picture(copy, "ladder", file, f"{WIDTH}x{HEIGHT}")
+        frames.append(Image.open(file).convert("RGB"))
     frames = [frame for i, frame in enumerate(frames) if i == 0 or frame.tobytes() != frames[i - 1].tobytes()]
     colours = frames[-1].quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE)
     shown = [frame.quantize(palette=colours, dither=Image.Dither.NONE) for frame in frames]

@@ -15,8 +15,8 @@ const TrainerLibrary& trainer_library();
 // Why there is no trainer to open, as a sentence; empty: there is one. Doesn't load it. Any thread.
 std::string missing_trainer();
 
-// How far ./run is with building it in the background ("35 of 92 files, about 06:12 left"), which missing_trainer() says
-// too; empty if it isn't being built. Any thread.
+// How far ./run is with building it in the background ("35 of 92 files, about 06:12 left"), which missing_trainer()
+// says too; empty if it isn't being built. Any thread.
 std::string trainer_progress();
 
 // The version of torch that this build's trainer works with; empty: this build has no trainer.

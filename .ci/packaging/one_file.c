@@ -56,15 +56,19 @@ static void join(char* out, const char* format, ...) {
   if (length < 0 || length >= PATH_MAX) fail("a path is too long: %.100s...", out);
 }
 
-// The folder has to be this user's, and no link: the program in it will be started. Makes it if `makes`.
+enum { no = 0, yes = 1, for_all = 2 };
+
+// The folder has to be this user's, and no link: the program in it will be started. Makes it if `makes`; for_all: other
+// parts of Stepladder make it too.
 static int own_folder(const char* path, int makes) {
   struct stat about;
   if (makes && mkdir(path, 0700) != 0 && errno != EEXIST)
     fail("%s cannot be made: %s; XDG_CACHE_HOME names another folder", path, strerror(errno));
   if (lstat(path, &about) != 0) return 0;
-  if (makes && S_ISDIR(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & (S_IWGRP | S_IWOTH)) &&
+  // A umask of 002 lets the user's own group write, which ./run's cache has had too.
+  if (makes == for_all && S_ISDIR(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & (S_IWGRP | S_IWOTH)) == S_IWGRP &&
       chmod(path, about.st_mode & 0755) == 0)
-    about.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
+    about.st_mode &= ~(mode_t)S_IWGRP;
   if (!S_ISDIR(about.st_mode) || about.st_uid != geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)))
     fail("%s is not a folder that only you can write", path);
   return 1;
@@ -178,13 +182,13 @@ int main(int count, char** arguments) {
 
   cache_folder(cache);
   join(folder, "%s/stepladder", cache);
-  own_folder(folder, 1);
+  own_folder(folder, for_all);
   join(folder, "%s/stepladder/app", cache);
-  own_folder(folder, 1);
+  own_folder(folder, yes);
   join(made, "%s/new-%ld-%ld", folder, (long)getpid(), (long)time(NULL));
   join(cache, "%s", folder);
   join(folder, "%s/%s", cache, hash);
-  if (!own_folder(folder, 0)) {
+  if (!own_folder(folder, no)) {
     if (mkdir(made, 0700) != 0) fail("%s cannot be made: %s", made, strerror(errno));
     unfinished = made;
     if (lseek(self, (off_t)strtoll(trailer, NULL, 10), SEEK_SET) < 0) fail("this file is damaged");
@@ -193,7 +197,7 @@ int main(int count, char** arguments) {
     // Only a whole folder gets the name. If another start was faster, its folder has the same content.
     if (rename(made, folder) != 0) {
       remove_tree(AT_FDCWD, made);
-      if (!own_folder(folder, 0)) fail("%s cannot be made: %s", folder, strerror(errno));
+      if (!own_folder(folder, no)) fail("%s cannot be made: %s", folder, strerror(errno));
     }
     remove_old(cache, hash);
   }

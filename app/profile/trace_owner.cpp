@@ -87,7 +87,8 @@ TraceOwner owner_of(RunStore& store, const StoredTrace& trace) {
   }
   if (same_process.size() == 1) {
     owner.run = same_process.front();
-    owner.reason = fmt::format("It belongs to run {}: process {} trained it at that time.", *owner.run, trace.origin.pid);
+    owner.reason =
+        fmt::format("It belongs to run {}: process {} trained it at that time.", *owner.run, trace.origin.pid);
   } else if (same_place.size() == 1 && during.size() == 1) {
     owner.run = same_place.front();
     owner.reason = fmt::format("It belongs to run {}, which trained on {} at that time, in the folder of the trace.",

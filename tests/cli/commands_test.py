@@ -79,7 +79,7 @@ class Commands(unittest.TestCase):
             self.assertEqual(run["steps"], 2)
             self.assertAlmostEqual(sum(o["self_ms"] for o in run["operators"]), run["step_ms"], places=6)
             self.assertAlmostEqual(sum(k["ms"] for k in run["kinds"]), run["step_ms"], places=6)
-            self.assertEqual({o["part"] for o in run["operators"]}, {"data", "forward", "backward", "optimizer"})
+            self.assertEqual({o["part"] for o in run["operators"]}, {"data", "forward", "backward", "optimiser"})
             products = [o for o in run["operators"] if o["name"] in ("aten::mm", "aten::addmm", "aten::bmm")]
             self.assertTrue(all(o["flops"] > 0 and o["shapes"] for o in products))
         updates = [{o["name"] for o in run["operators"] if o["part"] == "optimizer"} for run in listed]

@@ -35,7 +35,8 @@ class Share(unittest.TestCase):
         self.execute("update runs set recipe = json_set(recipe, '$.wandb_api_key', ?, '$.args', json(?)) where id = 1",
                      SECRET, json.dumps(["--token", SECRET, f"--password={SECRET}", "--lr", "0.1"]))
         self.execute("update runs set environment = json_set(environment, '$.host', ?) where id = 1", f"{SECRET}-host")
-        self.execute("insert into traces(name, source_path, format, created_at, host) values(?, '', 'kineto', 1, ?)",
+        self.execute("insert into traces(name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, host) "
+                     "values(?, '', 'kineto', 1, 0, 0, 1, 0, ?)",
                      f"{SECRET}-node_7.1", f"{SECRET}-node")
         self.execute("insert into curation (run_id, tags, note) values (1, ?, ?)", f"fast,private: {SECRET}",
                      f"a good one\nprivate: {SECRET}\n{SECRET}")

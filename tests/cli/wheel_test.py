@@ -273,6 +273,11 @@ class Packages(unittest.TestCase):
         status, _, err = self.stepladder("--version", program=self.file, XDG_CACHE_HOME=str(cache))
         self.assertEqual(status, 1)
         self.assertIn("is not a folder that only you can write", err)
+        shared = self.path / "group-cache"
+        (shared / "stepladder").mkdir(parents=True)
+        (shared / "stepladder").chmod(0o775)
+        status, _, err = self.stepladder("--version", program=self.file, XDG_CACHE_HOME=str(shared))
+        self.assertEqual((status, stat.S_IMODE((shared / "stepladder").stat().st_mode)), (0, 0o755), err)
 
     def test_a_damaged_single_file_says_so_and_leaves_nothing_that_is_taken_for_whole(self):
         whole = self.file.read_bytes()

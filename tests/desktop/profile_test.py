@@ -186,6 +186,14 @@ class Profile(unittest.TestCase):
         desktop.picture("profile-tooltip-720")
         desktop.click("profile.range.clear")
         desktop.wait(lambda: "profile.range" not in desktop.ui_test_anchors(), "the whole step")
+        # With Shift over the rows, and ended by Escape.
+        desktop.xdotool("keydown", "shift")
+        y = desktop.ui_test_anchors()["profile.after"][1] + 30
+        self.drag(desktop, (x0 + (x1 - x0) * 0.7, y), (x0 + (x1 - x0) * 0.8, y))
+        desktop.xdotool("keyup", "shift")
+        desktop.anchor("profile.range")
+        desktop.keys("Escape")
+        desktop.wait(lambda: "profile.range" not in desktop.ui_test_anchors(), "the whole step again", 20)
         desktop.click("profile.row.2")
         desktop.anchor("profile.chosen")
         desktop.settled()

@@ -438,10 +438,6 @@ void Icicle::handle_input(ImVec2 at, ImVec2 size) {
     if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) shown_ = all_;
   }
   handle_keys();
-  // Not as the other keys: Escape moves the focus out of the card before this is asked.
-  if (ImGui::IsKeyPressed(ImGuiKey_Escape, false) && !io.WantTextInput &&
-      ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
-    range_ ? clear_range() : choose({});
 }
 
 // As in Perfetto: W and S zoom at the mouse, A and D pan, F fits the chosen slice. The arrows do the same; Home shows
@@ -451,6 +447,8 @@ void Icicle::handle_keys() {
   // Otherwise the arrows would move from button to button as well.
   for (const ImGuiKey key : {ImGuiKey_UpArrow, ImGuiKey_DownArrow, ImGuiKey_LeftArrow, ImGuiKey_RightArrow})
     ImGui::SetKeyOwner(key, ImGui::GetItemID());
+  // And Escape would move the focus out of the view.
+  if (range_ || !chosen_.title.empty()) ImGui::SetKeyOwner(ImGuiKey_Escape, ImGui::GetItemID());
   const auto pressed = [](ImGuiKey letter, ImGuiKey arrow) {
     return ImGui::IsKeyPressed(letter, true) || (arrow != ImGuiKey_None && ImGui::IsKeyPressed(arrow, true));
   };
@@ -460,6 +458,7 @@ void Icicle::handle_keys() {
   if (pressed(ImGuiKey_D, ImGuiKey_RightArrow)) pan(shown_.length() * 0.15);
   if (pressed(ImGuiKey_Home, ImGuiKey_None)) shown_ = all_;
   if (ImGui::IsKeyPressed(ImGuiKey_F, false)) fit();
+  if (ImGui::IsKeyPressed(ImGuiKey_Escape, false)) range_ ? clear_range() : choose({});
 }
 
 }  // namespace stepladder

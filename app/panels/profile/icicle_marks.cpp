@@ -160,7 +160,8 @@ void Icicle::draw_tooltip(const Hovered& hovered) const {
   text_strong(step.names[slice.name]);
   text_quiet(std::string(to_string(slice.kind)) + (detail.part.empty() ? "" : ", " + detail.part) + ", " +
              step.lanes[step.rows[hovered.row].lane].title);
-  if (!detail.launcher.empty()) text_quiet("launched by " + detail.launcher);
+  if (!detail.launcher.empty() && detail.launcher != step.names[slice.name])
+    text_quiet("launched by " + detail.launcher);
   const double share = step.length_ns > 0 ? ns / static_cast<double>(step.length_ns) : 0;
   ImGui::TextUnformatted((slice_time_text(ns) + ", " + percent_text(share) + " of the step, from " +
                           slice_time_text(static_cast<double>(slice.start_ns)) + " on")

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -423,7 +424,7 @@ void draw_range_kinds(State& state, const ProfileView& view, const TimeRange& ra
              (before ? "; grey: " + view.before->name : ""));
   if (before) {
     const KindBars other = range_bars(*before, range);
-    draw_operator_bars(after, kind_colour, &other, true);
+    draw_operator_bars(after, kind_colour, &other, false);  // of one step each, so it may be noise
   } else {
     draw_operator_bars(after, kind_colour, nullptr, false);
   }
@@ -438,7 +439,10 @@ void draw_kinds(State& state, const ProfileView& view) {
     const KindBars before{view.before->kinds, view.before->step_ms};
     text_cut("grey: " + view.before->name, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular,
              small_size, Cut::middle);
-    draw_operator_bars(after, kind_colour, &before, true);
+    const bool may_be_noise =
+        view.difference && !is_missing(view.difference->noise_ms) &&
+        std::fabs(view.difference->after_ms - view.difference->before_ms) <= view.difference->noise_ms;
+    draw_operator_bars(after, kind_colour, &before, !may_be_noise);
   } else {
     text_quiet((view.after->has_steps ? "a mean step of " : "the whole trace, ") +
                milliseconds_text(view.after->step_ms));
