@@ -82,7 +82,7 @@ class Commands(unittest.TestCase):
             self.assertEqual({o["part"] for o in run["operators"]}, {"data", "forward", "backward", "optimiser"})
             products = [o for o in run["operators"] if o["name"] in ("aten::mm", "aten::addmm", "aten::bmm")]
             self.assertTrue(all(o["flops"] > 0 and o["shapes"] for o in products))
-        updates = [{o["name"] for o in run["operators"] if o["part"] == "optimizer"} for run in listed]
+        updates = [{o["name"] for o in run["operators"] if o["part"] == "optimiser"} for run in listed]
         self.assertIn("aten::addcdiv_", updates[0])
         self.assertIn("aten::_fused_adamw_", updates[1])
         status, out, _ = self.place.run("operators", base)
