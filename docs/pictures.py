@@ -44,6 +44,11 @@ def of_a_log(program, log, name, view):
     program.picture(database, view, DOCS / f"{name}.png")
 
 
+def began():
+    """When this process began, in the kernel's ticks, as the program identifies processes."""
+    return int(pathlib.Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19])
+
+
 def ladder_gif(program):
     """Frames of Ladder while a ladder trains, the last one for five seconds. They are drawn afterwards: drawing would disturb it."""
     from PIL import Image
@@ -56,6 +61,8 @@ def ladder_gif(program):
             copies.append(program.folder / f"frame{len(copies)}.db")
             with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as now, sqlite3.connect(copies[-1]) as copy:
                 now.backup(copy)
+                # This script is alive when they are drawn, so the runs are shown as they were.
+                copy.execute("UPDATE runs SET owner_pid = ?, owner_start = ? WHERE status IN ('running', 'queued')", (os.getpid(), began()))
     if training.returncode != 0:
         sys.exit("the ladder failed")
     frames = []
