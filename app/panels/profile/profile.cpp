@@ -132,10 +132,13 @@ void follow(State& state, const Workspace& workspace, const ProfileView& view, C
     state.subject = ProfileSubject::steps;
   }
   if (state.to_explain) explain(state, workspace, view);
-  if (state.to_show) {
+  // The event may come before the list in which the trace stands.
+  if (const ProfileSide wanted{.kind = ProfileSide::Kind::trace, .id = state.to_show.value_or(0)};
+      state.to_show && source_of(view, wanted)) {
+    state.to_show.reset();
     state.question.before = {};
     state.question.others.clear();
-    state.question.after = {.kind = ProfileSide::Kind::trace, .id = *std::exchange(state.to_show, std::nullopt)};
+    state.question.after = wanted;
     state.message.clear();
     state.subject = ProfileSubject::steps;
   }
