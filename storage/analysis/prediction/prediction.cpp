@@ -1,3 +1,4 @@
+// A prediction is a ratio of step times; its errors are taken around zero and joined with the scatter of steps and run.
 #include "storage/analysis/prediction/prediction.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A row whose work is unknown counts in full, so the floor claims no more than what is known.
 #include "storage/analysis/prediction/step_floor.h"
 
 #include <algorithm>
