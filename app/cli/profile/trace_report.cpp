@@ -3,7 +3,6 @@
 #include "app/cli/profile/trace_report.h"
 
 #include <algorithm>
-#include <map>
 
 #include "app/cli/table.h"
 #include "app/profile/difference_text.h"
@@ -22,12 +21,10 @@ struct KindMeans {
   KindArray ms{}, busy_ms{};
 };
 
-KindMeans kind_means(const TraceProfile& profile, int rank = -1) {
+KindMeans kind_means(const TraceProfile& profile) {
   KindMeans means;
-  double steps = 0;
+  const auto steps = static_cast<double>(profile.steps.size());
   for (const TracedStep& step : profile.steps) {
-    if (rank >= 0 && step.rank != rank) continue;
-    ++steps;
     for (std::size_t i = 0; i < means.ms.size(); ++i) {
       means.ms[i] += step.ms[i];
       means.busy_ms[i] += step.busy_ms[i];
@@ -123,23 +120,14 @@ std::string steps_text(const TraceProfile& profile) {
 
 // Each rank's mean step, idle and communication times; empty for fewer than two ranks.
 std::string ranks_text(const TraceProfile& profile) {
-  std::map<int, std::pair<double, double>> sums;
-  for (const TracedStep& step : profile.steps) {
-    sums[step.rank].first += step.dt_ms;
-    ++sums[step.rank].second;
-  }
-  if (sums.size() < 2) return "";
+  const RankReport report = rank_report(profile);
+  if (report.rows.empty()) return "";
   std::vector<std::vector<std::string>> cells{
       {"rank", "a step", "until it can exchange", "idle", "exposed communication"}};
-  for (const auto& [rank, sum] : sums) {
-    const KindMeans means = kind_means(profile, rank);
-    const double communication = means.ms[static_cast<std::size_t>(OperatorKind::communication)];
-    cells.push_back({std::to_string(rank), milliseconds_text(sum.first / sum.second),
-                     milliseconds_text(sum.first / sum.second - communication),
-                     milliseconds_text(means.ms[static_cast<std::size_t>(OperatorKind::idle)]),
-                     milliseconds_text(communication)});
-  }
-  return table(cells, {true, true, true, true, true}) + notes_text(rank_report(profile).sentence) + "\n";
+  for (const RankRow& row : report.rows)
+    cells.push_back({std::to_string(row.rank), milliseconds_text(row.step_ms), milliseconds_text(row.own_ms()),
+                     milliseconds_text(row.idle_ms), milliseconds_text(row.communication_ms)});
+  return table(cells, {true, true, true, true, true}) + notes_text(report.sentence) + "\n";
 }
 
 Json step_json(const TracedStep& step) {
