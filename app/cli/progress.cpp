@@ -62,18 +62,21 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
   Suspension suspension(session, runs, several_processes);
   std::vector<RunEnded> unshown;   // ends that may not be stored yet
   std::set<RunId> saved, unsaved;  // runs with a checkpoint, and with one that could not be saved
+  Session::Position posted;        // with the ends of `unshown`
   std::size_t ended = 0;
   bool stopping = false;
   while (ended < runs.size() || !unshown.empty()) {
     for (const RunEvent& event : session.wait_and_drain(std::chrono::milliseconds(100))) {
       if (const auto* checkpoint = std::get_if<CheckpointSaved>(&event))
         (checkpoint->error.empty() ? saved : unsaved).insert(checkpoint->run);
-      if (const auto* end = std::get_if<RunEnded>(&event))
+      if (const auto* end = std::get_if<RunEnded>(&event)) {
         unshown.push_back(*end);
-      else
+        posted = session.posted();
+      } else {
         progress.show(event);
+      }
     }
-    if (!unshown.empty() && session.flush(std::chrono::milliseconds(100))) {
+    if (!unshown.empty() && session.flush(std::chrono::milliseconds(100), posted)) {
       ended += unshown.size();
       for (const RunEnded& end : std::exchange(unshown, {})) progress.show(as_stored(session, end));
     }

@@ -357,8 +357,7 @@ bool StoreWatch::join() {
     joined_ = true;
     posted = recorder_.posted();
   }
-  while (!recorder_.has_written(posted)) {
-    recorder_.flush(between_polls);
+  while (!recorder_.flush(between_polls, posted)) {
     std::lock_guard lock(mutex_);
     if (given_up_) break;
   }

@@ -168,8 +168,7 @@ void RunJournals::lose(RunId run) {
   ++lost_[run];
 }
 
-bool RunJournals::flush(std::chrono::milliseconds patience) {
-  const EventRing::Position until = ring_.posted();
+bool RunJournals::flush(std::chrono::milliseconds patience, const EventRing::Position& until) {
   MutexLock lock(mutex_);
   if (stored_.reaches(until)) return true;
   hurry_ = true;

@@ -43,8 +43,11 @@ class RunJournals {
   }
   void post(const RunEvent& event);
 
-  // Blocks until all that was posted is on the disk, or `patience` is over; returns whether it is. Any thread.
-  bool flush(std::chrono::milliseconds patience);
+  // Blocks until all that was posted, or all up to `until`, is on the disk, or `patience` is over; returns whether it
+  // is. Any thread.
+  bool flush(std::chrono::milliseconds patience) { return flush(patience, posted()); }
+  bool flush(std::chrono::milliseconds patience, const EventRing::Position& until);
+  EventRing::Position posted() const { return ring_.posted(); }
 
   // A sentence that says why lines wait to be written; empty if none do. Any thread.
   std::string trouble() const;

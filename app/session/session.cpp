@@ -124,12 +124,16 @@ void Session::note(RunId run, const std::vector<std::string>& sentences) {
     take_event(ConsoleText{.run = run, .at = unix_now(), .text = sentence + "\n"});
 }
 
-bool Session::flush(std::chrono::milliseconds patience) {
-  const auto until = std::chrono::steady_clock::now() + patience;
-  if (!recorder_.flush(patience)) return false;
+Session::Position Session::posted() const {
+  return {.recorder = recorder_.posted(), .journals = journals_ ? journals_->posted() : EventRing::Position{}};
+}
+
+bool Session::flush(std::chrono::milliseconds patience, const Position& until) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  if (!recorder_.flush(patience, until.recorder)) return false;
   if (!journals_) return true;
-  const auto left = until - std::chrono::steady_clock::now();
-  return journals_->flush(std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(left)));
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+  return journals_->flush(std::max(std::chrono::milliseconds(1), left), until.journals);
 }
 
 void Session::leave_unstored() {
@@ -139,8 +143,9 @@ void Session::leave_unstored() {
 
 std::string Session::store_steps() {
   using Clock = std::chrono::steady_clock;
+  const Position until = posted();
   for (Clock::time_point since = Clock::now();;) {
-    if (flush(std::chrono::milliseconds(500))) return "";
+    if (flush(std::chrono::milliseconds(500), until)) return "";
     if (!stops_) since = Clock::now();
     if (Clock::now() - since < checkpoint_patience) continue;
     const std::string why = recorder_.unstored().why.empty() ? journal_trouble() : recorder_.unstored().why;

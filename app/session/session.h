@@ -145,7 +145,15 @@ class Session {
 
   // Blocks until every event so far is in the database and in the runs' journals, or `patience` is over; returns
   // whether they are.
-  bool flush(std::chrono::milliseconds patience = std::chrono::seconds(10));
+  bool flush(std::chrono::milliseconds patience = std::chrono::seconds(10)) { return flush(patience, posted()); }
+
+  // The same for the events up to a position. A loop that waits passes one: on a slow disk new events come sooner than
+  // the old ones are written, so "all so far" would never be reached.
+  struct Position {
+    EventRing::Position recorder, journals;
+  };
+  Position posted() const;
+  bool flush(std::chrono::milliseconds patience, const Position& until);
 
   // The steps that could not be stored yet because of an error. Runs continue meanwhile.
   Unstored unstored() const { return recorder_.unstored(); }

@@ -65,8 +65,7 @@ void Recorder::refuse(RunId run) {
   ++unstored_.refused;
 }
 
-bool Recorder::flush(std::chrono::milliseconds patience) {
-  const EventRing::Position until = ring_.posted();
+bool Recorder::flush(std::chrono::milliseconds patience, const EventRing::Position& until) {
   MutexLock lock(mutex_);
   if (stored_.reaches(until)) return true;
   hurry_ = true;

@@ -57,9 +57,11 @@ class Recorder {
   }
   void post(const RunEvent& event);
 
-  // Tries at once to commit everything posted before the call, and again until `patience` is over. Returns whether it
-  // is committed. Any thread but the writer's.
-  bool flush(std::chrono::milliseconds patience = std::chrono::seconds(10));
+  // Tries at once to commit everything posted before the call, or up to `until`, and again until `patience` is over.
+  // Returns whether it is committed. Whoever calls it in a loop passes `until`: otherwise, on a disk that takes longer
+  // than the next event, the loop never ends. Any thread but the writer's.
+  bool flush(std::chrono::milliseconds patience = std::chrono::seconds(10)) { return flush(patience, posted()); }
+  bool flush(std::chrono::milliseconds patience, const EventRing::Position& until);
 
   // The same without blocking: how far posting has got, and whether everything up to there is committed. Any thread.
   EventRing::Position posted() const { return ring_.posted(); }

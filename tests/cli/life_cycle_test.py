@@ -40,9 +40,12 @@ class LifeCycle(unittest.TestCase):
         return [c["step"] for c in self.place.json("show", run)["checkpoints"]]
 
     def test_a_resumed_run_equals_the_one_that_was_never_stopped(self):
-        whole = self.place.json("train", *RECIPE, "--steps", 600)
-        process = self.place.start("train", *RECIPE, "--steps", 600, "--save-every", 10, "--keep", 2, "--name", "stopped")
-        self.wait_for_steps(600 + 25)
+        recipe = [*RECIPE, "--batch", 32]
+        whole = self.place.json("train", *recipe, "--steps", 600)
+        process = self.place.start("train", *recipe, "--steps", 600, "--save-every", 10, "--keep", 2, "--name", "stopped",
+                                   "--progress", "json")
+        # What the program says comes during its steps, however slow the disk is.
+        next(line for line in process.stderr if json.loads(line)["progress"]["step"] >= 25)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
         stopped = self.place.json("show", "stopped")
@@ -66,13 +69,12 @@ class LifeCycle(unittest.TestCase):
         self.assertEqual((process.returncode, json.loads(out)["status"]), (130, "stopped"))
 
     def test_killed_at_any_moment_the_newest_checkpoint_serves(self):
-        whole = self.place.json("train", *RECIPE, "--steps", 400)
-        expected = self.losses(whole["id"])
+        losses, ends = {}, {}
         for attempt in range(6):
             name = f"killed {attempt}"
             before = self.steps_now()
             # Saved after every step, so that the kill nearly always interrupts a save.
-            process = self.place.start("train", *RECIPE, "--steps", 400, "--save-every", 1, "--keep", 2, "--name", name)
+            process = self.place.start("train", *RECIPE, "--steps", 1_000_000, "--save-every", 1, "--keep", 2, "--name", name)
             self.wait_for_steps(before + 10 + 10 * attempt)
             # Ten steps may be done before a busy disk has one complete checkpoint.
             folder = self.place.path / "runs.db.checkpoints"
@@ -89,9 +91,12 @@ class LifeCycle(unittest.TestCase):
             self.assertIn(len(saved), (1, 2, 3), "at most the two that stay and one that had just come")
             resumed = self.place.json("train", "--resume", name, "--save-every", 1000, "--steps", end)
             self.assertEqual((resumed["status"], resumed["last_step"]), ("finished", end))
-            self.assertEqual(self.losses(name), {step: loss for step, loss in expected.items() if step <= end})
+            losses[name], ends[name] = self.losses(name), end
             leftovers = [p for p in (self.place.path / "runs.db.checkpoints").rglob("*.part")]
             self.assertEqual(leftovers, [])
+        expected = self.losses(self.place.json("train", *RECIPE, "--steps", max(ends.values()))["id"])
+        for name, end in ends.items():
+            self.assertEqual(losses[name], {step: loss for step, loss in expected.items() if step <= end})
 
     def test_a_checkpoint_that_could_not_be_saved_is_told_with_the_run(self):
         (self.place.path / "runs.db.checkpoints").write_text("a file where the folder should be")
@@ -195,7 +200,7 @@ class LifeCycle(unittest.TestCase):
         deadline = time.time() + PATIENCE_S
         held = self.steps_now()
         while time.time() < deadline:
-            time.sleep(1.2)
+            time.sleep(2.5)
             if self.steps_now() == held:
                 break
             held = self.steps_now()
@@ -210,7 +215,7 @@ class LifeCycle(unittest.TestCase):
         self.assertIn("is stopped", error)
         # No step's time includes the pause.
         data = self.place.json("show", run, "--steps")["data"]
-        self.assertLess(max(s["dt_ms"] for s in data[5:]), 1000)
+        self.assertLess(max(s["dt_ms"] for s in data[5:]), 2500)
 
     def test_the_time_between_ctrl_z_and_fg_is_no_step(self):
         # In a group of its own, like a shell's job: a group without a shell cannot be stopped.

@@ -98,6 +98,15 @@ class Errors(unittest.TestCase):
         self.assert_told(error, "full|space")
         say(f"full disk of {FAILING_S} s: {failed} calls failed, {done} steps done, 0 lost, {peak} MB at most")
 
+    def test_a_disk_slower_than_the_next_event(self):
+        """Each commit takes longer than the next second's measurements need to come, and yet the training ends."""
+        process = self.place.watched("train", *SMALLEST, "--steps", 2000, "--save-every", 2000, sync_ms=1500)
+        self.addCleanup(lambda: (process.kill(), process.communicate()))
+        _, error = process.communicate(timeout=PATIENCE_S)
+        run = self.place.json("show", self.place.json("runs")[0]["id"])
+        self.assertEqual((process.returncode, run["status"], run["steps"]), (0, "finished", 2000), error)
+        self.assertEqual(run["checkpoints"][-1]["step"], 2000)
+
     def test_every_call_fails(self):
         process = self.train()
         self.place.rules.fail(Rules.WRITE | Rules.SYNC | Rules.RESIZE, errno.EIO)

@@ -81,10 +81,10 @@ class Place(Workplace):
         self.rules.close()
         super().close()
 
-    def watched(self, *arguments, log=False, skip_sync=False, **options):
+    def watched(self, *arguments, log=False, skip_sync=False, sync_ms=0, **options):
         """Starts the program with the shim."""
         environment = dict(self.environment, LD_PRELOAD=str(SHIM), FAULTS_FOLDER=str(self.project),
-                           FAULTS_CONTROL=str(self.path / "rules"))
+                           FAULTS_CONTROL=str(self.path / "rules"), FAULTS_SYNC_MS=str(sync_ms))
         if log:
             environment["FAULTS_LOG"] = str(self.log)
         if skip_sync:

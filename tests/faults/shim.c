@@ -5,9 +5,9 @@
 // - lets calls fail as the driver says, who writes the rules into a small file that both map.
 //
 // Environment: FAULTS_FOLDER (absolute, without links), FAULTS_LOG (optional), FAULTS_CONTROL (optional),
-// FAULTS_SKIP_SYNC (optional: fsync is logged but not done, since a model needs no slow disk).
-// Only the C library's calls are seen, not mapped memory: tests/faults/power.py compares the replayed log with the
-// folder.
+// FAULTS_SKIP_SYNC (optional: fsync is logged but not done, since a model needs no slow disk), FAULTS_SYNC_MS
+// (optional: each fsync takes at least this long, as on a disk that others use). Only the C library's calls are seen,
+// not mapped memory: tests/faults/power.py compares the replayed log with the folder.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -52,6 +52,7 @@ static char folder[PATH_MAX];
 static size_t folder_length;
 static int log_fd = -1;
 static int skip_sync;
+static int sync_ms;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // --- what is known of open descriptors
@@ -96,6 +97,8 @@ __attribute__((constructor)) static void begin(void) {
   strcpy(folder, given);
   folder_length = strlen(folder);
   skip_sync = getenv("FAULTS_SKIP_SYNC") != NULL;
+  const char* slow = getenv("FAULTS_SYNC_MS");
+  if (slow) sync_ms = atoi(slow);
   const char* log = getenv("FAULTS_LOG");
   if (log) log_fd = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const char* rules = getenv("FAULTS_CONTROL");
@@ -474,6 +477,7 @@ static int sync_file(int fd, int call, const char* name) {
     errno = error;
     return -1;
   }
+  usleep((useconds_t)sync_ms * 1000);
   const int done = skip_sync ? 0 : (int)syscall(call, fd);
   error = errno;
   pthread_mutex_lock(&lock);

@@ -259,7 +259,8 @@ class Watch {
   // Returns whether everything is in the database.
   bool end(const End& end) {
     sink_.end(end.status, end.reason);
-    while (!recorder_->flush(std::chrono::milliseconds(200)))
+    const EventRing::Position until = recorder_->posted();
+    while (!recorder_->flush(std::chrono::milliseconds(200), until))
       if (interrupted_without_program()) return false;
     return true;
   }
