@@ -59,7 +59,8 @@ void load_advice(RunStore& store, Workspace& workspace, RunId about) {
   *workspace.advice = {.about = about,
                        .made_for = workspace.version,
                        .list = advise(project, about, workspace.hardware, known_stages()),
-                       .outcomes = advice_held(project, workspace.hardware, known_stages())};
+                       .outcomes = advice_held(project, workspace.hardware, known_stages()),
+                       .past = past_predictions(store)};
 }
 
 void load_resumable(RunStore& store, Workspace& workspace) {

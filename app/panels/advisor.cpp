@@ -19,6 +19,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/advice_view.h"
+#include "app/panels/past_predictions.h"
 #include "app/text/format.h"
 #include "engine/stage.h"
 
@@ -256,6 +257,10 @@ void draw(const Workspace& workspace, Commands& commands) {
   ImGui::EndChild();
   ImGui::SameLine(0, gap);
   begin_card("##held", ImVec2(0, 0), true);
+  if (!workspace.advice->past.empty()) {
+    draw_past_predictions(workspace.advice->past);
+    spacing(12);
+  }
   draw_outcomes(workspace, commands);
   end_card();
 }

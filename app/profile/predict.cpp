@@ -44,24 +44,6 @@ std::vector<StepSlices> load_steps(RunStore& store, TraceId trace) {
   return steps;
 }
 
-std::vector<PastPrediction> load_past(RunStore& store) {
-  std::vector<PastPrediction> past = read_past_predictions(assets_folder() / "predictions.csv");
-  for (const MeasuredPrediction& each : store.traces().predictions().measured()) {
-    const std::optional<Run> before = store.run(each.before), after = store.run(each.after);
-    if (!before || !after) continue;
-    const double before_ms = store.summary(*before).dt_ms_median, after_ms = store.summary(*after).dt_ms_median;
-    const KeptPrediction& made = each.prediction;
-    if (!(before_ms > 0) || !(after_ms > 0) || !(made.step_ms > 0) || !(made.predicted_ms > 0)) continue;
-    past.push_back({.stage = made.stage,
-                    .device = made.device,
-                    .predicted = made.predicted_ms / made.step_ms,
-                    .measured = after_ms / before_ms,
-                    .at_most = made.at_most,
-                    .is_from_here = true});
-  }
-  return past;
-}
-
 std::optional<Recipe> recipe_of(const StoredTrace& trace, const std::optional<Run>& run) {
   std::string text = trace.recipe;
   if (text.empty() && run && run->source == "launched") text = run->recipe;
@@ -79,8 +61,6 @@ void state_recipe(LawFacts& facts, const Recipe& before, const Recipe& after) {
   if (before.vocab <= 0 || after.vocab <= 0) return;
   facts.parameters_before = static_cast<double>(parameter_count(before));
   facts.parameters_after = static_cast<double>(parameter_count(after));
-  facts.vocabulary_before = before.padded_vocab();
-  facts.vocabulary_after = after.padded_vocab();
 }
 
 // Whether a trace without a recipe shows that its program has the stage already.
@@ -382,6 +362,24 @@ std::vector<WorkChange> parse_parts(const std::vector<std::string>& texts) {
   return changes;
 }
 
+std::vector<PastPrediction> past_predictions(RunStore& store) {
+  std::vector<PastPrediction> past = read_past_predictions(assets_folder() / "predictions.csv");
+  for (const MeasuredPrediction& each : store.traces().predictions().measured()) {
+    const std::optional<Run> before = store.run(each.before), after = store.run(each.after);
+    if (!before || !after) continue;
+    const double before_ms = store.summary(*before).dt_ms_median, after_ms = store.summary(*after).dt_ms_median;
+    const KeptPrediction& made = each.prediction;
+    if (!(before_ms > 0) || !(after_ms > 0) || !(made.step_ms > 0) || !(made.predicted_ms > 0)) continue;
+    past.push_back({.stage = made.stage,
+                    .device = made.device,
+                    .predicted = made.predicted_ms / made.step_ms,
+                    .measured = after_ms / before_ms,
+                    .at_most = made.at_most,
+                    .is_from_here = true});
+  }
+  return past;
+}
+
 PredictionSubject load_subject(RunStore& store, StoredTrace trace) {
   std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
   std::optional<Recipe> recipe = recipe_of(trace, run);
@@ -396,7 +394,7 @@ PredictionSubject load_subject(RunStore& store, StoredTrace trace) {
                                                   run && !run->precision.empty() ? run->precision : trace.precision),
                             .traced_ms = mean_step_ms(trace.profile),
                             .steps = std::move(steps),
-                            .past = load_past(store)};
+                            .past = past_predictions(store)};
   const HardwareTable table = HardwareTable::load(assets_folder());
   LawFacts& facts = subject.facts;
   facts.device = subject.device;

@@ -38,6 +38,9 @@ struct PredictionSubject {
   std::vector<std::string> notes;    // sentences that make it doubtful
 };
 
+// Those that ship, and those of this project whose stage was measured since. Throws StorageError.
+std::vector<PastPrediction> past_predictions(RunStore& store);
+
 // Throws UsageError if the trace keeps no slices.
 PredictionSubject load_subject(RunStore& store, StoredTrace trace);
 

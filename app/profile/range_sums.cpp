@@ -13,14 +13,8 @@ struct Stretch {
   std::int64_t start_ns = 0, end_ns = 0;
   std::uint32_t lane = 0;
   OperatorKind kind = OperatorKind::between;
-  int order = 0;  // at any moment only the lowest counts: computing, communication, copies, the rest
+  int order = 0;
 };
-
-int order_of(OperatorKind kind, const std::string& name) {
-  if (kind == OperatorKind::between) return 3;
-  if (name.starts_with("Memcpy") || name.starts_with("Memset") || name.starts_with("[CUDA mem")) return 2;
-  return kind == OperatorKind::communication ? 1 : 0;
-}
 
 // Cuts the nested slices of one thread into the stretches in which each is the innermost.
 class Thread {

@@ -49,6 +49,8 @@ struct TraceProfile {
 // The operator as a row of a run's step profile: "aten::gelu > KERNEL".
 OperatorTime row_of(const TracedOperator& each);
 OperatorKind kind_of(const TracedOperator& each);
+// Of slices at the same moment only those of the lowest order count: computing, communication, copies, the rest.
+int order_of(OperatorKind kind, std::string_view name);
 double mean_step_ms(const TraceProfile& profile);
 
 // How a mean step varies. missing: fewer than two steps, or not known.

@@ -221,14 +221,17 @@ class Sweep {
 
 }  // namespace
 
+int order_of(OperatorKind kind, std::string_view name) {
+  if (kind == OperatorKind::between) return 3;
+  if (name.starts_with("Memcpy") || name.starts_with("Memset") || name.starts_with("[CUDA mem")) return 2;
+  return kind == OperatorKind::communication ? 1 : 0;
+}
+
 std::uint32_t RowTable::add(const RowKey& key, OperatorTime time, const std::string& launcher) {
   if (rows_.size() == most_rows)
     throw TraceError("has more than " + std::to_string(most_rows) + " different operators and kernels");
   Row row{.key = key, .kind = kind_of(TracedOperator{.time = std::move(time), .launcher = launcher})};
-  if (row.kind == OperatorKind::communication) row.order = 1;
-  const std::string& name = trace_.text(key.name);
-  if (name.starts_with("Memcpy") || name.starts_with("Memset") || name.starts_with("[CUDA mem")) row.order = 2;
-  if (row.kind == OperatorKind::between) row.order = 3;
+  row.order = order_of(row.kind, trace_.text(key.name));
   rows_.push_back(row);
   return static_cast<std::uint32_t>(rows_.size() - 1);
 }

@@ -34,7 +34,7 @@ struct RowKey {
 struct Row {
   RowKey key;
   OperatorKind kind = OperatorKind::between;
-  int order = 0;  // at any instant only those of the lowest order count
+  int order = 0;
   double calls = 0, self_ns = 0, busy_ns = 0;
   Work work;                               // of all calls
   std::uint64_t step = 0;                  // the last one that it takes part in, as RowTable counts them

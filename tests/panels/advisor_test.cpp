@@ -35,6 +35,8 @@ TEST(Advisor, ValuesAreTriedAsARungOfTheirOwn) {
   Headless imgui;
   DesktopApp app(store, nullptr, DesktopSettings{.panels = {"advisor"}});
   app.workspace().hardware = HardwareTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/hardware.csv");
+  EXPECT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("advisor.past").has_value(); }));
+  EXPECT_FALSE(app.workspace().advice->past.empty());
   ASSERT_TRUE(imgui.click(app, "advisor.try.0"));
   const std::vector<Advice>& list = app.workspace().advice->list;
   ASSERT_FALSE(list.empty());

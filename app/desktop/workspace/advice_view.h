@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "storage/analysis/advice.h"
+#include "storage/analysis/prediction/prediction.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -14,6 +15,7 @@ struct AdviceView {
   std::uint64_t made_for = 0;  // Workspace::version
   std::vector<Advice> list;
   std::vector<AdviceOutcome> outcomes;
+  std::vector<PastPrediction> past;  // of stages, with what was measured then
 };
 
 }  // namespace stepladder

@@ -47,6 +47,14 @@ std::vector<PastPrediction> read_past_predictions(const std::filesystem::path& f
   return past;
 }
 
+double PastPrediction::log_error() const {
+  return std::log(measured / predicted);
+}
+
+bool PastPrediction::breaks() const {
+  return at_most && log_error() < -noise;
+}
+
 bool LawRecord::fails() const {
   if (n < enough) return false;
   return is_missing(log_error) ? broken * 3 > n : median_error > most_error;
@@ -58,7 +66,7 @@ LawRecord record_of(std::string_view stage, std::string_view device, bool at_mos
   std::vector<double> own, of_device, all, shares;
   for (const PastPrediction& each : past) {
     if (each.at_most != at_most) continue;
-    const double error = std::log(each.measured / each.predicted);
+    const double error = each.log_error();
     all.push_back(error);
     if (each.device != device) continue;
     of_device.push_back(error);
@@ -67,7 +75,7 @@ LawRecord record_of(std::string_view stage, std::string_view device, bool at_mos
     shares.push_back(at_most ? std::max(0.0, 1 - each.measured / each.predicted)
                              : std::abs(each.predicted / each.measured - 1));
     record.here += each.is_from_here;
-    record.broken += at_most && error < -noise;
+    record.broken += each.breaks();
   }
   record.n = own.size();
   if (!shares.empty()) record.median_error = median_of(shares);
@@ -78,6 +86,12 @@ LawRecord record_of(std::string_view stage, std::string_view device, bool at_mos
   record.freedom = spread.freedom;
   if (spread.freedom > 0) record.log_error = std::sqrt(spread.variance);
   return record;
+}
+
+Interval error_band(const LawRecord& record) {
+  if (is_missing(record.log_error)) return {};
+  const double half = half_width({record.log_error * record.log_error, record.freedom});
+  return {std::exp(-half), std::exp(half)};
 }
 
 std::string_view to_string(Bound bound) {
@@ -124,8 +138,8 @@ PredictedStep predicted_step(std::span<const double> ratios, bool at_most, doubl
   const double ratio = std::exp(middle);
   made.ms = step_ms * ratio;
   made.factor = 1 / ratio;
-  const double of_law =
-      at_most || is_missing(record.log_error) ? 0 : half_width({record.log_error * record.log_error, record.freedom});
+  const Interval band = at_most ? Interval{} : error_band(record);
+  const double of_law = band.known() ? std::log(band.high) : 0;
   const double half = std::hypot(of_steps, of_law);
   made.factor_ci95 = {std::exp(-middle - half), std::exp(-middle + half)};
   const double own_low = step.known() ? std::log(step_ms / step.low) : 0;

@@ -20,6 +20,8 @@ struct PastPrediction {
   double predicted = 1, measured = 1;
   bool at_most = false;
   bool is_from_here = false;  // of this project
+  double log_error() const;   // of the predicted step
+  bool breaks() const;        // a bound: the measured step was below it by more than noise
 };
 
 // CSV with the columns of assets/predictions.csv. Throws StorageError, with the file's name and the line.
@@ -40,6 +42,9 @@ struct LawRecord {
 };
 LawRecord record_of(std::string_view stage, std::string_view device, bool at_most,
                     std::span<const PastPrediction> past);
+
+// A factor of step time around an estimate: the 95 % interval that its past errors give. Not known without any.
+Interval error_band(const LawRecord& record);
 
 enum class Bound { estimate, at_most, unknown };
 std::string_view to_string(Bound bound);  // "estimate", "at most", "unknown"

@@ -62,8 +62,6 @@ class LawArithmetic {
         return bytes(sums_.ms, facts_.parameters_after);
       case LawRule::by_parameters:
         return in_proportion(facts_.parameters_before, facts_.parameters_after);
-      case LawRule::by_vocabulary:
-        return in_proportion(facts_.vocabulary_before, facts_.vocabulary_after);
     }
     return {sums_.ms, ""};
   }

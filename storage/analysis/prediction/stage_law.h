@@ -21,7 +21,6 @@ enum class LawRule {
   moves_bytes,    // `amount` bytes for each parameter, at the bandwidth that these rows reach besides their calls
   adds_bytes,     // as long as before, and `amount` bytes for each parameter
   by_parameters,  // in proportion to the parameters of the model after and before
-  by_vocabulary,  // in proportion to the rows of embedding and head after and before
 };
 
 // One change of some rows. Of terms that are about the same rows, all count.
@@ -48,7 +47,6 @@ struct StageLaw {
 struct LawFacts {
   std::string device;                                  // "cpu", "cuda"
   double parameters_before = 0, parameters_after = 0;  // of the model
-  double vocabulary_before = 0, vocabulary_after = 0;  // rows of embedding and head
   std::string precision;                               // of the run's products
   std::vector<std::pair<std::string, double>> tflops;  // peaks by precision
   double bandwidth_gb_s = missing;

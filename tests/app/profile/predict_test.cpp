@@ -6,7 +6,7 @@
 #include "app/exit_status.h"
 #include "app/profile/ladder_forecast.h"
 #include "engine/stage.h"
-#include "storage/database/traces/trace_details.h"
+#include "tests/app/profile/traced_recipe.h"
 
 namespace stepladder {
 namespace {
@@ -46,31 +46,12 @@ TEST(PredictOptions, parts_and_what_is_refused) {
     EXPECT_NE(problem_of([&] { parse_parts({text}); }), "") << text;
 }
 
-// A trace of one thread: 6 ms of products, 4 of the update.
-StoredTrace traced(RunStore& store, const Recipe& recipe) {
-  StepSlices slices{.step = 1, .length_ns = 10'000'000};
-  slices.names = {"aten::mm", "aten::add_"};
-  slices.lanes = {{"thread 1", false}};
-  slices.rows = {
-      {.slices = {{.duration_ns = 6'000'000, .name = 0, .kind = OperatorKind::products},
-                  {.start_ns = 6'000'000, .duration_ns = 4'000'000, .name = 1, .kind = OperatorKind::optimizer}}}};
-  TracedProcess process;
-  process.profile = {.has_steps = true, .ranks = 1, .slices = 2, .steps = {{.step = 1, .dt_ms = 10}}};
-  process.profile.operators = {
-      {.time = {.part = "forward", .name = "aten::mm", .calls = 1, .self_ms = 6, .flops = 6e9}, .busy_ms = 6},
-      {.time = {.part = "optimizer", .name = "aten::add_", .calls = 1, .self_ms = 4}, .busy_ms = 4, .bytes = 4e8}};
-  process.kept = {pack(slices)};
-  const TraceId id =
-      keep_trace(store.traces(), {.name = "trace", .format = "stepladder", .recipe = to_json(recipe)}, process);
-  return store.traces().find(id).value();
-}
-
 TEST(LadderForecast, predicts_rungs_that_were_not_measured) {
   RunStore store = RunStore::in_memory();
   Recipe base;
   base.vocab = 256;
   base.threads = 2;
-  traced(store, base);
+  keep_traced_step(store, base);
   std::vector<Recipe> rungs(4, base);
   for (Recipe& rung : rungs) rung.threads = 0;
   stage_by_id("fused-adamw").apply(rungs[1]);

@@ -20,8 +20,6 @@ const std::vector<LawRow> rows{
 const LawFacts facts{.device = "cpu",
                      .parameters_before = 1e5,
                      .parameters_after = 5e4,
-                     .vocabulary_before = 100,
-                     .vocabulary_after = 128,
                      .precision = "fp32",
                      .tflops = {{"fp32", 1}, {"bf16", 2}},
                      .bandwidth_gb_s = 10};
@@ -38,7 +36,6 @@ TEST(StageLaw, each_rule_has_its_arithmetic) {
   EXPECT_DOUBLE_EQ(after({.kinds = products, .rule = LawRule::times, .amount = 0.5}), 2);
   EXPECT_DOUBLE_EQ(after({.kinds = products, .rule = LawRule::vanishes}), 0);
   EXPECT_DOUBLE_EQ(after({.kinds = products, .rule = LawRule::unchanged}), 4);
-  EXPECT_DOUBLE_EQ(after({.kinds = products, .rule = LawRule::by_vocabulary}), 4 * 1.28);
   EXPECT_DOUBLE_EQ(after({.kinds = update, .rule = LawRule::by_parameters}), 1);
   EXPECT_DOUBLE_EQ(after({.kinds = update, .rule = LawRule::moves_bytes, .amount = 28}), 0.7);
   EXPECT_DOUBLE_EQ(after({.kinds = update, .rule = LawRule::adds_bytes, .amount = 12}), 2 + 0.15);
@@ -60,7 +57,6 @@ TEST(StageLaw, it_is_silent_about_what_it_cannot_know) {
   LawFacts nothing{.device = "cpu"};
   EXPECT_TRUE(is_missing(after({.rule = LawRule::at_peak, .precision = "bf16"}, nothing)));
   EXPECT_TRUE(is_missing(after({.rule = LawRule::by_parameters}, nothing)));
-  EXPECT_TRUE(is_missing(after({.rule = LawRule::by_vocabulary}, nothing)));
   EXPECT_TRUE(is_missing(after({.rule = LawRule::moves_bytes, .amount = 28}, nothing)));
   const LawAnswer elsewhere = apply({.terms = {{.device = "cuda"}}, .unknown = "it needs a GPU"}, facts, rows);
   EXPECT_EQ(elsewhere.unknown, "it needs a GPU");
