@@ -89,6 +89,10 @@ TEST_F(ProfilePanel, one_trace_then_the_difference_of_two) {
   ASSERT_TRUE(is_shown(imgui, app));
   EXPECT_EQ(app.workspace().profile_state->view->after->name, "slow");
   EXPECT_FALSE(app.workspace().profile_state->view->difference);
+  const std::vector<ShownStage>& stages = app.workspace().profile_state->view->after->stages;
+  ASSERT_FALSE(stages.empty());
+  for (const ShownStage& each : stages) EXPECT_EQ(each.why_unknown.empty(), each.step != "-") << each.title;
+  ASSERT_TRUE(imgui.click(app, "profile.tab.6")) << "what stages would buy";
   // Dropped, read on another thread, and compared with the first.
   const std::filesystem::path file = folder_ / "fast.json.dropped";
   std::ofstream(file, std::ios::binary) << step_text(20);

@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include "app/profile/difference_text.h"
+#include "app/profile/predict.h"
 #include "app/profile/roofline_report.h"
 #include "app/profile/traced_run.h"
 #include "app/text/format.h"
+#include "engine/stage.h"
 #include "storage/database/traces/pass_store.h"
 #include "storage/traces/trace.h"
 
@@ -79,6 +81,21 @@ void play_without_kinds(ShownProfile& shown, const TraceProfile& profile) {
   }
 }
 
+// Plays the kept steps again with each stage.
+void predict_stages(ShownProfile& shown, RunStore& store, const StoredTrace& trace) {
+  constexpr std::int64_t most = 100'000;
+  std::int64_t slices = 0;
+  for (const KeptStepName& each : shown.steps) slices += each.slices;
+  if (slices == 0 || slices > most) return;
+  const PredictionOverview overview = predict_all(load_subject(store, trace), nullptr);
+  for (const PredictionAnswer& each : overview.stages)
+    shown.stages.push_back({.title = stage_by_id(each.stage).title,
+                            .step = step_text(each.step),
+                            .gain = gain_text(each.step),
+                            .why_unknown = each.step.why_unknown});
+  shown.best_order = overview.sentence;
+}
+
 // The same step of the same trace; null: it must be read.
 const ShownProfile* known_side(const ProfileSide& side, const ProfileView* last, RunStore& store) {
   if (!last || side.kind != ProfileSide::Kind::trace) return nullptr;
@@ -126,6 +143,7 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     take_run(shown, store, *trace);
     take_slices(shown, store);
     play_without_kinds(shown, trace->profile);
+    predict_stages(shown, store, *trace);
     shown.operators = std::move(trace->profile.operators);
     shown.has_graphs = has_graphs(shown.operators);
   } else if (side.kind == ProfileSide::Kind::run) {

@@ -33,6 +33,12 @@ struct ProfileSource {
   bool is_doubtful = false;  // it may not explain its run's speed (app/profile/traced_run.h)
 };
 
+// What a stage would buy of the shown step, in words.
+struct ShownStage {
+  std::string title, step, gain;
+  std::string why_unknown;  // empty: it is predicted
+};
+
 // One of the two that are shown.
 struct ShownProfile {
   ProfileSide side;   // with the rank and the step that are shown
@@ -50,6 +56,8 @@ struct ShownProfile {
   bool has_graphs = false;                   // of torch.compile
   std::vector<KindRoofline> rooflines;       // of a trace
   std::vector<double> without;               // by OperatorKind: the factor if it took no time; missing: not played
+  std::vector<ShownStage> stages;            // that the step doesn't have, the largest gain first; empty: not played
+  std::string best_order;                    // a sentence about the first of them and the floor
   std::string ceiling;                       // sentences about what these are compared with
   Ceiling peak;                              // of a rank, for single slices
   RankReport ranks;                          // of a trace of several

@@ -43,8 +43,8 @@ constexpr const char* snippet =
     "        step(batch)\n"
     "        profiler.step()\n";
 
-enum class Tab { difference, operators, anatomy, roofline, ranks, several };
-constexpr std::size_t tab_count = 6;
+enum class Tab { difference, operators, anatomy, roofline, ranks, several, stages };
+constexpr std::size_t tab_count = 7;
 enum class ProfileSubject { steps, passes };
 
 struct State {
@@ -479,6 +479,7 @@ void draw_tabs(State& state, const ProfileView& view) {
                            Entry{"Operators", Tab::operators, true},
                            Entry{"Parts of the model", Tab::anatomy, !view.after->anatomy.empty()},
                            Entry{"Roofline", Tab::roofline, !view.after->rooflines.empty()},
+                           Entry{"What next", Tab::stages, !view.after->stages.empty()},
                            Entry{"Ranks", Tab::ranks, !view.after->ranks.rows.empty()},
                            Entry{"Several", Tab::several, !view.several_names.empty()}};
   const auto chosen = std::find_if(entries.begin(), entries.end(),
@@ -501,6 +502,8 @@ void draw_tabs(State& state, const ProfileView& view) {
     draw_operator_table(*view.after, state.found, use);
   else if (tab == Tab::roofline)
     draw_roofline_table(*view.after, use);
+  else if (tab == Tab::stages)
+    draw_stage_table(*view.after, use);
   else if (tab == Tab::ranks)
     draw_rank_table(view.after->ranks, use);
   else if (tab == Tab::several)

@@ -615,4 +615,24 @@ void draw_roofline_table(const ShownProfile& shown, TableUse& use) {
   text_quiet_wrapped(shown.ceiling);
 }
 
+void draw_stage_table(const ShownProfile& shown, TableUse& use) {
+  const float width = ImGui::GetContentRegionAvail().x;
+  const float foot =
+      shown.best_order.empty() ? 0 : ImGui::CalcTextSize(shown.best_order.c_str(), nullptr, false, width).y + px(14);
+  ImGui::BeginChild("##stages", ImVec2(0, -foot));
+  if (begin_table("##stages", {{"stage", 130, false}, {"gain", 150, false}, {"step", 0, false}}, use.sort)) {
+    for (std::size_t i = 0; i < shown.stages.size(); ++i) {
+      const ShownStage& each = shown.stages[i];
+      const bool is_known = each.why_unknown.empty();
+      begin_row(i, {.names = {}, .kind = {}, .title = each.title}, use);
+      left_text(each.title, is_known ? palette().text : palette().quiet);
+      left_cell(is_known ? in_print(each.gain) : "-", palette().text);
+      left_cell(is_known ? in_print(each.step) : each.why_unknown, palette().quiet);
+    }
+    ImGui::EndTable();
+  }
+  ImGui::EndChild();
+  if (!shown.best_order.empty()) text_quiet_wrapped(in_print(shown.best_order));
+}
+
 }  // namespace stepladder
