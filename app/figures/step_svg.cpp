@@ -23,6 +23,7 @@ using svg::Canvas;
 constexpr double width = 1100, row_height = 15, lane_height = 18, head_height = 24, name_size = 10.5;
 constexpr std::uint32_t deepest = 6;   // rows of a lane
 constexpr std::size_t most_lanes = 8;  // of a step
+constexpr double memory_column = 4;
 
 std::string hex(unsigned colour) {
   return fmt::format("#{:06x}", colour);
@@ -70,12 +71,48 @@ class StepDrawing {
                    svg::small_size, canvas_.colours.quiet);
       y += lane_height;
     }
+    if (!step.memory.empty()) y = draw_memory(step, y + 4);
     const double end = scale_.at(static_cast<double>(step.length_ns));
     canvas_.line(end, top + head_height, end, y, canvas_.colours.text, 1, "3 2");
     return y;
   }
 
  private:
+  // The memory in use, stacked by what it is used for. Returns the y below it.
+  double draw_memory(const StepSlices& step, double top) {
+    const MemoryPoint& peak = memory_peak(step);
+    double x = scale_.left;
+    const auto say = [&](const std::string& words, const std::string& colour) {
+      canvas_.text(x, top + 11, words, svg::small_size, colour);
+      x += text_width(words, svg::small_size) + 8;
+    };
+    say(memory_title(step), canvas_.colours.quiet);
+    constexpr double height = 50;
+    const double bottom = top + 16 + height;
+    const auto most = static_cast<double>(std::max<std::int64_t>(peak.total(), 1));
+    const std::vector<const MemoryPoint*> columns =
+        memory_columns(step, scale_.shown, static_cast<std::size_t>(scale_.room / memory_column));
+    std::vector<double> below(columns.size());
+    for (const MemoryUse use : all_memory_uses) {
+      const KindColour colour = colour_of(use);
+      const std::string fill = hex(is_dark_ ? colour.on_dark : colour.on_light);
+      const auto number = static_cast<std::size_t>(use);
+      if (peak.bytes[number] > 0)
+        say(std::string(to_string(use)) + " " + bytes_text(static_cast<double>(peak.bytes[number])), fill);
+      std::string path;
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (!columns[i] || columns[i]->bytes[number] <= 0) continue;
+        const double share = static_cast<double>(columns[i]->bytes[number]) / most * height;
+        path += fmt::format("M{} {}h{}v-{}h-{}z", svg::decimal(scale_.left + memory_column * static_cast<double>(i)),
+                            svg::decimal(bottom - below[i]), svg::decimal(memory_column), svg::decimal(share),
+                            svg::decimal(memory_column));
+        below[i] += share;
+      }
+      if (!path.empty()) canvas_.area(path, fill, 0.75);
+    }
+    return bottom + 2;
+  }
+
   void draw_row(const StepSlices& step, std::size_t row, const SliceIndex& index, double y) {
     drawn_.clear();
     lay_out_row(step.rows[row], row, index, {}, scale_.shown, static_cast<float>(scale_.room), drawn_);

@@ -40,4 +40,20 @@ KindColour colour_of(OperatorKind kind) {
   return {0x7d8797, 0xb4bcc8};
 }
 
+KindColour colour_of(MemoryUse use) {
+  switch (use) {
+    case MemoryUse::data:
+      return colour_of(OperatorKind::data);
+    case MemoryUse::activations:
+      return colour_of(OperatorKind::products);
+    case MemoryUse::gradients:
+      return colour_of(OperatorKind::attention);
+    case MemoryUse::optimizer:
+      return colour_of(OperatorKind::optimizer);
+    case MemoryUse::before:
+      break;
+  }
+  return colour_of(OperatorKind::between);
+}
+
 }  // namespace stepladder

@@ -317,4 +317,29 @@ const KeptSlice* slice_at(const SliceRow& row, double ns, double slack_ns) {
   return nearest;
 }
 
+const MemoryPoint& memory_peak(const StepSlices& step) {
+  return *std::max_element(step.memory.begin(), step.memory.end(),
+                           [](const MemoryPoint& a, const MemoryPoint& b) { return a.total() < b.total(); });
+}
+
+std::vector<const MemoryPoint*> memory_columns(const StepSlices& step, TimeRange shown, std::size_t columns) {
+  std::vector<const MemoryPoint*> all(columns);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < columns; ++i) {
+    const double until = shown.from_ns + static_cast<double>(i + 1) / static_cast<double>(columns) * shown.length();
+    const MemoryPoint* highest = next > 0 ? &step.memory[next - 1] : nullptr;  // it holds until the next one
+    for (; next < step.memory.size() && static_cast<double>(step.memory[next].at_ns) < until; ++next)
+      if (!highest || step.memory[next].total() > highest->total()) highest = &step.memory[next];
+    if (until <= static_cast<double>(last_ns(step))) all[i] = highest;
+  }
+  return all;
+}
+
+std::string memory_title(const StepSlices& step) {
+  const MemoryPoint& peak = memory_peak(step);
+  const bool knows_before = peak.bytes[static_cast<std::size_t>(MemoryUse::before)] > 0;
+  return (knows_before ? "memory, at most " : "memory that the trace saw allocated, at most ") +
+         bytes_text(static_cast<double>(peak.total())) + ":";
+}
+
 }  // namespace stepladder

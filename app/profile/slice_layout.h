@@ -109,6 +109,13 @@ struct DrawnSlice {
 void lay_out_row(const SliceRow& row, std::size_t number, const SliceIndex& index, const SliceSearch& search,
                  TimeRange shown, float width, std::vector<DrawnSlice>& drawn, const SliceSearch& chosen = {});
 
+// The moment of a step with most memory in use; the step must know some.
+const MemoryPoint& memory_peak(const StepSlices& step);
+// The memory in use along the shown time: of each of so many equal parts the moment with most. null: before the first
+// moment, and after the step.
+std::vector<const MemoryPoint*> memory_columns(const StepSlices& step, TimeRange shown, std::size_t columns);
+std::string memory_title(const StepSlices& step);  // "memory, at most 2.96 MB:"
+
 // The words above a step, in the window and in reports: "eager, step 5, rank 1"; "60.1 ms, 31,510 slices".
 std::string step_title(const StepSlices& step, const std::string& name, bool names_step);
 std::string step_detail(const StepSlices& step);

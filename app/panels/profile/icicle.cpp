@@ -54,19 +54,8 @@ ImVec4 kind_colour(OperatorKind kind) {
 }
 
 ImVec4 memory_colour(MemoryUse use) {
-  switch (use) {
-    case MemoryUse::data:
-      return kind_colour(OperatorKind::data);
-    case MemoryUse::activations:
-      return kind_colour(OperatorKind::products);
-    case MemoryUse::gradients:
-      return kind_colour(OperatorKind::attention);
-    case MemoryUse::optimizer:
-      return kind_colour(OperatorKind::optimizer);
-    case MemoryUse::before:
-      break;
-  }
-  return kind_colour(OperatorKind::between);
+  const KindColour colour = colour_of(use);
+  return rgb(theme_is_dark() ? colour.on_dark : colour.on_light);
 }
 
 std::string slice_time_text(double ns) {
@@ -296,45 +285,35 @@ void Icicle::draw_rows(std::size_t number, const ShownProfile& shown) {
   }
 }
 
-// The memory in use, stacked by what it is used for; a column is as high as its highest moment.
+// The memory in use, stacked by what it is used for.
 void Icicle::draw_memory(const StepSlices& step, ImVec2 low, ImVec2 high) const {
   ImDrawList* draw = ImGui::GetWindowDrawList();
-  const auto peak = std::max_element(step.memory.begin(), step.memory.end(),
-                                     [](const MemoryPoint& a, const MemoryPoint& b) { return a.total() < b.total(); });
-  const double most = static_cast<double>(std::max<std::int64_t>(peak->total(), 1));
+  const MemoryPoint& peak = memory_peak(step);
+  const auto most = static_cast<double>(std::max<std::int64_t>(peak.total(), 1));
   const float top = low.y + px(legend_height);
   constexpr float column = 2;
-  const MemoryPoint* highest = nullptr;
-  std::size_t next = 0;
-  for (float x = low.x; x < high.x; x += column) {
-    const double until =
-        shown_.from_ns + static_cast<double>((x + column - low.x) / (high.x - low.x)) * shown_.length();
-    const MemoryPoint* now = next > 0 ? &step.memory[next - 1] : nullptr;  // it holds until the next one
-    highest = now;
-    for (; next < step.memory.size() && static_cast<double>(step.memory[next].at_ns) < until; ++next) {
-      if (!highest || step.memory[next].total() > highest->total()) highest = &step.memory[next];
-    }
-    if (!highest || until > static_cast<double>(last_ns(step))) continue;
+  const auto columns = static_cast<std::size_t>(std::max((high.x - low.x) / column, 1.0f));
+  float x = low.x;
+  for (const MemoryPoint* highest : memory_columns(step, shown_, columns)) {
     float y = high.y;
     for (const MemoryUse use : all_memory_uses) {
+      if (!highest) break;
       const auto bytes = static_cast<double>(highest->bytes[static_cast<std::size_t>(use)]);
       const float height = static_cast<float>(bytes / most) * (high.y - top);
       if (height > 0) draw->AddRectFilled(ImVec2(x, y - height), ImVec2(x + column, y), u32(memory_colour(use), 0.75f));
       y -= height;
     }
+    x += column;
   }
-  const bool knows_before = peak->bytes[static_cast<std::size_t>(MemoryUse::before)] > 0;
-  const std::string text =
-      (knows_before ? "memory, at most " : "memory that the trace saw allocated, at most ") + bytes_text(most) + ":";
   ImGui::PushFont(fonts().regular, small_size);
-  float x = low.x;
+  x = low.x;
   const auto say = [&](const std::string& words, const ImVec4& colour) {
     draw->AddText(ImVec2(x + px(2), low.y), u32(colour), words.c_str());
     x += ImGui::CalcTextSize(words.c_str()).x + px(8);
   };
-  say(text, palette().text);
+  say(memory_title(step), palette().text);
   for (const MemoryUse use : all_memory_uses) {
-    const auto bytes = peak->bytes[static_cast<std::size_t>(use)];
+    const auto bytes = peak.bytes[static_cast<std::size_t>(use)];
     if (bytes > 0) say(std::string(to_string(use)) + " " + bytes_text(static_cast<double>(bytes)), memory_colour(use));
   }
   ImGui::PopFont();
