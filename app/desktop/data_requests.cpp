@@ -35,6 +35,10 @@ void load_predictions(RunStore& store, AdviceRun& run, const Workspace& workspac
   const DeviceReport* const report = workspace.device ? &*workspace.device : nullptr;
   for (const PredictionAnswer& each : predict_all(subject, report).stages)
     run.predicted.push_back({each.stage, each.step});
+  for (const auto& [kind, factor] : advised_kinds) {
+    const WorkChange change{.kinds = {kind}, .factor = factor, .at_most = true};
+    run.kinds.push_back({kind, factor, predict(subject, {.scales = {change}}, report).step});
+  }
 }
 
 // Reads the parts of a step only for runs that were trained here, and only for the newest.

@@ -233,17 +233,28 @@ class Advisor {
     return gain;
   }
 
+  static ExpectedGain gain_of(const PredictedStep& step, std::string from) {
+    return {.low = step.factor_ci95.low,
+            .high = step.factor_ci95.high,
+            .source = GainSource::prediction,
+            .from = std::move(from)};
+  }
   // The gain that a trace of the run predicts; else that it would.
   ExpectedGain predicted(const KnownStage& stage) const {
-    ExpectedGain gain{.needs_trace = !about_.has_trace};
-    for (const StagePrediction& each : about_.predicted) {
-      if (each.stage != stage.id || each.step.bound == Bound::unknown) continue;
-      gain.low = each.step.factor_ci95.low;
-      gain.high = each.step.factor_ci95.high;
-      gain.source = GainSource::prediction;
-      gain.from = each.step.bound == Bound::at_most ? "at most, by its law" : "by its law";
-    }
-    return gain;
+    for (const StagePrediction& each : about_.predicted)
+      if (each.stage == stage.id && each.step.bound != Bound::unknown)
+        return gain_of(each.step, each.step.bound == Bound::at_most ? "at most, by its law" : "by its law");
+    return {.needs_trace = !about_.has_trace};
+  }
+
+  // At most: by the trace, else by this share of the step.
+  ExpectedGain without(OperatorKind kind, double waiting, const std::string& from) const {
+    double factor = 0;
+    for (const auto& [advised, less] : advised_kinds)
+      if (advised == kind) factor = less;
+    for (const KindPrediction& each : about_.kinds)
+      if (each.kind == kind && each.step.bound != Bound::unknown) return gain_of(each.step, "at most, " + from);
+    return bound(amdahl(waiting, 1 / factor), "Amdahl, " + from);
   }
 
   // The case for a stage, made from the run's own numbers, in a sentence; empty: no case.
@@ -337,7 +348,7 @@ class Advisor {
     add({.change = Change::load_ahead,
          .title = "Load data sooner",
          .why = part_text("Reading and copying tokens", about_.parts.data_ms) + ".",
-         .gain = bound(amdahl(waiting), "Amdahl, if no step waited for data")});
+         .gain = without(OperatorKind::data, waiting, "if no step waited for data")});
   }
 
   void take_larger_batches() {
@@ -371,11 +382,10 @@ class Advisor {
   void communicate_less() {
     const double waiting = share(about_.parts.communication_ms);
     if (!(waiting >= worth_it) || (facts_.nproc <= 1 && facts_.devices <= 1)) return;
-    constexpr double pieces = 4;
     add({.stage = stage_that(StageEffect::fewer_exchanges),
          .title = "Communicate less often",
          .why = part_text("Waiting for other processes", about_.parts.communication_ms) + ".",
-         .gain = bound(amdahl(waiting, pieces), "Amdahl, with four micro-batches to an update"),
+         .gain = without(OperatorKind::communication, waiting, "with four micro-batches to an update"),
          .risk = "a larger batch, unless the micro-batches get smaller"});
   }
 

@@ -1,6 +1,7 @@
 // The advisor: what to try next and why, from the numbers of a project's own runs. Pure; the desktop draws it.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "storage/analysis/known_stage.h"
 #include "storage/analysis/overview.h"
 #include "storage/analysis/prediction/prediction.h"
+#include "storage/analysis/step_profile.h"
 #include "storage/analysis/summary.h"
 #include "storage/records.h"
 
@@ -22,6 +24,17 @@ struct StagePrediction {
   PredictedStep step;
 };
 
+// What a kind of work that took `factor` times as long would buy, by the same trace.
+struct KindPrediction {
+  OperatorKind kind = OperatorKind::between;
+  double factor = 0;
+  PredictedStep step;
+};
+
+// The changes that the Advisor asks a trace about: no waiting for data, and a quarter of the communication.
+inline constexpr std::array advised_kinds{std::pair(OperatorKind::data, 0.0),
+                                          std::pair(OperatorKind::communication, 0.25)};
+
 // A run and its figures. Runs that are not over are ignored. The caller owns what the pointers refer to.
 struct AdviceRun {
   const Run* run = nullptr;
@@ -29,6 +42,7 @@ struct AdviceRun {
   StepParts parts;                         // means of the steady steps
   const Overview* loss = nullptr;          // for spikes; null: not known
   std::vector<StagePrediction> predicted;  // empty: no trace of it, or not read
+  std::vector<KindPrediction> kinds;       // of advised_kinds; empty as above
   bool has_trace = false;
   double gpu_load = missing;  // mean of the system metrics over the steady steps, 0..1
 };

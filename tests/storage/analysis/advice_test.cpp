@@ -111,6 +111,23 @@ TEST(Advice, takes_its_expectation_from_a_trace_of_the_run) {
   EXPECT_FALSE(find(list, "flash-attention")) << "its law says that it buys nothing";
 }
 
+TEST(Advice, what_waiting_costs_comes_from_a_trace_if_there_is_one) {
+  Project project;
+  AdviceRun& run = project.add(a100(), 300, {.data_ms = 60, .forward_ms = 80, .backward_ms = 160});
+  const auto gain = [&] {
+    const auto list = project.advice();
+    const auto found =
+        std::find_if(list.begin(), list.end(), [](const Advice& each) { return each.change == Change::load_ahead; });
+    return found == list.end() ? ExpectedGain{} : found->gain;
+  };
+  EXPECT_NEAR(gain().high, 1 / 0.8, 1e-3);
+  EXPECT_EQ(gain().source, GainSource::arithmetic);
+  run.has_trace = true;  // in which most of that time is beside other work
+  run.kinds = {{OperatorKind::data, 0, {.bound = Bound::at_most, .factor = 1.05, .factor_ci95 = {1, 1.05}}}};
+  EXPECT_EQ(gain().high, 1.05);
+  EXPECT_EQ(source_text(gain()), "predicted from a trace: at most, if no step waited for data");
+}
+
 TEST(Advice, needs_hardware_that_is_known_to_do_better) {
   stepladder::Run cpu = a100();
   cpu.device = "cpu";
