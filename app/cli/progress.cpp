@@ -33,6 +33,10 @@ double seconds_between(ProgressStyle style) {
   return style == ProgressStyle::line ? 0.1 : style == ProgressStyle::json ? 1 : 30;
 }
 
+bool is_for_people(ProgressStyle style) {
+  return style == ProgressStyle::line || style == ProgressStyle::periodic;
+}
+
 // The end of a run as the database has it, which may lack steps of the training.
 RunEnded as_stored(Session& session, RunEnded end) {
   const Run run = session.store().existing_run(end.run);
@@ -100,7 +104,7 @@ void say_estimate(Session& session, const std::vector<RunId>& runs, const Device
   for (const RunId id : runs) recipes.push_back(recipe_from_json(session.store().existing_run(id).recipe));
   const HardwareTable table = HardwareTable::load(assets_folder());
   const double seconds = estimate_seconds(recipes, report, table);
-  if (is_missing(seconds) || seconds < worth_saying_s) return;
+  if (is_missing(seconds) || seconds < worth_saying_s || !is_for_people(progress_style())) return;
   const StepEstimate step = estimate_step(recipes.front(), report, table);
   std::cerr << fmt::format("stepladder: about {} in all, {} a step of the first run: a rough estimate from {}\n",
                            rough_duration_text(seconds), rough_duration_text(step.seconds), step.basis);
@@ -181,17 +185,14 @@ void Progress::show(const RunEvent& event) {
     if (ended->status == RunStatus::stopped && last_.run == run->id && recipe_from_json(run->recipe).save_every == 0)
       say_no_checkpoint(run->id);
   } else if (const auto* sample = std::get_if<TextSample>(&event)) {
-    clear();
-    std::cerr << "  text after step " << grouped(sample->step) << ":\n" << sample->text << "\n";
+    say("  text after step " + grouped(sample->step) + ":\n" + sample->text);
   } else if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
-    clear();
-    std::cerr << "  the checkpoint of step " << grouped(saved->step) << " was not saved: " << saved->error << "\n";
+    say("  the checkpoint of step " + grouped(saved->step) + " was not saved: " + saved->error);
   } else if (const auto* note = std::get_if<ConsoleText>(&event)) {
     const bool is_of_products = note->text.starts_with("product ");
     if (is_of_products && std::exchange(last_products_, note->text) == note->text) return;  // as the rung before
-    clear();
-    std::istringstream lines(harmless(note->text));
-    for (std::string line; std::getline(lines, line);) std::cerr << "  " << line << "\n";
+    std::istringstream lines(note->text);
+    for (std::string line; std::getline(lines, line);) say("  " + line);
   }
 }
 
@@ -200,10 +201,9 @@ void Progress::refine() {
   has_refined_ = true;
   const double each = (unix_now() - started_at_) / static_cast<double>(first_steps);
   const double left = each * static_cast<double>(all_steps_ - done_steps_);
-  if (left < worth_saying_s) return;
-  clear();
-  std::cerr << "stepladder: the first steps took " << rough_duration_text(each) << " each; about "
-            << rough_duration_text(left) << " left at this pace\n";
+  if (left < worth_saying_s || !is_for_people(style_)) return;
+  say(fmt::format("stepladder: the first steps took {} each; about {} left at this pace", rough_duration_text(each),
+                  rough_duration_text(left)));
 }
 
 void Progress::show(const Unstored& unstored) {
@@ -211,25 +211,20 @@ void Progress::show(const Unstored& unstored) {
   if (unstored.why.empty()) {
     if (is_missing(said_at_)) return;
     said_at_ = missing;
-    clear();
-    std::cerr << "stepladder: all steps are stored again\n";
+    say("stepladder: all steps are stored again");
   } else if (is_missing(said_at_) || now - said_at_ > say_again_s) {
     said_at_ = now;
-    clear();
-    std::cerr << "stepladder: " << unstored_text(unstored)
-              << " Stepladder keeps them and tries again; if it ends first, its next start stores them\n";
+    say("stepladder: " + unstored_text(unstored) +
+        " Stepladder keeps them and tries again; if it ends first, its next start stores them");
   }
 }
 
 void Progress::show_journal_trouble(const std::string& why) {
   if (why == journal_trouble_) return;
   journal_trouble_ = why;
-  clear();
-  if (why.empty())
-    std::cerr << "stepladder: the journals are complete again\n";
-  else
-    std::cerr << "stepladder: the journal cannot be written: " << why
-              << "; its lines wait in memory and are tried again\n";
+  say(why.empty()
+          ? "stepladder: the journals are complete again"
+          : "stepladder: the journal cannot be written: " + why + "; its lines wait in memory and are tried again");
 }
 
 void Progress::draw(const StepRecord& record) {
@@ -270,6 +265,13 @@ void Progress::draw(const StepRecord& record) {
   if (style_ != ProgressStyle::line) return void(std::cerr << line << "\n");
   std::fprintf(stderr, "\r\033[K%s", harmless(line).c_str());
   line_is_drawn_ = true;
+}
+
+void Progress::say(const std::string& text) {
+  clear();
+  if (style_ != ProgressStyle::json) return void(std::cerr << harmless(text) << "\n");
+  const std::size_t begin = text.starts_with("stepladder: ") ? 12 : text.find_first_not_of(' ');
+  print_line({{"note", begin == std::string::npos ? "" : text.substr(begin)}}, std::cerr);
 }
 
 void Progress::clear() {

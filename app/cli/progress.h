@@ -45,6 +45,7 @@ class Progress {
 
  private:
   void draw(const StepRecord& record);
+  void say(const std::string& text);  // as a line, or {"note": ...} among JSON
   void clear();
   void refine();
   const Run* find(RunId id, std::size_t& place) const;

@@ -12,7 +12,7 @@ import time
 import unittest
 
 import gpu_trace
-from program import PATIENCE_S, PROGRAM, SMALLEST, Workplace, read_terminal
+from program import PATIENCE_S, PROGRAM, SMALLEST, TEXT, Workplace, read_terminal
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 WIDTHS = (60, 80, 120, 200)
@@ -209,6 +209,10 @@ class Progress(Case):
             self.assertLessEqual({"run", "step", "planned_steps", "loss", "seconds_left"}, set(line["progress"]))
         code, _, err = self.place.run("train", *SMALLEST, "--steps", 20, "--progress", "never")
         self.assertEqual((code, err), (0, ""))
+        _, _, err = self.place.run("train", *SMALLEST, "--steps", 20, "--sample-every", 10, "--sample-tokens", 4, "--data", TEXT,
+                                   "--progress", "json")
+        notes = [line["note"] for line in map(json.loads, err.splitlines()) if "note" in line]
+        self.assertEqual([note.splitlines()[0] for note in notes], ["text after step 10:", "text after step 20:"])
 
     def test_no_color_keeps_the_progress_line(self):
         shown, _ = self.terminal(120, "train", *SMALLEST, "--steps", 3000, NO_COLOR="1")
