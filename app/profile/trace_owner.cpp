@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 
 #include "app/host/environment.h"
 
@@ -60,7 +61,11 @@ bool is_during(const Run& run, const TraceOrigin& origin) {
 }
 
 std::string numbers(const std::vector<RunId>& runs) {
-  return fmt::format("{} {}", runs.size() == 1 ? "run" : "runs", fmt::join(runs, ", "));
+  constexpr std::size_t most = 5;
+  const std::size_t left = runs.size() - std::min(most, runs.size());
+  const std::span<const RunId> named(runs.data(), runs.size() - left);
+  return fmt::format("{} {}{}", runs.size() == 1 ? "run" : "runs", fmt::join(named, ", "),
+                     left > 0 ? fmt::format(" and {} more", left) : "");
 }
 
 }  // namespace

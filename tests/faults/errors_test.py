@@ -100,7 +100,7 @@ class Errors(unittest.TestCase):
 
     def test_a_disk_slower_than_the_next_event(self):
         """Each commit takes longer than the next second's measurements need to come, and yet the training ends."""
-        process = self.place.watched("train", *SMALLEST, "--steps", 2000, "--save-every", 2000, sync_ms=1500)
+        process = self.place.watched("train", *SMALLEST, "--steps", 2000, "--save-every", 2000, sync_ms=1200)
         self.addCleanup(lambda: (process.kill(), process.communicate()))
         _, error = process.communicate(timeout=PATIENCE_S)
         run = self.place.json("show", self.place.json("runs")[0]["id"])

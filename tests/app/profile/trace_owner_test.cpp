@@ -54,6 +54,10 @@ TEST_F(Owner, what_is_not_certain_is_only_suggested) {
   const RunId second = add("node1", "/data/b", 1'000'210, 1'000'290);
   EXPECT_EQ(suggested(trace("/data/b/node1_7.1.pt.trace.json", "node1", 1'000'250, 1'000'251)),
             (std::vector{run, second}));
+  for (int i = 0; i < 5; ++i) add("node1", "/data/b", 1'000'210, 1'000'290);
+  const TraceOwner many = owner_of(store_, trace("/data/b/node1_7.1.pt.trace.json", "node1", 1'000'250, 1'000'251));
+  EXPECT_EQ(many.possible.size(), 7U);
+  EXPECT_EQ(many.reason, "It may belong to runs 1, 2, 3, 4, 5 and 2 more, which trained at that time.");
 }
 
 TEST_F(Owner, another_time_or_host_or_an_unknown_one_is_nobodys) {
