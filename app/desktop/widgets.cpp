@@ -366,6 +366,10 @@ bool keys_are_for_panel() {
          ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows | ImGuiFocusedFlags_NoPopupHierarchy);
 }
 
+bool item_is_dragged() {
+  return ImGui::IsItemActive() || ImGui::IsItemDeactivated();
+}
+
 void mark(const std::string& name) {
   if (ImGui::GetCurrentWindow()->Hidden) return;  // a popup's first frame only measures it
   const ImVec2 low = ImGui::GetItemRectMin();

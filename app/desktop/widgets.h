@@ -100,6 +100,10 @@ void empty_state(const std::string& what, const std::string& what_to_do);
 // True if keys go to the panel that is being drawn rather than to a text field or an open list.
 bool keys_are_for_panel();
 
+// True while the item just drawn is held, and in the frame in which it is let go: on a busy machine all of a drag is in
+// that one.
+bool item_is_dragged();
+
 // Names the item just drawn, for tests that drive the window with real events (ui_test_anchors.h).
 void mark(const std::string& name);
 

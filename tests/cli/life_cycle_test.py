@@ -114,19 +114,18 @@ class LifeCycle(unittest.TestCase):
     def test_a_fork_starts_from_its_parents_checkpoint(self):
         parent = self.place.json("train", *RECIPE, "--steps", 30, "--save-every", 10, "--keep", 0)
         # A save that is due during the previous one waits a step, since training never waits for the disk.
-        # On a slow disk, all saves after the first may merge into the last.
+        # On a slow disk, all saves after the first may merge into later ones, or the last.
         saved = [checkpoint["step"] for checkpoint in self.place.json("show", parent["id"])["checkpoints"]]
         self.assertEqual((saved[0], saved[-1]), (10, 30))
-        second = saved[-2]
         same = self.place.json("train", "--fork", f"{parent['id']}@10", "--name", "the same")
         self.assertEqual((same["parent"], same["forked_at_step"]), (parent["id"], 10))
         self.assertEqual((same["first_step"], same["last_step"]), (11, 30))
         losses = self.losses(parent["id"])
         self.assertEqual(self.losses(same["id"]), {step: losses[step] for step in range(11, 31)})
-        other = self.place.json("train", "--fork", f"{parent['id']}@{second}", "--lr", "1e-2", "--stage", "fused-adamw")
-        self.assertEqual(other["first_step"], second + 1)
-        self.assertAlmostEqual(self.losses(other["id"])[second + 1], losses[second + 1], places=6)
-        self.assertNotAlmostEqual(self.losses(other["id"])[second + 5], losses[second + 5], places=4)
+        other = self.place.json("train", "--fork", f"{parent['id']}@10", "--lr", "1e-2", "--stage", "fused-adamw")
+        self.assertEqual(other["first_step"], 11)
+        self.assertAlmostEqual(self.losses(other["id"])[11], losses[11], places=6)
+        self.assertNotAlmostEqual(self.losses(other["id"])[15], losses[15], places=4)
 
         status, _, error = self.place.run("train", "--fork", f"{parent['id']}@15")
         self.assertEqual(status, 1)

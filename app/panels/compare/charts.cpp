@@ -342,7 +342,7 @@ void draw_row_splitter(ChartGrid& grid, std::size_t row, float row_height, float
   if (ImGui::IsItemHovered() || ImGui::IsItemActive()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeNS);
   if (ImGui::IsItemHovered())
     ImGui::SetItemTooltip("Drag to change the height of all rows; double-click fits them to the window");
-  if (ImGui::IsItemActive() && ImGui::GetIO().MouseDelta.y != 0) {
+  if (item_is_dragged() && ImGui::GetIO().MouseDelta.y != 0) {
     const float moved = ImGui::GetIO().MouseDelta.y / static_cast<float>(row + 1);  // the rows above grow too
     grid.row_height = std::clamp((row_height + moved) / px(1), least_row_height, most_row_height);
   }

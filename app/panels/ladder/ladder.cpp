@@ -123,7 +123,7 @@ void draw_splitter(State& state, float table_height, float room) {
     ImGui::GetWindowDrawList()->AddLine(ImVec2(low.x, middle), ImVec2(ImGui::GetItemRectMax().x, middle),
                                         u32(palette().accent), px(2));
   }
-  if (ImGui::IsItemActive() && ImGui::GetIO().MouseDelta.y != 0)
+  if (item_is_dragged() && ImGui::GetIO().MouseDelta.y != 0)
     state.table_share = std::clamp((table_height + ImGui::GetIO().MouseDelta.y) / room, 0.15f, 0.85f);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(16) + gap + ImGui::GetStyle().ItemSpacing.y);
 }

@@ -393,9 +393,9 @@ void Icicle::handle_input(ImVec2 at, ImVec2 size) {
     range_from_ns_ = shown_.from_ns + static_cast<double>(io.MousePos.x - at.x) * shown_.length() / size.x;
   }
   const double ns_per_pixel = shown_.length() / size.x;
-  if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 0)) {
-    dragged_ = std::max(dragged_, std::hypot(ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, 0).x,
-                                             ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, 0).y));
+  if (item_is_dragged()) {
+    const ImVec2 from = io.MouseClickedPos[ImGuiMouseButton_Left];
+    dragged_ = std::max(dragged_, std::hypot(io.MousePos.x - from.x, io.MousePos.y - from.y));
     if (drag_ == Drag::range) {
       const double now = shown_.from_ns + static_cast<double>(io.MousePos.x - at.x) * ns_per_pixel;
       if (dragged_ >= px(4)) range_ = {std::min(range_from_ns_, now), std::max(range_from_ns_, now)};
