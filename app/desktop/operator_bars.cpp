@@ -24,7 +24,7 @@ void draw_figures(const Columns& at, double ms, const double* before_ms, double 
   const ImVec4 colour = is_same || !is_clear ? palette().quiet : tone_colour(change < 0 ? Tone::good : Tone::bad);
   const std::string figure = ms_figure(std::fabs(change), whole_ms);
   ImGui::SameLine();
-  text_right(is_same ? "=" : (change < 0 ? "- " : "+ ") + figure, at.change_right, font, small_size, &colour);
+  text_right(is_same ? "=" : (change < 0 ? "-" : "+") + figure, at.change_right, font, small_size, &colour);
 }
 
 }  // namespace

@@ -105,11 +105,12 @@ void text_quiet_wrapped(const std::string& text) {
 }
 
 void text_right(const std::string& text, float right, ImFont* font, float size, const ImVec4* colour) {
+  const std::string printed = in_print(text);
   ImGui::PushFont(font ? font : fonts().regular, size > 0 ? size : text_size);
-  const float width = ImGui::CalcTextSize(text.c_str()).x;
+  const float width = ImGui::CalcTextSize(printed.c_str()).x;
   ImGui::SetCursorPosX(right - width);
   ImGui::PushStyleColor(ImGuiCol_Text, colour ? *colour : palette().text);
-  ImGui::TextUnformatted(text.c_str());
+  ImGui::TextUnformatted(printed.c_str());
   ImGui::PopStyleColor();
   ImGui::PopFont();
 }

@@ -58,6 +58,7 @@ th:first-child,td:first-child{padding-left:2px}
 .n,.v{white-space:nowrap}.n{text-align:right}
 td.n{font-variant-numeric:tabular-nums}
 td b{font-weight:600}
+td .pill{white-space:normal;border-radius:11px}
 td small{display:block;color:var(--quiet);font-size:12px}
 tr.doubt td.n,tr.doubt td b{color:var(--quiet)}
 tr.best td{background:color-mix(in srgb,var(--accent) 8%,transparent)}
@@ -99,7 +100,8 @@ std::string styles(std::optional<Theme> theme) {
 }
 
 std::string tag(const std::string& name, const std::string& text, const std::string& kind = {}) {
-  return "<" + name + (kind.empty() ? "" : " class=\"" + kind + "\"") + ">" + xml_escaped(text) + "</" + name + ">";
+  return "<" + name + (kind.empty() ? "" : " class=\"" + kind + "\"") + ">" + xml_escaped(in_print(text)) + "</" +
+         name + ">";
 }
 
 std::string pill(const std::string& text, CellTone tone) {
@@ -179,7 +181,7 @@ std::string rungs_table(const Study& study) {
     if (rung.rate_ci95.known())
       text += tag("small", compact(rung.rate_ci95.low) + " - " + compact(rung.rate_ci95.high));
     text += "</td>" + tag("td", rung.is_baseline ? "" : factor_text(rung.judged.over_previous.factor), "n");
-    text += "<td class=\"n\">" + xml_escaped(factor_text(rung.judged.over_baseline.factor));
+    text += "<td class=\"n\">" + xml_escaped(in_print(factor_text(rung.judged.over_baseline.factor)));
     if (!rung.is_baseline) text += tag("small", factor_interval_text(rung));
     text += "</td>" + tag("td", verdict_text(rung), "v");
     text += "<td>" + pill(loss_verdict_text(rung), loss_tone(rung)) + "</td><td>" +
@@ -200,7 +202,7 @@ std::string flags_list(const Study& study) {
       for (const Flag& flag : rung.judged.flags) {
         if (flag.id != kind.id) continue;
         const std::string sentence =
-            "<p>" + (is_note ? "" : tag("b", rung.label) + ": ") + xml_escaped(flag.why) + "</p>";
+            "<p>" + (is_note ? "" : tag("b", rung.label) + ": ") + xml_escaped(in_print(flag.why)) + "</p>";
         if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end()) sentences.push_back(sentence);
       }
     }
@@ -254,7 +256,7 @@ std::string recipe_details(const Run& run) {
   std::string text = "<details><summary>Recipe of the baseline</summary><dl>\n";
   for (const auto& [name, value] : recipe.items()) {
     if (value.is_primitive() && !value.is_null() && value != Json(""))
-      text += tag("dt", name) + tag("dd", value_text(value)) + "\n";
+      text += "<dt>" + xml_escaped(name) + "</dt><dd>" + xml_escaped(value_text(value)) + "</dd>\n";
   }
   return text + "</dl></details>\n";
 }

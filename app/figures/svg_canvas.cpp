@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/figures/svg_text.h"
+#include "app/text/format.h"
 #include "storage/wording.h"
 
 namespace stepladder::svg {
@@ -40,7 +41,7 @@ void Canvas::text(double x, double y, const std::string& what, double size, cons
   if (anchor != Anchor::start) body_ += anchor == Anchor::end ? " text-anchor=\"end\"" : " text-anchor=\"middle\"";
   if (strong) body_ += " font-weight=\"600\"";
   if (turned != 0) body_ += " transform=\"rotate(" + decimal(turned) + " " + decimal(x) + " " + decimal(y) + ")\"";
-  body_ += ">" + xml_escaped(what) + "</text>\n";
+  body_ += ">" + xml_escaped(in_print(what)) + "</text>\n";
 }
 
 void Canvas::line(double x1, double y1, double x2, double y2, const std::string& colour, double width,
@@ -76,7 +77,7 @@ void Canvas::dot(double x, double y, double radius, const std::string& colour) {
 }
 
 void Canvas::begin_group(const std::string& says, const std::string& extra) {
-  body_ += "<g" + extra + ">" + (says.empty() ? "" : "<title>" + xml_escaped(says) + "</title>") + "\n";
+  body_ += "<g" + extra + ">" + (says.empty() ? "" : "<title>" + xml_escaped(in_print(says)) + "</title>") + "\n";
 }
 
 void Canvas::clip(double x, double y, double width, double height) {

@@ -36,8 +36,12 @@ std::string capitalised(std::string text) {
 
 std::string in_print(const std::string& text) {
   const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  const auto is_negative = [&](std::size_t i) {
+    const std::string_view rest = std::string_view(text).substr(std::min(i, text.size()));
+    return rest.starts_with('-') && (is_digit(i + 1) || rest.starts_with("-Infinity"));
+  };
   const auto begins = [&](std::size_t i) {
-    return is_digit(i) || (i < text.size() && (text[i] == '(' || text[i] == '~'));
+    return is_digit(i) || is_negative(i) || (i < text.size() && (text[i] == '(' || text[i] == '~'));
   };
   const auto is_capital = [&](std::size_t i) { return i < text.size() && text[i] >= 'A' && text[i] <= 'Z'; };
   std::string printed;
@@ -48,7 +52,8 @@ std::string in_print(const std::string& text) {
     const bool ends_word =
         rest.size() == 2 || (rest.size() > 2 && std::string_view(" ,.;:)").find(rest[2]) != std::string_view::npos);
     const bool after_capital = i > 0 && is_capital(i - 1) && is_capital(i + 3);
-    if ((after_number || after_capital) && rest.starts_with(" x") && ends_word) {
+    const bool before_number = i > 0 && rest.starts_with(" x ") && begins(i + 3);
+    if ((after_number || after_capital || before_number) && rest.starts_with(" x") && ends_word) {
       const bool is_product = begins(i + 3) || is_capital(i + 3);
       printed += is_product && rest[2] == ' ' ? " \xC3\x97" : "\xC3\x97";
       i += 1;
@@ -58,6 +63,8 @@ std::string in_print(const std::string& text) {
     } else if ((i == 0 || std::string_view(text).substr(0, i).ends_with(", ")) && rest.starts_with("x ") &&
                begins(i + 2)) {
       printed += "\xC3\x97";
+    } else if (is_negative(i) && (i == 0 || std::string_view(" (~").find(text[i - 1]) != std::string_view::npos)) {
+      printed += "\xE2\x88\x92";
     } else if (rest.starts_with("+/-")) {
       printed += "\xC2\xB1";
       i += 2;

@@ -12,7 +12,8 @@ namespace stepladder {
 struct Unstored;
 
 // Replaces the terminal's signs by those of print, in text without names: "1.42 x" becomes 1.42 and a multiplication
-// sign without space, "6 x 2" keeps its spaces; "1.38 - 1.46" gets an en dash; also for +/- and ->.
+// sign without space, "6 x 2" keeps its spaces; "1.38 - 1.46" gets an en dash and "-0.05" a minus sign; also for +/-
+// and ->.
 std::string in_print(const std::string& text);
 
 std::string capitalised(std::string text);  // "Batch 16" of "batch 16"

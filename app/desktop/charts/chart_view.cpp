@@ -99,14 +99,14 @@ Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range
 
 int plain_axis_number(double value, char* text, int size, void* range) {
   const auto* axis = static_cast<const Range*>(range);
-  const std::string label = plain_axis_text(value, axis->high - axis->low);
+  const std::string label = in_print(plain_axis_text(value, axis->high - axis->low));
   return std::snprintf(text, static_cast<std::size_t>(size), "%s", label.c_str());
 }
 
 // `range` is the axis's, or an unknown one if its width doesn't matter.
 int axis_number(double value, char* text, int size, void* range) {
   const auto* axis = static_cast<const Range*>(range);
-  const std::string label = axis_text(value, axis->high - axis->low);
+  const std::string label = in_print(axis_text(value, axis->high - axis->low));
   return std::snprintf(text, static_cast<std::size_t>(size), "%s", label.c_str());
 }
 

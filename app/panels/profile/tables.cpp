@@ -234,7 +234,7 @@ void kind_cell(OperatorKind kind) {
 
 std::string change_text(double ms, double whole_ms) {
   if (std::fabs(ms) < 0.0005 * whole_ms) return "=";
-  return (ms < 0 ? "- " : "+ ") + ms_figure(std::fabs(ms), whole_ms);
+  return (ms < 0 ? "-" : "+") + ms_figure(std::fabs(ms), whole_ms);
 }
 
 // Less time is good; a small change has no colour.

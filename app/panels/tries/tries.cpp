@@ -55,13 +55,6 @@ Tone verdict_tone(const std::string& verdict) {
   return verdict == "running" ? Tone::accent : Tone::neutral;
 }
 
-// With a minus sign.
-std::string change_in_print(std::string text) {
-  for (std::size_t at = text.find(" -"); at != text.npos; at = text.find(" -", at + 1))
-    if (text.compare(at, 3, " - ") != 0) text.replace(at, 2, " \xE2\x88\x92");
-  return in_print(text);
-}
-
 void draw_empty(Commands& commands) {
   text_quiet("Changes of a script, judged one after the other: is the gain real?");
   spacing(10);
@@ -332,8 +325,7 @@ void draw_chosen(State& state, const Workspace& workspace, const TriesView& view
   if (!it.message.empty())
     text_cut(it.message, ImGui::GetContentRegionAvail().x, palette().text, fonts().regular, text_size);
   if (!figures.change.empty())
-    text_cut(change_in_print(figures.change), ImGui::GetContentRegionAvail().x, palette().text, fonts().semibold,
-             13.5f);
+    text_cut(in_print(figures.change), ImGui::GetContentRegionAvail().x, palette().text, fonts().semibold, 13.5f);
   const std::string reason = try_text(answer, "reason");
   text_cut(
       (reason.empty() ? "" : reason + ".  ") + plural(figures.runs, "run") + ", " + rough_duration_text(figures.wall_s),

@@ -175,7 +175,8 @@ TEST(Study, BestIsTheFastestThatCanBeTrue) {
   ASSERT_TRUE(study.best());
   EXPECT_EQ(study.best()->judged.rung, 1);
   EXPECT_TRUE(holds(headline(study), "2.00 x")) << headline(study);
-  EXPECT_TRUE(holds(headline(study), " Real: " + study.rungs[1].label + " 2.00 x.")) << "the window's answer";
+  EXPECT_TRUE(holds(headline(study), " Real: " + study.rungs[1].label + " 2.00 x."))
+      << "the window's answer";
   EXPECT_TRUE(holds(headline(study), "Impossible: 1 of 3.")) << headline(study);
   EXPECT_TRUE(study.rungs[1].rate_ci95.low < study.rungs[1].rate &&
               study.rungs[1].rate < study.rungs[1].rate_ci95.high);
@@ -226,8 +227,8 @@ TEST(Study, WithoutStepsOrTokensSaysSo) {
 TEST(Svg, OfALadderNamesEveryRungHatchesTheImpossibleAndShowsTheLimit) {
   const std::string svg = to_svg(ladder_figure(make_ladder()));
   for (const char* text :
-       {">Baseline<", ">Flash &amp; fast &lt;attention&gt;<", ">Too good<", ">tokens/s<", "2.00 x", "impossible",
-        "NVIDIA A100-SXM4-40GB", "n = 3 rungs x 1 run x 60 steps", "bootstrap", "Stepladder "})
+       {">Baseline<", ">Flash &amp; fast &lt;attention&gt;<", ">Too good<", ">tokens/s<", "2.00\u00D7", "impossible",
+        "NVIDIA A100-SXM4-40GB", "n = 3 rungs \u00D7 1 run \u00D7 60 steps", "bootstrap", "Stepladder "})
     EXPECT_TRUE(holds(svg, text)) << text;
   EXPECT_EQ(count(svg, "fill=\"url(#f-hatch)\""), 1u) << "one bar of three";
   EXPECT_EQ(count(svg, "#d1323a\" stroke-width=\"2.4\""), 3u) << "a limit for each";

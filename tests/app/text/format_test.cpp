@@ -17,6 +17,12 @@ TEST(InPrint, the_signs_are_those_of_print) {
   EXPECT_EQ(in_print("x ~747 MFLOP"), "\u00D7 ~747 MFLOP");
   EXPECT_EQ(in_print("7 tokens/s, x 6 x 124 parameters"), "7 tokens/s, \u00D7 6 \u00D7 124 parameters");
   EXPECT_EQ(in_print("5 s +/- 1 s, 3 -> 2"), "5 s \u00B1 1 s, 3 \u2192 2");
+  EXPECT_EQ(in_print("-0.0602 (-3) 1.5 - -2, ~-4, -Infinity"),
+            "\u22120.0602 (\u22123) 1.5 \u2013 \u22122, ~\u22124, \u2212Infinity");
+  EXPECT_EQ(in_print("n = 3 rungs x 1 run x 60 steps"), "n = 3 rungs \u00D7 1 run \u00D7 60 steps");
+  EXPECT_EQ(in_print("-"), "-") << "unknown";
+  EXPECT_EQ(in_print("1e-07, 2026-11-27, run-3, --lr"), "1e-07, 2026-11-27, run-3, --lr");
+  EXPECT_EQ(in_print(in_print("-0.05, 1.42 x, 1 - 2")), in_print("-0.05, 1.42 x, 1 - 2"));
   EXPECT_EQ(in_print("an x-axis - as it is, 2 xylophones, a->b"), "an x-axis - as it is, 2 xylophones, a->b");
 }
 
