@@ -176,6 +176,8 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"against_previous", number(rung.over_previous.factor)},
                      {"speedup", number(rung.over_baseline.factor)},
                      {"ci95", interval_json(rung.over_baseline.ci95)},
+                     {"answer", to_string(rung.answer())},
+                     {"stands_on", rung.is_baseline ? Json() : Json(rung.stands_on)},
                      {"verdict", first_rung ? Json() : Json(to_string(rung.over_baseline.verdict))},
                      {"spread_from", text_or_null(std::string(to_string(rung.over_baseline.spread_from)))},
                      {"needed_runs", count_or_null(rung.needed_runs())},
@@ -196,18 +198,22 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
 std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan, const RunContext& context) {
   const bool seeded = std::any_of(plan.rungs.begin(), plan.rungs.end(),
                                   [](const Rung& rung) { return !is_missing(rung.seed_tokens_per_s); });
-  std::vector<std::vector<std::string>> rows = {{"rung", "stage", "what changed", "tokens/s", "spread", "vs previous",
-                                                 "vs baseline", "95 % interval", "verdict", "loss"}};
-  std::vector<bool> right = {true, false, false, true, true, true, true, true, false, false};
+  std::vector<std::vector<std::string>> rows = {{"rung", "stage", "what changed", "answer", "tokens/s", "spread",
+                                                 "vs previous", "vs baseline", "95 % interval", "verdict", "loss"}};
+  std::vector<bool> right = {true, false, false, false, true, true, true, true, true, false, false};
   if (seeded) {
     rows.front().insert(rows.front().end(), {"seed tokens/s", "seed vs baseline"});
     right.insert(right.end(), {true, true});
   }
   std::string notes;
-  for (const RungJudgement& rung : judge_rungs(measured(runs), context.hardware)) {
+  const std::vector<RungJudgement> judged = judge_rungs(measured(runs), context.hardware);
+  std::vector<AnsweredRung> answered;
+  for (const RungJudgement& rung : judged) {
     const Run& run = *rung.runs.front();
+    answered.push_back({run.title.empty() ? run.stage : run.title, &rung});
     const Gain& gain = rung.over_baseline;
-    rows.push_back({std::to_string(rung.rung), run.stage, run.changed, tokens_per_s_text(rung.tokens_per_s),
+    rows.push_back({std::to_string(rung.rung), run.stage, run.changed, std::string(answer_word(rung.answer())),
+                    tokens_per_s_text(rung.tokens_per_s),
                     is_missing(rung.low) ? "-" : compact(rung.low) + " - " + compact(rung.high),
                     factor_text(rung.over_previous.factor), factor_text(gain.factor), ci95_text(gain.ci95),
                     rows.size() == 1 ? "baseline" + (rung.is_trusted() ? "" : ", " + std::string(to_string(rung.trust)))
@@ -235,6 +241,8 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
   std::vector<Trust> trust;
   for (const LoadedRun& run : runs) trust.push_back(plausibility_of(run.run, run.summary, context).trust);
   if (const std::string doubts = trust_line(trust); !doubts.empty()) notes += (notes.empty() ? "" : "\n") + doubts;
+  if (const std::string answer = answer_text(answered); !answer.empty())
+    notes = answer + "\n" + (notes.empty() ? "" : "\n") + notes;
   return text + (notes.empty() ? "" : "\n" + notes_text(notes));
 }
 

@@ -76,10 +76,6 @@ std::string text_in(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-std::string tflops_text(double value) {
-  return value >= 999.5 ? grouped(value) : compact(value);
-}
-
 }  // namespace
 
 const StudyRung* Study::best() const {
@@ -165,7 +161,7 @@ std::string first_sentence(const Study& study) {
 
 std::string headline(const Study& study) {
   std::vector<AnsweredRung> rungs;
-  for (const StudyRung& rung : study.rungs) rungs.push_back({rung.label, &rung.judged, rung.is_baseline});
+  for (const StudyRung& rung : study.rungs) rungs.push_back({rung.label, &rung.judged});
   const std::string answer = study.is_ladder ? answer_text(rungs) : "";
   return first_sentence(study) + (answer.empty() ? "" : " " + answer);
 }

@@ -20,6 +20,10 @@ std::string more_runs_text(std::int64_t runs, double seconds) {
 
 }  // namespace
 
+std::string tflops_text(double tflops) {
+  return tflops >= 999.5 ? grouped(tflops) : compact(tflops);
+}
+
 std::string ci95_text(const Interval& interval) {
   if (!interval.known()) return "-";
   const int digits = interval.low < 10 ? 3 : 1;
@@ -66,6 +70,10 @@ bool is_measured(const RungJudgement& rung) {
   return !is_missing(rung.tokens_per_s) || !is_missing(rung.steps_per_s);
 }
 
+std::string subject_of(const RungJudgement& below) {
+  return below.is_baseline ? "the baseline" : "rung " + std::to_string(below.rung);
+}
+
 const Flag* doubt_of(const RungJudgement& rung) {
   for (const Flag& flag : rung.flags)
     if (kind_of(flag.id).trust == Trust::doubtful || flag.id == FlagId::other_machine) return &flag;
@@ -73,26 +81,34 @@ const Flag* doubt_of(const RungJudgement& rung) {
 }
 
 // Why a rung's gain is not proven: "busy machine"; empty: more runs would tell, or no reason is known.
-std::string reason_of(const RungJudgement& rung, const RungJudgement* baseline) {
+std::string reason_of(const RungJudgement& rung, const RungJudgement* below) {
   if (!is_measured(rung)) return "not measured";
-  if (baseline && baseline->trust == Trust::impossible) return "the baseline is impossible";
+  if (below && !is_measured(*below)) return subject_of(*below) + " was not measured";
+  if (below && below->trust == Trust::impossible) return subject_of(*below) + " is impossible";
   const Flag* doubt = doubt_of(rung);
-  if (!doubt && baseline) doubt = doubt_of(*baseline);
-  if (!doubt) return rung.over_baseline.worst() == Trust::doubtful ? "not the same work" : "";
+  if (!doubt && below) doubt = doubt_of(*below);
+  if (!doubt) return rung.own_step.worst() == Trust::doubtful ? "not the same work" : "";
   std::string title(kind_of(doubt->id).title);
   title.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(title.front())));
   return title;
 }
 
+// A rung without a reason that its gain is not proven, and the rung that it stands on.
+struct OpenRung {
+  const RungJudgement* rung;
+  const RungJudgement* below;
+};
+
 // "up to 3 more runs, 4 min"; empty if it isn't known for one of them.
-std::string needed_of(const std::vector<const RungJudgement*>& rungs) {
+std::string needed_of(const std::vector<OpenRung>& rungs) {
   std::int64_t most = 0;
   double seconds = 0;
-  for (const RungJudgement* rung : rungs) {
-    const std::int64_t runs = rung->over_baseline.needed_runs;
+  for (const auto& [rung, below] : rungs) {
+    const std::int64_t runs = rung->own_step.needed_runs;
     if (runs == 0 || runs > 50) return "";
     most = std::max(most, runs);
-    seconds = std::max(seconds, static_cast<double>(runs) * rung->needed_run_seconds);
+    const double each = below ? below->run_seconds + rung->run_seconds : missing;
+    if (each > 0) seconds = std::max(seconds, static_cast<double>(runs) * each);
   }
   return (rungs.size() > 1 ? "up to " : "") + plural(most, "more run") +
          (seconds > 0 ? ", " + rough_duration_text(seconds) : "");
@@ -108,64 +124,60 @@ std::string list_of(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-RungAnswer answer_of(const RungJudgement& rung, bool is_baseline) {
-  if (rung.trust == Trust::impossible) return RungAnswer::impossible;
-  if (is_baseline) return RungAnswer::baseline;
-  const Gain& gain = rung.over_baseline;
-  if (gain.is(Verdict::faster)) return RungAnswer::real;
-  if (gain.is(Verdict::slower)) return RungAnswer::slower;
-  return gain.is(Verdict::same) ? RungAnswer::noise : RungAnswer::cannot_tell;
-}
-
-std::string_view to_string(RungAnswer answer) {
+std::string_view answer_word(RungAnswer answer) {
   switch (answer) {
-    case RungAnswer::baseline:
-      return "baseline";
-    case RungAnswer::real:
-      return "real";
-    case RungAnswer::slower:
-      return "slower";
-    case RungAnswer::noise:
-      return "noise";
+    case RungAnswer::faster_once:
+      return "faster, one run";
+    case RungAnswer::slower_once:
+      return "slower, one run";
     case RungAnswer::cannot_tell:
       return "can't tell";
-    case RungAnswer::impossible:
-      break;
+    default:
+      return to_string(answer);
   }
-  return "impossible";
 }
 
 std::string answer_text(std::span<const AnsweredRung> rungs) {
+  if (rungs.size() < 2) return "";
   std::map<RungAnswer, std::vector<std::string>> named;
   std::map<std::string, std::vector<std::string>> unproven;  // by reason
   std::vector<std::string> reasons;                          // in the order of rungs
-  std::vector<const RungJudgement*> open_rungs;              // without a reason
+  std::vector<OpenRung> open_rungs;
   std::int64_t impossible = 0, measured = 0;
-  const auto base = std::find_if(rungs.begin(), rungs.end(), [](const AnsweredRung& rung) { return rung.is_baseline; });
   for (const AnsweredRung& rung : rungs) {
-    const RungAnswer answer = answer_of(*rung.judged, rung.is_baseline);
-    measured += is_measured(*rung.judged) ? 1 : 0;
+    const RungJudgement& judged = *rung.judged;
+    const RungAnswer answer = judged.answer();
+    measured += is_measured(judged) ? 1 : 0;
     impossible += answer == RungAnswer::impossible ? 1 : 0;
-    if (answer == RungAnswer::real || answer == RungAnswer::slower) {
-      const LossVerdict loss = rung.judged->loss.verdict;
-      const bool costs = loss == LossVerdict::worse || loss == LossVerdict::diverged;
-      named[answer].push_back(rung.title + " " + factor_text(rung.judged->over_baseline.factor) +
-                              (costs ? " (loss " + std::string(to_string(loss)) + ")" : ""));
-    } else if (answer == RungAnswer::noise) {
+    if (answer == RungAnswer::noise) {
       named[answer].push_back(rung.title);
     } else if (answer == RungAnswer::cannot_tell) {
-      const std::string reason = reason_of(*rung.judged, base == rungs.end() ? nullptr : base->judged);
+      const auto below = std::find_if(rungs.begin(), rungs.end(), [&](const AnsweredRung& other) {
+        return other.judged->rung == judged.stands_on;
+      });
+      const RungJudgement* stands_on = below == rungs.end() ? nullptr : below->judged;
+      const std::string reason = reason_of(judged, stands_on);
       if (!unproven.contains(reason)) reasons.push_back(reason);
-      if (reason.empty()) open_rungs.push_back(rung.judged);
+      if (reason.empty()) open_rungs.push_back({&judged, stands_on});
       unproven[reason].push_back(rung.title);
+    } else if (answer != RungAnswer::baseline && answer != RungAnswer::impossible) {
+      const LossVerdict loss = judged.loss.verdict;
+      const bool costs = loss == LossVerdict::worse || loss == LossVerdict::diverged;
+      named[answer].push_back(rung.title + " " + factor_text(judged.own_step.factor) +
+                              (costs ? " (loss " + std::string(to_string(loss)) + ")" : ""));
     }
   }
-  if (rungs.size() < 2) return "";
   std::string text;
   const auto add = [&text](const std::string& sentence) { text += (text.empty() ? "" : " ") + sentence + "."; };
-  add("Real: " + (named[RungAnswer::real].empty() ? "none" : list_of(named[RungAnswer::real])));
-  if (!named[RungAnswer::slower].empty()) add("Slower: " + list_of(named[RungAnswer::slower]));
-  if (!named[RungAnswer::noise].empty()) add("No gain: " + list_of(named[RungAnswer::noise]));
+  const auto add_named = [&](const char* what, RungAnswer answer) {
+    if (!named[answer].empty()) add(what + list_of(named[answer]));
+  };
+  if (named[RungAnswer::real].empty() && named[RungAnswer::faster_once].empty()) add("Real: none");
+  add_named("Real: ", RungAnswer::real);
+  add_named("Faster, one run: ", RungAnswer::faster_once);
+  add_named("Slower: ", RungAnswer::slower);
+  add_named("Slower, one run: ", RungAnswer::slower_once);
+  add_named("No gain: ", RungAnswer::noise);
   std::string open;
   for (const std::string& reason : reasons) {
     const std::string why = reason.empty() ? needed_of(open_rungs) : reason;
@@ -173,6 +185,12 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
   }
   if (!open.empty()) add("Not proven: " + open);
   if (impossible > 0) add("Impossible: " + std::to_string(impossible) + " of " + std::to_string(measured));
+  const RungJudgement& last = *rungs.back().judged;
+  const auto below = std::find_if(rungs.begin(), rungs.end(),
+                                  [&](const AnsweredRung& rung) { return rung.judged->rung == last.stands_on; });
+  const bool is_stacked = below != rungs.end() && !below->judged->is_baseline;
+  if (is_stacked && last.over_baseline.is(Verdict::faster))
+    add("All together " + factor_text(last.over_baseline.factor) + " baseline");
   return text;
 }
 

@@ -14,6 +14,8 @@ namespace stepladder {
 
 std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" if not known
 
+std::string tflops_text(double tflops);  // "8.6", "1,010"
+
 // "faster"; "faster, one run" if a side has no repeats; "faster, doubtful" if a side is doubtful; "impossible" or
 // "baseline impossible" if the factor is meaningless; without a factor "-" or "doubtful". `base` names the rung that it
 // is relative to.
@@ -27,18 +29,14 @@ std::string difference_text(const std::string& name, const MetricComparison& met
 // "same", "worse by 0.0312", "inconclusive"; "baseline" for the rung that the others are compared with.
 std::string loss_text(const LossParity& loss, bool is_baseline);
 
-// What a ladder says about one of its rungs.
-enum class RungAnswer { baseline, real, slower, noise, cannot_tell, impossible };
-RungAnswer answer_of(const RungJudgement& rung, bool is_baseline);
-std::string_view to_string(RungAnswer answer);  // "real", "can't tell"
+std::string_view answer_word(RungAnswer answer);  // "real", "faster, one run", "can't tell"
 
 struct AnsweredRung {
   std::string title;
   const RungJudgement* judged = nullptr;
-  bool is_baseline = false;
 };
-// The answer of a ladder: "Real: TF32 2.39 x. Not proven: Fused AdamW (busy machine). Impossible: 10 of 11." Empty with
-// nothing but a baseline.
+// The answer of a ladder, with the factor of each rung's own step: "Real: TF32 2.39 x. Not proven: Fused AdamW (busy
+// machine). Impossible: 10 of 11. All together 3.10 x baseline." Empty with nothing but a baseline.
 std::string answer_text(std::span<const AnsweredRung> rungs);
 
 // "About 7 more runs of each, 12 min, would tell 1 %."; if more than a thousand were needed, says that hardly any

@@ -6,6 +6,11 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
+#include <string>
+
+#include "storage/analysis/file_grouping.h"
+#include "storage/analysis/recipe_facts.h"
 
 namespace stepladder {
 namespace {
@@ -166,7 +171,121 @@ LossParity rung_parity(const Subject& against, const Subject& subject, const Run
           .at_step = lost->summary->first_nonfinite_step};
 }
 
+// Each kind of gain is a family of its own.
+void hold_families_together(std::vector<RungJudgement>& rungs) {
+  std::vector<SpeedUp*> over_baseline, over_previous, own_steps;
+  for (RungJudgement& rung : rungs) {
+    if (&rung != &rungs.front()) over_previous.push_back(&rung.over_previous);
+    if (rung.is_baseline) continue;
+    over_baseline.push_back(&rung.over_baseline);
+    own_steps.push_back(&rung.own_step);
+  }
+  hold_together(over_baseline);
+  hold_together(over_previous);
+  hold_together(own_steps);
+}
+
+using RecipeValues = std::map<std::string, std::string>;
+
+const Run& run_of(const Subject& subject) {
+  return *subject.runs.front().run;
+}
+
+// The values that a rung is named after if it sets nothing else: lr and batch of "lr=3e-4:batch=8".
+std::set<std::string> values_named_by(const std::string& stage) {
+  std::set<std::string> names;
+  for (std::size_t at = 0; at <= stage.size();) {
+    const std::size_t end = std::min(stage.find(':', at), stage.size());
+    const std::string part = stage.substr(at, end - at);
+    if (part.find('=') == std::string::npos) return {};
+    if (const std::string name = part.substr(0, part.find('=')); name != "seed") names.insert(name);
+    at = end + 1;
+  }
+  return names;
+}
+
+// Whether each rung but the first sets the same values and nothing else.
+bool is_sweep(std::span<const Subject> subjects) {
+  const std::set<std::string> names = values_named_by(run_of(subjects.back()).stage);
+  return !names.empty() && std::all_of(subjects.begin() + 1, subjects.end(), [&](const Subject& subject) {
+    return values_named_by(run_of(subject).stage) == names;
+  });
+}
+
+RecipeValues changes_of(const RecipeValues& recipe, const RecipeValues& first) {
+  RecipeValues changes;
+  for (const auto& [name, value] : recipe) {
+    const auto before = first.find(name);
+    if (!differs_between_repeats(name) && (before == first.end() || before->second != value)) changes[name] = value;
+  }
+  return changes;
+}
+
+// The places of the rungs that each one stands on (judge_rungs says how that is found).
+std::vector<std::size_t> stood_on(std::span<const Subject> subjects, std::size_t baseline) {
+  std::vector<std::size_t> places(subjects.size(), baseline);
+  if (subjects.size() < 2 || is_sweep(subjects)) return places;
+  const bool is_ours = run_of(subjects.front()).source == "launched";
+  const bool is_one_file = std::all_of(subjects.begin(), subjects.end(), [&](const Subject& subject) {
+    return run_of(subject).source_path == run_of(subjects.front()).source_path;
+  });
+  if (!is_ours && !is_one_file) return places;
+  const RecipeValues first = recipe_values(run_of(subjects.front()));
+  std::vector<RecipeValues> changes;
+  for (const Subject& subject : subjects) changes.push_back(changes_of(recipe_values(run_of(subject)), first));
+  const auto shares = [](const RecipeValues& a, const RecipeValues& b, bool with_value) {
+    return std::any_of(a.begin(), a.end(), [&](const auto& change) {
+      const auto found = b.find(change.first);
+      return found != b.end() && (!with_value || found->second == change.second);
+    });
+  };
+  bool any_kept = false, any_given_up = false;
+  for (std::size_t i = 1; i < subjects.size(); ++i) {
+    std::size_t below = i - 1;
+    for (; below > 0; --below) {
+      any_kept = any_kept || shares(changes[below], changes[i], true);
+      if (changes[below].empty() || shares(changes[below], changes[i], false)) break;
+      any_given_up = true;  // as after a check, which is applied to the baseline alone
+    }
+    places[i] = below;
+  }
+  if (any_given_up && !any_kept) std::fill(places.begin(), places.end(), baseline);
+  places.front() = baseline;
+  return places;
+}
+
 }  // namespace
+
+std::string_view to_string(RungAnswer answer) {
+  switch (answer) {
+    case RungAnswer::baseline:
+      return "baseline";
+    case RungAnswer::real:
+      return "real";
+    case RungAnswer::faster_once:
+      return "faster-one-run";
+    case RungAnswer::slower:
+      return "slower";
+    case RungAnswer::slower_once:
+      return "slower-one-run";
+    case RungAnswer::noise:
+      return "noise";
+    case RungAnswer::cannot_tell:
+      return "cannot-tell";
+    case RungAnswer::impossible:
+      break;
+  }
+  return "impossible";
+}
+
+RungAnswer RungJudgement::answer() const {
+  if (trust == Trust::impossible) return RungAnswer::impossible;
+  if (is_baseline) return RungAnswer::baseline;
+  const bool is_one_run = own_step.runs == 1;
+  if (own_step.is(Verdict::faster)) return is_one_run ? RungAnswer::faster_once : RungAnswer::real;
+  if (own_step.is(Verdict::slower)) return is_one_run ? RungAnswer::slower_once : RungAnswer::slower;
+  return own_step.is(Verdict::same) ? RungAnswer::noise : RungAnswer::cannot_tell;
+}
 
 Throughput throughput_of(std::span<const Summary* const> repeats) {
   std::vector<const Summary*> measured;
@@ -264,8 +383,11 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
   const RunSpread of_losses = rungs.empty() ? RunSpread{} : known_loss_spread(subjects[baseline], hardware.spreads);
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     RungJudgement& rung = rungs[i];
+    const std::size_t below = subjects[i].stands_on.value_or(baseline);
+    rung.stands_on = rungs[below].rung;
     if (i > 0) rung.over_previous = gain(i - 1, i);
     if (i == baseline) {
+      rung.is_baseline = true;
       const bool is_timed = !is_missing(rung.tokens_per_s) || !is_missing(rung.steps_per_s);
       rung.over_baseline.factor = is_timed ? 1 : missing;
       rung.over_baseline.trust = rung.over_baseline.base_trust = rung.trust;
@@ -273,19 +395,13 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
       continue;
     }
     rung.over_baseline = gain(baseline, i);
+    rung.own_step = below == baseline ? rung.over_baseline : below + 1 == i ? rung.over_previous : gain(below, i);
     rung.needed_run_seconds = rungs[baseline].run_seconds + rung.run_seconds;
     const Subject& against = subjects[subjects[i].loss_against.value_or(baseline)];
     rung.loss_against = against.rung;
     rung.loss = rung_parity(against, subjects[i], of_losses);
   }
-  std::vector<SpeedUp*> over_baseline;
-  std::vector<SpeedUp*> over_previous;
-  for (std::size_t i = 0; i < rungs.size(); ++i) {
-    if (i != baseline) over_baseline.push_back(&rungs[i].over_baseline);
-    if (i > 0) over_previous.push_back(&rungs[i].over_previous);
-  }
-  hold_together(over_baseline);
-  hold_together(over_previous);
+  hold_families_together(rungs);
   return rungs;
 }
 
@@ -304,6 +420,8 @@ std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const 
   }
   const auto base = place.find(baseline);
   const std::size_t base_place = base == place.end() ? 0 : base->second;
+  const std::vector<std::size_t> below = stood_on(subjects, base_place);
+  for (std::size_t i = 0; i < subjects.size(); ++i) subjects[i].stands_on = below[i];
   for (std::size_t i = 0; i < subjects.size(); ++i) {
     const auto named = place.find(subjects[i].runs.front().run->loss_against);
     if (named == place.end() || named->second <= base_place || named->second >= i) continue;

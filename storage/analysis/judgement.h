@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "storage/analysis/compare.h"
@@ -46,6 +47,12 @@ struct Throughput {
 };
 Throughput throughput_of(std::span<const Summary* const> repeats);
 
+// What is said of a rung in one word: of its own step, the gain over the rung that it stands on. `real` and `slower`
+// are clear and trusted; a side of a single run makes them faster_once and slower_once. `noise`: within the noise
+// floor.
+enum class RungAnswer { baseline, real, faster_once, slower, slower_once, noise, cannot_tell, impossible };
+std::string_view to_string(RungAnswer answer);  // "faster-one-run", "cannot-tell"
+
 struct RungJudgement {
   int rung = 0;
   std::vector<const Run*> runs;  // its repeats, in order
@@ -57,7 +64,10 @@ struct RungJudgement {
   Interval step_time_ci95;       // as multiples of its own step time: 0.98 to 1.02
   Gain over_previous;            // factor missing for the first rung
   Gain over_baseline;            // factor 1 for the baseline
-  int loss_against = 0;          // the rung that the loss is compared with
+  bool is_baseline = false;
+  int stands_on = 0;     // the rung whose changes it keeps; the baseline for one that stands alone
+  Gain own_step;         // over that rung; factor missing for the baseline
+  int loss_against = 0;  // the rung that the loss is compared with
   LossParity loss;
   std::vector<Flag> flags;  // of all repeats, in the order of FlagId, each once
   Trust trust = Trust::trusted;
@@ -68,6 +78,7 @@ struct RungJudgement {
   double needed_run_seconds = missing;       // one more run of each side: of this rung and of the baseline
 
   bool is_trusted() const { return trust == Trust::trusted; }
+  RungAnswer answer() const;
 
   // About how many more runs of each side would settle both the factor over the baseline and the loss; 0: both are
   // settled, or no number is known.
@@ -92,6 +103,7 @@ struct Subject {
   std::vector<MeasuredRun> runs = {};            // at least one; the figures are medians over them
   std::vector<MeasuredRun> siblings = {};        // further finished runs of the rung, for the spread between repeats
   std::optional<std::size_t> loss_against = {};  // place of another subject; else the baseline
+  std::optional<std::size_t> stands_on = {};     // likewise
 };
 
 // Judges the subjects and returns them in the same order. `baseline` is an index of `subjects`. Siblings' series may be
@@ -101,7 +113,8 @@ std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t 
 
 // Judges a ladder: its runs by rung and repeat. Runs without steps are included with missing figures. Factors are
 // relative to `baseline`; so are losses, unless a rung names another (Run::loss_against). If `baseline` doesn't exist,
-// the first rung is used.
+// the first rung is used. A rung stands on the last one below it whose changes it keeps; rungs of a sweep, of a ladder
+// whose rungs have nothing in common, and of several imported files stand on the baseline.
 std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const HardwareTable& hardware,
                                        int baseline = -1, const JudgementOptions& options = {});
 

@@ -84,9 +84,7 @@ LadderRung row_of(RungJudgement judged, const Summary& summary) {
 
 std::string answer_of(const LadderModel& model) {
   std::vector<AnsweredRung> rungs;
-  for (const LadderRung& rung : model.rungs)
-    rungs.push_back({title_of(rung.first), &rung.judged,
-                     model.rung(model.baseline) ? rung.judged.rung == model.baseline : &rung == &model.rungs.front()});
+  for (const LadderRung& rung : model.rungs) rungs.push_back({title_of(rung.first), &rung.judged});
   return answer_text(rungs);
 }
 

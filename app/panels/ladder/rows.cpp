@@ -45,7 +45,7 @@ Columns columns_for(float width, std::size_t beside) {
   at.has_truth = width > px(1120) && (beside == 0 || width > px(1150) + others);
   at.has_bar = width > px(830);
   at.answer = px(16);  // the card's padding
-  at.number = at.answer + px(96);
+  at.number = at.answer + px(116);
   at.name = at.number + px(30);
   const float tight = at.has_bar ? 1 : 0.8f;  // of the room between the columns
   at.truth = width - px(168);
@@ -302,28 +302,47 @@ void draw_factors(const LadderModel& model, std::size_t place, const LadderTable
     draw_factor(model, *baseline, rung, rung.judged.over_baseline, at.baseline, top, table, "baseline", commands);
 }
 
-// The rung's answer as a pill; where it is open and the rung was measured here, a click measures on.
-void draw_answer(const LadderRung& rung, const LadderTable& table, ImVec2 at, Commands& commands) {
+Tone tone_of(RungAnswer answer, bool is_over) {
+  switch (answer) {
+    case RungAnswer::real:
+      return Tone::good;
+    case RungAnswer::slower:
+    case RungAnswer::slower_once:
+    case RungAnswer::impossible:
+      return Tone::bad;
+    case RungAnswer::faster_once:
+    case RungAnswer::cannot_tell:
+      return is_over ? Tone::warning : Tone::neutral;
+    case RungAnswer::baseline:
+    case RungAnswer::noise:
+      break;
+  }
+  return Tone::neutral;
+}
+
+// The answer about the rung's own step as a pill; where it is open and the rung was measured here, a click measures on.
+void draw_answer(const LadderModel& model, const LadderRung& rung, const LadderTable& table, ImVec2 at,
+                 Commands& commands) {
   if (rung.first.status == RunStatus::queued || (rung.first.status == RunStatus::running && !table.is_over)) return;
-  const RungAnswer answer = answer_of(rung.judged, rung.judged.rung == table.baseline);
-  const Tone tone = answer == RungAnswer::real                                         ? Tone::good
-                    : answer == RungAnswer::impossible || answer == RungAnswer::slower ? Tone::bad
-                    : answer == RungAnswer::cannot_tell && table.is_over               ? Tone::warning
-                                                                                       : Tone::neutral;
-  const std::string text(to_string(answer));
-  const bool settles = answer == RungAnswer::cannot_tell && table.is_over && rung.first.source == "launched" &&
-                       rung.first.ladder && rung.has_finished_run;
+  const RungAnswer answer = rung.judged.answer();
+  const std::string text(answer_word(answer));
+  const LadderRung* below = model.rung(rung.judged.stands_on);
+  const bool is_open =
+      answer == RungAnswer::cannot_tell || answer == RungAnswer::faster_once || answer == RungAnswer::slower_once;
+  const bool settles = is_open && table.is_over && rung.first.source == "launched" && rung.first.ladder &&
+                       rung.has_finished_run && below && below->has_finished_run;
   ImGui::SetCursorPos(at);
   if (settles) {
     if (ImGui::InvisibleButton("##answer", pill_size(text)))
       commands.push_back(
-          ConfirmSpeedup{*rung.first.ladder, table.baseline, rung.judged.rung, repeats_to_verify(rung.judged)});
+          ConfirmSpeedup{*rung.first.ladder, rung.judged.stands_on, rung.judged.rung, repeats_to_verify(rung.judged)});
     if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-    ImGui::SetItemTooltip("Verify the gain: repeats it and the baseline in turns");
+    ImGui::SetItemTooltip("Verify the gain: repeats this rung and %s in turns",
+                          below->judged.is_baseline ? "the baseline" : title_of(below->first).c_str());
     mark("ladder.settle." + std::to_string(rung.judged.rung));
     ImGui::SetCursorPos(at);
   }
-  pill(text, tone);
+  pill(text, tone_of(answer, table.is_over));
   mark("ladder.answer." + std::to_string(rung.judged.rung) + "." + text);
 }
 
@@ -339,7 +358,8 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   const float top = start.y;
   const float width = ImGui::GetContentRegionAvail().x;
   ImGui::PushID(judged.rung);
-  ImGui::Dummy(ImVec2(px(200), height));  // here nothing else is clicked
+  ImGui::SetCursorPosX(at.number);
+  ImGui::Dummy(ImVec2(at.name + at.name_width - at.number, height));  // here nothing else is clicked
   mark("ladder.rung." + std::to_string(judged.rung));
   ImGui::SetCursorPos(start);
   ImGui::SetNextItemAllowOverlap();
@@ -361,7 +381,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   }
   const float first_line = top + px(first_line_at);
   const float middle = top + (height - px(18)) / 2;
-  draw_answer(rung, table, ImVec2(at.answer, top + (height - pill_size("x").y) / 2), commands);
+  draw_answer(model, rung, table, ImVec2(at.answer, top + (height - pill_size("x").y) / 2), commands);
   ImGui::SetCursorPos(ImVec2(at.number, middle));
   text_quiet(std::to_string(judged.rung));
   const std::string changed = in_print(rung.first.changed.empty() ? rung.first.precision : rung.first.changed);
@@ -412,7 +432,8 @@ void truth_pill(const LadderRung& rung) {
                                                              : Tone::good;
     const std::string about = rung.judged.limit.condition.empty() ? "" : "~";
     return pill(
-        about + compact(rung.judged.limit.tflops) + " of " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s", tone);
+        about + tflops_text(rung.judged.limit.tflops) + " of " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s",
+        tone);
   }
   if (rung.judged.trust == Trust::impossible) return pill("impossible", Tone::bad);
   if (rung.summary.steps == 0) return;

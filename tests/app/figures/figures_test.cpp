@@ -175,7 +175,7 @@ TEST(Study, BestIsTheFastestThatCanBeTrue) {
   ASSERT_TRUE(study.best());
   EXPECT_EQ(study.best()->judged.rung, 1);
   EXPECT_TRUE(holds(headline(study), "2.00 x")) << headline(study);
-  EXPECT_TRUE(holds(headline(study), " Real: " + study.rungs[1].label + " 2.00 x."))
+  EXPECT_TRUE(holds(headline(study), " Faster, one run: " + study.rungs[1].label + " 2.00 x."))
       << "the window's answer";
   EXPECT_TRUE(holds(headline(study), "Impossible: 1 of 3.")) << headline(study);
   EXPECT_TRUE(study.rungs[1].rate_ci95.low < study.rungs[1].rate &&

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
+#include <string>
 
 namespace stepladder {
 namespace {
@@ -107,6 +109,117 @@ TEST_F(Rungs, ACancelledRepeatThatDivergedIsNotForgotten) {
   series_[1].loss[30] = std::nan("");
   summaries_[1] = summarise(series_[1], -1, 1000);
   EXPECT_EQ(judge_rungs(measured_, {})[1].loss.verdict, LossVerdict::diverged);
+}
+
+// A ladder that was trained here: each rung has a stage, a recipe and a step time.
+class Climbed : public testing::Test {
+ protected:
+  void add(const std::string& stage, const std::string& recipe, double dt_ms, int repeats = 3) {
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+      stepladder::Run& run = runs_.emplace_back();
+      run.id = std::ssize(runs_);
+      run.rung = rungs_;
+      run.repeat = repeat;
+      run.stage = stage;
+      run.recipe = recipe;
+      run.source = source_;
+      run.source_path = path_;
+      run.status = RunStatus::finished;
+      run.sync = Sync::device;
+      run.tokens_per_step = 1000;
+      Series& series = series_.emplace_back();
+      for (std::int64_t step = 1; step <= 60; ++step)
+        series.append({.step = step,
+                       .loss = 3 - 0.01 * static_cast<double>(step),
+                       .dt_ms = dt_ms * (1 + 1e-4 * static_cast<double>(step % 3) + 2e-4 * repeat),
+                       .tokens = 1000});
+      summaries_.push_back(summarise(series, -1, 1000));
+    }
+    ++rungs_;
+  }
+  std::vector<RungJudgement> judged(int baseline = -1) const {
+    std::vector<MeasuredRun> measured;
+    auto series = series_.begin();
+    auto summary = summaries_.begin();
+    for (const stepladder::Run& run : runs_) measured.push_back({&run, &*summary++, &*series++});
+    return judge_rungs(measured, {}, baseline);
+  }
+  std::vector<int> stood_on() const {
+    std::vector<int> rungs;
+    for (const RungJudgement& rung : judged()) rungs.push_back(rung.stands_on);
+    return rungs;
+  }
+  std::vector<std::string> answers(int baseline = -1) const {
+    std::vector<std::string> words;
+    for (const RungJudgement& rung : judged(baseline)) words.emplace_back(to_string(rung.answer()));
+    return words;
+  }
+  std::string source_ = "launched", path_;
+
+ private:
+  int rungs_ = 0;
+  std::list<stepladder::Run> runs_;
+  std::list<Series> series_;
+  std::list<Summary> summaries_;
+};
+
+using Words = std::vector<std::string>;
+using Numbers = std::vector<int>;
+
+TEST_F(Climbed, ARungThatBoughtNothingOverTheOneBelowIsNoise) {
+  add("baseline", R"({"matmul": "fp32", "seed": 1})", 100);
+  add("tf32", R"({"matmul": "tf32", "seed": 1})", 50);
+  add("flash", R"({"matmul": "tf32", "attention": "flash", "seed": 1})", 50);
+  add("compile", R"({"matmul": "tf32", "attention": "flash", "compile": "on", "seed": 1})", 60);
+  EXPECT_EQ(stood_on(), (Numbers{0, 0, 1, 2}));
+  EXPECT_EQ(answers(), (Words{"baseline", "real", "noise", "slower"}));
+  EXPECT_TRUE(judged()[3].over_baseline.is(Verdict::faster)) << "which is another question";
+  EXPECT_NEAR(judged()[3].own_step.factor, 50.0 / 60, 0.001);
+  EXPECT_EQ(answers(1), (Words{"slower", "baseline", "noise", "slower"})) << "a chosen baseline";
+}
+
+TEST_F(Climbed, RungsOfASweepStandAlone) {
+  add("baseline", R"({"lr": 0.001, "batch": 8})", 100);
+  add("lr=0.003:batch=8", R"({"lr": 0.003, "batch": 8})", 50);
+  add("lr=0.003:batch=16", R"({"lr": 0.003, "batch": 16})", 50);
+  EXPECT_EQ(stood_on(), (Numbers{0, 0, 0}));
+  EXPECT_EQ(answers(), (Words{"baseline", "real", "real"}));
+}
+
+TEST_F(Climbed, RungsThatWereTrainedAloneStandAlone) {
+  add("baseline", R"({"matmul": "fp32", "compile": "off"})", 100);
+  add("tf32", R"({"matmul": "tf32", "compile": "off"})", 50);
+  add("compile", R"({"matmul": "fp32", "compile": "on"})", 50);
+  EXPECT_EQ(stood_on(), (Numbers{0, 0, 0}));
+  EXPECT_EQ(answers(), (Words{"baseline", "real", "real"}));
+}
+
+TEST_F(Climbed, NothingStandsOnACheck) {
+  add("baseline", R"({"matmul": "fp32", "data": "all", "compile": "off"})", 100);
+  add("tf32", R"({"matmul": "tf32", "data": "all", "compile": "off"})", 50);
+  add("overfit", R"({"matmul": "fp32", "data": "one batch", "compile": "off"})", 300);
+  add("compile", R"({"matmul": "tf32", "data": "all", "compile": "on"})", 50);
+  EXPECT_EQ(stood_on(), (Numbers{0, 0, 0, 1}));
+  EXPECT_EQ(answers(), (Words{"baseline", "real", "slower", "noise"}));
+}
+
+TEST_F(Climbed, BlocksOfOneFileStandOnEachOtherAndFilesDont) {
+  source_ = "import";
+  path_ = "a.txt";
+  add("A", "", 100);
+  add("B", "", 50);
+  add("C", "", 50);
+  EXPECT_EQ(stood_on(), (Numbers{0, 0, 1}));
+  path_ = "b.txt";
+  add("D", "", 50);
+  EXPECT_EQ(stood_on(), (Numbers{0, 0, 0, 0}));
+}
+
+TEST_F(Climbed, ASingleRunIsNeverMoreThanFasterOnce) {
+  add("baseline", "", 100, 1);
+  add("tf32", "", 50, 1);
+  add("debug", "", 80, 3);
+  EXPECT_EQ(answers(), (Words{"baseline", "faster-one-run", "slower-one-run"})) << "one side has one run";
 }
 
 }  // namespace

@@ -1,0 +1,51 @@
+// The words of a ladder's answer: which rung is real by its own step, and why the others aren't.
+#include "app/text/verdict_text.h"
+
+#include <gtest/gtest.h>
+
+namespace stepladder {
+namespace {
+
+// Rung `number` on the one before it.
+RungJudgement rung(int number, double own, double over_baseline, Verdict verdict, std::size_t runs = 3) {
+  RungJudgement judged{.rung = number, .tokens_per_s = 1000 * over_baseline};
+  judged.is_baseline = number == 0;
+  judged.stands_on = std::max(0, number - 1);
+  judged.own_step.factor = own;
+  judged.own_step.verdict = verdict;
+  judged.own_step.runs = runs;
+  judged.over_baseline.factor = over_baseline;
+  judged.over_baseline.verdict = Verdict::faster;
+  judged.over_baseline.runs = runs;
+  return judged;
+}
+
+TEST(Answer, NamesEachRungByItsOwnStep) {
+  const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
+  const RungJudgement tf32 = rung(1, 2, 2, Verdict::faster), flash = rung(2, 1, 2, Verdict::same);
+  const RungJudgement fused = rung(3, 0.9, 1.8, Verdict::slower);
+  const std::vector<AnsweredRung> rungs{{"Baseline", &base}, {"TF32", &tf32}, {"Flash", &flash}, {"Fused", &fused}};
+  EXPECT_EQ(answer_text(rungs),
+            "Real: TF32 2.00 x. Slower: Fused 0.90 x. No gain: Flash. All together 1.80 x baseline.");
+  EXPECT_EQ(answer_text(std::span(rungs).first(1)), "");
+}
+
+TEST(Answer, OneRunIsNotReal) {
+  const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell, 1), tf32 = rung(1, 2, 2, Verdict::faster, 1);
+  const std::vector<AnsweredRung> rungs{{"Baseline", &base}, {"TF32", &tf32}};
+  EXPECT_EQ(answer_text(rungs), "Faster, one run: TF32 2.00 x.");
+  EXPECT_EQ(answer_word(tf32.answer()), "faster, one run");
+}
+
+TEST(Answer, SaysWhatIsWrongWithTheRungBelow) {
+  const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
+  RungJudgement below = rung(1, 12, 12, Verdict::faster), above = rung(2, 1.2, 14, Verdict::faster);
+  below.trust = Trust::impossible;
+  above.own_step.base_trust = Trust::impossible;
+  const std::vector<AnsweredRung> rungs{{"Baseline", &base}, {"Tied", &below}, {"TF32", &above}};
+  EXPECT_EQ(answer_text(rungs),
+            "Real: none. Not proven: TF32 (rung 1 is impossible). Impossible: 1 of 3. All together 14.0 x baseline.");
+}
+
+}  // namespace
+}  // namespace stepladder
