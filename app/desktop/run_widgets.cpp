@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/import_commands.h"
 #include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/fields.h"
 #include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/workspace/verification.h"
+#include "app/host/environment.h"
 #include "app/profile/example_traces.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
@@ -149,39 +151,89 @@ void verification_card(const Workspace& workspace, Commands& commands) {
   end_card();
 }
 
-void start_here(Commands& commands, bool at_middle) {
-  constexpr const char* launch = "Launch a ladder here";
-  constexpr const char* bring = "Import a log or trace";
-  constexpr const char* follow = "Copy the lines for my script";
-  const float width =
-      button_width(launch) + button_width(bring) + button_width(follow) + button_width(example_traces_title) + px(24);
-  const auto indent = [&](float of) {
-    if (at_middle)
-      ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (ImGui::GetContentRegionAvail().x - of) / 2));
-  };
-  const std::string what = "Measures which of your speed-ups are real, noise or impossible.";
-  spacing(4);
-  indent(ImGui::CalcTextSize(what.c_str()).x);
-  text_strong(what);
-  spacing(2);
-  indent(width);
-  if (quiet_button(launch, "start.launch")) commands.push_back(ShowPanel{"launch"});
-  ImGui::SetItemTooltip("Trains a baseline and one rung for each optimisation; the proposed one takes about a minute");
+namespace {
+
+constexpr const char* what_it_is_for = "Measures which of your speed-ups are real, noise or impossible.";
+constexpr const char* script_lines =
+    "import stepladder\n"
+    "stepladder.init(project=\"mine\", config={\"lr\": 3e-4})\n"
+    "with stepladder.timed_step(tokens=batch * seq):\n"
+    "    loss = train_step()\n"
+    "stepladder.log({\"loss\": loss})\n";
+
+// A way in: its title, what it does and its button at the lower edge; without a height the button alone. Returns
+// whether it was pressed.
+bool way_in(const char* title, const std::string& what, const char* button, const char* name, ImVec2 size,
+            const char* lines = nullptr) {
+  if (size.y == 0) {
+    const bool pressed = quiet_button(button, name);
+    ImGui::SetItemTooltip("%s", what.c_str());
+    return pressed;
+  }
+  begin_card(name, size);
+  text_strong(title);
+  if (lines) {
+    ImGui::PushFont(fonts().mono, 11.5f);
+    ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
+    ImGui::TextUnformatted(lines);
+    ImGui::PopStyleColor();
+    ImGui::PopFont();
+  } else {
+    text_quiet_wrapped(what);
+  }
+  ImGui::SetCursorPosY(size.y - px(14) - ImGui::GetFrameHeight());
+  const bool pressed = quiet_button(button, name);
+  if (lines) ImGui::SetItemTooltip("%s", what.c_str());
+  end_card();
+  return pressed;
+}
+
+}  // namespace
+
+void start_here(Commands& commands, const std::string& empty) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float gap = px(12);
+  const float all = std::min(room.x, px(1180));
+  const float each = (all - 2 * gap) / 3;
+  const float left = ImGui::GetCursorPosX() + (empty.empty() ? 0 : (room.x - all) / 2);
+  const bool is_low = empty.empty() && room.y < px(760);  // the view needs the room
+  const ImVec2 size(each, is_low ? 0 : px(150));
+  if (!empty.empty()) ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, room.y * 0.3f - px(100)));
+  ImGui::SetCursorPosX(left);
+  if (empty.empty()) {
+    text_strong(what_it_is_for);
+  } else {
+    text_in(what_it_is_for, fonts().display, title_size);
+    ImGui::SetCursorPosX(left);
+    text_quiet(empty);
+    spacing(6);
+  }
+  ImGui::SetCursorPosX(left);
+  if (way_in("Measure here",
+             "Trains a baseline and one rung for each optimisation; the proposed ladder takes about a "
+             "minute.",
+             "Launch a ladder", "start.launch", size))
+    commands.push_back(ShowPanel{"launch"});
+  ImGui::SameLine(0, gap);
+  if (way_in("Judge what you have", "Drop a log, a trace or a folder of another tracker on the window, or choose it.",
+             "Import a log or trace", "start.import", size))
+    commands.push_back(ShowPanel{"import"});
+  ImGui::SameLine(0, gap);
+  if (way_in("Follow my script", "Paste them into your script; then `stepladder follow stepladder/` shows the run here",
+             "Copy the lines", "start.follow", size, script_lines))
+    commands.push_back(CopyText{script_lines, "The lines for your script"});
+  is_low ? same_line(16) : ImGui::SetCursorPosX(left);
+  ImGui::AlignTextToFramePadding();
+  text_quiet("Examples");
   same_line(8);
-  if (quiet_button(bring, "start.import")) commands.push_back(ShowPanel{"import"});
-  ImGui::SetItemTooltip("Or drop a file or folder on the window");
-  same_line(8);
-  if (quiet_button(follow, "start.follow"))
-    commands.push_back(
-        CopyText{"import stepladder\n"
-                 "stepladder.init(project=\"mine\", config={\"lr\": 3e-4})\n"
-                 "with stepladder.timed_step(tokens=batch * seq): loss = train_step()\n"
-                 "stepladder.log({\"loss\": loss})\n",
-                 "Four lines of Python"});
-  ImGui::SetItemTooltip("Four lines of Python; then `stepladder follow stepladder/` shows the run here");
+  if (quiet_button("Impossible: an RTX 3080 ladder", "start.impossible")) {
+    commands.push_back(PreviewImport{{.paths = {(assets_folder() / "examples" / "rtx3080-ladder.txt").string()}}});
+    commands.push_back(ShowPanel{"import"});
+  }
+  ImGui::SetItemTooltip("A real log: ten of eleven rungs are faster than the card can be, since its clock didn't wait");
   same_line(8);
   if (quiet_button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
-  ImGui::SetItemTooltip("Example: a step of modded-nanogpt on 8 H100 before and after a record's change, in Profile");
+  ImGui::SetItemTooltip("A step of modded-nanogpt on 8 H100 before and after a record's change, in Profile");
 }
 
 void trace_button(const Run& run, bool trains, const std::string& name, Commands& commands) {

@@ -26,9 +26,9 @@ std::string flag_advice(const Flag& flag);
 // one.
 void verification_card(const Workspace& workspace, Commands& commands);
 
-// What the program is for, and the three ways in: for views that have nothing to show yet. `at_middle`: beneath an
-// empty_state; else where the cursor is.
-void start_here(Commands& commands, bool at_middle = true);
+// What the program is for, three ways in and examples. `empty`: what a view that has nothing to show says, which makes
+// this all of its content; without it the view continues beneath.
+void start_here(Commands& commands, const std::string& empty = {});
 
 // Traces a run that was launched here and is over; beside the last item, or beneath it if there is no room. Nothing for
 // other runs. `trains`: a run trains now, and both would disturb each other.

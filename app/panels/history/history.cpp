@@ -182,8 +182,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
       spacing(4);
       draw_history_traces(state.traces, "", workspace, commands);
     }
-    empty_state("No runs yet", "Every run is listed here. Launch a ladder, or drop a log on the window.");
-    start_here(commands);
+    start_here(commands, "No runs yet. Every run is listed here.");
     return;
   }
   state.table.columns.update(workspace);

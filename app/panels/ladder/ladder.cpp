@@ -186,8 +186,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const Ladder* ladder = workspace.shown_ladder();
   if (!ladder) {
     text_title("Ladder");
-    empty_state("No ladder yet", "Its rungs appear here. Launch a ladder, or drop a log on the window.");
-    start_here(commands);
+    start_here(commands, "No ladder yet. Its rungs appear here.");
     return;
   }
   take_project(state, workspace.database);
@@ -221,7 +220,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const int baseline = state.shown.model.rung(workspace.selection.baseline_rung)
                            ? workspace.selection.baseline_rung
                            : state.shown.model.rungs.front().judged.rung;
-  if (workspace.ladders().size() == 1 && ladder->source == "example") start_here(commands, false);
+  if (workspace.ladders().size() == 1 && ladder->source == "example") start_here(commands);
   state.head.draw(workspace, *ladder, state.shown.model, commands);
   handle_keys(state, selected, commands);
   spacing(2);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,6 +15,8 @@
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/commands/run_commands.h"
+#include "app/desktop/commands/selection_commands.h"
+#include "app/desktop/commands/window_commands.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_widgets.h"
@@ -96,17 +99,17 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   ImGui::SetCursorPosY(top);
   text_cut(shown.run.title.empty() ? shown.run.name : shown.run.title, right - px(360), palette().text, fonts().display,
            title_size, Cut::middle);
-  std::string line = shown.run.name;
-  if (const std::string place = place_in_ladder(workspace, shown.run); !place.empty())
-    line += "  \xE2\x80\x93  " + place;
-  if (!shown.run.hardware.empty()) line += "  \xE2\x80\x93  " + in_print(shown.run.hardware);
-  if (!shown.run.precision.empty()) line += "  \xE2\x80\x93  " + shown.run.precision;
-  if (is_running && !workspace.is_ours(shown.run.id)) line += "  \xE2\x80\x93  trained by another process";
-  if (is_running && !shown.series().empty()) {
-    if (const std::string late = lateness_text(shown.run, shown.series().at.back()); !late.empty())
-      line += "  \xE2\x80\x93  " + late;
-  }
-  if (is_running && workspace.is_paused) line += "  \xE2\x80\x93  paused";
+  std::string line;
+  const auto say = [&line](const std::string& fact) {
+    if (!fact.empty()) line += (line.empty() ? "" : "  \xE2\x80\x93  ") + fact;
+  };
+  if (!shown.run.title.empty() && shown.run.title != shown.run.name) say(shown.run.name);
+  say(place_in_ladder(workspace, shown.run));
+  say(in_print(shown.run.hardware));
+  say(shown.run.precision);
+  const bool is_a_scripts = shown.run.source == "import";
+  if (is_running && !workspace.is_ours(shown.run.id)) say(is_a_scripts ? "a script's" : "trained by another process");
+  if (is_running && !shown.series().empty()) say(lateness_text(shown.run, shown.series().at.back()));
   text_cut(line, right - px(340), palette().quiet, fonts().regular, small_size);
   ImGui::EndGroup();
   ImGui::SameLine(right - stop_width);
@@ -125,9 +128,7 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
       if (quiet_button("Stop ladder", "live.stop_all")) commands.push_back(StopAll{});
     }
   } else {
-    const std::string words(to_string(shown.run.status));
-    ImGui::SetCursorPosX(right - pill_size(words).x);
-    pill(words, status_tone(shown.run.status));
+    ImGui::NewLine();  // the figures have the status
   }
 }
 
@@ -153,19 +154,30 @@ void draw_progress(const Workspace& workspace, const RunEntry& shown) {
     draw->AddRectFilled(at, ImVec2(at.x + each, at.y + height), u32(palette().line), px(2));
     const ImVec2 low(at.x, at.y - px(4)), high(at.x + each, at.y + height + px(4));
     if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(low, high)) hovered = run;
+    // A run that ended before its last step is grey, with a mark at its end.
+    const bool ended_early = !run->is_active() && run->run.status != RunStatus::finished;
     if (part > 0)
-      draw->AddRectFilled(
-          at, ImVec2(at.x + each * part, at.y + height),
-          u32(run == &shown ? palette().accent : faded(rung_colour(workspace.colour_of(run->run)), 0.7f)), px(2));
+      draw->AddRectFilled(at, ImVec2(at.x + each * part, at.y + height),
+                          u32(ended_early     ? faded(palette().quiet, 0.6f)
+                              : run == &shown ? palette().accent
+                                              : faded(rung_colour(workspace.colour_of(run->run)), 0.7f)),
+                          px(2));
+    if (ended_early) {
+      const float end = at.x + each * part;
+      draw->AddLine(ImVec2(end, at.y - px(3)), ImVec2(end, at.y + height + px(3)),
+                    u32(run->run.status == RunStatus::failed ? palette().bad : palette().warning), px(2));
+    }
     at.x += each + gap;
   }
   ImGui::Dummy(ImVec2(width, height));
   mark("live.strip");
   if (hovered) {
     const Run& run = hovered->run;
-    ImGui::SetTooltip("%s%s: %s", (run.title.empty() ? run.name : run.title).c_str(),
+    const std::string at_step =
+        hovered->is_active() || run.status == RunStatus::finished ? "" : " at " + grouped(hovered->summary.last_step);
+    ImGui::SetTooltip("%s%s: %s%s", (run.title.empty() ? run.name : run.title).c_str(),
                       run.repeat > 0 ? (", repeat " + std::to_string(run.repeat + 1)).c_str() : "",
-                      std::string(to_string(run.status)).c_str());
+                      std::string(to_string(run.status)).c_str(), at_step.c_str());
   }
 }
 
@@ -190,17 +202,19 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
   const bool is_running = shown.run.status == RunStatus::running;
 
   const bool is_planned = shown.run.planned_steps > 0;
+  const std::int64_t step = any ? series.step.back() : 0;  // a script's may begin at 0
   const std::array<FigureTile, 6> tiles = {
-      {{"step", grouped(done) + (is_planned ? " of " + grouped(shown.run.planned_steps) : "")},
+      {{"step", grouped(step) + (is_planned ? " of " + grouped(shown.run.planned_steps) : "")},
        {"loss", any ? loss_text(series.loss.back()) : "-"},
        {"validation loss", loss_text(val_loss)},
        {"step time", any ? milliseconds_text(series.dt_ms.back()) : "-"},
        {"tokens/s", any ? tokens_per_s_text(shown.tokens_per_s.back()) : "-"},
-       {is_running ? "time left" : "status",
-        is_running ? (!is_planned        ? "-"
-                      : is_missing(left) ? first_estimate(workspace, shown)
-                      : is_missing(off)  ? "about " + rough_duration_text(left)
-                                         : duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)))
+       {is_running && !workspace.is_paused ? "time left" : "status",
+        is_running ? (workspace.is_paused ? "paused"
+                      : !is_planned       ? "-"
+                      : is_missing(left)  ? first_estimate(workspace, shown)
+                      : is_missing(off)   ? "about " + rough_duration_text(left)
+                                          : duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)))
                    : std::string(to_string(shown.run.status))}}};
   figure_tiles(tiles);
   if (is_planned && (is_running || shown.run.status != RunStatus::finished)) draw_progress(workspace, shown);
@@ -270,7 +284,7 @@ void draw_in_card(const char* card, ImVec2 size, Chart chart, const RunEntry& sh
 }
 
 // Small charts beneath: learning rate, gradient norm, and the machine's metrics.
-void draw_lanes(State& state, const RunEntry& shown, float height, Commands& commands) {
+void draw_lanes(State& state, const Workspace& workspace, const RunEntry& shown, float height, Commands& commands) {
   struct Small {
     std::string title;
     std::string unit;
@@ -301,7 +315,7 @@ void draw_lanes(State& state, const RunEntry& shown, float height, Commands& com
                   .curves = {{.label = small[i].title,
                               .x = small[i].x,
                               .y = small[i].y,
-                              .colour = palette().accent,
+                              .colour = rung_colour(workspace.colour_of(shown.run)),
                               .levels = small[i].levels}},
                   .whole = small[i].unit == "%" ? 100 : missing,
                   .from_zero = small[i].unit == "W" || small[i].unit == "GB",
@@ -353,7 +367,7 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   }
   draw_in_card("##dt", ImVec2(0, has_throughput ? half : room.y), std::move(dt), shown, state.x, commands);
   ImGui::EndGroup();
-  if (lanes > 0) draw_lanes(state, shown, lanes, commands);
+  if (lanes > 0) draw_lanes(state, workspace, shown, lanes, commands);
 }
 
 // The metrics of the run, on top of those of its ladder's other runs.
@@ -394,6 +408,27 @@ void draw_body(State& state, const Workspace& workspace, const RunEntry& shown, 
   ImGui::EndChild();
 }
 
+// When the last run of a ladder has ended: how many rungs were measured, and the way to the answer.
+void draw_ladder_is_over(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  if (!shown.run.ladder || shown.is_active() || shown.run.source != "launched") return;
+  std::map<int, bool> measured;  // by rung
+  for (const RunEntry* run : workspace.runs_of(*shown.run.ladder)) {
+    if (run->is_active()) return;
+    bool& is_measured = measured[run->run.rung];
+    is_measured = is_measured || run->run.status == RunStatus::finished;
+  }
+  if (measured.size() < 2) return;
+  const auto done = std::count_if(measured.begin(), measured.end(), [](const auto& rung) { return rung.second; });
+  ImGui::AlignTextToFramePadding();
+  text_strong(grouped(done) + " of " + plural(std::ssize(measured), "rung") + " measured.");
+  same_line(12);
+  if (quiet_button("Open the ladder", "live.open_ladder")) {
+    commands.push_back(SelectLadder{*shown.run.ladder});
+    commands.push_back(ShowPanel{"ladder"});
+  }
+  spacing(2);
+}
+
 std::string remember(const State& state) {
   const nlohmann::json json{{"metrics", to_json(state.metrics.chosen)}, {"folded", to_json(state.metrics.folded)}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -410,8 +445,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const RunEntry* shown = workspace.shown_live();
   if (!shown) {
     text_title("Live");
-    empty_state("No run yet", "The loss and speed of the running run appear here. Launch a ladder to start one.");
-    start_here(commands);
+    start_here(commands, "No run yet. The loss and speed of the running run appear here.");
     return;
   }
   if (shown->loaded && !workspace.detail(shown->run.id)) commands.data.details.push_back(shown->run.id);
@@ -423,6 +457,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     text_toned_wrapped(shown->run.reason, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);
     spacing(2);
   }
+  draw_ladder_is_over(workspace, *shown, commands);
   draw_figures(workspace, *shown);
   spacing(4);
   verification_card(workspace, commands);

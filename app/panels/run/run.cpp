@@ -162,8 +162,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const RunEntry* shown = shown_run(workspace);
   if (!shown) {
     text_title("Run");
-    empty_state("No run yet", "A run's details appear here. Launch a ladder, or drop a log on the window.");
-    start_here(commands);
+    start_here(commands, "No run yet. A run's details appear here.");
     return;
   }
   if (shown->run.id != state.shown) show_run(state, workspace, *shown, commands);
