@@ -21,6 +21,7 @@
 #include "app/runs/bin.h"
 #include "engine/device.h"
 #include "storage/analysis/hardware.h"
+#include "storage/analysis/judgement.h"
 #include "storage/database/run_store.h"
 #include "storage/database/traces/trace_store.h"
 #include "storage/records.h"
@@ -112,8 +113,16 @@ class Workspace {
   // others that would be equal, the later one gets a free colour.
   std::vector<int> colours_of(const std::vector<RunId>& lines) const;
 
-  // Estimated seconds until the run, or everything queued, is done; missing in the first three steps. seconds_off is
-  // the estimate's uncertainty, missing before the tenth: 2.3 standard errors of the mean over ten blocks of the later
+  // The finished runs, for estimates of steps (app/launch/step_estimate.h). They point into this.
+  std::vector<MeasuredRun> measured_runs() const;
+
+  // The step time of a run that has not three steps yet: that of earlier runs of its recipe on this machine; missing
+  // without one.
+  double expected_step_seconds(const RunEntry& run) const;
+
+  // Estimated seconds until the run, or everything queued, is done: by its own steps from the third on, else by
+  // expected_step_seconds, else missing (a queued run then takes the running one's step time). seconds_off is the
+  // estimate's uncertainty, missing before the tenth step: 2.3 standard errors of the mean over ten blocks of the later
   // half, or the difference between that half and all steps if it is larger, since a pace that has changed may change
   // again.
   double seconds_left(const RunEntry& run) const;
@@ -165,7 +174,9 @@ class Workspace {
   void forget_curves(RunId id);  // the run has ended
 
   std::uint64_t bin_read_at_ = 0;  // the version
-  bool was_paused_ = false;        // since the last step
+  mutable std::map<RunId, double> expected_steps_;
+  mutable std::uint64_t expected_at_ = 0;  // the version
+  bool was_paused_ = false;                // since the last step
   std::vector<RunEntry> runs_;
   std::map<RunId, std::size_t> index_;
   std::map<RunId, RunDetail> details_;

@@ -19,6 +19,15 @@ bool MachineLoad::would_disturb(int needed_cores) const {
   return is_disturbed(with_run);
 }
 
+double MachineLoad::slowdown(int needed_cores) const {
+  constexpr double most = 4;
+  Contention with_run = others;
+  with_run.needed_cores = needed_cores;
+  const double lacking = lacking_cores(with_run);
+  if (!is_disturbed(with_run) || !(lacking > 0)) return 1;
+  return std::min(most, needed_cores / std::max(needed_cores - lacking, needed_cores / most));
+}
+
 std::string MachineLoad::text() const {
   if (!is_known()) return "Nobody can tell here how busy other programs keep the machine";
   const std::string names = names_of(busiest);

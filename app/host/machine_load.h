@@ -20,6 +20,8 @@ struct MachineLoad {
 
   bool is_known() const { return !is_missing(others.other_cores); }
   bool would_disturb(int needed_cores) const;  // a run that starts now
+  // How many times as long its steps take on a CPU, by the cores that others leave it: 1 to 4.
+  double slowdown(int needed_cores) const;
 
   // "Other programs use 1.3 of 2 cores (cc1plus 0.9, ld 0.3)", or that it is unknown.
   std::string text() const;

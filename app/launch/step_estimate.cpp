@@ -1,9 +1,11 @@
+// Own runs of the recipe first, arithmetic where there are none; a ladder mixes both.
 #include "app/launch/step_estimate.h"
 
 #include <algorithm>
 
 #include "app/text/format.h"
 #include "storage/analysis/mfu.h"
+#include "storage/analysis/recipe_facts.h"
 
 namespace stepladder {
 namespace {
@@ -21,9 +23,8 @@ double guessed_cpu_tflops(const DeviceReport& report) {
   return 2 * 2 * lanes * usual_core_ghz * std::max(1, report.cpu_cores) / 1000;
 }
 
-}  // namespace
-
-StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table) {
+// By arithmetic.
+StepEstimate guess_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table) {
   if (recipe.vocab <= 0) return {};
   const std::string device = report.resolve(recipe.device);
   const std::string hardware = report.hardware(device);
@@ -47,14 +48,52 @@ StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, con
                    compact(tflops) + " TFLOP/s"};
 }
 
-double estimate_seconds(const std::vector<Recipe>& runs, const DeviceReport& report, const HardwareTable& table) {
-  double sum = 0;
-  for (const Recipe& run : runs) {
-    const double seconds = estimate_step(run, report, table).seconds;
-    if (is_missing(seconds)) return missing;
-    sum += seconds * static_cast<double>(run.steps);
+Run like(const Recipe& recipe, const DeviceReport& report) {
+  return {.tokens_per_step = recipe.tokens_per_step(),
+          .hardware = report.hardware(report.resolve(recipe.device)),
+          .recipe = to_json(recipe)};
+}
+
+}  // namespace
+
+StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs) {
+  constexpr std::size_t most = 5, most_looked_at = 200;
+  std::vector<double> quiet, disturbed;
+  for (std::size_t i = runs.size(); i > 0 && runs.size() - i < most_looked_at && quiet.size() < most; --i) {
+    const auto& [run, summary, series] = runs[i - 1];
+    const bool is_comparable = run->source == "launched" && run->hardware == like.hardware &&
+                               run->tokens_per_step == like.tokens_per_step && summary->dt_ms_median > 0;
+    if (is_comparable && same_recipe_but_batch(*run, like))
+      (is_disturbed(*summary) ? disturbed : quiet).push_back(summary->dt_ms_median / 1000);
   }
-  return sum;
+  if (quiet.empty()) quiet = std::move(disturbed);
+  if (quiet.empty()) return {};
+  quiet.resize(std::min(quiet.size(), most));
+  const std::size_t count = quiet.size();
+  return {.seconds = median_of(std::move(quiet)),
+          .basis = plural(count, "run") + " of this recipe here",
+          .is_measured = true};
+}
+
+StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
+                           std::span<const MeasuredRun> runs) {
+  const StepEstimate measured = measured_step(like(recipe, report), runs);
+  return measured.is_measured ? measured : guess_step(recipe, report, table);
+}
+
+double estimate_seconds(const std::vector<Recipe>& recipes, const DeviceReport& report, const HardwareTable& table,
+                        std::span<const MeasuredRun> runs) {
+  double measured = 0, guessed = 0;
+  std::vector<double> off;  // measured over guessed
+  for (const Recipe& recipe : recipes) {
+    const StepEstimate step = estimate_step(recipe, report, table, runs);
+    if (is_missing(step.seconds)) return missing;
+    const double seconds = step.seconds * static_cast<double>(recipe.steps);
+    (step.is_measured ? measured : guessed) += seconds;
+    if (!step.is_measured) continue;
+    if (const double guess = guess_step(recipe, report, table).seconds; guess > 0) off.push_back(step.seconds / guess);
+  }
+  return measured + guessed * (off.empty() ? 1 : median_of(std::move(off)));
 }
 
 }  // namespace stepladder

@@ -1,28 +1,38 @@
-// Estimates how long a step will take before any has been measured: a guess from arithmetic, for people who are about
-// to wait.
+// Estimates how long a step will take before it has been measured, for people who are about to wait: as in this
+// project's own runs of the recipe on this machine, else a guess from arithmetic.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/device.h"
 #include "engine/recipe.h"
 #include "storage/analysis/hardware.h"
+#include "storage/analysis/judgement.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
 struct StepEstimate {
   double seconds = missing;  // of a step; missing if the vocabulary isn't known yet
-  std::string basis;         // "4.2 GFLOP a step at 20 % of a peak of 0.38 TFLOP/s"
+  std::string basis;         // "4.2 GFLOP a step at 20 % of a peak of 0.38 TFLOP/s"; "3 runs of this recipe here"
+  bool is_measured = false;
 };
 
-// FLOPs by PaLM's convention over a modest share of the device's peak, plus the time to update the weights in memory.
-// A peak that the table lacks is guessed from the number of cores and their instruction set. Real steps take between a
-// third and three times as long.
-StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table);
+// The median of the newest runs, up to five, that were launched here with the same hardware, tokens per step and recipe
+// but seed, schedule, validation and checkpoints; runs that others disturbed count only if there are no others.
+// `seconds` is missing without such a run. The runs' series aren't read.
+StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs);
 
-// The sum over these runs; missing if one is.
-double estimate_seconds(const std::vector<Recipe>& runs, const DeviceReport& report, const HardwareTable& table);
+// measured_step, else FLOPs by PaLM's convention over a modest share of the device's peak, plus the time to update the
+// weights in memory. A peak that the table lacks is guessed from the number of cores and their instruction set. Real
+// steps take between a third and three times as long as that guess.
+StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
+                           std::span<const MeasuredRun> runs = {});
+
+// The sum over these runs; missing if one is. Guesses are scaled by how far they are off where a step was measured.
+double estimate_seconds(const std::vector<Recipe>& recipes, const DeviceReport& report, const HardwareTable& table,
+                        std::span<const MeasuredRun> runs = {});
 
 }  // namespace stepladder

@@ -61,8 +61,9 @@ void commands::execute(DesktopState& desktop, const PlanLadder& asked) {
     made.plan = plan_of(asked.request, desktop.device());
     std::vector<Recipe> recipes;
     for (const Rung& rung : made.plan.rungs) recipes.push_back(rung.recipe);
-    made.first_step = estimate_step(recipes.front(), desktop.device(), desktop.workspace.hardware);
-    made.seconds = estimate_seconds(recipes, desktop.device(), desktop.workspace.hardware);
+    const std::vector<MeasuredRun> runs = desktop.workspace.measured_runs();
+    made.first_step = estimate_step(recipes.front(), desktop.device(), desktop.workspace.hardware, runs);
+    made.seconds = estimate_seconds(recipes, desktop.device(), desktop.workspace.hardware, runs);
   } catch (const RecipeError& error) {  // not a message: the form shows it
     desktop.workspace.launch->plan.problem = error.sentence().worded(label_of);
   } catch (const std::exception& error) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "app/desktop/workspace.h"
+#include "app/launch/step_estimate.h"
 
 namespace stepladder {
 namespace {
@@ -55,10 +56,26 @@ StepPace pace_of(const RunEntry& entry) {
 
 }  // namespace
 
+std::vector<MeasuredRun> Workspace::measured_runs() const {
+  std::vector<MeasuredRun> measured;
+  for (const RunEntry& entry : runs_)
+    if (entry.run.status == RunStatus::finished) measured.push_back({&entry.run, &entry.summary, nullptr});
+  return measured;
+}
+
+double Workspace::expected_step_seconds(const RunEntry& run) const {
+  if (expected_at_ != version) expected_steps_.clear();
+  expected_at_ = version;
+  const auto [known, is_new] = expected_steps_.try_emplace(run.run.id, missing);
+  if (is_new && !run.run.recipe.empty()) known->second = measured_step(run.run, measured_runs()).seconds;
+  return known->second;
+}
+
 double Workspace::seconds_left(const RunEntry& run) const {
   if (run.run.planned_steps <= 0) return missing;  // a script's: nobody knows
   const auto steps = static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series().size()));
-  const double each = pace_of(run).seconds;
+  const double own = pace_of(run).seconds;
+  const double each = is_missing(own) ? expected_step_seconds(run) : own;
   return is_missing(each) ? missing : each * steps;
 }
 
@@ -71,10 +88,14 @@ double Workspace::seconds_off(const RunEntry& run) const {
 double Workspace::seconds_left_of_all() const {
   const RunEntry* now_running = running();
   if (!now_running) return missing;
-  const double each = pace_of(*now_running).seconds;
-  if (is_missing(each)) return missing;
   double left = seconds_left(*now_running);
-  for (const RunEntry* queued : waiting()) left += each * static_cast<double>(queued->run.planned_steps);
+  if (is_missing(left)) return missing;
+  const double own = pace_of(*now_running).seconds;
+  const double running_pace = is_missing(own) ? expected_step_seconds(*now_running) : own;
+  for (const RunEntry* queued : waiting()) {
+    const double expected = expected_step_seconds(*queued);
+    left += (is_missing(expected) ? running_pace : expected) * static_cast<double>(queued->run.planned_steps);
+  }
   return left;
 }
 

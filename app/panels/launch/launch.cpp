@@ -69,12 +69,21 @@ std::string size_text(const CheckedForm& checked) {
   return text + left_out;
 }
 
-// "about 12 min in all, 4 s a step of the baseline: a rough estimate from ..."; empty if nothing is known.
-std::string duration_of(const CheckedForm& checked) {
+// "about 12 min in all, 4 s a step of the baseline: a rough estimate from ..."; "..., by 3 runs of this recipe
+// here; 2.1 times as long as on a quiet machine"; empty if nothing is known.
+std::string duration_of(const CheckedForm& checked, bool is_elsewhere, const Workspace& workspace) {
   if (!checked.plan || is_missing(checked.plan->seconds)) return "";
-  return "about " + rough_duration_text(checked.plan->seconds * checked.request.repeats) + " in all, " +
-         rough_duration_text(checked.plan->first_step.seconds) + " a step of the baseline: a rough estimate from " +
-         checked.plan->first_step.basis;
+  double slower = 1;
+  if (!is_elsewhere && workspace.device && !workspace.running()) {
+    const std::string device = workspace.device->resolve(checked.request.base.device);
+    if (device == "cpu") slower = workspace.launch->load.slowdown(needed_cores(device, workspace.device->cpu_cores, 1));
+  }
+  const StepEstimate& step = checked.plan->first_step;
+  std::string text = "about " + rough_duration_text(checked.plan->seconds * checked.request.repeats * slower) +
+                     " in all, " + rough_duration_text(step.seconds * slower) + " a step of the baseline" +
+                     (step.is_measured ? ", by " : ": a rough estimate from ") + step.basis;
+  if (slower > 1.1) text += "; " + decimals(slower, 1) + " times as long as on a quiet machine";
+  return text;
 }
 
 // The smallest gain that the planned number of repeats can show on this machine; empty if its noise isn't known, or for
@@ -132,7 +141,7 @@ void draw_start(const CheckedForm& checked, std::string& where, const std::strin
   ImGui::BeginGroup();
   if (checked.problem.empty()) {
     text_quiet_wrapped(size_text(checked));
-    text_quiet_wrapped(duration_of(checked));
+    text_quiet_wrapped(duration_of(checked, !where.empty(), workspace));
     mark("launch.estimate");
     draw_noise(seen_with(checked, !where.empty(), workspace), workspace, commands);
     ImGui::PushTextWrapPos(0);

@@ -46,9 +46,12 @@ void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspa
   ImGui::SetCursorPosY(text_top + px(2));
   text_quiet(is_running ? (workspace.is_paused ? "paused at " : "step ") + grouped(entry.series().size()) + " of " +
                               grouped(entry.run.planned_steps)
-             : quiet_wait.empty() ? "queued"
+             : quiet_wait.empty() ? "queued, place " + std::to_string(place + 1)
                                   : "waits for quiet");
-  if (!quiet_wait.empty()) ImGui::SetItemTooltip("%s", quiet_wait.c_str());
+  if (!is_running)
+    ImGui::SetItemTooltip("%s", !quiet_wait.empty()   ? quiet_wait.c_str()
+                                : workspace.running() ? "Waits until the runs before it have ended"
+                                                      : "Starts as soon as the trainer is ready");
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::SetCursorPos(ImVec2(buttons, top));
   ImGui::BeginDisabled(!is_running && place == 0);

@@ -40,5 +40,49 @@ TEST(StepEstimate, GuessesAnUnknownCpuAndSaysSo) {
   EXPECT_TRUE(is_missing(estimate_seconds({recipe}, report, table())));
 }
 
+// A finished run of `recipe` whose steps took `dt_ms`.
+struct Done {
+  Done(const Recipe& recipe, const DeviceReport& report, double dt_ms) {
+    run.source = "launched";
+    run.status = RunStatus::finished;
+    run.hardware = report.hardware(report.resolve(recipe.device));
+    run.tokens_per_step = recipe.tokens_per_step();
+    run.recipe = to_json(recipe);
+    summary.dt_ms_median = dt_ms;
+  }
+  Run run;
+  Summary summary;
+};
+
+TEST(StepEstimate, TakesTheProjectsOwnRunsOfTheRecipe) {
+  DeviceReport report;
+  report.cpu_name = "Unheard-of";
+  report.cpu_cores = 2;
+  Recipe recipe;
+  recipe.vocab = 256;
+  recipe.steps = 10;
+  Recipe other_seed = recipe, other = recipe;
+  other_seed.seed += 1;
+  other_seed.steps = 500;
+  other.layers += 2;
+  const Done first(recipe, report, 700), second(other_seed, report, 900), third(other, report, 5000);
+  const std::vector<MeasuredRun> runs{{&first.run, &first.summary, nullptr},
+                                      {&second.run, &second.summary, nullptr},
+                                      {&third.run, &third.summary, nullptr}};
+  const StepEstimate step = estimate_step(recipe, report, table(), runs);
+  EXPECT_TRUE(step.is_measured);
+  EXPECT_NEAR(step.seconds, 0.8, 1e-9);
+  EXPECT_EQ(step.basis, "2 runs of this recipe here");
+  EXPECT_NEAR(estimate_seconds({recipe}, report, table(), runs), 8, 1e-9);
+  // What wasn't measured is guessed, and scaled by how far the guess is off.
+  Recipe larger = recipe;
+  larger.d_model *= 2;
+  const double guess = estimate_step(larger, report, table()).seconds;
+  const double off = (0.8 / estimate_step(recipe, report, table()).seconds);
+  EXPECT_NEAR(estimate_seconds({recipe, larger}, report, table(), runs), 8 + 10 * guess * off, 1e-9);
+  report.cpu_name = "Another";
+  EXPECT_FALSE(estimate_step(recipe, report, table(), runs).is_measured) << "another machine";
+}
+
 }  // namespace
 }  // namespace stepladder
