@@ -1,14 +1,17 @@
 // The Compare view by the mouse: hiding lines, colours, the target, groups, and the arrangement of the charts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <set>
 
 #include "app/desktop/fields.h"
 #include "app/desktop/models/comparison.h"
 #include "app/desktop/models/ladder_model.h"
+#include "app/desktop/theme.h"
 #include "app/panels/compare/grid.h"
 #include "app/panels/compare/numbers.h"
 #include "app/panels/compare/view.h"
@@ -204,6 +207,11 @@ TEST_F(SixRuns, AColourIsChosenInTheMenuAndKept) {
   EXPECT_EQ(app_->workspace().colour_of(second), 0);
   EXPECT_EQ(app_->workspace().colours_of({1, 2, 3}), (std::vector<int>{1, 0, 2})) << "the chosen colour stays";
   EXPECT_EQ(app_->workspace().colours_of({1, 3}), (std::vector<int>{0, 2}));
+  std::vector<RunId> many(25);
+  std::iota(many.begin(), many.end(), 100);
+  const std::vector<int> colours = app_->workspace().colours_of(many);
+  EXPECT_EQ(std::set<int>(colours.begin(), colours.end()).size(), 25u) << "a hue again has another dash";
+  EXPECT_LT(*std::max_element(colours.begin(), colours.end()), 3 * rung_colour_count) << "hues are used evenly";
   LadderViewModel ladder;
   DataRequests asked;
   ladder.update(app_->workspace(), ladder_, 0, ComparisonAxis::steps, nullptr, asked);

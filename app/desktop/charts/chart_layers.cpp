@@ -340,15 +340,20 @@ void draw_target(const Chart& chart) {
   if (!chart.target || is_missing(chart.target->value)) return;
   TargetLine& target = *chart.target;
   bool held = false;
-  ImPlot::DragLineY(0, &target.value, palette().warning, px(1.5f), ImPlotDragToolFlags_NoFit, nullptr, nullptr, &held);
+  ImPlot::DragLineY(0, &target.value, faded(palette().text, 0.75f), px(1.5f), ImPlotDragToolFlags_NoFit, nullptr,
+                    nullptr, &held);
   target.is_taken = target.is_taken || held;
   const ImPlotRect limits = ImPlot::GetPlotLimits();
   if (held) target.value = std::clamp(target.value, limits.Y.Min, limits.Y.Max);
   const std::string label = "target " + loss_text(target.value);
   const ImVec2 at = ImPlot::PlotToPixels(limits.X.Min, target.value);
+  const ImVec2 size = ImGui::CalcTextSize(label.c_str());
+  const ImVec2 low(at.x + px(6), at.y - size.y - px(2));
   ImPlot::PushPlotClipRect();
-  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x + px(6), at.y - ImGui::GetTextLineHeight() - px(2)),
-                                     u32(palette().warning), label.c_str());
+  ImDrawList* draw = ImPlot::GetPlotDrawList();  // on a ground of its own: curves may run there
+  draw->AddRectFilled(ImVec2(low.x - px(3), low.y), ImVec2(low.x + size.x + px(3), low.y + size.y),
+                      u32(palette().card, 0.85f), px(3));
+  draw->AddText(low, u32(palette().text), label.c_str());
   ImPlot::PopPlotClipRect();
   const float right = ImPlot::GetPlotPos().x + ImPlot::GetPlotSize().x;
   ui_test_anchors::note("chart." + std::string(chart.id) + ".target", at.x, at.y - px(3), right, at.y + px(3));

@@ -78,10 +78,17 @@ void Messages::draw_errors(const std::string& unstored, float left, Commands& co
     ImGui::TextWrapped("%s", unstored.c_str());
     mark("message.unstored");
   }
+  std::size_t newest = list_.size();
   for (std::size_t i = 0; i < list_.size(); ++i) {
-    if (list_[i].is_error) draw_error(i, commands);
+    if (!list_[i].is_error) continue;
+    draw_error(i, commands);
+    newest = i;
   }
   ImGui::End();
+  const bool is_free = !ImGui::GetIO().WantTextInput &&
+                       !ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  if (newest < list_.size() && is_free && ImGui::IsKeyPressed(ImGuiKey_Escape, false))
+    commands.push_back(DismissMessage{newest});
 }
 
 void Messages::draw_error(std::size_t i, Commands& commands) const {

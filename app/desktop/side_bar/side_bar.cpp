@@ -73,8 +73,11 @@ void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& command
   const bool hovered = ImGui::IsItemHovered();
   if (hovered) {  // the first nine have a key (actions.cpp)
     const std::string key = i < 9 ? "Ctrl+" + std::to_string(i + 1) + ". " : "";
-    ImGui::SetItemTooltip("%s%sCtrl-click: open side by side", bar.is_folded ? (panel.title + ". ").c_str() : "",
-                          key.c_str());
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip)) {  // beside the bar, where it covers no other view
+      ImGui::SetNextWindowPos(ImVec2(ImGui::GetWindowPos().x + bar.width + px(4), at.y));
+      ImGui::SetTooltip("%s%sCtrl-click: open side by side", bar.is_folded ? (panel.title + ". ").c_str() : "",
+                        key.c_str());
+    }
   }
   ImDrawList* draw = ImGui::GetWindowDrawList();
   if (is_open || hovered)

@@ -97,23 +97,23 @@ int Workspace::colour_of(const Run& run) const {
   return chosen == selection.colours.end() ? run.rung : chosen->second;
 }
 
+// Lines that share a hue, since there are more lines than hues, differ by a whole number of rounds, and so in dashes.
 std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
-  std::array<bool, rung_colour_count> taken{};
+  std::array<int, rung_colour_count> uses{};
   std::vector<int> colours(lines.size(), -1);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto chosen = selection.colours.find(lines[i]);
     if (chosen == selection.colours.end()) continue;
     colours[i] = chosen->second % rung_colour_count;
-    taken[static_cast<std::size_t>(colours[i])] = true;
+    ++uses[static_cast<std::size_t>(colours[i])];
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (colours[i] >= 0) continue;
     const RunEntry* entry = find(lines[i]);
-    int colour = (entry ? entry->run.rung : 0) % rung_colour_count;
-    for (int tries = 0; taken[static_cast<std::size_t>(colour)] && tries < rung_colour_count; ++tries)
-      colour = (colour + 1) % rung_colour_count;
-    taken[static_cast<std::size_t>(colour)] = true;
-    colours[i] = colour;
+    const int fewest = *std::min_element(uses.begin(), uses.end());
+    int colour = std::max(0, entry ? entry->run.rung : 0) % rung_colour_count;
+    while (uses[static_cast<std::size_t>(colour)] > fewest) colour = (colour + 1) % rung_colour_count;
+    colours[i] = colour + rung_colour_count * uses[static_cast<std::size_t>(colour)]++;
   }
   return colours;
 }

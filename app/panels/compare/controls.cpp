@@ -212,11 +212,13 @@ void draw_compare_controls(CompareFields& fields, CompareView& view, const Works
   same_line(4);
   if (chip("log y", view.log_y)) view.log_y = !view.log_y;
   mark("compare.log_y");
-  next(200);
+  next(240);
   field_name("smoothing", 6);
   ImGui::SetNextItemWidth(px(110));
-  ImGui::SliderFloat("##smoothing", &options.smoothing, 0, 0.99f, options.smoothing > 0 ? "%.2f" : "none");
+  ImGui::SliderFloat("##smoothing", &options.smoothing, 0, 0.99f, "");  // its handle would cover a number inside
   mark("compare.smoothing");
+  same_line(6);
+  text_quiet(options.smoothing > 0 ? decimals(options.smoothing, 2) : "none");
   next(310);
   std::vector<std::string> names;
   for (const ComparedLine& line : view.lines()) names.push_back(line.label);

@@ -33,7 +33,7 @@ struct ChartGrid {
 
 inline constexpr int most_columns = 3;
 inline constexpr std::size_t most_charts = 500;
-inline constexpr float least_row_height = 150;
+inline constexpr float least_row_height = 160;
 inline constexpr float most_row_height = 1200;
 
 // Skips what it doesn't understand.

@@ -46,7 +46,8 @@ void draw_row_menu(HistoryTable& table, TagPopup& tags, const RunEntry& entry, c
   ImGui::PopStyleVar();
 }
 
-void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& workspace, Commands& commands) {
+void draw_spark(const RunEntry& entry, Quantity quantity, const ImVec4& colour, const Workspace& workspace,
+                Commands& commands) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
   const float height = px(18);
@@ -78,7 +79,7 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& works
     draw->PathLineTo(ImVec2(at.x + width * static_cast<float>((curve.x[i] - x0) / across),
                             at.y + px(2) + (height - px(4)) * static_cast<float>(1 - share)));
   }
-  draw->PathStroke(u32(rung_colour(workspace.colour_of(entry.run))), 0, px(1.2f));
+  draw->PathStroke(u32(colour), 0, px(1.2f));
   draw->PopClipRect();
 }
 
@@ -184,10 +185,10 @@ void draw_number(const RunColumn& column, const RunEntry& entry, const ColumnCon
 }
 
 void draw_cell(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible,
-               Commands& commands) {
+               const ImVec4& colour, Commands& commands) {
   switch (column.kind) {
     case ColumnKind::spark:
-      return draw_spark(entry, column.id == "spark_dt" ? Quantity::dt_ms : Quantity::loss, *context.workspace,
+      return draw_spark(entry, column.id == "spark_dt" ? Quantity::dt_ms : Quantity::loss, colour, *context.workspace,
                         commands);
     case ColumnKind::status:
       return pill(std::string(to_string(entry.run.status)), status_tone(entry.run.status));
@@ -223,7 +224,9 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
   ImGui::SameLine(px(4));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImDrawList* draw = ImGui::GetWindowDrawList();
-  const ImVec4 colour = rung_colour(workspace.colour_of(entry.run));
+  const auto in_chart = table.colours.find(entry.run.id);
+  const ImVec4 colour =
+      rung_colour(in_chart == table.colours.end() ? workspace.colour_of(entry.run) : in_chart->second);
   const ImVec2 low(at.x, at.y + px(5));
   const ImVec2 high(at.x + px(12), at.y + px(17));
   if (is_selected) {
@@ -240,7 +243,7 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
   }
   for (const RunColumn* column : columns) {
     ImGui::TableNextColumn();
-    draw_cell(*column, entry, context, known->second, commands);
+    draw_cell(*column, entry, context, known->second, colour, commands);
   }
   ImGui::PopID();
 }
@@ -422,6 +425,10 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   }
   list.update(table.columns, workspace);
   const ColumnContext context{&workspace, list.baseline};
+  const std::vector<RunId> selected(workspace.selection.runs.begin(), workspace.selection.runs.end());
+  const std::vector<int> colours = workspace.colours_of(selected);
+  table.colours.clear();
+  for (std::size_t i = 0; i < selected.size(); ++i) table.colours[selected[i]] = colours[i];
   draw_rows(list.rows.size(), [&](std::size_t i) {
     const HistoryRow& row = list.rows[i];
     if (row.entry) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 
 #include "app/desktop/command.h"
 #include "app/panels/history/columns.h"
@@ -17,6 +18,7 @@ struct HistoryTable {
   RunId last_clicked = 0;
   RunId renaming = 0;  // 0: none
   std::array<char, 256> name{};
+  std::map<RunId, int> colours;  // of the selected runs, as in the chart beneath
 
   void rename(const RunEntry& entry);  // begins
 };
