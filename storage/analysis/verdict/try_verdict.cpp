@@ -19,10 +19,11 @@ constexpr std::array<std::pair<double, double>, 3> size_priors{{{0.6, 6}, {0.25,
 constexpr double interval_prior = 6;
 constexpr std::size_t fewest_rounds = 2;      // of a kept change
 constexpr double evidence_without_best = 10;  // an e-value
-constexpr double promising = 0.5;             // standard errors above the kept state's mean
+constexpr double promising = 1.5;             // standard errors above the kept state's mean
 constexpr double one_look_error = 0.01;       // of the interval of the first run; the rest of 5 % is the turns'
 constexpr double error = 0.05;
-constexpr double decay = 1.2;  // of the share of the error that the n-th change gets: n^-1.2
+// Of the share of the error that the n-th change gets: (n + 5)^-1.5, which is about even over the first changes.
+constexpr double decay = 1.5, delay = 5;
 
 // Squares of the pairs' differences, halved: of one run.
 RunSpread spread_of_pairs(const TryRuns& runs, std::size_t rounds) {
@@ -58,6 +59,21 @@ bool holds_without_best(const TryRuns& runs) {
   rest.beside.erase(rest.beside.begin() + static_cast<std::ptrdiff_t>(best));
   const GainEvidence evidence = evidence_of_pairs(rest, rest.beside.size());
   return evidence.gain > 0 && e_value(evidence) >= evidence_without_best;
+}
+
+double standard_error(const GainEvidence& evidence) {
+  return std::sqrt(evidence.variance * evidence.noise.variance());
+}
+
+// The turns' evidence with the gain that is most likely: the changed runs against all runs of the kept state, as far as
+// the turns agree with that within their standard error, since the machine may have drifted since the earlier runs. For
+// guesses at what more turns would show; only the turns are evidence.
+GainEvidence likely(const TryRuns& runs, GainEvidence pairs) {
+  std::vector<double> kept = runs.kept;
+  kept.insert(kept.end(), runs.beside.begin(), runs.beside.end());
+  const double gain = figures_of(runs.changed).mean - figures_of(kept).mean, margin = standard_error(pairs);
+  pairs.gain = std::clamp(gain, pairs.gain - margin, pairs.gain + margin);
+  return pairs;
 }
 
 // The rounds at which the gain, if it stays as it looks, has enough evidence; 0: more than a thousand.
@@ -103,10 +119,6 @@ GainEvidence evidence_of_first(const TryRuns& runs) {
   return {.gain = runs.changed.front() - figures.mean,
           .variance = 1 + 1 / static_cast<double>(figures.n),
           .noise = runs.noise};
-}
-
-double standard_error(const GainEvidence& evidence) {
-  return std::sqrt(evidence.variance * evidence.noise.variance());
 }
 
 TryOpinion of_first(TryEnd end, const TryRuns& runs, double threshold) {
@@ -161,8 +173,8 @@ Interval anytime_interval(const GainEvidence& evidence, double error) {
 }
 
 double needed_e_value(std::size_t number, std::size_t kept, FalseKeeps rule) {
-  constexpr double sum = 5.591582441177750;  // of n^-1.2, all n: zeta(1.2)
-  const double share = std::pow(static_cast<double>(number), -decay) / sum;
+  constexpr double sum = 0.851929149262;  // of (n + 5)^-1.5, all n: Hurwitz's zeta(1.5, 6)
+  const double share = std::pow(static_cast<double>(number) + delay, -decay) / sum;
   return 1 / (error * share * (rule == FalseKeeps::few ? static_cast<double>(kept + 1) : 1));
 }
 
@@ -190,7 +202,7 @@ TryOpinion judge_try(const TryRuns& runs, double threshold, std::size_t most_rou
   if (e_value(pairs) >= threshold && rounds >= fewest_rounds && holds_without_best(runs))
     return ended(TryEnd::kept, pairs, threshold);
   if (rounds >= most_rounds) return ended(TryEnd::rounds_over, pairs, threshold);
-  const std::size_t needed = rounds_for(pairs, threshold);
+  const std::size_t needed = rounds_for(likely(runs, pairs), threshold);
   if (needed == 0 || needed > most_rounds) return ended(TryEnd::futile, pairs, threshold);
   // A B, B A, A B: a drift of the machine favours neither.
   return {.step = rounds % 2 == 1 ? TryStep::run_kept : TryStep::run_changed};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -122,6 +123,44 @@ TEST(TryVerdict, GainsAmongManyChangesAreFound) {
     EXPECT_LT(false_share, 0.05) << effect;
     EXPECT_LT(runs, 2.5) << effect;
   }
+}
+
+// One change in five is a gain: the dearest of the usual series.
+TEST(TryVerdict, SeriesWithManyGainsCostTwoAndAHalfRunsAChange) {
+  constexpr int series = 200;
+  for (const auto& [effect, least] : {std::pair{4.0, 0.9}, {10.0, 0.99}}) {
+    double found = 0, false_share = 0, runs = 0;
+    for (int i = 0; i < series; ++i) {
+      std::vector<double> effects(20, 0.0);
+      std::fill_n(effects.begin(), 4, effect);
+      std::shuffle(effects.begin(), effects.end(), random_source);
+      const Outcome outcome = simulate(effects, normal_noise);
+      found += outcome.true_keeps / 4.0 / series;
+      false_share += outcome.false_keeps / std::max(1.0, 1.0 * (outcome.true_keeps + outcome.false_keeps)) / series;
+      runs += outcome.runs_of_each / series;
+    }
+    EXPECT_GT(found, least) << effect;
+    EXPECT_LT(false_share, 0.02) << effect;
+    EXPECT_LT(runs, 2.6) << effect;
+  }
+}
+
+// The machine is faster by far since the kept state's runs: all changes look like gains, and turns soon show that none
+// is.
+TEST(TryVerdict, ADriftOfTheMachineCostsFewRuns) {
+  constexpr int changes = 200;
+  double runs = 0, kept = 0;
+  for (int i = 0; i < changes; ++i) {
+    TryRuns tried;
+    for (int j = 0; j < 6; ++j) tried.kept.push_back(normal_noise());
+    tried.noise = spread_around_mean(tried.kept);
+    TryOpinion opinion;
+    for (; (opinion = judge_try(tried, 1000)).step != TryStep::over; ++runs)
+      (opinion.step == TryStep::run_changed ? tried.changed : tried.beside).push_back(6 + normal_noise());
+    kept += opinion.end == TryEnd::kept;
+  }
+  EXPECT_LE(kept, 2);
+  EXPECT_LT(runs / changes, 6);
 }
 
 TEST(TryVerdict, ALargeGainTakesTwoTurnsAndAHarmTwoRuns) {

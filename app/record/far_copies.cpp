@@ -1,0 +1,327 @@
+// Runs the commands of a series of tries on another machine. A copy there is changed by a request of its own, so that a
+// command's time is the command's alone; the machine keeps the name of the state that a copy holds, and refuses a
+// change to another one. The output that FarRuns puts together stays until it is a log of the series.
+#include "app/record/far_copies.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "app/exit_status.h"
+#include "app/host/held_folder.h"
+#include "app/machines/far_kind.h"
+#include "app/machines/mirror.h"
+#include "app/machines/packed_files.h"
+#include "app/text/format.h"
+#include "engine/files/files.h"
+#include "storage/bounded_text.h"
+#include "storage/errors.h"
+#include "storage/importers/journal/journal_reader.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto poll_interval = std::chrono::milliseconds(200);
+constexpr auto ask_interval = std::chrono::seconds(1);
+constexpr auto before_kill = std::chrono::seconds(10);
+constexpr std::size_t most_changed_files = 1000;               // that a request names; else all files are sent
+constexpr std::uintmax_t most_sent_bytes = 100u << 20;
+constexpr std::size_t piece = 1 << 20;
+
+// Arguments: UID/NAME of the copy, the state that it holds (empty: not known, so it is made anew), its new state, the
+// folder with the ignored files, the number of changed files, those files, the ignored ones. Works in the folder with
+// the files that were sent, FOLDER/runs/UID/work. Prints the copy's folder.
+constexpr const char* hold_script = R"sh(set -e
+copy=$1 held=$2 tree=$3 ignored=$4 changed=$5
+shift 5
+case $ignored in "~/"*) ignored=$HOME/${ignored#"~/"} ;; esac
+sent=$(pwd -P)
+cd "$sent/../../.."
+mkdir -p "tries/${copy%/*}"
+cd tries
+now=$(cat "$copy.holds" 2>/dev/null) || now=
+[ -d "$copy" ] || now=
+if [ -n "$held" ] && [ "$now" != "$held" ]; then exit 3; fi
+if [ "$now" != "$tree" ]; then
+  rm -f "$copy.holds"
+  if [ -z "$held" ]; then rm -rf "$copy"; fi
+  mkdir -p "$copy"
+  while [ "$changed" -gt 0 ]; do rm -f "$copy/$1"; shift; changed=$((changed - 1)); done
+  cp -RP "$sent/." "$copy"
+  printf %s "$tree" > "$copy.holds"
+fi
+cd "$copy"
+for file; do
+  if [ -e "$ignored/$file" ] && [ ! -e "./$file" ] && [ ! -L "./$file" ]; then
+    mkdir -p "$(dirname "./$file")"
+    ln -s "$ignored/$file" "./$file"
+  fi
+done
+pwd -P
+)sh";
+
+std::string last_words(const std::string& output) {
+  const std::size_t end = output.find_last_not_of(" \r\n\t");
+  if (end == std::string::npos) return {};
+  const std::size_t line = output.find_last_of('\n', end);
+  const std::size_t begin = line == std::string::npos ? 0 : line + 1;
+  return output.substr(begin, end + 1 - begin);
+}
+
+Json state_of(const FarRun& run) {
+  Json state = Json::parse(run.state, nullptr, false);
+  return state.is_object() ? state : Json::object();
+}
+
+// Whether the program ended by itself, with any exit status.
+bool has_ended(const Json& state) {
+  return text_in(state, "phase") == "ended" && text_in(state, "status") != "stopped";
+}
+
+std::string reason_in(const Json& state) {
+  const std::string reason = bounded(harmless(text_in(state, "reason")), longest_line);
+  return reason.empty() ? "it has ended without an exit status" : reason;
+}
+
+// The tree as an archive: `names` of the copy here, but for links to ignored files.
+std::optional<PackedFiles> packed(const fs::path& here, const std::vector<std::string>& names,
+                                  const std::vector<std::string>& links) {
+  const std::set<std::string> linked(links.begin(), links.end());
+  std::string list;
+  for (const std::string& name : names) {
+    std::error_code error;
+    const fs::file_status status = fs::symlink_status(here / name, error);
+    if (!linked.contains(name) && (fs::is_regular_file(status) || fs::is_symlink(status))) list += name + '\0';
+  }
+  if (list.empty()) return {};
+  return PackedFiles::of(here, list, most_sent_bytes);
+}
+
+}  // namespace
+
+FarCopies::FarCopies(RunStore& store, std::string machine, fs::path folder, std::string ignored, Report report,
+                     std::function<bool()> stop)
+    : store_(store),
+      alias_(std::move(machine)),
+      folder_(std::move(folder)),
+      ignored_(std::move(ignored)),
+      report_(std::move(report)),
+      stop_(std::move(stop)) {}
+
+FarCopies::~FarCopies() = default;
+
+Machine FarCopies::machine() const {
+  const auto alias = MachineAlias::from(alias_);
+  if (const auto known = alias ? store_.machines().machine(*alias) : std::nullopt) return *known;
+  throw UsageError(harmless(alias_) + ", where this series is measured, is no longer one of this project's machines",
+                   {.code = "no-such-machine",
+                    .argument = "machine",
+                    .value = alias_,
+                    .hint = "`stepladder machines add " + alias_ + "` adds it again"});
+}
+
+FarRuns& FarCopies::runs() {
+  if (!runs_)
+    runs_ = std::make_unique<FarRuns>(store_, FarRuns::Callbacks{.report = report_},
+                                      SshAsks{.on_terminal = ::isatty(STDIN_FILENO) == 1, .environment = {}});
+  return *runs_;
+}
+
+std::optional<Uid> FarCopies::begun(const fs::path& order) const {
+  const auto uid = Uid::from(first_line(text_of(order).value_or("")));
+  return uid && store_.machines().far_run(*uid) ? uid : std::nullopt;
+}
+
+bool FarCopies::is_begun(const MeasuredCommand& command) const {
+  return begun(command.state.string() + ".far").has_value();
+}
+
+Uid FarCopies::start(const fs::path& order, FarCommand command) {
+  drop(order);
+  command.kind = far_kind::one_try;
+  command.uid = new_uid();
+  write_whole(order, command.uid->text() + "\n", private_file);
+  runs().start(machine(), command);
+  return *command.uid;
+}
+
+std::optional<FarRun> FarCopies::over(const Uid& uid) const {
+  auto run = store_.machines().far_run(uid);
+  return run && run->is_over ? run : std::nullopt;
+}
+
+void FarCopies::poll() {
+  const Link& link = runs().link(machine());
+  runs().poll(poll_interval);
+  if (link.is_hopeless() && !link.is_up())
+    throw StorageError(alias_ + " can't be reached: " + link.why() +
+                       "; what has begun there goes on, and the same command follows it");
+}
+
+std::optional<FarRun> FarCopies::wait(const Uid& uid) {
+  for (; !stop_(); poll())
+    if (auto run = over(uid)) return run;
+  return {};
+}
+
+std::string FarCopies::output_of_run(const Uid& uid) const {
+  const Descriptor file = open_own_file(mirrors_folder(store_), fs::path(uid.text()) / "output.log", O_RDONLY);
+  if (!file) return {};
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  const auto begin = size > off_t(piece) ? std::uint64_t(size) - piece : 0;
+  return read_at(file.get(), begin, piece);
+}
+
+void FarCopies::copy_output(const Uid& uid, const fs::path& log, const std::string& last_line) const {
+  const Descriptor file = open_own_file(mirrors_folder(store_), fs::path(uid.text()) / "output.log", O_RDONLY);
+  OutputFile copy(log, private_file);
+  const auto write = [&](const std::string& bytes) { copy.write(std::as_bytes(std::span(bytes))); };
+  std::string bytes;
+  for (std::uint64_t at = 0; file && !(bytes = read_at(file.get(), at, piece)).empty(); at += bytes.size())
+    write(bytes);
+  write(last_line);
+  copy.commit();
+}
+
+// Forgets a request that is over, or was never made.
+void FarCopies::drop(const fs::path& order) {
+  const auto uid = Uid::from(first_line(text_of(order).value_or("")));
+  if (!uid) return;
+  if (const Descriptor mirrors = open_own_folder(mirrors_folder(store_))) remove_tree(mirrors.get(), uid->text());
+  std::error_code error;
+  fs::remove(order, error);
+}
+
+std::optional<std::string> FarCopies::hold(const TryTrees& trees, const fs::path& here, const std::string& tree,
+                                           const std::vector<std::string>& links) {
+  const std::string name = here.filename().string();
+  if (const auto known = copies_.find(name); known != copies_.end() && known->second.tree == tree)
+    return known->second.folder;
+  copies_.erase(name);
+  std::string held = text_of(state(name + ".there")).value_or("");
+  if (!is_commit_hash(held)) held.clear();
+  while (true) {
+    std::vector<std::string> changed;
+    if (!held.empty()) changed = trees.changed_files(held, tree);
+    if (changed.size() > most_changed_files) held.clear(), changed.clear();
+    FarCommand command{.name = "state of " + trees.top().filename().string(),
+                       .command = {"/bin/sh", "-c", hold_script, "sh", folder_.filename().string() + "/" + name, held,
+                                   tree, ignored_, std::to_string(changed.size())}};
+    command.command.insert(command.command.end(), changed.begin(), changed.end());
+    command.command.insert(command.command.end(), links.begin(), links.end());
+    const auto files = packed(here, held.empty() ? trees.files_of(tree) : changed, links);
+    if (files) command.tree = files->archive();
+    std::error_code error;
+    fs::remove(state(name + ".there"), error);
+    const fs::path order = state("copy-" + name + ".far");
+    const Uid uid = start(order, std::move(command));
+    const auto run = wait(uid);
+    if (!run) {
+      report_(alias_ + " goes on with taking the checkout's files; the same command follows it");
+      return {};
+    }
+    const Json end = state_of(*run);
+    const std::string output = output_of_run(uid);
+    drop(order);
+    const std::int64_t status = has_ended(end) ? integer_in(end, "code", -1) : -1;
+    if (status == 0) {
+      write_whole(state(name + ".there"), tree, private_file);
+      return copies_.emplace(name, Copy{tree, last_words(output)}).first->second.folder;
+    }
+    if (held.empty() || status < 0)
+      throw StorageError(alias_ + " didn't take the checkout's files: " +
+                         (status < 0 ? reason_in(end) : harmless(last_words(output))));
+    held.clear();
+  }
+}
+
+std::optional<CommandEnd> FarCopies::run(const MeasuredCommand& command) {
+  if (const auto end = end_of_command(command.state)) return end;
+  const fs::path order = command.state.string() + ".far";
+  auto uid = begun(order);
+  if (!uid) {
+    if (stop_()) return {};
+    put_log_aside(command, "interrupted");
+    FarCommand asked{.name = "run " + command.state.stem().string() + " of a series of tries",
+                     .command = command.command,
+                     .folder = command.folder.string()};
+    asked.environment.insert(command.environment.begin(), command.environment.end());
+    uid = start(order, std::move(asked));
+  }
+  if (const auto run = wait(*uid)) return take(command, *run);
+  report_("the run goes on at " + alias_ + "; the same command follows it");
+  return {};
+}
+
+std::optional<CommandEnd> FarCopies::take(const MeasuredCommand& command, const FarRun& run) {
+  const Json state = state_of(run);
+  const fs::path order = command.state.string() + ".far";
+  const std::int64_t code = integer_in(state, "code", -1);
+  const double begun_at = number_in(state, "started_at"), ended_at = number_in(state, "ended_at");
+  if (!has_ended(state) || code < 0 || code > 255 || !(ended_at >= begun_at)) {
+    drop(order);
+    throw StorageError("the run at " + alias_ + " doesn't count: " + reason_in(state) +
+                       "; the same command runs it again");
+  }
+  // 127: often a program that isn't there, of which only the far program's reason says something.
+  copy_output(run.uid, command.log, code == 127 ? "stepladder: " + reason_in(state) + "\n" : "");
+  const CommandEnd end{.exit_status = static_cast<int>(code),
+                       .started_at = begun_at,
+                       .wall_s = ended_at - begun_at,
+                       .host = bounded(harmless(text_in(state, "host")), longest_name)};
+  write_end(command.state, end);
+  drop(order);
+  return end;
+}
+
+std::optional<CommandEnd> FarCopies::end(const MeasuredCommand& command) {
+  if (const auto end = end_of_command(command.state)) return end;
+  const fs::path order = command.state.string() + ".far";
+  const auto uid = begun(order);
+  const auto begin = Clock::now();
+  Clock::time_point next_ask{};
+  bool is_asked = false;
+  for (; uid && !stop_(); poll()) {
+    if (const auto run = over(*uid)) {
+      if (!is_asked && has_ended(state_of(*run))) return take(command, *run);
+      drop(order);
+      return {};
+    }
+    if (!runs().link(machine()).is_up() || Clock::now() < next_ask) continue;
+    next_ask = Clock::now() + ask_interval;
+    // The first look only brings news of an end.
+    if (const auto progress = runs().progress(*uid); !progress || !progress->run.is_started) continue;
+    const bool is_late = Clock::now() - begin > before_kill;
+    runs().signal(*uid, is_late ? "kill" : "terminate", [](const std::string&) {});
+    is_asked = true;
+  }
+  if (uid)
+    report_("the run goes on at " + alias_ + ", and nothing else of this series begins there before it has ended");
+  return {};
+}
+
+bool FarCopies::wait_for_left() {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_ / ".state", error)) {
+    if (entry.path().extension() != ".far") continue;
+    const auto uid = begun(entry.path());
+    if (!uid || over(*uid)) continue;
+    const std::string name = entry.path().stem().stem().string();
+    report_("waiting for the run " + name + " at " + alias_ + ", which a killed program left there");
+    if (wait(*uid)) continue;
+    report_("the run " + name + " goes on at " + alias_);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace stepladder
