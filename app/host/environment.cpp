@@ -81,6 +81,15 @@ std::string environment_of(const std::string& commit, bool is_dirty) {
                                              : nlohmann::json{{"commit", commit}, {"dirty", is_dirty}});
 }
 
+std::string environment_at(const std::string& machine, const std::string& host, const std::string& commit,
+                           bool is_dirty) {
+  nlohmann::json environment = nlohmann::json::parse(environment_of(commit, is_dirty));
+  for (const char* ours : {"folder", "system", "compiler"}) environment.erase(ours);
+  environment["host"] = host;
+  environment["machine"] = machine;
+  return environment.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string this_host() {
   utsname system{};
   ::uname(&system);

@@ -23,6 +23,10 @@ const std::string& environment_json();
 // The same of a state of a checkout that the caller knows: git isn't asked, and no branch is named. Empty commit: none.
 std::string environment_of(const std::string& commit, bool is_dirty);
 
+// The same of one that ran on another machine, by its alias and host: neither this folder nor this system.
+std::string environment_at(const std::string& machine, const std::string& host, const std::string& commit,
+                           bool is_dirty);
+
 // The environment of a run that this process continues: `hosts` lists the hosts that trained it, if it was begun on
 // another one.
 std::string continued_environment(const std::string& before);

@@ -271,14 +271,17 @@ void GitCheckout::add(const GitCheckout& index, std::vector<std::string> argumen
   if (update.size() > 3) git_of(index, update);
 }
 
-std::string GitCheckout::commit(const std::vector<std::string>& files, const std::string& message) const {
+std::string GitCheckout::commit(const std::vector<std::string>& files, const std::string& message,
+                                const std::vector<std::string>& left_out) const {
   const std::string head = first_line(text_of(repository_ / "HEAD").value_or(""));
   if (!head.starts_with("ref: refs/heads/"))
     throw StorageError(top_.string() + " is on no branch, so nothing was committed; `git switch -c NAME` makes one");
   const std::string branch = head.substr(5);
   std::map<std::string, std::string> repositories;
   for (const std::string& path : repositories_in(*this)) repositories[path] = commit_in(path);
-  add(*this, {"add", "--update", "--", "."}, repositories);
+  std::vector<std::string> update = {"add", "--update", "--", "."};
+  update.insert(update.end(), left_out.begin(), left_out.end());
+  add(*this, update, repositories);
   std::vector<std::string> add = {"add", "--"};
   for (const std::string& file : files) add.push_back(":(literal)" + file);
   if (!files.empty()) git(add);

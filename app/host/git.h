@@ -45,12 +45,16 @@ class GitCheckout {
   void add(const GitCheckout& index, std::vector<std::string> arguments,
            const std::map<std::string, std::string>& repositories) const;
 
-  // Commits all tracked files and these others as they are, without hooks. Returns the commit.
-  std::string commit(const std::vector<std::string>& files, const std::string& message) const;
+  // Commits all tracked files and these others as they are, without hooks, but for what `left_out` names (pathspecs, as
+  // leaving_out() makes them). Returns the commit.
+  std::string commit(const std::vector<std::string>& files, const std::string& message,
+                     const std::vector<std::string>& left_out) const;
 
   const std::filesystem::path& top() const { return top_; }
   // The folder called .git, if the checkout has it.
   const std::filesystem::path& repository() const { return repository_; }
+  // The one that it shares with its linked worktrees; the same where there are none.
+  const std::filesystem::path& shared_repository() const { return common_; }
 
   // The hash of a commit; empty if the checkout has none of this name.
   std::string commit_named(const std::string& name) const;

@@ -112,7 +112,7 @@ std::vector<FarRun> FarRuns::start_repeats(const Machine& machine, const FarComm
   Json uids = Json::array();
   for (std::int64_t i = 0; i < count; ++i) {
     const std::string number = count > 1 ? " #" + std::to_string(i + 1) : "";
-    runs.push_back({.uid = new_uid(),
+    runs.push_back({.uid = count == 1 && command.uid ? *command.uid : new_uid(),
                     .alias = machine.alias,
                     .kind = command.kind,
                     .name = command.name + number,

@@ -247,6 +247,7 @@ void FarRuns::on_state(Followed& followed, const Json& state) {
 // Gives new journals to the followers. The first one that a watched program writes completes its run, which its output
 // began.
 void FarRuns::join(Followed& followed) {
+  if (followed.is_try()) return;
   for (const auto& [name, size] : followed.sizes) {
     if (followed.known.contains(name)) continue;
     const fs::path path = followed.folder / name;
@@ -335,7 +336,8 @@ void FarRuns::end(Followed& followed) {
   store_.machines().update(followed.row);
   const Uid uid = followed.row.uid;
   ended_[uid.text()] = *progress(uid);
-  if (const Descriptor mirrors = open_own_folder(mirrors_folder(store_))) remove_tree(mirrors.get(), uid.text());
+  const Descriptor mirrors = open_own_folder(mirrors_folder(store_));
+  if (mirrors && !followed.is_try()) remove_tree(mirrors.get(), uid.text());
   to_follow_.insert(followed.row.alias.text());
   followed_.erase(uid.text());
 }

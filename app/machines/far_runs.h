@@ -36,6 +36,7 @@ struct FarCommand {
   std::filesystem::path tree;  // here: a tar.gz that is unpacked there first; empty: none
   std::string sent;            // JSON: what the tree is, recorded with the run
   ImportOptions options;       // of a watched program's output
+  std::optional<Uid> uid;      // of one that its caller wants to find again; else a new one
 };
 
 // The progress of one command, for people.

@@ -47,6 +47,7 @@ struct FarRuns::Followed {
   }
 
   bool is_watch() const { return row.kind == far_kind::watch; }
+  bool is_try() const { return row.kind == far_kind::one_try; }  // only its output is wanted, and stays
 };
 
 }  // namespace stepladder

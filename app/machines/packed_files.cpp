@@ -45,9 +45,31 @@ bool is_inside(const Descriptor& top, const std::string& name, std::set<std::str
   return true;
 }
 
+// Bytes of the files, each name of which ends in a zero byte. Throws if they are more than `most`.
+std::uintmax_t bytes_of(const fs::path& folder, const std::string& names, std::uintmax_t most) {
+  std::uintmax_t bytes = 0, largest = 0;
+  std::string name_of_largest;
+  for (std::size_t begin = 0; begin < names.size();) {
+    const std::string name(names.c_str() + begin);
+    begin += name.size() + 1;
+    std::error_code error;
+    if (!fs::is_regular_file(fs::symlink_status(folder / name, error))) continue;
+    const std::uintmax_t size = fs::file_size(folder / name, error);
+    if (error) continue;
+    bytes += size;
+    if (size >= largest) largest = size, name_of_largest = name;
+  }
+  if (most > 0 && bytes > most)
+    throw std::runtime_error("the checkout has " + bytes_text(double(bytes)) + " (" + harmless(name_of_largest) + ": " +
+                             bytes_text(double(largest)) +
+                             "); data isn't sent: let git ignore it, and copy it to the machine yourself");
+  return bytes;
+}
+
 }  // namespace
 
-PackedFiles PackedFiles::of(const fs::path& folder, const std::string& names) {
+PackedFiles PackedFiles::of(const fs::path& folder, const std::string& names, std::uintmax_t most_bytes) {
+  if (most_bytes > 0) bytes_of(folder, names, most_bytes);
   PackedFiles packed;
   std::string place = (fs::temp_directory_path() / "stepladder-files-XXXXXX").string();
   const int file = ::mkstemp(place.data());
@@ -79,8 +101,7 @@ PackedFiles PackedFiles::working_tree(std::uintmax_t most_bytes) {
   const Descriptor opened_top = open_folder(top.string());
   std::set<std::string> checked_folders;
   std::string kept;
-  std::vector<std::pair<std::uintmax_t, std::string>> sizes;
-  std::uintmax_t bytes = 0;
+  std::int64_t files = 0;
   for (std::size_t begin = 0; begin < names.size();) {
     const std::size_t end = std::min(names.find('\0', begin), names.size());
     const std::string name = names.substr(begin, end - begin);
@@ -92,18 +113,10 @@ PackedFiles PackedFiles::working_tree(std::uintmax_t most_bytes) {
     std::error_code error;
     const fs::file_status status = fs::symlink_status(top / name, error);
     if (!fs::is_regular_file(status) && !fs::is_symlink(status)) continue;  // deleted, or a submodule
-    const std::uintmax_t size = fs::is_symlink(status) ? 0 : fs::file_size(top / name, error);
-    sizes.emplace_back(size, name);
-    bytes += size;
+    ++files;
     kept += name + '\0';
   }
-  if (bytes > most_bytes) {
-    const auto largest = std::max_element(sizes.begin(), sizes.end());
-    throw std::runtime_error("the checkout has " + bytes_text(double(bytes)) + " (" + largest->second + ": " +
-                             bytes_text(double(largest->first)) +
-                             "); data isn't sent: let git ignore it, and copy it to the "
-                             "machine yourself");
-  }
+  const std::uintmax_t bytes = bytes_of(top, kept, most_bytes);
   PackedFiles tree = of(top, kept);
   // Excludes what would start other programs: drivers of differences, and git in each submodule.
   std::string patch = checkout->git({"diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv",
@@ -115,7 +128,7 @@ PackedFiles PackedFiles::working_tree(std::uintmax_t most_bytes) {
   tree.description_ =
       nlohmann::ordered_json{
           {"commit", commit},      {"branch", first_line(checkout->git({"rev-parse", "--abbrev-ref", "HEAD"}))},
-          {"folder", prefix},      {"files", sizes.size()},
+          {"folder", prefix},      {"files", files},
           {"bytes", bytes},        {"patch", patch},
           {"patch_is_cut", is_cut}}
           .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -12,11 +12,12 @@ namespace stepladder {
 // (tar, git) fails.
 class PackedFiles {
  public:
-  // Packs these files of the folder; each name ends in a zero byte.
-  static PackedFiles of(const std::filesystem::path& folder, const std::string& names);
+  // Packs these files of the folder; each name ends in a zero byte. Throws, and names the largest file, if they have
+  // more than `most_bytes`; 0: no limit.
+  static PackedFiles of(const std::filesystem::path& folder, const std::string& names, std::uintmax_t most_bytes = 0);
 
   // The git checkout that the current folder is in, as it is now: what git tracks, changed or not, and new files that
-  // it doesn't ignore. Throws, and names the largest file, if they have more than `most_bytes`.
+  // it doesn't ignore. `most_bytes` as above.
   static PackedFiles working_tree(std::uintmax_t most_bytes = 100u << 20);
 
   PackedFiles(PackedFiles&& other) noexcept

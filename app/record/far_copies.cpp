@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto poll_interval = std::chrono::milliseconds(200);
 constexpr auto ask_interval = std::chrono::seconds(1);
 constexpr auto before_kill = std::chrono::seconds(10);
-constexpr std::size_t most_changed_files = 1000;               // that a request names; else all files are sent
+constexpr std::size_t most_changed_files = 1000;  // that a request names; else all files are sent
 constexpr std::uintmax_t most_sent_bytes = 100u << 20;
 constexpr std::size_t piece = 1 << 20;
 

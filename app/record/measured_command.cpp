@@ -67,14 +67,6 @@ bool is_ours(const ProcessIdentity& program) {
          !program.boot.empty() && is_alive(program);
 }
 
-void write_state(const fs::path& state, const CommandEnd& end) {
-  write_whole(
-      state,
-      nlohmann::json{{"exit_status", end.exit_status}, {"started_at", end.started_at}, {"wall_s", end.wall_s}}.dump() +
-          "\n",
-      private_file);
-}
-
 // Runs in the keeper: a process in a session of its own, which the end of this program doesn't affect.
 [[noreturn]] void keep(const MeasuredCommand& run, int log, int lock) {
   ::setsid();
@@ -100,7 +92,7 @@ void write_state(const fs::path& state, const CommandEnd& end) {
   // The run isn't over for others until its end is on the disk.
   const bool is_written = keep_trying(std::chrono::minutes(10), std::chrono::seconds(1), [&] {
     try {
-      write_state(run.state, end);
+      write_end(run.state, end);
       return true;
     } catch (const std::exception&) {
       return false;
@@ -138,6 +130,12 @@ void end_command(const MeasuredCommand& run) {
 
 }  // namespace
 
+void write_end(const fs::path& state, const CommandEnd& end) {
+  nlohmann::json json{{"exit_status", end.exit_status}, {"started_at", end.started_at}, {"wall_s", end.wall_s}};
+  if (!end.host.empty()) json["host"] = end.host;
+  write_whole(state, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", private_file);
+}
+
 std::optional<CommandEnd> end_of_command(const fs::path& state) {
   const auto text = text_of(state);
   if (!text) return {};
@@ -148,7 +146,13 @@ std::optional<CommandEnd> end_of_command(const fs::path& state) {
   const double status = json["exit_status"].get<double>(), wall_s = json["wall_s"].get<double>();
   if (!(status >= 0 && status <= 255) || !(wall_s >= 0 && wall_s < 1e9))
     throw StorageError(state.string() + " has an exit status or a time that no run has");
-  return CommandEnd{static_cast<int>(status), json["started_at"].get<double>(), wall_s};
+  const bool has_host = json.contains("host") && json["host"].is_string();
+  return CommandEnd{static_cast<int>(status), json["started_at"].get<double>(), wall_s,
+                    has_host ? json["host"].get<std::string>() : ""};
+}
+
+LogFigure figure_of_command(const FigureQuestion& question, const MeasuredCommand& run, const CommandEnd& end) {
+  return question.by == FigureBy::wall ? LogFigure{end.wall_s, "s"} : figure_of_log(run.log, question);
 }
 
 bool is_under_way(const MeasuredCommand& run) {

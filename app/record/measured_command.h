@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/record/log_figure.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -26,10 +27,17 @@ struct CommandEnd {
   int exit_status = 0;          // 128 + N if signal N killed it, 127 if it couldn't be started
   double started_at = missing;  // unix seconds
   double wall_s = missing;
+  std::string host = {};  // empty: it ran here
 };
 
 // The end of the command; nullopt if it hasn't ended. Throws StorageError for a state file that isn't ours.
 std::optional<CommandEnd> end_of_command(const std::filesystem::path& state);
+
+// Stores the end of a command that ran elsewhere. Throws DataError.
+void write_end(const std::filesystem::path& state, const CommandEnd& end);
+
+// What a command that has ended says: its wall clock, or the figure in its log. Throws as figure_of_log.
+LogFigure figure_of_command(const FigureQuestion& question, const MeasuredCommand& run, const CommandEnd& end);
 
 // True if another process has started it, and it hasn't ended.
 bool is_under_way(const MeasuredCommand& run);

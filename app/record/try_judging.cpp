@@ -294,6 +294,7 @@ Json begin_json(const TrySeriesRunner& series) {
   const bool is_equal = figures.n >= 2 && !(figures.std > 0);
   return {{"series", series.series().ladder},
           {"checkout", series.plan().checkout},
+          {"machine", text_or_null(series.plan().machine)},
           {"metric", series.metric()},
           {"better", takes_time(series.plan().figure) && series.metric() == "tokens_per_s" ? "higher"
                      : series.plan().figure.lower_is_better                                ? "lower"

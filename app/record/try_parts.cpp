@@ -156,19 +156,17 @@ std::optional<TrySeriesRunner::PartRuns> TrySeriesRunner::run_parts(const Try& i
         .environment = {{"STEPLADDER_TRY", std::to_string(it.number)},
                         {"STEPLADDER_RUN", std::to_string(1000 * it.number + std::int64_t(run) + 1)},
                         {"STEPLADDER_SEED", std::to_string(run + 1)}}};
-    if (!end_of_command(command.state) && !is_under_way(command)) {
+    if (!is_begun(command)) {
       wait_until_quiet();
       const std::string tree = tree_with(it, parts, runs.cells[run]);
-      const fs::path copy = trees_->check_out(tree, "", it.commit, plan_.links);
-      command.folder = copy / plan_.folder;
-      command.command = words_in(command.command, plan_.checkout, copy.string());
+      if (!prepare(command, tree, "", it.commit)) return {};
       for (std::size_t i = 0; i < flags.size(); ++i) {
         std::istringstream words(runs.cells[run][i] ? flags[i] : "");
         for (std::string word; words >> word;) command.command.push_back(word);
       }
     }
     report_(fmt::format("run {} of {}", run + 1, runs.cells.size()));
-    const auto end = run_measured(command, stop_);
+    const auto end = run_command(command);
     if (!end) return {};
     Outcome outcome = outcome_of(command, *end);
     runs.values.push_back(is_missing(outcome.value) ? missing : utility(outcome.value));

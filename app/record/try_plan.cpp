@@ -80,6 +80,8 @@ Json plan_json(const TryPlan& plan) {
           {"budget_runs", plan.budget_runs},
           {"budget_s", plan.budget_s},
           {"quiet_s", plan.quiet_s},
+          {"machine", plan.machine},
+          {"there", plan.there},
           {"strict", plan.false_keeps == FalseKeeps::none}};
 }
 
@@ -95,6 +97,8 @@ TryPlan try_plan_from(const Json& json) {
                  .budget_runs = json.at("budget_runs").get<std::int64_t>(),
                  .budget_s = json.at("budget_s").get<double>(),
                  .quiet_s = json.value("quiet_s", 0.0),
+                 .machine = json.value("machine", ""),
+                 .there = json.value("there", ""),
                  .false_keeps = json.at("strict").get<bool>() ? FalseKeeps::none : FalseKeeps::few};
     for (const Json& guard : json.at("guards"))
       plan.guards.push_back({.figure = figure_from(guard.at("figure")),

@@ -42,6 +42,8 @@ struct TryPlan {
   std::int64_t budget_runs = 0;  // all runs together; 0: no limit
   double budget_s = 0;           // from the beginning; 0: no limit
   double quiet_s = 0;            // how long each run waits for a quiet machine
+  std::string machine;           // of the project, that all runs are done on; empty: this one
+  std::string there;             // its folder with the ignored inputs; empty: the one called as the checkout is here
   FalseKeeps false_keeps = FalseKeeps::few;
 };
 

@@ -87,11 +87,6 @@ bool is_same_request(TryPlan asked, TryPlan begun) {
   return plan_json(asked) == plan_json(begun);
 }
 
-LogFigure figure_of(const FigureQuestion& question, const MeasuredCommand& command, const CommandEnd& end) {
-  if (question.by == FigureBy::wall) return {end.wall_s, "s"};
-  return figure_of_log(command.log, question);
-}
-
 // The folder of a series that didn't come about. Its shown plan is in the project.
 struct RemoveUnlessBegun {
   fs::path folder;
@@ -146,6 +141,9 @@ void TrySeriesRunner::open(RunStore& store, const TrySeries& series, Report repo
   plan_ = try_plan_from(*found->ordered);
   held_.emplace(folder_ / ".state");
   trees_ = std::make_unique<TryTrees>(plan_.checkout, folder_);
+  if (!plan_.machine.empty())
+    far_ = std::make_unique<FarCopies>(store, plan_.machine, folder_,
+                                       plan_.there.empty() ? plan_.checkout : plan_.there, report_, stop_);
   load();
 }
 
@@ -159,9 +157,10 @@ void TrySeriesRunner::load() {
       throw StorageError("the series' tries are damaged");
 }
 
-TrySeriesRunner::TrySeriesRunner(RunStore& store, const fs::path& folder, Report report, std::function<bool()> stop) {
+TrySeriesRunner::TrySeriesRunner(RunStore& store, const fs::path& folder, Report report, std::function<bool()> stop,
+                                 Which which) {
   const auto series = series_around(store, folder);
-  if (!series || !series->is_open())
+  if (!series || (!series->is_open() && which == Which::open))
     throw UsageError("no series of tries is under way in " + top_of(folder).string() +
                      "; `stepladder try begin -- COMMAND` begins one");
   open(store, *series, std::move(report), std::move(stop));
@@ -215,6 +214,10 @@ std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan p
   plan.links.insert(plan.links.end(), state.too_large.begin(), state.too_large.end());
   plan.links.insert(plan.links.end(), state.submodules.begin(), state.submodules.end());
   fill_in_seals(plan, folder, state.tree, trees);
+  for (const TrySeal& seal : plan.seals)
+    if (!plan.machine.empty() && !seal.in_tree)
+      throw UsageError("--seal " + seal.path + ": only files that git doesn't ignore are sent to " + plan.machine +
+                       ", so nobody here sees what its runs read");
   order_plan(place, plan_json(plan));
   TrySeries series{.checkout = plan.checkout, .plan = shown_plan(plan_json(plan)).dump(), .begun_at = unix_now()};
   store.in_one_transaction([&] {
@@ -256,10 +259,7 @@ bool TrySeriesRunner::measure_first() {
 void TrySeriesRunner::fail_beginning(const std::string& why) {
   Try& first = tries_.front();
   const MeasuredCommand command = next_command();
-  if (is_under_way(command))
-    run_measured(command, [] { return true; });
-  else if (const auto end = end_of_command(command.state))
-    store_run(0, 0, command, *end);
+  if (const auto end = end_command(command)) store_run(0, 0, command, *end);
   first.verdict = to_string(TryVerdict::failed);
   first.answer = Json{{"reason", why}}.dump();
   series_.ended_at = unix_now();
@@ -308,34 +308,63 @@ void TrySeriesRunner::wait_until_quiet() const {
   }
 }
 
-bool TrySeriesRunner::wait_for_left_runs() const {
+bool TrySeriesRunner::wait_for_left_runs() {
+  if (far_) return far_->wait_for_left();
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder_ / ".state", error)) {
     if (entry.path().extension() != ".lock") continue;
     MeasuredCommand left = next_command();
     left.state = entry.path().parent_path() / entry.path().stem();
     for (bool is_reported = false; is_under_way(left); is_reported = true) {
-      if (stop_()) return false;
-      if (!is_reported) report_("waiting for the run " + left.state.stem().string() + " of a program that was killed");
+      const std::string name = "the run " + left.state.stem().string() + " of a program that was killed";
+      if (!is_reported) report_("waiting for " + name);
+      if (stop_()) {
+        report_(name + " goes on; its output is in " +
+                (folder_ / "runs" / (left.state.stem().string() + ".log")).string());
+        return false;
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
   return true;
 }
 
+bool TrySeriesRunner::prepare(MeasuredCommand& command, const std::string& tree, const std::string& beside,
+                              const std::string& commit) {
+  const fs::path here = trees_->check_out(tree, beside, commit, plan_.links);
+  const auto copy = far_ ? far_->hold(*trees_, here, tree, plan_.links) : std::optional(here.string());
+  if (!copy) return false;
+  command.folder = fs::path(*copy) / plan_.folder;
+  command.command = words_in(command.command, plan_.checkout, *copy);
+  return true;
+}
+
+bool TrySeriesRunner::is_begun(const MeasuredCommand& command) const {
+  return end_of_command(command.state) || (far_ ? far_->is_begun(command) : is_under_way(command));
+}
+
+std::optional<CommandEnd> TrySeriesRunner::run_command(const MeasuredCommand& command) {
+  return far_ ? far_->run(command) : run_measured(command, stop_);
+}
+
+std::optional<CommandEnd> TrySeriesRunner::end_command(const MeasuredCommand& command) {
+  if (far_) return far_->end(command);
+  if (!is_under_way(command)) return end_of_command(command.state);
+  run_measured(command, [] { return true; });
+  return {};
+}
+
 std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64_t state) {
   MeasuredCommand command = next_command();
   const fs::path of = command.state.string() + ".of";
-  if (!end_of_command(command.state) && !is_under_way(command)) {
+  if (!is_begun(command)) {
     if (!wait_for_left_runs()) return {};
     write_whole(of, fmt::format("{} {}", during, state), private_file);
     const Try& it = tries_[static_cast<std::size_t>(state)];
     wait_until_quiet();
     if (stop_()) return {};
-    const fs::path copy = trees_->check_out(it.tree, state == kept().number ? "" : kept().tree, it.commit, plan_.links);
-    command.folder = copy / plan_.folder;
     command.command = during == held_out ? std::vector<std::string>{"/bin/sh", "-c", plan_.holdout} : plan_.command;
-    command.command = words_in(command.command, plan_.checkout, copy.string());
+    if (!prepare(command, it.tree, state == kept().number ? "" : kept().tree, it.commit)) return {};
     const auto round = std::count_if(runs_.begin(), runs_.end(),
                                      [&](const TryRun& run) { return run.during == during && run.state == state; });
     command.environment = {{"STEPLADDER_TRY", std::to_string(state)},
@@ -346,7 +375,7 @@ std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64
   // A run that a killed program left behind belongs to the state that it was begun for.
   std::int64_t begun_during = during, begun_of = state;
   std::istringstream(text_of(of).value_or("")) >> begun_during >> begun_of;
-  const auto end = run_measured(command, stop_);
+  const auto end = run_command(command);
   if (!end) return {};
   const bool is_asked = begun_during == during && begun_of == state;
   if (is_asked || begun_of < 0 || begun_of >= std::ssize(tries_)) return store_run(during, state, command, *end);
@@ -361,7 +390,7 @@ TrySeriesRunner::Outcome TrySeriesRunner::outcome_of(const MeasuredCommand& comm
             .unit = {},
             .error = "the command failed with exit status " + std::to_string(end.exit_status)};
   try {
-    const LogFigure figure = figure_of(plan_.figure, command, end);
+    const LogFigure figure = figure_of_command(plan_.figure, command, end);
     if (!unit().empty() && figure.unit != unit())
       return {.value = missing,
               .unit = {},
@@ -382,7 +411,9 @@ Run TrySeriesRunner::row_of(const Try& state, const std::string& name, const Com
           .reason = error,
           .started_at = end.started_at,
           .ended_at = end.started_at + end.wall_s,
-          .environment = environment_of(state.commit, is_dirty(state))};
+          .environment = plan_.machine.empty()
+                             ? environment_of(state.commit, is_dirty(state))
+                             : environment_at(plan_.machine, end.host, state.commit, is_dirty(state))};
 }
 
 TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const MeasuredCommand& command,
@@ -396,7 +427,7 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
   LoggedRun logged = read_logged_run(command.log);
   const auto figure = [&](const FigureQuestion& question) -> std::optional<double> {
     try {
-      return figure_of(question, command, end).value;
+      return figure_of_command(question, command, end).value;
     } catch (const NoFigure&) {
       return {};
     }
@@ -452,10 +483,9 @@ RunPatch TrySeriesRunner::patch_of_runs(const Try& it) const {
 // waits for its answer.
 void TrySeriesRunner::abandon(Try& open) {
   const MeasuredCommand command = next_command();
-  if (is_under_way(command)) {
+  if (is_begun(command) && !end_of_command(command.state))
     report_("ending the run of try " + std::to_string(open.number) + ", since the checkout has changed");
-    run_measured(command, [] { return true; });
-  } else if (const auto end = end_of_command(command.state)) {
+  if (const auto end = end_command(command)) {
     const TryStep step = judge_try(runs_for(open), 1e9).step;
     store_run(open.number, step == TryStep::run_kept ? open.parent : open.number, command, *end);
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "app/host/held_folder.h"
+#include "app/record/far_copies.h"
 #include "app/record/measured_command.h"
 #include "app/record/try_parts.h"
 #include "app/record/try_plan.h"
@@ -53,9 +54,11 @@ class TrySeriesRunner {
  public:
   using Report = std::function<void(const std::string&)>;  // a line about what happens
 
-  // The series of the checkout that contains the folder; nothing runs yet. Throws UsageError if there is none, or this
-  // user hasn't begun it here.
-  TrySeriesRunner(RunStore& store, const std::filesystem::path& folder, Report report, std::function<bool()> stop);
+  // The newest series of the checkout that contains the folder; nothing runs yet. Throws UsageError if there is none,
+  // if it has ended and `which` asks for an open one, or if this user hasn't begun it here.
+  enum class Which { open, any };
+  TrySeriesRunner(RunStore& store, const std::filesystem::path& folder, Report report, std::function<bool()> stop,
+                  Which which = Which::open);
 
   // Begins a series, or continues a beginning with the same plan, and measures the unchanged state. `plan.checkout`,
   // `folder`, `links` and the seals' contents are filled in. False if it was stopped.
@@ -95,8 +98,8 @@ class TrySeriesRunner {
   // Commits the checkout, where try N was just kept and it is as it was tried. Throws UsageError if it isn't.
   void commit(std::int64_t number);
 
-  // Runs the change of a kept try in parts, in a fractional factorial; `flags`: words for the command line instead.
-  // Returns what `try parts` prints. Nullopt if it was stopped. Throws UsageError.
+  // Also of a series that has ended. Runs the change of a kept try in parts, in a fractional factorial; `flags`: words
+  // for the command line instead. Returns what `try parts` prints. Nullopt if it was stopped. Throws UsageError.
   std::optional<Json> take_apart(std::int64_t number, const std::vector<std::string>& flags);
 
   // Measures the first state against the last one in turns, as far as the budget goes, by the held-out command too, and
@@ -133,11 +136,18 @@ class TrySeriesRunner {
   std::vector<double> values_at_end(std::int64_t during, std::int64_t state) const;
   TryAnswer answer_of_turns(std::int64_t during, std::int64_t rounds) const;
   MeasuredCommand next_command() const;
+  // What a command runs in, and how: here under a keeper, or on the plan's machine.
+  bool prepare(MeasuredCommand& command, const std::string& tree, const std::string& beside,
+               const std::string& commit);  // false if it was stopped
+  bool is_begun(const MeasuredCommand& command) const;
+  std::optional<CommandEnd> run_command(const MeasuredCommand& command);
+  // Ends one that is under way. The end of one that has ended, and isn't stored yet.
+  std::optional<CommandEnd> end_command(const MeasuredCommand& command);
   // Runs a state once more and stores it. Nullopt if it was stopped.
   std::optional<TryRun> run_state(std::int64_t during, std::int64_t state);
   // Waits for runs that a killed program left behind: they may be in the copy that is about to get another state. False
   // if it was stopped.
-  bool wait_for_left_runs() const;
+  bool wait_for_left_runs();
   TryRun store_run(std::int64_t during, std::int64_t state, const MeasuredCommand& command, const CommandEnd& end);
   RunPatch patch_of_runs(const Try& it) const;  // against its commit
   void abandon(Try& open);
@@ -165,6 +175,7 @@ class TrySeriesRunner {
   std::function<bool()> stop_;
   std::optional<HeldFolder> held_;
   std::unique_ptr<TryTrees> trees_;
+  std::unique_ptr<FarCopies> far_;  // null: the runs are done here
   std::vector<Try> tries_;
   std::vector<TryRun> runs_;
   std::optional<TryAnswer> held_out_;

@@ -75,7 +75,7 @@ TryTrees::TryTrees(const fs::path& checkout, fs::path folder) : checkout_(checko
     fs::rename(part, store);
   }
   // It may have changed since.
-  const std::string excluded = text_of(checkout_.repository() / "info" / "exclude").value_or("");
+  const std::string excluded = text_of(checkout_.shared_repository() / "info" / "exclude").value_or("");
   if (text_of(store / ".git" / "info" / "exclude") != excluded)
     write_whole(store / ".git" / "info" / "exclude", excluded, private_file);
   store_.emplace(store, GitCheckout::Ours{});
@@ -222,6 +222,10 @@ bool TryTrees::differs(const std::string& commit, const std::string& tree) const
   });
 }
 
+std::vector<std::string> TryTrees::files_of(const std::string& tree) const {
+  return entries_of(store_->git({"ls-tree", "-r", "-z", "--name-only", "--full-tree", tree}));
+}
+
 std::string TryTrees::content_of(const std::string& tree, const std::string& path) const {
   return store_->git({"ls-tree", "--full-tree", tree, "--", ":(literal)" + path});
 }
@@ -231,8 +235,7 @@ void TryTrees::restore(const std::string& tree) const {
   const std::string now = take().tree;
   if (!without_project(top()).empty())
     for (const std::string& each : {now, tree})
-      for (const std::string& file :
-           entries_of(store_->git({"ls-tree", "-r", "-z", "--name-only", "--full-tree", each})))
+      for (const std::string& file : files_of(each))
         if (is_of_project(top(), file))
           throw UsageError("this series was begun by an older version, and its states have " + file +
                            ", a file of the project, which going back would overwrite; `stepladder try end`, and "

@@ -52,13 +52,14 @@ class TryTrees {
   const std::vector<std::string>& changed_files(const std::string& from, const std::string& to) const;
   // Whether the state isn't the commit's, but for files that runs write and git doesn't track.
   bool differs(const std::string& commit, const std::string& tree) const;
+  std::vector<std::string> files_of(const std::string& tree) const;
   // What a path of the state holds, as a text that changes with it; empty if the state hasn't got it.
   std::string content_of(const std::string& tree, const std::string& path) const;
 
-  // Commits what git tracks, and these files, on the checkout's branch. Returns the commit. Throws UsageError if HEAD
-  // is on no branch.
+  // Commits what git tracks, and these files, on the checkout's branch; files of the project stay as they were
+  // committed. Returns the commit. Throws UsageError if HEAD is on no branch.
   std::string commit(const std::vector<std::string>& files, const std::string& message) const {
-    return checkout_.commit(files, message);
+    return checkout_.commit(files, message, without_project(top()));
   }
 
   // Makes the checkout's files those of the state. Its index and its commits stay. Throws UsageError if a state has

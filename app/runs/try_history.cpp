@@ -151,6 +151,7 @@ Json status_json(const TryHistory& history) {
   const double budget = try_number(plan, "budget_runs");
   return {{"series", history.series.ladder},
           {"checkout", history.series.checkout},
+          {"machine", text_or_null(try_text(plan, "machine"))},
           {"state", !history.series.is_open()               ? "ended"
                     : !history.tries.back().verdict.empty() ? "waiting"
                     : !history.is_at_work                   ? "interrupted"

@@ -46,7 +46,7 @@ struct Machine {
 struct FarRun {
   Uid uid;  // also the name of its folder there
   MachineAlias alias;
-  std::string kind;  // "watch", "train", "ladder", "sweep", "record", "setup"
+  std::string kind;  // "watch", "train", "ladder", "sweep", "record", "setup", "try"
   std::string name;
   std::string request;  // JSON: `start` of docs/far.md
   std::string shown;    // the same without secrets, which is all that the project gets

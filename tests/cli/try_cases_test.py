@@ -541,6 +541,75 @@ class Cases(TriedCheckout):
         with contextlib.closing(sqlite3.connect(self.place.database)) as database:
             self.assertEqual(database.execute("SELECT count(*) FROM try_runs WHERE exit_status != 0").fetchone(), (0,))
 
+    def test_an_interrupt_ends_the_waiting_for_a_left_run(self):
+        self.begin("--metric", "val_bpb", "--runs", "3")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        (self.repository / "train.py").write_text((self.repository / "train.py").read_text() + "# the end\n")
+        self.assertEqual(self.json("-m", "two parts")["verdict"], "kept")
+        process, wait = self.waiting_try("parts")
+        process.kill()
+        process.communicate()
+        runs = len(self.counted.read_text().split())
+        self.change("GAIN = 0.02", "GAIN = 0.03")
+        process = self.place.start("try", "-m", "another", "--json", cwd=self.repository)
+        line = process.stderr.readline()
+        while line and "waiting for the run" not in line:
+            line = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual((process.returncode, out), (130, ""), err)
+        self.assertRegex(err, r"the run parts-1-\S+-01 of a program that was killed goes on; its output is in .*/runs/parts-1-\S+-01.log")
+        self.assertEqual(len(self.counted.read_text().split()), runs)
+        wait.unlink()
+        self.assertEqual(self.json("-m", "another")["verdict"], "kept")
+
+    def test_an_end_that_was_killed_repeats_no_held_out_run(self):
+        hold = ('echo H >> $RUNS.held; n=$(grep -c H $RUNS.held); while [ -e $RUNS.held.wait.$n ]; do sleep 0.01; done; '
+                'echo "val_bpb: 1.$STEPLADDER_RUN"')
+        self.begin("--metric", "val_bpb", "--runs", "3", "--holdout", hold)
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        self.assertEqual(self.json("-m", "a gain")["verdict"], "kept")
+        held, before = pathlib.Path(str(self.counted) + ".held"), len(self.counted.read_text().split())
+        for kill in range(1, 5):  # each held-out run is under way when the program is killed, and over when the next one begins
+            wait = pathlib.Path(f"{held}.wait.{kill}")
+            wait.write_text("")
+            process = self.place.start("try", "end", "--runs", "2", cwd=self.repository)
+            deadline = time.time() + PATIENCE_S
+            while (len(held.read_text().split()) if held.exists() else 0) < kill and time.time() < deadline:
+                time.sleep(0.01)
+            process.kill()
+            process.communicate()
+            wait.unlink()
+        self.run_here("end", "--runs", "2")
+        self.assertEqual((len(held.read_text().split()), len(self.counted.read_text().split()) - before), (4, 4))
+        self.assertEqual(self.json("status")["state"], "ended")
+
+    def test_a_commit_leaves_the_project_as_it_was_committed(self):
+        self.place.environment["STEPLADDER_DB"] = str(self.repository / "runs.db")
+        self.commit()
+        (self.repository / "runs.db").write_bytes(b"")
+        self.git("add", "-A")
+        self.git("config", "user.name", "Tester")
+        self.git("config", "user.email", "tester@example.org")
+        self.git("commit", "-q", "-m", "With the project")
+        self.begin_here("--metric", "val_bpb", "--runs", "3")
+        self.change("GAIN = 0.0", "GAIN = 0.02")
+        kept = self.json("-m", "a gain", "--commit")
+        self.assertEqual(kept["commit"], self.git("rev-parse", "HEAD"))
+        self.assertEqual(self.git("show", "--name-only", "--format=").split(), ["train.py"])
+        self.assertIn("M runs.db", self.git("status", "--porcelain"), "it has changed, and nobody committed it")
+
+    def test_a_linked_worktree_ignores_what_its_repository_does(self):
+        self.commit()
+        (self.repository / ".git" / "info" / "exclude").write_text("scratch.txt\n")
+        linked = self.place.path / "linked"
+        self.git("worktree", "add", "-q", str(linked))
+        self.repository = linked
+        (linked / "scratch.txt").write_text("1\n")
+        self.begin_here("--metric", "val_bpb", "--runs", "3")
+        (linked / "scratch.txt").write_text("2\n")
+        self.assertIn("nothing has changed", self.error("-m", "nothing", "--json", expect=2)["message"])
+
     def test_nothing_is_taken_apart_while_a_try_is_open(self):
         self.begin("--metric", "val_bpb", "--runs", "3")
         self.change("GAIN = 0.0", "GAIN = 0.02")

@@ -118,6 +118,13 @@ class Parts(TriedCheckout):
         self.assertIn("1 0 0 0 0 --of no-effect", self.counted.read_text())
         self.assertEqual(answer["pairs"], [])
 
+    def test_a_series_that_has_ended(self):
+        self.keep()
+        self.json("end", "--runs", "2")
+        answer = self.json("parts")
+        self.assertEqual((answer["try"], answer["runs"], answer["failed_runs"]), (1, 12, 0))
+        self.assertEqual(self.json("status")["state"], "ended")
+
     def test_what_cannot_be_taken_apart(self):
         self.begin("--metric", "val_bpb", "--runs", "3", text=PARTS)
         self.assertEqual(self.run_here("parts")[0], 2)

@@ -44,7 +44,7 @@ ARROWS = {
     "app/figures": ["storage", "engine", "app/text", "app/runs", "app/curves", "app/profile", "app/figures"],
     "app/launch": ["storage", "engine", "app/text", "app/session", "app/figures", "app/launch"],
     "app/import": ["storage", "engine", "app/*", "app/text", "app/keep", "app/runs", "app/import"],
-    "app/record": ["storage", "engine", "app/*", "app/text", "app/process", "app/keep", "app/host", "app/runs", "app/figures", "app/import", "app/record"],
+    "app/record": ["storage", "engine", "app/*", "app/text", "app/process", "app/keep", "app/host", "app/runs", "app/figures", "app/import", "app/machines", "app/record"],
     "app/machines": ["storage", "engine", "app/text", "app/process", "app/host", "app/launch", "app/import", "app/machines"],
     "app/cli": ["storage", "engine", "app/*", "app/text", "app/host", "app/runs", "app/session", "app/figures", "app/import", "app/machines",
                 "app/launch", "app/profile", "app/record", "app/process/awaited_program.h", "app/cli"],

@@ -67,8 +67,7 @@ void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
     throw StorageError("the command" + (side.name.empty() ? "" : " of " + side.name) + " failed with exit status " +
                        std::to_string(end->exit_status));
   try {
-    const bool by_wall = sample.question.by == FigureBy::wall;
-    add_figure(sample, by_wall ? LogFigure{end->wall_s, "s"} : figure_of_log(run.log, sample.question), run.log);
+    add_figure(sample, figure_of_command(sample.question, run, *end), run.log);
   } catch (const NoFigure& error) {
     throw StorageError("what the command " + (side.name == "base" ? std::string("of the base ") : "") + "prints " +
                        error.what() +

@@ -67,7 +67,9 @@ const std::vector<Tool>& tools() {
         {"budget_runs", "integer", "Most runs of the whole series"},
         {"budget_time", "string", "Longest time of the whole series: 8h"},
         {"holdout", "string", "Shell command that prints the metric on held-out data; runs at the end only"},
-        {"strict", "boolean", "No false keep in the whole series, with 95 %"}}},
+        {"strict", "boolean", "No false keep in the whole series, with 95 %"},
+        {"on", "string", "Machine of the project to do all runs on"},
+        {"there", "string", "Folder of that machine with what git ignores here"}}},
       {"try",
        "Judges the checkout as it is now against what was kept last. May take long. exit_status: 0 kept, 10 worse, 11 "
        "cannot tell, 12 implausible or sealed, 13 a guard gave way, 14 the command failed. Only 0 is a gain.",

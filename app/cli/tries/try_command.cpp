@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/cli/commands.h"
+#include "app/cli/machines/on_machine.h"
 #include "app/cli/record/subcommands.h"
 #include "app/cli/tries/try_report.h"
 #include "app/exit_status.h"
@@ -28,6 +29,7 @@ struct TryOptions {
   std::vector<std::string> also, seals, command, flags;
   std::int64_t first_runs = 6, budget_runs = 0, rounds = 5;
   std::string budget_time;
+  std::string machine, there;
   std::int64_t number = 0;
   std::string file;
   double noise = 0;
@@ -82,6 +84,21 @@ struct GivenAnswer {
   }
 };
 
+// A machine that can't do the runs of a series is refused before the first one.
+void check_machine(RunStore& store, const TryOptions& options) {
+  if (options.machine.empty()) return;
+  const Machine machine = find_machine(store, options.machine);
+  const std::string alias = machine.alias.text();
+  if (machine.uses_slurm)
+    throw UsageError(alias +
+                     " gives each run to Slurm, and runs on several nodes can't be compared; begin the series on a "
+                     "node of it, or add the machine once more without --slurm");
+  if (options.quiet)
+    throw UsageError("--when-quiet watches the load of this machine, and the runs are done at " + alias);
+  if (const std::string why = MachineFolder::refused(options.there); !why.empty())
+    throw UsageError("--there: " + why, {.code = "invalid-value", .argument = "--there", .value = options.there});
+}
+
 int begin(const TryOptions& options, const CommonOptions& common) {
   TryPlan plan{.command = options.command,
                .figure = asked_try_figure(options),
@@ -89,6 +106,8 @@ int begin(const TryOptions& options, const CommonOptions& common) {
                .first_runs = options.first_runs,
                .budget_runs = options.budget_runs,
                .quiet_s = options.quiet ? double(options.quiet->count()) : 0,
+               .machine = options.machine,
+               .there = options.there,
                .false_keeps = options.strict ? FalseKeeps::none : FalseKeeps::few};
   for (const std::string& text : options.also) plan.guards.push_back(guard_from(text));
   for (const std::string& path : options.seals) plan.seals.push_back({.path = path});
@@ -100,6 +119,7 @@ int begin(const TryOptions& options, const CommonOptions& common) {
     throw UsageError("--holdout needs --metric: the held-out command prints it too");
   GivenAnswer given;
   RunStore store = RunStore::open(common.database);
+  check_machine(store, options);
   const auto runner = TrySeriesRunner::begin(store, plan, fs::current_path(), report, interrupted);
   if (!runner) return stopped("try begin");
   const Try& first = runner->tries().front();
@@ -237,7 +257,7 @@ int end(const TryOptions& options, const CommonOptions& common) {
 
 int parts(const TryOptions& options, bool has_number, const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
-  TrySeriesRunner runner(store, fs::current_path(), report, interrupted);
+  TrySeriesRunner runner(store, fs::current_path(), report, interrupted, TrySeriesRunner::Which::any);
   const auto json = runner.take_apart(has_number ? options.number : runner.kept().number, options.flags);
   if (!json) return stopped("try parts");
   if (common.json)
@@ -301,6 +321,12 @@ void add_begin(CLI::App& app, CommonOptions& common, TryOptions& options, Chosen
   command->add_option("--seal", options.seals, "File or folder that no change may touch")->take_all();
   command->add_option("--holdout", options.holdout,
                       "Command for the shell that prints the metric on data which no try sees: runs at the end only");
+  CLI::Option* machine =
+      command->add_option("--on", options.machine, "Machine to do all runs on (see `stepladder machines`)");
+  command
+      ->add_option("--there", options.there,
+                   "Folder of that machine with what git ignores here, such as data (default: the checkout's path)")
+      ->needs(machine);
   add_when_quiet(*command, options.quiet);
   command->add_flag("--strict", options.strict, "No false keep in the whole series, with 95 %");
   command->callback([&] { chosen = [&] { return begin(options, common); }; });

@@ -145,8 +145,9 @@ std::string log_tsv(const TryHistory& history, std::size_t limit) {
 
 std::string status_text(const TryHistory& history) {
   const Json status = status_json(history);
-  std::string text = "Tries of " + history.series.checkout + ", ladder " + std::to_string(history.series.ladder) +
-                     ": " + try_text(status, "state") + "\n";
+  const std::string machine = try_text(status, "machine");
+  std::string text = "Tries of " + history.series.checkout + (machine.empty() ? "" : " at " + machine) + ", ladder " +
+                     std::to_string(history.series.ladder) + ": " + try_text(status, "state") + "\n";
   text += "  metric   " + try_text(status, "metric") + ", " + metric_text(try_number(status, "mean")) +
           " at first, now " + metric_text(try_number(status, "value")) + "; one run's standard deviation " +
           significant(try_number(status, "noise_sd"), 3) + "\n";

@@ -34,7 +34,8 @@ std::span<const char* const> migrations() {
                                          tries,
                                          patches,
                                          trace_noise,
-                                         predictions};
+                                         predictions,
+                                         tries_on_machines};
   return list;
 }
 

@@ -35,6 +35,7 @@ extern const char queue[];
 extern const char followed[];
 extern const char machines[];
 extern const char experiments_on_machines[];
+extern const char tries_on_machines[];
 
 // traces.cpp
 extern const char traces[];

@@ -95,4 +95,27 @@ INSERT INTO far_runs (uid, alias, kind, name, request, sent, state, asked_at, is
 DROP TABLE far_runs_to_move;
 )sql";
 
+// So has a command of a series of tries on a machine.
+const char tries_on_machines[] = R"sql(
+ALTER TABLE far_runs RENAME TO far_runs_to_move;
+
+CREATE TABLE far_runs (
+  uid TEXT PRIMARY KEY,
+  alias TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('watch', 'train', 'ladder', 'sweep', 'record', 'setup', 'try')),
+  name TEXT,
+  request TEXT NOT NULL,
+  sent TEXT,
+  state TEXT,
+  asked_at REAL NOT NULL,
+  is_started INTEGER NOT NULL DEFAULT 0,
+  is_over INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+INSERT INTO far_runs (uid, alias, kind, name, request, sent, state, asked_at, is_started, is_over)
+  SELECT uid, alias, kind, name, request, sent, state, asked_at, is_started, is_over FROM far_runs_to_move;
+
+DROP TABLE far_runs_to_move;
+)sql";
+
 }  // namespace stepladder::migration
