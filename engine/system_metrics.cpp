@@ -241,6 +241,34 @@ SystemMetrics SystemMonitor::sample() {
   return sample;
 }
 
+std::vector<CardNumber> card_numbers(int cards, const std::string& nvml_library, const std::string& cuda_driver) {
+  void* const nvml = ::dlopen(nvml_library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const auto find = [&]<class Function>(Function*& function, const char* name) {
+    function = nvml ? reinterpret_cast<Function*>(::dlsym(nvml, name)) : nullptr;
+    return function != nullptr;
+  };
+  int (*begin)() = nullptr, (*end)() = nullptr;
+  int (*card_at)(const char*, void**) = nullptr;
+  int (*number_of)(void*, unsigned*) = nullptr;
+  int (*name_of)(void*, char*, unsigned) = nullptr;
+  const bool works = find(begin, "nvmlInit_v2") && find(end, "nvmlShutdown") &&
+                     find(card_at, "nvmlDeviceGetHandleByPciBusId_v2") && find(number_of, "nvmlDeviceGetIndex") &&
+                     find(name_of, "nvmlDeviceGetName") && begin() == 0;
+  std::vector<CardNumber> numbers;
+  for (int card = 0; card < cards; ++card) {
+    CardNumber& found = numbers.emplace_back(CardNumber{.cuda = card, .pci_address = pci_address(card, cuda_driver)});
+    void* device = nullptr;
+    if (!works || found.pci_address.empty() || card_at(found.pci_address.c_str(), &device) != 0) continue;
+    unsigned number = 0;
+    if (number_of(device, &number) == 0) found.nvml = static_cast<int>(number);
+    std::array<char, 128> name{};
+    if (name_of(device, name.data(), static_cast<unsigned>(name.size()) - 1) == 0) found.name = name.data();
+  }
+  if (works) end();
+  if (nvml) ::dlclose(nvml);
+  return numbers;
+}
+
 void reset_peak_resident_bytes() {
   std::ofstream("/proc/self/clear_refs") << "5";  // proc(5): VmHWM restarts from the memory resident now
 }

@@ -46,6 +46,16 @@ class SystemMonitor {
   std::unique_ptr<Nvml> nvml_;  // null: no GPU to read
 };
 
+// One card as CUDA and as NVML count it: CUDA puts the fastest first, NVML goes by the bus.
+struct CardNumber {
+  int cuda = 0;
+  std::string pci_address;  // empty: this process doesn't use the driver
+  int nvml = -1;            // -1: not known
+  std::string name;         // as NVML calls it
+};
+std::vector<CardNumber> card_numbers(int cards, const std::string& nvml_library = SystemMonitor::usual_nvml_library,
+                                     const std::string& cuda_driver = SystemMonitor::usual_cuda_driver);
+
 // The peak memory of this process since the last reset; 0 if not known.
 std::int64_t peak_resident_bytes();
 void reset_peak_resident_bytes();  // does nothing if the system does not allow it

@@ -11,7 +11,9 @@
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 #include "engine/files/run_checkpoints.h"
+#include "engine/loaded_libraries.h"
 #include "engine/open_trainer.h"
+#include "engine/system_metrics.h"
 #include "storage/analysis/energy.h"
 
 namespace stepladder {
@@ -139,6 +141,20 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
                     {"memory_bytes", gpu.memory_bytes}});
   }
   const auto crash = newest_crash_report();
+  const std::vector<LoadedLibrary> loaded = loaded_libraries();
+  Json libraries = Json::array(), cards = Json::array();
+  for (const LoadedLibrary& library : loaded) {
+    libraries.push_back({{"name", library.name},
+                         {"file", library.file.string()},
+                         {"version", text_or_null(library.version)},
+                         {"shadows", library.shadows}});
+  }
+  for (const CardNumber& card : card_numbers(static_cast<int>(report.gpus.size()))) {
+    cards.push_back({{"cuda", card.cuda},
+                     {"pci_address", text_or_null(card.pci_address)},
+                     {"nvml", card.nvml < 0 ? Json() : Json(card.nvml)},
+                     {"name", text_or_null(card.name)}});
+  }
   return {{"version", STEPLADDER_VERSION},
           {"cpu", text_or_null(report.cpu_name)},
           {"cores", report.cpu_cores},
@@ -148,6 +164,9 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
           {"libtorch", text_or_null(report.torch_version)},
           {"gpus", gpus},
           {"cuda_note", text_or_null(report.cuda_note)},
+          {"card_numbers", cards},
+          {"libraries", libraries},
+          {"libraries_note", text_or_null(shadow_note(loaded))},
           {"mps", report.mps},
           {"display", display_is_there()},
           {"assets", assets_folder().string()},
@@ -362,6 +381,12 @@ std::string doctor_text(const DeviceReport& report, const std::filesystem::path&
   }
   if (report.gpus.empty())
     rows.push_back({"GPU", report.cuda_note.empty() ? "unknown: LibTorch looks for it" : "none: " + report.cuda_note});
+  const std::vector<LoadedLibrary> loaded = loaded_libraries();
+  if (!report.gpus.empty()) {
+    for (const LoadedLibrary& library : loaded)
+      rows.push_back({library.name, with_detail(library.version, library.file.string())});
+  }
+  if (const std::string note = shadow_note(loaded); !note.empty()) rows.push_back({"libraries", note});
   rows.push_back({"display", display_is_there() ? "yes" : "none: the desktop cannot open, everything else works"});
   rows.push_back(
       {"assets", assets_folder().string() + (std::filesystem::exists(assets_folder()) ? "" : "  (missing)")});

@@ -117,6 +117,7 @@ Json run_json(const Run& run, const Summary& summary, const RunContext& context)
           {"watched_steps", count_or_null(summary.watched_steps)},
           {"disturbed_steps", summary.watched_steps > 0 ? Json(summary.disturbed_steps) : Json()},
           {"stages", stages_json(run)},
+          {"fell_back", text_or_null(recipe_facts(run).fell_back)},
           {"paused", context.paused.contains(run.id)},
           {"created_at", time_json(run.created_at)},
           {"ended_at", time_json(run.ended_at)},

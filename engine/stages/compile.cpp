@@ -10,7 +10,7 @@
 // (engine/trainer/step/captured_step.h). A graph keeps addresses and plain numbers as they were when it was captured.
 // Values that change from step to step must therefore stay in the same memory: tokens, learning rate, bias corrections.
 // And nothing in it may wait for the device, so the loss is read after the replay. Before the first step a few replays
-// are compared with direct steps; if they differ, the run fails with both numbers.
+// are compared with direct steps; if they differ, the run takes plain steps and says so with both numbers.
 //
 // On a CPU the passes cost time. Products run near the machine's peak there. Each operation between them reads its
 // input from memory, changes it by an addition or two, and writes it back; some of those operations are slow in

@@ -25,7 +25,8 @@
 //   with LibTorch, for that card and those shapes (kernel_module.h). Biases, GELU and their gradients happen in the
 //   products' epilogues, which cuBLASLt has; weight gradients leave the product in float32; of the algorithms that it
 //   offers for a shape the fastest is taken (lt_products.h). Attention is LibTorch's. Before the first step, loss and
-//   gradients of a sequence are compared with LibTorch's own operations; a run whose kernels differ fails.
+//   gradients of a sequence are compared with LibTorch's own operations; a run whose kernels differ goes on with
+//   `compile`.
 #include "engine/architecture.h"
 #include "engine/stage.h"
 

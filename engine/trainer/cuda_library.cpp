@@ -65,8 +65,8 @@ std::string last_error(const std::filesystem::path& file) {
 
 // NVRTC, with which cuDNN and the kernels of engine/kernels are compiled, opens its second half by name only. The
 // loader finds that in a system's cache of libraries, but not in a wheel's folder unless it is open already.
-void open_nvrtc_builtins(const std::filesystem::path& torch_libraries) {
-  const auto file = nvidia_library(torch_libraries, "libnvrtc-builtins.so.");
+void open_nvrtc_builtins(int cuda_major) {
+  const auto file = nvidia_library(torch_library_folder(), "libnvrtc-builtins.so.", cuda_major);
   if (!file.empty()) ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -96,19 +96,18 @@ CudaLibrary open_cuda_library() {
 
   const auto file = torch_library_folder() / "libtorch_cuda.so";
   if (!std::filesystem::exists(file)) return {{}, "this LibTorch was built without CUDA"};
-  open_nvrtc_builtins(torch_library_folder());
   if (!::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
     return {{}, "LibTorch's CUDA half could not be loaded: " + last_error(file)};
   }
   if (!at::detail::getCUDAHooks().hasCUDA())
     return {{}, "LibTorch finds no usable GPU (the driver may be older than its CUDA)"};
 
-  CudaLibrary library;
+  const std::int64_t runtime = at::detail::getCUDAHooks().versionCUDART();
+  CudaLibrary library{.runtime_major = static_cast<int>(runtime / 1000)};
+  open_nvrtc_builtins(library.runtime_major);
   for (int number = 0; number < count; ++number) library.gpus.push_back(driver.describe(number));
   // Runs use the first GPU.
-  if (const auto why = too_old(library.gpus.front(), at::detail::getCUDAHooks().versionCUDART()); !why.empty()) {
-    return {{}, why};
-  }
+  if (const auto why = too_old(library.gpus.front(), runtime); !why.empty()) return {{}, why};
   open_parts(library);
   return library;
 }

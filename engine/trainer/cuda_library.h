@@ -15,6 +15,7 @@ struct CudaParts;
 struct CudaLibrary {
   std::vector<Gpu> gpus;             // that LibTorch can use
   std::string note;                  // why there aren't any
+  int runtime_major = 0;             // of the CUDA that LibTorch uses: 13; 0 if it isn't loaded
   const CudaParts* parts = nullptr;  // libstepladder_trainer_cuda's (engine/trainer/cuda/cuda_parts.h)
   std::string parts_note;            // why they cannot be used
 };

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "engine/preparation.h"
 #include "engine/system_metrics.h"
@@ -56,6 +57,37 @@ std::int64_t peak_memory_bytes(at::Device device) {
   return at::getDeviceAllocator(device.type())->getDeviceStats(0).allocated_bytes[all].peak;
 }
 
+// The first line of LibTorch's message, without the place in its source.
+std::string first_line(std::string text) {
+  text = text.substr(0, text.find('\n'));
+  if (const auto place = text.find(" (Exception raised from"); place != std::string::npos) text.resize(place);
+  if (text.starts_with('[')) {  // "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: ..."
+    if (const auto end = text.find("] "); end != std::string::npos) text.erase(0, end + 2);
+  }
+  return text;
+}
+
+// The way to take a step, by the name of the stage that asks for it.
+std::string name_of(Compile compile) {
+  switch (compile) {
+    case Compile::max:
+      return "compile-max";
+    case Compile::on:
+      return "compile";
+    case Compile::off:
+      break;
+  }
+  return "plain operations";
+}
+
+// "compile-max fell back to compile: the loss is 5, there 4". Reasons may begin with the name of a way.
+std::string fall_back_text(Compile from, const std::string& to, const std::string& why) {
+  std::string reason = first_line(why);
+  for (const Compile way : {Compile::max, Compile::on})
+    if (const std::string prefix = name_of(way) + ": "; reason.starts_with(prefix)) reason.erase(0, prefix.size());
+  return name_of(from) + " fell back to " + to + ": " + reason;
+}
+
 std::shared_ptr<Gpt> model_on(at::Device device, const Recipe& recipe) {
   std::shared_ptr<Gpt> model = build_model(recipe);
   model->to(device);
@@ -75,6 +107,8 @@ class Training {
   void load_state();
   bool connect();
   double prepare_step();
+  void note_fall_back(const std::string& sentence);
+  std::string recorded_recipe() const;
   void announce(double setup_ms);
   void log_product_choices();
   StepRecord train_step(std::int64_t step);
@@ -93,7 +127,8 @@ class Training {
   const Emit& emit_;
   const RunId run_;
   const Recipe recipe_;
-  Recipe step_recipe_;  // the same, but for `compile` where the step that it asks for fails its check
+  Recipe step_recipe_;     // the same, but for `compile` where the step that it asks for fails its check
+  std::string fell_back_;  // then from which way to which, and why
   const TokenSource source_;
   const at::Device device_;
   const RunSettings settings_;
@@ -184,15 +219,18 @@ double Training::prepare_step() {
   while (true) {
     std::string why;
     try {
-      return step_->prepare(done_);
+      const double setup_ms = step_->prepare(done_);
+      if (const std::string refused = step_->without_library(); !refused.empty())
+        note_fall_back(fall_back_text(step_recipe_.compile, "LibTorch's products", refused));
+      return setup_ms;
     } catch (const std::exception& error) {
       if (step_recipe_.compile == Compile::off || recipe_.nproc > 1 || !makers_.falls_back) throw;
       const auto* const torch = dynamic_cast<const c10::Error*>(&error);
       why = torch ? torch->what_without_backtrace() : error.what();
     }
-    step_recipe_.compile = step_recipe_.compile == Compile::max ? Compile::on : Compile::off;
-    const char* const way = step_recipe_.compile == Compile::on ? "`compile`" : "the model's own operations";
-    emit_(ConsoleText{.run = run_, .at = unix_now(), .text = why + "; the run goes on with " + way + "\n"});
+    const Compile refused = step_recipe_.compile;
+    step_recipe_.compile = refused == Compile::max ? Compile::on : Compile::off;
+    note_fall_back(fall_back_text(refused, name_of(step_recipe_.compile), why));
     step_.reset();
     const at::NoGradGuard no_grad;
     const std::shared_ptr<Gpt> fresh = model_on(device_, recipe_);
@@ -207,6 +245,11 @@ double Training::prepare_step() {
     load_state();
     step_->optimizer().set_steps(done_);
   }
+}
+
+void Training::note_fall_back(const std::string& sentence) {
+  fell_back_ += (fell_back_.empty() ? "" : "; ") + sentence;
+  emit_(ConsoleText{.run = run_, .at = unix_now(), .text = sentence + "\n"});
 }
 
 // Weights, and after a checkpoint moments and step too. A fresh model has its first weights already.
@@ -227,9 +270,17 @@ bool Training::connect() {
   return connected;
 }
 
+// The recipe as it was asked for, since a repeat or a resumed run asks for the same again, and how its steps are taken
+// where that is another way.
+std::string Training::recorded_recipe() const {
+  std::string recipe = to_json(recipe_);
+  if (fell_back_.empty()) return recipe;
+  auto json = nlohmann::ordered_json::parse(recipe);
+  json["fell_back"] = fell_back_;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 void Training::announce(double setup_ms) {
-  Recipe recipe = recipe_;  // as it is trained: a model made for `compile` has its operations, captured or not
-  if (step_recipe_.compile != recipe_.compile) recipe.compile = Compile::on;
   const AutocastScope autocast(recipe_.autocast, device_.type());
   emit_(RunStarted{.run = run_,
                    .at = unix_now(),
@@ -242,7 +293,7 @@ void Training::announce(double setup_ms) {
                    .attention = model_->attention_backend(recipe_.batch, recipe_.seq),
                    .setup_ms = setup_ms,
                    .sync = timer_.sync(),
-                   .recipe = to_json(recipe),
+                   .recipe = recorded_recipe(),
                    .torch_version = report_.torch_version});
 }
 
@@ -319,7 +370,7 @@ double Training::evaluate() {
   double sum = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
     if (parallel_.stop_requested()) return missing;
-    sum += parallel_.mean(step_->loss(batches_.validation(i)));
+    sum += parallel_.mean(step_->loss_within_memory(batches_.validation(i)));
   }
   return sum / static_cast<double>(batches);
 }
@@ -357,16 +408,6 @@ Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& em
   require_memory(prepared.recipe);
   reset_peak_memory(at::Device(prepared.recipe.device));
   return Training(job, std::move(prepared), report, control, emit, makers, tracer).run();
-}
-
-// The first line of LibTorch's message, without the place in its source.
-std::string first_line(std::string text) {
-  text = text.substr(0, text.find('\n'));
-  if (const auto place = text.find(" (Exception raised from"); place != std::string::npos) text.resize(place);
-  if (text.starts_with('[')) {  // "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: ..."
-    if (const auto end = text.find("] "); end != std::string::npos) text.erase(0, end + 2);
-  }
-  return text;
 }
 
 Outcome failure(const std::string& message) {

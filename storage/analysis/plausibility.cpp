@@ -258,6 +258,8 @@ std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, 
       flags.push_back({FlagId::other_machine, std::move(why)});
   }
   check_contention(summary, flags);
+  if (const std::string fell_back = recipe_facts(run).fell_back; !fell_back.empty())
+    flags.push_back({FlagId::fell_back, fell_back + ". Its figures are the plainer step's."});
   if (run.sync == Sync::none && timed && !is_cpu(run))
     flags.push_back(
         {FlagId::no_sync, "The clock was read without waiting for the device, so it shows how fast work was queued."});

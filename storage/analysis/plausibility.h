@@ -37,6 +37,7 @@ enum class FlagId {
   missing_dt,
   other_machine,     // than its ladder's baseline: another host, or another model of GPU
   busy_machine,      // others took cores or the GPU from it during at least a quarter of the steps that count
+  fell_back,         // its steps were taken in a plainer way than its stage's
   no_sync,           // the clock was read without waiting for the device
   not_repeated,      // one run says nothing about the spread between runs
   unknown_hardware,  // no peak to compare the throughput with
@@ -66,6 +67,7 @@ inline constexpr std::array flag_kinds{
     FlagKind{FlagId::missing_dt, "missing-dt", "Missing step times", Severity::warning, Trust::trusted},
     FlagKind{FlagId::other_machine, "other-machine", "Baseline measured elsewhere", Severity::warning, Trust::trusted},
     FlagKind{FlagId::busy_machine, "busy-machine", "Busy machine", Severity::warning, Trust::doubtful},
+    FlagKind{FlagId::fell_back, "fell-back", "Stage fell back to a plainer step", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::no_sync, "no-sync", "Timed without device sync", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::not_repeated, "not-repeated", "Not repeated", Severity::note, Trust::trusted},
     FlagKind{FlagId::unknown_hardware, "unknown-hardware", "Hardware peak unknown", Severity::note, Trust::trusted}};

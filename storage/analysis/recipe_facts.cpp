@@ -62,6 +62,7 @@ RecipeFacts recipe_facts(const Run& run) {
   facts.optimizer = text_of(recipe, "optimizer").value_or("");
   facts.attention = text_of(recipe, "attention").value_or("");
   facts.compile = text_of(recipe, "compile").value_or("");
+  facts.fell_back = text_of(recipe, "fell_back").value_or("");
   facts.vocab_multiple = integer_or(recipe, "vocab_multiple", 0);
   facts.batch = count_of(recipe, {"batch", "batch_size", "train_batch_size", "micro_batch_size", "device_batch_size",
                                   "per_device_train_batch_size"});

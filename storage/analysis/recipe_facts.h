@@ -25,7 +25,8 @@ struct RecipeFacts {
   std::string autocast;   // "off", "bf16"
   std::string optimizer;  // "adamw", "fused-adamw"
   std::string attention;  // "explicit", "scaled-dot-product"
-  std::string compile;    // "off", "on"
+  std::string compile;    // "off", "on", "max": as asked for
+  std::string fell_back;  // "compile-max fell back to compile: ...", where steps were taken in a plainer way than that
   std::int64_t vocab_multiple = 0;
   std::int64_t batch = 0;  // sequences per micro-batch
   std::int64_t nproc = 0;

@@ -34,6 +34,14 @@ EXPORTED int nvmlDeviceGetHandleByPciBusId_v2(const char* address, void** device
   *device = &devices[address[6] - '0'];
   return 0;
 }
+EXPORTED int nvmlDeviceGetIndex(void* device, unsigned* index) {
+  *index = number_of(device);
+  return fake_nvml.error;
+}
+EXPORTED int nvmlDeviceGetName(void* device, char* name, unsigned bytes) {
+  std::snprintf(name, bytes, "Card %u", number_of(device));
+  return fake_nvml.error;
+}
 EXPORTED int cuDeviceGet(int* device, int index) {
   *device = 70 + index;
   return fake_nvml.cuda_order ? 0 : 3;  // CUDA_ERROR_NOT_INITIALIZED

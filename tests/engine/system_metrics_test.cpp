@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "tests/engine/fake_nvml.h"
@@ -135,6 +136,22 @@ TEST_F(FakeGpu, IsTheOneThatCudaMeans) {
   fake_->cuda_order = true;
   EXPECT_EQ(clock(0), 1500);
   EXPECT_EQ(clock(1), 1400);
+}
+
+TEST_F(FakeGpu, HasTwoNumbers) {
+  const auto numbers = [] { return card_numbers(2, STEPLADDER_FAKE_NVML, STEPLADDER_FAKE_NVML); };
+  EXPECT_EQ(numbers().at(0).pci_address, "");  // the driver isn't used here
+  EXPECT_EQ(numbers().at(0).nvml, -1);
+  fake_->cuda_order = true;
+  ASSERT_EQ(numbers().size(), 2u);
+  for (const auto& [cuda, nvml, name] : {std::tuple(0, 1, "Card 1"), std::tuple(1, 0, "Card 0")}) {
+    const CardNumber number = numbers()[static_cast<std::size_t>(cuda)];
+    EXPECT_EQ(number.cuda, cuda);
+    EXPECT_EQ(number.nvml, nvml);
+    EXPECT_EQ(number.name, name);
+  }
+  EXPECT_EQ(fake_->open, 0);
+  EXPECT_EQ(card_numbers(1, no_library, STEPLADDER_FAKE_NVML).at(0).nvml, -1);
 }
 
 TEST_F(FakeGpu, ThrottleReasonsInWords) {

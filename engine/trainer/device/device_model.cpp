@@ -181,7 +181,8 @@ DeviceModel::DeviceModel(const Recipe& recipe, const Gpt& model, Device device)
       launcher_(std::move(device.launcher)),
       kernels_(*launcher_, recipe.autocast == Autocast::bf16, device_parts(recipe)),
       products_(device.make_products && kernels_.parts().products ? device.make_products(kernels_)
-                                                                  : std::make_unique<Products>(kernels_)) {
+                                                                  : std::make_unique<Products>(kernels_)),
+      has_library_products_(device.make_products && kernels_.parts().products) {
   TORCH_CHECK(recipe.d_model <= DeviceKernels::widest, "compile-max: the kernels take rows of at most ",
               DeviceKernels::widest, " columns");
   if (kernels_.element() == at::kFloat) return;
@@ -206,6 +207,12 @@ DeviceModel::DeviceModel(const Recipe& recipe, const Gpt& model, Device device)
 }
 
 DeviceModel::~DeviceModel() = default;
+
+bool DeviceModel::leave_library_products() {
+  if (!std::exchange(has_library_products_, false)) return false;
+  products_ = std::make_unique<Products>(kernels_);
+  return true;
+}
 
 std::unique_ptr<AdamW> DeviceModel::make_optimizer() const {
   if (!kernels_.parts().adamw) return stepladder::make_optimizer(recipe_, named_parameters(model_));

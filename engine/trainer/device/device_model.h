@@ -53,6 +53,9 @@ class DeviceModel {
   // with both numbers if they differ by more than rounding explains. Leaves no gradients behind.
   void verify(const Tokens& tokens) const;
 
+  // From now on LibTorch's products and kernels take the library's place; false if they do already.
+  bool leave_library_products();
+
   // The tensors that a step changes beside weights and moments.
   std::vector<at::Tensor> state() const;
 
@@ -66,7 +69,8 @@ class DeviceModel {
   const Gpt& model_;
   const std::unique_ptr<KernelLauncher> launcher_;
   const DeviceKernels kernels_;
-  const std::unique_ptr<Products> products_;
+  std::unique_ptr<Products> products_;
+  bool has_library_products_;
   at::Tensor all_copies_;  // one after the other
   Copies copies_;          // views into it
   at::Tensor head_;        // (head_rows, C), the head's copy with its padding; undefined without copies

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/trainer/cache/cache_files.h"
+#include "engine/trainer/cuda_library.h"
 #include "engine/trainer/device/nvidia_wheels.h"
 
 namespace stepladder {
@@ -23,11 +24,13 @@ class Nvrtc {
 
   Nvrtc() {
     const fs::path wheels = torch_library_folder();
+    const int major = cuda_library().runtime_major;
     // Opened by its path first: NVRTC opens it by name only.
-    if (const fs::path builtins = nvidia_library(wheels, "libnvrtc-builtins.so."); !builtins.empty())
+    if (const fs::path builtins = nvidia_library(wheels, "libnvrtc-builtins.so.", major); !builtins.empty())
       ::dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
-    std::vector<std::string> names{nvidia_library(wheels, "libnvrtc.so.").string(), "libnvrtc.so.13", "libnvrtc.so.12",
-                                   "libnvrtc.so"};
+    std::vector<std::string> names{nvidia_library(wheels, "libnvrtc.so.", major).string()};
+    if (major > 0) names.push_back("libnvrtc.so." + std::to_string(major));
+    names.insert(names.end(), {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
     for (const std::string& name : names) {
       if (!name.empty() && (handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL))) break;
     }

@@ -9,8 +9,8 @@ namespace stepladder {
 // The folder of LibTorch's libraries in this process.
 std::filesystem::path torch_library_folder();
 
-// The newest file of the wheels beside that folder whose name begins with `prefix` ("libnvrtc.so."); empty if there is
-// none.
-std::filesystem::path nvidia_library(const std::filesystem::path& torch_libraries, std::string_view prefix);
+// A file of the wheels beside that folder whose name begins with `prefix` ("libnvrtc.so."): the newest of CUDA's
+// version `major`, else (also for 0) the newest of all; empty if there is none.
+std::filesystem::path nvidia_library(const std::filesystem::path& torch_libraries, std::string_view prefix, int major);
 
 }  // namespace stepladder

@@ -72,6 +72,7 @@ void CapturedStep::capture(std::int64_t done) {
   } catch (const c10::Error& error) {
     throw std::runtime_error("compile: the step cannot be captured: " + std::string(error.what_without_backtrace()));
   }
+  validate_once();
   restore();
   for (std::int64_t step = done + 1; step <= done + warm_up_steps; ++step) {
     begin(step);
@@ -79,6 +80,18 @@ void CapturedStep::capture(std::int64_t done) {
     compare(direct[static_cast<std::size_t>(step - done - 1)], figures(), step);
   }
   restore();
+}
+
+// A graph keeps the memory of all that it computes. Better without it from the start than out of memory later.
+void CapturedStep::validate_once() {
+  if (context_.recipe.eval_every == 0) return;
+  const at::NoGradGuard no_grad;
+  try {
+    loss_within_memory(context_.batches.validation(0));
+  } catch (const c10::OutOfMemoryError& error) {
+    throw std::runtime_error("compile: validation has no memory beside the captured step: " +
+                             std::string(error.what_without_backtrace()));
+  }
 }
 
 // The work that the graph records.

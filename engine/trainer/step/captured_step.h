@@ -25,20 +25,22 @@ class CapturedStep : public Step {
 
   AdamW& optimizer() override { return direct_->optimizer(); }
   // Runs the three steps after step `done` directly, records the step, and compares three replays with the direct
-  // steps: each must have the same loss and gradient norm. Throws a sentence if the step cannot be captured or a replay
-  // differs.
+  // steps: each must have the same loss and gradient norm. Throws a sentence if the step cannot be captured, if a
+  // replay differs, or if validation has no memory beside the graph.
   double prepare(std::int64_t done) override;
   // Returns the same two tensors each time.
   StepTensors take(std::int64_t step, double lr, const Mark& mark) override;
   double loss(const Tokens& tokens) override { return direct_->loss(tokens); }
   bool is_replayed() const override { return graph_ != nullptr; }
   std::vector<std::string> product_choices() const override { return direct_->product_choices(); }
+  std::string without_library() const override { return direct_->without_library(); }
 
  private:
   struct Figures {
     double loss, norm;
   };
   void capture(std::int64_t done);
+  void validate_once();
   void compute();
   void load(std::int64_t step);
   Figures figures();  // waits for the device

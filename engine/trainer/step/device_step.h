@@ -21,6 +21,7 @@ class DeviceStep : public AutogradStep {
 
   double prepare(std::int64_t done) override;
   std::vector<std::string> product_choices() const override { return model_->products().choices(); }
+  std::string without_library() const override { return without_library_; }
   std::vector<at::Tensor> state() const override;
 
  protected:
@@ -29,6 +30,7 @@ class DeviceStep : public AutogradStep {
 
  private:
   const std::unique_ptr<DeviceModel> model_;
+  std::string without_library_;
 };
 
 }  // namespace stepladder

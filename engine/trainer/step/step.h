@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ class Step {
   // The mean loss, without moving weights. Waits for the device.
   virtual double loss(const Tokens& tokens) = 0;
 
+  // The same, some rows after the others where the device lacks memory for all at once; throws c10::OutOfMemoryError
+  // where it lacks memory for one.
+  double loss_within_memory(const Tokens& tokens);
+
   // Whether `take` starts all its work by one call, so that parts and operators can't be told apart.
   virtual bool is_replayed() const { return false; }
 
@@ -57,6 +62,12 @@ class Step {
 
   // How the products are computed, a line each, where the step has timed several ways.
   virtual std::vector<std::string> product_choices() const { return {}; }
+
+  // The reason why a library's products failed the check, so that LibTorch's took their place; empty: they didn't.
+  virtual std::string without_library() const { return ""; }
+
+ private:
+  std::int64_t most_rows_ = std::numeric_limits<std::int64_t>::max();  // whose loss fitted into memory
 };
 
 }  // namespace stepladder

@@ -58,6 +58,22 @@ TEST_F(Rungs, AChosenBaselineIsHeldAgainstThoseBelowItToo) {
   EXPECT_TRUE(judge_rungs({}, {}).empty());
 }
 
+// The gain is the plainer step's, so its stage isn't credited with it.
+TEST_F(Rungs, AStageThatFellBackIsNotCreditedWithAGain) {
+  for (auto& run : runs_) run.status = RunStatus::finished;
+  EXPECT_TRUE(judge_rungs(measured_, {})[1].over_baseline.is(Verdict::faster));
+  runs_[1].recipe = R"({"compile":"max","fell_back":"compile-max fell back to compile: the loss is 5, there 4"})";
+  const std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
+  EXPECT_FALSE(rungs[1].over_baseline.is(Verdict::faster));
+  EXPECT_FALSE(rungs[2].over_previous.is(Verdict::faster));
+  EXPECT_TRUE(rungs[2].over_baseline.is(Verdict::faster));
+  EXPECT_EQ(rungs[1].trust, Trust::doubtful);
+  const auto flag = std::find_if(rungs[1].flags.begin(), rungs[1].flags.end(),
+                                 [](const Flag& each) { return each.id == FlagId::fell_back; });
+  ASSERT_NE(flag, rungs[1].flags.end());
+  EXPECT_EQ(flag->why, "compile-max fell back to compile: the loss is 5, there 4. Its figures are the plainer step's.");
+}
+
 TEST_F(Rungs, AFlagOfALaterRepeatNamesTheRepeatAsPeopleCount) {
   runs_[1].rung = 0;
   runs_[1].repeat = 1;

@@ -4,6 +4,7 @@
 #include "engine/kernel_parts.h"
 #include "engine/stage.h"
 #include "engine/trainer/device/device_model.h"
+#include "storage/analysis/recipe_facts.h"
 #include "tests/trainer/device/kernels_on_cpu.h"
 #include "tests/trainer/step/repeating.h"
 #include "tests/trainer/trained.h"
@@ -124,10 +125,143 @@ TEST(DeviceStep, AKernelThatDoesSomethingElseIsLeft) {
     });
     EXPECT_EQ(trained.losses(), losses);
     EXPECT_EQ(trained.endings.at(0).status, RunStatus::finished) << trained.endings.at(0).reason;
-    EXPECT_TRUE(trained.console.starts_with("compile-max: the kernels differ from LibTorch's operations: "));
-    EXPECT_TRUE(trained.console.ends_with("; the run goes on with `compile`\n")) << trained.console;
-    EXPECT_TRUE(trained.started && recipe_from_json(trained.started->recipe).compile == Compile::on);
+    EXPECT_TRUE(trained.console.starts_with(
+        "compile-max fell back to compile: the kernels differ from LibTorch's operations: "))
+        << trained.console;
+    // What was asked for, so that a repeat asks for it again, and what was done.
+    ASSERT_TRUE(trained.started);
+    EXPECT_TRUE(recipe_from_json(trained.started->recipe).compile == Compile::max);
+    EXPECT_EQ(recipe_facts({.recipe = trained.started->recipe}).fell_back + "\n", trained.console);
   }
+}
+
+// As a version of cuBLASLt that writes bf16 where float32 is wanted.
+class WrongProducts : public Products {
+ public:
+  using Products::Products;
+  WeightGradients weight_gradient(const at::Tensor& d, const at::Tensor& x, bool wants_bias) override {
+    WeightGradients found = Products::weight_gradient(d, x, wants_bias);
+    if (wants_bias) found.bias = 2 * found.bias;
+    return found;
+  }
+};
+
+TEST(DeviceStep, ALibraryWithWrongProductsIsLeftAlone) {
+  const Recipe recipe = small_recipe();
+  const Trained trained = train_by_kernels(recipe, [](const Recipe&) {
+    return DeviceModel::Device{
+        .launcher = std::make_unique<KernelsOnCpu>(false),
+        .make_products = [](const DeviceKernels& kernels) { return std::make_unique<WrongProducts>(kernels); }};
+  });
+  EXPECT_EQ(trained.losses(), train_by_kernels(recipe).losses());
+  EXPECT_TRUE(trained.console.starts_with(
+      "compile-max fell back to LibTorch's products: the kernels differ from LibTorch's operations: the gradient of "))
+      << trained.console;
+  ASSERT_TRUE(trained.started);
+  EXPECT_EQ(recipe_facts({.recipe = trained.started->recipe}).fell_back + "\n", trained.console);
+}
+
+class CannotRecord : public Repeating {
+ public:
+  void record(const std::function<void()>&) override { TORCH_CHECK(false, "operation not permitted"); }
+};
+
+TEST(DeviceStep, ARunThatFallsTwiceNamesBothWays) {
+  Recipe recipe = small_recipe();
+  recipe.compile = Compile::max;
+  const Trained trained = train_here(
+      TrainingJob{.run = 1, .recipe = recipe}, {}, [](at::Device) { return std::make_unique<CannotRecord>(); }, on_cpu);
+  EXPECT_EQ(trained.endings.at(0).status, RunStatus::finished) << trained.endings.at(0).reason;
+  ASSERT_TRUE(trained.started);
+  EXPECT_EQ(recipe_facts({.recipe = trained.started->recipe}).fell_back,
+            "compile-max fell back to compile: the step cannot be captured: operation not permitted; "
+            "compile fell back to plain operations: the step cannot be captured: operation not permitted");
+  const Trained whole = train_by_kernels(small_recipe());
+  EXPECT_EQ(recipe_facts({.recipe = whole.started->recipe}).fell_back, "");
+}
+
+// A card on which, beside the captured step, the logits of at most so many tokens have room.
+struct FullCard {
+  std::int64_t most_tokens;
+  bool is_captured = false;
+  std::int64_t refused = 0;
+};
+
+class Hoarding : public Repeating {
+ public:
+  explicit Hoarding(FullCard& card) : card_(card) {}
+  ~Hoarding() override { card_.is_captured = false; }
+  void record(const std::function<void()>& work) override {
+    Repeating::record(work);
+    card_.is_captured = true;
+  }
+  void replay() override {
+    card_.is_captured = false;  // in its own memory
+    Repeating::replay();
+    card_.is_captured = true;
+  }
+
+ private:
+  FullCard& card_;
+};
+
+class OnFullCard : public KernelsOnCpu {
+ public:
+  explicit OnFullCard(FullCard& card) : KernelsOnCpu(false), card_(card) {}
+  void launch(const char* kernel, const LaunchShape& shape, std::span<const Argument> arguments) override {
+    if (card_.is_captured && std::string_view(kernel) == "classifier" && shape.blocks > card_.most_tokens) {
+      ++card_.refused;
+      C10_THROW_ERROR(OutOfMemoryError, "CUDA out of memory");
+    }
+    KernelsOnCpu::launch(kernel, shape, arguments);
+  }
+
+ private:
+  FullCard& card_;
+};
+
+Trained train_on(FullCard& card, Recipe recipe) {
+  recipe.compile = Compile::max;
+  return train_here(
+      TrainingJob{.run = 1, .recipe = recipe}, {}, [&](at::Device) { return std::make_unique<Hoarding>(card); },
+      [&](const Recipe&) { return DeviceModel::Device{.launcher = std::make_unique<OnFullCard>(card)}; });
+}
+
+Recipe validated_recipe() {
+  Recipe recipe = small_recipe();
+  recipe.batch = 3;
+  recipe.eval_every = 2;
+  recipe.eval_batches = 2;
+  return recipe;
+}
+
+TEST(DeviceStep, ValidationTakesFewerRowsWhereMemoryIsShort) {
+  const Recipe recipe = validated_recipe();
+  FullCard card{.most_tokens = 2 * recipe.seq};
+  const Trained short_of_memory = train_on(card, recipe), whole = train_by_kernels(recipe);
+  ASSERT_EQ(short_of_memory.endings.at(0).reason, "");
+  EXPECT_EQ(short_of_memory.console, whole.console);
+  ASSERT_EQ(short_of_memory.steps.size(), whole.steps.size());
+  for (std::size_t i = 0; i < whole.steps.size(); ++i) {
+    EXPECT_EQ(short_of_memory.steps[i].loss, whole.steps[i].loss);
+    if (i % 2 == 1) {
+      EXPECT_NEAR(short_of_memory.steps[i].val_loss, whole.steps[i].val_loss, 1e-6 * whole.steps[i].val_loss);
+    }
+  }
+  EXPECT_EQ(card.refused, 1);  // what doesn't fit is asked for once
+}
+
+TEST(DeviceStep, ACaptureThatLeavesNoMemoryForValidationIsLeft) {
+  FullCard card{.most_tokens = validated_recipe().seq - 1};
+  const Trained trained = train_on(card, validated_recipe());
+  EXPECT_EQ(trained.endings.at(0).status, RunStatus::finished) << trained.endings.at(0).reason;
+  EXPECT_TRUE(trained.console.starts_with(
+      "compile-max fell back to compile: validation has no memory beside the captured step: CUDA out of memory"))
+      << trained.console;
+  EXPECT_GT(trained.steps.at(1).val_loss, 0);
+  Recipe unvalidated = validated_recipe();
+  unvalidated.eval_every = 0;
+  EXPECT_EQ(train_on(card, unvalidated).console, "");
 }
 
 // Only with a GPU: captured, with its own kernels and cuBLASLt's epilogues, against the model's operations one by one.
