@@ -14,6 +14,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/noise.h"
 #include "app/cli/progress.h"
+#include "app/cli/setup/gpu_check.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
 #include "app/host/machine_load.h"
@@ -316,6 +317,26 @@ int compact_database(const CommonOptions& common) {
   return exit_done;
 }
 
+// --gpu, which excludes all other options that are there already, and its own.
+void add_gpu_options(CLI::App& command, GpuCheckOptions& options) {
+  const std::vector<CLI::Option*> others = command.get_options();
+  CLI::Option* checking = command.add_flag(
+      "--gpu", options.is_asked,
+      "Check what Stepladder does with the GPU, for about ten minutes, and write it to a file for a bug report");
+  for (CLI::Option* other : others)
+    if (other != command.get_help_ptr() && !other->check_lname("json") && !other->check_lname("db"))
+      checking->excludes(other);
+  command.add_option("--out", options.out, "New file for --gpu's JSON (default: stepladder-gpu-DATE.json)")
+      ->type_name("FILE")
+      ->needs(checking);
+  command.add_option("--minutes", options.minutes, "Time limit of --gpu")->check(positive_number())->needs(checking);
+  command.add_option("--device", options.device, "What --gpu checks; others than cuda in small sizes")
+      ->check(one_of({"cuda", "cpu", "mps"}))
+      ->needs(checking);
+  add_force(command, options.forces);
+  command.get_option("--force")->needs(checking);
+}
+
 }  // namespace
 
 Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
@@ -358,7 +379,10 @@ Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
       ->excludes(rescuing)
       ->excludes(backing_up)
       ->excludes(sharing);
+  auto gpu_check = std::make_shared<GpuCheckOptions>();
+  add_gpu_options(*command, *gpu_check);
   return {command, [=, &common] {
+            if (gpu_check->is_asked) return check_gpu(*gpu_check, common);
             if (*rescuing) return rescue_database(*out, common);
             if (*sharing) return share_database(*share_out, *with_output, common);
             if (*backing_up) return back_up_database(*backup, common);

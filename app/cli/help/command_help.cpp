@@ -208,6 +208,7 @@ constexpr CommandHelp all_help[] = {
     {"doctor", "Set up",
      "doctor\thardware, libraries, database\n"
      "doctor --noise\thow noisy this machine is\n"
+     "doctor --gpu\tten minutes of checks on a GPU, for a bug report\n"
      "doctor --backup copy.db\ta complete copy, also while runs are recorded"},
     {"help", "Set up", "help ladder\tthe options of a command\nhelp --json\tall commands and options, for a program"},
     {"completion", "Set up",

@@ -1,0 +1,119 @@
+"""`stepladder doctor --gpu`: all of its parts on the CPU, in small sizes, and the file that they end in."""
+import getpass
+import json
+import os
+import pathlib
+import signal
+import socket
+import unittest
+
+from program import PATIENCE_S, PROGRAM, Workplace
+
+TRAINS = (PROGRAM.parent / "libstepladder_trainer.so").exists()
+PARTS = ["machine", "stages", "self-checks", "rungs", "kernels", "trace", "card-readings", "resume", "peak"]
+
+
+@unittest.skipUnless(TRAINS, "this build has no trainer")
+class DoctorGpu(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+        self.addCleanup(self.place.close)
+        self.out = self.place.path / "gpu.json"
+
+    def part(self, document, name):
+        return next(part for part in document["parts"] if part["id"] == name)
+
+    def test_all_parts_on_the_cpu_in_one_file(self):
+        status, out, err = self.place.run("doctor", "--gpu", "--device", "cpu", "--out", self.out)
+        self.assertEqual(status, 0, out + err)
+        document = json.loads(self.out.read_text())
+        self.assertEqual([part["id"] for part in document["parts"]], PARTS)
+        results = {part["id"]: part["result"] for part in document["parts"]}
+        only_of_a_gpu = {"card-readings", "peak"}
+        self.assertEqual(results, {name: "skipped" if name in only_of_a_gpu else "passed" for name in PARTS}, out)
+        self.assertTrue(document["complete"])
+
+        libraries = self.part(document, "machine")["figures"]["libraries"]
+        self.assertEqual(libraries[0]["name"], "LibTorch")
+        rungs = self.part(document, "rungs")["figures"]["rungs"]
+        self.assertGreater(len(rungs), 5)
+        for rung in rungs + self.part(document, "self-checks")["figures"]["rungs"]:
+            self.assertEqual((rung["status"], rung["fell_back"]), ("finished", None), rung)
+            self.assertGreater(rung["dt_ms_median"], 0)
+        kernels = self.part(document, "kernels")["figures"]["steps"]
+        self.assertEqual(kernels[0]["over_whole"], 1)
+        self.assertEqual(sum(step["stage"].startswith("without-") for step in kernels), 6)
+        trace = self.part(document, "trace")["figures"]
+        self.assertGreater(trace["step_ms"], 0)
+        self.assertIn("matrix products", {kind["kind"] for kind in trace["kinds"]})
+        # A CPU's plan has the same bits each time.
+        resumed = self.part(document, "resume")["figures"]
+        self.assertEqual((resumed["gap_of_a_repeat"], resumed["gap_after_resuming"]), (0, 0))
+
+        for name in PARTS:
+            self.assertIn(name, out)
+        self.assertIn("stepladder: 4 of 9, every rung of the ladder", err)
+        self.no_names_in(self.out.read_text())
+        # The user's project, settings and caches are untouched.
+        self.assertEqual(sorted(path.name for path in self.place.path.iterdir()), ["gpu.json"])
+
+    def no_names_in(self, text):
+        for name in (socket.gethostname(), str(pathlib.Path.home()), os.getcwd(), "/tmp/", str(self.place.path)):
+            if len(name) > 3:
+                self.assertNotIn(name, text)
+        if getpass.getuser() != "root":
+            self.assertNotIn(getpass.getuser(), text)
+
+    def test_a_part_that_fails_is_recorded_and_the_rest_goes_on(self):
+        status, out, err = self.place.run("doctor", "--gpu", "--device", "mps", "--out", self.out, "--json")
+        self.assertEqual(status, 1, err)
+        document = json.loads(out)
+        self.assertEqual(document, json.loads(self.out.read_text()))
+        self.assertEqual([part["id"] for part in document["parts"]], PARTS)
+        for name in ("self-checks", "rungs", "kernels", "trace", "resume"):
+            part = self.part(document, name)
+            self.assertEqual(part["result"], "failed", part)
+            self.assertIn("this machine has no Apple GPU", part["problems"][0])
+
+    def test_without_a_gpu_it_says_so(self):
+        if self.place.json("doctor")["gpus"]:
+            self.skipTest("there is a GPU")
+        status, out, err = self.place.run("doctor", "--gpu", "--out", self.out, "--json")
+        error = json.loads(err.splitlines()[-1])["error"]
+        self.assertEqual((status, out, error["code"], error["argument"]), (1, "", "not-found", "--device"))
+        self.assertRegex(error["message"], "^there is no NVIDIA GPU that Stepladder can use: .+")
+        self.assertIn("--device cpu", error["hint"])
+        self.assertEqual(list(self.place.path.iterdir()), [])
+
+    def test_ctrl_c_and_the_end_of_the_time_write_what_there_is(self):
+        process = self.place.start("doctor", "--gpu", "--device", "cpu", "--out", self.out, "--json")
+        for line in process.stderr:
+            if "3 of 9" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 130, err)
+        document = json.loads(out)
+        self.assertEqual(document, json.loads(self.out.read_text()))
+        self.assertFalse(document["complete"])
+        self.assertEqual(self.part(document, "machine")["result"], "passed")
+        self.assertEqual(self.part(document, "resume")["skipped"], "interrupted")
+
+        status, out, err = self.place.run("doctor", "--gpu", "--device", "cpu", "--out", self.out, "--force", "--minutes", 0.01)
+        self.assertEqual(status, 0, err)
+        document = json.loads(self.out.read_text())
+        self.assertTrue(document["complete"])
+        self.assertEqual(self.part(document, "rungs")["skipped"], "no time was left")
+
+    def test_a_file_that_is_there_is_kept(self):
+        self.out.write_text("mine")
+        status, out, err = self.place.run("doctor", "--gpu", "--device", "cpu", "--out", self.out, "--json")
+        self.assertEqual((status, json.loads(err)["error"]["code"]), (2, "file-exists"))
+        self.assertEqual(self.out.read_text(), "mine")
+        for words in (("--gpu", "--probe"), ("--device", "cpu"), ("--minutes", "3"), ("--gpu", "--minutes", "0"),
+                      ("--gpu", "--device", "tpu"), ("--force",)):
+            self.assertEqual(self.place.run("doctor", *words)[0], 2, words)
+
+
+if __name__ == "__main__":
+    unittest.main()
