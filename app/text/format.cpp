@@ -54,7 +54,9 @@ std::string in_print(const std::string& text) {
     const bool after_capital = i > 0 && is_capital(i - 1) && is_capital(i + 3);
     const bool before_number = i > 0 && rest.starts_with(" x ") && begins(i + 3);
     if ((after_number || after_capital || before_number) && rest.starts_with(" x") && ends_word) {
-      const bool is_product = begins(i + 3) || is_capital(i + 3);
+      const std::string_view after = rest.substr(std::min<std::size_t>(3, rest.size()));
+      const bool is_interval = after.starts_with('(') && after.substr(0, after.find(')')).find(" - ") != after.npos;
+      const bool is_product = (begins(i + 3) || is_capital(i + 3)) && !is_interval;
       printed += is_product && rest[2] == ' ' ? " \xC3\x97" : "\xC3\x97";
       i += 1;
     } else if (after_number && rest.starts_with(" - ") && begins(i + 3)) {

@@ -65,8 +65,9 @@ class DoctorGpu(unittest.TestCase):
             self.assertNotIn(getpass.getuser(), text)
 
     def test_a_part_that_fails_is_recorded_and_the_rest_goes_on(self):
-        status, out, err = self.place.run("doctor", "--gpu", "--device", "mps", "--out", self.out, "--json")
+        status, out, err = self.place.run("doctor", "--gpu", "--device", "mps", "--out", self.out, "--json", "--progress", "json")
         self.assertEqual(status, 1, err)
+        self.assertIn("stepladder: 9 of 9, the measured peak", [json.loads(line)["note"] for line in err.splitlines()])
         document = json.loads(out)
         self.assertEqual(document, json.loads(self.out.read_text()))
         self.assertEqual([part["id"] for part in document["parts"]], PARTS)

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "app/cli/setup/gpu_check_report.h"
+#include "app/cli/terminal/output_options.h"
 #include "app/exit_status.h"
 #include "app/host/scratch_folder.h"
 #include "app/process/awaited_program.h"
@@ -79,6 +80,15 @@ Json only(const Json& object, std::initializer_list<const char*> keys) {
   Json kept = Json::object();
   for (const char* key : keys) kept[key] = object.is_object() && object.contains(key) ? object[key] : Json();
   return kept;
+}
+
+// What is going on, on stderr as --progress says.
+void say(const std::string& line) {
+  const ProgressStyle style = progress_style();
+  if (style == ProgressStyle::json)
+    print_line({{"note", line}}, std::cerr);
+  else if (style != ProgressStyle::none)
+    std::cerr << harmless(line) << std::endl;
 }
 
 class GpuCheck {
@@ -147,8 +157,8 @@ Ended GpuCheck::command(Words words) {
     over = program.process().wait(std::chrono::milliseconds(100));
     const std::string errors = program.errors();
     for (std::size_t end; (end = errors.find('\n', shown)) != std::string::npos; shown = end + 1) {
-      const std::string_view line = std::string_view(errors).substr(shown, end + 1 - shown);
-      if (!line.starts_with("{\"error\"") && !line.starts_with("  product ")) std::cerr << harmless(std::string(line));
+      const std::string_view line = std::string_view(errors).substr(shown, end - shown);
+      if (!line.starts_with("{\"error\"") && !line.starts_with("  product ")) say(std::string(line));
     }
     if (over) break;
     const auto now = Clock::now();
@@ -390,7 +400,7 @@ void GpuCheck::add(const Step& step, std::size_t place, std::size_t of) {
   } else if (Clock::now() > ends_) {
     part.skipped = "no time was left";
   } else {
-    std::cerr << fmt::format("stepladder: {} of {}, {}\n", place, of, part.title) << std::flush;
+    say(fmt::format("stepladder: {} of {}, {}", place, of, part.title));
     const auto began = Clock::now();
     try {
       (this->*step.work)(part);
@@ -455,9 +465,8 @@ int check_gpu(const GpuCheckOptions& options, const CommonOptions& common) {
   keep_off_database(out, common.database);
   keep_existing(out, options.forces);
   OutputFile file(out);  // now, since ten minutes later is late for an error
-  std::cerr << fmt::format(
-      "stepladder: checking this machine for about {} at most; Ctrl-C ends it with what is known\n",
-      duration_text(60 * options.minutes));
+  say(fmt::format("stepladder: checking this machine for about {} at most; Ctrl-C ends it with what is known",
+                  duration_text(60 * options.minutes)));
   GpuCheck check(options);
   check.run();
   const Json document = check.document();

@@ -11,6 +11,7 @@ TEST(InPrint, the_signs_are_those_of_print) {
   EXPECT_EQ(in_print("1.42 x the baseline (95 %: 1.380 - 1.460)"),
             "1.42\u00D7 the baseline (95 %: 1.380 \u2013 1.460)");
   EXPECT_EQ(in_print("6 x 124,439,808 x 13.6 k x (2 + 3)"), "6 \u00D7 124,439,808 \u00D7 13.6 k \u00D7 (2 + 3)");
+  EXPECT_EQ(in_print("1.10 x (0.85 - 1.43)"), "1.10\u00D7 (0.85 \u2013 1.43)");
   EXPECT_EQ(in_print("V x C, 8 x NVIDIA A100"), "V \u00D7 C, 8 \u00D7 NVIDIA A100");
   EXPECT_EQ(in_print("B 4 x T 1024"), "B 4 \u00D7 T 1024");
   EXPECT_EQ(in_print("x 747 MFLOP"), "\u00D7 747 MFLOP");
