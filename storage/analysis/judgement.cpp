@@ -221,6 +221,20 @@ RecipeValues changes_of(const RecipeValues& recipe, const RecipeValues& first) {
   return changes;
 }
 
+// Whether a rung with these changes stands on one below with those: it changes all of that one's values, and has kept
+// one of them. A single value that both change is a further step (compile, then compile-max), though each may have been
+// trained alone: the reading that claims less.
+bool keeps(const RecipeValues& changes, const RecipeValues& below) {
+  if (below.empty()) return true;
+  bool any_is_kept = false;
+  for (const auto& [name, value] : below) {
+    const auto own = changes.find(name);
+    if (own == changes.end()) return false;
+    any_is_kept = any_is_kept || own->second == value;
+  }
+  return any_is_kept || changes.size() == 1;
+}
+
 // The places of the rungs that each one stands on (judge_rungs says how that is found).
 std::vector<std::size_t> stood_on(std::span<const Subject> subjects, std::size_t baseline) {
   std::vector<std::size_t> places(subjects.size(), baseline);
@@ -233,23 +247,11 @@ std::vector<std::size_t> stood_on(std::span<const Subject> subjects, std::size_t
   const RecipeValues first = recipe_values(run_of(subjects.front()));
   std::vector<RecipeValues> changes;
   for (const Subject& subject : subjects) changes.push_back(changes_of(recipe_values(run_of(subject)), first));
-  const auto shares = [](const RecipeValues& a, const RecipeValues& b, bool with_value) {
-    return std::any_of(a.begin(), a.end(), [&](const auto& change) {
-      const auto found = b.find(change.first);
-      return found != b.end() && (!with_value || found->second == change.second);
-    });
-  };
-  bool any_kept = false, any_given_up = false;
   for (std::size_t i = 1; i < subjects.size(); ++i) {
-    std::size_t below = i - 1;
-    for (; below > 0; --below) {
-      any_kept = any_kept || shares(changes[below], changes[i], true);
-      if (changes[below].empty() || shares(changes[below], changes[i], false)) break;
-      any_given_up = true;  // as after a check, which is applied to the baseline alone
-    }
-    places[i] = below;
+    places[i] = i - 1;
+    while (places[i] > 0 && !keeps(changes[i], changes[places[i]])) --places[i];
+    if (places[i] == 0) places[i] = baseline;
   }
-  if (any_given_up && !any_kept) std::fill(places.begin(), places.end(), baseline);
   places.front() = baseline;
   return places;
 }

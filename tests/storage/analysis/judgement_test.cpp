@@ -210,6 +210,17 @@ TEST_F(Climbed, RungsThatWereTrainedAloneStandAlone) {
   EXPECT_EQ(answers(), (Words{"baseline", "real", "real"}));
 }
 
+TEST_F(Climbed, ARungStandsOnlyOnWhatItKeeps) {
+  add("baseline", R"({"autocast": "none", "compile": "off"})", 100);
+  add("bf16", R"({"autocast": "bf16", "compile": "off"})", 90);
+  add("compile", R"({"autocast": "none", "compile": "on"})", 80);
+  add("compile-max", R"({"autocast": "none", "compile": "max"})", 40);
+  add("bf16+compile", R"({"autocast": "bf16", "compile": "on"})", 70);
+  add("bf16+compile-max", R"({"autocast": "bf16", "compile": "max"})", 30);
+  EXPECT_EQ(stood_on(), (Numbers{0, 0, 0, 2, 2, 4}));
+  EXPECT_EQ(answers(), (Words{"baseline", "real", "real", "real", "real", "real"}));
+}
+
 TEST_F(Climbed, NothingStandsOnACheck) {
   add("baseline", R"({"matmul": "fp32", "data": "all", "compile": "off"})", 100);
   add("tf32", R"({"matmul": "tf32", "data": "all", "compile": "off"})", 50);
