@@ -90,7 +90,9 @@ int print_plan(const LadderRequest& request, const DeviceReport& report, const C
   }
   for (const SkippedRung& rung : plan.skipped)
     skipped.push_back({{"id", rung.stage}, {"reason", rung.reason.for_command_line()}});
-  const double seconds = estimate_seconds(recipes, report, HardwareTable::load(assets_folder()));
+  std::vector<RunAndSummary> all;
+  if (std::filesystem::exists(common.database)) all = open_existing(common.database).runs_with_summaries();
+  const double seconds = estimate_seconds(recipes, report, HardwareTable::load(assets_folder()), finished_runs(all));
   if (common.json) {
     print({{"dry_run", true},
            {"rungs", rungs},

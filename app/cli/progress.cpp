@@ -61,8 +61,8 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
   for (const RunId id : runs) rows.push_back(session.store().existing_run(id));
   const bool several_processes =
       std::any_of(rows.begin(), rows.end(), [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
-  for (const std::string& left : session.store().processes().left_behind()) std::cerr << "stepladder: " << left << "\n";
   Progress progress(std::move(rows));
+  for (const std::string& left : session.store().processes().left_behind()) progress.say("stepladder: " + left);
   Suspension suspension(session, runs, several_processes);
   std::vector<RunEnded> unshown;   // ends that may not be stored yet
   std::set<RunId> saved, unsaved;  // runs with a checkpoint, and with one that could not be saved
@@ -99,15 +99,23 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
   return std::includes(saved.begin(), saved.end(), unsaved.begin(), unsaved.end());
 }
 
+void say_note(const std::string& text) {
+  if (progress_style() != ProgressStyle::json) return void(std::cerr << harmless(text) << "\n");
+  const std::size_t begin = text.starts_with("stepladder: ") ? 12 : text.find_first_not_of(' ');
+  print_line({{"note", begin == std::string::npos ? "" : text.substr(begin)}}, std::cerr);
+}
+
 void say_estimate(Session& session, const std::vector<RunId>& runs, const DeviceReport& report) {
   std::vector<Recipe> recipes;
   for (const RunId id : runs) recipes.push_back(recipe_from_json(session.store().existing_run(id).recipe));
   const HardwareTable table = HardwareTable::load(assets_folder());
-  const double seconds = estimate_seconds(recipes, report, table);
+  const std::vector<RunAndSummary> all = session.store().runs_with_summaries();
+  const std::vector<MeasuredRun> known = finished_runs(all);
+  const double seconds = estimate_seconds(recipes, report, table, known);
   if (is_missing(seconds) || seconds < worth_saying_s || !is_for_people(progress_style())) return;
-  const StepEstimate step = estimate_step(recipes.front(), report, table);
-  std::cerr << fmt::format("stepladder: about {} in all, {} a step of the first run: a rough estimate from {}\n",
-                           rough_duration_text(seconds), rough_duration_text(step.seconds), step.basis);
+  const StepEstimate step = estimate_step(recipes.front(), report, table, known);
+  std::cerr << fmt::format("stepladder: about {} in all, {} a step of the first run{}\n", rough_duration_text(seconds),
+                           rough_duration_text(step.seconds), basis_text(step));
 }
 
 KeepDeleting say_deletions() {
@@ -127,7 +135,7 @@ KeepDeleting say_deletions() {
 }
 
 void say_no_checkpoint(RunId run) {
-  std::cerr << "stepladder: run " << run << " saves no checkpoint at a stop, since --save-every is 0\n";
+  say_note(fmt::format("stepladder: run {} saves no checkpoint at a stop, since --save-every is 0", run));
 }
 
 int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
@@ -269,9 +277,7 @@ void Progress::draw(const StepRecord& record) {
 
 void Progress::say(const std::string& text) {
   clear();
-  if (style_ != ProgressStyle::json) return void(std::cerr << harmless(text) << "\n");
-  const std::size_t begin = text.starts_with("stepladder: ") ? 12 : text.find_first_not_of(' ');
-  print_line({{"note", begin == std::string::npos ? "" : text.substr(begin)}}, std::cerr);
+  say_note(text);
 }
 
 void Progress::clear() {

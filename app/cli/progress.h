@@ -20,6 +20,9 @@ bool follow(Session& session, const std::vector<RunId>& runs);
 // after the first steps, by their times.
 void say_estimate(Session& session, const std::vector<RunId>& runs, const DeviceReport& report);
 
+// Says on stderr what isn't an error: as a line, or {"note": ...} with --progress json.
+void say_note(const std::string& text);
+
 // Says on stderr that runs are being deleted, once that has taken a second and then every ten, until Ctrl-C.
 KeepDeleting say_deletions();
 
@@ -39,13 +42,13 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  void say(const std::string& text);  // a note, above the line of progress
   void show(const RunEvent& event);
   void show(const Unstored& unstored);  // says when steps begin to wait, every half minute, and when they are stored
   void show_journal_trouble(const std::string& why);  // says when it changes; empty: there is none
 
  private:
   void draw(const StepRecord& record);
-  void say(const std::string& text);  // as a line, or {"note": ...} among JSON
   void clear();
   void refine();
   const Run* find(RunId id, std::size_t& place) const;

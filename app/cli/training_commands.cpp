@@ -1,5 +1,7 @@
 // `stepladder train`, `ladder`, `pause`, `continue` and `stop`. Mistakes in options are reported before the database or
 // a machine is touched. A process that a launcher started trains as a rank: only rank 0 records.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -160,9 +162,10 @@ LadderRequest shipped_request(const LadderOptions& options, const DeviceReport& 
   const LadderPreset& plan = ladder_preset(options.plan);
   LadderRequest request = preset_ladder(plan, report, [&](const Recipe& base) { return options.recipe.over(base); });
   if (request.base.seq < plan.base.seq || request.base.steps < plan.base.steps || request.base.batch < plan.base.batch)
-    std::cerr << "stepladder: " << request.base.steps << " steps of " << request.base.batch << " x " << request.base.seq
-              << " tokens, smaller than the preset's " << plan.base.steps << " of " << plan.base.batch << " x "
-              << plan.base.seq << ", to suit this machine; --steps, --batch and --seq change them\n";
+    say_note(fmt::format(
+        "stepladder: {} steps of {} x {} tokens, smaller than the preset's {} of {} x {}, to suit this "
+        "machine; --steps, --batch and --seq change them",
+        request.base.steps, request.base.batch, request.base.seq, plan.base.steps, plan.base.batch, plan.base.seq));
   return request;
 }
 
@@ -242,7 +245,7 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, bool adop
   if (adopts) session.adopt(ids_of(session.store().runs_of(ladder.id)));
   const std::vector<RunId> continued = session.continue_ladder(ladder.id, patience);
   place.begun();
-  if (continued.empty()) std::cerr << "stepladder: nothing of this ladder is left to train\n";
+  if (continued.empty()) say_note("stepladder: nothing of this ladder is left to train");
   const bool have_checkpoints = follow(session, continued);
   place.done();
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(ladder.id));

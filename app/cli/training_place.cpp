@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/cli/progress.h"
 #include "app/exit_status.h"
 #include "app/import/follow_request.h"
 #include "app/import/journal_follower.h"
@@ -60,7 +61,7 @@ void TrainingPlace::take_in_journals() {
       throw UsageError("a process still trains run '" + going_on.front().name + "' of " + folders_.journals.string() +
                        "; stop it first");
     if (!std::exchange(said, true))
-      std::cerr << "stepladder: waiting up to a minute to see whether another machine still trains these runs\n";
+      say_note("stepladder: waiting up to a minute to see whether another machine still trains these runs");
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   if (store.runs().empty()) throw UsageError("there are no journals of runs in " + folders_.journals.string());

@@ -18,7 +18,7 @@ constexpr int fewest_rounds = 3;
 
 LadderRequest noise_request(double run_seconds, const DeviceReport& report, const HardwareTable& table) {
   Recipe recipe;
-  const double step_seconds = estimate_step(recipe, report, table).seconds;
+  const double step_seconds = estimate_step(recipe, report, table, {}).seconds;
   recipe.steps = step_seconds > 0 ? std::clamp(std::llround(run_seconds / step_seconds),
                                                static_cast<long long>(fewest_steps), static_cast<long long>(most_steps))
                                   : fewest_steps;

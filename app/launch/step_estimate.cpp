@@ -66,13 +66,26 @@ StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs) {
     if (is_comparable && same_recipe_but_batch(*run, like))
       (is_disturbed(*summary) ? disturbed : quiet).push_back(summary->dt_ms_median / 1000);
   }
-  if (quiet.empty()) quiet = std::move(disturbed);
+  const bool is_disturbed = quiet.empty();
+  if (is_disturbed) quiet = std::move(disturbed);
   if (quiet.empty()) return {};
   quiet.resize(std::min(quiet.size(), most));
   const std::size_t count = quiet.size();
   return {.seconds = median_of(std::move(quiet)),
           .basis = plural(count, "run") + " of this recipe here",
-          .is_measured = true};
+          .is_measured = true,
+          .is_disturbed = is_disturbed};
+}
+
+std::string basis_text(const StepEstimate& step) {
+  return (step.is_measured ? ", by " : ": a rough estimate from ") + step.basis;
+}
+
+std::vector<MeasuredRun> finished_runs(std::span<const RunAndSummary> runs) {
+  std::vector<MeasuredRun> finished;
+  for (const auto& [run, summary] : runs)
+    if (run.status == RunStatus::finished) finished.push_back({&run, &summary, nullptr});
+  return finished;
 }
 
 StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,

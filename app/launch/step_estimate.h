@@ -10,6 +10,7 @@
 #include "engine/recipe.h"
 #include "storage/analysis/hardware.h"
 #include "storage/analysis/judgement.h"
+#include "storage/analysis/summary.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -18,7 +19,12 @@ struct StepEstimate {
   double seconds = missing;  // of a step; missing if the vocabulary isn't known yet
   std::string basis;         // "4.2 GFLOP a step at 20 % of a peak of 0.38 TFLOP/s"; "3 runs of this recipe here"
   bool is_measured = false;
+  bool is_disturbed = false;  // measured beside other programs: it holds their time
 };
+std::string basis_text(const StepEstimate& step);  // ", by 3 runs of this recipe here"; ": a rough estimate from ..."
+
+// Those that may be measured_step()'s. Refers to `runs`.
+std::vector<MeasuredRun> finished_runs(std::span<const RunAndSummary> runs);
 
 // The median of the newest runs, up to five, that were launched here with the same hardware, tokens per step and recipe
 // but seed, schedule, validation and checkpoints; runs that others disturbed count only if there are no others.
@@ -29,10 +35,10 @@ StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs);
 // weights in memory. A peak that the table lacks is guessed from the number of cores and their instruction set. Real
 // steps take between a third and three times as long as that guess.
 StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
-                           std::span<const MeasuredRun> runs = {});
+                           std::span<const MeasuredRun> runs);
 
 // The sum over these runs; missing if one is. Guesses are scaled by how far they are off where a step was measured.
 double estimate_seconds(const std::vector<Recipe>& recipes, const DeviceReport& report, const HardwareTable& table,
-                        std::span<const MeasuredRun> runs = {});
+                        std::span<const MeasuredRun> runs);
 
 }  // namespace stepladder

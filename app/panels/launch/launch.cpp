@@ -73,15 +73,15 @@ std::string size_text(const CheckedForm& checked) {
 // here; 2.1 times as long as on a quiet machine"; empty if nothing is known.
 std::string duration_of(const CheckedForm& checked, bool is_elsewhere, const Workspace& workspace) {
   if (!checked.plan || is_missing(checked.plan->seconds)) return "";
+  const StepEstimate& step = checked.plan->first_step;
   double slower = 1;
-  if (!is_elsewhere && workspace.device && !workspace.running()) {
+  if (!step.is_disturbed && !is_elsewhere && workspace.device && !workspace.running()) {
     const std::string device = workspace.device->resolve(checked.request.base.device);
     if (device == "cpu") slower = workspace.launch->load.slowdown(needed_cores(device, workspace.device->cpu_cores, 1));
   }
-  const StepEstimate& step = checked.plan->first_step;
   std::string text = "about " + rough_duration_text(checked.plan->seconds * checked.request.repeats * slower) +
                      " in all, " + rough_duration_text(step.seconds * slower) + " a step of the baseline" +
-                     (step.is_measured ? ", by " : ": a rough estimate from ") + step.basis;
+                     basis_text(step);
   if (slower > 1.1) text += "; " + decimals(slower, 1) + " times as long as on a quiet machine";
   return text;
 }

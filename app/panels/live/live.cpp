@@ -185,7 +185,8 @@ void draw_progress(const Workspace& workspace, const RunEntry& shown) {
 std::string first_estimate(const Workspace& workspace, const RunEntry& shown) {
   if (!workspace.device || shown.run.recipe.empty()) return "estimating...";
   const Recipe recipe = recipe_from_json(shown.run.recipe);
-  const double seconds = estimate_step(recipe, *workspace.device, workspace.hardware).seconds;
+  const double seconds =
+      estimate_step(recipe, *workspace.device, workspace.hardware, workspace.measured_runs()).seconds;
   if (is_missing(seconds)) return "estimating...";
   const auto left = static_cast<double>(shown.run.planned_steps - std::ssize(shown.series().step));
   return "about " + rough_duration_text(seconds * std::max(0.0, left));

@@ -15,7 +15,7 @@ TEST(StepEstimate, IsFlopsOverAModestShareOfThePeak) {
   Recipe recipe;
   apply_preset(recipe, "gpt2");
   recipe.matmul = MatmulPrecision::tf32;
-  const StepEstimate estimate = estimate_step(recipe, report, table());
+  const StepEstimate estimate = estimate_step(recipe, report, table(), {});
   // 4,096 tokens x 859.9 MFLOP at 20 % of 156 TFLOP/s, and 4 GB at 1,555 GB/s.
   EXPECT_NEAR(estimate.seconds, 0.113 + 0.0026, 0.01);
   EXPECT_NE(estimate.basis.find("3.5"), std::string::npos) << estimate.basis;
@@ -29,15 +29,15 @@ TEST(StepEstimate, GuessesAnUnknownCpuAndSaysSo) {
   report.cpu_capability = "AVX2";
   Recipe recipe;
   recipe.vocab = 256;
-  const StepEstimate small = estimate_step(recipe, report, table());
+  const StepEstimate small = estimate_step(recipe, report, table(), {});
   EXPECT_GT(small.seconds, 0.001);
   EXPECT_LT(small.seconds, 1);
   EXPECT_NE(small.basis.find("guessed peak"), std::string::npos);
   recipe.steps = 10;
-  EXPECT_DOUBLE_EQ(estimate_seconds({recipe, recipe}, report, table()), 20 * small.seconds);
+  EXPECT_DOUBLE_EQ(estimate_seconds({recipe, recipe}, report, table(), {}), 20 * small.seconds);
   recipe.vocab = 0;
-  EXPECT_TRUE(is_missing(estimate_step(recipe, report, table()).seconds)) << "its size isn't known";
-  EXPECT_TRUE(is_missing(estimate_seconds({recipe}, report, table())));
+  EXPECT_TRUE(is_missing(estimate_step(recipe, report, table(), {}).seconds)) << "its size isn't known";
+  EXPECT_TRUE(is_missing(estimate_seconds({recipe}, report, table(), {})));
 }
 
 // A finished run of `recipe` whose steps took `dt_ms`.
@@ -77,8 +77,8 @@ TEST(StepEstimate, TakesTheProjectsOwnRunsOfTheRecipe) {
   // What wasn't measured is guessed, and scaled by how far the guess is off.
   Recipe larger = recipe;
   larger.d_model *= 2;
-  const double guess = estimate_step(larger, report, table()).seconds;
-  const double off = (0.8 / estimate_step(recipe, report, table()).seconds);
+  const double guess = estimate_step(larger, report, table(), {}).seconds;
+  const double off = (0.8 / estimate_step(recipe, report, table(), {}).seconds);
   EXPECT_NEAR(estimate_seconds({recipe, larger}, report, table(), runs), 8 + 10 * guess * off, 1e-9);
   report.cpu_name = "Another";
   EXPECT_FALSE(estimate_step(recipe, report, table(), runs).is_measured) << "another machine";
