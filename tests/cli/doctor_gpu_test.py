@@ -106,6 +106,21 @@ class DoctorGpu(unittest.TestCase):
         self.assertTrue(document["complete"])
         self.assertEqual(self.part(document, "rungs")["skipped"], "no time was left")
 
+    def test_one_that_ends_before_it_knows_the_gpus_does_not_say_that_there_are_none(self):
+        process = self.place.start("doctor", "--gpu", "--out", self.out, "--json")
+        for line in process.stderr:
+            if "1 of 9" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertEqual(json.loads(out), json.loads(self.out.read_text()))
+
+        # Less than the first part takes.
+        status, out, err = self.place.run("doctor", "--gpu", "--out", self.out, "--force", "--minutes", 0.0005)
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.part(json.loads(self.out.read_text()), "stages")["skipped"], "no time was left")
+
     def test_a_file_that_is_there_is_kept(self):
         self.out.write_text("mine")
         status, out, err = self.place.run("doctor", "--gpu", "--device", "cpu", "--out", self.out, "--json")

@@ -204,7 +204,8 @@ void GpuCheck::machine(Part& part) {
   }
   if (const std::string note = text_in(ended.json, "libraries_note"); !note.empty()) part.notes.push_back(note);
   if (!is_on_gpu()) return void(sizes_ = sizes_for(options_.device, 0));
-  if (part.figures["gpus"].empty() && part.problems.empty())
+  const bool has_answered = ended.status == exit_done && !ended.is_cut && !interrupted();
+  if (has_answered && part.figures["gpus"].is_array() && part.figures["gpus"].empty())
     throw NotFound("there is no NVIDIA GPU that Stepladder can use: " + text_in(ended.json, "cuda_note"),
                    {.argument = "--device",
                     .value = options_.device,
