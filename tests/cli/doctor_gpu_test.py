@@ -35,6 +35,7 @@ class DoctorGpu(unittest.TestCase):
 
         libraries = self.part(document, "machine")["figures"]["libraries"]
         self.assertEqual(libraries[0]["name"], "LibTorch")
+        self.assertEqual(self.part(document, "self-checks")["figures"]["compared"], 4)
         rungs = self.part(document, "rungs")["figures"]["rungs"]
         self.assertGreater(len(rungs), 5)
         for rung in rungs + self.part(document, "self-checks")["figures"]["rungs"]:
@@ -98,13 +99,19 @@ class DoctorGpu(unittest.TestCase):
         self.assertEqual(document, json.loads(self.out.read_text()))
         self.assertFalse(document["complete"])
         self.assertEqual(self.part(document, "machine")["result"], "passed")
+        stopped = self.part(document, "self-checks")
+        self.assertEqual((stopped["result"], stopped["problems"]), ("stopped", []), stopped)
         self.assertEqual(self.part(document, "resume")["skipped"], "interrupted")
 
         status, out, err = self.place.run("doctor", "--gpu", "--device", "cpu", "--out", self.out, "--force", "--minutes", 0.01)
         self.assertEqual(status, 0, err)
         document = json.loads(self.out.read_text())
-        self.assertTrue(document["complete"])
+        self.assertFalse(document["complete"])
         self.assertEqual(self.part(document, "rungs")["skipped"], "no time was left")
+        # The part that the time ended isn't one that passed.
+        results = [part["result"] for part in document["parts"]]
+        self.assertIn("stopped", results)
+        self.assertNotIn("passed", results[results.index("stopped"):])
 
     def test_one_that_ends_before_it_knows_the_gpus_does_not_say_that_there_are_none(self):
         process = self.place.start("doctor", "--gpu", "--out", self.out, "--json")
@@ -114,7 +121,9 @@ class DoctorGpu(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130, err)
-        self.assertEqual(json.loads(out), json.loads(self.out.read_text()))
+        document = json.loads(out)
+        self.assertEqual(document, json.loads(self.out.read_text()))
+        self.assertNotIn("passed", [part["result"] for part in document["parts"]])
 
         # Less than the first part takes.
         status, out, err = self.place.run("doctor", "--gpu", "--out", self.out, "--force", "--minutes", 0.0005)

@@ -40,16 +40,22 @@ struct Ended {
   bool is_cut = false;   // stopped since the time was over
 };
 
-// A part of the check. It has failed if it has problems, and was skipped if it says why.
+// A part of the check. It has failed if it has problems, was stopped if the time or Ctrl-C ended it before its own end,
+// and was skipped if it says why.
 struct Part {
   std::string id, title;
   double seconds = 0;
   Words problems;
-  Words notes;          // worth knowing, and not wrong
-  std::string skipped;  // why
+  Words notes;  // worth knowing, and not wrong
+  bool is_stopped = false;
+  std::string skipped;           // why
+  bool lacked_the_time = false;  // skipped since the time was over or after Ctrl-C
   Json figures = Json::object();
 
-  const char* result() const { return !problems.empty() ? "failed" : skipped.empty() ? "passed" : "skipped"; }
+  const char* result() const {
+    return !problems.empty() ? "failed" : is_stopped ? "stopped" : skipped.empty() ? "passed" : "skipped";
+  }
+  bool is_complete() const { return !is_stopped && !lacked_the_time; }
 };
 
 // The shapes and lengths of the trainings.
@@ -186,8 +192,8 @@ Ended GpuCheck::command(Part& part, Words words) {
   const std::string name = words.front();
   Ended ended = command(std::move(words));
   if (ended.is_cut) part.notes.push_back("stopped, since the time was over");
-  const bool was_stopped = ended.is_cut || interrupted();
-  if (ended.status != exit_done && !was_stopped && (ended.json.is_null() || !ended.sentence.empty()))
+  part.is_stopped = part.is_stopped || ended.is_cut || interrupted();
+  if (ended.status != exit_done && !part.is_stopped && (ended.json.is_null() || !ended.sentence.empty()))
     part.problems.push_back(name + ": " +
                             (ended.sentence.empty() ? fmt::format("exit status {}", ended.status) : ended.sentence));
   if (!ended.json.is_structured()) ended.json = Json::object();
@@ -204,7 +210,7 @@ void GpuCheck::machine(Part& part) {
   }
   if (const std::string note = text_in(ended.json, "libraries_note"); !note.empty()) part.notes.push_back(note);
   if (!is_on_gpu()) return void(sizes_ = sizes_for(options_.device, 0));
-  const bool has_answered = ended.status == exit_done && !ended.is_cut && !interrupted();
+  const bool has_answered = ended.status == exit_done && !part.is_stopped;
   if (has_answered && part.figures["gpus"].is_array() && part.figures["gpus"].empty())
     throw NotFound("there is no NVIDIA GPU that Stepladder can use: " + text_in(ended.json, "cuda_note"),
                    {.argument = "--device",
@@ -260,6 +266,7 @@ void GpuCheck::self_checks(Part& part) {
   part.figures["rungs"] =
       ladder(part, sizes_.small, {"--only", "bf16,compile,compile-max,bf16+compile,bf16+compile-max"});
   double plain = missing, plain_bf16 = missing;
+  int compared = 0;
   for (const Json& rung : part.figures["rungs"]) {
     const std::string stage = text_in(rung, "stage");
     const double loss = number_in(rung, "loss_last");
@@ -268,15 +275,28 @@ void GpuCheck::self_checks(Part& part) {
     const bool rounds = stage.find("bf16") != std::string::npos;
     const double wanted = rounds ? plain_bf16 : plain;
     constexpr double tolerance = 1e-3, rounding_tolerance = 3e-2;  // of the last loss
-    if (is_missing(loss) || is_missing(wanted)) continue;
+    if (is_missing(loss) || is_missing(wanted)) {
+      if (text_in(rung, "status") == "finished")
+        part.problems.push_back(stage + (is_missing(loss) ? " has no loss" : " has no loss to be compared with"));
+      continue;
+    }
+    compared += stage != "baseline" && stage != "bf16";
     if (!(std::abs(loss - wanted) <= (rounds ? rounding_tolerance : tolerance) * std::abs(wanted)))
       part.problems.push_back(
           fmt::format("{} ends with a loss of {:.6g}, plain operations with {:.6g}", stage, loss, wanted));
   }
+  part.figures["compared"] = compared;
+  if (compared == 0 && part.problems.empty() && !part.is_stopped)
+    part.problems.emplace_back("no captured or planned step was compared");
 }
 
 void GpuCheck::rungs(Part& part) {
   part.figures["rungs"] = ladder(part, sizes_.big, {"--all"});
+  for (const Json& rung : part.figures["rungs"])
+    if (text_in(rung, "status") == "finished" && is_missing(number_in(rung, "dt_ms_median")))
+      part.problems.push_back(text_in(rung, "stage") + " has no step time");
+  if (part.figures["rungs"].empty() && part.problems.empty() && !part.is_stopped)
+    part.problems.emplace_back("no rung was trained");
 }
 
 // The whole planned step, and with LibTorch's operations in the place of one kernel after the other.
@@ -310,7 +330,7 @@ void GpuCheck::trace(Part& part) {
   words.insert(words.end(), sizes_.big.begin(), sizes_.big.end());
   const Ended ended = command(part, words);
   part.figures = only(ended.json, {"device", "has_steps", "steps", "step_ms", "slices", "kinds", "notes"});
-  if (ended.status == exit_done && !(number_in(ended.json, "step_ms") > 0))
+  if (!(number_in(ended.json, "step_ms") > 0) && part.problems.empty() && !part.is_stopped)
     part.problems.push_back("the trace has no steps");
 }
 
@@ -339,6 +359,7 @@ void GpuCheck::card_readings(Part& part) {
     }
   }
   part.figures = {{"samples", samples}, {"readings", found}, {"throttle_reasons", throttled}};
+  if (part.is_stopped) return;
   if (samples == 0) return void(part.problems.push_back("no sample was taken while runs trained"));
   for (const char* reading : readings)
     if (found[reading]["samples"] == 0 && std::string_view(reading) != "other_gpu_load")
@@ -362,14 +383,15 @@ void GpuCheck::resume(Part& part) {
   };
   const double whole = train({"--steps", sizes_.resumed});
   const double first = train({"--steps", sizes_.half_of_resumed, "--save-every", sizes_.half_of_resumed});
-  if (is_missing(whole) || is_missing(first)) return;
+  if (part.is_stopped || !part.problems.empty()) return;
+  if (is_missing(whole) || is_missing(first)) return void(part.problems.emplace_back("a training has no number"));
   const std::string half = std::to_string(static_cast<std::int64_t>(first));
   command(part, {"train", "--resume", half, "--steps", sizes_.resumed});
   const std::vector<double> wanted = losses_of(part, std::to_string(static_cast<std::int64_t>(whole))),
                             found = losses_of(part, half);
   const auto steps = static_cast<std::size_t>(std::stoi(sizes_.resumed)),
              before = static_cast<std::size_t>(std::stoi(sizes_.half_of_resumed));
-  if (interrupted() || Clock::now() > ends_) return;
+  if (part.is_stopped || !part.problems.empty()) return;
   if (wanted.size() != steps || found.size() != steps)
     return void(
         part.problems.push_back(fmt::format("{} and {} of {} steps are there", wanted.size(), found.size(), steps)));
@@ -392,14 +414,15 @@ void GpuCheck::peak(Part& part) {
   const Ended ended = command(part, {"doctor", "--probe"});
   part.figures =
       only(ended.json.value("probe", Json::object()), {"hardware", "peaks", "bandwidth_gb_s", "bandwidth_bytes"});
+  if (part.figures["peaks"].is_null() && part.problems.empty() && !part.is_stopped)
+    part.problems.emplace_back("no peak was measured");
 }
 
 void GpuCheck::add(const Step& step, std::size_t place, std::size_t of) {
   Part part{.id = step.id, .title = step.title};
-  if (interrupted()) {
-    part.skipped = "interrupted";
-  } else if (Clock::now() > ends_) {
-    part.skipped = "no time was left";
+  if (interrupted() || Clock::now() > ends_) {
+    part.skipped = interrupted() ? "interrupted" : "no time was left";
+    part.lacked_the_time = true;
   } else {
     say(fmt::format("stepladder: {} of {}, {}", place, of, part.title));
     const auto began = Clock::now();
@@ -411,7 +434,7 @@ void GpuCheck::add(const Step& step, std::size_t place, std::size_t of) {
       part.problems.emplace_back(error.what());
     }
     part.seconds = std::chrono::duration<double>(Clock::now() - began).count();
-    if (interrupted()) part.notes.push_back("interrupted");
+    if (interrupted()) part.is_stopped = true, part.notes.push_back("interrupted");
   }
   parts_.push_back(std::move(part));
 }
@@ -441,13 +464,14 @@ Json GpuCheck::document() const {
                      {"notes", part.notes},
                      {"skipped", text_or_null(part.skipped)},
                      {"figures", part.figures}});
-  return without_names({{"stepladder", STEPLADDER_VERSION},
-                        {"made_at", time_json(began_at_)},
-                        {"device", options_.device},
-                        {"minutes", options_.minutes},
-                        {"complete", !interrupted()},
-                        {"parts", parts}},
-                       scratch_.path());
+  return without_names(
+      {{"stepladder", STEPLADDER_VERSION},
+       {"made_at", time_json(began_at_)},
+       {"device", options_.device},
+       {"minutes", options_.minutes},
+       {"complete", std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.is_complete(); })},
+       {"parts", parts}},
+      scratch_.path());
 }
 
 fs::path default_file() {
