@@ -109,10 +109,19 @@ std::string stem_of(const fs::path& file) {
 
 }  // namespace
 
+std::string origin_of(const fs::path& file, const fs::path& site) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(file, error);
+  if (!site.empty() && is_inside(real, fs::weakly_canonical(site, error))) return "wheel";
+  for (const char* folder : {"/usr/lib", "/usr/lib64", "/lib", "/lib64"})
+    if (is_inside(real, fs::weakly_canonical(folder, error))) return "system";
+  return "elsewhere";
+}
+
 bool shadows_wheel(const fs::path& file, const fs::path& site) {
   std::error_code error;
   const fs::path root = fs::weakly_canonical(site, error);
-  if (site.empty() || is_inside(fs::weakly_canonical(file, error), root)) return false;
+  if (site.empty() || origin_of(file, site) == "wheel") return false;
   const std::string stem = stem_of(file);
   const auto has_one = [&](const fs::path& folder) {
     for (const fs::directory_entry& each : fs::directory_iterator(folder, error))
@@ -137,6 +146,7 @@ std::vector<LoadedLibrary> loaded_libraries() {
       loaded.push_back({.name = known.name,
                         .file = file,
                         .version = library ? known.version(library) : "",
+                        .origin = origin_of(file, site),
                         .shadows = shadows_wheel(file, site)});
       if (library) ::dlclose(library);
     }

@@ -147,6 +147,7 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
     libraries.push_back({{"name", library.name},
                          {"file", library.file.string()},
                          {"version", text_or_null(library.version)},
+                         {"origin", library.origin},
                          {"shadows", library.shadows}});
   }
   for (const CardNumber& card : card_numbers(static_cast<int>(report.gpus.size()))) {

@@ -3,6 +3,7 @@ import getpass
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import unittest
@@ -64,6 +65,34 @@ class DoctorGpu(unittest.TestCase):
                 self.assertNotIn(name, text)
         if getpass.getuser() != "root":
             self.assertNotIn(getpass.getuser(), text)
+
+    def test_libraries_from_other_folders_are_told_without_these(self):
+        loaded = self.place.json("doctor")["libraries"]
+        folder = self.place.path / "acme-toolkit"
+        folder.mkdir()
+        for library in loaded:
+            if library["name"] == "CUDA runtime":
+                shutil.copy(library["file"], folder)
+        self.place.environment.update(LD_LIBRARY_PATH=str(folder), CUDA_VISIBLE_DEVICES="GPU-8b0cc4a1")
+        there = self.place.json("doctor")
+        process = self.place.start("doctor", "--gpu", "--device", "cpu", "--out", self.out)
+        for line in process.stderr:
+            if "2 of 9" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+        machine = self.part(json.loads(self.out.read_text()), "machine")
+        figures = machine["figures"]
+        self.assertEqual((figures["LD_LIBRARY_PATH"], figures["CUDA_VISIBLE_DEVICES"]), ("set", "set"))
+        for library, known in zip(figures["libraries"], there["libraries"], strict=True):
+            self.assertEqual(library, {**known, "file": pathlib.Path(known["file"]).name})
+            self.assertIn(library["origin"], ("wheel", "system", "elsewhere"))
+            self.assertEqual(library["origin"] == "elsewhere", "acme" in known["file"], known)
+        if there["libraries_note"]:
+            self.assertIn("LD_LIBRARY_PATH", machine["notes"][0])
+        for name in ("acme", "8b0cc4a1"):
+            self.assertNotIn(name, self.out.read_text())
+        self.no_names_in(self.out.read_text())
 
     def test_a_part_that_fails_is_recorded_and_the_rest_goes_on(self):
         status, out, err = self.place.run("doctor", "--gpu", "--device", "mps", "--out", self.out, "--json", "--progress", "json")

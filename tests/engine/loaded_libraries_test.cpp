@@ -25,6 +25,9 @@ TEST(LoadedLibraries, OneFromElsewhereHidesTheWheels) {
   EXPECT_FALSE(shadows_wheel(root / "toolkit" / "libcuda.so.1", site));  // the driver is in no wheel
   EXPECT_FALSE(shadows_wheel(site / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9", site));
   EXPECT_FALSE(shadows_wheel(root / "link" / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9", site));
+  EXPECT_EQ(origin_of(root / "link" / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9", site), "wheel");
+  EXPECT_EQ(origin_of(root / "toolkit" / "libcudnn.so.9.5", site), "elsewhere");
+  EXPECT_EQ(origin_of("/usr/lib/x86_64-linux-gnu/libcuda.so.1", site), "system");
   EXPECT_FALSE(shadows_wheel(root / "toolkit" / "libcudnn.so.9.5", ""));
   EXPECT_FALSE(shadows_wheel(root / "toolkit" / "libcudnn.so.9.5", root / "no such folder"));
   fs::remove_all(root);

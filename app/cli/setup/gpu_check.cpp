@@ -22,6 +22,7 @@
 #include "app/text/format.h"
 #include "engine/files/files.h"
 #include "engine/kernel_parts.h"
+#include "engine/loaded_libraries.h"
 #include "storage/errors.h"
 #include "storage/importers/journal/journal_reader.h"
 
@@ -204,11 +205,20 @@ void GpuCheck::machine(Part& part) {
   const Ended ended = command(part, {"doctor"});
   part.figures = only(ended.json, {"cpu", "cores", "cpu_capability", "memory_bytes", "libtorch", "gpus", "cuda_note",
                                    "libraries", "card_numbers"});
+  // A list of folders, or of cards by names that no other machine has, is only told to be there.
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH"}) {
     const char* const value = std::getenv(name);
-    part.figures[name] = value ? Json(value) : Json();
+    const bool is_told = value && (std::string_view(name) == "CUDA_DEVICE_ORDER" ||
+                                   std::string_view(value).find_first_not_of("0123456789,-") == std::string_view::npos);
+    part.figures[name] = !value ? Json() : is_told ? Json(value) : Json("set");
   }
-  if (const std::string note = text_in(ended.json, "libraries_note"); !note.empty()) part.notes.push_back(note);
+  std::vector<LoadedLibrary> libraries;
+  for (Json& library : part.figures["libraries"]) {
+    const std::string file = fs::path(text_in(library, "file")).filename().string();
+    library["file"] = file;
+    libraries.push_back({.name = text_in(library, "name"), .file = file, .shadows = library.value("shadows", false)});
+  }
+  if (const std::string note = shadow_note(libraries); !note.empty()) part.notes.push_back(note);
   if (!is_on_gpu()) return void(sizes_ = sizes_for(options_.device, 0));
   const bool has_answered = ended.status == exit_done && !part.is_stopped;
   if (has_answered && part.figures["gpus"].is_array() && part.figures["gpus"].empty())

@@ -2,9 +2,14 @@
 // harm, a hidden one too many none.
 #include "app/cli/setup/gpu_check_report.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <set>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -21,16 +26,18 @@ class Anonymous {
  public:
   explicit Anonymous(const fs::path& scratch) {
     std::error_code unknown;
-    hide(scratch.string(), "(scratch)");
-    hide(fs::weakly_canonical(scratch, unknown).string(), "(scratch)");
+    hide(scratch, "(scratch)");
     if (const char* home = std::getenv("HOME")) hide(home, "~");
-    hide(fs::current_path(unknown).string(), "(here)");
-    hide(fs::temp_directory_path(unknown).string(), "(temporary)");
+    hide(fs::current_path(unknown), "(here)");
+    hide(fs::temp_directory_path(unknown), "(temporary)");
+    const passwd* const user = ::getpwuid(::getuid());
+    if (user) hide(user->pw_dir, "~");
     std::sort(hidden_.begin(), hidden_.end(),
               [](const Hidden& a, const Hidden& b) { return a.text.size() > b.text.size(); });  // the innermost first
     hide_word(this_host(), "(host)");
-    for (const char* name : {"USER", "LOGNAME"})
-      if (const char* user = std::getenv(name)) hide_word(user, "(user)");
+    if (user) hide_word(user->pw_name, "(user)");
+    for (const char* variable : {"USER", "LOGNAME"})
+      if (const char* name = std::getenv(variable)) hide_word(name, "(user)");
   }
 
   Json operator()(Json json) const {
@@ -46,8 +53,11 @@ class Anonymous {
     std::string by;
     bool is_word;  // else a path
   };
-  void hide(const std::string& path, const char* by) {
-    if (path.size() > 1) hidden_.push_back({path, by, false});
+  // As it is written, and where links lead.
+  void hide(const fs::path& path, const char* by) {
+    std::error_code unknown;
+    for (const fs::path& each : {path, fs::weakly_canonical(path, unknown)})
+      if (each.string().size() > 1) hidden_.push_back({each.string(), by, false});
   }
   // Not "root" or "gpu", which are words of other texts too.
   void hide_word(const std::string& name, const char* by) {
@@ -69,7 +79,39 @@ class Anonymous {
         at += by.size();
       }
     }
-    return text;
+    return without_folders(std::move(text));
+  }
+
+  // Of a path, also below a folder with a name of ours, only a file's name is kept.
+  static std::string without_folders(const std::string& text) {
+    std::string kept;
+    for (std::size_t at = 0; at < text.size();) {
+      const bool is_begun = text[at] == '/' && at + 1 < text.size() && text[at + 1] != '/' && begins_path(kept);
+      if (!is_begun) {
+        kept += text[at++];
+        continue;
+      }
+      std::size_t end = std::min(text.find_first_of(" \t\n\"'`,;:()<>|=", at), text.size());
+      while (text[end - 1] == '.') --end;  // of the sentence
+      const std::string name = fs::path(text.substr(at, end - at)).filename().string();
+      static const std::set<std::string> files = {".cpp", ".cu", ".cuh", ".h", ".py", ".json", ".csv", ".db"};
+      const bool is_file = name.find(".so", 1) != std::string::npos || files.contains(fs::path(name).extension());
+      const bool has_begin = kept.ends_with(")") || kept.ends_with("~");
+      if (end == at + 1)  // a slash between words
+        kept += '/';
+      else
+        kept += (has_begin ? "" : "(folder)") + (is_file ? "/" + name : std::string());
+      at = end;
+    }
+    return kept;
+  }
+  static bool begins_path(const std::string& before) {
+    if (before.empty() || before.ends_with("~")) return true;
+    for (const char* folder : {"(scratch)", "(here)", "(temporary)"})
+      if (before.ends_with(folder)) return true;
+    const auto last = static_cast<unsigned char>(before.back());
+    return std::isspace(last) ||
+           std::string_view("\"'`,;:(<>|=").find(static_cast<char>(last)) != std::string_view::npos;
   }
 
   std::vector<Hidden> hidden_;
