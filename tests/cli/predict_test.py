@@ -81,8 +81,15 @@ class Predict(unittest.TestCase):
         error = self.error(1, run, "--stage", "bf16")
         self.assertEqual(error["code"], "no-trace")
         self.assertIn(f"profile run {run}", error["message"])
-        self.place.json("profile", "run", run)
-        made = self.place.json("predict", run, "--stage", "fused-adamw")
+        # A trace that others on this machine made several times as slow as the run says nothing of it, and says so.
+        for _ in range(10):
+            self.place.json("profile", "run", run)
+            made = self.place.json("predict", run, "--stage", "fused-adamw")
+            if made["predicted_ms"] is not None:
+                break
+            self.assertRegex(made["why_unknown"], "^a traced step takes .+ trace it again while nothing else runs$")
+        else:
+            self.skipTest("this machine is too busy to trace a step as long as the run's")
         self.assertEqual((made["step_from"], made["of"]["run"]), ("run", run))
         self.assertEqual(made["step_ms"], self.place.json("show", run)["dt_ms_median"])
         self.assertAlmostEqual(made["step_ms"] / made["predicted_ms"], made["factor"])
