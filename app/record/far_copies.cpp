@@ -39,7 +39,9 @@ constexpr std::size_t piece = 1 << 20;
 
 // Arguments: UID/NAME of the copy, the state that it holds (empty: not known, so it is made anew), its new state, the
 // folder with the ignored files, the number of changed files, those files, the ignored ones. Works in the folder with
-// the files that were sent, FOLDER/runs/UID/work. Prints the copy's folder.
+// the files that were sent, FOLDER/runs/UID/work. NAME.files gets the state's files, which no run sees, and the copy
+// gets all of them again: a run may have changed or linked them. Nothing is removed or written through a link, as it
+// may lead to the user's data. Prints the copy's folder.
 constexpr const char* hold_script = R"sh(set -e
 copy=$1 held=$2 tree=$3 ignored=$4 changed=$5
 shift 5
@@ -48,19 +50,56 @@ sent=$(pwd -P)
 cd "$sent/../../.."
 mkdir -p "tries/${copy%/*}"
 cd tries
+is_inside() {
+  above=$2
+  while [ "$above" != "${above%/*}" ]; do
+    above=${above%/*}
+    if [ -L "$1/$above" ]; then return 1; fi
+  done
+}
+remove() {
+  if ! is_inside "$1" "$2"; then return 0; fi
+  rm -rf "$1/$2"
+  above=$2
+  while [ "$above" != "${above%/*}" ]; do
+    above=${above%/*}
+    rmdir "$1/$above" 2>/dev/null || return 0
+  done
+}
 now=$(cat "$copy.holds" 2>/dev/null) || now=
-[ -d "$copy" ] || now=
+if [ ! -d "$copy" ] || [ ! -d "$copy.files" ]; then now=; fi
 if [ -n "$held" ] && [ "$now" != "$held" ]; then exit 3; fi
+mkdir -p "$copy"
+at=0
+for file; do
+  at=$((at + 1))
+  if [ "$at" -gt "$changed" ] && [ -L "$copy/$file" ] && is_inside "$copy" "$file"; then rm -f "$copy/$file"; fi
+done
 if [ "$now" != "$tree" ]; then
   rm -f "$copy.holds"
-  if [ -z "$held" ]; then rm -rf "$copy"; fi
-  mkdir -p "$copy"
-  while [ "$changed" -gt 0 ]; do rm -f "$copy/$1"; shift; changed=$((changed - 1)); done
-  cp -RP "$sent/." "$copy"
+  if [ -z "$held" ]; then rm -rf "$copy" "$copy.files"; fi
+  mkdir -p "$copy" "$copy.files"
+  while [ "$changed" -gt 0 ]; do
+    if [ -e "$copy.files/$1" ] || [ -L "$copy.files/$1" ]; then remove "$copy" "$1"; fi
+    remove "$copy.files" "$1"
+    shift
+    changed=$((changed - 1))
+  done
+  cp -RPp "$sent/." "$copy.files"
   printf %s "$tree" > "$copy.holds"
 fi
+shift "$changed"
+copy=$(cd "$copy" && pwd -P)
+cd "$copy.files"
+find . -type d -exec sh -c 'copy=$1; shift
+for each; do if [ -L "$copy/$each" ] || [ ! -d "$copy/$each" ]; then rm -rf "$copy/$each"; mkdir "$copy/$each"; fi; done' \
+  sh "$copy" {} +
+find . ! -type d -exec sh -c 'cd "$1"; shift; rm -rf "$@"' sh "$copy" {} +
+cp -RPp . "$copy"
 cd "$copy"
 for file; do
+  if ! is_inside . "$file"; then continue; fi
+  rmdir "./$file" 2>/dev/null || :
   if [ -e "$ignored/$file" ] && [ ! -e "./$file" ] && [ ! -L "./$file" ]; then
     mkdir -p "$(dirname "./$file")"
     ln -s "$ignored/$file" "./$file"
@@ -92,15 +131,22 @@ std::string reason_in(const Json& state) {
   return reason.empty() ? "it has ended without an exit status" : reason;
 }
 
-// The tree as an archive: `names` of the copy here, but for links to ignored files.
-std::optional<PackedFiles> packed(const fs::path& here, const std::vector<std::string>& names,
-                                  const std::vector<std::string>& links) {
-  const std::set<std::string> linked(links.begin(), links.end());
+// Of the copy here, as an archive: the files of the tree that have changed, or all. Not the links to the checkout,
+// which the copy has in the place of submodules, nor what lies behind one.
+std::optional<PackedFiles> packed(const TryTrees& trees, const fs::path& here, const std::string& tree,
+                                  const std::vector<std::string>* changed) {
+  std::vector<std::string> names = trees.files_of(tree);
+  if (changed) {
+    const std::set<std::string> wanted(changed->begin(), changed->end());
+    std::erase_if(names, [&](const std::string& name) { return !wanted.contains(name); });
+  }
   std::string list;
   for (const std::string& name : names) {
     std::error_code error;
     const fs::file_status status = fs::symlink_status(here / name, error);
-    if (!linked.contains(name) && (fs::is_regular_file(status) || fs::is_symlink(status))) list += name + '\0';
+    const bool is_link = fs::is_symlink(status);
+    if (is_link && fs::read_symlink(here / name, error) == trees.top() / name) continue;
+    if (fs::is_regular_file(status) || is_link) list += name + '\0';
   }
   if (list.empty()) return {};
   return PackedFiles::of(here, list, most_sent_bytes);
@@ -204,9 +250,6 @@ void FarCopies::drop(const fs::path& order) {
 std::optional<std::string> FarCopies::hold(const TryTrees& trees, const fs::path& here, const std::string& tree,
                                            const std::vector<std::string>& links) {
   const std::string name = here.filename().string();
-  if (const auto known = copies_.find(name); known != copies_.end() && known->second.tree == tree)
-    return known->second.folder;
-  copies_.erase(name);
   std::string held = text_of(state(name + ".there")).value_or("");
   if (!is_commit_hash(held)) held.clear();
   while (true) {
@@ -218,7 +261,7 @@ std::optional<std::string> FarCopies::hold(const TryTrees& trees, const fs::path
                                    tree, ignored_, std::to_string(changed.size())}};
     command.command.insert(command.command.end(), changed.begin(), changed.end());
     command.command.insert(command.command.end(), links.begin(), links.end());
-    const auto files = packed(here, held.empty() ? trees.files_of(tree) : changed, links);
+    const auto files = packed(trees, here, tree, held.empty() ? nullptr : &changed);
     if (files) command.tree = files->archive();
     std::error_code error;
     fs::remove(state(name + ".there"), error);
@@ -235,7 +278,7 @@ std::optional<std::string> FarCopies::hold(const TryTrees& trees, const fs::path
     const std::int64_t status = has_ended(end) ? integer_in(end, "code", -1) : -1;
     if (status == 0) {
       write_whole(state(name + ".there"), tree, private_file);
-      return copies_.emplace(name, Copy{tree, last_words(output)}).first->second.folder;
+      return last_words(output);
     }
     if (held.empty() || status < 0)
       throw StorageError(alias_ + " didn't take the checkout's files: " +

@@ -7,7 +7,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,8 +31,9 @@ class FarCopies {
             std::function<bool()> stop);
   ~FarCopies();
 
-  // Gives a copy there the state of the copy `here`, which has the same name: sends what has changed, or all of it, and
-  // links the ignored files. Returns its folder there; nothing if it was stopped.
+  // Gives a copy there the state of the copy `here`, which has the same name: sends what has changed, or all of it,
+  // undoes what runs did to these files, and links the ignored ones. Returns its folder there; nothing if it was
+  // stopped.
   std::optional<std::string> hold(const TryTrees& trees, const std::filesystem::path& here, const std::string& tree,
                                   const std::vector<std::string>& links);
 
@@ -71,10 +71,6 @@ class FarCopies {
   const Report report_;
   const std::function<bool()> stop_;
   std::unique_ptr<FarRuns> runs_;  // once the machine is needed
-  struct Copy {
-    std::string tree, folder;
-  };
-  std::map<std::string, Copy> copies_;  // that this process has looked at, by name
 };
 
 }  // namespace stepladder

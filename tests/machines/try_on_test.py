@@ -17,7 +17,7 @@ from machines import Sshd, missing
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from program import PATIENCE_S  # noqa: E402
-from tried_checkout import CANNOT_TELL, FAILED, GUARD, KEPT, TRAIN, TriedCheckout  # noqa: E402
+from tried_checkout import CANNOT_TELL, FAILED, GUARD, KEPT, TRAIN, WORSE, TriedCheckout  # noqa: E402
 
 
 class Series:
@@ -34,10 +34,10 @@ class Series:
             'assert open("data/tokens").read() == "of the machine\\n"\n'
             'assert "/.stepladder/tries/" in os.getcwd(), os.getcwd()\n')
 
-    def begin_there(self, *options, text=None, command=("python3", "train.py")):
+    def begin_there(self, *options, text=None, command=("python3", "train.py"), ignored="data\nmade.txt\n"):
         (self.repository / "data").mkdir(exist_ok=True)
         (self.repository / "data" / "tokens").write_text("of this machine\n")
-        (self.repository / ".gitignore").write_text("data\nmade.txt\n")
+        (self.repository / ".gitignore").write_text(ignored)
         return self.begin("--on", "box", "--there", self.there, "--metric", "val_bpb", *options, text=text or self.train, command=command)
 
     def counted_runs(self):
@@ -118,7 +118,7 @@ class Near(Series, TriedCheckout):
         parts = self.json("parts", "1", "--flag=--a", "--flag=--b")
         self.assertEqual((parts["runs"], parts["failed_runs"]), (8, 0), "also after the end")
         self.assertEqual({run["machine"] for run in self.place.json("runs")}, {"box"})
-        self.assertEqual(sorted(each.name for each in (self.far / "tries").glob("*/*")), ["a", "a.holds", "b", "b.holds"])
+        self.assertEqual(sorted(each.name for each in (self.far / "tries").glob("*/*")), ["a", "a.files", "a.holds", "b", "b.files", "b.holds"])
 
     def run_show_console(self):
         return self.place.run("show", "latest", "--console")[1]
@@ -191,6 +191,53 @@ class Near(Series, TriedCheckout):
         shutil.rmtree(self.far / "tries")
         self.change("GAIN = 0.01", "GAIN = 0.02")
         self.assertEqual(self.json("-m", "another")["verdict"], "kept")
+
+    def test_data_there_outlives_tries_that_track_it(self):
+        config = self.there / "data" / "config.json"
+        config.write_text("of the machine")
+        (self.there / "settings").write_text("of the machine")
+        (self.repository / "settings").write_text("of the try")
+        text = self.train.replace('assert open("data/tokens")', 'print("gain", GAIN, "config", open("data/config.json").read(), "settings", open("settings").read())\n0 and open("data/tokens")')
+        self.begin_there("--runs", "3", text=text, ignored="data\nsettings\n")
+        gain = 0.0
+        for ignored, words in (("data\nsettings\n", "config of the machine settings of the machine"),
+                               ("data/*\n!data/config.json\n", "config of the try settings of the try"),
+                               ("data\n", "config of the machine settings of the try"),
+                               ("data\nsettings\n", "config of the machine settings of the machine")):
+            (self.repository / ".gitignore").write_text(ignored)
+            for name in ("data/config.json", "settings"):
+                (self.repository / name).unlink(missing_ok=True)  # else it stays in the states, ignored or not
+                if f"{pathlib.Path(name).stem} of the try" in words:
+                    (self.repository / name).write_text("of the try")
+            self.change(f"GAIN = {gain}", f"GAIN = {gain - 0.01}")
+            gain -= 0.01
+            self.json("-m", f"worse, {words}", expect=WORSE)
+            logs = "".join(log.read_text() for log in self.place.path.glob("runs.db.tries/*/runs/*.log"))
+            self.assertIn(f"gain {gain} {words}", logs)
+            self.assertEqual((config.read_text(), (self.there / "settings").read_text()), ("of the machine", "of the machine"))
+
+    def test_each_run_gets_the_files_as_they_were_sent(self):
+        tokens = self.there / "data" / "tokens"
+        for folder in ("src", "other"):
+            (self.repository / folder).mkdir()
+            (self.repository / folder / "tokens").write_text("as sent")
+        (self.there / "src").mkdir()
+        (self.there / "src" / "tokens").write_text("of the machine")
+        text = self.train + f"""
+for folder in ("src", "other"):
+    assert open(folder + "/tokens").read() == "as sent"
+import shutil
+open("src/tokens", "w").write("of a run")
+shutil.rmtree("src"), os.symlink({str(self.there / "src")!r}, "src")
+os.unlink("other/tokens"), os.symlink({str(tokens)!r}, "other/tokens")
+open("left_by_a_run", "a").write("1")
+print("left:", open("left_by_a_run").read())
+"""
+        self.begin_there("--runs", "3", text=text)
+        self.assertIn("left: 111", self.run_show_console())
+        self.change("GAIN = 0.0", "GAIN = 0.01")
+        self.assertEqual(self.json("-m", "a gain")["verdict"], "kept")
+        self.assertEqual((tokens.read_text(), (self.there / "src" / "tokens").read_text()), ("of the machine\n", "of the machine"))
 
     def test_one_value_and_a_command_that_is_not_there(self):
         self.commit("print('val_bpb: 0.99')\n")
