@@ -36,6 +36,8 @@ constexpr auto before_kill = std::chrono::seconds(10);
 constexpr std::size_t most_changed_files = 1000;  // that a request names; else all files are sent
 constexpr std::uintmax_t most_sent_bytes = 100u << 20;
 constexpr std::size_t piece = 1 << 20;
+constexpr const char* given_up = "\ngiven up\n";  // ends the file of a request that was signalled
+constexpr double longest_s = 1e9;                 // that a project stores for a run
 
 // Arguments: UID/NAME of the copy, the state that it holds (empty: not known, so it is made anew), its new state, the
 // folder with the ignored files, the number of changed files, those files, the ignored ones. Works in the folder with
@@ -175,6 +177,11 @@ Machine FarCopies::machine() const {
                     .hint = "`stepladder machines add " + alias_ + "` adds it again"});
 }
 
+bool FarCopies::is_machine_known() const {
+  const auto alias = MachineAlias::from(alias_);
+  return alias && store_.machines().machine(*alias);
+}
+
 FarRuns& FarCopies::runs() {
   if (!runs_)
     runs_ = std::make_unique<FarRuns>(store_, FarRuns::Callbacks{.report = report_},
@@ -187,8 +194,13 @@ std::optional<Uid> FarCopies::begun(const fs::path& order) const {
   return uid && store_.machines().far_run(*uid) ? uid : std::nullopt;
 }
 
+bool FarCopies::is_given_up(const fs::path& order) const {
+  return text_of(order).value_or("").ends_with(given_up);
+}
+
 bool FarCopies::is_begun(const MeasuredCommand& command) const {
-  return begun(command.state.string() + ".far").has_value();
+  const fs::path order = command.state.string() + ".far";
+  return begun(order) && !is_given_up(order);
 }
 
 Uid FarCopies::start(const fs::path& order, FarCommand command) {
@@ -291,7 +303,7 @@ std::optional<CommandEnd> FarCopies::run(const MeasuredCommand& command) {
   if (const auto end = end_of_command(command.state)) return end;
   const fs::path order = command.state.string() + ".far";
   auto uid = begun(order);
-  if (!uid) {
+  if (!uid || is_given_up(order)) {
     if (stop_()) return {};
     put_log_aside(command, "interrupted");
     FarCommand asked{.name = "run " + command.state.stem().string() + " of a series of tries",
@@ -310,9 +322,12 @@ std::optional<CommandEnd> FarCopies::take(const MeasuredCommand& command, const 
   const fs::path order = command.state.string() + ".far";
   const std::int64_t code = integer_in(state, "code", -1);
   const double begun_at = number_in(state, "started_at"), ended_at = number_in(state, "ended_at");
-  if (!has_ended(state) || code < 0 || code > 255 || !(ended_at >= begun_at)) {
+  if (!has_ended(state) || code < 0 || code > 255 || !(ended_at >= begun_at) || ended_at - begun_at >= longest_s) {
     drop(order);
-    throw StorageError("the run at " + alias_ + " doesn't count: " + reason_in(state) +
+    // Its times are those of a wall clock, which somebody may have set meanwhile.
+    const bool is_untimed = has_ended(state) && code >= 0 && code <= 255;
+    throw StorageError("the run at " + alias_ +
+                       " doesn't count: " + (is_untimed ? "its times there can't be true" : reason_in(state)) +
                        "; the same command runs it again");
   }
   // 127: often a program that isn't there, of which only the far program's reason says something.
@@ -330,9 +345,9 @@ std::optional<CommandEnd> FarCopies::end(const MeasuredCommand& command) {
   if (const auto end = end_of_command(command.state)) return end;
   const fs::path order = command.state.string() + ".far";
   const auto uid = begun(order);
-  const auto begin = Clock::now();
-  Clock::time_point next_ask{};
-  bool is_asked = false;
+  if (uid && !is_machine_known()) return {};
+  bool is_asked = is_given_up(order);
+  Clock::time_point first_ask{}, next_ask{};
   for (; uid && !stop_(); poll()) {
     if (const auto run = over(*uid)) {
       if (!is_asked && has_ended(state_of(*run))) return take(command, *run);
@@ -340,12 +355,15 @@ std::optional<CommandEnd> FarCopies::end(const MeasuredCommand& command) {
       return {};
     }
     if (!runs().link(machine()).is_up() || Clock::now() < next_ask) continue;
-    next_ask = Clock::now() + ask_interval;
     // The first look only brings news of an end.
     if (const auto progress = runs().progress(*uid); !progress || !progress->run.is_started) continue;
-    const bool is_late = Clock::now() - begin > before_kill;
-    runs().signal(*uid, is_late ? "kill" : "terminate", [](const std::string&) {});
+    // Whatever follows, its end isn't its own: also for the next program, if this one is killed.
+    if (!is_asked) write_whole(order, uid->text() + given_up, private_file);
     is_asked = true;
+    if (first_ask == Clock::time_point{}) first_ask = Clock::now();
+    const bool is_late = Clock::now() - first_ask > before_kill;
+    runs().signal(*uid, is_late ? "kill" : "terminate", [](const std::string&) {});
+    next_ask = Clock::now() + ask_interval;
   }
   if (uid)
     report_("the run goes on at " + alias_ + ", and nothing else of this series begins there before it has ended");

@@ -1,7 +1,8 @@
 // The copies of a checkout's states on another machine, and the commands that run in them, for a series of tries that
 // is measured there (docs/try.md). There the copies are FOLDER/tries/UID/a and b, FOLDER being the far program's. What
 // a command printed and how it ended arrive in the files of its MeasuredCommand, so the rest is as for commands here.
-//   NAME.json.far   the uid of a command's request, written before it is made: a killed program follows that request
+//   NAME.json.far   the uid of a command's request, written before it is made: a killed program follows that request.
+//                   A second line says that it was asked to end
 //   a.there, b.there   the state that a copy there holds; missing: not known
 #pragma once
 
@@ -44,7 +45,8 @@ class FarCopies {
   // continues there.
   std::optional<CommandEnd> run(const MeasuredCommand& command);
 
-  // Ends a command that nobody waits for any more. The end of one that had ended by itself.
+  // Ends a command that nobody waits for any more. The end of one that had ended by itself. Nothing happens if the
+  // machine isn't the project's any more.
   std::optional<CommandEnd> end(const MeasuredCommand& command);
 
   // Waits for commands that a killed program left there. False if it was stopped.
@@ -52,8 +54,10 @@ class FarCopies {
 
  private:
   Machine machine() const;
+  bool is_machine_known() const;
   FarRuns& runs();
   std::optional<Uid> begun(const std::filesystem::path& order) const;
+  bool is_given_up(const std::filesystem::path& order) const;  // asked to end, so its end says nothing
   Uid start(const std::filesystem::path& order, FarCommand command);
   std::optional<FarRun> over(const Uid& uid) const;
   void poll();

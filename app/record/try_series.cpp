@@ -193,6 +193,11 @@ std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan p
     report("an earlier `try begin` was interrupted, and " +
            std::string(is_same_state ? "was asked for other things" : "the checkout has changed since") +
            ", so its runs don't count here");
+    const MeasuredCommand left = runner.next_command();
+    if (const auto end = runner.end_command(left))
+      runner.store_run(0, 0, left, *end);
+    else if (stop())
+      return {};  // it may still run, and this series is what knows of it
     runner.fail_beginning("it was interrupted, and another one begun");
     const RemoveUnlessBegun remove{runner.folder_};
     runner = TrySeriesRunner();
@@ -258,8 +263,6 @@ bool TrySeriesRunner::measure_first() {
 // A series whose command fails on the unchanged state has nothing to compare with.
 void TrySeriesRunner::fail_beginning(const std::string& why) {
   Try& first = tries_.front();
-  const MeasuredCommand command = next_command();
-  if (const auto end = end_command(command)) store_run(0, 0, command, *end);
   first.verdict = to_string(TryVerdict::failed);
   first.answer = Json{{"reason", why}}.dump();
   series_.ended_at = unix_now();

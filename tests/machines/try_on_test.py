@@ -182,6 +182,27 @@ class Near(Series, TriedCheckout):
         self.assertEqual((process.returncode, json.loads(out)["verdict"]), (KEPT, "kept"), err)
         self.assertEqual(len(self.place.json("runs")), self.counted_runs() - 1, "that was ended counts for nothing")
 
+    def test_a_run_that_was_asked_to_end_never_counts(self):
+        asked = self.place.path / "asked"
+        text = f"import signal\nsignal.signal(signal.SIGTERM, lambda *_: open({str(asked)!r}, 'w'))\n" + self.train + (
+            f"if os.path.exists({str(asked)!r}): os.rename({str(asked)!r}, {str(asked)!r} + '.ended')\n")
+        self.begin_there("--runs", "3", text=text)
+        self.change("GAIN = 0.0", "GAIN = 0.01")
+        process, wait = self.waiting_try("-m", "first idea")
+        process.kill()
+        process.communicate()
+        self.change("GAIN = 0.01", "GAIN = 0.02")
+        process = self.place.start("try", "-m", "second idea", cwd=self.repository)
+        self.wait("the signal there", asked.exists)
+        process.kill()
+        process.communicate()
+        wait.unlink()
+        self.wait("its end, with 0", pathlib.Path(str(asked) + ".ended").exists)
+        orders = [file.read_text() for file in self.place.path.glob("runs.db.tries/*/.state/*.json.far")]
+        self.assertEqual([text.splitlines()[1:] for text in orders], [["given up"]], "the next program has to know it")
+        self.assertEqual(self.json("-m", "second idea")["verdict"], "kept")
+        self.assertEqual(len(self.place.json("runs")), self.counted_runs() - 1, "that was ended counts for nothing")
+
     def test_a_copy_that_was_changed_or_removed_there_is_made_anew(self):
         self.begin_there("--runs", "3")
         self.change("GAIN = 0.0", "GAIN = 0.01")
