@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/preparation.h"
+#include "engine/stage.h"
 #include "engine/system_metrics.h"
 #include "engine/trainer/checkpoint.h"
 #include "engine/trainer/device_probe.h"
@@ -67,15 +68,12 @@ std::string first_line(std::string text) {
   return text;
 }
 
-// The way to take a step, by the name of the stage that asks for it.
+// The way to take a step, by the stage that asks for it.
 std::string name_of(Compile compile) {
-  switch (compile) {
-    case Compile::max:
-      return "compile-max";
-    case Compile::on:
-      return "compile";
-    case Compile::off:
-      break;
+  for (const Stage& stage : all_stages()) {
+    Recipe recipe;
+    stage.apply(recipe);
+    if (recipe.compile == compile && compile != Compile::off) return stage.id;
   }
   return "plain operations";
 }

@@ -404,7 +404,7 @@ class Traces(unittest.TestCase):
         row = next(line for line in printed.splitlines() if "gelu" in line)
         for cell in ("30.0 ms", "10.0 ms", "-20.0 ms"):
             self.assertIn(cell, row)
-            self.assertIn(f">{cell}</td>", text)
+            self.assertIn(f">{cell.replace('-', chr(0x2212))}</td>", text)
 
     def test_our_own_steps_are_traced(self):
         """Each rung's steps in a training that records no run; its trace is attached to the rung's run."""
