@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "tests/storage/temporary_folder.h"
+
 namespace stepladder {
 namespace {
 
@@ -16,7 +18,6 @@ namespace fs = std::filesystem;
 class GpuCheckReport : public testing::Test {
  protected:
   void SetUp() override {
-    fs::remove_all(root_);
     fs::create_directories(root_ / "disk" / "annalena");
     fs::create_symlink(root_ / "disk" / "annalena", root_ / "home");
     ::setenv("HOME", (root_ / "home").c_str(), 1);
@@ -25,7 +26,6 @@ class GpuCheckReport : public testing::Test {
   void TearDown() override {
     home_ ? ::setenv("HOME", home_->c_str(), 1) : ::unsetenv("HOME");
     user_ ? ::setenv("USER", user_->c_str(), 1) : ::unsetenv("USER");
-    fs::remove_all(root_);
   }
   static std::optional<std::string> variable(const char* name) {
     const char* const value = std::getenv(name);
@@ -35,7 +35,8 @@ class GpuCheckReport : public testing::Test {
     return without_names({{"texts", {text}}}, "/tmp/scratch-of-it")["texts"][0];
   }
 
-  const fs::path root_ = fs::weakly_canonical(testing::TempDir()) / "gpu_check_report";
+  TemporaryFolder folder_;
+  const fs::path root_ = folder_.path();
   const std::optional<std::string> home_ = variable("HOME"), user_ = variable("USER");
 };
 
