@@ -106,13 +106,14 @@ void say_note(const std::string& text) {
 }
 
 void say_estimate(Session& session, const std::vector<RunId>& runs, const DeviceReport& report) {
+  if (!is_for_people(progress_style())) return;
   std::vector<Recipe> recipes;
   for (const RunId id : runs) recipes.push_back(recipe_from_json(session.store().existing_run(id).recipe));
   const HardwareTable table = HardwareTable::load(assets_folder());
   const std::vector<RunAndSummary> all = session.store().runs_with_summaries();
   const std::vector<MeasuredRun> known = finished_runs(all);
   const double seconds = estimate_seconds(recipes, report, table, known);
-  if (is_missing(seconds) || seconds < worth_saying_s || !is_for_people(progress_style())) return;
+  if (is_missing(seconds) || seconds < worth_saying_s) return;
   const StepEstimate step = estimate_step(recipes.front(), report, table, known);
   std::cerr << fmt::format("stepladder: about {} in all, {} a step of the first run{}\n", rough_duration_text(seconds),
                            rough_duration_text(step.seconds), basis_text(step));

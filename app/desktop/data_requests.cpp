@@ -10,7 +10,6 @@
 #include "app/host/environment.h"
 #include "app/profile/predict.h"
 #include "engine/stage.h"
-#include "storage/database/traces/trace_details.h"
 #include "storage/error_text.h"
 
 namespace stepladder {
@@ -25,12 +24,9 @@ void load_predictions(RunStore& store, AdviceRun& run, const Workspace& workspac
   std::optional<TraceId> newest;
   for (const StoredTrace& each : store.traces().list())
     if (each.run == run.run->id) newest = each.id;
-  constexpr std::int64_t most_slices = 100'000;
-  std::int64_t slices = 0;
-  if (newest)
-    for (const KeptStepName& each : store.traces().details().steps(*newest)) slices += each.slices;
+  const std::int64_t slices = newest ? kept_slices(store, *newest) : 0;
   run.has_trace = slices > 0;
-  if (slices == 0 || slices > most_slices) return;
+  if (slices == 0 || slices > most_slices_to_wait_for) return;
   const PredictionSubject subject = load_subject(store, store.traces().find(*newest).value());
   const DeviceReport* const report = workspace.device ? &*workspace.device : nullptr;
   for (const PredictionAnswer& each : predict_all(subject, report).stages)

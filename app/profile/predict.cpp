@@ -380,6 +380,12 @@ std::vector<PastPrediction> past_predictions(RunStore& store) {
   return past;
 }
 
+std::int64_t kept_slices(RunStore& store, TraceId trace) {
+  std::int64_t slices = 0;
+  for (const KeptStepName& each : store.traces().details().steps(trace)) slices += each.slices;
+  return slices;
+}
+
 PredictionSubject load_subject(RunStore& store, StoredTrace trace) {
   std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
   std::optional<Recipe> recipe = recipe_of(trace, run);

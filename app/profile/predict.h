@@ -44,6 +44,11 @@ std::vector<PastPrediction> past_predictions(RunStore& store);
 // Throws UsageError if the trace keeps no slices.
 PredictionSubject load_subject(RunStore& store, StoredTrace trace);
 
+// Slices of the steps that a trace keeps. Beyond most_slices_to_wait_for the window predicts nothing by itself: it
+// would wait.
+std::int64_t kept_slices(RunStore& store, TraceId trace);
+inline constexpr std::int64_t most_slices_to_wait_for = 100'000;
+
 // By a run (its newest trace) or a trace: "12" is run 12, else trace 12; "profile:3", "run:12", or a name. Throws
 // NotFound, UsageError with the way to get a trace.
 PredictionSubject find_subject(RunStore& store, const std::string& word);

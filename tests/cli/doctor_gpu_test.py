@@ -116,16 +116,21 @@ class DoctorGpu(unittest.TestCase):
         self.assertIn("--device cpu", error["hint"])
         self.assertEqual(list(self.place.path.iterdir()), [])
 
-    def test_ctrl_c_and_the_end_of_the_time_write_what_there_is(self):
-        process = self.place.start("doctor", "--gpu", "--device", "cpu", "--out", self.out, "--json")
+    def interrupted_at(self, part, *options):
+        """What a check writes and prints that Ctrl-C ends as this part begins."""
+        process = self.place.start("doctor", "--gpu", *options, "--out", self.out, "--json")
         for line in process.stderr:
-            if "3 of 9" in line:
+            if part in line:
                 break
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130, err)
         document = json.loads(out)
         self.assertEqual(document, json.loads(self.out.read_text()))
+        return document
+
+    def test_ctrl_c_and_the_end_of_the_time_write_what_there_is(self):
+        document = self.interrupted_at("3 of 9", "--device", "cpu")
         self.assertFalse(document["complete"])
         self.assertEqual(self.part(document, "machine")["result"], "passed")
         stopped = self.part(document, "self-checks")
@@ -143,15 +148,7 @@ class DoctorGpu(unittest.TestCase):
         self.assertNotIn("passed", results[results.index("stopped"):])
 
     def test_one_that_ends_before_it_knows_the_gpus_does_not_say_that_there_are_none(self):
-        process = self.place.start("doctor", "--gpu", "--out", self.out, "--json")
-        for line in process.stderr:
-            if "1 of 9" in line:
-                break
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=PATIENCE_S)
-        self.assertEqual(process.returncode, 130, err)
-        document = json.loads(out)
-        self.assertEqual(document, json.loads(self.out.read_text()))
+        document = self.interrupted_at("1 of 9")
         self.assertNotIn("passed", [part["result"] for part in document["parts"]])
 
         # Less than the first part takes.

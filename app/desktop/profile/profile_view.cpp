@@ -83,10 +83,8 @@ void play_without_kinds(ShownProfile& shown, const TraceProfile& profile) {
 
 // Plays the kept steps again with each stage.
 void predict_stages(ShownProfile& shown, RunStore& store, const StoredTrace& trace) {
-  constexpr std::int64_t most = 100'000;
-  std::int64_t slices = 0;
-  for (const KeptStepName& each : shown.steps) slices += each.slices;
-  if (slices == 0 || slices > most) return;
+  const std::int64_t slices = kept_slices(store, trace.id);
+  if (slices == 0 || slices > most_slices_to_wait_for) return;
   const PredictionOverview overview = predict_all(load_subject(store, trace), nullptr);
   for (const PredictionAnswer& each : overview.stages)
     shown.stages.push_back({.title = stage_by_id(each.stage).title,

@@ -181,12 +181,12 @@ void draw_progress(const Workspace& workspace, const RunEntry& shown) {
   }
 }
 
-// The time left before enough steps have been measured: from arithmetic (app/launch/step_estimate.h).
+// The time left before enough steps have been measured, where no run of the recipe is known either
+// (Workspace::seconds_left): from arithmetic (app/launch/step_estimate.h).
 std::string first_estimate(const Workspace& workspace, const RunEntry& shown) {
   if (!workspace.device || shown.run.recipe.empty()) return "estimating...";
   const Recipe recipe = recipe_from_json(shown.run.recipe);
-  const double seconds =
-      estimate_step(recipe, *workspace.device, workspace.hardware, workspace.measured_runs()).seconds;
+  const double seconds = estimate_step(recipe, *workspace.device, workspace.hardware, {}).seconds;
   if (is_missing(seconds)) return "estimating...";
   const auto left = static_cast<double>(shown.run.planned_steps - std::ssize(shown.series().step));
   return "about " + rough_duration_text(seconds * std::max(0.0, left));
