@@ -33,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto poll_interval = std::chrono::milliseconds(200);
 constexpr auto ask_interval = std::chrono::seconds(1);
 constexpr auto before_kill = std::chrono::seconds(10);
+constexpr auto removal_patience = std::chrono::seconds(20);
 constexpr std::size_t most_changed_files = 1000;  // that a request names; else all files are sent
 constexpr std::uintmax_t most_sent_bytes = 100u << 20;
 constexpr std::size_t piece = 1 << 20;
@@ -108,6 +109,14 @@ for file; do
   fi
 done
 pwd -P
+)sh";
+
+// Argument: UID of the series, whose copies go. A link in them isn't followed.
+constexpr const char* remove_script = R"sh(set -e
+cd "$(pwd -P)/../../../tries"
+rm -rf "$1"
+cd ..
+rmdir tries 2>/dev/null || :
 )sh";
 
 std::string last_words(const std::string& output) {
@@ -368,6 +377,27 @@ std::optional<CommandEnd> FarCopies::end(const MeasuredCommand& command) {
   if (uid)
     report_("the run goes on at " + alias_ + ", and nothing else of this series begins there before it has ended");
   return {};
+}
+
+void FarCopies::remove() {
+  const std::string uid = folder_.filename().string();
+  const std::string what = "the copies at " + alias_ + ", tries/" + uid + " in the far program's folder, ";
+  try {
+    if (!is_machine_known()) return report_(what + "stay, as it is no longer one of this project's machines");
+    std::error_code error;
+    for (const char* name : {"a.there", "b.there"}) fs::remove(state(name), error);
+    const fs::path order = state("remove.far");
+    const Uid asked =
+        start(order, {.name = "removing the copies of " + uid, .command = {"/bin/sh", "-c", remove_script, "sh", uid}});
+    for (const auto until = Clock::now() + removal_patience; !over(asked); poll())
+      if (stop_() || Clock::now() > until) return report_(what + "go as soon as it is reached again");
+    const Json end = state_of(*over(asked));
+    if (!has_ended(end) || integer_in(end, "code", -1) != 0)
+      report_(what + "stay: " + harmless(has_ended(end) ? last_words(output_of_run(asked)) : reason_in(end)));
+    drop(order);
+  } catch (const std::exception& error) {
+    report_(what + "stay: " + error.what());
+  }
 }
 
 bool FarCopies::wait_for_left() {

@@ -52,6 +52,10 @@ class FarCopies {
   // Waits for commands that a killed program left there. False if it was stopped.
   bool wait_for_left();
 
+  // Removes the copies there; hold() makes them anew. A machine that isn't reached soon does it when it is reached
+  // again, and that is reported. Doesn't throw.
+  void remove();
+
  private:
   Machine machine() const;
   bool is_machine_known() const;

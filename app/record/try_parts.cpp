@@ -242,6 +242,7 @@ std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::
                   {"runs", runs->cells.size()},
                   {"failed_runs", failed}};
   store_parts(it, parts, *runs, json);
+  if (far_ && !series_.is_open()) far_->remove();
   return json;
 }
 

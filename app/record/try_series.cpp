@@ -724,6 +724,7 @@ std::optional<TryAnswer> TrySeriesRunner::end(std::int64_t rounds) {
   if (held_out_) json["holdout"] = try_json(*this, whole, *held_out_);
   series_.answer = json.dump();
   store_->tries().save(series_);
+  if (far_) far_->remove();
   return answer;
 }
 

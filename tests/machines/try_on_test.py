@@ -34,10 +34,13 @@ class Series:
             'assert open("data/tokens").read() == "of the machine\\n"\n'
             'assert "/.stepladder/tries/" in os.getcwd(), os.getcwd()\n')
 
-    def begin_there(self, *options, text=None, command=("python3", "train.py"), ignored="data\nmade.txt\n"):
+    def ignore(self, ignored="data\nmade.txt\n"):
         (self.repository / "data").mkdir(exist_ok=True)
         (self.repository / "data" / "tokens").write_text("of this machine\n")
         (self.repository / ".gitignore").write_text(ignored)
+
+    def begin_there(self, *options, text=None, command=("python3", "train.py"), ignored="data\nmade.txt\n"):
+        self.ignore(ignored)
         return self.begin("--on", "box", "--there", self.there, "--metric", "val_bpb", *options, text=text or self.train, command=command)
 
     def counted_runs(self):
@@ -115,10 +118,11 @@ class Near(Series, TriedCheckout):
         self.assertEqual((end["verdict"], end["holdout"]["verdict"]), ("guard", "worse"))
         self.assertTrue(-0.012 < end["difference"] < -0.008, end)
         self.assertEqual(self.counted_runs() + 4, len(self.place.json("runs")), "and four of the held-out command")
+        self.assertFalse((self.far / "tries").exists(), "copies outlive no series")
         parts = self.json("parts", "1", "--flag=--a", "--flag=--b")
         self.assertEqual((parts["runs"], parts["failed_runs"]), (8, 0), "also after the end")
         self.assertEqual({run["machine"] for run in self.place.json("runs")}, {"box"})
-        self.assertEqual(sorted(each.name for each in (self.far / "tries").glob("*/*")), ["a", "a.files", "a.holds", "b", "b.files", "b.holds"])
+        self.assertFalse((self.far / "tries").exists())
 
     def run_show_console(self):
         return self.place.run("show", "latest", "--console")[1]
@@ -259,6 +263,45 @@ print("left:", open("left_by_a_run").read())
         self.change("GAIN = 0.0", "GAIN = 0.01")
         self.assertEqual(self.json("-m", "a gain")["verdict"], "kept")
         self.assertEqual((tokens.read_text(), (self.there / "src" / "tokens").read_text()), ("of the machine\n", "of the machine"))
+
+    def test_a_machine_that_is_away_at_the_end_removes_the_copies_later(self):
+        self.begin_there("--runs", "3")
+        self.assertEqual(len(list((self.far / "tries").iterdir())), 1)
+        self.cut()
+        status, out, err = self.run_here("end", "--json")
+        self.assertEqual((status, json.loads(out)["reason"]), (0, "nothing was kept"), err)
+        self.assertIn("as soon as it is reached again", err)
+        self.mend()
+        self.begin_here("--on", "box", "--there", self.there, "--metric", "val_bpb", "--runs", "3")
+        self.place.run("machines", "check", "box")
+        self.wait("their end", lambda: len(list((self.far / "tries").iterdir())) == 1)
+
+    def test_a_begin_that_is_stopped_while_it_ends_a_run_keeps_the_folder_that_knows_of_it(self):
+        self.ignore()
+        self.commit(self.train)
+        wait = pathlib.Path(str(self.counted) + ".wait")
+        wait.write_text("")
+        begin = ["try", "begin", "--on", "box", "--there", self.there, "--metric", "val_bpb", "--runs", "3", "--", "python3", "train.py"]
+        first = self.place.start(*begin, cwd=self.repository)
+        self.wait("a run there", lambda: self.counted.exists() and self.counted_runs() == 1)
+        first.kill()
+        first.communicate()
+        self.cut()
+        self.change("GAIN = 0.0", "GAIN = 0.01")
+        second = self.place.start(*begin, cwd=self.repository)
+        self.wait("a word", lambda: "can't be reached" in second.stderr.readline())
+        second.send_signal(signal.SIGINT)
+        second.communicate(timeout=PATIENCE_S)
+        orders = list(self.place.path.glob("runs.db.tries/*/.state/*.json.far"))
+        self.assertEqual(len(orders), 1, "it still runs there, and this file is what knows of it")
+        self.mend()
+        third = self.place.start(*begin[:2], "--json", *begin[2:], cwd=self.repository)
+        self.wait("its own run", lambda: self.counted_runs() == 2)
+        wait.unlink()
+        out, err = third.communicate(timeout=PATIENCE_S)
+        self.assertEqual(third.returncode, 0, err)
+        self.assertEqual(json.loads(out)["runs"], 3)
+        self.assertEqual(self.counted_runs(), 1 + 3)
 
     def test_one_value_and_a_command_that_is_not_there(self):
         self.commit("print('val_bpb: 0.99')\n")
