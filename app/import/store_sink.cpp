@@ -110,6 +110,25 @@ void StoreSink::ladder(const Ladder& ladder, std::span<const int> rungs) {
   });
 }
 
+// It is history: no command of this program takes another's series, nor one of a checkout here, for its own.
+void StoreSink::tries(const TrySeries& series, std::span<const Try> tries, std::span<const TryRun> runs,
+                      std::span<const RunId> numbers) {
+  TrySeries row = series;
+  row.ladder = *runs_.back().ladder;
+  row.checkout = path_.filename().string() + ":" + row.checkout;
+  if (row.is_open()) row.ended_at = imported_at_;
+  const auto first = std::span(runs_).last(numbers.size());
+  store_->in_one_transaction([&] {
+    store_->tries().save(row);
+    for (const Try& it : tries) store_->tries().save(row.ladder, it);
+    for (TryRun run : runs) {
+      const auto place = std::find(numbers.begin(), numbers.end(), run.run);
+      run.run = place == numbers.end() ? 0 : first[static_cast<std::size_t>(place - numbers.begin())].id;
+      store_->tries().add(row.ladder, run);
+    }
+  });
+}
+
 void StoreSink::note(std::int64_t line, std::string text) {
   notes_.push_back({shown_, line, std::move(text)});
 }

@@ -28,6 +28,8 @@ class StoreSink : public ImportSink {
   void metric(const Metric& metric, std::span<const MetricPoint> points) override;
   void end_run(const Run& run) override;
   void ladder(const Ladder& ladder, std::span<const int> rungs) override;
+  void tries(const TrySeries& series, std::span<const Try> tries, std::span<const TryRun> runs,
+             std::span<const RunId> numbers) override;
   void view(const std::string& name, const std::string& content, std::span<const RunId> runs) override;
   void passes(const StoredPasses& passes) override;
   void published(std::string_view tables) override { published_ += tables; }

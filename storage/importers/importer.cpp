@@ -6,6 +6,8 @@ namespace stepladder {
 
 void ImportSink::view(const std::string&, const std::string&, std::span<const RunId>) {}
 
+void ImportSink::tries(const TrySeries&, std::span<const Try>, std::span<const TryRun>, std::span<const RunId>) {}
+
 void ImportSink::passes(const StoredPasses&) {}
 
 void ImportSink::published(std::string_view) {}

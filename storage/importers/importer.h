@@ -20,6 +20,9 @@
 namespace stepladder {
 
 struct KnownStage;
+struct Try;
+struct TryRun;
+struct TrySeries;
 struct StoredPasses;  // storage/analysis/pass_times.h
 
 // This input cannot be imported. One sentence that begins in lower case and doesn't name the file: the caller adds the
@@ -76,6 +79,11 @@ class ImportSink {
   // A view of the window that a Stepladder project saved, and that project's number of each run begun so far. The
   // default drops it.
   virtual void view(const std::string& name, const std::string& content, std::span<const RunId> runs);
+
+  // The ladder that was passed on last is a series of tries. `ladder` and the runs that `runs` name are the numbers
+  // that the file gives them; `numbers` are those of the ladder's runs, in their order. The default drops it.
+  virtual void tries(const TrySeries& series, std::span<const Try> tries, std::span<const TryRun> runs,
+                     std::span<const RunId> numbers);
 
   // Timings of a model's passes, which are no run. The default drops them.
   virtual void passes(const StoredPasses& passes);

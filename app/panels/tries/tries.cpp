@@ -314,7 +314,8 @@ void draw_chosen(State& state, const Workspace& workspace, const TriesView& view
     mark(std::string("tries.part.") + title);
     same_line(6);
   }
-  if (it.number > 0 && right - ImGui::GetCursorPosX() > button_width(copy)) {
+  const bool is_here = view.shown.series.checkout.starts_with('/');  // else it is another project's
+  if (it.number > 0 && is_here && right - ImGui::GetCursorPosX() > button_width(copy)) {
     ImGui::SetCursorPosX(right - button_width(copy));
     if (quiet_button(copy, "tries.revert"))
       commands.push_back(CopyText{"stepladder try revert " + std::to_string(it.number) + "\n", "The command"});

@@ -13,6 +13,7 @@
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/nested_json.h"
 #include "storage/record_fields.h"
+#include "storage/try_records.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::int64_t project_id = 0x5374'704c;  // "StpL", SQLite's application_id
 constexpr std::int64_t largest_step = std::int64_t{1} << 53;
+constexpr std::size_t most_tries = 100'000;
+constexpr std::size_t longest_try_text = 2 << 20;  // twice the longest patch
 
 // A value of a step, and the columns that have held it: in which unit, the newest first.
 struct StoredAs {
@@ -148,7 +151,9 @@ class ProjectFile {
     // In the order of attempts: what later tables hold is newer.
     for (const char* const table : {"superseded_steps", "steps_to_move", "steps"})
       if (tables_.has(table)) prepare_steps(table);
-    for (const char* const table : {"metrics", "metric_values", "superseded_metric_values"}) tables_.has(table);
+    for (const char* const table :
+         {"metrics", "metric_values", "superseded_metric_values", "try_series", "tries", "try_runs"})
+      tables_.has(table);
     read_runs();
     read_views();
   }
@@ -203,7 +208,9 @@ class ProjectFile {
         if (!read_run(entry.id)) continue;
         rungs.push_back(static_cast<int>(std::clamp<std::int64_t>(entry.rung, 0, 1'000'000)));
       }
-      if (!rungs.empty()) sink_.ladder(ladder(id), rungs);
+      if (rungs.empty()) continue;
+      sink_.ladder(ladder(id), rungs);
+      read_tries(id, std::span(begun_).last(rungs.size()));
       told += rungs.size();
     }
     for (const Entry& entry : loose) told += read_run(entry.id) ? 1 : 0;
@@ -212,9 +219,10 @@ class ProjectFile {
     if (bad_steps_ > 0)
       sink_.note(0, plural(bad_steps_, "step was", "steps were") + " left out: its number is negative or too large");
     if (told == 0) throw ImportError("is a Stepladder project without runs");
-    sink_.note(0,
-               "runs, ladders, steps, metrics and saved views are imported; tags, notes, samples, console output and "
-               "profiles are not");
+    sink_.note(
+        0,
+        "runs, ladders, steps, metrics, tries and saved views are imported; tags, notes, samples, console output and "
+        "profiles are not");
   }
 
   std::vector<Entry> entries() {
@@ -308,6 +316,71 @@ class ProjectFile {
     read_metrics(id);
     sink_.end_run(*run);
     return true;
+  }
+
+  // A text that a program of ours would have stored; else empty.
+  static std::string try_text(const Statement& row, int column) {
+    std::string text = row.text(column);
+    return text.size() > longest_try_text || nests_deep(text) ? std::string() : text;
+  }
+
+  void read_tries(LadderId id, std::span<const RunId> numbers) {
+    if (!has_columns("try_series", {"ladder_id"}) || !has_columns("tries", {"ladder_id", "number"}) ||
+        !has_columns("try_runs", {"ladder_id", "place"}))
+      return;
+    Statement row(database_.get(),
+                  "SELECT " + tables_.list("try_series", {"checkout", "plan", "begun_at", "ended_at", "answer"}) +
+                      " FROM try_series WHERE ladder_id = ?");
+    row.bind(id);
+    if (!row.step()) return;
+    const TrySeries series{.checkout = row.text(0),
+                           .plan = try_text(row, 1),
+                           .begun_at = row.real(2),
+                           .ended_at = row.real(3),
+                           .answer = try_text(row, 4)};
+    std::vector<Try> tries;
+    Statement each(database_.get(),
+                   "SELECT " +
+                       tables_.list("tries", {"number", "message", "parent", "tree", "commit_hash", "patch",
+                                              "patch_bytes", "begun_at", "ended_at", "verdict", "answer"}) +
+                       " FROM tries WHERE ladder_id = ? ORDER BY number");
+    each.bind(id);
+    for (std::int64_t number = 0; each.step(); ++number) {
+      if (each.integer(0) != number || each.integer(2) < 0 || each.integer(2) > number || tries.size() == most_tries)
+        return sink_.note(0, "a series of tries is left out, since its tries aren't numbered as they should be");
+      tries.push_back({.number = number,
+                       .message = each.text(1),
+                       .parent = each.integer(2),
+                       .tree = each.text(3),
+                       .commit = each.text(4),
+                       .patch = try_text(each, 5),
+                       .patch_bytes = each.integer(6),
+                       .begun_at = each.real(7),
+                       .ended_at = each.real(8),
+                       .verdict = each.text(9),
+                       .answer = try_text(each, 10)});
+    }
+    std::vector<TryRun> runs;
+    Statement run(database_.get(), "SELECT " +
+                                       tables_.list("try_runs", {"place", "during", "state", "run_id", "value",
+                                                                 "others", "wall_s", "exit_status"}) +
+                                       " FROM try_runs WHERE ladder_id = ? ORDER BY place");
+    run.bind(id);
+    while (run.step()) {
+      const std::int64_t state = run.integer(2);
+      if (state < 0 || state >= std::ssize(tries) || run.integer(1) >= std::ssize(tries) ||
+          runs.size() == 100 * most_tries)
+        return sink_.note(0, "a series of tries is left out, since a run of it is of a try that it hasn't");
+      runs.push_back({.place = std::ssize(runs) + 1,
+                      .during = run.integer(1),
+                      .state = state,
+                      .run = run.integer(3),
+                      .value = run.real(4),
+                      .others = try_text(run, 5),
+                      .wall_s = run.real(6),
+                      .exit_status = static_cast<int>(std::clamp<std::int64_t>(run.integer(7), 0, 255))});
+    }
+    if (!tries.empty()) sink_.tries(series, tries, runs, numbers);
   }
 
   // Rows of `settings` (docs/database.md). Too long ones aren't Stepladder's.

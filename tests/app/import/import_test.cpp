@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "app/record/try_series.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
@@ -161,6 +163,69 @@ TEST_F(Imports, FilesThatAreLaddersLeaveNoEmptyOne) {
   EXPECT_EQ(import({(folder_ / "seeds").string()}).runs.size(), 4u);
   ASSERT_EQ(store_.ladders().size(), 2u);
   for (const Ladder& ladder : store_.ladders()) EXPECT_EQ(store_.runs_of(ladder.id).size(), 2u);
+}
+
+// A project with a series of two tries: the first was kept, the second isn't judged yet.
+std::string project_with_tries(const TemporaryFolder& folder, std::int64_t parent_of_second = 1) {
+  RunStore theirs = RunStore::open(folder / "night.db");
+  const LadderId ladder = theirs.create_ladder({.name = "tries of theirs"});
+  theirs.tries().save({.ladder = ladder, .checkout = "/home/them/theirs", .plan = "{}", .begun_at = 5});
+  theirs.create_run({.name = "of another ladder", .status = RunStatus::finished});
+  for (std::int64_t number = 0; number < 3; ++number) {
+    theirs.tries().save(ladder, {.number = number,
+                                 .message = "change " + std::to_string(number),
+                                 .parent = number == 2 ? parent_of_second : 0,
+                                 .tree = std::string(40, 'a'),
+                                 .patch = number == 1 ? "+faster" : "",
+                                 .patch_bytes = 7,
+                                 .verdict = number == 2 ? "" : "kept",
+                                 .answer = R"({"reason":"better"})"});
+    Run run{.name = "run", .status = RunStatus::finished};
+    run.ladder = ladder;
+    run.rung = static_cast<int>(number);
+    const RunId id = theirs.create_run(run);
+    theirs.tries().add(ladder, {.place = number + 1,
+                                .during = number,
+                                .state = number,
+                                .run = id,
+                                .value = 10.0 - static_cast<double>(number)});
+  }
+  theirs.tries().add(ladder, {.place = 4, .during = at_the_end, .state = 0, .run = 0, .value = 10});
+  return theirs.file().string();
+}
+
+TEST_F(Imports, ASeriesOfTriesOfAnotherProjectIsHistory) {
+  const ImportOutcome outcome = import({project_with_tries(folder_)});
+  ASSERT_EQ(outcome.runs.size(), 4u);
+  const std::vector<TrySeries> all = store_.tries().all();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].checkout, "night.db:/home/them/theirs") << "the folder may be one of this machine";
+  EXPECT_FALSE(all[0].is_open()) << "nobody here continues it";
+  const std::vector<Try> tries = store_.tries().tries(all[0].ladder);
+  ASSERT_EQ(tries.size(), 3u);
+  EXPECT_EQ(tries[1].patch, "+faster");
+  EXPECT_EQ(tries[1].verdict, "kept");
+  EXPECT_EQ(tries[2].parent, 1);
+  const std::vector<TryRun> runs = store_.tries().runs(all[0].ladder);
+  ASSERT_EQ(runs.size(), 4u);
+  EXPECT_EQ(runs[3].run, 0) << "it was deleted there";
+  EXPECT_EQ(runs[3].during, at_the_end);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto run = store_.run(runs[i].run);
+    ASSERT_TRUE(run) << i;
+    EXPECT_EQ(run->rung, static_cast<int>(i));
+    EXPECT_EQ(run->ladder, all[0].ladder);
+    EXPECT_EQ(runs[i].value, 10.0 - static_cast<double>(i));
+  }
+}
+
+TEST_F(Imports, ASeriesWhoseTriesContradictEachOtherIsLeftOut) {
+  const ImportOutcome outcome = import({project_with_tries(folder_, 7)});
+  EXPECT_EQ(outcome.runs.size(), 4u) << "its runs are runs";
+  EXPECT_TRUE(store_.tries().all().empty());
+  EXPECT_TRUE(std::any_of(outcome.notes.begin(), outcome.notes.end(), [](const ImportNote& note) {
+    return note.text.find("series of tries is left out") != std::string::npos;
+  }));
 }
 
 }  // namespace
