@@ -105,7 +105,34 @@ TryRuns TrySeriesRunner::runs_for(const Try& it) const {
       found.kept.push_back(value);
   }
   found.noise = noise_of([&](const TryRun& run) { return run.during != it.number && run.during != held_out; });
+  found.recent = recent_runs(it);
   return found;
+}
+
+// Values of the runs before the try, as the state that it is judged against would have had them: of changes that
+// showed nothing as they are, of earlier kept states with what has been gained since.
+std::vector<double> TrySeriesRunner::recent_runs(const Try& it) const {
+  std::map<std::int64_t, double> gains;  // of the kept changes
+  for (const Try& each : tries_) {
+    if (each.number == 0 || each.number > it.parent || each.verdict != to_string(TryVerdict::kept)) continue;
+    std::vector<double> before, after;
+    for (const TryRun& run : runs_)
+      if (run.during == each.number && !is_missing(run.value))
+        (run.state == each.number ? after : before).push_back(utility(run.value));
+    gains[each.number] = mean_of(after) - mean_of(before);
+  }
+  std::vector<double> recent;
+  for (const TryRun& run : runs_) {
+    if (run.during < 0 || run.during >= it.number || is_missing(run.value)) continue;
+    const Try& state = tries_[static_cast<std::size_t>(run.state)];
+    const bool was_kept = state.number == 0 || state.verdict == to_string(TryVerdict::kept);
+    if (!was_kept && state.verdict != to_string(TryVerdict::cannot_tell)) continue;
+    double value = utility(run.value);
+    for (auto gain = gains.upper_bound(was_kept ? state.number : state.parent); gain != gains.end(); ++gain)
+      value += gain->second;
+    recent.push_back(value);
+  }
+  return recent;
 }
 
 // Each state's runs around their mean.

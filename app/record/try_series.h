@@ -160,6 +160,7 @@ class TrySeriesRunner {
   void check_runs(const Try& it, TryAnswer& answer) const;  // physics, and the loss
   std::string changed_facts(const Try& it) const;
   TryRuns runs_for(const Try& it) const;
+  std::vector<double> recent_runs(const Try& it) const;
   RunSpread noise_of(const std::function<bool(const TryRun&)>& counts) const;  // of single runs
   double utility(double value) const;                                          // higher is better
   bool is_spent() const;

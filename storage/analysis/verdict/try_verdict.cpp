@@ -1,6 +1,7 @@
-// The rules of `stepladder try`. One run of the change is compared with the kept state's earlier runs; only if it looks
-// better do both run in turns, and only these pairs count as evidence, so that a drift of the machine is none. The
-// numbers at the top were chosen by simulation (tests/storage/analysis/verdict/try_verdict_test.cpp, docs/try.md).
+// The rules of `stepladder try`. One run of the change is compared with what the runs just before foretell of the kept
+// state; only if it looks better do both run in turns, and only these pairs count as evidence. So a drift of the
+// machine is no evidence, and hides little. The numbers at the top were chosen by simulation
+// (tests/storage/analysis/verdict/try_verdict_test.cpp, docs/try.md).
 #include "storage/analysis/verdict/try_verdict.h"
 
 #include <algorithm>
@@ -20,14 +21,31 @@ constexpr double interval_prior = 6;
 constexpr std::size_t fewest_rounds = 2;      // of a kept change
 constexpr double evidence_without_best = 10;  // an e-value
 constexpr double promising = 1.5;             // standard errors above the kept state's mean
-constexpr double one_look_error = 0.01;       // of the interval of the first run; the rest of 5 % is the turns'
+constexpr std::size_t level_runs = 5;         // whose median is how fast the machine is now
+constexpr std::size_t fewest_levels = 6;      // that tell how well such a median foretells the next run
+constexpr std::size_t most_levels = 40;
+constexpr std::size_t fewest_neighbours = 12;  // runs whose differences tell the noise better than the states' means
+constexpr double one_look_error = 0.01;        // of the interval of the first run; the rest of 5 % is the turns'
 constexpr double error = 0.05;
 // Of the share of the error that the n-th change gets: (n + 5)^-1.5, which is about even over the first changes.
 constexpr double decay = 1.5, delay = 5;
 
+// By which one run differs from the next: each run's difference to the one before it, in pairs that share no run. A
+// drift of the machine is no part of it, as it is none of the turns' differences; a change that does something makes it
+// larger.
+RunSpread spread_of_neighbours(const std::vector<double>& recent) {
+  RunSpread spread;
+  for (std::size_t i = recent.size(); i >= 2; i -= 2) {
+    const double difference = recent[i - 1] - recent[i - 2];
+    spread.squares += difference * difference / 2;
+    ++spread.freedom;
+  }
+  return spread;
+}
+
 // Squares of the pairs' differences, halved: of one run.
 RunSpread spread_of_pairs(const TryRuns& runs, std::size_t rounds) {
-  RunSpread spread = runs.noise;
+  RunSpread spread = runs.recent.size() < fewest_neighbours ? runs.noise : spread_of_neighbours(runs.recent);
   std::vector<double> differences;
   for (std::size_t i = 0; i < rounds; ++i) differences.push_back(runs.changed[i] - runs.beside[i]);
   const RunSpread pairs = rounds == 0 ? RunSpread{} : spread_of_repeats(differences, runs.beside.front());
@@ -65,11 +83,44 @@ double standard_error(const GainEvidence& evidence) {
   return std::sqrt(evidence.variance * evidence.noise.variance());
 }
 
-// The turns' evidence with the gain that is most likely: the changed runs against all runs of the kept state, as far as
-// the turns agree with that within their standard error, since the machine may have drifted since the earlier runs. For
-// guesses at what more turns would show; only the turns are evidence.
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+// What the runs just before foretell of another one of the kept state: machines drift over minutes by more than runs
+// beside each other differ, and most changes do nothing. `spread`: of such a forecast's error, by its median.
+struct Forecast {
+  double level = missing;
+  RunSpread spread;
+  bool known() const { return !is_missing(level); }
+};
+
+Forecast forecast_from(const std::vector<double>& recent) {
+  Forecast forecast;
+  if (recent.size() < level_runs + fewest_levels) return forecast;
+  const auto level_before = [&](std::size_t i) {
+    return median_of({recent.begin() + std::ptrdiff_t(i - level_runs), recent.begin() + std::ptrdiff_t(i)});
+  };
+  std::vector<double> errors;
+  for (std::size_t i = recent.size(); i > level_runs && errors.size() < most_levels; --i)
+    errors.push_back(std::abs(recent[i - 1] - level_before(i - 1)));
+  const double deviation = 1.4826 * median_of(errors);  // the standard deviation of normal errors
+  if (!(deviation > 0)) return forecast;
+  forecast.level = level_before(recent.size());
+  forecast.spread.freedom = static_cast<double>(errors.size());
+  forecast.spread.squares = deviation * deviation * forecast.spread.freedom;
+  return forecast;
+}
+
+// The turns' evidence with the gain that is most likely: the changed runs against all runs of the kept state, or those
+// just before, as far as the turns agree with that within their standard error. For guesses at what more turns would
+// show; only the turns are evidence.
 GainEvidence likely(const TryRuns& runs, GainEvidence pairs) {
   std::vector<double> kept = runs.kept;
+  if (forecast_from(runs.recent).known()) kept.assign(runs.recent.end() - level_runs, runs.recent.end());
   kept.insert(kept.end(), runs.beside.begin(), runs.beside.end());
   const double gain = figures_of(runs.changed).mean - figures_of(kept).mean, margin = standard_error(pairs);
   pairs.gain = std::clamp(gain, pairs.gain - margin, pairs.gain + margin);
@@ -111,8 +162,11 @@ TryOpinion ended(TryEnd end, const GainEvidence& evidence, double threshold) {
   return opinion;
 }
 
-// The change's first run against all runs of the kept state; looked at once.
+// The change's first run against what those just before foretell, else against all runs of the kept state; looked at
+// once.
 GainEvidence evidence_of_first(const TryRuns& runs) {
+  if (const Forecast forecast = forecast_from(runs.recent); forecast.known())
+    return {.gain = runs.changed.front() - forecast.level, .variance = 1, .noise = forecast.spread};
   std::vector<double> kept = runs.kept;
   kept.insert(kept.end(), runs.beside.begin(), runs.beside.end());
   const SampleFigures figures = figures_of(kept);

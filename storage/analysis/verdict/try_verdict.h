@@ -45,6 +45,7 @@ double needed_e_value(std::size_t number, std::size_t kept, FalseKeeps rule);
 // Values of runs: higher is better, and differences are what counts (logarithms of throughputs, losses below 0).
 struct TryRuns {
   std::vector<double> kept;     // earlier runs of the state that is kept now; at least one
+  std::vector<double> recent;   // earlier runs of it and of changes that did nothing, in the order of running
   RunSpread noise;              // of all earlier runs, each around the mean of its state
   std::vector<double> changed;  // runs of the change, and the kept state's beside them, in turns
   std::vector<double> beside;
