@@ -87,6 +87,7 @@ def main():
         program = Program(sys.argv[1], folder)
         makers = {"impossible": lambda: of_a_log(program, logs / "rtx3080-4090-ladder.txt", "impossible", "ladder"),
                   "compare": lambda: of_a_log(program, logs / "a100-three-rungs.txt", "compare", "compare"),
+                  "tries": lambda: of_a_log(program, DOCS.parent / "assets" / "examples" / "night-of-tries.db", "tries", "tries"),
                   "gif": lambda: ladder_gif(program)}
         for name in sys.argv[3:] or makers:
             makers[name]()

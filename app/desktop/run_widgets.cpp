@@ -232,6 +232,12 @@ void start_here(Commands& commands, const std::string& empty) {
   }
   ImGui::SetItemTooltip("A real log: ten of eleven rungs are faster than the card can be, since its clock didn't wait");
   same_line(8);
+  if (quiet_button("Noise: a night of tries", "start.night")) {
+    commands.push_back(PreviewImport{{.paths = {(assets_folder() / "examples" / "night-of-tries.db").string()}}});
+    commands.push_back(ShowPanel{"import"});
+  }
+  ImGui::SetItemTooltip("A hundred changes of a training, eight of them gains of 1 to 10 %%, on a machine that drifts");
+  same_line(8);
   if (quiet_button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
   ImGui::SetItemTooltip("A step of modded-nanogpt on 8 H100 before and after a record's change, in Profile");
 }
