@@ -9,7 +9,6 @@
 #include "app/cli/commands.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
-#include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "storage/analysis/mfu.h"
 

@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "app/cli/commands.h"
-#include "app/cli/live/unread_output.h"
 #include "app/cli/metric_report.h"
 #include "app/cli/report.h"
 #include "app/cli/table.h"

@@ -3,9 +3,6 @@
 
 #include <dlfcn.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <span>
 #include <utility>
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "app/figures/svg_text.h"
 #include "app/figures/tables.h"

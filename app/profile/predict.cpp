@@ -15,7 +15,6 @@
 #include "app/profile/traced_run.h"
 #include "app/runs/find_run.h"
 #include "app/text/format.h"
-#include "engine/nearest.h"
 #include "engine/stage.h"
 #include "storage/database/traces/prediction_store.h"
 #include "storage/database/traces/trace_details.h"

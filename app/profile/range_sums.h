@@ -1,7 +1,6 @@
 // Where a stretch of a step's time goes, by kind of work. Pure.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

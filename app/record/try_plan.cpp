@@ -5,7 +5,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 
 #include "app/exit_status.h"
 #include "storage/analysis/metric_verdict.h"

@@ -2,9 +2,7 @@
 // the project and the folder only show it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 

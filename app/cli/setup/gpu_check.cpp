@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "app/cli/setup/gpu_check_report.h"
 #include "app/cli/terminal/output_options.h"
 #include "app/exit_status.h"
 #include "app/host/scratch_folder.h"

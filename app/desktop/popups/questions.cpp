@@ -4,7 +4,6 @@
 #include <imgui.h>
 #include <string.h>
 
-#include <cctype>
 #include <utility>
 
 #include "app/desktop/frames/frames.h"
