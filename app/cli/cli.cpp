@@ -1,6 +1,6 @@
 // Builds the parser from all commands, runs the one that was named, and turns exceptions into a sentence and an exit
 // status. Without a command it opens the window or, without a display, prints the help. A new command gets a line in
-// `dispatch`.
+// commands.def.
 #include "app/cli/cli.h"
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include "app/cli/commands.h"
 #include "app/cli/help/arguments.h"
 #include "app/cli/help/help.h"
-#include "app/cli/help/help_commands.h"
 #include "app/cli/table.h"
 #include "app/cli/terminal/output_options.h"
 #include "app/exit_status.h"
@@ -52,51 +51,6 @@ void say_broken_user_files() {
 
 std::vector<std::string> words;  // of the command line
 
-std::vector<Subcommand> add_commands(CLI::App& app, CommonOptions& common, const Desktop& desktop,
-                                     const std::string& commit) {
-  return {
-      train_command(app, common),
-      ladder_command(app, common),
-      sweep_command(app, common),
-      stages_command(app, common),
-      import_command(app, common),
-      watch_command(app, common),
-      follow_command(app, common),
-      runs_command(app, common),
-      ladders_command(app, common),
-      show_command(app, common),
-      get_command(app, common),
-      edit_command(app, common),
-      bin_command(app, common),
-      restore_command(app, common),
-      delete_command(app, common),
-      request_command(app, common, RunRequest::pause, "pause", "Pause runs before their next step"),
-      request_command(app, common, RunRequest::resume, "unpause", "Let paused runs continue"),
-      request_command(app, common, RunRequest::stop, "stop", "Stop runs after their current step"),
-      compare_command(app, common),
-      confirm_command(app, common),
-      operators_command(app, common),
-      record_command(app, common),
-      try_command(app, common),
-      mcp_command(app, common),
-      check_command(app, common),
-      mfu_command(app, common),
-      export_command(app, common),
-      profile_command(app, common),
-      predict_command(app, common),
-      doctor_command(app, common),
-      machines_command(app, common),
-      setup_training_command(app, common),
-      worker_processes_command(app),
-      screenshot_command(app, common, desktop.screenshot),
-      help_command(app, common),
-      version_command(app, common, commit),
-      completion_command(app, common),
-      complete_command(app, common),
-      skill_command(app, common),
-  };
-}
-
 int dispatch(int argc, char** argv, const Desktop& desktop, const std::string& commit) {
   refuse_empty_values(argc, argv);
   std::string database;
@@ -119,7 +73,13 @@ int dispatch(int argc, char** argv, const Desktop& desktop, const std::string& c
   app.fallthrough();
 
   CommonOptions common;
-  const std::vector<Subcommand> commands = add_commands(app, common, desktop, commit);
+  common.commit = commit;
+  common.screenshot = desktop.screenshot;
+  const std::vector<Subcommand> commands = {
+#define COMMAND(name) name##_command(app, common),
+#include "app/cli/commands.def"
+#undef COMMAND
+  };
   app.add_flag("--json", common.json, "Print JSON; an error is one line of it on stderr");
   check_numbers(app);
   words = respelled(app, std::move(words));
@@ -131,7 +91,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop, const std::string& c
     std::cout << help_text(parsed_command(app), terminal_columns());
     return exit_done;
   } catch (const CLI::CallForVersion&) {
-    return print_version(common, commit);
+    return print_version(common);
   } catch (const CLI::ParseError& error) {
     throw usage_error(app, error, words);
   }

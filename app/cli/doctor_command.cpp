@@ -12,7 +12,6 @@
 #include <string>
 
 #include "app/cli/commands.h"
-#include "app/cli/noise.h"
 #include "app/cli/progress.h"
 #include "app/cli/setup/gpu_check.h"
 #include "app/exit_status.h"

@@ -1,7 +1,7 @@
-// `stepladder ladders`, `ladder show` and --dry-run: ladders that are in the project, and those that would be.
+// `stepladder stages`, `ladders`, `ladder show` and --dry-run: ladders that are in the project, and those that would
+// be.
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <memory>
 
 #include "app/cli/commands.h"
@@ -53,6 +53,25 @@ int list(const Limit& limit, const CommonOptions& common) {
     std::cerr << "stepladder: no ladders yet; `stepladder ladder` trains one\n";
   else
     std::cout << table(rows, {true, false, true, true, true, false});
+  return exit_done;
+}
+
+int list_stages(const CommonOptions& common) {
+  const DeviceReport report = probe_machine();
+  const std::string device = report.resolve("auto");
+  Json stages = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"stage", "kind", "available", "what it does"}};
+  for (const Stage& stage : all_stages()) {
+    const std::string reason = stage.unavailable(Recipe{}, report, device).for_command_line();
+    stages.push_back(stage_json(stage, reason));
+    rows.push_back({stage.id, std::string(to_string(stage.kind)), reason.empty() ? "yes" : "no",
+                    reason.empty() ? stage.why : reason});
+  }
+  if (common.json) {
+    print(stages);
+  } else {
+    std::cout << table(rows, {false, false, false, false});
+  }
   return exit_done;
 }
 
@@ -108,6 +127,11 @@ int print_plan(const LadderRequest& request, const DeviceReport& report, const C
             << (is_missing(seconds) ? "" : ", about " + rough_duration_text(seconds) + " in all: a rough estimate")
             << "; nothing was trained\n";
   return exit_done;
+}
+
+Subcommand stages_command(CLI::App& app, CommonOptions& common) {
+  return {add_with_json(app, common, "stages", "List the stages, and which of them this build and device support"),
+          [&common] { return list_stages(common); }};
 }
 
 Subcommand ladders_command(CLI::App& app, CommonOptions& common) {

@@ -1,10 +1,9 @@
 // Trains the baseline against itself, round after round until the time is over, and reports the noise. The runs stay in
 // the project, where later verdicts learn from them.
-#include "app/cli/noise.h"
-
 #include <cmath>
 #include <iostream>
 
+#include "app/cli/commands.h"
 #include "app/cli/progress.h"
 #include "app/cli/report.h"
 #include "app/exit_status.h"

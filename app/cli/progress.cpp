@@ -3,6 +3,8 @@
 #include "app/cli/progress.h"
 
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -11,7 +13,6 @@
 #include <utility>
 
 #include "app/cli/subcommand.h"
-#include "app/cli/suspend.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
@@ -52,6 +53,81 @@ RunEnded as_stored(Session& session, RunEnded end) {
   throw StorageError((unstored.why.empty() ? "the last steps are not stored yet." : unstored_text(unstored)) +
                      " They are kept" + (unstored.kept_in.empty() ? "" : " in " + unstored.kept_in.string()) +
                      ", and the next start of Stepladder stores them");
+}
+
+// Ctrl-Z in the terminal (SIGTSTP). Stopped in the middle of a step, a training would count the time until `fg` as that
+// step's dt. So this holds the runs before their next step, as `stepladder pause` does, and then stops the process.
+std::atomic<bool> asked{false};
+
+void note_suspend(int) {
+  asked = true;
+}
+
+// While one exists, Ctrl-Z waits for the end of the step. Used by the thread that made it; one at a time.
+class Suspension {
+ public:
+  // `runs` may be training. A run of several processes is not stopped, since the others would stop waiting for this
+  // one; Ctrl-Z then only prints an alternative.
+  Suspension(Session& session, std::vector<RunId> runs, bool several_processes);
+  ~Suspension();  // restores the system's Ctrl-Z
+  Suspension(const Suspension&) = delete;
+  Suspension& operator=(const Suspension&) = delete;
+
+  // Call it repeatedly. After Ctrl-Z, once no step is under way, it writes all steps, stops the whole process, and
+  // returns when the process continues.
+  void look();
+
+ private:
+  void hold();
+  void stop_here();
+
+  Session& session_;
+  const std::vector<RunId> runs_;
+  const bool several_processes_;
+  bool holds_ = false;
+  std::vector<RunId> held_;  // by us; runs that another process paused stay paused
+};
+
+Suspension::Suspension(Session& session, std::vector<RunId> runs, bool several_processes)
+    : session_(session), runs_(std::move(runs)), several_processes_(several_processes) {
+  asked = false;
+  std::signal(SIGTSTP, note_suspend);
+}
+
+Suspension::~Suspension() {
+  std::signal(SIGTSTP, SIG_DFL);
+}
+
+void Suspension::look() {
+  if (!asked) return;
+  if (several_processes_) {
+    asked = false;
+    std::cerr << "\nstepladder: Ctrl-Z cannot stop a run of several processes, since they would lose contact. "
+                 "Use `stepladder pause`\n";
+    return;
+  }
+  if (!holds_) hold();
+  if (session_.is_idle_or_paused()) stop_here();
+}
+
+void Suspension::hold() {
+  std::cerr << "\nstepladder: suspending after this step, to keep timings clean\n";
+  for (const RunId run : runs_) {
+    if (session_.paused(run)) continue;
+    session_.pause(run, true);
+    held_.push_back(run);
+  }
+  holds_ = true;
+}
+
+void Suspension::stop_here() {
+  session_.flush(std::chrono::seconds(2));  // what isn't stored by then waits in this process
+  // The system's own stop, as shells expect it. The system ignores it if nobody could continue the process.
+  std::signal(SIGTSTP, SIG_DFL);
+  std::raise(SIGTSTP);
+  std::signal(SIGTSTP, note_suspend);  // the process continues here
+  asked = holds_ = false;
+  for (const RunId run : std::exchange(held_, {})) session_.pause(run, false);
 }
 
 }  // namespace

@@ -8,16 +8,14 @@
 namespace stepladder {
 namespace {
 
-using TakeScreenshot = int (*)(const ScreenshotRequest&);
-
 struct ScreenshotOptions {
   ScreenshotRequest request;
   std::string size = "1600x900";
   std::string theme = "dark";
 };
 
-int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOptions& common) {
-  if (!take) throw UsageError("this build has no desktop, so it cannot take screenshots");
+int screenshot(ScreenshotOptions& options, const CommonOptions& common) {
+  if (!common.screenshot) throw UsageError("this build has no desktop, so it cannot take screenshots");
   ScreenshotRequest& request = options.request;
   if (request.view.empty() && request.saved_view.empty()) throw UsageError("screenshot needs --view or --saved-view");
   char end = 0;
@@ -32,7 +30,7 @@ int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOpti
     throw UsageError("--out: " + request.out.string() + " doesn't end in .png, which the picture is");
   open_to_list(common);  // throws if --db names a file that isn't there
   const std::string out = request.out.string();
-  const int status = take(request);
+  const int status = common.screenshot(request);
   if (status == exit_done && common.json)
     print({{"file", out}, {"width", request.width}, {"height", request.height}, {"view", request.view}});
   return status;
@@ -40,7 +38,7 @@ int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOpti
 
 }  // namespace
 
-Subcommand screenshot_command(CLI::App& app, CommonOptions& common, TakeScreenshot take) {
+Subcommand screenshot_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<ScreenshotOptions>();
   CLI::App* command = add_with_json(app, common, "screenshot", "Save a picture of a view; needs no display");
   command->add_option("--view", options->request.view, "The view")
@@ -54,7 +52,7 @@ Subcommand screenshot_command(CLI::App& app, CommonOptions& common, TakeScreensh
       ->type_name("FACTOR")
       ->check(between(0.5, 4));
   command->add_option("--theme", options->theme, "dark or light (default dark)")->check(one_of({"dark", "light"}));
-  return {command, [options, take, &common] { return screenshot(*options, take, common); }};
+  return {command, [options, &common] { return screenshot(*options, common); }};
 }
 
 }  // namespace stepladder

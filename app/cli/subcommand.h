@@ -6,11 +6,13 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/cli/report.h"
+#include "app/screenshot_request.h"
 #include "engine/training_job.h"
 #include "storage/importers/importer.h"
 
@@ -22,12 +24,24 @@ struct CommonOptions {
   bool database_is_named = false;  // on the command line
   std::filesystem::path journals;  // --journal: a folder; empty: none
   bool json = false;
+  std::string commit;                                             // that was built; empty: unknown
+  int (*screenshot)(const ScreenshotRequest& request) = nullptr;  // null in a build without the desktop
 };
 
 struct Subcommand {
   CLI::App* options;
   std::function<int()> run;  // returns the exit status
 };
+
+// What the command beneath another one does that was parsed; empty: none was.
+using ChosenCommand = std::function<int()>;
+
+// Chooses `work`, with its options, if `command` is parsed.
+template <class Options, class Work>
+void choose_if_parsed(CLI::App& command, ChosenCommand& chosen, std::shared_ptr<Options> options,
+                      const CommonOptions& common, Work work) {
+  command.callback([=, &chosen, &common] { chosen = [=, &common] { return work(*options, common); }; });
+}
 
 // For the help of every argument that find_runs (app/runs/find_run.h) reads.
 inline constexpr const char* runs_help =

@@ -14,14 +14,12 @@
 #include "app/cli/training_place.h"
 #include "app/cli/worker.h"
 #include "app/exit_status.h"
-#include "app/host/environment.h"
 #include "app/launch/ladder_file.h"
 #include "app/launch/preset_ladder.h"
 #include "app/launch/step_estimate.h"
 #include "app/machines/far_command.h"
 #include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
-#include "app/session/continued_ladder.h"
 #include "app/session/session.h"
 #include "engine/ladder_presets.h"
 #include "engine/nearest.h"
@@ -320,6 +318,14 @@ int ask_owners(const std::vector<std::string>& wanted, RunRequest request, const
   return status;
 }
 
+Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* name,
+                           const char* what) {
+  auto runs = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = add_with_json(app, common, name, what);
+  command->add_option("runs", *runs, runs_help)->required();
+  return {command, [runs, request, &common] { return ask_owners(*runs, request, common); }};
+}
+
 }  // namespace
 
 Subcommand train_command(CLI::App& app, CommonOptions& common) {
@@ -395,12 +401,16 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
           }};
 }
 
-Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* name,
-                           const char* what) {
-  auto runs = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = add_with_json(app, common, name, what);
-  command->add_option("runs", *runs, runs_help)->required();
-  return {command, [runs, request, &common] { return ask_owners(*runs, request, common); }};
+Subcommand pause_command(CLI::App& app, CommonOptions& common) {
+  return request_command(app, common, RunRequest::pause, "pause", "Pause runs before their next step");
+}
+
+Subcommand unpause_command(CLI::App& app, CommonOptions& common) {
+  return request_command(app, common, RunRequest::resume, "unpause", "Let paused runs continue");
+}
+
+Subcommand stop_command(CLI::App& app, CommonOptions& common) {
+  return request_command(app, common, RunRequest::stop, "stop", "Stop runs after their current step");
 }
 
 }  // namespace stepladder

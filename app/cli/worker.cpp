@@ -54,8 +54,8 @@ int trace_as_worker(const StepTracing& asked) {
   }
 }
 
-}  // namespace
-
+// The hidden command that rank 0 starts (engine/processes/worker_processes.h): reads the recipe from stdin, and ends
+// with the process that started it, for any reason.
 int run_worker() {
   // A terminal's Ctrl-C reaches all processes of a job, but rank 0 decides when all of them stop. The same for Ctrl-Z.
   std::signal(SIGINT, SIG_IGN);
@@ -72,6 +72,8 @@ int run_worker() {
   return exit_failed;
 }
 
+}  // namespace
+
 int run_rank(const Placement& placement, const Recipe& recipe, bool (*interrupted)()) {
   std::signal(SIGTSTP, SIG_IGN);  // rank 0 would lose contact with this one
   const RunEnded end = train_unrecorded(recipe, interrupted);
@@ -81,7 +83,7 @@ int run_rank(const Placement& placement, const Recipe& recipe, bool (*interrupte
   return exit_failed;
 }
 
-Subcommand worker_processes_command(CLI::App& app) {
+Subcommand worker_processes_command(CLI::App& app, CommonOptions&) {
   return {app.add_subcommand(worker_command, "")->group(""), run_worker};
 }
 

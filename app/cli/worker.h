@@ -8,10 +8,6 @@
 
 namespace stepladder {
 
-// The hidden command `stepladder worker`, which rank 0 starts (engine/processes/worker_processes.h): it reads the
-// recipe from stdin. Ends with the process that started it, for any reason. Returns the exit status.
-int run_worker();
-
 // Trains as a rank that a launcher started, with the recipe of its command line. Calls `interrupted` ten times a second
 // and stops the run on all ranks once it returns true. Returns the exit status.
 int run_rank(const Placement& placement, const Recipe& recipe, bool (*interrupted)());

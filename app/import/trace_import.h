@@ -14,7 +14,7 @@
 
 namespace stepladder {
 
-// The format of traces that `stepladder profile run` has made (app/cli/profile/trace_run.h).
+// The format of traces that `stepladder profile run` has made (app/cli/profile/trace_commands.h).
 inline constexpr const char* own_trace_format = "stepladder";
 
 struct TraceFiles {

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <iterator>
 #include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
-#include "app/cli/help/command_help.h"
+#include "app/cli/help/help.h"
 #include "engine/nearest.h"
 #include "storage/bounded_text.h"
 #include "storage/number_text.h"

@@ -1,12 +1,11 @@
 // The one table of groups, examples and exit statuses. Options, their types and defaults are CLI11's, where each
 // command declares them. A new command gets a row here; tests/cli/help_test.py says so if it has none.
-#include "app/cli/help/command_help.h"
-
 #include <algorithm>
 #include <iterator>
 #include <string_view>
 
 #include "app/cli/help/arguments.h"
+#include "app/cli/help/help.h"
 
 namespace stepladder {
 namespace {

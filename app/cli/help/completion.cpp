@@ -1,11 +1,9 @@
-// Completes by CLI11's tree of commands and the metavars of command_help.h. It must be quick, and never fail: a
+// Completes by CLI11's tree of commands and the metavars of help.h. It must be quick, and never fail: a
 // database that can't be read completes no runs.
-#include "app/cli/help/completion.h"
-
 #include <algorithm>
 
 #include "app/cli/help/arguments.h"
-#include "app/cli/help/command_help.h"
+#include "app/cli/help/help.h"
 #include "app/cli/subcommand.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "app/cli/help/arguments.h"
-#include "app/cli/help/command_help.h"
 #include "app/cli/subcommand.h"
 #include "app/cli/table.h"
 

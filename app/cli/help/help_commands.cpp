@@ -5,7 +5,6 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help/arguments.h"
-#include "app/cli/help/completion.h"
 #include "app/cli/help/help.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
@@ -57,17 +56,18 @@ int skill(const CommonOptions& common) {
 
 }  // namespace
 
-int print_version(const CommonOptions& common, const std::string& commit) {  // also for --version, parsed before --json
+int print_version(const CommonOptions& common) {  // also for --version, parsed before --json
   const Json parts = Json::parse(STEPLADDER_PARTS);
   const std::string trainer = missing_trainer().empty() ? trainer_torch_version() : "";
   if (errors_are_json()) {
     print({{"version", STEPLADDER_VERSION},
-           {"commit", text_or_null(commit)},
+           {"commit", text_or_null(common.commit)},
            {"parts", parts},
            {"libtorch", text_or_null(trainer)}});
     return exit_done;
   }
-  std::string text = "stepladder " STEPLADDER_VERSION + (commit.empty() ? "" : " (" + commit + ")") + "\n";
+  std::string text =
+      "stepladder " STEPLADDER_VERSION + (common.commit.empty() ? "" : " (" + common.commit + ")") + "\n";
   for (const auto& [name, version] : parts.items()) text += name + " " + version.get<std::string>() + "\n";
   text += trainer.empty() ? "no trainer\n" : "LibTorch " + trainer + ", to train\n";
   text += "By itself it connects to nothing but the machines that you add.\n";
@@ -83,10 +83,10 @@ Subcommand help_command(CLI::App& app, CommonOptions& common) {
   return {command, [&app, options, &common] { return help(app, *options, common); }};
 }
 
-Subcommand version_command(CLI::App& app, CommonOptions& common, const std::string& commit) {
+Subcommand version_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "version", "Print the version");
   command->group("");
-  return {command, [&common, commit] { return print_version(common, commit); }};
+  return {command, [&common] { return print_version(common); }};
 }
 
 Subcommand completion_command(CLI::App& app, CommonOptions& common) {

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "app/cli/commands.h"
-#include "app/cli/live/unread_output.h"
 #include "app/cli/machines/on_machine.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
@@ -439,6 +438,14 @@ int watch(const WatchRequest& request) {
 }
 
 }  // namespace
+
+void tell_of_unread_outputs(const std::filesystem::path& database) {
+  for (const UnreadOutput& output : unread_outputs(database))
+    std::cerr << "stepladder: run " << output.run
+              << (output.is_running ? " is still running, but its output isn't being recorded"
+                                    : " has ended, but the end of its output isn't recorded")
+              << "; `stepladder watch --attach " << output.run << "` records the rest\n";
+}
 
 Subcommand watch_command(CLI::App& app, CommonOptions& common) {
   auto request = std::make_shared<WatchRequest>();

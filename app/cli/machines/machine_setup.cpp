@@ -1,8 +1,6 @@
 // `stepladder machines setup`: sends a wheel to a machine and installs it in a virtual environment there, as a run of
 // kind `setup`. The installation survives this process; a second call follows one that is under way instead of starting
 // another.
-#include "app/cli/machines/machine_setup.h"
-
 #include <sys/utsname.h>
 #include <unistd.h>
 

@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/machines/machine_setup.h"
 #include "app/cli/machines/on_machine.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"

@@ -9,7 +9,6 @@
 #include <iostream>
 #include <set>
 
-#include "app/cli/cli.h"
 #include "app/cli/progress.h"
 #include "app/exit_status.h"
 #include "app/machines/far_command.h"

@@ -58,6 +58,15 @@ std::optional<FarProgress> follow_to_end(FarRuns& runs, const FarRun& run, bool 
 // Throws UsageError if there is none, or it isn't the user's.
 Machine find_machine(RunStore& store, const std::string& name);
 
+// `stepladder machines setup` installs Stepladder there, from a wheel that is sent. machine_setup.cpp.
+struct MachineSetup {
+  std::filesystem::path wheel;  // empty: the newest in dist/
+  bool is_agreed = false;       // doesn't ask
+};
+
+void add_setup_options(CLI::App& command, MachineSetup& setup);
+int set_up(const std::string& alias, const MachineSetup& setup, const CommonOptions& common);
+
 // An option whose value has to pass the rule of its type.
 template <class Text>
 CLI::Option* add_checked_option(CLI::App& command, const std::string& name, Text& into, const std::string& help) {

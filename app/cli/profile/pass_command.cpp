@@ -1,10 +1,9 @@
 // `stepladder profile passes`: lists, shows, compares or removes kept call times. Tables, CSV and Markdown are
 // app/profile/pass_report.h's, which the window shows too.
-#include "app/cli/profile/pass_command.h"
-
 #include <iostream>
 #include <memory>
 
+#include "app/cli/profile/trace_commands.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/profile/pass_report.h"
@@ -101,7 +100,7 @@ int run(const PassOptions& options, const CommonOptions& common) {
 
 }  // namespace
 
-void add_pass_command(CLI::App& profile, CommonOptions& common, std::function<int()>& chosen) {
+void add_pass_command(CLI::App& profile, CommonOptions& common, ChosenCommand& chosen) {
   const auto options = std::make_shared<PassOptions>();
   CLI::App* command = add_with_json(profile, common, "passes",
                                     "Kept results of `profile`: all, one by its number, or two compared row by row");
@@ -116,7 +115,7 @@ void add_pass_command(CLI::App& profile, CommonOptions& common, std::function<in
   command->add_flag("--csv", options->csv, "Print CSV")->group(hidden_group);
   command->add_flag("--markdown", options->markdown, "Print Markdown")->group(hidden_group);
   command->add_flag("--remove", options->removes, "Remove them");
-  command->callback([options, &common, &chosen] { chosen = [options, &common] { return run(*options, common); }; });
+  choose_if_parsed(*command, chosen, options, common, run);
 }
 
 }  // namespace stepladder

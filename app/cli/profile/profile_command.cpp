@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "app/cli/commands.h"
-#include "app/cli/profile/pass_command.h"
 #include "app/cli/profile/trace_commands.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
@@ -209,12 +208,12 @@ Subcommand profile_command(CLI::App& app, CommonOptions& common) {
   for (CLI::Option* option : command->get_options())
     if (option != command->get_help_ptr())
       option->group(hidden_group);  // listed under `time`, which is the command's full name
-  const auto chosen = std::make_shared<std::function<int()>>();
+  const auto chosen = std::make_shared<ChosenCommand>();
   const auto timed = std::make_shared<ProfileOptions>();
   CLI::App* time = add_with_json(*command, common, "time",
                                  "Time the forward and backward pass call by call, with and without warm-up");
   add_time_options(*time, timed);
-  time->callback([timed, chosen, &common] { *chosen = [timed, &common] { return profile(*timed, common); }; });
+  choose_if_parsed(*time, *chosen, timed, common, profile);
   add_trace_commands(*command, common, *chosen);
   add_pass_command(*command, common, *chosen);
   return {command, [options, chosen, &common] { return *chosen ? (*chosen)() : profile(*options, common); }};

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "app/cli/profile/trace_report.h"
-#include "app/cli/profile/trace_run.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/figures/export.h"
@@ -261,12 +260,9 @@ std::optional<StoredTrace> import_trace(const TraceFiles& files, const std::stri
   return stored;
 }
 
-void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<int()>& chosen) {
+void add_trace_commands(CLI::App& profile, CommonOptions& common, ChosenCommand& chosen) {
   const auto options = std::make_shared<TraceOptions>();
-  const auto choose = [&](CLI::App* command, auto run) {
-    command->callback(
-        [options, &common, &chosen, run] { chosen = [options, &common, run] { return run(*options, common); }; });
-  };
+  const auto choose = [&](CLI::App* command, auto run) { choose_if_parsed(*command, chosen, options, common, run); };
   CLI::App* import = add_with_json(profile, common, "import",
                                    "Keep where the time goes in a trace of PyTorch's profiler or Nsight Systems");
   import->add_option("file", options->files, "Trace (JSON, .json.gz, .sqlite); of several ranks, one for each")

@@ -1,7 +1,6 @@
-// `stepladder profile import | list | show | diff | remove`: the traces of other programs' profilers.
+// The commands beneath `stepladder profile`. Each function declares some, which set `chosen` if they are parsed.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -15,7 +14,8 @@ namespace stepladder {
 std::optional<StoredTrace> import_trace(const TraceFiles& files, const std::string& run, bool again,
                                         const CommonOptions& common);
 
-// Adds them to `profile`. Parsing one of them sets `chosen`.
-void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<int()>& chosen);
+void add_trace_commands(CLI::App& profile, CommonOptions& common, ChosenCommand& chosen);
+void add_trace_run_command(CLI::App& profile, CommonOptions& common, ChosenCommand& chosen);  // trace_run.cpp
+void add_pass_command(CLI::App& profile, CommonOptions& common, ChosenCommand& chosen);       // pass_command.cpp
 
 }  // namespace stepladder

@@ -1,13 +1,12 @@
 // `stepladder profile run`: trains a few steps of a recipe under LibTorch's profiler, then imports the trace with the
 // reader for everybody's traces, so both are judged alike. It records no run.
-#include "app/cli/profile/trace_run.h"
-
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/cli/profile/trace_commands.h"
 #include "app/cli/profile/trace_report.h"
 #include "app/cli/recipe_options.h"
 #include "app/exit_status.h"
@@ -121,7 +120,7 @@ int trace_run(TraceRunOptions options, const CommonOptions& common) {
 
 }  // namespace
 
-void add_trace_run_command(CLI::App& profile, CommonOptions& common, std::function<int()>& chosen) {
+void add_trace_run_command(CLI::App& profile, CommonOptions& common, ChosenCommand& chosen) {
   const auto options = std::make_shared<TraceRunOptions>();
   CLI::App* command = add_with_json(profile, common, "run",
                                     "Trace a few steps of a run's recipe, or of one given here, in a training of its "
@@ -133,8 +132,7 @@ void add_trace_run_command(CLI::App& profile, CommonOptions& common, std::functi
   command->add_option("--after", options->asked.skipped, "Untraced steps before them (default 3)")
       ->check(between(0, 100'000));
   options->recipe.add_to(*command);
-  command->callback(
-      [options, &common, &chosen] { chosen = [options, &common] { return trace_run(*options, common); }; });
+  choose_if_parsed(*command, chosen, options, common, trace_run);
 }
 
 }  // namespace stepladder

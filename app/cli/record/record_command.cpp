@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
@@ -25,12 +24,11 @@ int run_record(const ClaimRequest& request, const CommonOptions& common) {
   return exit_status_of(asked.claim.verdict);
 }
 
-void add_record_judge(CLI::App& record, CommonOptions& common, Chosen& chosen) {
+void add_record_judge(CLI::App& record, CommonOptions& common, ChosenCommand& chosen) {
   const auto options = std::make_shared<ClaimRequest>();
   CLI::App* command = add_with_json(record, common, "judge", "Tell whether a pool of runs is a record, and why not");
   add_claim_options(*command, *options)->required();
-  command->callback(
-      [options, &common, &chosen] { chosen = [options, &common] { return run_record(*options, common); }; });
+  choose_if_parsed(*command, chosen, options, common, run_record);
 }
 
 }  // namespace
@@ -116,7 +114,7 @@ AskedClaim asked_claim(const ClaimRequest& request, const CommonOptions& common)
 
 Subcommand record_command(CLI::App& app, CommonOptions& common) {
   const auto options = std::make_shared<ClaimRequest>();
-  const auto chosen = std::make_shared<Chosen>();
+  const auto chosen = std::make_shared<ChosenCommand>();
   CLI::App* command =
       add_with_json(app, common, "record", "Speed-run records: judge, measure, gate and hand in pools of runs");
   add_claim_options(*command, *options);

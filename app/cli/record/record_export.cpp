@@ -2,7 +2,6 @@
 #include <iostream>
 #include <memory>
 
-#include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/exit_status.h"
 #include "app/record/submission.h"
@@ -55,15 +54,14 @@ int run_export(const ExportOptions& options, const CommonOptions& common) {
 
 }  // namespace
 
-void add_record_export(CLI::App& record, CommonOptions& common, Chosen& chosen) {
+void add_record_export(CLI::App& record, CommonOptions& common, ChosenCommand& chosen) {
   const auto options = std::make_shared<ExportOptions>();
   CLI::App* command = add_with_json(record, common, "export", "Write a claim as a folder to hand in");
   add_claim_options(*command, options->request)->required();
   command->add_option("-o,--out,--output", options->out, "Folder to write, which must not exist")->required();
   command->add_option("--explain", options->explain, "ID=TEXT: why a flag is no objection; may be there several times")
       ->allow_extra_args(false);
-  command->callback(
-      [options, &common, &chosen] { chosen = [options, &common] { return run_export(*options, common); }; });
+  choose_if_parsed(*command, chosen, options, common, run_export);
 }
 
 }  // namespace stepladder

@@ -8,12 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/exit_status.h"
 #include "app/host/environment.h"
 #include "app/host/git.h"
-#include "app/host/held_folder.h"
 #include "app/host/scratch_folder.h"
 #include "app/record/machine.h"
 #include "app/record/measured_command.h"
@@ -273,7 +271,7 @@ int run_gate(GateOptions options, const CommonOptions& common) {
 
 }  // namespace
 
-void add_record_gate(CLI::App& record, CommonOptions& common, Chosen& chosen) {
+void add_record_gate(CLI::App& record, CommonOptions& common, ChosenCommand& chosen) {
   const auto options = std::make_shared<GateOptions>();
   CLI::App* command = add_with_json(record, common, "gate", "Tell whether a change is slower than a baseline's file");
   command->add_option("logs", options->logs,
@@ -292,8 +290,7 @@ void add_record_gate(CLI::App& record, CommonOptions& common, Chosen& chosen) {
       ->transform(positive_count());
   command->add_option("--tolerance", options->tolerance_percent, "Change that counts as none, in percent: 1%")
       ->transform(percent(0.01, 0, 50));
-  command->callback(
-      [options, &common, &chosen] { chosen = [options, &common] { return run_gate(*options, common); }; });
+  choose_if_parsed(*command, chosen, options, common, run_gate);
 }
 
 }  // namespace stepladder

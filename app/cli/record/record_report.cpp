@@ -1,7 +1,5 @@
-#include "app/cli/record/record_report.h"
-
-#include <cmath>
-
+// A claim to a record as JSON and as text.
+#include "app/cli/record/subcommands.h"
 #include "app/cli/report.h"
 #include "app/cli/table.h"
 #include "app/text/format.h"

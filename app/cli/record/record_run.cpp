@@ -4,7 +4,6 @@
 #include <random>
 
 #include "app/cli/machines/on_machine.h"
-#include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/exit_status.h"
 #include "app/import/import.h"
@@ -159,7 +158,7 @@ int run_experiment(const RunOptions& options, const CommonOptions& common) {
 
 }  // namespace
 
-void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen) {
+void add_record_run(CLI::App& record, CommonOptions& common, ChosenCommand& chosen) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App* command =
       add_with_json(record, common, "run", "Run a baseline and a candidate in turns; the same command goes on");
@@ -181,8 +180,7 @@ void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   command->add_flag("--systems-only", options->systems_only, "The change leaves the maths alone");
   command->add_flag("--no-import", options->no_import, "Leave the database alone");
   add_on_options(*command, options->on, false);
-  command->callback(
-      [options, &common, &chosen] { chosen = [options, &common] { return run_experiment(*options, common); }; });
+  choose_if_parsed(*command, chosen, options, common, run_experiment);
 }
 
 }  // namespace stepladder

@@ -78,24 +78,22 @@ int run_diff(const ScriptOptions& options, const CommonOptions& common) {
 
 }  // namespace
 
-void add_record_source(CLI::App& record, CommonOptions& common, Chosen& chosen) {
+void add_record_source(CLI::App& record, CommonOptions& common, ChosenCommand& chosen) {
   const auto options = std::make_shared<ScriptOptions>();
   CLI::App* command = add_with_json(record, common, "source", "Print the script that a log embeds");
   command->add_option("log", options->log, "Log")->required();
   command->add_option("-o,--out,--output", options->out, "File to write instead");
   add_force(*command, options->forces);
-  command->callback(
-      [options, &common, &chosen] { chosen = [options, &common] { return run_source(*options, common); }; });
+  choose_if_parsed(*command, chosen, options, common, run_source);
 }
 
-void add_record_diff(CLI::App& record, CommonOptions& common, Chosen& chosen) {
+void add_record_diff(CLI::App& record, CommonOptions& common, ChosenCommand& chosen) {
   const auto options = std::make_shared<ScriptOptions>();
   CLI::App* command = add_with_json(record, common, "diff", "Show what changed between the scripts of two logs");
   command->add_option("before", options->log, "Log or script")->required()->type_name("FILE");
   command->add_option("after", options->other, "Log or script")->required()->type_name("FILE");
   command->add_flag("--ignore-comments", options->ignore_comments, "Leave out comments and empty lines");
-  command->callback(
-      [options, &common, &chosen] { chosen = [options, &common] { return run_diff(*options, common); }; });
+  choose_if_parsed(*command, chosen, options, common, run_diff);
 }
 
 }  // namespace stepladder

@@ -2,7 +2,6 @@
 #include <iostream>
 #include <memory>
 
-#include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/exit_status.h"
 #include "app/text/format.h"
@@ -116,7 +115,7 @@ int run_trade(const TradeOptions& options, const CommonOptions& common) {
 
 }  // namespace
 
-void add_record_trade(CLI::App& record, CommonOptions& common, Chosen& chosen) {
+void add_record_trade(CLI::App& record, CommonOptions& common, ChosenCommand& chosen) {
   const auto options = std::make_shared<TradeOptions>();
   CLI::App* command =
       add_with_json(record, common, "trade", "Loss per step from two step counts, and time at equal loss");
@@ -125,8 +124,7 @@ void add_record_trade(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   command->add_option("--candidate", options->candidate, "Pool to compare at its own loss");
   CLI::Option* rule = command->add_option("--rule", options->rule, "Rule whose target the time is for");
   command->add_option("--at", options->at, "Value of the metric that the time is for")->excludes(rule);
-  command->callback(
-      [options, &common, &chosen] { chosen = [options, &common] { return run_trade(*options, common); }; });
+  choose_if_parsed(*command, chosen, options, common, run_trade);
 }
 
 }  // namespace stepladder

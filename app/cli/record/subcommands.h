@@ -2,7 +2,6 @@
 // parsed.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,15 +12,13 @@
 
 namespace stepladder {
 
-using Chosen = std::function<int()>;
+void add_record_source(CLI::App& record, CommonOptions& common, ChosenCommand& chosen);  // record_scripts.cpp
+void add_record_diff(CLI::App& record, CommonOptions& common, ChosenCommand& chosen);    // record_scripts.cpp
+void add_record_trade(CLI::App& record, CommonOptions& common, ChosenCommand& chosen);   // record_trade.cpp
 
-void add_record_source(CLI::App& record, CommonOptions& common, Chosen& chosen);  // record_scripts.cpp
-void add_record_diff(CLI::App& record, CommonOptions& common, Chosen& chosen);    // record_scripts.cpp
-void add_record_trade(CLI::App& record, CommonOptions& common, Chosen& chosen);   // record_trade.cpp
-
-void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen);     // record_run.cpp
-void add_record_gate(CLI::App& record, CommonOptions& common, Chosen& chosen);    // record_gate.cpp
-void add_record_export(CLI::App& record, CommonOptions& common, Chosen& chosen);  // record_export.cpp
+void add_record_run(CLI::App& record, CommonOptions& common, ChosenCommand& chosen);     // record_run.cpp
+void add_record_gate(CLI::App& record, CommonOptions& common, ChosenCommand& chosen);    // record_gate.cpp
+void add_record_export(CLI::App& record, CommonOptions& common, ChosenCommand& chosen);  // record_export.cpp
 
 // The figure that two sides are compared by: --by, --metric and --lower.
 struct FigureOptions {
@@ -61,5 +58,9 @@ CLI::Option* add_claim_options(CLI::App& command, ClaimRequest& request);  // re
 AskedClaim asked_claim(const ClaimRequest& request, const CommonOptions& common);
 
 int exit_status_of(RecordVerdict verdict);
+
+// record_report.cpp: the claim as JSON and as text.
+Json record_json(const RecordClaim& claim, const std::optional<RecordRule>& rule);
+std::string record_text(const RecordClaim& claim, const std::optional<RecordRule>& rule, double power);
 
 }  // namespace stepladder

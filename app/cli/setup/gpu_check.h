@@ -23,4 +23,11 @@ struct GpuCheckOptions {
 // Throws NotFound if there is no such device, UsageError for a file that is there, StorageError if it can't be written.
 int check_gpu(const GpuCheckOptions& options, const CommonOptions& common);
 
+// Replaces what names this machine, its user or a folder of theirs in all texts of the document. `scratch`: the
+// folder that the check used.
+Json without_names(Json document, const std::filesystem::path& scratch);
+
+// The parts with their results, the rungs' figures, and the sentences of what failed. `out`: the document's file.
+std::string gpu_check_text(const Json& document, const std::filesystem::path& out);
+
 }  // namespace stepladder

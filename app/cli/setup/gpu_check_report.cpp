@@ -1,7 +1,5 @@
 // Hides the names of folders, host and user wherever they are, also in errors of libraries; a kept word too many does
 // harm, a hidden one too many none.
-#include "app/cli/setup/gpu_check_report.h"
-
 #include <pwd.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "app/cli/setup/gpu_check.h"
 #include "app/host/environment.h"
 #include "app/text/format.h"
 #include "storage/importers/journal/journal_reader.h"

@@ -306,7 +306,7 @@ int replay(const TryOptions& options, const CommonOptions& common) {
   return exit_done;
 }
 
-void add_begin(CLI::App& app, CommonOptions& common, TryOptions& options, Chosen& chosen) {
+void add_begin(CLI::App& app, CommonOptions& common, TryOptions& options, ChosenCommand& chosen) {
   CLI::App* command = add_with_json(app, common, "begin", "Begin a series: measure the unchanged checkout's noise");
   command->add_option("command", options.command, "Command that trains and prints its figures, after --");
   add_figure_options(*command, options.figure);
@@ -332,7 +332,7 @@ void add_begin(CLI::App& app, CommonOptions& common, TryOptions& options, Chosen
   command->callback([&] { chosen = [&] { return begin(options, common); }; });
 }
 
-void add_readers(CLI::App& app, CommonOptions& common, TryOptions& options, Chosen& chosen) {
+void add_readers(CLI::App& app, CommonOptions& common, TryOptions& options, ChosenCommand& chosen) {
   const auto add = [&](const char* name, const char* what, const std::function<void(const TryHistory&)>& show) {
     CLI::App* command = add_with_json(app, common, name, what);
     command->callback([&, show] {
@@ -387,7 +387,7 @@ void add_readers(CLI::App& app, CommonOptions& common, TryOptions& options, Chos
       ->required();
 }
 
-void add_replay(CLI::App& app, CommonOptions& common, TryOptions& options, Chosen& chosen) {
+void add_replay(CLI::App& app, CommonOptions& common, TryOptions& options, ChosenCommand& chosen) {
   CLI::App* command =
       add_with_json(app, common, "replay", "Tell which keeps of a results.tsv or log.jsonl are supported");
   command->add_option("file", options.file, "Ledger of autoresearch or pi-autoresearch")->required();
@@ -401,7 +401,7 @@ void add_replay(CLI::App& app, CommonOptions& common, TryOptions& options, Chose
 
 Subcommand try_command(CLI::App& app, CommonOptions& common) {
   const auto options = std::make_shared<TryOptions>();
-  const auto chosen = std::make_shared<Chosen>();
+  const auto chosen = std::make_shared<ChosenCommand>();
   CLI::App* command = add_with_json(app, common, "try",
                                     "Judge changes of a git checkout one after the other; 0: kept, 10: worse, 11: "
                                     "inconclusive");

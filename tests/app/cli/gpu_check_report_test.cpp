@@ -1,6 +1,4 @@
 // What the file of `doctor --gpu` says of folders and people: nothing, wherever a sentence names them.
-#include "app/cli/setup/gpu_check_report.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -8,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "app/cli/setup/gpu_check.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
