@@ -34,24 +34,11 @@ constexpr std::string_view dropped_first[] = {
 constexpr std::string_view shortened[] = {"name", "what", "operator", "stage"};  // in the middle
 
 // Words that a terminal shows in colour: verdicts, trust, states.
-constexpr std::pair<std::string_view, Colour> coloured_words[] = {
-    {"faster", Colour::green},
-    {"better", Colour::green},
-    {"slower", Colour::red},
-    {"worse", Colour::red},
-    {"diverged", Colour::red},
-    {"impossible", Colour::red},
-    {"baseline impossible", Colour::red},
-    {"failed", Colour::red},
-    {"doubtful", Colour::yellow},
-    {"inconclusive", Colour::yellow},
-    {"interrupted", Colour::yellow},
-    {"stopped", Colour::yellow},
-    {"paused", Colour::yellow},
-    {"not comparable", Colour::yellow},
-    {"running", Colour::blue},
-    {"trusted", Colour::green},
-    {"kept", Colour::green},
+const std::pair<Colour, std::vector<std::string_view>> coloured_words[] = {
+    {Colour::green, {"faster", "better", "trusted", "kept"}},
+    {Colour::red, {"slower", "worse", "diverged", "impossible", "baseline impossible", "failed"}},
+    {Colour::yellow, {"doubtful", "inconclusive", "interrupted", "stopped", "paused", "not comparable"}},
+    {Colour::blue, {"running"}},
 };
 
 bool begins_character(char c) {
@@ -90,9 +77,10 @@ std::string in_colour(const std::string& cell) {
     if (text.ends_with(grave) && text.size() > grave.size() && text[text.size() - grave.size() - 1] == ' ')
       return marked(cell, grave == "doubtful" ? Colour::yellow : Colour::red);
   const std::string_view word = text.substr(0, text.find_first_of(",:("));
-  for (const auto& [known, colour] : coloured_words)
-    if (word == known || (word.starts_with(known) && word.substr(known.size()).starts_with(' ')))
-      return marked(cell, colour);
+  for (const auto& [colour, words] : coloured_words)
+    for (const std::string_view known : words)
+      if (word == known || (word.starts_with(known) && word.substr(known.size()).starts_with(' ')))
+        return marked(cell, colour);
   if (const auto flag =
           std::find_if(flag_kinds.begin(), flag_kinds.end(), [&](const FlagKind& kind) { return kind.name == word; });
       flag != flag_kinds.end())

@@ -1,5 +1,7 @@
 // The one table of groups, examples and exit statuses. Options, their types and defaults are CLI11's, where each
 // command declares them. A new command gets a row here; tests/cli/help_test.py says so if it has none.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string_view>
@@ -218,93 +220,50 @@ constexpr CommandHelp all_help[] = {
      "skill > SKILL.md\tin a project of yours"},
 };
 
-// Names of values, by the option's or argument's name. What isn't here is named by its type.
+// Names of values, and the options and arguments that they are of. What isn't here is named by its type.
 constexpr std::pair<std::string_view, std::string_view> metavars[] = {
-    {"run", "RUN"},
-    {"runs", "RUN"},
-    {"base", "RUN"},
-    {"ladder", "LADDER"},
-    {"resume", "RUN"},
-    {"fork", "RUN@STEP"},
-    {"attach", "RUN"},
-    {"continue", "LADDER"},
-    {"of", "LADDER"},
-    {"out", "FILE"},
-    {"data", "FILE"},
-    {"weights", "FILE"},
-    {"tokenizer", "FILE"},
-    {"db", "FILE"},
-    {"project", "FILE"},
-    {"paths", "FILE"},
-    {"file", "FILE"},
-    {"follow", "FILE"},
-    {"backup", "FILE"},
-    {"rescue", "FILE"},
-    {"share", "FILE"},
-    {"log", "FILE"},
-    {"write", "FILE"},
-    {"wheel", "FILE"},
-    {"journal", "FOLDER"},
-    {"folder", "FOLDER"},
-    {"there", "FOLDER"},
-    {"repository", "FOLDER"},
-    {"pool", "POOL"},
-    {"one", "POOL"},
-    {"other", "POOL"},
-    {"candidate", "POOL"},
-    {"name", "NAME"},
-    {"filter", "EXPRESSION"},
-    {"columns", "FIELDS"},
-    {"sort", "FIELD"},
-    {"field", "FIELDS"},
-    {"metric", "NAME"},
-    {"stage", "STAGES"},
-    {"stages", "RUNGS"},
-    {"only", "RUNGS"},
-    {"without", "STAGES"},
-    {"over", "NAME=LIST"},
-    {"scale", "KIND=FACTOR"},
-    {"part", "PART=FACTOR"},
-    {"preset", "PRESET"},
-    {"seeds", "LIST"},
-    {"on", "MACHINE"},
-    {"alias", "MACHINE"},
-    {"gpu", "HARDWARE"},
-    {"hardware", "HARDWARE"},
-    {"precision", "PRECISION"},
-    {"size", "WxH"},
-    {"rule", "RULE"},
-    {"command", "COMMAND"},
-    {"trace", "TRACE"},
-    {"before", "TRACE"},
-    {"after", "TRACE"},
-    {"time", "TIME"},
-    {"against", "RUN"},
-    {"explain", "ID=TEXT"},
-    {"view", "VIEW"},
-    {"saved-view", "NAME"},
-    {"without-kernel", "NAMES"},
-    {"sample-prompt", "TEXT"},
-    {"step-key", "NAME"},
-    {"model", "MODEL"},
-    {"flag", "WORD"},
-    {"since", "TIME"},
-    {"tag", "TAGS"},
-    {"untag", "TAGS"},
-    {"format", "FORMAT"},
-    {"partition", "NAME"},
-    {"account", "NAME"},
-    {"slurm-time", "TIME"},
-    {"also", "NAME=TOLERANCE"},
-    {"budget-time", "TIME"},
-    {"seal", "FILE"},
-    {"holdout", "COMMAND"},
-    {"against-in", "FOLDER"},
-    {"candidate-in", "FOLDER"},
-    {"logs", "LOG"},
-    {"program", "FILE"},
-    {"passes", "N"},
+    {"RUN", "run runs base resume attach against"},
+    {"LADDER", "ladder continue of"},
+    {"RUN@STEP", "fork"},
+    {"FILE",
+     "out data weights tokenizer db project paths file follow backup rescue share log write wheel seal program"},
+    {"FOLDER", "journal folder there repository against-in candidate-in"},
+    {"POOL", "pool one other candidate"},
+    {"NAME", "name metric saved-view step-key partition account"},
+    {"EXPRESSION", "filter"},
+    {"FIELDS", "columns field"},
+    {"FIELD", "sort"},
+    {"STAGES", "stage without"},
+    {"RUNGS", "stages only"},
+    {"NAME=LIST", "over"},
+    {"KIND=FACTOR", "scale"},
+    {"PART=FACTOR", "part"},
+    {"PRESET", "preset"},
+    {"LIST", "seeds"},
+    {"MACHINE", "on alias"},
+    {"HARDWARE", "gpu hardware"},
+    {"PRECISION", "precision"},
+    {"WxH", "size"},
+    {"RULE", "rule"},
+    {"COMMAND", "command holdout"},
+    {"TRACE", "trace before after"},
+    {"TIME", "time since slurm-time budget-time"},
+    {"ID=TEXT", "explain"},
+    {"VIEW", "view"},
+    {"NAMES", "without-kernel"},
+    {"TEXT", "sample-prompt"},
+    {"MODEL", "model"},
+    {"WORD", "flag"},
+    {"TAGS", "tag untag"},
+    {"FORMAT", "format"},
+    {"NAME=TOLERANCE", "also"},
+    {"LOG", "logs"},
+    {"N", "passes"},
 };
+
+bool has_word(std::string_view words, const std::string& word) {
+  return fmt::format(" {} ", words).find(fmt::format(" {} ", word)) != std::string::npos;
+}
 
 }  // namespace
 
@@ -331,8 +290,8 @@ std::string metavar(const CLI::Option& option) {
   name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
   if (checked == "PERCENT") return checked;
   const bool counts_runs = base == "INT" && name == "runs";
-  for (const auto& [known, shown] : metavars)
-    if (name == known && !counts_runs) return std::string(shown);
+  for (const auto& [shown, names] : metavars)
+    if (has_word(names, name) && !counts_runs) return std::string(shown);
   if (base == "FLOAT" || base == "X") return "X";
   return base == "INT" || base == "UINT" || base == "N" || checked == "POSITIVE" ? "N" : "TEXT";
 }
