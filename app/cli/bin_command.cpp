@@ -44,6 +44,13 @@ int empty_it(RunStore& store, const CommonOptions& common) {
   return emptied.problems.empty() ? exit_done : exit_failed;
 }
 
+Json binned_json(const BinnedRun& binned) {
+  return {{"id", binned.run.id},
+          {"name", binned.run.name},
+          {"deleted_at", time_json(binned.deleted_at)},
+          {"checkpoint_bytes", binned.checkpoint_bytes}};
+}
+
 std::string binned_table(const std::vector<BinnedRun>& binned) {
   std::vector<std::vector<std::string>> rows = {{"run", "name", "deleted", "checkpoints"}};
   for (const auto& [run, deleted_at, bytes] : binned)
@@ -75,18 +82,7 @@ int show_bin(const BinFlags& flags, const CommonOptions& common) {
   if (const std::size_t left = store ? store->bin().left_to_delete() : 0; left > 0)
     std::cerr << "stepladder: a killed process has left " << plural(left, "run")
               << " half deleted or half imported; `stepladder bin --empty` removes the rest\n";
-  if (common.json) {
-    Json list = Json::array();
-    for (const auto& [run, deleted_at, bytes] : binned)
-      list.push_back(
-          {{"id", run.id}, {"name", run.name}, {"deleted_at", time_json(deleted_at)}, {"checkpoint_bytes", bytes}});
-    print(list);
-  } else if (binned.empty()) {
-    std::cerr << "stepladder: the bin is empty\n";
-  } else {
-    std::cout << binned_table(binned);
-  }
-  return exit_done;
+  return print_list(common, binned, binned_json, "the bin is empty", binned_table);
 }
 
 // Moves runs into the bin, or back.

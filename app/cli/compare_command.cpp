@@ -228,8 +228,6 @@ Json compare_json(const Comparisons& compared) {
     const LoadedRun& loaded = comparison.run->loaded;
     const Run& run = loaded.run;
     const RungJudgement& judgement = comparison.judgement;
-    Json flags = Json::array();
-    for (const Flag& flag : judgement.flags) flags.push_back(to_string(flag.id));
     Json row = {{"id", run.id},
                 {"name", run.name},
                 {"speedup", number(judgement.over_baseline.factor)},
@@ -242,7 +240,7 @@ Json compare_json(const Comparisons& compared) {
                 {"against_previous_ci95", interval_json(judgement.over_previous.ci95)},
                 {"loss", parity_json(judgement.loss)},
                 {"reached_base_loss", target_json(comparison.target)},
-                {"flags", flags},
+                {"flags", json_list(judgement.flags, [](const Flag& flag) { return to_string(flag.id); })},
                 {"trust", to_string(judgement.over_baseline.worst())},
                 {"tokens_ratio", nullptr},
                 {"step_time_ratio", nullptr},

@@ -128,11 +128,9 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   question.quiet_patience = options.patience_s > 0 ? QuietPatience(options.patience_s) : std::nullopt;
   session.confirm(question);
   follow_rounds(session);
-  if (common.json) {
-    print(answer_json(*session.confirmation()));
-  } else {
-    std::cout << notes_text(answer_text(*session.confirmation()));
-  }
+  print_as(
+      common, [&] { return answer_json(*session.confirmation()); },
+      [&] { return notes_text(answer_text(*session.confirmation())); });
   return exit_status(*session.confirmation());
 }
 

@@ -33,6 +33,14 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
+struct DoctorOptions {
+  bool checks = false, probes = false, compacts = false;
+  double noise_seconds = 0;
+  std::string backup, rescue, share;  // files
+  bool with_output = false;
+  GpuCheckOptions gpu;
+};
+
 struct Probe {
   PeakProbe peak;
   Hardware row;                   // as in `file`
@@ -289,11 +297,8 @@ int doctor(bool probe, const CommonOptions& common) {
       throw;
     }
   }
-  if (common.json) {
-    print(json);
-  } else {
-    std::cout << text;
-  }
+  print_as(
+      common, [&] { return json; }, [&] { return text; });
   if (problem.empty()) return exit_done;
   if (missing_trainer().empty()) return complain(problem);
   std::cerr << "stepladder: " << problem << "\n";  // who doesn't train lacks nothing
@@ -339,56 +344,45 @@ void add_gpu_options(CLI::App& command, GpuCheckOptions& options) {
 }  // namespace
 
 Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
-  auto probe = std::make_shared<bool>(false);
-  auto database = std::make_shared<bool>(false);
-  auto backup = std::make_shared<std::string>();
+  auto options = std::make_shared<DoctorOptions>();
   CLI::App* command = add_with_json(app, common, "doctor", "Show this machine's hardware");
-  CLI::Option* checking =
-      command->add_flag("--database", *database, "Read the whole database instead, and report whether it is intact");
-  CLI::Option* probing =
-      command->add_flag("--probe", *probe, "Measure its peak performance, and compare runs with that from now on");
-  auto noise_seconds = std::make_shared<double>(0);
+  CLI::Option* checking = command->add_flag("--database", options->checks,
+                                            "Read the whole database instead, and report whether it is intact");
+  CLI::Option* probing = command->add_flag("--probe", options->probes,
+                                           "Measure its peak performance, and compare runs with that from now on");
   CLI::Option* measuring = command
-                               ->add_option("--noise", *noise_seconds,
+                               ->add_option("--noise", options->noise_seconds,
                                             "Measure how noisy it is: equal runs in turns, for so many seconds "
                                             "(default 60), kept in the project")
                                ->expected(0, 1)
                                ->check(positive_number());
-  measuring->excludes(checking)->excludes(probing);
-  CLI::Option* backing_up = command->add_option(
-      "--backup", *backup, "Write a complete copy of the database to this new file, also while runs are recorded");
-  auto out = std::make_shared<std::string>();
+  CLI::Option* backing_up =
+      command->add_option("--backup", options->backup,
+                          "Write a complete copy of the database to this new file, also while runs are recorded");
   CLI::Option* rescuing =
-      command->add_option("--rescue", *out, "Save what can be read of a damaged database in this new file");
-  rescuing->excludes(checking)->excludes(probing)->excludes(measuring)->excludes(backing_up);
-  backing_up->excludes(checking)->excludes(probing)->excludes(measuring);
-  auto share_out = std::make_shared<std::string>();
+      command->add_option("--rescue", options->rescue, "Save what can be read of a damaged database in this new file");
   CLI::Option* sharing = command->add_option(
-      "--share", *share_out,
+      "--share", options->share,
       "Write a copy for others to this new file: without environments, commands, machines, output and private notes");
-  sharing->excludes(checking)->excludes(probing)->excludes(measuring)->excludes(backing_up)->excludes(rescuing);
-  auto with_output = std::make_shared<bool>(false);
-  command->add_flag("--with-output", *with_output, "Share the output of watched programs too")->needs(sharing);
-  auto compacts = std::make_shared<bool>(false);
-  CLI::Option* compacting = command->add_flag(
-      "--compact", *compacts, "Rewrite the database without its unused space; no other program may have it open");
-  compacting->excludes(checking)
-      ->excludes(probing)
-      ->excludes(measuring)
-      ->excludes(rescuing)
-      ->excludes(backing_up)
-      ->excludes(sharing);
-  auto gpu_check = std::make_shared<GpuCheckOptions>();
-  add_gpu_options(*command, *gpu_check);
+  command->add_flag("--with-output", options->with_output, "Share the output of watched programs too")->needs(sharing);
+  CLI::Option* compacting =
+      command->add_flag("--compact", options->compacts,
+                        "Rewrite the database without its unused space; no other program may have it open");
+  const std::vector<CLI::Option*> alone = {measuring, backing_up, rescuing, sharing, compacting};
+  for (CLI::Option* one : alone)
+    for (CLI::Option* other : {checking, probing, measuring, backing_up, rescuing, sharing, compacting})
+      if (one != other) one->excludes(other);
+  add_gpu_options(*command, options->gpu);
   return {command, [=, &common] {
-            if (gpu_check->is_asked) return check_gpu(*gpu_check, common);
-            if (*rescuing) return rescue_database(*out, common);
-            if (*sharing) return share_database(*share_out, *with_output, common);
-            if (*backing_up) return back_up_database(*backup, common);
-            if (*compacts) return compact_database(common);
+            if (options->gpu.is_asked) return check_gpu(options->gpu, common);
+            if (*rescuing) return rescue_database(options->rescue, common);
+            if (*sharing) return share_database(options->share, options->with_output, common);
+            if (*backing_up) return back_up_database(options->backup, common);
+            if (options->compacts) return compact_database(common);
             constexpr double usual_seconds = 60;  // CLI11 makes a value that isn't given 0
-            if (*measuring) return measure_noise(*noise_seconds > 0 ? *noise_seconds : usual_seconds, common);
-            return *database ? check_database(common) : doctor(*probe, common);
+            if (*measuring)
+              return measure_noise(options->noise_seconds > 0 ? options->noise_seconds : usual_seconds, common);
+            return options->checks ? check_database(common) : doctor(options->probes, common);
           }};
 }
 

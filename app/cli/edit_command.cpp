@@ -78,9 +78,8 @@ int edit(const EditOptions& options, const CommonOptions& common) {
     return exit_done;
   }
   const RunContext context = load_run_context(&store);
-  Json list = Json::array();
-  for (const Run& run : runs) list.push_back(run_json(store.existing_run(run.id), store.summary(run), context));
-  print(list);
+  print(json_list(runs,
+                  [&](const Run& run) { return run_json(store.existing_run(run.id), store.summary(run), context); }));
   return exit_done;
 }
 

@@ -322,9 +322,8 @@ int export_runs(const ExportRequest& request, const CommonOptions& common) {
   const auto write = [&](const Sink& sink) { write_export(request, form, store, chosen, sink); };
   if (request.out != "-") {
     write_file(request.out, write);
-    Json ids = Json::array();
-    for (const Run& run : chosen.runs) ids.push_back(run.id);
-    if (common.json) return report_written(request.out, name_of(form), ids);
+    if (common.json)
+      return report_written(request.out, name_of(form), json_list(chosen.runs, [](const Run& run) { return run.id; }));
     std::cerr << "stepladder: " << request.out << " holds " << plural(std::ssize(chosen.runs), "run") << "\n";
   } else {
     write(write_data);

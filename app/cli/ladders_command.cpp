@@ -67,12 +67,11 @@ int list_stages(const CommonOptions& common) {
     rows.push_back({stage.id, std::string(to_string(stage.kind)), reason.empty() ? "yes" : "no",
                     reason.empty() ? stage.why : reason});
   }
-  if (common.json) {
-    print(stages);
-  } else {
-    std::cout << table(rows, {false, false, false, false});
-  }
-  return exit_done;
+  return print_as(
+      common, [&] { return stages; },
+      [&] {
+        return table(rows, {false, false, false, false});
+      });
 }
 
 }  // namespace
@@ -87,10 +86,9 @@ int show_ladder(const std::string& word, const CommonOptions& common) {
 
 void print_ladder(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
                   const CommonOptions& common, const std::filesystem::path& database, const RunContext& context) {
-  if (common.json)
-    print(ladder_json(ladder, runs, plan, database, context));
-  else
-    std::cout << ladder_table(runs, plan, context);
+  print_as(
+      common, [&] { return ladder_json(ladder, runs, plan, database, context); },
+      [&] { return ladder_table(runs, plan, context); });
 }
 
 int print_plan(const LadderRequest& request, const DeviceReport& report, const CommonOptions& common) {

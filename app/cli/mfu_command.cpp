@@ -170,20 +170,12 @@ int mfu(bool published, const MfuQuestion& question, const CommonOptions& common
       const std::string imported = store->settings().get(published_setting).value_or("");
       rows = with_imported(std::move(rows), imported);
     }
-    if (common.json) {
-      print(published_json(rows));
-    } else {
-      std::cout << published_table(rows);
-    }
-    return exit_done;
+    return print_as(
+        common, [&] { return published_json(rows); }, [&] { return published_table(rows); });
   }
   const MfuAnswer answer = answer_mfu(question, HardwareTable::load(assets_folder()));
-  if (common.json) {
-    print(mfu_json(answer));
-  } else {
-    std::cout << mfu_text(answer);
-  }
-  return exit_done;
+  return print_as(
+      common, [&] { return mfu_json(answer); }, [&] { return mfu_text(answer); });
 }
 
 }  // namespace

@@ -137,9 +137,7 @@ int operators(const OperatorsOptions& options, const CommonOptions& common) {
     runs.push_back({std::move(run), std::move(fitted)});
   }
   if (common.json) {
-    Json list = Json::array();
-    for (const ProfiledRun& each : runs) list.push_back(operators_json(each));
-    print(list);
+    print(json_list(runs, operators_json));
     return exit_done;
   }
   std::erase_if(runs, [](const ProfiledRun& each) {

@@ -51,10 +51,6 @@ Json energy_json(const Energy& energy) {
 
 }  // namespace
 
-Json interval_json(const Interval& interval) {
-  return interval.known() ? Json::array({number(interval.low), number(interval.high)}) : Json();
-}
-
 Json parity_json(const LossParity& loss) {
   return {{"verdict", to_string(loss.verdict)},
           {"max_gap", std::isfinite(loss.max_gap) ? Json(loss.max_gap) : Json()},
@@ -182,14 +178,12 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
   for (const RungJudgement& rung : judge_rungs(measured(runs), context.hardware)) {
     const Run& first = *rung.runs.front();
     const bool first_rung = rungs.empty();
-    Json ids = Json::array();
-    for (const Run* run : rung.runs) ids.push_back(run->id);
     rungs.push_back({{"rung", rung.rung},
                      {"stage", first.stage},
                      {"title", first.title},
                      {"changed", first.changed},
                      {"status", to_string(first.status)},
-                     {"runs", ids},
+                     {"runs", json_list(rung.runs, [](const Run* run) { return run->id; })},
                      {"tokens_per_s", number(rung.tokens_per_s)},
                      {"tokens_per_s_low", number(rung.low)},
                      {"tokens_per_s_high", number(rung.high)},
@@ -209,8 +203,7 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
   Json left_out = Json::array();
   for (const SkippedRung& rung : plan.skipped)
     left_out.push_back({{"id", rung.stage}, {"reason", rung.reason.for_command_line()}});
-  Json all = Json::array();
-  for (const LoadedRun& run : runs) all.push_back(run_json(run.run, run.summary, context));
+  const Json all = json_list(runs, [&](const LoadedRun& run) { return run_json(run.run, run.summary, context); });
   return {{"ladder", ladder.id}, {"name", ladder.name}, {"database", database.string()},
           {"rungs", rungs},      {"skipped", left_out}, {"runs", all}};
 }

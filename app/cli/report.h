@@ -15,7 +15,6 @@
 
 namespace stepladder {
 
-Json interval_json(const Interval& interval);  // [low, high]
 Json parity_json(const LossParity& loss);
 
 // The rest of `show`: the parts of a step, checkpoints, text samples, and the machine's metrics.

@@ -90,12 +90,10 @@ int rescue_database(const fs::path& out, const CommonOptions& common) {
   if (out.empty()) throw UsageError("--rescue: the file name is empty");
   const RescueReport report = rescue(common.database, out);
   const std::vector<std::string> notes = sentences(report, out, common);
-  if (common.json) {
-    print(rescue_json(report, notes, out, common));
-  } else {
-    std::cout << rescue_text(report, out);
-    for (const std::string& note : notes) std::cerr << "stepladder: " << note << "\n";
-  }
+  print_as(
+      common, [&] { return rescue_json(report, notes, out, common); }, [&] { return rescue_text(report, out); });
+  for (const std::string& note : notes)
+    if (!common.json) std::cerr << "stepladder: " << note << "\n";
   return report.is_whole() ? exit_done : exit_failed;
 }
 

@@ -176,12 +176,10 @@ int list_runs(const RunsOptions& options, const CommonOptions& common) {
       for (const RunField& column : columns) rows.back().push_back(values[column]);
     }
     print_columns(columns, rows, common.json);
-  } else if (common.json) {
-    Json list = Json::array();
-    for (const RunAndSummary& run : runs) list.push_back(run_json(run.run, run.summary, context));
-    print(list);
   } else {
-    std::cout << runs_table(runs, context);
+    const auto to_json = [&](const RunAndSummary& run) { return run_json(run.run, run.summary, context); };
+    print_as(
+        common, [&] { return json_list(runs, to_json); }, [&] { return runs_table(runs, context); });
   }
   if (!common.json) tell_of_unread_outputs(common.database);
   return exit_done;
@@ -302,9 +300,7 @@ int show(const ShowOptions& options, const CommonOptions& common) {
     print(shown_json(store, found.front(), options, context, common));
     return exit_done;
   }
-  Json list = Json::array();
-  for (const Run& run : found) list.push_back(shown_json(store, run, options, context, common));
-  print(list);
+  print(json_list(found, [&](const Run& run) { return shown_json(store, run, options, context, common); }));
   return exit_done;
 }
 

@@ -6,12 +6,14 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/cli/report.h"
+#include "app/exit_status.h"
 #include "app/screenshot_request.h"
 #include "engine/training_job.h"
 #include "storage/importers/importer.h"
@@ -113,6 +115,28 @@ std::string unknown_hardware(const std::string& gpu);
 
 void print(const Json& json);
 void print_line(const Json& json, std::ostream& out);  // on one line
+
+// Prints what `json` gives with --json, else what `text` does. Returns exit_done.
+template <class MakeJson, class MakeText>
+int print_as(const CommonOptions& common, const MakeJson& json, const MakeText& text) {
+  if (common.json)
+    print(json());
+  else
+    std::cout << text();
+  return exit_done;
+}
+
+// The same of a list: its items as JSON, or the text of all. Without items it says on stderr that there are none.
+template <class Items, class MakeJson, class MakeText>
+int print_list(const CommonOptions& common, const Items& items, const MakeJson& json, const char* none,
+               const MakeText& text) {
+  if (!common.json && items.empty()) {
+    std::cerr << "stepladder: " << none << "\n";
+    return exit_done;
+  }
+  return print_as(
+      common, [&] { return json_list(items, json); }, [&] { return text(items); });
+}
 // Prints the error on stderr, as a sentence or as one line of JSON; returns `status`.
 int complain(const std::exception& error, int status);
 int complain(const std::string& sentence);  // the same for a failure; returns exit_failed

@@ -162,10 +162,9 @@ void print_sweep(RunStore& store, const Ladder& ladder, const std::vector<Loaded
                  const std::filesystem::path& database) {
   const RunContext context = load_run_context(&store);
   const SweepResults results = results_of(runs, swept, options.target_loss, context.hardware.spreads);
-  if (common.json)
-    print(sweep_json(ladder_json(ladder, runs, planned, database, context), runs, swept, results));
-  else
-    std::cout << sweep_table(runs, results);
+  print_as(
+      common, [&] { return sweep_json(ladder_json(ladder, runs, planned, database, context), runs, swept, results); },
+      [&] { return sweep_table(runs, results); });
 }
 
 std::vector<std::string> swept_in(const std::vector<Run>& runs) {

@@ -90,11 +90,9 @@ int train(const TrainOptions& options, const CommonOptions& common) {
   const bool has_checkpoints = follow(session, {id});
   place.done();
   const std::vector<LoadedRun> runs = load_runs(session.store(), {session.store().existing_run(id)});
-  if (common.json) {
-    print(run_json(runs.front().run, runs.front().summary, load_run_context(&session.store())));
-  } else {
-    std::cout << run_text(runs.front(), load_run_context(&session.store()));
-  }
+  print_as(
+      common, [&] { return run_json(runs.front().run, runs.front().summary, load_run_context(&session.store())); },
+      [&] { return run_text(runs.front(), load_run_context(&session.store())); });
   return exit_status(runs, has_checkpoints);
 }
 

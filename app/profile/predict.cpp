@@ -143,10 +143,6 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<std:
   return pairs;
 }
 
-Json interval_json(const Interval& interval) {
-  return interval.known() ? Json{number(interval.low), number(interval.high)} : Json();
-}
-
 Json step_json(const PredictedStep& step) {
   Json json = {{"bound", to_string(step.bound)},
                {"predicted_ms", number(step.ms)},

@@ -28,10 +28,6 @@ double noted(const TryRun& run, const char* where, const std::string& name) {
   return value.is_number() ? value.get<double>() : missing;
 }
 
-Json interval_or_null(const Interval& interval) {
-  return interval.known() ? Json{number(interval.low), number(interval.high)} : Json();
-}
-
 std::string share_text(double share) {
   return fine_percent_text(std::abs(share)) + (share > 0 ? " more " : " less ");
 }
@@ -342,7 +338,7 @@ Json try_json(const TrySeriesRunner& series, const Try& it, const TryAnswer& ans
           {"metric", series.metric()},
           {"difference", number(answer.difference)},
           {"factor", number(answer.factor)},
-          {"ci95", interval_or_null(answer.ci95)},
+          {"ci95", interval_json(answer.ci95)},
           {"e_value", number(answer.e_value)},
           {"needed_e_value", number(answer.needed_e_value)},
           {"runs", series.runs_of_try(it.number)},

@@ -22,6 +22,10 @@ Json count_or_null(std::int64_t count) {
   return count > 0 ? Json(count) : Json();
 }
 
+Json interval_json(const Interval& interval) {
+  return interval.known() ? Json::array({number(interval.low), number(interval.high)}) : Json();
+}
+
 Json time_json(double unix_seconds) {
   if (is_missing(unix_seconds)) return nullptr;
   const auto seconds = static_cast<std::time_t>(unix_seconds);
@@ -71,8 +75,6 @@ Json run_json(const Run& run, const Summary& summary, const RunContext& context)
   const Plausibility plausibility = plausibility_of(run, summary, context);
   const RunPlace place = place_of(run);
   const Curation& curation = context.curation(run.id);
-  Json flags = Json::array();
-  for (const Flag& flag : plausibility.flags) flags.push_back(to_string(flag.id));
   return {{"id", run.id},
           {"name", run.name},
           {"ladder", run.ladder ? Json(*run.ladder) : Json()},
@@ -102,7 +104,7 @@ Json run_json(const Run& run, const Summary& summary, const RunContext& context)
           {"hardware", text_or_null(run.hardware)},
           {"precision", text_or_null(run.precision)},
           {"sync", to_string(run.sync)},
-          {"flags", flags},
+          {"flags", json_list(plausibility.flags, [](const Flag& flag) { return to_string(flag.id); })},
           {"trust", to_string(plausibility.trust)},
           {"rung", run.rung},
           {"title", text_or_null(run.title)},

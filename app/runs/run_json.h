@@ -21,6 +21,16 @@ Json number(double value);
 Json text_or_null(const std::string& text);  // null if empty
 Json count_or_null(std::int64_t count);      // null unless positive
 
+Json interval_json(const Interval& interval);  // [low, high]; null if it isn't known
+
+// The JSON of each item, in order.
+template <class Items, class ToJson>
+Json json_list(const Items& items, const ToJson& to_json) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(to_json(item));
+  return list;
+}
+
 Json time_json(double unix_seconds);  // ISO 8601 in UTC: "2026-11-26T09:58:17Z"; null if missing
 
 // What a run's JSON says besides its own row and steps (load_run_context).

@@ -27,24 +27,19 @@ StoredPasses find(RunStore& store, std::int64_t id) {
   return std::move(*found);
 }
 
+std::string list_table(const std::vector<StoredPasses>& all) {
+  std::vector<std::vector<std::string>> cells{{"passes", "name", "model", "batch", "hardware", "host", "measured"}};
+  for (const StoredPasses& each : all)
+    cells.push_back({std::to_string(each.id), each.name, each.model, fmt::format("{} x {}", each.batch, each.seq),
+                     each.hardware, each.host, local_time_text(each.measured_at)});
+  return table(cells, {true, false, false, true, false, false, false});
+}
+
 int list(const PassOptions& options, const CommonOptions& common) {
   std::optional<RunStore> store = open_to_list(common);
   std::vector<StoredPasses> all = store ? store->traces().passes().list() : std::vector<StoredPasses>();
   options.limit.keep_newest(all, "older result", common);
-  if (common.json) {
-    Json rows = Json::array();
-    for (const StoredPasses& each : all) rows.push_back(passes_json(each));
-    print(rows);
-  } else if (all.empty()) {
-    std::cerr << "stepladder: there are no passes; `stepladder profile` times them\n";
-  } else {
-    std::vector<std::vector<std::string>> cells{{"passes", "name", "model", "batch", "hardware", "host", "measured"}};
-    for (const StoredPasses& each : all)
-      cells.push_back({std::to_string(each.id), each.name, each.model, fmt::format("{} x {}", each.batch, each.seq),
-                       each.hardware, each.host, local_time_text(each.measured_at)});
-    std::cout << table(cells, {true, false, false, true, false, false, false});
-  }
-  return exit_done;
+  return print_list(common, all, passes_json, "there are no passes; `stepladder profile` times them", list_table);
 }
 
 int show(const StoredPasses& passes, const PassOptions& options, const CommonOptions& common) {

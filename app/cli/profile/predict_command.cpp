@@ -110,17 +110,14 @@ int predict_of(const PredictOptions& options, const CommonOptions& common) {
   const DeviceReport* const here = report ? &*report : nullptr;
   if (is_overview) {
     const PredictionOverview overview = predict_all(subject, here);
-    if (common.json)
-      print(overview_json(subject, overview));
-    else
-      std::cout << overview_text(subject, overview);
+    print_as(
+        common, [&] { return overview_json(subject, overview); }, [&] { return overview_text(subject, overview); });
   } else {
     const PredictionAnswer answer = predict(subject, what_if, here);
     if (what_if.scales.empty() && !store.read_only()) keep_prediction(store, subject, answer);
-    if (common.json)
-      print(prediction_json(subject, answer, what_if));
-    else
-      std::cout << answer_text(subject, answer);
+    print_as(
+        common, [&] { return prediction_json(subject, answer, what_if); },
+        [&] { return answer_text(subject, answer); });
   }
   if (!common.json)
     for (const std::string& note : subject.notes) std::cerr << "stepladder: " << note << "\n";

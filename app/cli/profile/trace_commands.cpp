@@ -43,11 +43,10 @@ int run_import(const TraceOptions& options, const CommonOptions& common) {
   const std::optional<StoredTrace> trace =
       import_trace({.files = options.files, .name = options.name}, options.run, options.again, common);
   if (!trace) return exit_interrupted;
-  if (common.json)
-    print(trace_details_json(*trace, open_existing(common.database).traces().details().anatomy(trace->id)));
-  else
-    std::cout << trace_text(*trace, false, false);
-  return exit_done;
+  return print_as(
+      common,
+      [&] { return trace_details_json(*trace, open_existing(common.database).traces().details().anatomy(trace->id)); },
+      [&] { return trace_text(*trace, false, false); });
 }
 
 // By number, or by a name that only one has.
@@ -70,16 +69,8 @@ int run_list(const TraceOptions& options, const CommonOptions& common) {
   std::optional<RunStore> store = open_to_list(common);
   std::vector<StoredTrace> traces = store ? store->traces().list() : std::vector<StoredTrace>();
   options.limit.keep_newest(traces, "older trace", common);
-  if (common.json) {
-    Json list = Json::array();
-    for (const StoredTrace& each : traces) list.push_back(trace_json(each));
-    print(list);
-  } else if (traces.empty()) {
-    std::cerr << "stepladder: there are no traces; `stepladder profile import FILE` adds one\n";
-  } else {
-    std::cout << traces_table(traces);
-  }
-  return exit_done;
+  const char* const none = "there are no traces; `stepladder profile import FILE` adds one";
+  return print_list(common, traces, trace_json, none, traces_table);
 }
 
 int run_show(const TraceOptions& options, const CommonOptions& common) {
@@ -141,10 +132,8 @@ int run_several(RunStore& store, const TraceOptions& options, const CommonOption
     titles.push_back(side.title);
   }
   const SeveralTraces made = beside_each_other(rows);
-  if (common.json)
-    print(several_json(made, titles));
-  else
-    std::cout << several_text(made, titles, options.all);
+  print_as(
+      common, [&] { return several_json(made, titles); }, [&] { return several_text(made, titles, options.all); });
   for (const Side& side : sides) tell_doubt(side.title, side.doubt);
   return exit_done;
 }
@@ -154,10 +143,9 @@ int run_diff(const TraceOptions& options, const CommonOptions& common) {
   if (options.others.size() > 1) return run_several(store, options, common);
   const Side before = find_side(store, options.trace), after = find_side(store, options.others.front());
   const ProfileDifference made = difference(before.rows, after.rows, {before.spread, after.spread});
-  if (common.json)
-    print(difference_json(made, before.title, after.title));
-  else
-    std::cout << difference_text(made, before.title, after.title, options.all);
+  print_as(
+      common, [&] { return difference_json(made, before.title, after.title); },
+      [&] { return difference_text(made, before.title, after.title, options.all); });
   for (const Side* side : {&before, &after}) tell_doubt(side->title, side->doubt);
   return exit_done;
 }

@@ -173,9 +173,7 @@ Json ranks_json(const RankReport& report) {
 }
 
 Json names_json(const std::vector<TracedOperator>& rows) {
-  Json names = Json::array();
-  for (const TracedOperator& each : rows) names.push_back(row_of(each).name);
-  return names;
+  return json_list(rows, [](const TracedOperator& each) { return row_of(each).name; });
 }
 
 // "trace 3, eager: 5 steps of 12 ms on a CPU".
@@ -300,12 +298,10 @@ Json difference_json(const ProfileDifference& difference, const std::string& bef
 Json several_json(const SeveralTraces& several, const std::vector<std::string>& titles) {
   Json rows = Json::array();
   for (const SharedRow& row : several.rows) {
-    Json ms = Json::array();
-    for (const double each : row.ms) ms.push_back(number(each));
     rows.push_back({{"part", row.part},
                     {"name", row.name},
                     {"kind", to_string(row.kind)},
-                    {"ms", std::move(ms)},
+                    {"ms", json_list(row.ms, number)},
                     {"is_new", row.is_new()},
                     {"is_gone", row.is_gone()}});
   }

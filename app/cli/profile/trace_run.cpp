@@ -111,11 +111,9 @@ int trace_run(TraceRunOptions options, const CommonOptions& common) {
   const StoredTrace stored = store.traces().find(id).value();
   if (const std::string doubt = doubt_about(store, stored); !doubt.empty())
     std::cerr << "stepladder: trace " << id << ": " << doubt << "\n";
-  if (common.json)
-    print(trace_details_json(stored, store.traces().details().anatomy(id)));
-  else
-    std::cout << trace_text(stored, false, false);
-  return exit_done;
+  return print_as(
+      common, [&] { return trace_details_json(stored, store.traces().details().anatomy(id)); },
+      [&] { return trace_text(stored, false, false); });
 }
 
 }  // namespace

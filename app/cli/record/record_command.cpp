@@ -17,10 +17,9 @@ namespace {
 int run_record(const ClaimRequest& request, const CommonOptions& common) {
   if (request.pool.empty()) throw UsageError("record needs a folder of logs, logs, or runs");
   const AskedClaim asked = asked_claim(request, common);
-  if (common.json)
-    print(record_json(asked.claim, asked.rule));
-  else
-    std::cout << record_text(asked.claim, asked.rule, request.options.power);
+  print_as(
+      common, [&] { return record_json(asked.claim, asked.rule); },
+      [&] { return record_text(asked.claim, asked.rule, request.options.power); });
   return exit_status_of(asked.claim.verdict);
 }
 

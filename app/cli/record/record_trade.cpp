@@ -106,10 +106,9 @@ int run_trade(const TradeOptions& options, const CommonOptions& common) {
   } catch (const TradeError& error) {
     throw StorageError(error.what());
   }
-  if (common.json)
-    print(trade_json(trade, question.metric));
-  else
-    std::cout << notes_text(trade_text(trade, question.metric));
+  print_as(
+      common, [&] { return trade_json(trade, question.metric); },
+      [&] { return notes_text(trade_text(trade, question.metric)); });
   return trade_status(trade);
 }
 

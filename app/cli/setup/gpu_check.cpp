@@ -507,10 +507,8 @@ int check_gpu(const GpuCheckOptions& options, const CommonOptions& common) {
   const std::string text = document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   file.write(std::as_bytes(std::span(text)));
   file.commit();
-  if (common.json)
-    print(document);
-  else
-    std::cout << gpu_check_text(document, out);
+  print_as(
+      common, [&] { return document; }, [&] { return gpu_check_text(document, out); });
   if (interrupted()) return exit_interrupted;
   const bool failed =
       std::any_of(check.parts().begin(), check.parts().end(), [](const Part& part) { return !part.problems.empty(); });

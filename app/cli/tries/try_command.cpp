@@ -345,10 +345,8 @@ void add_readers(CLI::App& app, CommonOptions& common, TryOptions& options, Chos
     return command;
   };
   add("status", "Show where the series is", [&](const TryHistory& history) {
-    if (common.json)
-      print(status_json(history));
-    else
-      std::cout << status_text(history);
+    print_as(
+        common, [&] { return status_json(history); }, [&] { return status_text(history); });
   });
   CLI::App* log = add("log", "List the tries", [&](const TryHistory& history) {
     const std::size_t all = history.tries.size() - (common.json ? 1 : 0), most = options.limit.of(all, common);
@@ -356,10 +354,8 @@ void add_readers(CLI::App& app, CommonOptions& common, TryOptions& options, Chos
     for (const Try& it : history.tries)
       if (it.number > 0 && it.number > std::ssize(history.tries) - 1 - std::int64_t(most))
         list.push_back(logged_try_json(history, it));
-    if (common.json)
-      print(list);
-    else
-      std::cout << (options.tsv ? log_tsv(history, most) : log_text(history, most));
+    print_as(
+        common, [&] { return list; }, [&] { return (options.tsv ? log_tsv(history, most) : log_text(history, most)); });
     Limit::note_left_out(all - most, "earlier one");
   });
   log->add_flag("--tsv", options.tsv, "Table as autoresearch's results.tsv");
@@ -367,10 +363,8 @@ void add_readers(CLI::App& app, CommonOptions& common, TryOptions& options, Chos
   add("show", "Show a try with its runs",
       [&](const TryHistory& history) {
         const Try& it = try_named(history, options.number);
-        if (common.json)
-          print(shown_try_json(history, it));
-        else
-          std::cout << show_text(history, it);
+        print_as(
+            common, [&] { return shown_try_json(history, it); }, [&] { return show_text(history, it); });
       })
       ->add_option("try", options.number, "Number of the try")
       ->required();
