@@ -18,41 +18,26 @@
 namespace stepladder {
 namespace {
 
-// Keeps the summary of the last run, and the values of one name.
-class SummarySink : public ImportSink {
+class CollectingSink : public ImportSink {
  public:
-  explicit SummarySink(const std::string& name) : name_(name), quantity_(quantity_named(name)) {}
+  explicit CollectingSink(LoggedRun& logged) : logged_(logged) {}
 
-  void begin_run(const Run&) override {
-    steps_ = {};
-    values.clear();
+  void begin_run(const Run& run) override {
+    logged_ = {};
+    logged_.run = run;
   }
-  void step(const StepRecord& record) override { steps_.append(record); }
+  void step(const StepRecord& record) override { logged_.steps.push_back(record); }
   void metric(const Metric& metric, std::span<const MetricPoint> points) override {
-    if (metric.name != name_) return;
-    if (!metric.unit.empty()) unit = metric.unit;
-    values.insert(values.end(), points.begin(), points.end());
+    auto& [known, all] = logged_.metrics[metric.name];
+    known = metric;
+    all.insert(all.end(), points.begin(), points.end());
   }
-  void end_run(const Run& run) override {
-    summary = summarise(run, steps_);
-    tokens_per_step = run.tokens_per_step;
-    if (name_.empty() || !is_field(quantity_)) return;
-    for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (const double value = stepladder::value_of(steps_, i, quantity_); !is_missing(value))
-        values.push_back({.step = steps_.step[i], .value = value});
-  }
+  void end_run(const Run& run) override { logged_.run = run; }
   void ladder(const Ladder&, std::span<const int>) override {}
   void note(std::int64_t, std::string) override {}
 
-  Summary summary;
-  std::int64_t tokens_per_step = 0;
-  std::vector<MetricPoint> values;
-  std::string unit;
-
  private:
-  const std::string name_;
-  const Quantity quantity_;
-  Series steps_;
+  LoggedRun& logged_;
 };
 
 double value_of(const std::vector<MetricPoint>& values, const MetricFigure& figure) {
@@ -80,29 +65,33 @@ std::vector<MetricPoint> printed_values(const std::filesystem::path& log, const 
   return values;
 }
 
-LogFigure metric_of(const std::filesystem::path& log, const MetricFigure& figure, const SummarySink& sink) {
-  double value = value_of(sink.values, figure);
+// The values of a metric: those that the log calls so, and those of the steps' own field.
+std::vector<MetricPoint> values_named(const LoggedRun& logged, const Series& steps, const std::string& name) {
+  std::vector<MetricPoint> values;
+  if (const auto found = logged.metrics.find(name); found != logged.metrics.end()) values = found->second.second;
+  const Quantity quantity = quantity_named(name);
+  for (std::size_t i = 0; is_field(quantity) && i < steps.size(); ++i)
+    if (const double value = stepladder::value_of(steps, i, quantity); !is_missing(value))
+      values.push_back({.step = steps.step[i], .value = value});
+  return values;
+}
+
+LogFigure metric_of(const std::filesystem::path& log, const MetricFigure& figure, const LoggedRun& logged,
+                    const Series& steps) {
+  double value = value_of(values_named(logged, steps, figure.metric), figure);
   if (is_missing(value) && figure.kind != MetricFigure::Kind::at)
     value = value_of(printed_values(log, figure.metric), figure);
   if (is_missing(value)) throw NoFigure("has no " + name_of(figure));
   if (!std::isfinite(value)) throw NoFigure("has no finite " + name_of(figure));
-  return {value, sink.unit};
+  const auto found = logged.metrics.find(figure.metric);
+  return {value, found == logged.metrics.end() ? "" : found->second.first.unit};
 }
 
 }  // namespace
 
 const char* to_string(FigureBy by) {
-  switch (by) {
-    case FigureBy::throughput:
-      return "throughput";
-    case FigureBy::loss:
-      return "loss";
-    case FigureBy::wall:
-      return "wall";
-    case FigureBy::metric:
-      return "metric";
-  }
-  return "";
+  constexpr const char* names[] = {"throughput", "loss", "wall", "metric"};
+  return names[static_cast<int>(by)];
 }
 
 std::optional<FigureBy> figure_by(std::string_view name) {
@@ -124,18 +113,28 @@ bool takes_time(const FigureQuestion& question) {
   return question.by == FigureBy::throughput || question.by == FigureBy::wall;
 }
 
-LogFigure figure_of_log(const std::filesystem::path& log, const FigureQuestion& question) {
-  SummarySink sink(question.by == FigureBy::metric ? question.metric.metric : "");
+LoggedRun read_logged_run(const std::filesystem::path& log) {
+  LoggedRun logged;
+  CollectingSink sink(logged);
   try {
     FileInput input{log};
     ImportOptions options;
     options.known_stages = &known_stages();
     importer_for(input, options).read(input, options, sink);
   } catch (const ImportError& error) {
-    if (question.by != FigureBy::metric) throw NoFigure(error.what());
+    logged.problem = error.what();
   }
-  if (question.by == FigureBy::metric) return metric_of(log, question.metric, sink);
-  const Summary& summary = sink.summary;
+  return logged;
+}
+
+LogFigure figure_of_log(const std::filesystem::path& log, const FigureQuestion& question) {
+  const LoggedRun logged = read_logged_run(log);
+  Series steps;
+  if (logged.problem.empty())
+    for (const StepRecord& step : logged.steps) steps.append(step);
+  if (question.by == FigureBy::metric) return metric_of(log, question.metric, logged, steps);
+  if (!logged.problem.empty()) throw NoFigure(logged.problem);
+  const Summary summary = summarise(logged.run, steps);
   if (question.by == FigureBy::loss) {
     const double loss = is_missing(summary.val_loss_last) ? summary.loss_last : summary.val_loss_last;
     if (!std::isfinite(loss)) throw NoFigure("has no finite loss at its end");

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "storage/metric_figure.h"
 #include "storage/records.h"
@@ -35,6 +38,16 @@ std::string name_of(const FigureQuestion& question);
 std::string option_text(const FigureQuestion& question);
 bool takes_time(const FigureQuestion& question);  // rather than a loss or a metric: changes of it are factors
 
+// The last run that a log names: its facts, steps and metrics.
+struct LoggedRun {
+  Run run;
+  std::vector<StepRecord> steps;
+  std::map<std::string, std::pair<Metric, std::vector<MetricPoint>>> metrics;
+  std::string problem;  // why no importer reads all of it: perhaps a script that only prints its result
+};
+// Imports the log into memory as `stepladder import` would.
+LoggedRun read_logged_run(const std::filesystem::path& log);
+
 struct LogFigure {
   double value = missing;
   std::string unit;  // "s/token", "s/step", "nats", "s"; a metric's own, if the log says it
@@ -45,8 +58,8 @@ struct NoFigure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Reads any figure but `wall`: imports the log into memory as `stepladder import` would; of several runs the last
-// counts. A metric may also be a value that is printed once, without a step: "val_bpb: 0.9979". Throws NoFigure.
+// Reads any figure but `wall`; of several runs the last counts. A metric may also be a value that is printed once,
+// without a step: "val_bpb: 0.9979". Throws NoFigure.
 LogFigure figure_of_log(const std::filesystem::path& log, const FigureQuestion& question);
 
 }  // namespace stepladder

@@ -1,14 +1,10 @@
-// Reads a finished log into memory and stores it at once, so that a killed program leaves all of a run or nothing.
+// Stores a finished log at once, so that a killed program leaves all of a run or nothing.
 #include "app/record/try_log.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "app/import/file_input.h"
-#include "engine/stage.h"
-#include "storage/bounded_text.h"
 #include "storage/database/machine_store.h"
-#include "storage/importers/importer.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -17,25 +13,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t most_console_bytes = 256 << 10;  // of a run: its last words
-
-class CollectingSink : public ImportSink {
- public:
-  explicit CollectingSink(LoggedRun& logged) : logged_(logged) {}
-
-  void begin_run(const Run& run) override { logged_ = {.run = run, .steps = {}, .metrics = {}}; }
-  void step(const StepRecord& record) override { logged_.steps.push_back(record); }
-  void metric(const Metric& metric, std::span<const MetricPoint> points) override {
-    auto& [known, all] = logged_.metrics[metric.name];
-    known = metric;
-    all.insert(all.end(), points.begin(), points.end());
-  }
-  void end_run(const Run& run) override { logged_.run = run; }
-  void ladder(const Ladder&, std::span<const int>) override {}
-  void note(std::int64_t, std::string) override {}
-
- private:
-  LoggedRun& logged_;
-};
 
 std::string end_of_text(const fs::path& log) {
   const RegularFile file(log);
@@ -47,22 +24,9 @@ std::string end_of_text(const fs::path& log) {
 
 }  // namespace
 
-LoggedRun read_logged_run(const fs::path& log) {
-  LoggedRun logged;
-  CollectingSink sink(logged);
-  try {
-    FileInput input{log};
-    ImportOptions options;
-    options.known_stages = &known_stages();
-    importer_for(input, options).read(input, options, sink);
-  } catch (const ImportError&) {  // no steps: a script that only prints its result
-    logged = {};
-  }
-  return logged;
-}
-
 RunId store_logged_run(RunStore& store, LoggedRun logged, const Run& run, const fs::path& log,
                        const std::map<std::string, double>& printed, const std::function<void(RunId)>& with) {
+  if (!logged.problem.empty()) logged = {};  // no steps: a script that only prints its result
   Run row = std::move(logged.run);
   row.name = run.name;
   row.uid = new_uid().text();

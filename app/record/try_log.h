@@ -5,25 +5,15 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "app/record/log_figure.h"
-#include "app/record/measured_command.h"
 #include "storage/database/run_store.h"
 
 namespace stepladder {
 
-// The last run that a log names: its facts, steps and metrics; none of them if no importer reads it.
-struct LoggedRun {
-  Run run;
-  std::vector<StepRecord> steps;
-  std::map<std::string, std::pair<Metric, std::vector<MetricPoint>>> metrics;
-};
-LoggedRun read_logged_run(const std::filesystem::path& log);
-
-// Stores it with the end of its output, and calls `with` for rows that belong to it, all in one transaction. `run` has
-// what the log doesn't say: name, ladder, rung, status, environment. A printed figure that is no metric of it becomes
-// one.
+// Stores a log with the end of its output, and calls `with` for rows that belong to it, all in one transaction. `run`
+// has what the log doesn't say: name, ladder, rung, status, environment. A printed figure that is no metric of it
+// becomes one.
 RunId store_logged_run(RunStore& store, LoggedRun logged, const Run& run, const std::filesystem::path& log,
                        const std::map<std::string, double>& printed, const std::function<void(RunId)>& with);
 

@@ -442,6 +442,7 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
       if (const auto value = figure({.by = FigureBy::metric, .metric = {.metric = fact}})) facts[fact] = *value;
   }
   if (!is_missing(run.value) && plan_.figure.by == FigureBy::metric) printed[plan_.figure.metric.metric] = run.value;
+  if (!logged.problem.empty()) logged = {};
   if (logged.run.params > 0) facts["parameters"] = logged.run.params;
   if (logged.run.tokens_per_step > 0) facts["tokens per step"] = logged.run.tokens_per_step;
   if (!logged.steps.empty()) facts["steps"] = logged.steps.size();
