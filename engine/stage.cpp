@@ -8,15 +8,8 @@
 namespace stepladder {
 
 std::string_view to_string(StageKind kind) {
-  switch (kind) {
-    case StageKind::systems_only:
-      return "systems-only";
-    case StageKind::changes_the_maths:
-      return "changes-the-maths";
-    case StageKind::check:
-      return "check";
-  }
-  return "";
+  constexpr std::string_view names[] = {"systems-only", "changes-the-maths", "check"};
+  return names[static_cast<int>(kind)];
 }
 
 const std::vector<Stage>& all_stages() {

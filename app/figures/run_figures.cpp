@@ -30,15 +30,7 @@ constexpr std::array kinds{NamedKind{FigureKind::ladder, "ladder"},
 constexpr double most_on_linear_axis = 20;
 
 std::string x_label(XAxis x) {
-  switch (x) {
-    case XAxis::tokens:
-      return "tokens";
-    case XAxis::time:
-      return "time in steps, s";
-    case XAxis::step:
-      break;
-  }
-  return "step";
+  return x == XAxis::tokens ? "tokens" : x == XAxis::time ? "time in steps, s" : "step";
 }
 
 const Overview* overview_of(const LoadedRun& loaded, Quantity quantity) {
@@ -259,15 +251,8 @@ std::string_view to_string(FigureKind kind) {
 }
 
 CellTone trust_tone(const StudyRung& rung) {
-  switch (rung.judged.trust) {
-    case Trust::impossible:
-      return CellTone::bad;
-    case Trust::doubtful:
-      return CellTone::warning;
-    case Trust::trusted:
-      break;
-  }
-  return rung.judged.is_checked ? CellTone::good : CellTone::quiet;
+  if (rung.judged.trust == Trust::trusted) return rung.judged.is_checked ? CellTone::good : CellTone::quiet;
+  return rung.judged.trust == Trust::impossible ? CellTone::bad : CellTone::warning;
 }
 
 CellTone loss_tone(const StudyRung& rung) {

@@ -67,23 +67,10 @@ constexpr std::pair<const char*, const char*> other_labels[] = {
 }  // namespace
 
 const char* title_of(FieldGroup group) {
-  switch (group) {
-    case everyday:
-      return "Recipe";
-    case model:
-      return "Shape and weights";
-    case optimiser:
-      return "Optimiser";
-    case validation:
-      return "Validation and samples";
-    case checkpoints:
-      return "Checkpoints";
-    case execution:
-      return "Timing and processes";
-    case FieldGroup::stages:
-      return "What stages set";
-  }
-  return "";
+  constexpr const char* titles[field_groups] = {
+      "Recipe",      "Shape and weights",    "Optimiser",      "Validation and samples",
+      "Checkpoints", "Timing and processes", "What stages set"};
+  return titles[static_cast<int>(group)];
 }
 
 bool RecipeField::has_option() const {

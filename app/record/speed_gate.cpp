@@ -60,19 +60,8 @@ void require_figure(double value, const FigureQuestion& question, const fs::path
 }  // namespace
 
 const char* to_string(GateAnswer answer) {
-  switch (answer) {
-    case GateAnswer::passes:
-      return "passes";
-    case GateAnswer::slower:
-      return "slower";
-    case GateAnswer::worse:
-      return "worse";
-    case GateAnswer::cannot_tell:
-      return "cannot-tell";
-    case GateAnswer::other_machine:
-      return "other-machine";
-  }
-  return "";
+  constexpr const char* names[] = {"passes", "slower", "worse", "cannot-tell", "other-machine"};
+  return names[static_cast<int>(answer)];
 }
 
 GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance, double error) {

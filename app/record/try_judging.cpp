@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* verdict_names[] = {"kept", "worse", "cannot-tell", "invalid", "guard", "failed"};
 constexpr double moved_fact = 0.01;  // a share that is worth saying
 
 double mean_of(const std::vector<double>& values) {
@@ -35,28 +36,13 @@ std::string share_text(double share) {
 }  // namespace
 
 const char* to_string(TryVerdict verdict) {
-  switch (verdict) {
-    case TryVerdict::kept:
-      return "kept";
-    case TryVerdict::worse:
-      return "worse";
-    case TryVerdict::cannot_tell:
-      return "cannot-tell";
-    case TryVerdict::invalid:
-      return "invalid";
-    case TryVerdict::guard:
-      return "guard";
-    case TryVerdict::failed:
-      return "failed";
-  }
-  return "";
+  return verdict_names[static_cast<std::size_t>(verdict)];
 }
 
 std::optional<TryVerdict> try_verdict_from(const std::string& text) {
-  for (const TryVerdict verdict : {TryVerdict::kept, TryVerdict::worse, TryVerdict::cannot_tell, TryVerdict::invalid,
-                                   TryVerdict::guard, TryVerdict::failed})
-    if (text == to_string(verdict)) return verdict;
-  return {};
+  const auto found = std::find(std::begin(verdict_names), std::end(verdict_names), text);
+  if (found == std::end(verdict_names)) return {};
+  return static_cast<TryVerdict>(found - std::begin(verdict_names));
 }
 
 std::string TrySeriesRunner::unit() const {

@@ -145,17 +145,8 @@ Json machine_json(const Machine& machine, const MachineReport& report) {
 }
 
 const char* word(MachineCheck::Result result) {
-  switch (result) {
-    case MachineCheck::Result::good:
-      return "ok";
-    case MachineCheck::Result::warning:
-      return "warning";
-    case MachineCheck::Result::bad:
-      return "failed";
-    case MachineCheck::Result::not_tried:
-      break;
-  }
-  return "not tried";
+  constexpr const char* words[] = {"ok", "warning", "failed", "not tried"};
+  return words[static_cast<int>(result)];
 }
 
 // Names the machines that came with the project's file.

@@ -33,17 +33,8 @@ void add_record_judge(CLI::App& record, CommonOptions& common, ChosenCommand& ch
 }  // namespace
 
 int exit_status_of(RecordVerdict verdict) {
-  switch (verdict) {
-    case RecordVerdict::record:
-      return exit_done;
-    case RecordVerdict::misses:
-      return exit_loss_not_at_parity;
-    case RecordVerdict::cannot_tell:
-      return exit_cannot_tell;
-    case RecordVerdict::flagged:
-      return exit_implausible;
-  }
-  return exit_failed;
+  constexpr int statuses[] = {exit_done, exit_loss_not_at_parity, exit_cannot_tell, exit_implausible};
+  return statuses[static_cast<int>(verdict)];
 }
 
 void add_figure_options(CLI::App& command, FigureOptions& options) {

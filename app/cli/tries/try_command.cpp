@@ -42,21 +42,9 @@ void report(const std::string& line) {
 }
 
 int status_of(TryVerdict verdict) {
-  switch (verdict) {
-    case TryVerdict::kept:
-      return exit_done;
-    case TryVerdict::worse:
-      return exit_slower;
-    case TryVerdict::cannot_tell:
-      return exit_cannot_tell;
-    case TryVerdict::invalid:
-      return exit_implausible;
-    case TryVerdict::guard:
-      return exit_loss_not_at_parity;
-    case TryVerdict::failed:
-      return exit_command_failed;
-  }
-  return exit_failed;
+  constexpr int statuses[] = {
+      exit_done, exit_slower, exit_cannot_tell, exit_implausible, exit_loss_not_at_parity, exit_command_failed};
+  return statuses[static_cast<int>(verdict)];
 }
 
 int stopped(const std::string& again) {
