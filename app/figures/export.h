@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "app/figures/figure.h"
-#include "app/figures/html.h"
 #include "app/figures/sink.h"
+#include "app/figures/study.h"
 #include "app/figures/svg.h"
 
 namespace stepladder {
@@ -27,6 +27,9 @@ std::string render(const Figure& figure, FigureFormat format, const SvgOptions& 
 // the file.
 void export_figure(const Figure& figure, const std::filesystem::path& path, const SvgOptions& options = {});
 
+// A report of a study as one HTML file: styles and figures inside, no script, no request to anywhere; prints well too.
+// `theme`: light or dark for all readers; none: their system's.
+std::string report_html(const Study& study, std::optional<Theme> theme = std::nullopt);
 void write_report(const Study& study, const std::filesystem::path& path, std::optional<Theme> theme = std::nullopt);
 
 // Devices and pipes are written as they are. Throws DataError.

@@ -1,13 +1,11 @@
 // Writes the HTML report: styles, sections in the order of a reader's questions, figures as SVG inside. It may contain
 // no script and load nothing, and every text from a run is escaped (`tag`, `xml_escaped`).
-#include "app/figures/html.h"
-
 #include <algorithm>
 #include <set>
 
+#include "app/figures/export.h"
 #include "app/figures/run_figures.h"
 #include "app/figures/step_pair.h"
-#include "app/figures/step_svg.h"
 #include "app/figures/svg_text.h"
 #include "app/figures/tables.h"
 #include "app/profile/difference_text.h"
@@ -105,18 +103,11 @@ std::string tag(const std::string& name, const std::string& text, const std::str
 }
 
 std::string pill(const std::string& text, CellTone tone) {
-  switch (tone) {
-    case CellTone::good:
-      return tag("span", text, "pill good");
-    case CellTone::bad:
-      return tag("span", text, "pill bad");
-    case CellTone::warning:
-      return tag("span", text, "pill warning");
-    case CellTone::neutral:
-    case CellTone::quiet:
-      break;
-  }
-  return tag("span", text, "pill neutral");
+  const char* const kind = tone == CellTone::good      ? "pill good"
+                           : tone == CellTone::bad     ? "pill bad"
+                           : tone == CellTone::warning ? "pill warning"
+                                                       : "pill neutral";
+  return tag("span", text, kind);
 }
 
 std::string tile(const std::string& number, const std::string& what) {

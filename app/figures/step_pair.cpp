@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/profile/traced_run.h"
+#include "app/profile/trace_owner.h"
 #include "storage/database/run_store.h"
 #include "storage/database/traces/trace_details.h"
 

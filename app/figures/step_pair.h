@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/figures/study.h"
+#include "app/figures/svg.h"
 #include "storage/traces/difference.h"
 #include "storage/traces/step_slices.h"
 
@@ -27,5 +28,9 @@ struct StepPair {
 // Pairs the baseline and the best rung if both have traces, else the first and the last rung that have. Null if fewer
 // than two have. Reads the store, and throws StorageError.
 std::shared_ptr<const StepPair> step_pair(const Study& study, RunStore& store);
+
+// Both steps as icicles on one scale of time, as SVG: kinds have the view Profile's colours, and narrow slices are
+// drawn together, paler the less of their room they cover. step_svg.cpp.
+std::string step_pair_svg(const StepPair& pair, Theme theme, const std::string& id);
 
 }  // namespace stepladder

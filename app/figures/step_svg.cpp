@@ -1,7 +1,5 @@
 // Draws two traced steps as icicles on one time axis for the report, with the layout of the Profile view
 // (app/profile/slice_layout.h). Drawn twice: once to learn the height, then with the grid behind the slices.
-#include "app/figures/step_svg.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/figures/step_pair.h"
 #include "app/figures/svg_canvas.h"
 #include "app/figures/svg_text.h"
 #include "app/profile/kind_colours.h"

@@ -8,7 +8,7 @@
 
 namespace stepladder {
 
-// `page` takes its colours from the custom properties of the HTML page around it (app/figures/html.h).
+// `page` takes its colours from the custom properties of the HTML page around it (app/figures/html.cpp).
 enum class Theme { light, dark, page };
 
 struct SvgOptions {

@@ -12,7 +12,7 @@
 #include "app/exit_status.h"
 #include "app/host/environment.h"
 #include "app/profile/roofline_report.h"
-#include "app/profile/traced_run.h"
+#include "app/profile/trace_owner.h"
 #include "app/runs/find_run.h"
 #include "app/text/format.h"
 #include "engine/stage.h"
@@ -285,28 +285,20 @@ std::string words_of(std::size_t count) {
 }  // namespace
 
 std::string kind_key(OperatorKind kind) {
-  switch (kind) {
-    case OperatorKind::products:
-      return "products";
-    case OperatorKind::softmax:
-      return "softmax";
-    case OperatorKind::normalisation:
-      return "norm";
-    case OperatorKind::gelu:
-      return "gelu";
-    case OperatorKind::elementwise:
-      return "elementwise";
-    case OperatorKind::copies:
-      return "copies";
-    case OperatorKind::optimizer:
-      return "optimizer";
-    case OperatorKind::between:
-      return "between";
-    case OperatorKind::graph:
-      return "graphs";
-    default:
-      return std::string(to_string(kind));
-  }
+  constexpr std::pair<OperatorKind, const char*> keys[] = {
+      {OperatorKind::products, "products"},
+      {OperatorKind::softmax, "softmax"},
+      {OperatorKind::normalisation, "norm"},
+      {OperatorKind::gelu, "gelu"},
+      {OperatorKind::elementwise, "elementwise"},
+      {OperatorKind::copies, "copies"},
+      {OperatorKind::optimizer, "optimizer"},
+      {OperatorKind::between, "between"},
+      {OperatorKind::graph, "graphs"},
+  };
+  for (const auto& [known, key] : keys)
+    if (known == kind) return key;
+  return std::string(to_string(kind));
 }
 
 std::vector<WorkChange> parse_scales(const std::vector<std::string>& texts) {

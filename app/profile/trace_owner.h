@@ -1,4 +1,5 @@
-// Finds the run of this project that an imported trace is of: for window and command line.
+// The run of this project that an imported trace is of, and whether the trace may explain its speed: for window,
+// command line and reports.
 #pragma once
 
 #include <optional>
@@ -22,5 +23,13 @@ TraceOwner owner_of(RunStore& store, const StoredTrace& trace);
 
 // Attaches a trace without a run to the run that it is certainly of. Returns what it found.
 TraceOwner attach_to_owner(RunStore& store, StoredTrace& trace);
+
+// Sentences about why a profile may not explain the speed of the run that it was taken of; empty if it may, or if one
+// of the two times is unknown.
+std::string doubt_about(double profiled_step_ms, double run_step_ms);
+std::string doubt_about(RunStore& store, const StoredTrace& trace);  // also one of a list; reads its run's summary
+
+// Sentences about how its steps were bounded and what isn't known of its kernels, after the trace's own notes.
+std::vector<std::string> notes_of(const TraceProfile& profile);
 
 }  // namespace stepladder

@@ -3,13 +3,14 @@
 #include "app/record/pool_source.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "app/exit_status.h"
-#include "app/record/run_pool.h"
 #include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -37,6 +38,12 @@ std::vector<Run> runs_called(RunStore& store, const std::string& name) {
     if (name.find_first_not_of("0123456789-,") == std::string::npos) throw;
     throw NotFound(name + " is neither a folder, a log nor a run", error.parts);
   }
+}
+
+std::string seed_of(const Run& run) {
+  const auto recipe = nlohmann::json::parse(run.recipe, nullptr, false);
+  if (!recipe.is_object() || !recipe.contains("seed") || !recipe["seed"].is_number_integer()) return {};
+  return std::to_string(recipe["seed"].get<std::int64_t>());
 }
 
 }  // namespace
@@ -69,6 +76,35 @@ RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& q
       if (taken.insert(run.id).second) pool.add(speedrun_log_of(*store, run));
   }
   return pool;
+}
+
+SpeedrunLog speedrun_log_of(RunStore& store, const Run& run) {
+  SpeedrunLog log;
+  log.file = fmt::format("run {}, {}", run.id, run.name);
+  log.scheduled_steps = run.planned_steps;
+  log.seed = seed_of(run);
+  if (!run.hardware.empty()) log.gpus.push_back(run.hardware);
+  if (!is_missing(run.started_at)) log.started_at_s = whole_number(run.started_at);
+
+  double time_ms = 0;
+  store.for_steps(run.id, [&](std::span<const StepRecord> steps) {
+    for (const StepRecord& step : steps) {
+      time_ms = is_missing(time_ms) || is_missing(step.dt_ms) ? missing : time_ms + step.dt_ms;
+      log.last_step = step.step;
+      if (!is_missing(step.val_loss)) log.evaluations.push_back({step.step, step.val_loss, time_ms});
+    }
+  });
+  if (run.status != RunStatus::finished) {
+    log.problem = "is " + std::string(to_string(run.status)) + ", not finished";
+  } else if (log.evaluations.empty()) {
+    log.problem = "has no validation loss";
+  } else if (log.evaluations.back().step < log.last_step) {
+    log.problem = fmt::format("was last evaluated at step {} of {}", log.evaluations.back().step, log.last_step);
+  } else {
+    log.final = log.evaluations.back();
+  }
+  log.unfinished = !log.problem.empty() && log.last_step > 0;
+  return log;
 }
 
 }  // namespace stepladder

@@ -1,5 +1,6 @@
 #include "app/session/launched_runs.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/text/format.h"
@@ -68,6 +69,24 @@ NotLaunchedHere::NotLaunchedHere(const FieldText& about, const std::vector<Run>&
     : RecipeError(about, text_of(others) + " To train by it all the same, adopt it (" + FieldName{"adopt"} + ")"),
       what_it_does(text_of(others)) {
   for (const Run& run : others) runs.push_back(run.id);
+}
+
+std::vector<Run> runs_to_continue(std::span<const Run> runs) {
+  std::vector<Run> left;
+  for (const Run& run : runs) {
+    if (!is_over(run.status) || run.source != "launched") return {};
+    if (run.status == RunStatus::interrupted || run.status == RunStatus::stopped) left.push_back(run);
+  }
+  // A run that began and ended is skipped if its rung was trained again later. One that never began still has to be
+  // trained.
+  for (const Run& later : runs) {
+    const auto replaced = std::find_if(left.begin(), left.end(), [&](const Run& run) {
+      return run.rung == later.rung && !is_missing(run.started_at) && later.created_at > run.ended_at;
+    });
+    if (replaced != left.end()) left.erase(replaced);
+  }
+  std::sort(left.begin(), left.end(), [](const Run& a, const Run& b) { return a.id < b.id; });
+  return left;
 }
 
 }  // namespace stepladder

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,5 +35,10 @@ struct NotLaunchedHere : RecipeError {
   std::string what_it_does;  // sentences
   std::vector<RunId> runs;
 };
+
+// The runs of a ladder that were interrupted or stopped, or never began, in the order in which they were launched.
+// Skips one that began if its rung has a run that was launched since. Empty while another one is queued or running, and
+// for imported ladders.
+std::vector<Run> runs_to_continue(std::span<const Run> runs);
 
 }  // namespace stepladder

@@ -12,7 +12,7 @@
 
 #include "app/host/environment.h"
 #include "app/host/patch.h"
-#include "app/session/continued_ladder.h"
+#include "app/session/launched_runs.h"
 #include "engine/files/run_checkpoints.h"
 #include "engine/preparation.h"
 #include "engine/stage.h"

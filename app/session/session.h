@@ -101,7 +101,7 @@ class Session {
   // validation and checkpoints (RecipeError).
   void resume(RunId run, const Recipe& recipe, QuietPatience quiet_patience = {});
 
-  // Trains what is left of a ladder (app/session/continued_ladder.h): runs that never began from their start, others
+  // Trains what is left of a ladder (app/session/launched_runs.h): runs that never began from their start, others
   // from their newest usable checkpoint, or, without any, as a new repeat of their rung. Returns the runs in the order
   // in which they will run; none if nothing is left. Throws as `resume` and `repeat` do, before anything is written,
   // and RecipeError while one of the ladder's runs is queued or running.

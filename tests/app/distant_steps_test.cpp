@@ -5,7 +5,7 @@
 
 #include "app/cli/metric_report.h"
 #include "app/figures/figure.h"
-#include "app/record/run_pool.h"
+#include "app/record/pool_source.h"
 
 namespace stepladder {
 namespace {

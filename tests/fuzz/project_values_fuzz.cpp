@@ -20,7 +20,6 @@
 #include "app/runs/open_store.h"
 #include "app/runs/run_filter.h"
 #include "app/runs/saved_view.h"
-#include "app/session/continued_ladder.h"
 #include "app/session/launched_runs.h"
 #include "app/text/terminal_text.h"
 #include "engine/files/data_error.h"

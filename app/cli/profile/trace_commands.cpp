@@ -14,7 +14,6 @@
 #include "app/import/trace_import.h"
 #include "app/profile/roofline_report.h"
 #include "app/profile/trace_owner.h"
-#include "app/profile/traced_run.h"
 #include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/text/format.h"

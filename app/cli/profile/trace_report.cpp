@@ -6,7 +6,7 @@
 
 #include "app/cli/table.h"
 #include "app/profile/difference_text.h"
-#include "app/profile/traced_run.h"
+#include "app/profile/trace_owner.h"
 #include "app/text/format.h"
 #include "storage/bounded_text.h"
 #include "storage/traces/trace.h"

@@ -13,7 +13,7 @@
 #include "app/host/machine_load.h"
 #include "app/host/scratch_folder.h"
 #include "app/import/trace_import.h"
-#include "app/profile/traced_run.h"
+#include "app/profile/trace_owner.h"
 #include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/session/session.h"

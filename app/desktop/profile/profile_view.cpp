@@ -8,7 +8,7 @@
 #include "app/profile/difference_text.h"
 #include "app/profile/predict.h"
 #include "app/profile/roofline_report.h"
-#include "app/profile/traced_run.h"
+#include "app/profile/trace_owner.h"
 #include "app/text/format.h"
 #include "engine/stage.h"
 #include "storage/database/traces/pass_store.h"

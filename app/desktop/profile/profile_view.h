@@ -30,7 +30,7 @@ struct ProfileSource {
   std::string detail;  // "trace of PyTorch's profiler, GPU, 3 steps"
   std::optional<RunId> run;
   bool has_slices = false;
-  bool is_doubtful = false;  // it may not explain its run's speed (app/profile/traced_run.h)
+  bool is_doubtful = false;  // it may not explain its run's speed (app/profile/trace_owner.h)
 };
 
 // What a stage would buy of the shown step, in words.

@@ -23,7 +23,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/verification.h"
-#include "app/session/continued_ladder.h"
+#include "app/session/launched_runs.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 

@@ -1,6 +1,6 @@
-#include "app/session/continued_ladder.h"
-
 #include <gtest/gtest.h>
+
+#include "app/session/launched_runs.h"
 
 namespace stepladder {
 namespace {
