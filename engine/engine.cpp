@@ -48,7 +48,7 @@ struct Engine::Impl {
   const TrainerLibrary& loaded_library() REQUIRES(engine_thread);
   const DeviceReport& probe() REQUIRES(engine_thread);
   std::deque<Job>::iterator place_of(RunId run) REQUIRES(mutex) {
-    return std::find_if(queue.begin(), queue.end(), [&](const Job& job) { return job.run() == run; });
+    return std::ranges::find_if(queue, [&](const Job& job) { return job.run() == run; });
   }
   bool is_idle() REQUIRES(mutex) { return queue.empty() && !running && cancelling == 0; }
   void end_cancelled(const std::vector<Job>& jobs) EXCLUDES(mutex);

@@ -26,7 +26,7 @@ std::set<std::string> kernels_left_out(const Recipe& recipe) {
   for (std::string_view rest = recipe.without_kernel;;) {
     const std::size_t end = rest.find('+');
     const std::string name(rest.substr(0, end));
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (std::ranges::find(known, name) == known.end())
       throw RecipeError(FieldName{"without_kernel"}, unknown_name(name, known));
     left_out.insert(name);
     if (end == std::string_view::npos) break;

@@ -100,8 +100,7 @@ const std::vector<LadderPreset>& ladder_presets() {
 
 const LadderPreset& ladder_preset(std::string_view name) {
   const auto& plans = ladder_presets();
-  const auto found =
-      std::find_if(plans.begin(), plans.end(), [&](const LadderPreset& known) { return known.name == name; });
+  const auto found = std::ranges::find_if(plans, [&](const LadderPreset& known) { return known.name == name; });
   if (found != plans.end()) return *found;
   std::vector<std::string> names;
   for (const LadderPreset& known : plans) names.push_back(known.name);
@@ -113,8 +112,8 @@ void fit_to_memory(Recipe& base, std::vector<PlannedRung>& rungs, const DeviceRe
   const auto fits = [&](Recipe recipe, const std::vector<PlannedRung>& planned) {
     recipe.device = report.resolve(recipe.device);
     const LadderPlan plan = plan_ladder(recipe, planned, report);
-    return std::all_of(plan.rungs.begin(), plan.rungs.end(),
-                       [&](const Rung& rung) { return estimated_memory_bytes(rung.recipe) <= free_bytes; });
+    return std::ranges::all_of(plan.rungs,
+                               [&](const Rung& rung) { return estimated_memory_bytes(rung.recipe) <= free_bytes; });
   };
   const Recipe asked = base;
   const std::vector<PlannedRung> asked_rungs = rungs;

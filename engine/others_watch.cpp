@@ -85,7 +85,7 @@ bool has_cpu_quota() {
 }
 
 int count_cores(const std::vector<bool>& usable) {
-  return has_cpu_quota() ? 0 : static_cast<int>(std::count(usable.begin(), usable.end(), true));
+  return has_cpu_quota() ? 0 : static_cast<int>(std::ranges::count(usable, true));
 }
 
 const double system_ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
@@ -233,7 +233,7 @@ std::vector<BusyProcess> BusyProcesses::sample(std::size_t most) {
     const double cores = (cpu_s - (before == before_.cpu_s.end() ? 0 : before->second)) / seconds;
     if (seconds > 0 && cores >= 0.05) busiest.push_back({pid, now.names[pid], cores});
   }
-  std::sort(busiest.begin(), busiest.end(), [](const auto& a, const auto& b) { return a.cores > b.cores; });
+  std::ranges::sort(busiest, [](const auto& a, const auto& b) { return a.cores > b.cores; });
   if (busiest.size() > most) busiest.resize(most);
   before_ = std::move(now);
   return busiest;
@@ -242,16 +242,14 @@ std::vector<BusyProcess> BusyProcesses::sample(std::size_t most) {
 std::string names_of(const std::vector<BusyProcess>& processes) {
   std::vector<BusyProcess> named;  // several of one name together
   for (const BusyProcess& each : processes) {
-    const auto same =
-        std::find_if(named.begin(), named.end(), [&](const BusyProcess& other) { return other.name == each.name; });
+    const auto same = std::ranges::find_if(named, [&](const BusyProcess& other) { return other.name == each.name; });
     if (same == named.end()) {
       named.push_back(each);
     } else {
       same->cores += each.cores;
     }
   }
-  std::stable_sort(named.begin(), named.end(),
-                   [](const BusyProcess& a, const BusyProcess& b) { return a.cores > b.cores; });
+  std::ranges::stable_sort(named, [](const BusyProcess& a, const BusyProcess& b) { return a.cores > b.cores; });
   std::string text;
   for (const BusyProcess& each : named) {
     char cores[32];

@@ -28,7 +28,7 @@ void take_shape(Recipe& recipe, const WeightsFile& file) {
                                             std::to_string(shape.max_seq) + " positions");
   }
   const auto& presets = model_presets();
-  const auto preset = std::find_if(presets.begin(), presets.end(), [&](const ModelPreset& known) {
+  const auto preset = std::ranges::find_if(presets, [&](const ModelPreset& known) {
     return known.layers == recipe.layers && known.d_model == recipe.d_model;
   });
   recipe.model = preset == presets.end() ? "from weights" : std::string(preset->name);

@@ -46,7 +46,7 @@ std::string name_of(Enum value) {
 template <class Enum>
 Enum value_of(const FieldText& about, const std::string& name) {
   const auto& known = names<Enum>;
-  const auto found = std::find(known.begin(), known.end(), name);
+  const auto found = std::ranges::find(known, name);
   if (found == known.end()) {
     throw RecipeError(about, unknown_name(name, std::vector<std::string>(known.begin(), known.end())));
   }
@@ -194,8 +194,8 @@ const std::vector<ModelPreset>& model_presets() {
 
 void apply_preset(Recipe& recipe, std::string_view name) {
   const auto& presets = model_presets();
-  const auto preset = std::find_if(presets.begin(), presets.end(),
-                                   [&](const ModelPreset& candidate) { return candidate.name == name; });
+  const auto preset =
+      std::ranges::find_if(presets, [&](const ModelPreset& candidate) { return candidate.name == name; });
   if (preset == presets.end()) {
     std::vector<std::string> known;
     for (const ModelPreset& candidate : presets) known.emplace_back(candidate.name);
@@ -233,7 +233,7 @@ void validate_each_value(const Recipe& recipe) {
   require_range<std::int64_t>("save_every", recipe.save_every, 0, 1'000'000'000);
   require_range("keep", recipe.keep, 0, 1'000'000);
   const std::vector<std::string> devices = {"auto", "cpu", "cuda", "mps"};
-  if (std::find(devices.begin(), devices.end(), recipe.device) == devices.end()) {
+  if (std::ranges::find(devices, recipe.device) == devices.end()) {
     throw RecipeError(FieldName{"device"}, unknown_name(recipe.device, devices));
   }
   require_range("threads", recipe.threads, 0, 4'096);

@@ -7,7 +7,7 @@ namespace stepladder {
 
 std::string option_of(std::string_view field) {
   std::string option = "--" + std::string(field);
-  std::replace(option.begin(), option.end(), '_', '-');
+  std::ranges::replace(option, '_', '-');
   return option;
 }
 
@@ -22,7 +22,7 @@ std::string FieldText::field() const {
 }
 
 bool FieldText::empty() const {
-  return std::all_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) { return piece.text.empty(); });
+  return std::ranges::all_of(pieces_, [](const Piece& piece) { return piece.text.empty(); });
 }
 
 FieldText& FieldText::operator+=(const FieldText& more) {

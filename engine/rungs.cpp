@@ -80,7 +80,7 @@ void add_value(PlannedRung& rung, std::string_view part, const FieldText& about)
   const std::size_t equals = find_plain(part, '=');
   std::string name = unescaped(trimmed(part.substr(0, equals)));
   if (name.starts_with("--")) name.erase(0, 2);
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::ranges::replace(name, '-', '_');
   const std::string value = unescaped(trimmed(part.substr(equals + 1)));
   Recipe tried;
   try {
@@ -89,8 +89,7 @@ void add_value(PlannedRung& rung, std::string_view part, const FieldText& about)
   } catch (const RecipeError& error) {
     throw RecipeError(about, name + " " + error.why);
   }
-  const bool again =
-      std::any_of(rung.values.begin(), rung.values.end(), [&](const auto& known) { return known.first == name; });
+  const bool again = std::ranges::any_of(rung.values, [&](const auto& known) { return known.first == name; });
   if (again) throw RecipeError(about, name + " is set twice");
   rung.values.emplace_back(std::move(name), value);
 }
@@ -99,8 +98,7 @@ void add_stages(PlannedRung& rung, std::string_view part, const FieldText& about
   for (const std::string_view piece : split(part, '+')) {
     std::string id = unescaped(trimmed(piece));
     if (!find_stage(id)) throw RecipeError(about, unknown_name(id, stage_ids()));
-    if (std::find(rung.stages.begin(), rung.stages.end(), id) != rung.stages.end())
-      throw RecipeError(about, id + " is named twice");
+    if (std::ranges::find(rung.stages, id) != rung.stages.end()) throw RecipeError(about, id + " is named twice");
     rung.stages.push_back(std::move(id));
   }
 }
@@ -136,7 +134,7 @@ bool changes_training(const std::string& name) {
       "device",       "threads",       "nproc",         "warmup",     "eval_every",    "eval_batches",
       "sample_every", "sample_tokens", "sample_prompt", "save_every", "keep",          "attention",
       "matmul",       "autocast",      "optimizer",     "compile",    "vocab_multiple"};
-  return std::find(harmless_names.begin(), harmless_names.end(), name) == harmless_names.end();
+  return std::ranges::find(harmless_names, name) == harmless_names.end();
 }
 
 std::string values_text(const PlannedRung& rung) {
@@ -159,7 +157,7 @@ class Climber {
     std::vector<const Stage*> stages;
     for (const std::string& id : planned.stages) stages.push_back(&stage_by_id(id));
     const auto any = [&](StageKind kind) {
-      return std::any_of(stages.begin(), stages.end(), [&](const Stage* stage) { return stage->kind == kind; });
+      return std::ranges::any_of(stages, [&](const Stage* stage) { return stage->kind == kind; });
     };
     const bool alone = climb_ == Climb::alone || any(StageKind::check);
     const Recipe before = alone && !plan_.rungs.empty() ? plan_.rungs.front().recipe : reached_;
@@ -179,8 +177,8 @@ class Climber {
     for (const Stage* stage : stages) seen_.insert(stage->id);
     if (alone) return;
     reached_ = recipe;
-    const bool other_values = std::any_of(planned.values.begin(), planned.values.end(),
-                                          [](const auto& value) { return changes_training(value.first); });
+    const bool other_values =
+        std::ranges::any_of(planned.values, [](const auto& value) { return changes_training(value.first); });
     if (any(StageKind::changes_the_maths) || other_values) loss_against_ = static_cast<int>(plan_.rungs.size()) - 1;
   }
 
@@ -219,8 +217,7 @@ class Climber {
     }
     std::string title;
     for (const Stage* stage : stages) title += (title.empty() ? "" : " + ") + stage->title;
-    const bool again =
-        std::any_of(stages.begin(), stages.end(), [&](const Stage* stage) { return seen_.contains(stage->id); });
+    const bool again = std::ranges::any_of(stages, [&](const Stage* stage) { return seen_.contains(stage->id); });
     if (title.empty() || (again && !values.empty())) title += (title.empty() ? "" : ", ") + values;
     return title;
   }
@@ -238,7 +235,7 @@ class Climber {
 std::vector<std::pair<PlannedRung, int>> with_baseline_first(std::span<const PlannedRung> rungs) {
   std::vector<std::pair<PlannedRung, int>> asked;
   for (const PlannedRung& rung : rungs) asked.emplace_back(rung, static_cast<int>(asked.size()));
-  const auto named = std::find_if(asked.begin(), asked.end(), [](const auto& rung) { return is_baseline(rung.first); });
+  const auto named = std::ranges::find_if(asked, [](const auto& rung) { return is_baseline(rung.first); });
   if (named != asked.end()) {
     std::rotate(asked.begin(), named, named + 1);
   } else {
@@ -340,8 +337,8 @@ LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedRung> rungs, c
   Climber climber(lowest, report, climb, prepare);
   for (const auto& [rung, asked] : with_baseline_first(rungs)) climber.add(rung, asked);
   LadderPlan plan = climber.take();
-  const bool planned = std::any_of(plan.rungs.begin(), plan.rungs.end(),
-                                   [](const Rung& rung) { return rung.recipe.compile == Compile::max; });
+  const bool planned =
+      std::ranges::any_of(plan.rungs, [](const Rung& rung) { return rung.recipe.compile == Compile::max; });
   if (!planned && !plan.rungs.empty()) require_kernels_to_leave_out(plan.rungs.back().recipe);
   return plan;
 }

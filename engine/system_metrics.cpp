@@ -160,7 +160,7 @@ class SystemMonitor::Nvml {
     double percent = 0;
     for (std::size_t i = 0; i < std::min<std::size_t>(count, loads.size()); ++i) {
       const ProcessLoad& load = loads[i];
-      const bool is_own = std::find(own_.begin(), own_.end(), static_cast<pid_t>(load.pid)) != own_.end();
+      const bool is_own = std::ranges::find(own_, static_cast<pid_t>(load.pid)) != own_.end();
       sees_own = sees_own || is_own;
       seen_us_ = std::max(seen_us_, load.at_us);
       if (!is_own) percent += load.multiprocessors;

@@ -115,8 +115,7 @@ Subject subject_of(const ComparedRun& run) {
 // The exit status of a gate's gravest finding: an impossible number, then the loss, then the speed.
 int gate_status(const Comparisons& compared, bool ignores_loss) {
   const auto any = [&](auto&& found) {
-    return std::any_of(compared.runs.begin(), compared.runs.end(),
-                       [&](const Comparison& each) { return found(each.judgement); });
+    return std::ranges::any_of(compared.runs, [&](const Comparison& each) { return found(each.judgement); });
   };
   if (any([](const RungJudgement& run) { return run.over_baseline.worst() == Trust::impossible; }))
     return exit_implausible;
@@ -151,8 +150,7 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
   for (const Run& run : found) all.push_back(load_compared(store, run, all.empty(), most_steps));
   const ComparedRun& base = all.front();
   std::vector<RunAndSummary> others;
-  if (std::any_of(found.begin(), found.end(),
-                  [&](const Run& run) { return run.tokens_per_step != found.front().tokens_per_step; }))
+  if (std::ranges::any_of(found, [&](const Run& run) { return run.tokens_per_step != found.front().tokens_per_step; }))
     others = store.runs_with_summaries();
   Comparisons compared =
       compare_runs(base, std::span(all).subspan(1), options.noise_floor, load_run_context(&store).hardware, others);

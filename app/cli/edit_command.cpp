@@ -30,8 +30,7 @@ void change(Curation& curation, const EditOptions& options) {
     for (const std::string& tag : tags_from(words)) std::erase(curation.tags, tag);
   for (const std::string& words : options.tags)
     for (const std::string& tag : tags_from(words))
-      if (std::find(curation.tags.begin(), curation.tags.end(), tag) == curation.tags.end())
-        curation.tags.push_back(tag);
+      if (std::ranges::find(curation.tags, tag) == curation.tags.end()) curation.tags.push_back(tag);
   if (options.note) curation.note = *options.note;
   curation.pinned = (curation.pinned || options.pins) && !options.unpins;
   curation.archived = (curation.archived || options.archives) && !options.unarchives;

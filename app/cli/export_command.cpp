@@ -170,8 +170,8 @@ Chosen choose(RunStore& store, const ExportRequest& request) {
   chosen.runs = find_runs(store, request.runs);
   const Run& first = chosen.runs.front();
   chosen.origin = origin_of(first.source, first.source_path, first.created_at);
-  const bool one_ladder = first.ladder && std::all_of(chosen.runs.begin(), chosen.runs.end(),
-                                                      [&](const Run& run) { return run.ladder == first.ladder; });
+  const bool one_ladder =
+      first.ladder && std::ranges::all_of(chosen.runs, [&](const Run& run) { return run.ladder == first.ladder; });
   if (one_ladder && chosen.runs.size() > 1) {
     chosen.title = fmt::format("{}, {} of {} runs", find_ladder(store, std::to_string(*first.ladder)).name,
                                chosen.runs.size(), store.runs_of(*first.ladder).size());

@@ -80,7 +80,7 @@ void print_numbers(const ImportOutcome& outcome) {
   if (outcome.runs.empty()) return;
   std::vector<RunId> ids;
   for (const Run& run : outcome.runs) ids.push_back(run.id);
-  std::sort(ids.begin(), ids.end());
+  std::ranges::sort(ids);
   const std::string range = ids.size() > 2 && ids.back() - ids.front() + 1 == std::ssize(ids)
                                 ? fmt::format("{}-{}", ids.front(), ids.back())
                                 : std::string();
@@ -153,7 +153,7 @@ bool take_traces(const std::vector<std::string>& files, bool again, bool is_dry,
 bool take_standard_input(ImportRequest& request, std::optional<FileInput>& input, bool again, bool is_dry,
                          const CommonOptions& common, std::vector<StoredTrace>& traces,
                          std::vector<std::string>& failures) {
-  const auto piped = std::find(request.paths.begin(), request.paths.end(), "-");
+  const auto piped = std::ranges::find(request.paths, "-");
   if (piped == request.paths.end()) return true;
   request.standard_input = &input.emplace(STDIN_FILENO, request.interrupted);
   try {

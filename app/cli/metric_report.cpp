@@ -178,8 +178,7 @@ std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> 
                                           bool lower, double noise_floor) {
   std::vector<MetricOfRun> compared;
   for (const Run& run : runs) compared.push_back({run, store.metrics().find(run.id, name), {}});
-  const auto lacking =
-      std::find_if(compared.begin(), compared.end(), [](const MetricOfRun& each) { return !each.metric; });
+  const auto lacking = std::ranges::find_if(compared, [](const MetricOfRun& each) { return !each.metric; });
   if (lacking == compared.end()) {
     const MetricRules rules{.direction = lower ? Direction::lower : direction_of(compared), .noise_floor = noise_floor};
     const std::vector<double> base = last_values(store, runs.front(), name);
@@ -206,8 +205,7 @@ std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> 
     }
     names += (names.empty() ? "" : ", ") + each;
   }
-  const bool any =
-      std::any_of(compared.begin(), compared.end(), [](const MetricOfRun& each) { return each.metric.has_value(); });
+  const bool any = std::ranges::any_of(compared, [](const MetricOfRun& each) { return each.metric.has_value(); });
   const std::string who = any ? fmt::format("run {} hasn't", lacking->run.id) : "none of these runs has";
   throw UsageError("--metric: " + who + " '" + name + "'; they have " + (names.empty() ? "none" : names));
 }

@@ -95,8 +95,7 @@ std::string operators_text(const ProfiledRun& profiled, bool shapes) {
 std::string kinds_text(const std::vector<ProfiledRun>& runs) {
   std::vector<std::string> head{""};
   for (const ProfiledRun& each : runs) head.push_back(fmt::format("run {}", each.run.id));
-  const bool compares =
-      std::all_of(runs.begin(), runs.end(), [](const ProfiledRun& each) { return each.fitted.is_comparable; });
+  const bool compares = std::ranges::all_of(runs, [](const ProfiledRun& each) { return each.fitted.is_comparable; });
   const bool has_change = runs.size() == 2 && compares;
   if (has_change) head.emplace_back("change");
   std::vector<std::vector<std::string>> cells{head};

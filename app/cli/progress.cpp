@@ -136,7 +136,7 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
   std::vector<Run> rows;
   for (const RunId id : runs) rows.push_back(session.store().existing_run(id));
   const bool several_processes =
-      std::any_of(rows.begin(), rows.end(), [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
+      std::ranges::any_of(rows, [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
   Progress progress(std::move(rows));
   for (const std::string& left : session.store().processes().left_behind()) progress.say("stepladder: " + left);
   Suspension suspension(session, runs, several_processes);
@@ -217,7 +217,7 @@ void say_no_checkpoint(RunId run) {
 
 int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
   const auto any = [&](auto&& test) {
-    return std::any_of(runs.begin(), runs.end(), [&](const LoadedRun& run) { return test(run.run.status); });
+    return std::ranges::any_of(runs, [&](const LoadedRun& run) { return test(run.run.status); });
   };
   if (interrupted()) return exit_interrupted;
   if (!have_checkpoints) return exit_failed;
@@ -243,7 +243,7 @@ Progress::~Progress() {
 }
 
 const Run* Progress::find(RunId id, std::size_t& place) const {
-  const auto found = std::find_if(runs_.begin(), runs_.end(), [id](const Run& run) { return run.id == id; });
+  const auto found = std::ranges::find_if(runs_, [id](const Run& run) { return run.id == id; });
   place = static_cast<std::size_t>(found - runs_.begin());
   return found == runs_.end() ? nullptr : &*found;
 }

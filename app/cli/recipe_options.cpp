@@ -30,7 +30,7 @@ void RecipeOptions::add_to(CLI::App& command) {
     const std::string& value = usual[field.name];
     const bool is_number = !value.empty() && value.find_first_not_of("0123456789.e-") == std::string::npos;
     std::string choices = field.choices;
-    std::replace(choices.begin(), choices.end(), ',', '|');
+    std::ranges::replace(choices, ',', '|');
     option->type_name(!choices.empty()                          ? choices
                       : !is_number                              ? "TEXT"
                       : value.find_first_of(".e") == value.npos ? "N"

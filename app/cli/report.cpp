@@ -209,8 +209,8 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
 }
 
 std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan, const RunContext& context) {
-  const bool seeded = std::any_of(plan.rungs.begin(), plan.rungs.end(),
-                                  [](const Rung& rung) { return !is_missing(rung.seed_tokens_per_s); });
+  const bool seeded =
+      std::ranges::any_of(plan.rungs, [](const Rung& rung) { return !is_missing(rung.seed_tokens_per_s); });
   std::vector<std::vector<std::string>> rows = {{"rung", "stage", "what changed", "answer", "tokens/s", "spread",
                                                  "vs previous", "vs baseline", "95 % interval", "verdict", "loss"}};
   std::vector<bool> right = {true, false, false, false, true, true, true, true, true, false, false};
@@ -283,8 +283,8 @@ std::string runs_table(const std::vector<RunAndSummary>& runs, const RunContext&
 }
 
 std::string trust_line(std::span<const Trust> runs) {
-  const auto impossible = std::count(runs.begin(), runs.end(), Trust::impossible);
-  const auto doubtful = std::count(runs.begin(), runs.end(), Trust::doubtful);
+  const auto impossible = std::ranges::count(runs, Trust::impossible);
+  const auto doubtful = std::ranges::count(runs, Trust::doubtful);
   if (impossible + doubtful == 0) return "";
   std::string text = fmt::format("{} of {} ", impossible > 0 ? impossible : doubtful, plural(std::ssize(runs), "run"));
   text += impossible > 0 ? "impossible" : "doubtful";

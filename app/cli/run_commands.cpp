@@ -59,7 +59,7 @@ void print_columns(const std::vector<RunField>& columns, const std::vector<std::
   std::vector<bool> right;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     rows.front().push_back(title_of(columns[i]));
-    right.push_back(std::all_of(values.begin(), values.end(), [&](const auto& row) {
+    right.push_back(std::ranges::all_of(values, [&](const auto& row) {
       return row[i].is_number() || row[i].is_null() || columns[i].of == RunField::Of::metric;
     }));
   }
@@ -120,7 +120,7 @@ void sort_by(std::vector<RunAndSummary>& runs, const RunField& field, const Runs
     else
       key = {.place = value.is_null() || value == "NaN" ? 2 : 1, .text = cell_text(value)};
   }
-  std::stable_sort(runs.begin(), runs.end(), [&](const RunAndSummary& a, const RunAndSummary& b) {
+  std::ranges::stable_sort(runs, [&](const RunAndSummary& a, const RunAndSummary& b) {
     const Key &first = keys[a.run.id], &second = keys[b.run.id];
     if (first.place != second.place) return first.place < second.place;
     const auto less = [](const Key& x, const Key& y) {
@@ -153,7 +153,7 @@ int list_runs(const RunsOptions& options, const CommonOptions& common) {
     std::vector<MetricFigure> figures = filter.figures();
     for (const std::vector<RunField>& fields : {columns, order})
       for (MetricFigure& figure : figures_of(fields))
-        if (std::find(figures.begin(), figures.end(), figure) == figures.end()) figures.push_back(std::move(figure));
+        if (std::ranges::find(figures, figure) == figures.end()) figures.push_back(std::move(figure));
     metrics = store->metrics().table(std::move(figures));
     for (RunAndSummary& run : store->runs_with_summaries())
       if (filter.accepts(run.run, run.summary, context, metrics) && since.accepts(run.run, run.summary, context))
@@ -162,7 +162,7 @@ int list_runs(const RunsOptions& options, const CommonOptions& common) {
   if (!order.empty())
     sort_by(runs, order.front(), options, context, metrics);
   else if (options.reverses)
-    std::reverse(runs.begin(), runs.end());
+    std::ranges::reverse(runs);
   limit(runs, options, common);
   if (!common.json && runs.empty()) {
     std::cerr << "stepladder: no runs"
@@ -355,9 +355,8 @@ int check(const CheckOptions& options, const CommonOptions& common) {
     runs = store->runs_with_summaries();
   }
   std::vector<CheckedRun> checked = check_runs(runs, load_run_context(store ? &*store : nullptr));
-  const bool impossible = std::any_of(checked.begin(), checked.end(), [](const CheckedRun& run) {
-    return run.plausibility.trust == Trust::impossible;
-  });
+  const bool impossible =
+      std::ranges::any_of(checked, [](const CheckedRun& run) { return run.plausibility.trust == Trust::impossible; });
   options.limit.keep_newest(checked, "more run", common);
   if (common.json) {
     print(check_json(checked));

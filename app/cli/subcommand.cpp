@@ -234,7 +234,7 @@ CLI::Validator one_of(std::vector<std::string> values) {
   std::string list;
   for (const std::string& value : values) list += (list.empty() ? "" : "|") + value;
   const auto check = [values = std::move(values)](std::string& text) -> std::string {
-    if (std::find(values.begin(), values.end(), text) != values.end()) return {};
+    if (std::ranges::find(values, text) != values.end()) return {};
     const std::string meant = nearest_name(text, values);
     std::string all;
     for (const std::string& value : values) all += (all.empty() ? "" : ", ") + value;
@@ -341,7 +341,7 @@ int complain(const std::string& sentence) {
 
 bool errors_are_json() {
   const std::vector<std::string>& words = command_words();
-  const auto end = std::find(words.begin(), words.end(), "--");  // what follows is another program's
+  const auto end = std::ranges::find(words, "--");  // what follows is another program's
   return std::any_of(words.begin(), end,
                      [](const std::string& word) { return word == "--json" || word == "--ndjson"; });
 }

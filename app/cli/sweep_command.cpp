@@ -195,7 +195,7 @@ int show_sweep(const SweepOptions& options, const std::string& word, const Commo
   for (SweptValue& each : swept) {
     for (const Run& run : all) {
       const std::string value = value_text(recipe_value(run, each.name));
-      if (std::find(each.values.begin(), each.values.end(), value) == each.values.end()) each.values.push_back(value);
+      if (std::ranges::find(each.values, value) == each.values.end()) each.values.push_back(value);
     }
   }
   print_sweep(store, ladder, load_runs(store, all), {}, swept, options, common, common.database);

@@ -47,7 +47,7 @@ bool begins_character(char c) {
 
 // The number of characters that a terminal shows, not of bytes.
 std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
 }
 
 // Removes that many characters from the front and returns them.
@@ -81,8 +81,7 @@ std::string in_colour(const std::string& cell) {
     for (const std::string_view known : words)
       if (word == known || (word.starts_with(known) && word.substr(known.size()).starts_with(' ')))
         return marked(cell, colour);
-  if (const auto flag =
-          std::find_if(flag_kinds.begin(), flag_kinds.end(), [&](const FlagKind& kind) { return kind.name == word; });
+  if (const auto flag = std::ranges::find_if(flag_kinds, [&](const FlagKind& kind) { return kind.name == word; });
       flag != flag_kinds.end())
     return marked(cell, flag->trust == Trust::impossible ? Colour::red : Colour::yellow);
   return cell;
@@ -97,7 +96,7 @@ struct Layout {
 
 template <std::size_t n>
 bool names(const std::string_view (&list)[n], const std::string& head) {
-  return std::find(std::begin(list), std::end(list), head) != std::end(list);
+  return std::ranges::find(list, head) != std::end(list);
 }
 
 // Narrows the widest columns, each down to `least` of it; false if that isn't enough.
@@ -221,7 +220,7 @@ std::string wrapped_note(const std::string& note, std::size_t columns) {
 
 // A word that begins a command in backticks, with the rest of the command if that fits into a line.
 std::string with_command(std::string word, std::istream& words, std::size_t most) {
-  const auto is_open = [](const std::string& text) { return std::count(text.begin(), text.end(), '`') % 2 == 1; };
+  const auto is_open = [](const std::string& text) { return std::ranges::count(text, '`') % 2 == 1; };
   const std::istream::pos_type place = words.tellg();
   if (place == std::istream::pos_type(-1)) return word;
   std::string whole = word;

@@ -175,7 +175,7 @@ void check_plan(const std::string& plan) {
   if (is_saved(plan)) return;
   std::vector<std::string> known = saved_ladders();
   for (const LadderPreset& preset : ladder_presets()) known.push_back(preset.name);
-  if (std::find(known.begin(), known.end(), plan) == known.end())
+  if (std::ranges::find(known, plan) == known.end())
     throw NotFound("--preset: " + unknown_name(plan, known), {.argument = "--preset", .value = plan});
 }
 
@@ -250,7 +250,7 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, bool adop
   // A run that was cut off and has been trained again doesn't count.
   std::vector<LoadedRun> counted;
   for (const LoadedRun& run : runs) {
-    const bool is_continued = std::find(continued.begin(), continued.end(), run.run.id) != continued.end();
+    const bool is_continued = std::ranges::find(continued, run.run.id) != continued.end();
     const bool was_cut = run.run.status == RunStatus::interrupted || run.run.status == RunStatus::stopped;
     if (is_continued || !was_cut) counted.push_back(run);
   }

@@ -54,9 +54,8 @@ void TrainingPlace::take_in_journals() {
     const std::vector<Run> going_on = store.processes().runs_under_way();
     if (going_on.empty()) break;
     const std::vector<RunId> own = store.processes().runs_owned_by(this_process());
-    const bool is_here = std::any_of(going_on.begin(), going_on.end(), [&](const Run& run) {
-      return std::find(own.begin(), own.end(), run.id) == own.end();
-    });
+    const bool is_here =
+        std::ranges::any_of(going_on, [&](const Run& run) { return std::ranges::find(own, run.id) == own.end(); });
     if (is_here || std::chrono::steady_clock::now() - since > give_up_after + std::chrono::seconds(5))
       throw UsageError("a process still trains run '" + going_on.front().name + "' of " + folders_.journals.string() +
                        "; stop it first");

@@ -128,13 +128,10 @@ std::string tiles(const Study& study) {
                                                      loss_text(best->judged.loss.max_gap) + " apart, at step " +
                                                      grouped(best->judged.loss.at_step));
   } else {
-    const auto fastest =
-        std::max_element(study.rungs.begin(), study.rungs.end(), [](const StudyRung& a, const StudyRung& b) {
-          const auto rate = [](const StudyRung& rung) {
-            return rung.is_measured() && rung.is_trusted() ? rung.rate : 0;
-          };
-          return rate(a) < rate(b);
-        });
+    const auto fastest = std::ranges::max_element(study.rungs, [](const StudyRung& a, const StudyRung& b) {
+      const auto rate = [](const StudyRung& rung) { return rung.is_measured() && rung.is_trusted() ? rung.rate : 0; };
+      return rate(a) < rate(b);
+    });
     if (fastest->is_measured() && fastest->is_trusted())
       text += tile(compact(fastest->rate) + " " + study.rate_unit,
                    (study.rungs.size() > 1 ? "the fastest that can be trusted: " : "") + fastest->label);
@@ -194,7 +191,7 @@ std::string flags_list(const Study& study) {
         if (flag.id != kind.id) continue;
         const std::string sentence =
             "<p>" + (is_note ? "" : tag("b", rung.label) + ": ") + xml_escaped(in_print(flag.why)) + "</p>";
-        if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end()) sentences.push_back(sentence);
+        if (std::ranges::find(sentences, sentence) == sentences.end()) sentences.push_back(sentence);
       }
     }
     if (sentences.empty()) continue;
@@ -286,8 +283,7 @@ XAxis loss_axis(const Study& study) {
 }
 
 bool has_curves(const Figure& figure) {
-  return std::any_of(figure.curves.begin(), figure.curves.end(),
-                     [](const FigureCurve& curve) { return curve.x.size() > 1; });
+  return std::ranges::any_of(figure.curves, [](const FigureCurve& curve) { return curve.x.size() > 1; });
 }
 
 std::string heading(const std::string& question, const std::string& answer) {

@@ -34,8 +34,8 @@ std::string x_label(XAxis x) {
 }
 
 const Overview* overview_of(const LoadedRun& loaded, Quantity quantity) {
-  const auto found = std::find_if(loaded.overviews.begin(), loaded.overviews.end(),
-                                  [&](const Overview& overview) { return overview.quantity == quantity; });
+  const auto found =
+      std::ranges::find_if(loaded.overviews, [&](const Overview& overview) { return overview.quantity == quantity; });
   return found == loaded.overviews.end() ? nullptr : &*found;
 }
 
@@ -61,7 +61,7 @@ Points along(const LoadedRun& loaded, XAxis x, Points by_step) {
 // The axis position of each step of the series, missing where it is unknown; empty if it is unknown for all.
 std::vector<double> x_values(const LoadedRun& loaded, XAxis x) {
   std::vector<double> values = axis_values(loaded.run, loaded.series, axis_of(x));
-  const bool any = std::any_of(values.begin(), values.end(), [](double value) { return !is_missing(value); });
+  const bool any = std::ranges::any_of(values, [](double value) { return !is_missing(value); });
   return any ? values : std::vector<double>{};
 }
 
@@ -138,7 +138,7 @@ void add_curves(Figure& figure, const Study& study, XAxis x, const Column& colum
   for (const LoadedRun& loaded : study.runs) {
     const StudyRung& rung = study.rung_of(loaded.run);
     FigureCurve curve = curve_of(loaded, x, column);
-    if (std::all_of(curve.y.begin(), curve.y.end(), [](double value) { return is_missing(value); })) continue;
+    if (std::ranges::all_of(curve.y, [](double value) { return is_missing(value); })) continue;
     if (curve.x.empty()) {
       ++left_out;
       continue;
@@ -162,8 +162,7 @@ std::string drawn_text(const Figure& figure) {
   std::int64_t behind = 0;
   for (const FigureCurve& curve : figure.curves) {
     behind += curve.behind;
-    if (curve.behind == 0)
-      points += std::count_if(curve.y.begin(), curve.y.end(), [](double y) { return std::isfinite(y); });
+    if (curve.behind == 0) points += std::ranges::count_if(curve.y, [](double y) { return std::isfinite(y); });
   }
   const std::string means = behind > 0 ? "means and range of " + grouped(behind) + " values" : "";
   return points > 0 || behind == 0 ? grouped(points) + " points" + (behind > 0 ? ", " + means : "") : means;
@@ -247,7 +246,7 @@ std::vector<std::string> figure_names() {
 }
 
 std::string_view to_string(FigureKind kind) {
-  return std::find_if(kinds.begin(), kinds.end(), [&](const NamedKind& named) { return named.kind == kind; })->name;
+  return std::ranges::find_if(kinds, [&](const NamedKind& named) { return named.kind == kind; })->name;
 }
 
 CellTone trust_tone(const StudyRung& rung) {
@@ -408,7 +407,7 @@ Figure ecdf_figure(const Study& study) {
   for (const LoadedRun& loaded : study.runs) {
     std::vector<double> values = steady_dt_ms(loaded.series, loaded.summary);
     if (values.empty()) continue;
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const StudyRung& rung = study.rung_of(loaded.run);
     const bool first = rung.first == &loaded;
     FigureCurve curve{.label = rung.label,
@@ -478,9 +477,8 @@ Figure loss_difference_figure(const Study& study, XAxis x) {
   std::string not_comparable;
   for (const StudyRung& rung : study.rungs) {
     if (rung.is_baseline || rung.first->series.empty()) continue;
-    const auto named = std::find_if(study.rungs.begin(), study.rungs.end(), [&](const StudyRung& other) {
-      return other.judged.rung == rung.judged.loss_against;
-    });
+    const auto named = std::ranges::find_if(
+        study.rungs, [&](const StudyRung& other) { return other.judged.rung == rung.judged.loss_against; });
     const StudyRung& against = named == study.rungs.end() ? study.rungs.front() : *named;
     if (rung.judged.loss.verdict == LossVerdict::not_comparable) {
       not_comparable += (not_comparable.empty() ? "" : ", ") + rung.label;

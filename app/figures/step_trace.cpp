@@ -55,8 +55,7 @@ class Layout {
         memory.push_back({&point,
                           static_cast<std::uint64_t>(std::max(start_of(step) + point.at_ns - first, std::int64_t{0})),
                           step.slices.rank + 1});
-      if (std::any_of(step.slices.lanes.begin(), step.slices.lanes.end(),
-                      [](const SliceLane& each) { return each.on_gpu; })) {
+      if (std::ranges::any_of(step.slices.lanes, [](const SliceLane& each) { return each.on_gpu; })) {
         const auto start = static_cast<std::uint64_t>(start_of(step) - first);
         windows.push_back({&step.slices, start, start + static_cast<std::uint64_t>(step.slices.length_ns)});
       }
@@ -69,7 +68,7 @@ class Layout {
         }
       }
     }
-    std::stable_sort(slices.begin(), slices.end(), [](const Placed& a, const Placed& b) {
+    std::ranges::stable_sort(slices, [](const Placed& a, const Placed& b) {
       return std::tuple(a.track, a.start_ns, a.row->depth) < std::tuple(b.track, b.start_ns, b.row->depth);
     });
   }

@@ -16,9 +16,8 @@ namespace {
 using StringSet = std::set<std::string>;
 
 bool is_one_ladder(const std::vector<LoadedRun>& runs) {
-  return runs.size() > 1 && runs.front().run.ladder && std::all_of(runs.begin(), runs.end(), [&](const LoadedRun& run) {
-           return run.run.ladder == runs.front().run.ladder;
-         });
+  return runs.size() > 1 && runs.front().run.ladder &&
+         std::ranges::all_of(runs, [&](const LoadedRun& run) { return run.run.ladder == runs.front().run.ladder; });
 }
 
 std::string first_of(std::initializer_list<std::string> texts) {
@@ -30,9 +29,8 @@ std::string first_of(std::initializer_list<std::string> texts) {
 
 StudyRung make_rung(RungJudgement judged, const Study& study, bool tokens_are_known) {
   StudyRung rung{.judged = std::move(judged)};
-  const auto first = std::find_if(study.runs.begin(), study.runs.end(), [&](const LoadedRun& candidate) {
-    return &candidate.run == rung.judged.runs.front();
-  });
+  const auto first = std::ranges::find_if(
+      study.runs, [&](const LoadedRun& candidate) { return &candidate.run == rung.judged.runs.front(); });
   rung.first = &*first;
   const Run& run = rung.first->run;
   rung.label = first_of({run.title, run.stage, run.name, fmt::format("run {}", run.id)});
@@ -92,8 +90,7 @@ const StudyRung* Study::best() const {
 }
 
 const StudyRung& Study::rung_of(const Run& run) const {
-  const auto found =
-      std::find_if(rungs.begin(), rungs.end(), [&](const StudyRung& rung) { return rung.judged.rung == run.rung; });
+  const auto found = std::ranges::find_if(rungs, [&](const StudyRung& rung) { return rung.judged.rung == run.rung; });
   return found == rungs.end() ? rungs.front() : *found;
 }
 
@@ -112,8 +109,8 @@ Study make_study(std::string title, std::string origin, std::vector<LoadedRun> r
       run.loss_against = 0;
     }
   }
-  const bool tokens_are_known = std::any_of(study.runs.begin(), study.runs.end(),
-                                            [](const LoadedRun& run) { return !is_missing(run.summary.tokens_per_s); });
+  const bool tokens_are_known =
+      std::ranges::any_of(study.runs, [](const LoadedRun& run) { return !is_missing(run.summary.tokens_per_s); });
   if (!tokens_are_known) study.rate_unit = "steps/s";
   for (RungJudgement& judged : judge_rungs(measured(study.runs), hardware))
     study.rungs.push_back(make_rung(std::move(judged), study, tokens_are_known));
@@ -125,8 +122,8 @@ namespace {
 
 std::string first_sentence(const Study& study) {
   const auto count = [&](Trust trust) {
-    return static_cast<std::size_t>(std::count_if(study.rungs.begin(), study.rungs.end(),
-                                                  [&](const StudyRung& rung) { return rung.judged.trust == trust; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(study.rungs, [&](const StudyRung& rung) { return rung.judged.trust == trust; }));
   };
   const std::string rung_word = study.is_ladder ? "rung" : "run";
   if (const StudyRung* best = study.best()) {
@@ -151,8 +148,8 @@ std::string first_sentence(const Study& study) {
            ", so no factor over it can be trusted.";
   if (const std::size_t impossible = count(Trust::impossible); impossible > 0)
     return "No " + rung_word + " is credibly faster than the baseline: " + std::to_string(impossible) + " of " +
-           std::to_string(std::count_if(study.rungs.begin(), study.rungs.end(),
-                                        [](const StudyRung& rung) { return rung.is_measured(); })) +
+           std::to_string(
+               std::ranges::count_if(study.rungs, [](const StudyRung& rung) { return rung.is_measured(); })) +
            " are beyond the hardware's peak.";
   return "No " + rung_word + " is clearly faster than the baseline with the same loss.";
 }
@@ -202,8 +199,8 @@ std::string sample_line(const Study& study) {
   }
   const std::size_t without = study.runs.size() - with_steps.size();
   if (with_steps.empty()) return "No run has steps.";
-  const std::size_t rungs = static_cast<std::size_t>(std::count_if(
-      study.rungs.begin(), study.rungs.end(), [](const StudyRung& rung) { return rung.first->summary.steps > 0; }));
+  const std::size_t rungs = static_cast<std::size_t>(
+      std::ranges::count_if(study.rungs, [](const StudyRung& rung) { return rung.first->summary.steps > 0; }));
   std::string line = "n = ";
   if (!study.is_ladder)
     line += plural(with_steps.size(), "run");

@@ -35,7 +35,7 @@ struct BarColumns {
 };
 
 bool is_number_column(const Figure& figure, std::size_t column) {
-  return std::all_of(figure.bars.begin(), figure.bars.end(), [&](const FigureBar& bar) {
+  return std::ranges::all_of(figure.bars, [&](const FigureBar& bar) {
     const std::string& text = bar.cells[column].text;
     return text.empty() || text == "-" || (text.front() >= '0' && text.front() <= '9');
   });

@@ -68,9 +68,8 @@ TextTable operators_table(const Study& study) {
   if (rungs.empty()) return table;
   std::vector<OperatorKind> kinds;
   for (const OperatorKind kind : all_operator_kinds) {
-    if (kind != OperatorKind::other && std::any_of(rungs.begin(), rungs.end(), [&](const Profiled& each) {
-          return each.times.of(kind) >= 0.01 * each.whole;
-        }))
+    if (kind != OperatorKind::other &&
+        std::ranges::any_of(rungs, [&](const Profiled& each) { return each.times.of(kind) >= 0.01 * each.whole; }))
       kinds.push_back(kind);
   }
   for (const OperatorKind kind : kinds) table.heads.emplace_back(to_string(kind));

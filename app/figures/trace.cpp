@@ -33,8 +33,8 @@ struct Clock {
   void add(std::span<const StepRecord> steps) {
     if (!any_steps && !steps.empty()) start_s = stepladder::start_s(steps.front());
     any_steps = any_steps || !steps.empty();
-    on_every_step = on_every_step && std::all_of(steps.begin(), steps.end(),
-                                                 [](const StepRecord& step) { return std::isfinite(step.at); });
+    on_every_step =
+        on_every_step && std::ranges::all_of(steps, [](const StepRecord& step) { return std::isfinite(step.at); });
   }
 };
 

@@ -58,8 +58,8 @@ bool is_read(const std::string& name) {
   const auto is_of = [&](std::string_view begin, std::string_view end) {
     return name.starts_with(begin) && name.ends_with(end) && name.find('=') == std::string::npos;
   };
-  return std::find(read_settings_of.begin(), read_settings_of.end(), name) != read_settings_of.end() ||
-         is_of("branch.", ".merge") || is_of("branch.", ".remote") || is_of("remote.", ".fetch");  // main@{upstream}
+  return std::ranges::find(read_settings_of, name) != read_settings_of.end() || is_of("branch.", ".merge") ||
+         is_of("branch.", ".remote") || is_of("remote.", ".fetch");  // main@{upstream}
 }
 
 // A folder `.git` must contain all of a repository: one that leads elsewhere could lead to any repository of the user.

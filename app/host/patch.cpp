@@ -38,7 +38,7 @@ constexpr std::array data_ends = {".json", ".yaml", ".yml", ".toml",       ".ini
 
 template <class List>
 bool is_in(const List& list, std::string_view text) {
-  return std::find(list.begin(), list.end(), text) != list.end();
+  return std::ranges::find(list, text) != list.end();
 }
 
 bool is_secret_name(const std::string& name) {
@@ -72,7 +72,7 @@ bool is_secret_name(const std::string& name) {
 
 // Git quotes such names; nobody needs them in a patch.
 bool is_plain(const std::string& path) {
-  return std::none_of(path.begin(), path.end(), [](char letter) {
+  return std::ranges::none_of(path, [](char letter) {
     return static_cast<unsigned char>(letter) < 0x20 || letter == '"' || letter == '\\' || letter == 0x7f;
   });
 }
@@ -89,7 +89,7 @@ std::string as_new_file(const fs::path& top, const std::string& path) {
   const bool runs = (status.permissions() & fs::perms::owner_exec) != fs::perms::none;
   std::string patch = "diff --git a/" + path + " b/" + path + "\nnew file mode " + (runs ? "100755" : "100644") + "\n";
   if (text.empty()) return patch + "index 0000000..e69de29\n";
-  const auto lines = std::count(text.begin(), text.end(), '\n') + (text.back() != '\n');
+  const auto lines = std::ranges::count(text, '\n') + (text.back() != '\n');
   // Git ends a name with spaces in it by a tab.
   patch += "--- /dev/null\n+++ b/" + path + (path.find(' ') != std::string::npos ? "\t" : "") + "\n@@ -0,0 +1," +
            std::to_string(lines) + " @@\n";
@@ -159,7 +159,7 @@ std::vector<std::string> left_out_of(const GitCheckout& checkout, const std::vec
     else
       by_size.emplace_back(sizes[file] + (error ? 0 : here), file);
   }
-  std::sort(by_size.begin(), by_size.end());
+  std::ranges::sort(by_size);
   std::uintmax_t all = 0;
   for (const auto& [size, file] : by_size)
     if ((all += size) > most_compared) left_out.push_back(file);
@@ -224,11 +224,10 @@ std::vector<std::string> without_project(const fs::path& top) {
 
 bool is_of_project(const fs::path& top, const std::string& path_below) {
   const std::vector<std::string> here = projects_in(top);
-  return std::any_of(here.begin(), here.end(), [&](const std::string& project) {
+  return std::ranges::any_of(here, [&](const std::string& project) {
     const std::vector<std::string> ends = ends_after(project);
-    return path_below == project || std::any_of(ends.begin(), ends.end(), [&](const std::string& end) {
-             return path_below.starts_with(project + end);
-           });
+    return path_below == project ||
+           std::ranges::any_of(ends, [&](const std::string& end) { return path_below.starts_with(project + end); });
   });
 }
 

@@ -55,7 +55,7 @@ DraftRung rung_of(const Json& json, const fs::path& file) {
 }
 
 std::string quoted(const std::string& word) {
-  const bool is_plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+  const bool is_plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
     return std::isalnum(c) || std::string_view("-_./:=,+@%").find(static_cast<char>(c)) != std::string_view::npos;
   });
   if (is_plain) return word;
@@ -70,7 +70,7 @@ std::string recipe_words(const Recipe& recipe, std::vector<std::pair<std::string
   Recipe usual;
   const auto& presets = model_presets();
   const bool is_preset =
-      std::any_of(presets.begin(), presets.end(), [&](const ModelPreset& known) { return known.name == recipe.model; });
+      std::ranges::any_of(presets, [&](const ModelPreset& known) { return known.name == recipe.model; });
   apply_preset(usual, is_preset ? recipe.model : presets.front().name);
   if (is_preset && recipe.model != presets.front().name) words += " --model " + recipe.model;
   if (!recipe.data.empty()) words += " --data " + quoted(recipe.data);
@@ -78,8 +78,8 @@ std::string recipe_words(const Recipe& recipe, std::vector<std::pair<std::string
   const auto values = describe(recipe);
   for (const RecipeField& field : recipe_fields()) {
     const auto named = [&](const auto& value) { return value.first == field.name; };
-    const std::string& value = std::find_if(values.begin(), values.end(), named)->second;
-    if (value == std::find_if(usual_values.begin(), usual_values.end(), named)->second) continue;
+    const std::string& value = std::ranges::find_if(values, named)->second;
+    if (value == std::ranges::find_if(usual_values, named)->second) continue;
     const std::string_view name = field.name;
     if (field.has_option()) {
       words += " " + option_of(field.name) + " " + quoted(value);
@@ -195,7 +195,7 @@ std::vector<std::string> saved_ladders() {
   for (const fs::directory_entry& entry : fs::directory_iterator(saved_ladders_folder(), missing_folder)) {
     if (entry.path().extension() == ending) names.push_back(entry.path().stem().string());
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -216,8 +216,7 @@ LadderDraft draft_for_any_folder(LadderDraft draft) {
   };
   for (DraftRung& rung : draft.rungs) {
     PlannedRung planned = parse_rung(rung.text);
-    if (std::none_of(planned.values.begin(), planned.values.end(),
-                     [&](const auto& value) { return is_path(value.first); }))
+    if (std::ranges::none_of(planned.values, [&](const auto& value) { return is_path(value.first); }))
       continue;  // the text stays as it was typed
     for (auto& [value_name, value] : planned.values) {
       if (is_path(value_name)) make_absolute(value);

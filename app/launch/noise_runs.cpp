@@ -38,8 +38,8 @@ MachineNoise noise_of(RunStore& store, const std::vector<RunId>& runs) {
     const Run run = store.existing_run(id);
     read.push_back({run, store.summary(run)});
   }
-  std::sort(read.begin(), read.end(),
-            [](const RunAndSummary& a, const RunAndSummary& b) { return a.run.started_at < b.run.started_at; });
+  std::ranges::sort(read,
+                    [](const RunAndSummary& a, const RunAndSummary& b) { return a.run.started_at < b.run.started_at; });
   return noise_of(read);
 }
 

@@ -61,14 +61,14 @@ LadderRequest measure_here(const Ladder& ladder, const std::vector<Run>& runs, c
       if (run.repeat > 0 || run.rung == 0) continue;
       const Recipe recipe = recipe_from_json(run.recipe);
       request.rungs.push_back(planned(run, before, recipe));
-      const bool is_check = std::any_of(request.rungs.back().stages.begin(), request.rungs.back().stages.end(),
-                                        [](const std::string& id) { return stage_by_id(id).kind == StageKind::check; });
+      const bool is_check = std::ranges::any_of(
+          request.rungs.back().stages, [](const std::string& id) { return stage_by_id(id).kind == StageKind::check; });
       if (!is_check) before = recipe;
     }
     request.rungs.insert(request.rungs.begin(), {.stages = {all_stages().front().id}});
   } else {
     const std::vector<LadderPreset>& plans = ladder_presets();
-    const auto plan = std::find_if(plans.begin(), plans.end(), [&](const LadderPreset& known) {
+    const auto plan = std::ranges::find_if(plans, [&](const LadderPreset& known) {
       return ladder.source_path.find(known.log) != std::string::npos || ladder.name == known.log;
     });
     if (plan == plans.end())

@@ -48,7 +48,7 @@ SweptValue parse_swept_value(std::string_view text, const FieldText& about) {
     const auto& [name, value] = rung.values.front();
     if (rung.values.size() > 1 || !rung.stages.empty())
       throw RecipeError(about, "'" + std::string(part) + "' isn't one value of " + name);
-    if (std::find(swept.values.begin(), swept.values.end(), value) != swept.values.end())
+    if (std::ranges::find(swept.values, value) != swept.values.end())
       throw RecipeError(about,
                         name + " lists " + value + " twice; " + FieldName{"repeats"} + " measures a combination again");
     swept.name = name;
@@ -70,7 +70,7 @@ LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>
   check_count(swept, request.repeats);
   std::vector<PlannedRung> combinations(1);
   for (const SweptValue& each : swept) {
-    if (std::count_if(swept.begin(), swept.end(), [&](const SweptValue& other) { return other.name == each.name; }) > 1)
+    if (std::ranges::count_if(swept, [&](const SweptValue& other) { return other.name == each.name; }) > 1)
       throw RecipeError(FieldName{"over"}, each.name + " is swept twice; list all its values once");
     if (each.name == seed_name) {
       if (request.repeats > 1)

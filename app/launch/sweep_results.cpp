@@ -244,8 +244,8 @@ SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std
 }
 
 bool SweepResults::has(SweepResult result) const {
-  return std::any_of(rungs.begin(), rungs.end(),
-                     [&](const SweptRung& rung) { return rung.of(result).runs + rung.of(result).left_out > 0; });
+  return std::ranges::any_of(
+      rungs, [&](const SweptRung& rung) { return rung.of(result).runs + rung.of(result).left_out > 0; });
 }
 
 int SweepResults::best(SweepResult result) const {
@@ -287,8 +287,8 @@ std::string picked_text(const PickedBest& picked, const SweepResultKind& kind) {
 std::string best_text(const SweepResults& results, SweepResult result) {
   const SweepResultKind& kind = kind_of(result);
   const int place = results.best(result);
-  const auto known = std::count_if(results.rungs.begin(), results.rungs.end(),
-                                   [&](const SweptRung& rung) { return !is_missing(rung.of(result).mean); });
+  const auto known =
+      std::ranges::count_if(results.rungs, [&](const SweptRung& rung) { return !is_missing(rung.of(result).mean); });
   if (known < 2) return "";
   const SweptRung& best = results.rungs[static_cast<std::size_t>(place)];
   const SweptFigure& figure = best.of(result);
@@ -313,16 +313,15 @@ std::string best_text(const SweepResults& results, SweepResult result) {
 
 SweepLines sweep_lines(const SweepResults& results, SweepResult result, const std::string& against) {
   SweepLines lines;
-  const auto named = std::find(results.names.begin(), results.names.end(), against);
+  const auto named = std::ranges::find(results.names, against);
   if (named == results.names.end()) return lines;
   const auto column = static_cast<std::size_t>(named - results.names.begin());
-  const bool are_numbers = std::all_of(results.rungs.begin(), results.rungs.end(),
-                                       [&](const SweptRung& rung) { return rung.values[column].is_number(); });
+  const bool are_numbers =
+      std::ranges::all_of(results.rungs, [&](const SweptRung& rung) { return rung.values[column].is_number(); });
   const auto x_of = [&](const SweptRung& rung) {
     const std::string word = value_text(rung.values[column]);
     if (are_numbers) return lines.ticks.emplace(rung.values[column].get<double>(), word).first->first;
-    const auto known =
-        std::find_if(lines.ticks.begin(), lines.ticks.end(), [&](const auto& tick) { return tick.second == word; });
+    const auto known = std::ranges::find_if(lines.ticks, [&](const auto& tick) { return tick.second == word; });
     if (known != lines.ticks.end()) return known->first;
     return lines.ticks.emplace(static_cast<double>(lines.ticks.size()), word).first->first;
   };
@@ -332,7 +331,7 @@ SweepLines sweep_lines(const SweepResults& results, SweepResult result, const st
   for (const SweptRung& rung : results.rungs) {
     const double x = x_of(rung);
     const std::string label = values_text(results, rung, against);
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == label; });
+    auto group = std::ranges::find_if(groups, [&](const auto& each) { return each.first == label; });
     if (group == groups.end()) {
       group = groups.insert(groups.end(), {label, {}});
       first_rungs.push_back(rung.rung);

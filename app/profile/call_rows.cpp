@@ -25,7 +25,7 @@ CallRow row_of(CallTimes times) {
   double squares = 0;
   for (const double each : ms) squares += (each - total / n) * (each - total / n);
   std::vector<double> sorted = ms;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   // std_ms is the standard deviation of the calls themselves (divided by n).
   return {std::move(times), total / n, quantile(sorted, 0.5), std::sqrt(squares / n), sorted.front(),
           sorted.back(),    total};
@@ -33,7 +33,7 @@ CallRow row_of(CallTimes times) {
 
 const CallRow* find(const std::vector<CallRow>& rows, const std::string& computation, const std::string& precision,
                     int warmup) {
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const CallRow& row) {
+  const auto found = std::ranges::find_if(rows, [&](const CallRow& row) {
     return row.times.computation == computation && row.times.precision == precision && row.times.warmup == warmup;
   });
   return found == rows.end() ? nullptr : &*found;
@@ -55,10 +55,9 @@ std::string warmup_lesson(const std::vector<CallRow>& rows) {
   }
   if (pairs.empty()) return "";
   const auto lowered_ms = [](const auto& pair) { return pair.first->std_ms - pair.second->std_ms; };
-  const auto lowered =
-      std::count_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return lowered_ms(pair) > 0; });
+  const auto lowered = std::ranges::count_if(pairs, [&](const auto& pair) { return lowered_ms(pair) > 0; });
   const bool is_lower = 2 * lowered > std::ssize(pairs);
-  const auto [cold, warm] = *std::max_element(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) {
+  const auto [cold, warm] = *std::ranges::max_element(pairs, [&](const auto& a, const auto& b) {
     return is_lower ? lowered_ms(a) < lowered_ms(b) : lowered_ms(a) > lowered_ms(b);
   });
   return "Warm-up: one call before the timed ones lowers the spread in " + std::to_string(lowered) + " of " +
@@ -111,7 +110,7 @@ std::string spread_warning(const std::vector<CallRow>& rows) {
 std::vector<CallRow> call_rows(std::vector<CallTimes> times) {
   std::vector<CallRow> rows;
   for (CallTimes& each : times) rows.push_back(row_of(std::move(each)));
-  std::stable_sort(rows.begin(), rows.end(), [](const CallRow& a, const CallRow& b) { return a.mean_ms < b.mean_ms; });
+  std::ranges::stable_sort(rows, [](const CallRow& a, const CallRow& b) { return a.mean_ms < b.mean_ms; });
   return rows;
 }
 

@@ -76,8 +76,8 @@ TextTable kinds_table(const ProfileDifference& difference) {
   }
   std::vector<std::pair<OperatorKind, std::pair<double, double>>> kinds(sums.begin(), sums.end());
   const auto delta_of = [](const auto& kind) { return kind.second.second - kind.second.first; };
-  std::stable_sort(kinds.begin(), kinds.end(),
-                   [&](const auto& a, const auto& b) { return std::fabs(delta_of(a)) > std::fabs(delta_of(b)); });
+  std::ranges::stable_sort(
+      kinds, [&](const auto& a, const auto& b) { return std::fabs(delta_of(a)) > std::fabs(delta_of(b)); });
   for (const auto& kind : kinds)
     table.rows.push_back({std::string(to_string(kind.first)), milliseconds_text(kind.second.first),
                           milliseconds_text(kind.second.second), signed_ms(delta_of(kind))});
@@ -87,9 +87,8 @@ TextTable kinds_table(const ProfileDifference& difference) {
 }
 
 bool has_graphs(const std::vector<TracedOperator>& operators) {
-  return std::any_of(operators.begin(), operators.end(), [](const TracedOperator& each) {
-    return is_compiled(each.time.name) || is_compiled(each.launcher);
-  });
+  return std::ranges::any_of(
+      operators, [](const TracedOperator& each) { return is_compiled(each.time.name) || is_compiled(each.launcher); });
 }
 
 std::string calls_text(double calls) {

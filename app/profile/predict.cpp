@@ -66,8 +66,9 @@ void state_recipe(LawFacts& facts, const Recipe& before, const Recipe& after) {
 bool shows(const PredictionSubject& subject, const std::string& stage) {
   const auto has_kind = [&](OperatorKind kind) { return subject.steps.ms_of({.kinds = {kind}}) > 0; };
   const auto has_name = [&](std::string_view word) {
-    return std::any_of(subject.trace.profile.operators.begin(), subject.trace.profile.operators.end(),
-                       [&](const TracedOperator& each) { return each.time.name.find(word) != std::string::npos; });
+    return std::ranges::any_of(subject.trace.profile.operators, [&](const TracedOperator& each) {
+      return each.time.name.find(word) != std::string::npos;
+    });
   };
   const std::string& precision = subject.facts.precision;
   if (stage == "tf32" || stage == "bf16-matmul") return !precision.empty() && precision != "fp32";
@@ -76,8 +77,8 @@ bool shows(const PredictionSubject& subject, const std::string& stage) {
   if (stage == "ddp") return has_kind(OperatorKind::communication);
   if (stage == "fused-adamw") return has_name("fused_adam") || has_name("FusedAdam") || has_name("multi_tensor");
   if (stage == "compile" || stage == "compile-max")
-    return std::any_of(subject.trace.profile.operators.begin(), subject.trace.profile.operators.end(),
-                       [](const TracedOperator& each) { return is_compiled(each.time.name); });
+    return std::ranges::any_of(subject.trace.profile.operators,
+                               [](const TracedOperator& each) { return is_compiled(each.time.name); });
   return false;
 }
 
@@ -491,8 +492,8 @@ PredictionAnswer predict(const PredictionSubject& subject, const WhatIf& what_if
       throw UsageError("--stage: " + id + " and " + what_if.stages.back() + " exclude each other",
                        {.code = "conflicting-options", .argument = "--stage", .value = id});
   }
-  const bool asks_for_parts = std::any_of(what_if.scales.begin(), what_if.scales.end(),
-                                          [](const WorkChange& change) { return change.part != ModelPart::unknown; });
+  const bool asks_for_parts =
+      std::ranges::any_of(what_if.scales, [](const WorkChange& change) { return change.part != ModelPart::unknown; });
   if (asks_for_parts && !subject.steps.are_parts_known())
     throw UsageError(fmt::format("--part: nothing in trace {} shows which work belongs to which part of the model",
                                  subject.trace.id),
@@ -523,8 +524,8 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
       continue;
     overview.stages.push_back(answer_of(subject, {.stages = {stage.id}}));
   }
-  std::stable_sort(overview.stages.begin(), overview.stages.end(),
-                   [](const PredictionAnswer& a, const PredictionAnswer& b) { return gain_of(a) > gain_of(b); });
+  std::ranges::stable_sort(
+      overview.stages, [](const PredictionAnswer& a, const PredictionAnswer& b) { return gain_of(a) > gain_of(b); });
 
   std::vector<std::string> climbed;
   std::optional<Recipe> recipe = subject.recipe;

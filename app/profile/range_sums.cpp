@@ -22,7 +22,7 @@ class Thread {
   explicit Thread(std::vector<Stretch>& into) : into_(into) {}
 
   void read(std::vector<Stretch>& slices) {
-    std::stable_sort(slices.begin(), slices.end(), [](const Stretch& a, const Stretch& b) {
+    std::ranges::stable_sort(slices, [](const Stretch& a, const Stretch& b) {
       return std::pair(a.start_ns, -a.end_ns) < std::pair(b.start_ns, -b.end_ns);
     });
     for (const Stretch& slice : slices) {
@@ -73,15 +73,14 @@ std::vector<Stretch> stretches_of(const StepSlices& step, bool on_gpu) {
     }
   }
   finish_thread();
-  std::sort(all.begin(), all.end(), [](const Stretch& a, const Stretch& b) { return a.start_ns < b.start_ns; });
+  std::ranges::sort(all, [](const Stretch& a, const Stretch& b) { return a.start_ns < b.start_ns; });
   return all;
 }
 
 }  // namespace
 
 RangeSums::RangeSums(const StepSlices& step) {
-  const bool on_gpu =
-      std::any_of(step.lanes.begin(), step.lanes.end(), [](const SliceLane& each) { return each.on_gpu; });
+  const bool on_gpu = std::ranges::any_of(step.lanes, [](const SliceLane& each) { return each.on_gpu; });
   const std::vector<Stretch> work = stretches_of(step, on_gpu);
   const OperatorKind nothing = on_gpu ? OperatorKind::idle : OperatorKind::between;
   std::vector<Stretch> active;
@@ -96,7 +95,7 @@ RangeSums::RangeSums(const StepSlices& step) {
     int order = 4;
     for (const Stretch& each : active) order = std::min(order, each.order);
     now.clear();
-    std::fill(is_taken.begin(), is_taken.end(), false);
+    is_taken.assign(is_taken.size(), false);
     for (std::size_t i = active.size(); i-- > 0;) {  // of one lane the latest
       const Stretch& each = active[i];
       if (each.order != order || is_taken[each.lane]) continue;

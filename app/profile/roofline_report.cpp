@@ -75,9 +75,8 @@ std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& 
   std::string text = "Ceiling: " + compact(ceiling.tflops) + " TFLOP/s and " + compact(ceiling.bandwidth_gb_s) +
                      " GB/s of " + device + " (" + ceiling.source + ").";
   const auto is_above = [&](bool by_memory) {
-    return std::any_of(kinds.begin(), kinds.end(), [&](const KindRoofline& each) {
-      return each.is_memory_bound == by_memory && each.share() > 1.02;
-    });
+    return std::ranges::any_of(
+        kinds, [&](const KindRoofline& each) { return each.is_memory_bound == by_memory && each.share() > 1.02; });
   };
   if (is_above(true)) text += " Above 100 % of the memory: operands were still in a cache, which is faster.";
   if (is_above(false))

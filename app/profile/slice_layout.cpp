@@ -23,7 +23,7 @@ double end_of(const KeptSlice& slice) {
 using KindSums = std::array<std::int64_t, all_operator_kinds.size()>;
 
 OperatorKind most_of(const KindSums& sums) {
-  return static_cast<OperatorKind>(std::max_element(sums.begin(), sums.end()) - sums.begin());
+  return static_cast<OperatorKind>(std::ranges::max_element(sums) - sums.begin());
 }
 
 // The first slice at or behind `first` that starts at `ns` or later; near ones are found quickly.
@@ -93,7 +93,7 @@ SliceIndex::SliceIndex(const StepSlices& step) {
       by_name_[next[slice.name]++] = number++;
     }
   }
-  std::sort(joined_.begin(), joined_.end(), [](const Joined& a, const Joined& b) {
+  std::ranges::sort(joined_, [](const Joined& a, const Joined& b) {
     return std::pair(a.correlation, a.number) < std::pair(b.correlation, b.number);
   });
   name_bits_.resize(step.names.size());
@@ -131,7 +131,7 @@ std::vector<SlicePlace> SliceIndex::joined_with(const StepSlices& step, SlicePla
     for (; at != joined_.end() && at->correlation == correlation && places.size() < most; ++at)
       if (const SlicePlace place = place_of(at->number); place != slice) places.push_back(place);
   }
-  std::sort(places.begin(), places.end(), [](const SlicePlace& a, const SlicePlace& b) {
+  std::ranges::sort(places, [](const SlicePlace& a, const SlicePlace& b) {
     return std::pair(a.row, a.slice) < std::pair(b.row, b.slice);
   });
   return places;
@@ -177,7 +177,7 @@ SliceSearch::SliceSearch(const StepSlices& step, const SliceIndex& index, std::s
   row_starts_ = index.row_starts_;
   bits_.resize(index.by_name_.size() / 64 + 1);
   for (std::size_t name = 0; name < step.names.size(); ++name)
-    if (std::find(names.begin(), names.end(), step.names[name]) != names.end()) add_name(index, name);
+    if (std::ranges::find(names, step.names[name]) != names.end()) add_name(index, name);
 }
 
 SliceSearch::SliceSearch(const StepSlices& step, const SliceIndex& index, OperatorKind kind) : is_on_(true) {
@@ -317,8 +317,8 @@ const KeptSlice* slice_at(const SliceRow& row, double ns, double slack_ns) {
 }
 
 const MemoryPoint& memory_peak(const StepSlices& step) {
-  return *std::max_element(step.memory.begin(), step.memory.end(),
-                           [](const MemoryPoint& a, const MemoryPoint& b) { return a.total() < b.total(); });
+  return *std::ranges::max_element(step.memory,
+                                   [](const MemoryPoint& a, const MemoryPoint& b) { return a.total() < b.total(); });
 }
 
 std::vector<const MemoryPoint*> memory_columns(const StepSlices& step, TimeRange shown, std::size_t columns) {

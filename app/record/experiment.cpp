@@ -47,7 +47,7 @@ ExperimentPlan plan_from(const Json& json, const fs::path& folder) {
                         .machine = json.at("machine")};
     for (const std::string& side : json.at("order").get<std::vector<std::string>>())
       plan.order.push_back(side == "candidate");
-    const auto candidates = std::count(plan.order.begin(), plan.order.end(), true);
+    const auto candidates = std::ranges::count(plan.order, true);
     if (plan.runs < 1 || plan.runs > most_runs || std::ssize(plan.order) != 2 * plan.runs || candidates != plan.runs ||
         plan.baseline.command.empty() || plan.candidate.command.empty())
       throw StorageError(isnt_one);
@@ -164,7 +164,7 @@ Experiment::Experiment(const fs::path& folder, ExperimentPlan asked, std::uint64
 }
 
 std::size_t Experiment::done() const {
-  return static_cast<std::size_t>(std::count_if(runs_.begin(), runs_.end(), [](const ExperimentRun& run) {
+  return static_cast<std::size_t>(std::ranges::count_if(runs_, [](const ExperimentRun& run) {
     const auto end = end_of_command(run.command.state);
     return end && end->exit_status == 0;
   }));

@@ -33,7 +33,7 @@ Json gpu_models() {
   for (fs::directory_iterator it("/proc/driver/nvidia/gpus", error), end;
        !error && it != end && models.size() < most_gpus_read; it.increment(error))
     if (std::string model = model_in(it->path() / "information"); !model.empty()) models.push_back(std::move(model));
-  std::sort(models.begin(), models.end());
+  std::ranges::sort(models);
   return models;
 }
 

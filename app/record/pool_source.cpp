@@ -24,7 +24,7 @@ std::vector<Run> runs_of_rung(RunStore& store, const std::string& name) {
   const Ladder ladder = find_ladder(store, name.substr(0, slash));
   const std::string wanted = name.substr(slash + 1);
   std::vector<Run> runs = store.runs_of(ladder.id);
-  const bool is_stage = std::any_of(runs.begin(), runs.end(), [&](const Run& run) { return run.stage == wanted; });
+  const bool is_stage = std::ranges::any_of(runs, [&](const Run& run) { return run.stage == wanted; });
   std::erase_if(runs, [&](const Run& run) { return (is_stage ? run.stage : std::to_string(run.rung)) != wanted; });
   if (runs.empty()) throw NotFound("ladder " + ladder.name + " has no rung '" + wanted + "'");
   return runs;

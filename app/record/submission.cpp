@@ -218,13 +218,12 @@ void check_explanations(const Submission& it) {
   if (!open.empty()) {
     std::string text;
     for (const RecordFlag& flag : it.claim.flags)
-      if (std::find(open.begin(), open.end(), flag.id) != open.end()) text += "\n  " + flag.id + ": " + flag.why;
+      if (std::ranges::find(open, flag.id) != open.end()) text += "\n  " + flag.id + ": " + flag.why;
     throw UsageError("a flag isn't explained; `--explain " + open.front() +
                      "=TEXT` prints the explanation in the submission" + text);
   }
   for (const auto& [id, text] : it.explanations)
-    if (std::none_of(it.claim.flags.begin(), it.claim.flags.end(),
-                     [&, &named = id](const auto& flag) { return flag.id == named; }))
+    if (std::ranges::none_of(it.claim.flags, [&, &named = id](const auto& flag) { return flag.id == named; }))
       throw UsageError("--explain " + id + ": the runs have no such flag");
 }
 
@@ -247,8 +246,7 @@ void add_rule_line(const Submission& it, Figure& figure) {
 std::vector<std::string> unexplained_flags(const Submission& it) {
   std::vector<std::string> open;
   for (const RecordFlag& flag : it.claim.flags)
-    if (!it.explanations.contains(flag.id) && std::find(open.begin(), open.end(), flag.id) == open.end())
-      open.push_back(flag.id);
+    if (!it.explanations.contains(flag.id) && std::ranges::find(open, flag.id) == open.end()) open.push_back(flag.id);
   return open;
 }
 

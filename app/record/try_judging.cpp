@@ -40,7 +40,7 @@ const char* to_string(TryVerdict verdict) {
 }
 
 std::optional<TryVerdict> try_verdict_from(const std::string& text) {
-  const auto found = std::find(std::begin(verdict_names), std::end(verdict_names), text);
+  const auto found = std::ranges::find(verdict_names, text);
   if (found == std::end(verdict_names)) return {};
   return static_cast<TryVerdict>(found - std::begin(verdict_names));
 }

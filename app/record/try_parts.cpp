@@ -214,7 +214,7 @@ std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::
   for (std::size_t i = 0; i < count; ++i) {
     const PartEffect& effect = answer.parts[i];
     const Interval& ci95 = effect.ci95;
-    const bool is_droppable = std::find(dropped.begin(), dropped.end(), i) != dropped.end();
+    const bool is_droppable = std::ranges::find(dropped, i) != dropped.end();
     Json json{{"part", i + 1}, {"what", flags.empty() ? parts[i].where : flags[i]}};
     json["added"] = flags.empty() ? Json(parts[i].added) : Json();
     json["removed"] = flags.empty() ? Json(parts[i].removed) : Json();
@@ -232,7 +232,7 @@ std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::
     pairs.push_back({{"parts", {pair.a + 1, pair.b + 1}}, {"or", others}});
     pairs.back().update(effect_json(it, pair.gain, pair.ci95));
   }
-  const auto failed = std::count_if(runs->values.begin(), runs->values.end(), [](double v) { return is_missing(v); });
+  const auto failed = std::ranges::count_if(runs->values, [](double v) { return is_missing(v); });
   const Json json{{"try", number},
                   {"metric", metric()},
                   {"by", flags.empty() ? "patch" : "flags"},

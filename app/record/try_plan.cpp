@@ -29,7 +29,7 @@ bool has_word(const std::string& name, const std::array<const char*, n>& words) 
       word += static_cast<char>(std::tolower(letter));
       continue;
     }
-    if (std::find(words.begin(), words.end(), word) != words.end()) return true;
+    if (std::ranges::find(words, word) != words.end()) return true;
     word.clear();
   }
   return false;

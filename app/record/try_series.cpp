@@ -288,7 +288,7 @@ bool TrySeriesRunner::is_spent() const {
 }
 
 std::int64_t TrySeriesRunner::runs_of_try(std::int64_t number) const {
-  return std::count_if(runs_.begin(), runs_.end(), [&](const TryRun& run) { return run.during == number; });
+  return std::ranges::count_if(runs_, [&](const TryRun& run) { return run.during == number; });
 }
 
 MeasuredCommand TrySeriesRunner::next_command() const {
@@ -368,8 +368,8 @@ std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64
     if (stop_()) return {};
     command.command = during == held_out ? std::vector<std::string>{"/bin/sh", "-c", plan_.holdout} : plan_.command;
     if (!prepare(command, it.tree, state == kept().number ? "" : kept().tree, it.commit)) return {};
-    const auto round = std::count_if(runs_.begin(), runs_.end(),
-                                     [&](const TryRun& run) { return run.during == during && run.state == state; });
+    const auto round =
+        std::ranges::count_if(runs_, [&](const TryRun& run) { return run.during == during && run.state == state; });
     command.environment = {{"STEPLADDER_TRY", std::to_string(state)},
                            {"STEPLADDER_RUN", std::to_string(runs_.size() + 1)},
                            // The same for both runs of a turn.
@@ -447,8 +447,7 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
   if (logged.run.tokens_per_step > 0) facts["tokens per step"] = logged.run.tokens_per_step;
   if (!logged.steps.empty()) facts["steps"] = logged.steps.size();
   run.others = Json{{"unit", outcome.unit}, {"error", outcome.error}, {"figures", printed}, {"facts", facts}}.dump();
-  const auto repeat =
-      std::count_if(runs_.begin(), runs_.end(), [&](const TryRun& each) { return each.state == state; });
+  const auto repeat = std::ranges::count_if(runs_, [&](const TryRun& each) { return each.state == state; });
   const Try& it = tries_[static_cast<std::size_t>(state)];
   Run row = row_of(it, state == 0 ? "unchanged" : "try " + std::to_string(state), end, outcome.error);
   row.ladder = series_.ladder;
@@ -603,7 +602,7 @@ std::string TrySeriesRunner::revert(std::optional<std::int64_t> to) {
   const TakenState state = trees_->take();
   if (state.tree == target.tree) return {};
   std::string saved;
-  if (std::none_of(tries_.begin(), tries_.end(), [&](const Try& it) { return it.tree == state.tree; })) {
+  if (std::ranges::none_of(tries_, [&](const Try& it) { return it.tree == state.tree; })) {
     std::error_code error;
     fs::path file;
     for (int k = 1; fs::exists(file = folder_ / ("reverted-" + std::to_string(k) + ".patch"), error);) ++k;

@@ -30,9 +30,8 @@ constexpr std::array written_by_runs = {"__pycache__", "build",      "dist",    
 bool is_written_by_runs(const fs::path& path) {
   const std::string name = path.filename().string();
   const auto ends = [&](const char* end) { return name.ends_with(end); };
-  return std::find(written_by_runs.begin(), written_by_runs.end(), name) != written_by_runs.end() ||
-         name.starts_with("build-") || name.starts_with("cmake-build") || ends(".pyc") || ends(".o") || ends(".log") ||
-         ends("_cache");
+  return std::ranges::find(written_by_runs, name) != written_by_runs.end() || name.starts_with("build-") ||
+         name.starts_with("cmake-build") || ends(".pyc") || ends(".o") || ends(".log") || ends("_cache");
 }
 
 // Every regular file below the path, or the path itself; links are named, not followed.
@@ -217,9 +216,8 @@ const std::vector<std::string>& TryTrees::changed_files(const std::string& from,
 
 bool TryTrees::differs(const std::string& commit, const std::string& tree) const {
   const std::vector<std::string> changed = changed_files(commit, tree);
-  return std::any_of(changed.begin(), changed.end(), [&](const std::string& file) {
-    return !is_written_by_runs(file) || !content_of(commit, file).empty();
-  });
+  return std::ranges::any_of(
+      changed, [&](const std::string& file) { return !is_written_by_runs(file) || !content_of(commit, file).empty(); });
 }
 
 std::vector<std::string> TryTrees::files_of(const std::string& tree) const {

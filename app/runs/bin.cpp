@@ -55,8 +55,7 @@ std::vector<BinnedRun> runs_in_bin(RunStore& store) {
     if (!run) continue;
     binned.push_back({*run, curation.deleted_at, checkpoint_bytes(checkpoint_owner(store.file(), *run))});
   }
-  std::sort(binned.begin(), binned.end(),
-            [](const BinnedRun& a, const BinnedRun& b) { return a.deleted_at < b.deleted_at; });
+  std::ranges::sort(binned, [](const BinnedRun& a, const BinnedRun& b) { return a.deleted_at < b.deleted_at; });
   return binned;
 }
 

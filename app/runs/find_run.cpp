@@ -59,7 +59,7 @@ std::vector<Run> runs_among(RunStore& store, Among among) {
   if (among == Among::listed) return store.runs();
   std::vector<Run> runs;
   for (BinnedRun& binned : runs_in_bin(store)) runs.push_back(std::move(binned.run));
-  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.id < b.id; });
+  std::ranges::sort(runs, [](const Run& a, const Run& b) { return a.id < b.id; });
   return runs;
 }
 
@@ -84,7 +84,7 @@ class Resolver {
  private:
   std::string in_bin() const { return among_ == Among::binned ? " in the bin" : ""; }
   bool is_name(const std::string& word) const {
-    return std::any_of(runs_.begin(), runs_.end(), [&](const Run& run) { return run.name == word; });
+    return std::ranges::any_of(runs_, [&](const Run& run) { return run.name == word; });
   }
 
   std::vector<Run> filtered(const std::string& word) const {
@@ -148,7 +148,7 @@ class Resolver {
 }  // namespace
 
 std::string list_text(std::vector<RunId> ids) {
-  std::sort(ids.begin(), ids.end());
+  std::ranges::sort(ids);
   std::string text;
   for (std::size_t i = 0, end = 0; i < ids.size(); i = end) {
     for (end = i + 1; end < ids.size() && ids[end] == ids[end - 1] + 1;) ++end;

@@ -26,8 +26,7 @@ std::vector<std::string> names_of() {
 std::optional<std::string> same_name(const std::set<std::string>& known, const std::string& name) {
   if (known.contains(name)) return name;
   const std::string wanted = lower_case(name);
-  const auto found =
-      std::find_if(known.begin(), known.end(), [&](const auto& each) { return lower_case(each) == wanted; });
+  const auto found = std::ranges::find_if(known, [&](const auto& each) { return lower_case(each) == wanted; });
   return found == known.end() ? std::nullopt : std::optional(*found);
 }
 
@@ -212,15 +211,15 @@ std::string title_of(const RunField& field) {
 std::vector<MetricFigure> figures_of(const std::vector<RunField>& fields) {
   std::vector<MetricFigure> figures;
   for (const RunField& field : fields)
-    if (field.of == RunField::Of::metric && std::find(figures.begin(), figures.end(), field.figure) == figures.end())
+    if (field.of == RunField::Of::metric && std::ranges::find(figures, field.figure) == figures.end())
       figures.push_back(field.figure);
   return figures;
 }
 
 std::string position_text(std::string_view text, std::size_t byte) {
   const auto before = text.substr(0, byte);
-  const auto characters = std::count_if(before.begin(), before.end(),
-                                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  const auto characters =
+      std::ranges::count_if(before, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
   return "at character " + std::to_string(characters + 1);
 }
 

@@ -48,7 +48,7 @@ std::optional<double> number_of(const Json& value) {
 std::optional<std::string> as_time(std::string text) {
   constexpr std::string_view form = "dddd-dd-ddtdd:dd:dd";
   if (text.ends_with('z')) text.pop_back();
-  std::replace(text.begin(), text.end(), ' ', 't');
+  std::ranges::replace(text, ' ', 't');
   if (text.size() < 4 || text.size() > form.size() || text.size() % 3 != 1) return std::nullopt;  // half a part
   for (std::size_t i = 0; i < text.size(); ++i)
     if (form[i] == 'd' ? std::isdigit(static_cast<unsigned char>(text[i])) == 0 : form[i] != text[i])
@@ -71,7 +71,7 @@ bool holds_for_sign(int sign, const std::string& comparison) {
 bool equals(const Json& actual, const std::string& wanted, bool is_quoted) {
   if (plain_text(actual) == wanted) return true;
   if (actual.is_array())
-    return std::any_of(actual.begin(), actual.end(), [&](const Json& each) { return plain_text(each) == wanted; });
+    return std::ranges::any_of(actual, [&](const Json& each) { return plain_text(each) == wanted; });
   const auto number = number_of(actual);
   if (!number) return false;
   if (const auto other = parse_number<double>(wanted)) return *number == *other;
@@ -80,8 +80,7 @@ bool equals(const Json& actual, const std::string& wanted, bool is_quoted) {
 }
 
 bool contains(const Json& actual, const std::string& wanted) {
-  if (actual.is_array())
-    return std::any_of(actual.begin(), actual.end(), [&](const Json& each) { return contains(each, wanted); });
+  if (actual.is_array()) return std::ranges::any_of(actual, [&](const Json& each) { return contains(each, wanted); });
   return !actual.is_null() && plain_text(actual).find(wanted) != std::string::npos;
 }
 
@@ -216,7 +215,7 @@ class FilterParser {
     const std::size_t sign = at_;
     while (is_sign()) ++at_;
     RunFilter::Term term{.field = std::move(field), .comparison = std::string(text_.substr(sign, at_ - sign))};
-    const bool is_known = std::find(known.begin(), known.end(), term.comparison) != known.end();
+    const bool is_known = std::ranges::find(known, term.comparison) != known.end();
     const bool orders = is_known && (term.comparison.front() == '<' || term.comparison.front() == '>');
     skip_blanks();
     const std::size_t place = at_;
@@ -265,7 +264,7 @@ class FilterParser {
                           place);
     }
     const std::vector<std::string> all = closed_values(field);
-    if (!all.empty() && value != "null" && value != "[]" && std::find(all.begin(), all.end(), value) == all.end())
+    if (!all.empty() && value != "null" && value != "[]" && std::ranges::find(all, value) == all.end())
       throw FigureError("the " + field.name + " " + unknown_name(value, all), place);
   }
 
@@ -279,7 +278,7 @@ class FilterParser {
     if (value == "null") return;
     const std::vector<std::string> all = closed_values(field);
     const auto has_it = [&](const std::string& each) { return each.find(value) != std::string::npos; };
-    if (!all.empty() && std::none_of(all.begin(), all.end(), has_it))
+    if (!all.empty() && std::ranges::none_of(all, has_it))
       throw FigureError("the " + field.name + " " + unknown_name(value, all), place);
     const ValueKind kind = kind_of(field);
     const std::string_view letters = kind == ValueKind::time ? "0123456789-:tz" : "0123456789+-.einfaty";
@@ -315,7 +314,7 @@ std::vector<MetricFigure> RunFilter::figures() const {
 }
 
 bool RunFilter::holds(const Term& term, RunValues& values, const std::string& words) {
-  const auto any = [&](const auto& test) { return std::any_of(term.values.begin(), term.values.end(), test); };
+  const auto any = [&](const auto& test) { return std::ranges::any_of(term.values, test); };
   if (!term.field) return words.find(term.values.front()) != std::string::npos;
   const Json actual = values[*term.field];
   if (term.comparison == "~") return any([&](const std::string& value) { return contains(actual, value); });
@@ -339,13 +338,13 @@ bool RunFilter::holds(const Node& node, RunValues& values, const std::string& wo
     case Node::Kind::term:
       return holds(node.term, values, words);
     case Node::Kind::any:
-      return std::any_of(node.parts.begin(), node.parts.end(), part_holds);
+      return std::ranges::any_of(node.parts, part_holds);
     case Node::Kind::none:
-      return std::none_of(node.parts.begin(), node.parts.end(), part_holds);
+      return std::ranges::none_of(node.parts, part_holds);
     case Node::Kind::all:
       break;
   }
-  return std::all_of(node.parts.begin(), node.parts.end(), part_holds);
+  return std::ranges::all_of(node.parts, part_holds);
 }
 
 bool RunFilter::accepts(const Run& run, const Summary& summary, const RunContext& context,

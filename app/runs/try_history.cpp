@@ -61,8 +61,7 @@ bool is_time_metric(const std::string& metric) {
 }
 
 std::int64_t runs_of_try(const TryHistory& history, std::int64_t number) {
-  return std::count_if(history.runs.begin(), history.runs.end(),
-                       [&](const TryRun& run) { return run.during == number; });
+  return std::ranges::count_if(history.runs, [&](const TryRun& run) { return run.during == number; });
 }
 
 std::string try_metric(const TryHistory& history) {

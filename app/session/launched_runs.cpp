@@ -80,12 +80,12 @@ std::vector<Run> runs_to_continue(std::span<const Run> runs) {
   // A run that began and ended is skipped if its rung was trained again later. One that never began still has to be
   // trained.
   for (const Run& later : runs) {
-    const auto replaced = std::find_if(left.begin(), left.end(), [&](const Run& run) {
+    const auto replaced = std::ranges::find_if(left, [&](const Run& run) {
       return run.rung == later.rung && !is_missing(run.started_at) && later.created_at > run.ended_at;
     });
     if (replaced != left.end()) left.erase(replaced);
   }
-  std::sort(left.begin(), left.end(), [](const Run& a, const Run& b) { return a.id < b.id; });
+  std::ranges::sort(left, [](const Run& a, const Run& b) { return a.id < b.id; });
   return left;
 }
 

@@ -568,8 +568,8 @@ void Session::advance_confirmation(const std::vector<RunEvent>& events) {
   if (!confirmation_ || !confirmation_->is_open()) return;
   // A machine that did not become quiet once won't be waited for again: the runs in turns see the same disturbance.
   if (waits_for_quiet_ && engine_.gave_up_quiet()) start_anyway();
-  const bool has_ended = std::any_of(events.begin(), events.end(),
-                                     [](const RunEvent& event) { return std::holds_alternative<RunEnded>(event); });
+  const bool has_ended =
+      std::ranges::any_of(events, [](const RunEvent& event) { return std::holds_alternative<RunEnded>(event); });
   if (has_ended) judge_after_ = recorder_.posted();
   if (!judge_after_ || !recorder_.has_written(*judge_after_)) return;
   judge_after_.reset();

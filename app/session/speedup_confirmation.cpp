@@ -29,14 +29,13 @@ Subject subject_of(const std::vector<LoadedRun>& runs) {
 
 // The first reason for `trust` among the flags of a rung.
 const Flag* reason_for(Trust trust, const RungJudgement& rung) {
-  const auto flag = std::find_if(rung.flags.begin(), rung.flags.end(),
-                                 [&](const Flag& each) { return kind_of(each.id).trust == trust; });
+  const auto flag = std::ranges::find_if(rung.flags, [&](const Flag& each) { return kind_of(each.id).trust == trust; });
   return flag == rung.flags.end() ? nullptr : &*flag;
 }
 
 bool is_doubted_only_for(FlagId id, const RungJudgement& rung) {
-  return std::all_of(rung.flags.begin(), rung.flags.end(),
-                     [&](const Flag& flag) { return flag.id == id || kind_of(flag.id).trust == Trust::trusted; });
+  return std::ranges::all_of(
+      rung.flags, [&](const Flag& flag) { return flag.id == id || kind_of(flag.id).trust == Trust::trusted; });
 }
 
 constexpr int fewest_before_giving_up = 3;
@@ -92,7 +91,7 @@ bool SpeedupConfirmation::round_is_over() {
     fail(run.name + " " + (run.status == RunStatus::failed ? "failed" : "was " + std::string(to_string(run.status))) +
          (run.reason.empty() ? "" : " (" + run.reason + ")") + ", so no more repeats are made.");
   }
-  return std::all_of(runs.begin(), runs.end(), [](const Run& run) { return is_over(run.status); });
+  return std::ranges::all_of(runs, [](const Run& run) { return is_over(run.status); });
 }
 
 void SpeedupConfirmation::load_finished(Side& side) {
@@ -106,8 +105,8 @@ void SpeedupConfirmation::load_finished(Side& side) {
   }
   const std::int64_t most_steps = most_steps_of_each(2 * static_cast<std::size_t>(question_.max_repeats));
   for (const Run& run : candidates) {
-    const bool is_loaded = std::any_of(side.runs.begin(), side.runs.end(),
-                                       [&](const LoadedRun& loaded) { return loaded.run.id == run.id; });
+    const bool is_loaded =
+        std::ranges::any_of(side.runs, [&](const LoadedRun& loaded) { return loaded.run.id == run.id; });
     if (run.status == RunStatus::finished && !is_loaded) side.runs.push_back(load_run(store_, run, most_steps));
   }
 }
@@ -123,8 +122,8 @@ void SpeedupConfirmation::judge_runs() {
   answer_ = {.speedup = gain, .repeats = std::min(counted(judged[0]), counted(judged[1])), .reason = {}};
   left_out_ = static_cast<std::size_t>(judged[0].left_out + judged[1].left_out);
   // More repeats here don't bring the two sides together.
-  const auto elsewhere = std::find_if(judged[1].flags.begin(), judged[1].flags.end(),
-                                      [](const Flag& each) { return each.id == FlagId::other_machine; });
+  const auto elsewhere =
+      std::ranges::find_if(judged[1].flags, [](const Flag& each) { return each.id == FlagId::other_machine; });
   is_only_busy_ = elsewhere == judged[1].flags.end() && is_doubted_only_for(FlagId::busy_machine, judged[0]) &&
                   is_doubted_only_for(FlagId::busy_machine, judged[1]);
   doubt_.clear();

@@ -36,7 +36,7 @@ constexpr std::string_view spaces = " \t\n\v\f\r";
 
 template <std::size_t n>
 bool is_one_of(std::string_view word, const std::array<std::string_view, n>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 
 bool is_name(char c) {
@@ -54,12 +54,12 @@ std::string lower(std::string_view text) {
 }
 
 bool ends_in_secret(std::string_view word) {
-  return std::any_of(secret_words.begin(), secret_words.end(), [&](auto end) { return word.ends_with(end); });
+  return std::ranges::any_of(secret_words, [&](auto end) { return word.ends_with(end); });
 }
 
 // "--wandbApi_key" has the words wandb, api and key.
 bool names_secret(std::string_view name) {
-  if (!std::all_of(name.begin(), name.end(), is_name)) return false;
+  if (!std::ranges::all_of(name, is_name)) return false;
   std::string before;
   std::string word;
   bool found = false;
@@ -77,7 +77,7 @@ bool names_secret(std::string_view name) {
 
 bool is_token(std::string_view text) {
   return text.size() >= shortest_token &&
-         std::any_of(token_starts.begin(), token_starts.end(), [&](auto start) { return text.starts_with(start); });
+         std::ranges::any_of(token_starts, [&](auto start) { return text.starts_with(start); });
 }
 
 // The tokens and URLs in a word that has no name of its own.

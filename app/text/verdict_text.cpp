@@ -152,9 +152,8 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
     if (answer == RungAnswer::noise) {
       named[answer].push_back(rung.title);
     } else if (answer == RungAnswer::cannot_tell) {
-      const auto below = std::find_if(rungs.begin(), rungs.end(), [&](const AnsweredRung& other) {
-        return other.judged->rung == judged.stands_on;
-      });
+      const auto below = std::ranges::find_if(
+          rungs, [&](const AnsweredRung& other) { return other.judged->rung == judged.stands_on; });
       const RungJudgement* stands_on = below == rungs.end() ? nullptr : below->judged;
       const std::string reason = reason_of(judged, stands_on);
       if (!unproven.contains(reason)) reasons.push_back(reason);
@@ -186,8 +185,8 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
   if (!open.empty()) add("Not proven: " + open);
   if (impossible > 0) add("Impossible: " + std::to_string(impossible) + " of " + std::to_string(measured));
   const RungJudgement& last = *rungs.back().judged;
-  const auto below = std::find_if(rungs.begin(), rungs.end(),
-                                  [&](const AnsweredRung& rung) { return rung.judged->rung == last.stands_on; });
+  const auto below =
+      std::ranges::find_if(rungs, [&](const AnsweredRung& rung) { return rung.judged->rung == last.stands_on; });
   const bool is_stacked = below != rungs.end() && !below->judged->is_baseline;
   if (is_stacked && last.over_baseline.is(Verdict::faster))
     add("All together " + factor_text(last.over_baseline.factor) + " baseline");

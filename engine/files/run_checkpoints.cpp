@@ -105,8 +105,7 @@ Contents look_into(const fs::path& folder, const CheckpointOwner& owner) {
 }
 
 void sort_by_step(std::vector<Checkpoint>& checkpoints) {
-  std::sort(checkpoints.begin(), checkpoints.end(),
-            [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });
+  std::ranges::sort(checkpoints, [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });
 }
 
 std::string temporary_name(const std::string& checkpoint, const CheckpointOwner& owner, const char* ending) {
@@ -150,7 +149,7 @@ void prune(const fs::path& run_folder, const CheckpointOwner& owner, std::int64_
   if (!folder) return;
   sort_by_step(saved);
   const auto up_to_step =
-      std::count_if(saved.begin(), saved.end(), [&](const Checkpoint& checkpoint) { return checkpoint.step <= step; });
+      std::ranges::count_if(saved, [&](const Checkpoint& checkpoint) { return checkpoint.step <= step; });
   std::vector<std::string> removed;
   for (std::ptrdiff_t i = 0; i < std::ssize(saved); ++i) {
     if (i >= up_to_step || (keep > 0 && i < up_to_step - keep))
@@ -364,7 +363,7 @@ std::vector<RunId> runs_with_checkpoint_folders(const fs::path& database) {
     const auto [end, wrong] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), run);
     if (wrong == std::errc() && (end == name.data() + name.size() || *end == '-')) runs.push_back(run);
   }
-  std::sort(runs.begin(), runs.end());
+  std::ranges::sort(runs);
   runs.erase(std::unique(runs.begin(), runs.end()), runs.end());
   return runs;
 }

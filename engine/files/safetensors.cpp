@@ -198,7 +198,7 @@ void WeightsFile::open_safetensors() {
   metadata_ = std::move(header.metadata);
   tensors_ = std::move(header.tensors);
 
-  std::stable_sort(tensors_.begin(), tensors_.end(), [](const TensorInfo& a, const TensorInfo& b) {
+  std::ranges::stable_sort(tensors_, [](const TensorInfo& a, const TensorInfo& b) {
     return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
   });
   require_side_by_side(file_.name(), data_begin, file_.size_bytes(), tensors_);
@@ -218,8 +218,8 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
   // Wide types first, so that each tensor begins at a multiple of its own type's size.
   std::vector<const TensorView*> ordered;
   for (const TensorView& tensor : tensors) ordered.push_back(&tensor);
-  std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const TensorView* a, const TensorView* b) { return bytes_each(a->type) > bytes_each(b->type); });
+  std::ranges::stable_sort(
+      ordered, [](const TensorView* a, const TensorView* b) { return bytes_each(a->type) > bytes_each(b->type); });
 
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;

@@ -34,7 +34,7 @@ constexpr std::array<TypeFacts, 13> types = {{{TensorType::f64, "F64", 8},
                                               {TensorType::boolean, "BOOL", 1}}};
 
 const TypeFacts& facts(TensorType type) {
-  return *std::find_if(types.begin(), types.end(), [&](const TypeFacts& known) { return known.type == type; });
+  return *std::ranges::find_if(types, [&](const TypeFacts& known) { return known.type == type; });
 }
 
 float bf16_to_f32(std::uint16_t bits) {

@@ -241,8 +241,8 @@ class Builder {
   void set_prefix_space(bool prefix_space) { bpe_.prefix_space = prefix_space; }
 
   Bpe finish() {
-    std::stable_sort(bpe_.added.begin(), bpe_.added.end(),
-                     [](const AddedToken& a, const AddedToken& b) { return a.text.size() > b.text.size(); });
+    std::ranges::stable_sort(bpe_.added,
+                             [](const AddedToken& a, const AddedToken& b) { return a.text.size() > b.text.size(); });
     return std::move(bpe_);
   }
 
@@ -399,8 +399,7 @@ std::filesystem::path file_in_folder(const std::filesystem::path& folder) {
 // The longest added token that the text begins with; nullptr: none.
 const AddedToken* Bpe::added_at(std::string_view text) const {
   if (!begins_added[static_cast<unsigned char>(text[0])]) return nullptr;
-  const auto found =
-      std::find_if(added.begin(), added.end(), [&](const AddedToken& token) { return text.starts_with(token.text); });
+  const auto found = std::ranges::find_if(added, [&](const AddedToken& token) { return text.starts_with(token.text); });
   return found == added.end() ? nullptr : &*found;
 }
 

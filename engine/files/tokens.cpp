@@ -171,7 +171,7 @@ void TokenSource::Content::find_vocab() {
   const std::int64_t last = std::min(tokens, scanned_tokens);
   for (std::int64_t start = 0; start < last; start += 1 << 20) {
     read_tokens(start, std::min<std::int64_t>(1 << 20, last - start), chunk);
-    largest = std::max(largest, *std::max_element(chunk.begin(), chunk.end()));
+    largest = std::max(largest, *std::ranges::max_element(chunk));
   }
   if (largest >= padded_gpt2_vocab) {
     throw DataError(file->name() + " contains token " + with_commas(largest) + ", but GPT-2's are below " +
@@ -209,8 +209,7 @@ TokenSource TokenSource::open(const std::filesystem::path& path, int seq, std::u
     content->open_llmc();
   } else {
     // A nanoGPT file has no header, so every file of an unknown kind counts as one.
-    const bool other_magic =
-        std::find(other_llmc_magics.begin(), other_llmc_magics.end(), head[0]) != other_llmc_magics.end();
+    const bool other_magic = std::ranges::find(other_llmc_magics, head[0]) != other_llmc_magics.end();
     const bool header_shape = file.size_bytes() >= token_header_bytes &&
                               std::all_of(head.begin() + 3, head.end(), [](std::int32_t word) { return word == 0; });
     const std::int64_t size_by_header = token_header_bytes + std::int64_t{2} * head[2];
@@ -249,8 +248,8 @@ Batch TokenSource::batch(Split split, std::int64_t index, int batch_size) const 
       const std::int64_t start =
           split == Split::train ? random.below(content.train_tokens() - seq) : content.validation_start(sequence);
       content.read_tokens(start, seq + 1, window);
-      const auto outside = std::find_if(window.begin(), window.end(),
-                                        [&](std::uint16_t token) { return token >= content.vocab_needed; });
+      const auto outside =
+          std::ranges::find_if(window, [&](std::uint16_t token) { return token >= content.vocab_needed; });
       if (outside != window.end()) {
         throw DataError(content.file->name() + " contains token " + with_commas(*outside) + " at position " +
                         with_commas(start + (outside - window.begin())) + ", but earlier ones are below " +

@@ -81,16 +81,14 @@ void WeightsFile::mark_in_out() {
   if (!first || first->shape.size() != 2 || first->shape[0] >= first->shape[1]) return;
   for (TensorInfo& tensor : tensors_) {
     const auto [layer, rest] = split_layer(tensor.name);
-    const bool linear = std::any_of(gpt2_parts.begin(), gpt2_parts.end(), [&, name = rest](const Gpt2Part& part) {
-      return part.is_linear() && part.name == name;
-    });
+    const bool linear = std::ranges::any_of(
+        gpt2_parts, [&, name = rest](const Gpt2Part& part) { return part.is_linear() && part.name == name; });
     tensor.in_out = layer >= 0 && linear;
   }
 }
 
 const TensorInfo* WeightsFile::find(std::string_view name) const {
-  const auto found =
-      std::find_if(tensors_.begin(), tensors_.end(), [&](const TensorInfo& tensor) { return tensor.name == name; });
+  const auto found = std::ranges::find_if(tensors_, [&](const TensorInfo& tensor) { return tensor.name == name; });
   return found == tensors_.end() ? nullptr : &*found;
 }
 

@@ -155,7 +155,7 @@ void WorkerProcesses::kill_all() {
 }
 
 bool WorkerProcesses::all_ended() const {
-  return std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.ended; });
+  return std::ranges::all_of(workers_, [](const Worker& worker) { return worker.ended; });
 }
 
 std::optional<std::string> WorkerProcesses::failure() const {

@@ -82,7 +82,7 @@ std::string near_command(const CLI::App& at, const std::string& word) {
     known.insert(known.end(), command->get_aliases().begin(), command->get_aliases().end());
   }
   for (const auto& [other, command] : other_words)
-    if (!at.get_parent() && word == other && std::find(known.begin(), known.end(), command) != known.end())
+    if (!at.get_parent() && word == other && std::ranges::find(known, command) != known.end())
       return std::string(command);
   return nearest_name(word, known);
 }
@@ -230,8 +230,8 @@ std::string number_problem(const std::string& text, const char* what) {
 // The text with each option called as the words call it: an old spelling stays the user's.
 std::string as_given(std::string text, const CLI::App& at, const std::vector<std::string>& words) {
   const auto is_given = [&](const std::string& name) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const std::string& word) { return word == name || word.starts_with(name + "="); });
+    return std::ranges::any_of(words,
+                               [&](const std::string& word) { return word == name || word.starts_with(name + "="); });
   };
   for (const CLI::Option* option : at.get_options()) {
     const std::string name = option->get_name();
@@ -297,7 +297,7 @@ void check_words(const CLI::App& app, const std::vector<std::string>& words) {
   std::set<std::pair<const CLI::Option*, std::string>> seen;
   int positions = 0;
   const bool asks_for_help =
-      std::any_of(words.begin(), words.end(), [](const std::string& word) { return word == "--help" || word == "-h"; });
+      std::ranges::any_of(words, [](const std::string& word) { return word == "--help" || word == "-h"; });
   for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
     const std::string& word = words[i];
     if (word.size() > 1 && word[0] == '-' && !is_number(word)) {

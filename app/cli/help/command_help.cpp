@@ -273,8 +273,7 @@ std::span<const CommandHelp> all_command_help() {
 
 const CommandHelp* help_of(const CLI::App& command) {
   const std::string path = command_path(command);
-  const auto found = std::find_if(std::begin(all_help), std::end(all_help),
-                                  [&](const CommandHelp& row) { return path == row.command; });
+  const auto found = std::ranges::find_if(all_help, [&](const CommandHelp& row) { return path == row.command; });
   return found == std::end(all_help) ? nullptr : found;
 }
 
@@ -285,7 +284,7 @@ std::string metavar(const CLI::Option& option) {
   for (const std::string& words : {checked, base})
     if (words.find('|') != std::string::npos) return words;
   constexpr std::string_view types[] = {"TEXT", "INT", "UINT", "FLOAT", "BOOLEAN", "N", "X", ""};
-  if (std::find(std::begin(types), std::end(types), base) == std::end(types)) return base;  // given by type_name()
+  if (std::ranges::find(types, base) == std::end(types)) return base;  // given by type_name()
   std::string name = option.get_positional() ? option.get_name(true) : option.get_name();
   name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
   if (checked == "PERCENT") return checked;

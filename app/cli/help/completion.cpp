@@ -70,7 +70,7 @@ complete -c stepladder -f -a '(__stepladder_complete)'
 // Items by number, newest first.
 template <class Items>
 void add_names(std::vector<std::string>& found, Items items) {
-  std::reverse(items.begin(), items.end());
+  std::ranges::reverse(items);
   if (items.size() > most_names) items.resize(most_names);
   for (const auto& item : items) found.push_back(std::to_string(item.id) + "\t" + item.name);
 }

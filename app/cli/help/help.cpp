@@ -135,9 +135,8 @@ std::string option_lists(const CLI::App& command, std::size_t columns) {
     return option->check_lname("json") || option == command.get_help_ptr();
   });
   for (const CLI::Option* option : options)
-    if (std::find(groups.begin(), groups.end(), option->get_group()) == groups.end())
-      groups.push_back(option->get_group());
-  std::stable_partition(groups.begin(), groups.end(), [](const std::string& name) { return name == "Options"; });
+    if (std::ranges::find(groups, option->get_group()) == groups.end()) groups.push_back(option->get_group());
+  std::ranges::stable_partition(groups, [](const std::string& name) { return name == "Options"; });
   for (const std::string& group : groups) {
     Options of_group;
     std::copy_if(options.begin(), options.end(), std::back_inserter(of_group),

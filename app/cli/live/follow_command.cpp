@@ -42,7 +42,7 @@ std::map<std::string, double> rank_times(RunStore& store, RunId run) {
 }
 
 std::map<std::string, double>::const_iterator slowest(const std::map<std::string, double>& times) {
-  return std::max_element(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return std::ranges::max_element(times, [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
 void print_runs(RunStore& store, const std::vector<FollowedRun>& followed, bool as_json) {

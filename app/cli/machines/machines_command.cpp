@@ -69,8 +69,7 @@ Reports reports_of(RunStore& store, const std::vector<Machine>& machines, Instal
   for (const Machine& machine : machines)
     if (Link& link = runs.link(machine); installs == Installs::no) link.only_look();
   const auto all_done = [&] {
-    return std::all_of(machines.begin(), machines.end(),
-                       [&](const Machine& machine) { return is_done(reports, machine); });
+    return std::ranges::all_of(machines, [&](const Machine& machine) { return is_done(reports, machine); });
   };
   while (!interrupted() && !all_done() && Clock::now() < give_up) {
     runs.poll_links(poll_patience);
@@ -193,8 +192,8 @@ int check(const std::string& alias, const CommonOptions& common) {
   const Machine machine = find_machine(store, alias);
   const MachineReport report = reports_of(store, {machine}, Installs::yes).at(alias);
   const std::vector<MachineCheck> checks = checks_of(report, machine);
-  const bool is_bad = std::any_of(checks.begin(), checks.end(),
-                                  [](const auto& each) { return each.result == MachineCheck::Result::bad; });
+  const bool is_bad =
+      std::ranges::any_of(checks, [](const auto& each) { return each.result == MachineCheck::Result::bad; });
   if (common.json) {
     Json json = machine_json(machine, report);
     json["checks"] = Json::array();
@@ -230,8 +229,8 @@ int add(const MachinesFlags& flags, const CommonOptions& common) {
 int adopt(const MachinesFlags& flags, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const std::vector<MachineInFile> known = store.machines().machines_in_file();
-  const auto found = std::find_if(known.begin(), known.end(),
-                                  [&](const MachineInFile& machine) { return machine.alias == flags.alias; });
+  const auto found =
+      std::ranges::find_if(known, [&](const MachineInFile& machine) { return machine.alias == flags.alias; });
   if (found == known.end())
     throw NotFound("the project's file brought no machine " + harmless(flags.alias),
                    {.code = "no-such-machine",

@@ -54,8 +54,7 @@ std::string answer_text(const PredictionSubject& subject, const PredictionAnswer
 }
 
 bool changes_nothing(const PredictionAnswer& answer) {
-  return std::all_of(answer.rows.begin(), answer.rows.end(),
-                     [](const PredictionRow& row) { return row.before_ms == row.after_ms; });
+  return std::ranges::all_of(answer.rows, [](const PredictionRow& row) { return row.before_ms == row.after_ms; });
 }
 
 std::string overview_text(const PredictionSubject& subject, const PredictionOverview& overview) {

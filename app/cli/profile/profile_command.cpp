@@ -46,8 +46,7 @@ struct ProfileOptions {
 constexpr double cpu_seconds = 120;
 
 void fill_recipe(const ProfileOptions& options, const DeviceReport& report, Recipe& recipe) {
-  const auto shape =
-      std::find_if(shapes.begin(), shapes.end(), [&](const Shape& each) { return each.name == options.model; });
+  const auto shape = std::ranges::find_if(shapes, [&](const Shape& each) { return each.name == options.model; });
   if (shape == shapes.end()) {
     apply_preset(recipe, options.model);
   } else {
@@ -95,7 +94,7 @@ std::vector<std::string> notes_of(const ProfileOptions& options, const std::vect
   const auto is_short = [&](const CallRow& row) {
     return row.times.ms.size() < static_cast<std::size_t>(request.calls);
   };
-  if (const auto short_rows = std::count_if(rows.begin(), rows.end(), is_short); short_rows > 0)
+  if (const auto short_rows = std::ranges::count_if(rows, is_short); short_rows > 0)
     notes.push_back(fmt::format(
         "{} of {} rows have fewer than {} calls, since they used up their share of {}; --time 0 sets no limit.",
         short_rows, rows.size(), request.calls, duration_text(request.seconds)));
@@ -103,7 +102,7 @@ std::vector<std::string> notes_of(const ProfileOptions& options, const std::vect
     return request.spread > 0 &&
            row.std_ms / std::sqrt(static_cast<double>(row.times.ms.size())) > request.spread * row.mean_ms;
   };
-  if (const auto wide = std::count_if(rows.begin(), rows.end(), is_wide); wide > 0)
+  if (const auto wide = std::ranges::count_if(rows, is_wide); wide > 0)
     notes.push_back(fmt::format(
         "The means of {} of {} rows aren't known to the {} % that --spread asks for; --time gives them more time.",
         wide, rows.size(), compact(options.spread_percent)));

@@ -42,7 +42,7 @@ std::vector<OperatorKind> kinds_by_time(const KindMeans& means) {
   for (const OperatorKind kind : all_operator_kinds) {
     if (means.busy_ms[static_cast<std::size_t>(kind)] > 0) kinds.push_back(kind);
   }
-  std::stable_sort(kinds.begin(), kinds.end(), [&](OperatorKind a, OperatorKind b) {
+  std::ranges::stable_sort(kinds, [&](OperatorKind a, OperatorKind b) {
     return means.ms[static_cast<std::size_t>(a)] > means.ms[static_cast<std::size_t>(b)];
   });
   return kinds;
@@ -331,7 +331,7 @@ std::string several_text(const SeveralTraces& several, const std::vector<std::st
   std::vector<std::string> whole{"a step"};
   for (const double ms : several.step_ms) whole.push_back(milliseconds_text(ms));
   kinds.push_back(std::move(whole));
-  const double longest = *std::max_element(several.step_ms.begin(), several.step_ms.end());
+  const double longest = *std::ranges::max_element(several.step_ms);
   std::size_t small = 0;
   for (const SharedRow& row : several.rows) {
     double most = 0;
@@ -357,8 +357,8 @@ std::string several_text(const SeveralTraces& several, const std::vector<std::st
 std::string difference_text(const ProfileDifference& difference, const std::string& before, const std::string& after,
                             bool all) {
   const TextTable rows = difference_table(difference, all);
-  const bool knows_noise = std::any_of(difference.rows.begin(), difference.rows.end(),
-                                       [](const RowDifference& row) { return !is_missing(row.noise_ms); });
+  const bool knows_noise =
+      std::ranges::any_of(difference.rows, [](const RowDifference& row) { return !is_missing(row.noise_ms); });
   const bool leaves_out = rows.rows.size() < difference.rows.size() + 1;
   return notes_text(before + " -> " + after) + "\n" + table(kinds_table(difference)) + "\n" + table(rows) +
          notes_text(knows_noise

@@ -39,7 +39,7 @@ int run_export(const ExportOptions& options, const CommonOptions& common) {
   if (const auto open = unexplained_flags(submission); !open.empty()) {
     std::string flags;
     for (const RecordFlag& flag : asked.claim.flags)
-      if (std::find(open.begin(), open.end(), flag.id) != open.end()) flags += " " + flag.id + ": " + flag.why;
+      if (std::ranges::find(open, flag.id) != open.end()) flags += " " + flag.id + ": " + flag.why;
     return complain(UsageError("nothing is written while a flag isn't explained:" + flags,
                                {.code = "unexplained-flag",
                                 .argument = "--explain",

@@ -334,7 +334,7 @@ void GpuCheck::kernels(Part& part) {
 void GpuCheck::trace(Part& part) {
   Words words = {"profile", "run", "--device", options_.device, "--stages"};
   std::string stages = fastest_stages();
-  std::replace(stages.begin(), stages.end(), '+', ',');
+  std::ranges::replace(stages, '+', ',');
   words.push_back(stages);
   words.insert(words.end(), sizes_.big.begin(), sizes_.big.end());
   const Ended ended = command(part, words);
@@ -473,14 +473,13 @@ Json GpuCheck::document() const {
                      {"notes", part.notes},
                      {"skipped", text_or_null(part.skipped)},
                      {"figures", part.figures}});
-  return without_names(
-      {{"stepladder", STEPLADDER_VERSION},
-       {"made_at", time_json(began_at_)},
-       {"device", options_.device},
-       {"minutes", options_.minutes},
-       {"complete", std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.is_complete(); })},
-       {"parts", parts}},
-      scratch_.path());
+  return without_names({{"stepladder", STEPLADDER_VERSION},
+                        {"made_at", time_json(began_at_)},
+                        {"device", options_.device},
+                        {"minutes", options_.minutes},
+                        {"complete", std::ranges::all_of(parts_, [](const Part& part) { return part.is_complete(); })},
+                        {"parts", parts}},
+                       scratch_.path());
 }
 
 fs::path default_file() {
@@ -510,8 +509,7 @@ int check_gpu(const GpuCheckOptions& options, const CommonOptions& common) {
   print_as(
       common, [&] { return document; }, [&] { return gpu_check_text(document, out); });
   if (interrupted()) return exit_interrupted;
-  const bool failed =
-      std::any_of(check.parts().begin(), check.parts().end(), [](const Part& part) { return !part.problems.empty(); });
+  const bool failed = std::ranges::any_of(check.parts(), [](const Part& part) { return !part.problems.empty(); });
   return failed ? exit_failed : exit_done;
 }
 

@@ -31,8 +31,9 @@ class Anonymous {
     hide(fs::temp_directory_path(unknown), "(temporary)");
     const passwd* const user = ::getpwuid(::getuid());
     if (user) hide(user->pw_dir, "~");
-    std::sort(hidden_.begin(), hidden_.end(),
-              [](const Hidden& a, const Hidden& b) { return a.text.size() > b.text.size(); });  // the innermost first
+    std::ranges::sort(hidden_, [](const Hidden& a, const Hidden& b) {
+      return a.text.size() > b.text.size();
+    });  // the innermost first
     hide_word(this_host(), "(host)");
     if (user) hide_word(user->pw_name, "(user)");
     for (const char* variable : {"USER", "LOGNAME"})

@@ -101,7 +101,7 @@ void end_output() {
   if (!std::exchange(holds_output, false)) return;
   std::cout.flush();
   const std::string text = take_held_output();
-  const auto lines = std::count(text.begin(), text.end(), '\n');
+  const auto lines = std::ranges::count(text, '\n');
   if (lines >= terminal_size().ws_row && page(text, pager())) return;
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);

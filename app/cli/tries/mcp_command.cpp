@@ -110,8 +110,7 @@ std::string checked_text(const Json& value, const std::string& name) {
 // The words of the command line that a call asks for. A value is never a word of its own, so none becomes an option.
 std::vector<std::string> words_of_call(const Tool& tool, const Json& arguments, std::string& folder) {
   for (const auto& [name, value] : arguments.items())
-    if (std::none_of(tool.parameters.begin(), tool.parameters.end(),
-                     [&](const Parameter& it) { return name == it.name; }))
+    if (std::ranges::none_of(tool.parameters, [&](const Parameter& it) { return name == it.name; }))
       throw BadParameters(std::string(tool.name) + " has no parameter " + name);
   std::vector<std::string> words = tool.command, after = {"--"};
   words.emplace_back("--json");
@@ -123,7 +122,7 @@ std::vector<std::string> words_of_call(const Tool& tool, const Json& arguments, 
     }
     const Json& value = arguments[name];
     std::string option = "--" + name;
-    std::replace(option.begin(), option.end(), '_', '-');
+    std::ranges::replace(option, '_', '-');
     if (name == "folder") {
       folder = checked_text(value, name);
     } else if (type == "boolean") {
@@ -240,8 +239,7 @@ class McpServer {
   void take_request(const Json& id, const std::string& method, const Json& parameters) {
     if (method == "initialize") {
       const std::string asked = parameters.value("protocolVersion", "");
-      const bool is_known =
-          std::find(std::begin(known_versions), std::end(known_versions), asked) != std::end(known_versions);
+      const bool is_known = std::ranges::find(known_versions, asked) != std::end(known_versions);
       return answer(id, {{"protocolVersion", is_known ? asked : std::string(known_versions[0])},
                          {"capabilities", {{"tools", Json::object()}}},
                          {"serverInfo", {{"name", "stepladder"}, {"version", STEPLADDER_VERSION}}},

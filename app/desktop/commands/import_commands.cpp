@@ -28,7 +28,7 @@ void start_import(DesktopState& desktop) {
 void commands::execute(DesktopState& desktop, const PreviewImport& preview) {
   const auto is_trace = [](const std::string& file) { return looks_like_trace(file); };
   const std::vector<std::string>& paths = preview.question.paths;
-  if (!paths.empty() && std::all_of(paths.begin(), paths.end(), is_trace)) {
+  if (!paths.empty() && std::ranges::all_of(paths, is_trace)) {
     commands::execute(desktop, ImportTraces{paths});
     return desktop.panels.show("profile");
   }

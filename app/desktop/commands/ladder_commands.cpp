@@ -32,9 +32,9 @@ void fill_form(DesktopState& desktop, LadderDraft draft) {
 void commands::execute(DesktopState& desktop, const LaunchLadder& launch) {
   if (!desktop.session) return;
   if (!launch.on.empty()) {
-    const auto machine =
-        std::find_if(desktop.workspace.machines->list.begin(), desktop.workspace.machines->list.end(),
-                     [&](const MachineStatus& status) { return status.machine.alias.text() == launch.on; });
+    const auto machine = std::ranges::find_if(desktop.workspace.machines->list, [&](const MachineStatus& status) {
+      return status.machine.alias.text() == launch.on;
+    });
     if (machine == desktop.workspace.machines->list.end()) return;
     desktop.machines->start(machine->machine.alias,
                             std::make_shared<FarLadder>(ladder_there(machine->machine, launch.request, launch.swept,

@@ -34,7 +34,7 @@ std::vector<std::int64_t> numbers_of(const ComparisonOptions& options) {
 
 bool is_on_screen(const ComparisonOptions& options, Quantity metric) {
   const std::vector<Quantity>& seen = options.on_screen;
-  return seen.empty() || std::find(seen.begin(), seen.end(), metric) != seen.end();
+  return seen.empty() || std::ranges::find(seen, metric) != seen.end();
 }
 
 // Equal for runs of one line; empty for a run that is alone.
@@ -88,8 +88,8 @@ void shorten_labels(std::vector<ComparedLine>& lines) {
     while (same < common.size() && same < line.label.size() && common[same] == line.label[same]) ++same;
     common.resize(same);
   }
-  const bool one_is_all = std::any_of(lines.begin(), lines.end(),
-                                      [&](const ComparedLine& line) { return line.label.size() == common.size(); });
+  const bool one_is_all =
+      std::ranges::any_of(lines, [&](const ComparedLine& line) { return line.label.size() == common.size(); });
   if (one_is_all) return;
   const std::size_t cut = common.find_last_of(" :/");
   if (cut == std::string::npos) return;
@@ -144,7 +144,7 @@ Points together(const std::vector<Points>& runs) {
   for (const Points& run : runs) {
     for (std::size_t i = 0; i < run.x.size(); ++i) all.emplace_back(run.x[i], run.y[i]);
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.first < b.first; });
   Points points{.is_path = false};
   for (const auto& [x, y] : all) {
     points.x.push_back(x);
@@ -310,8 +310,7 @@ bool is_of_rung(const RunEntry& entry, const Run& run) {
 }
 
 const Run* base_of(const std::vector<const RunEntry*>& runs, RunId base) {
-  const auto found =
-      std::find_if(runs.begin(), runs.end(), [&](const RunEntry* entry) { return entry->run.id == base; });
+  const auto found = std::ranges::find_if(runs, [&](const RunEntry* entry) { return entry->run.id == base; });
   return found != runs.end() ? &(*found)->run : runs.empty() ? nullptr : &runs.front()->run;
 }
 
@@ -360,7 +359,7 @@ std::map<RunId, RungJudgement> judge_lines(const std::vector<RunSnapshot>& runs,
     return MeasuredRun{&run.run, &summary->second, run.series.get()};
   };
   const auto is_in = [](const RunsOfLine& line, RunId id) {
-    return std::any_of(line.runs.begin(), line.runs.end(), [&](const RunSnapshot* run) { return run->run.id == id; });
+    return std::ranges::any_of(line.runs, [&](const RunSnapshot* run) { return run->run.id == id; });
   };
   std::vector<Subject> subjects;
   for (const RunsOfLine& line : lines) {

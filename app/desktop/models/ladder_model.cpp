@@ -16,7 +16,7 @@ constexpr std::size_t ecdf_points = 400;
 
 Ecdf ecdf_of(const Series& series, const Summary& summary) {
   std::vector<double> values = steady_dt_ms(series, summary);
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   Ecdf ecdf;
   const std::size_t points = std::min(values.size(), ecdf_points);
   for (std::size_t k = 0; k < points; ++k) {
@@ -91,7 +91,7 @@ std::string answer_of(const LadderModel& model) {
 LadderModel model_of(const LadderInput& input) {
   LadderModel model{.ladder = input.ladder, .baseline = input.baseline, .comparison_axis = input.comparison_axis};
   const std::vector<RunSnapshot>& runs = input.runs;
-  model.is_over = std::none_of(runs.begin(), runs.end(), [](const RunSnapshot& run) { return run.is_active; });
+  model.is_over = std::ranges::none_of(runs, [](const RunSnapshot& run) { return run.is_active; });
   if (runs.empty()) return model;
   model.loss_floor = runs.front().run.loss_floor;
 
@@ -160,8 +160,7 @@ std::string title_of(const Run& rung) {
 }
 
 const LadderRung* LadderModel::rung(int number) const {
-  const auto found =
-      std::find_if(rungs.begin(), rungs.end(), [&](const LadderRung& r) { return r.judged.rung == number; });
+  const auto found = std::ranges::find_if(rungs, [&](const LadderRung& r) { return r.judged.rung == number; });
   return found == rungs.end() ? nullptr : &*found;
 }
 
@@ -199,8 +198,8 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
     basis.asked.insert(basis.asked.end(), {entry->run.id, entry->is_active()});
     basis.data.insert(basis.data.end(), {fingerprint(*entry), workspace.detail(entry->run.id) != nullptr});
     if (!snapshots_.is_coarse(*entry)) continue;
-    const auto known = std::find_if(model.losses.begin(), model.losses.end(),
-                                    [&](const LossCurve& curve) { return curve.run == entry->run.id; });
+    const auto known =
+        std::ranges::find_if(model.losses, [&](const LossCurve& curve) { return curve.run == entry->run.id; });
     std::optional<SharedX> sight;
     if (zoom && zoom->zoomed() && known != model.losses.end() && model.comparison_axis == comparison_axis)
       sight = steps_in_sight(*zoom, known->places);

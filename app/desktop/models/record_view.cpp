@@ -30,7 +30,7 @@ std::vector<std::string> rule_names(const std::filesystem::path& assets) {
     for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
       if (it->path().extension() == ".json") names.push_back(it->path().stem().string());
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }

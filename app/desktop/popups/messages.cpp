@@ -49,12 +49,11 @@ void Messages::drop_expired() {
 }
 
 bool Messages::has_notice() const {
-  return std::any_of(list_.begin(), list_.end(), [](const Message& message) { return !message.is_error; });
+  return std::ranges::any_of(list_, [](const Message& message) { return !message.is_error; });
 }
 
 void Messages::draw_errors(const std::string& unstored, float left, Commands& commands) const {
-  const bool any_error =
-      std::any_of(list_.begin(), list_.end(), [](const Message& message) { return message.is_error; });
+  const bool any_error = std::ranges::any_of(list_, [](const Message& message) { return message.is_error; });
   if (!any_error && unstored.empty()) return;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const float width = std::min(px(900), viewport->WorkSize.x - left - px(32));

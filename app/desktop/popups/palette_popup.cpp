@@ -60,8 +60,7 @@ void PalettePopup::match() {
     }
   }
   if (!matched_for_.empty())
-    std::stable_sort(matches_.begin(), matches_.end(),
-                     [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+    std::ranges::stable_sort(matches_, [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
   selected_ = 0;
 }
 

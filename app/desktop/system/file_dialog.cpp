@@ -134,7 +134,7 @@ std::string request_object(sd_bus* bus, const std::string& token) {
   if (library().get_unique_name(bus, &name) < 0 || !name) return "";
   std::string sender = name;  // ":1.42"
   sender.erase(0, 1);
-  std::replace(sender.begin(), sender.end(), '.', '_');
+  std::ranges::replace(sender, '.', '_');
   return std::string(portal_object) + "/request/" + sender + "/" + token;
 }
 

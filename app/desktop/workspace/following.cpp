@@ -43,7 +43,7 @@ RunEntry& Workspace::add_entry(const Run& run) {
 
 void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way) {
   const auto is_under_way = [&](RunId id) {
-    return std::any_of(under_way.begin(), under_way.end(), [&](const Run& run) { return run.id == id; });
+    return std::ranges::any_of(under_way, [&](const Run& run) { return run.id == id; });
   };
   for (const RunId id : std::vector<RunId>(others_)) {
     if (!is_under_way(id)) end_followed(store, id);
@@ -51,7 +51,7 @@ void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way
   const std::vector<RunId> order_before = others_;
   for (const Run& run : under_way) {
     if (is_ours(run.id)) continue;
-    const bool is_new = std::find(others_.begin(), others_.end(), run.id) == others_.end();
+    const bool is_new = std::ranges::find(others_, run.id) == others_.end();
     RunEntry* found = entry(run.id);
     if (!found) {
       found = &add_entry(run);
@@ -68,9 +68,9 @@ void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way
     }
   }
   const auto place = [&](RunId id) {
-    return std::find_if(under_way.begin(), under_way.end(), [&](const Run& run) { return run.id == id; });
+    return std::ranges::find_if(under_way, [&](const Run& run) { return run.id == id; });
   };
-  std::sort(others_.begin(), others_.end(), [&](RunId a, RunId b) { return place(a) < place(b); });
+  std::ranges::sort(others_, [&](RunId a, RunId b) { return place(a) < place(b); });
   if (others_ != order_before) ++version;
 }
 
@@ -160,10 +160,10 @@ void Workspace::pause(bool paused) {
 
 void Workspace::order_queue(const std::vector<RunId>& waiting) {
   const auto place = [&](RunId id) {
-    const auto found = std::find(waiting.begin(), waiting.end(), id);
+    const auto found = std::ranges::find(waiting, id);
     return found == waiting.end() ? std::ptrdiff_t{-1} : found - waiting.begin();
   };
-  std::stable_sort(queue_.begin(), queue_.end(), [&](RunId a, RunId b) { return place(a) < place(b); });
+  std::ranges::stable_sort(queue_, [&](RunId a, RunId b) { return place(a) < place(b); });
 }
 
 }  // namespace stepladder

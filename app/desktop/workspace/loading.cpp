@@ -25,7 +25,7 @@ void Workspace::load(RunStore& store) {
     if (const auto known = old.find(id); known != old.end()) {
       RunEntry& kept = before[known->second];
       const bool ours = is_ours(id);
-      const bool followed = std::find(others_.begin(), others_.end(), id) != others_.end();
+      const bool followed = std::ranges::find(others_, id) != others_.end();
       if (ours || followed || (kept.loaded && static_cast<std::int64_t>(kept.series().size()) == read.summary.steps))
         entry = std::move(kept);
       if (ours) read = {entry.run, entry.summary};
@@ -76,7 +76,7 @@ void Workspace::load_detail(RunStore& store, RunId id) {
 void Workspace::load_bin(RunStore& store) {
   if (std::exchange(bin_read_at_, version) == version) return;
   bin = runs_in_bin(store);
-  std::reverse(bin.begin(), bin.end());
+  std::ranges::reverse(bin);
 }
 
 void Workspace::load_metrics(RunStore& store, RunId id) {

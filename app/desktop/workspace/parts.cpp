@@ -14,8 +14,8 @@ namespace stepladder {
 Workspace::Workspace() = default;
 
 const SkippedRung* LaunchPlan::skipped(int asked_place) const {
-  const auto found = std::find_if(plan.skipped.begin(), plan.skipped.end(),
-                                  [&](const SkippedRung& each) { return each.asked == asked_place; });
+  const auto found =
+      std::ranges::find_if(plan.skipped, [&](const SkippedRung& each) { return each.asked == asked_place; });
   return found == plan.skipped.end() ? nullptr : &*found;
 }
 

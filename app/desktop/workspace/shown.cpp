@@ -17,7 +17,7 @@ RunEntry* Workspace::entry(RunId id) {
 }
 
 const Ladder* Workspace::ladder(LadderId id) const {
-  const auto found = std::find_if(ladders_.begin(), ladders_.end(), [id](const Ladder& l) { return l.id == id; });
+  const auto found = std::ranges::find_if(ladders_, [id](const Ladder& l) { return l.id == id; });
   return found == ladders_.end() ? nullptr : &*found;
 }
 
@@ -26,7 +26,7 @@ std::vector<const RunEntry*> Workspace::runs_of(LadderId ladder) const {
   for (const RunEntry& entry : runs_) {
     if (entry.run.ladder == ladder) found.push_back(&entry);
   }
-  std::sort(found.begin(), found.end(), [](const RunEntry* a, const RunEntry* b) {
+  std::ranges::sort(found, [](const RunEntry* a, const RunEntry* b) {
     return std::pair(a->run.rung, a->run.repeat) < std::pair(b->run.rung, b->run.repeat);
   });
   return found;
@@ -43,11 +43,11 @@ const RunEntry* Workspace::running() const {
 }
 
 bool Workspace::is_ours(RunId run) const {
-  return std::find(queue_.begin(), queue_.end(), run) != queue_.end();
+  return std::ranges::find(queue_, run) != queue_.end();
 }
 
 bool Workspace::trains_here() const {
-  return std::any_of(queue_.begin(), queue_.end(), [this](RunId id) {
+  return std::ranges::any_of(queue_, [this](RunId id) {
     const RunEntry* found = find(id);
     return found && found->is_active();
   });
@@ -110,7 +110,7 @@ std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (colours[i] >= 0) continue;
     const RunEntry* entry = find(lines[i]);
-    const int fewest = *std::min_element(uses.begin(), uses.end());
+    const int fewest = *std::ranges::min_element(uses);
     int colour = std::max(0, entry ? entry->run.rung : 0) % rung_colour_count;
     while (uses[static_cast<std::size_t>(colour)] > fewest) colour = (colour + 1) % rung_colour_count;
     colours[i] = colour + rung_colour_count * uses[static_cast<std::size_t>(colour)]++;
