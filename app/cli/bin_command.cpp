@@ -99,8 +99,7 @@ int move_runs(const std::vector<std::string>& words, bool restores, const Common
       store.curation().set(run.id, curation);
     }
   });
-  std::vector<RunId> ids;
-  for (const Run& run : runs) ids.push_back(run.id);
+  const std::vector<RunId> ids = ids_of(runs);
   if (common.json)
     print({{restores ? "restored" : "deleted", ids}});
   else

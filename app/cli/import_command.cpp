@@ -18,6 +18,7 @@
 #include "app/import/file_input.h"
 #include "app/import/import.h"
 #include "app/profile/pass_report.h"
+#include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "storage/traces/trace_file.h"
@@ -78,8 +79,7 @@ void print_notes(const ImportOutcome& outcome) {
 // Prints the runs' numbers, since these undo the import.
 void print_numbers(const ImportOutcome& outcome) {
   if (outcome.runs.empty()) return;
-  std::vector<RunId> ids;
-  for (const Run& run : outcome.runs) ids.push_back(run.id);
+  std::vector<RunId> ids = ids_of(outcome.runs);
   std::ranges::sort(ids);
   const std::string range = ids.size() > 2 && ids.back() - ids.front() + 1 == std::ssize(ids)
                                 ? fmt::format("{}-{}", ids.front(), ids.back())

@@ -3,6 +3,7 @@
 #include "app/cli/subcommand.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -236,10 +237,8 @@ CLI::Validator one_of(std::vector<std::string> values) {
   const auto check = [values = std::move(values)](std::string& text) -> std::string {
     if (std::ranges::find(values, text) != values.end()) return {};
     const std::string meant = nearest_name(text, values);
-    std::string all;
-    for (const std::string& value : values) all += (all.empty() ? "" : ", ") + value;
-    return "'" + bounded(text, longest_name) + "' is not one of " + all +
-           (meant.empty() ? "" : " (did you mean " + meant + "?)");
+    return fmt::format("'{}' is not one of {}{}", bounded(text, longest_name), fmt::join(values, ", "),
+                       meant.empty() ? "" : " (did you mean " + meant + "?)");
   };
   return {check, list};
 }

@@ -117,17 +117,11 @@ struct LadderOptions {
 
 constexpr std::size_t most_repeats = 1000;
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string text;
-  for (const std::string& part : texts) text += (text.empty() ? "" : ",") + part;
-  return text;
-}
-
 // The rungs that the options ask for, in order; empty if none.
 std::vector<PlannedRung> planned_rungs(const LadderOptions& options) {
   std::vector<PlannedRung> planned;
-  if (!options.stages.empty()) planned = parse_rungs(joined(options.stages));
-  if (!options.only.empty()) planned = parse_rungs(joined(options.only), "--only");
+  if (!options.stages.empty()) planned = parse_rungs(fmt::format("{}", fmt::join(options.stages, ",")));
+  if (!options.only.empty()) planned = parse_rungs(fmt::format("{}", fmt::join(options.only, ",")), "--only");
   std::set<std::string> left_out;
   for (const std::string& id : options.without) {
     for (const std::string& stage : parse_rung(id, "--without").stages) left_out.insert(stage);
@@ -139,7 +133,8 @@ std::vector<PlannedRung> planned_rungs(const LadderOptions& options) {
   }
   std::erase_if(planned, [&](const PlannedRung& rung) { return left_out.contains(stage_text(rung)); });
   if (planned.empty() && !left_out.empty())
-    throw UsageError("--without: no rung is left", {.argument = "--without", .value = joined(options.without)});
+    throw UsageError("--without: no rung is left",
+                     {.argument = "--without", .value = fmt::format("{}", fmt::join(options.without, ","))});
   return planned;
 }
 
@@ -221,12 +216,6 @@ int climb(const LadderRequest& request, const CommonOptions& common) {
   TrainingPlace place(common);
   Session session(place.database(), {}, nullptr, place.folders());
   return climb(request, common, place, session);
-}
-
-std::vector<RunId> ids_of(const std::vector<Run>& runs) {
-  std::vector<RunId> ids;
-  for (const Run& run : runs) ids.push_back(run.id);
-  return ids;
 }
 
 // Trains the remaining runs of a ladder that was killed or stopped.

@@ -167,6 +167,12 @@ std::vector<Run> find_runs(RunStore& store, const std::vector<std::string>& word
   return runs;
 }
 
+std::vector<RunId> ids_of(std::span<const Run> runs) {
+  std::vector<RunId> ids;
+  for (const Run& run : runs) ids.push_back(run.id);
+  return ids;
+}
+
 Run find_run(RunStore& store, const std::string& word) {
   std::vector<Run> runs = find_runs(store, {word});
   if (runs.size() > 1)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ std::vector<Run> find_runs(RunStore& store, const std::vector<std::string>& word
 
 std::string list_text(std::vector<RunId> ids);           // such a word for these runs: "4-6,9"
 Run find_run(RunStore& store, const std::string& word);  // the same, for exactly one run
+std::vector<RunId> ids_of(std::span<const Run> runs);
 
 // Whether a word is written for several runs, however many they are: a range, a list or a filter.
 bool is_for_several(const std::string& word);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/runs/find_run.h"
 #include "app/text/format.h"
 #include "engine/recipe.h"
 
@@ -67,9 +68,8 @@ bool LaunchedRuns::has(const Run& run) {
 
 NotLaunchedHere::NotLaunchedHere(const FieldText& about, const std::vector<Run>& others)
     : RecipeError(about, text_of(others) + " To train by it all the same, adopt it (" + FieldName{"adopt"} + ")"),
-      what_it_does(text_of(others)) {
-  for (const Run& run : others) runs.push_back(run.id);
-}
+      what_it_does(text_of(others)),
+      runs(ids_of(others)) {}
 
 std::vector<Run> runs_to_continue(std::span<const Run> runs) {
   std::vector<Run> left;

@@ -2,6 +2,8 @@
 // passwords in the remaining words. python/stepladder.py has the same rules; change both.
 #include "app/text/secrets.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -194,9 +196,7 @@ std::vector<std::string> each_without_secrets(const std::vector<std::string>& ar
 }
 
 std::string without_secrets(const std::vector<std::string>& arguments) {
-  std::string line;
-  for (const std::string& word : each_without_secrets(arguments)) line += (line.empty() ? "" : " ") + word;
-  return line;
+  return fmt::format("{}", fmt::join(each_without_secrets(arguments), " "));
 }
 
 }  // namespace stepladder

@@ -8,6 +8,7 @@
 #include "app/exit_status.h"
 #include "app/import/import.h"
 #include "app/record/experiment.h"
+#include "app/runs/find_run.h"
 #include "app/text/format.h"
 #include "storage/speedrun/record_claim.h"
 
@@ -65,12 +66,10 @@ std::vector<RunId> import_logs(const fs::path& folder, const CommonOptions& comm
   request.options.files = FilesAre::repeats;
   request.interrupted = interrupted;
   if (fs::exists(common.database)) request.in_project = imported_contents(open());
-  std::vector<RunId> ids;
   const ImportOutcome outcome = import_into(open, request);
-  for (const Run& run : outcome.runs) ids.push_back(run.id);
   for (const std::string& sentence : outcome.failures)
     std::cerr << "stepladder: not imported: " << harmless(sentence) << "\n";
-  return ids;
+  return ids_of(outcome.runs);
 }
 
 Json figures_json(const SampleFigures& figures) {
