@@ -17,31 +17,15 @@ constexpr double ratio_for_log_y = 20;
 
 // A run's value of a result; missing if it has none, infinite if it never reached the target.
 double value_of(const SweptRun& run, SweepResult result) {
-  const Summary& summary = *run.summary;
-  const auto target = [&](double value) { return !run.target ? missing : run.target->step == 0 ? INFINITY : value; };
-  switch (result) {
-    case SweepResult::loss_last:
-      return summary.loss_last;
-    case SweepResult::loss_min:
-      return summary.loss_min;
-    case SweepResult::val_loss_last:
-      return summary.val_loss_last;
-    case SweepResult::val_loss_min:
-      return summary.val_loss_min;
-    case SweepResult::tokens_per_s:
-      return summary.tokens_per_s;
-    case SweepResult::dt_ms_median:
-      return summary.dt_ms_median;
-    case SweepResult::peak_memory_bytes:
-      return run.run->peak_memory_bytes > 0 ? static_cast<double>(run.run->peak_memory_bytes) : missing;
-    case SweepResult::target_steps:
-      return target(run.target ? static_cast<double>(run.target->step) : missing);
-    case SweepResult::target_seconds:
-      return target(run.target ? run.target->seconds : missing);
-    case SweepResult::target_tokens:
-      return target(run.target ? run.target->tokens : missing);
-  }
-  return missing;
+  constexpr double Summary::*kept[] = {&Summary::loss_last,    &Summary::loss_min,     &Summary::val_loss_last,
+                                       &Summary::val_loss_min, &Summary::tokens_per_s, &Summary::dt_ms_median};
+  if (static_cast<std::size_t>(result) < std::size(kept)) return run.summary->*kept[static_cast<std::size_t>(result)];
+  if (result == SweepResult::peak_memory_bytes)
+    return run.run->peak_memory_bytes > 0 ? static_cast<double>(run.run->peak_memory_bytes) : missing;
+  if (!run.target) return missing;
+  if (run.target->step == 0) return INFINITY;
+  if (result == SweepResult::target_steps) return static_cast<double>(run.target->step);
+  return result == SweepResult::target_seconds ? run.target->seconds : run.target->tokens;
 }
 
 // True if all values are positive and the largest is at least `ratio` times the smallest.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/text/format.h"
 #include "engine/nearest.h"
 #include "engine/recipe.h"
 #include "engine/stage.h"
@@ -173,35 +174,20 @@ std::vector<std::string> closed_values(const RunField& field) {
 }
 
 ValueKind kind_of(const RunField& field) {
-  static const std::set<std::string_view> times{"created_at", "ended_at"};
-  static const std::set<std::string_view> numbers{
-      "loss_first",   "loss_last",    "loss_min",     "val_loss_last",
-      "val_loss_min", "dt_ms_median", "tokens_per_s", "model_flops_per_token",
-      "mfu",          "setup_ms"};
-  static const std::set<std::string_view> counts{"id",
-                                                 "ladder",
-                                                 "repeat",
-                                                 "steps",
-                                                 "first_step",
-                                                 "last_step",
-                                                 "tokens_per_step",
-                                                 "warmup_steps",
-                                                 "params",
-                                                 "rung",
-                                                 "parent",
-                                                 "forked_at_step",
-                                                 "peak_memory_bytes",
-                                                 "watched_steps",
-                                                 "disturbed_steps",
-                                                 "exit_status"};
-  static const std::set<std::string_view> own_numbers{"batch", "seq", "grad_accum", "layers", "heads",        "d_model",
-                                                      "seed",  "lr",  "beta1",      "beta2",  "weight_decay", "clip"};
+  constexpr const char* times = "created_at ended_at";
+  constexpr const char* numbers =
+      "loss_first loss_last loss_min val_loss_last val_loss_min dt_ms_median tokens_per_s model_flops_per_token mfu "
+      "setup_ms";
+  constexpr const char* counts =
+      "id ladder repeat steps first_step last_step tokens_per_step warmup_steps params rung parent forked_at_step "
+      "peak_memory_bytes watched_steps disturbed_steps exit_status";
+  constexpr const char* own_numbers = "batch seq grad_accum layers heads d_model seed lr beta1 beta2 weight_decay clip";
   if (field.of == RunField::Of::metric) return ValueKind::number;
-  if (field.of == RunField::Of::recipe) return own_numbers.contains(field.name) ? ValueKind::number : ValueKind::text;
-  return times.contains(field.name)     ? ValueKind::time
-         : counts.contains(field.name)  ? ValueKind::whole_number
-         : numbers.contains(field.name) ? ValueKind::number
-                                        : ValueKind::text;
+  if (field.of == RunField::Of::recipe) return has_word(own_numbers, field.name) ? ValueKind::number : ValueKind::text;
+  return has_word(times, field.name)     ? ValueKind::time
+         : has_word(counts, field.name)  ? ValueKind::whole_number
+         : has_word(numbers, field.name) ? ValueKind::number
+                                         : ValueKind::text;
 }
 
 std::string title_of(const RunField& field) {

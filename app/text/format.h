@@ -18,6 +18,8 @@ std::string in_print(const std::string& text);
 
 std::string capitalised(std::string text);  // "Batch 16" of "batch 16"
 
+bool has_word(std::string_view words, std::string_view word);  // of words with single spaces between them
+
 // Replaces control characters (is_control) other than line ends and tabs by dots, and bytes that aren't UTF-8 by
 // U+FFFD: foreign text (logs, names, untrained models) must not steer the terminal.
 std::string harmless(std::string text);

@@ -8,6 +8,7 @@
 
 #include "app/cli/help/arguments.h"
 #include "app/cli/help/help.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {
@@ -260,10 +261,6 @@ constexpr std::pair<std::string_view, std::string_view> metavars[] = {
     {"LOG", "logs"},
     {"N", "passes"},
 };
-
-bool has_word(std::string_view words, const std::string& word) {
-  return fmt::format(" {} ", words).find(fmt::format(" {} ", word)) != std::string::npos;
-}
 
 }  // namespace
 
