@@ -30,9 +30,8 @@ std::pair<std::string, std::string> split_field(const std::string& line) {
 bool has_word(const std::string& text, std::string_view word) {
   std::istringstream words(text);
   std::string candidate;
-  while (words >> candidate) {
+  while (words >> candidate)
     if (candidate == word) return true;
-  }
   return false;
 }
 
@@ -63,18 +62,16 @@ int usable_cores() {
   // A container's CPU quota, "200000 100000" for two cores.
   std::ifstream quota_file("/sys/fs/cgroup/cpu.max");
   double quota_us = 0, period_us = 0;
-  if (quota_file >> quota_us >> period_us && quota_us > 0 && period_us > 0) {
+  if (quota_file >> quota_us >> period_us && quota_us > 0 && period_us > 0)
     cores = std::min(cores, std::max(1, static_cast<int>(quota_us / period_us + 0.5)));
-  }
 #endif
   return cores;
 }
 
 // "Intel(R) Xeon(R) Processor" -> "Intel Xeon", without the words that all processors share.
 std::string plain_name(std::string name) {
-  for (const std::string_view part : {"(R)", "(TM)", "(r)", "(tm)", " CPU", " Processor"}) {
+  for (const std::string_view part : {"(R)", "(TM)", "(r)", "(tm)", " CPU", " Processor"})
     for (std::size_t at = name.find(part); at != std::string::npos; at = name.find(part)) name.erase(at, part.size());
-  }
   return name;
 }
 

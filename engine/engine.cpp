@@ -151,9 +151,7 @@ void Engine::Impl::train(const Job& job) {
     ended = std::holds_alternative<RunEnded>(event);
     if (ended) sampler.reset();
     listener(event);
-    if (const auto* started = std::get_if<RunStarted>(&event)) {
-      sampler.emplace(*started, listener);
-    }
+    if (const auto* started = std::get_if<RunStarted>(&event)) sampler.emplace(*started, listener);
   };
   std::string reason = "the training library returned without an end";
   try {
@@ -213,11 +211,10 @@ void Engine::stop(RunId run) {
 
 void Engine::pause(RunId run, bool paused) {
   const MutexLock lock(impl_->mutex);
-  if (impl_->running && impl_->running->run() == run) {
+  if (impl_->running && impl_->running->run() == run)
     impl_->running->control->pause(paused);
-  } else if (const auto job = impl_->place_of(run); job != impl_->queue.end()) {
+  else if (const auto job = impl_->place_of(run); job != impl_->queue.end())
     job->control->pause(paused);
-  }
 }
 
 bool Engine::paused(RunId run) const {
@@ -254,11 +251,10 @@ void Engine::move_to(RunId run, std::size_t place) {
   const auto job = impl_->place_of(run);
   if (job == queue.end()) return;
   const auto target = queue.begin() + static_cast<std::ptrdiff_t>(std::min(place, queue.size() - 1));
-  if (job < target) {
+  if (job < target)
     std::rotate(job, job + 1, target + 1);
-  } else {
+  else
     std::rotate(target, job, job + 1);
-  }
 }
 
 std::optional<RunId> Engine::running() const {

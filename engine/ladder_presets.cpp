@@ -54,9 +54,8 @@ std::int64_t estimated_memory_bytes(const Recipe& recipe) {
   // Per token and layer: LayerNorms, queries, keys, values, attention's output, and four widths twice in the MLP.
   std::int64_t kept = recipe.layers * tokens * recipe.d_model * 17 * floats;
   const bool planned = recipe.compile == Compile::max && recipe.device != "cuda";  // attention in tiles on a CPU
-  if (recipe.attention == Attention::explicit_scores && !planned) {  // scores, masked scores, probabilities
+  if (recipe.attention == Attention::explicit_scores && !planned)  // scores, masked scores, probabilities
     kept += recipe.layers * tokens * recipe.heads * recipe.seq * 3 * floats;
-  }
   const bool no_logits = recipe.compile != Compile::off && recipe.device != "cuda";  // the CPU's fused classifier
   const std::int64_t logits = no_logits ? 0 : tokens * recipe.padded_vocab() * 3 * floats;
   return parameter_count(recipe) * 4 * floats + kept + logits;

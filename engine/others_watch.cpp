@@ -243,11 +243,10 @@ std::string names_of(const std::vector<BusyProcess>& processes) {
   std::vector<BusyProcess> named;  // several of one name together
   for (const BusyProcess& each : processes) {
     const auto same = std::ranges::find_if(named, [&](const BusyProcess& other) { return other.name == each.name; });
-    if (same == named.end()) {
+    if (same == named.end())
       named.push_back(each);
-    } else {
+    else
       same->cores += each.cores;
-    }
   }
   std::ranges::stable_sort(named, [](const BusyProcess& a, const BusyProcess& b) { return a.cores > b.cores; });
   std::string text;

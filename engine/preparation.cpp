@@ -16,11 +16,10 @@ void take_shape(Recipe& recipe, const WeightsFile& file) {
   const bool same_width = recipe.d_model == shape.d_model;
   recipe.layers = shape.layers;
   recipe.d_model = shape.d_model;
-  if (shape.heads > 0) {
+  if (shape.heads > 0)
     recipe.heads = shape.heads;
-  } else if (!same_width) {
+  else if (!same_width)
     recipe.heads = std::max(1, shape.d_model / gpt2_head_width);
-  }
   recipe.vocab = shape.vocab;
   recipe.tied_head = shape.tied_head;
   if (recipe.seq > shape.max_seq) {
@@ -37,9 +36,8 @@ void take_shape(Recipe& recipe, const WeightsFile& file) {
 }  // namespace
 
 Recipe with_absolute_paths(Recipe recipe) {
-  for (std::string* path : {&recipe.data, &recipe.weights, &recipe.tokenizer}) {
+  for (std::string* path : {&recipe.data, &recipe.weights, &recipe.tokenizer})
     if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal().string();
-  }
   return recipe;
 }
 

@@ -47,9 +47,8 @@ template <class Enum>
 Enum value_of(const FieldText& about, const std::string& name) {
   const auto& known = names<Enum>;
   const auto found = std::ranges::find(known, name);
-  if (found == known.end()) {
+  if (found == known.end())
     throw RecipeError(about, unknown_name(name, std::vector<std::string>(known.begin(), known.end())));
-  }
   return static_cast<Enum>(found - known.begin());
 }
 
@@ -111,17 +110,16 @@ std::string shortest(double value) {  // the fewest digits that give the same nu
 
 template <class T>
 std::string text_of(const T& value) {
-  if constexpr (std::is_enum_v<T>) {
+  if constexpr (std::is_enum_v<T>)
     return name_of(value);
-  } else if constexpr (std::is_same_v<T, std::string>) {
+  else if constexpr (std::is_same_v<T, std::string>)
     return value;
-  } else if constexpr (std::is_same_v<T, bool>) {
+  else if constexpr (std::is_same_v<T, bool>)
     return value ? "on" : "off";
-  } else if constexpr (std::is_floating_point_v<T>) {
+  else if constexpr (std::is_floating_point_v<T>)
     return shortest(value);
-  } else {
+  else
     return std::to_string(value);
-  }
 }
 
 template <class T>
@@ -233,9 +231,8 @@ void validate_each_value(const Recipe& recipe) {
   require_range<std::int64_t>("save_every", recipe.save_every, 0, 1'000'000'000);
   require_range("keep", recipe.keep, 0, 1'000'000);
   const std::vector<std::string> devices = {"auto", "cpu", "cuda", "mps"};
-  if (std::ranges::find(devices, recipe.device) == devices.end()) {
+  if (std::ranges::find(devices, recipe.device) == devices.end())
     throw RecipeError(FieldName{"device"}, unknown_name(recipe.device, devices));
-  }
   require_range("threads", recipe.threads, 0, 4'096);
   require_range("nproc", recipe.nproc, 1, 4'096);
   const double unlimited = std::numeric_limits<double>::infinity();
@@ -262,9 +259,7 @@ void validate(const Recipe& recipe) {
 }
 
 double learning_rate(const Recipe& recipe, std::int64_t step) {
-  if (step <= recipe.lr_warmup) {
-    return recipe.lr * static_cast<double>(step) / static_cast<double>(recipe.lr_warmup);
-  }
+  if (step <= recipe.lr_warmup) return recipe.lr * static_cast<double>(step) / static_cast<double>(recipe.lr_warmup);
   if (recipe.schedule == Schedule::constant) return recipe.lr;
   const double lowest = 0.1 * recipe.lr;
   const auto falling_steps = static_cast<double>(std::max<std::int64_t>(1, recipe.steps - recipe.lr_warmup));
@@ -310,9 +305,8 @@ std::string precision_name(const Recipe& recipe) {
 std::vector<std::pair<std::string, std::string>> describe(const Recipe& recipe) {
   std::vector<std::pair<std::string, std::string>> lines;
   for_each_member(recipe, [&](const char* name, const auto& value) { lines.emplace_back(name, text_of(value)); });
-  for (auto& [name, value] : lines) {
+  for (auto& [name, value] : lines)
     if (name == "data" && value.empty()) value = "synthetic";
-  }
   return lines;
 }
 
@@ -333,11 +327,10 @@ std::string difference(const Recipe& before, const Recipe& after) {
 std::string to_json(const Recipe& recipe) {
   nlohmann::ordered_json json;
   for_each_member(recipe, [&]<class T>(const char* name, const T& value) {
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (std::is_enum_v<T>)
       json[name] = name_of(value);
-    } else {
+    else
       json[name] = value;
-    }
   });
   // A path need not be UTF-8; its odd bytes are replaced rather than losing the run.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -27,13 +27,11 @@ bool FieldText::empty() const {
 
 FieldText& FieldText::operator+=(const FieldText& more) {
   const std::vector<Piece> added = more.pieces_;  // `more` may be this one
-  for (const Piece& piece : added) {
-    if (!piece.is_field && !pieces_.empty() && !pieces_.back().is_field) {
+  for (const Piece& piece : added)
+    if (!piece.is_field && !pieces_.empty() && !pieces_.back().is_field)
       pieces_.back().text += piece.text;
-    } else {
+    else
       pieces_.push_back(piece);
-    }
-  }
   return *this;
 }
 

@@ -18,13 +18,11 @@ constexpr char escape = '\\';
 
 // The place of the first `wanted` that no backslash precedes, from `start` on; text.size() if there is none.
 std::size_t find_plain(std::string_view text, char wanted, std::size_t start = 0) {
-  for (std::size_t i = start; i < text.size(); ++i) {
-    if (text[i] == escape) {
+  for (std::size_t i = start; i < text.size(); ++i)
+    if (text[i] == escape)
       ++i;
-    } else if (text[i] == wanted) {
+    else if (text[i] == wanted)
       return i;
-    }
-  }
   return text.size();
 }
 
@@ -236,11 +234,10 @@ std::vector<std::pair<PlannedRung, int>> with_baseline_first(std::span<const Pla
   std::vector<std::pair<PlannedRung, int>> asked;
   for (const PlannedRung& rung : rungs) asked.emplace_back(rung, static_cast<int>(asked.size()));
   const auto named = std::ranges::find_if(asked, [](const auto& rung) { return is_baseline(rung.first); });
-  if (named != asked.end()) {
+  if (named != asked.end())
     std::rotate(asked.begin(), named, named + 1);
-  } else {
+  else
     asked.insert(asked.begin(), {PlannedRung{.stages = {all_stages().front().id}}, -1});
-  }
   return asked;
 }
 
@@ -253,10 +250,9 @@ void refuse_repeated_stages(std::span<const PlannedRung> rungs, Climb climb) {
     if (climb == Climb::alone && !seen.insert(key).second)
       throw RecipeError(FieldName{"stages"}, key + " is named twice");
     if (climb == Climb::alone) continue;
-    for (const std::string& id : rung.stages) {
+    for (const std::string& id : rung.stages)
       if (!seen.insert(stage_by_id(id).id).second && rung.values.empty())
         throw RecipeError(FieldName{"stages"}, id + " is named twice");
-    }
   }
 }
 
@@ -269,15 +265,14 @@ PlannedRung parse_rung(std::string_view text, const FieldText& about) {
   for (const std::string_view raw : split(text, ':')) {
     const std::string_view part = trimmed(raw);
     if (part.empty()) throw RecipeError(about, "there is nothing between two colons, or after the last");
-    if (find_plain(part, '=') < part.size()) {
+    if (find_plain(part, '=') < part.size())
       add_value(rung, part, about);
-    } else if (first && is_own_name(part)) {
+    else if (first && is_own_name(part))
       rung.name = unescaped(part);
-    } else if (first || find_stage(unescaped(part)) || find_plain(part, '+') < part.size()) {
+    else if (first || find_stage(unescaped(part)) || find_plain(part, '+') < part.size())
       add_stages(rung, part, about);
-    } else {
+    else
       throw RecipeError(about, "'" + std::string(part) + "' is neither a stage nor a value like batch=24");
-    }
     first = false;
   }
   check_own_name(rung, about);
@@ -325,15 +320,13 @@ std::string stage_text(const PlannedRung& rung) {
 LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedRung> rungs, const DeviceReport& report, Climb climb,
                        const PrepareRung& prepare) {
   for (const PlannedRung& rung : rungs) {
-    for (const std::string& id : rung.stages) {
+    for (const std::string& id : rung.stages)
       if (!find_stage(id)) throw RecipeError(FieldName{"stages"}, unknown_name(id, stage_ids()));
-    }
   }
   refuse_repeated_stages(rungs, climb);
   Recipe lowest = base;
-  for (const PlannedRung& rung : rungs) {
+  for (const PlannedRung& rung : rungs)
     for (const std::string& id : rung.stages) stage_by_id(id).undo(lowest);
-  }
   Climber climber(lowest, report, climb, prepare);
   for (const auto& [rung, asked] : with_baseline_first(rungs)) climber.add(rung, asked);
   LadderPlan plan = climber.take();

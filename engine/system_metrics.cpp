@@ -47,9 +47,8 @@ constexpr std::array<ThrottleBit, 8> throttle_bits = {{{0x4, "power cap"},
 std::string throttle_words(unsigned long long reasons) {
   if ((reasons & (hardware_hot | power_brake)) != 0) reasons &= ~hardware_slowdown;
   std::string words;
-  for (const ThrottleBit& known : throttle_bits) {
+  for (const ThrottleBit& known : throttle_bits)
     if ((reasons & known.bit) != 0) words += (words.empty() ? "" : ", ") + std::string(known.words);
-  }
   return words;
 }
 
@@ -60,9 +59,8 @@ std::optional<std::string> visible_device(int index) {
   if (!variable) return std::to_string(index);
   std::istringstream entries(variable);
   std::string entry;
-  for (int i = 0; i <= index; ++i) {
+  for (int i = 0; i <= index; ++i)
     if (!std::getline(entries, entry, ',') || entry.empty() || entry[0] == '-') return std::nullopt;
-  }
   return entry;
 }
 
@@ -108,23 +106,18 @@ class SystemMonitor::Nvml {
   void read(SystemMetrics& sample) {
     constexpr int streaming_multiprocessors = 1, gpu_core = 0;  // of nvmlClockType_t and nvmlTemperatureSensors_t
     unsigned value = 0;
-    if (call<int(Device, int, unsigned*)>("nvmlDeviceGetClockInfo", device_, streaming_multiprocessors, &value) == 0) {
+    if (call<int(Device, int, unsigned*)>("nvmlDeviceGetClockInfo", device_, streaming_multiprocessors, &value) == 0)
       sample.gpu_clock_mhz = value;
-    }
-    if (call<int(Device, unsigned*)>("nvmlDeviceGetPowerUsage", device_, &value) == 0) {
+    if (call<int(Device, unsigned*)>("nvmlDeviceGetPowerUsage", device_, &value) == 0)
       sample.gpu_power_w = value / 1000.0;
-    }
-    if (call<int(Device, int, unsigned*)>("nvmlDeviceGetTemperature", device_, gpu_core, &value) == 0) {
+    if (call<int(Device, int, unsigned*)>("nvmlDeviceGetTemperature", device_, gpu_core, &value) == 0)
       sample.gpu_temperature_c = value;
-    }
     Utilization load;
-    if (call<int(Device, Utilization*)>("nvmlDeviceGetUtilizationRates", device_, &load) == 0) {
+    if (call<int(Device, Utilization*)>("nvmlDeviceGetUtilizationRates", device_, &load) == 0)
       sample.gpu_load = load.gpu / 100.0;
-    }
     Memory memory;
-    if (call<int(Device, Memory*)>("nvmlDeviceGetMemoryInfo", device_, &memory) == 0) {
+    if (call<int(Device, Memory*)>("nvmlDeviceGetMemoryInfo", device_, &memory) == 0)
       sample.gpu_memory_bytes = static_cast<std::int64_t>(memory.used);
-    }
     sample.throttle_reason = throttle_words(throttle_reasons());
     sample.contention.other_gpu_load = other_load();
   }
@@ -183,9 +176,8 @@ class SystemMonitor::Nvml {
   unsigned long long throttle_reasons() const {
     using Ask = int(Device, unsigned long long*);
     unsigned long long reasons = 0;
-    for (const char* name : {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}) {
+    for (const char* name : {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"})
       if (call<Ask>(name, device_, &reasons) == 0) return reasons;
-    }
     return 0;
   }
 
@@ -230,9 +222,8 @@ SystemMetrics SystemMonitor::sample() {
   sample.at = unix_now();
   const CpuTicks ticks = cpu_ticks();
   // The kernel counts in hundredths of a second, so two samples may fall into one tick.
-  if (ticks.all > ticks_.all) {
+  if (ticks.all > ticks_.all)
     sample.cpu_load = static_cast<double>(ticks.busy - ticks_.busy) / static_cast<double>(ticks.all - ticks_.all);
-  }
   ticks_ = ticks;
   sample.contention = others_.sample();
   sample.process_cores = others_.run_cores();
@@ -277,9 +268,8 @@ std::int64_t peak_resident_bytes() {
   std::ifstream file("/proc/self/status");
   std::string line;
   constexpr std::string_view field = "VmHWM:";  // "VmHWM:	  1234 kB"
-  while (std::getline(file, line)) {
+  while (std::getline(file, line))
     if (line.starts_with(field)) return std::strtoll(line.c_str() + field.size(), nullptr, 10) * 1024;
-  }
   return 0;
 }
 

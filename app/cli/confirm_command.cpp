@@ -30,9 +30,8 @@ constexpr int most_repeats_until = 50;
 
 // A run of the ladder's first rung.
 Run baseline_of(RunStore& store, const Run& run) {
-  if (!run.ladder) {
+  if (!run.ladder)
     throw UsageError(fmt::format("run {} isn't in a ladder; name the run to compare it with: --against RUN", run.id));
-  }
   const std::vector<Run> runs = store.runs_of(*run.ladder);  // by rung, then repeat
   if (runs.empty() || runs.front().rung == run.rung) {
     throw UsageError(fmt::format(

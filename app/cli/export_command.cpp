@@ -78,17 +78,15 @@ std::vector<std::string> form_names() {
 }
 
 Form form_of(const ExportRequest& request) {
-  for (const NamedForm& named : forms()) {
+  for (const NamedForm& named : forms())
     if (request.format == named.name) return named.form;
-  }
   const std::string out = lower_case(request.out);
   if (out == "-")
     throw UsageError("--out -: --format is needed: csv, json, md, html, svg, tex or trace",
                      {.code = "missing-argument", .argument = "--format"});
   for (const NamedForm& named : forms()) {
-    for (const std::string_view ending : named.endings) {
+    for (const std::string_view ending : named.endings)
       if (out.ends_with(ending)) return named.form;
-    }
   }
   throw UsageError("--format is missing, and '" + request.out + "' does not end in a format's name",
                    {.code = "missing-argument", .argument = "--format", .hint = "`stepladder help export` lists them"});

@@ -231,9 +231,8 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
 
 std::vector<std::string> importer_ids() {
   std::vector<std::string> ids;
-  for (const Importer& importer : all_importers()) {
+  for (const Importer& importer : all_importers())
     if (importer.has_runs) ids.push_back(importer.id);
-  }
   return ids;
 }
 

@@ -91,11 +91,10 @@ int measure_noise(double seconds, const CommonOptions& common) {
   }
   const MachineNoise noise = noise_of(session.store(), runs);
   const Run first = session.store().existing_run(runs.front());
-  if (common.json) {
+  if (common.json)
     print({{"noise", noise_json(noise, first)}});
-  } else {
+  else
     std::cout << notes_text(noise_text(noise, first));
-  }
   return exit_status(load_runs(session.store(), session.store().runs_of(launched.ladder)), true);
 }
 

@@ -64,13 +64,11 @@ Json parity_json(const LossParity& loss) {
 Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
   const StepParts parts = store.recordings().mean_parts(run.run, run.summary.warmup_steps);
   Json checkpoints = Json::array();
-  for (const Checkpoint& checkpoint : run_checkpoints(checkpoint_owner(store.file(), run.run))) {
+  for (const Checkpoint& checkpoint : run_checkpoints(checkpoint_owner(store.file(), run.run)))
     checkpoints.push_back({{"step", checkpoint.step}, {"folder", checkpoint.folder.string()}});
-  }
   Json samples = Json::array();
-  for (const TextSample& sample : store.recordings().samples(run.run.id)) {
+  for (const TextSample& sample : store.recordings().samples(run.run.id))
     samples.push_back({{"step", sample.step}, {"text", sample.text}});
-  }
   const std::vector<SystemMetrics> looks = store.recordings().system_metrics(run.run.id);
   const std::int64_t last_warmup_step = run.summary.first_step + run.summary.warmup_steps - 1;
   Json lanes = Json::array();
@@ -240,13 +238,11 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
     }
     if (const std::string needed = needed_text(rung); !needed.empty())
       notes += run.stage + ", inconclusive: " + needed + "\n";
-    for (const Flag& flag : rung.flags) {
+    for (const Flag& flag : rung.flags)
       if (kind_of(flag.id).trust != Trust::trusted)
         notes += run.stage + ", " + std::string(to_string(flag.id)) + ": " + flag_text(flag) + "\n";
-    }
-    for (const Run* repeat : rung.runs) {
+    for (const Run* repeat : rung.runs)
       if (repeat->status != RunStatus::finished) notes += repeat->name + ": " + status_text(*repeat, context) + "\n";
-    }
   }
   std::string text = table(rows, right);
   for (const SkippedRung& rung : plan.skipped)
@@ -376,10 +372,9 @@ std::string doctor_text(const DeviceReport& report, const std::filesystem::path&
   if (report.gpus.empty())
     rows.push_back({"GPU", report.cuda_note.empty() ? "unknown: LibTorch looks for it" : "none: " + report.cuda_note});
   const std::vector<LoadedLibrary> loaded = loaded_libraries();
-  if (!report.gpus.empty()) {
+  if (!report.gpus.empty())
     for (const LoadedLibrary& library : loaded)
       rows.push_back({library.name, with_detail(library.version, library.file.string())});
-  }
   if (const std::string note = shadow_note(loaded); !note.empty()) rows.push_back({"libraries", note});
   rows.push_back({"display", display_is_there() ? "yes" : "none: the desktop cannot open, everything else works"});
   rows.push_back(

@@ -324,11 +324,10 @@ int get(const GetOptions& options, const CommonOptions& common) {
     for (const RunField& field : fields) {
       const Json value = row[title_of(field)] = values[field];
       if (&field != &fields.front()) text += "\t";
-      if (value.is_array()) {
+      if (value.is_array())
         for (std::size_t i = 0; i < value.size(); ++i) text += (i ? "," : "") + cell_text(value[i]);
-      } else {
+      else
         text += value.is_string() ? value.get<std::string>() : value.dump();
-      }
     }
     text += "\n";
     all.push_back(std::move(row));
@@ -349,22 +348,20 @@ int check(const CheckOptions& options, const CommonOptions& common) {
   const std::vector<std::string>& named = options.runs;
   std::vector<RunAndSummary> runs;
   auto store = named.empty() ? open_to_list(common) : open_existing(common.database);
-  if (!named.empty()) {
+  if (!named.empty())
     for (const Run& run : find_runs(*store, named)) runs.push_back({run, store->summary(run)});
-  } else if (store) {
+  else if (store)
     runs = store->runs_with_summaries();
-  }
   std::vector<CheckedRun> checked = check_runs(runs, load_run_context(store ? &*store : nullptr));
   const bool impossible =
       std::ranges::any_of(checked, [](const CheckedRun& run) { return run.plausibility.trust == Trust::impossible; });
   options.limit.keep_newest(checked, "more run", common);
-  if (common.json) {
+  if (common.json)
     print(check_json(checked));
-  } else if (checked.empty()) {
+  else if (checked.empty())
     std::cerr << "stepladder: no runs yet; start with `stepladder ladder`\n";
-  } else {
+  else
     std::cout << check_text(checked);
-  }
   return impossible && !named.empty() ? exit_implausible : exit_done;
 }
 

@@ -20,9 +20,8 @@ int screenshot(ScreenshotOptions& options, const CommonOptions& common) {
   if (request.view.empty() && request.saved_view.empty()) throw UsageError("screenshot needs --view or --saved-view");
   char end = 0;
   if (std::sscanf(options.size.c_str(), "%dx%d%c", &request.width, &request.height, &end) != 2 || request.width < 320 ||
-      request.height < 240 || request.width > 8192 || request.height > 8192) {
+      request.height < 240 || request.width > 8192 || request.height > 8192)
     throw UsageError("--size: '" + options.size + "' is not WIDTHxHEIGHT between 320x240 and 8192x8192");
-  }
   request.dark = options.theme == "dark";
   request.database = common.database;
   keep_off_database(request.out, request.database);

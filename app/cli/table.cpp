@@ -270,13 +270,12 @@ std::string table(const std::vector<Row>& given, const std::vector<bool>& aligne
   std::string dropped;
   const bool has_heads = right.size() > 2;
   if (columns > 0 && layout.total() > columns) {
-    if (!has_heads) {
+    if (!has_heads)
       narrow(layout, columns, [](std::size_t) { return narrowest; });
-    } else if (columns < narrowest_table) {
+    else if (columns < narrowest_table)
       return one_below_the_other(rows, columns);
-    } else {
+    else
       layout = fitted(rows, right, columns, dropped);
-    }
   }
   std::vector<bool> colours(right.size(), true);
   for (std::size_t i = 0; i < right.size(); ++i) colours[i] = !has_heads || !names(shortened, rows.front()[i]);

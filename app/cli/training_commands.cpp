@@ -74,9 +74,8 @@ int train(const TrainOptions& options, const CommonOptions& common) {
   if (options.fork.empty()) options.recipe.over(Recipe{});  // reports mistakes before the database is touched
   if (options.on) return train_on_machine(options.on, common);
   const auto placement = placement_from_environment();
-  if (placement && (!options.resume.empty() || !options.fork.empty())) {
+  if (placement && (!options.resume.empty() || !options.fork.empty()))
     throw UsageError("a run is resumed or forked by one process, which starts the others itself: --nproc");
-  }
   if (placement && placement->rank > 0) return train_as_rank(*placement, options.recipe.recipe(), options.stages);
   TrainingPlace place(common);
   if (!options.resume.empty() || !options.fork.empty()) {
@@ -123,13 +122,11 @@ std::vector<PlannedRung> planned_rungs(const LadderOptions& options) {
   if (!options.stages.empty()) planned = parse_rungs(fmt::format("{}", fmt::join(options.stages, ",")));
   if (!options.only.empty()) planned = parse_rungs(fmt::format("{}", fmt::join(options.only, ",")), "--only");
   std::set<std::string> left_out;
-  for (const std::string& id : options.without) {
+  for (const std::string& id : options.without)
     for (const std::string& stage : parse_rung(id, "--without").stages) left_out.insert(stage);
-  }
   if (options.stages.empty() && options.only.empty() && (options.all || !left_out.empty())) {
-    for (const Stage& stage : all_stages()) {
+    for (const Stage& stage : all_stages())
       if (options.all || stage.kind == StageKind::systems_only) planned.push_back({.stages = {stage.id}});
-    }
   }
   std::erase_if(planned, [&](const PlannedRung& rung) { return left_out.contains(stage_text(rung)); });
   if (planned.empty() && !left_out.empty())
@@ -263,11 +260,10 @@ int ladder(const LadderOptions& options, const CommonOptions& common) {
     return continue_ladder(options.continued, options.quiet_patience, options.adopts, common);
   if (!options.plan.empty()) {
     check_plan(options.plan);  // reports mistakes before the database is touched
-    if (is_saved(options.plan)) {
+    if (is_saved(options.plan))
       saved_request(options);
-    } else {
+    else
       options.recipe.over(Recipe{});
-    }
     if (options.is_dry) {
       const DeviceReport report = probe_machine();
       return print_plan(preset_request(options, report), report, common);
@@ -377,10 +373,9 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
           ->expected(0, 1)
           ->default_str("latest");
   add_adopt(*command, options->adopts);
-  for (CLI::Option* other : others) {
+  for (CLI::Option* other : others)
     if (other != command->get_help_ptr() && !other->check_lname("json") && !other->check_lname("db"))
       continued->excludes(other);
-  }
   const CLI::App* show = add_show(*command, options->shown, "A ladder as it was printed at its end");
   return {command, [options, show, &common] {
             if (*show) return show_ladder(options->shown.empty() ? "latest" : options->shown, common);

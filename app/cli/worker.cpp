@@ -36,9 +36,8 @@ RunEnded train_unrecorded(const Recipe& recipe, bool (*interrupted)()) {
   });
   constexpr RunId unrecorded = 0;
   engine.submit({.run = unrecorded, .recipe = recipe});
-  while (end.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
+  while (end.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
     if (interrupted()) engine.stop(unrecorded);
-  }
   return end.get();
 }
 

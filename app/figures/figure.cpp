@@ -71,9 +71,8 @@ std::vector<Tick> linear_ticks(const FigureRange& range, int most) {
   if (!(step > 0)) return list;
   // Multiplied rather than summed, so that the hundredth tick is exact; compared in steps, since a sum may be infinite.
   const double last = range.high / step + 1e-9;
-  for (double i = std::ceil(range.low / step - 1e-9); i <= last && std::ssize(list) <= most + 1; ++i) {
+  for (double i = std::ceil(range.low / step - 1e-9); i <= last && std::ssize(list) <= most + 1; ++i)
     list.push_back({i * step, tick_label(i * step, step, scale, unit)});
-  }
   return list;
 }
 
@@ -98,12 +97,10 @@ std::vector<Tick> log_ticks(const FigureRange& range, int most) {
 FigureRange x_range(const Figure& figure) {
   Extent extent;
   const bool bars = !figure.bars.empty();
-  for (const FigureCurve& curve : figure.curves) {
+  for (const FigureCurve& curve : figure.curves)
     for (const double x : curve.x) extent.take(x, figure.x.is_log);
-  }
-  for (const FigureBar& bar : figure.bars) {
+  for (const FigureBar& bar : figure.bars)
     for (const double value : {bar.value, bar.limit}) extent.take(value, figure.x.is_log);
-  }
   // A whisker may be very long (two repeats that differ much); it must not squeeze all bars.
   const double most = extent.high * longest_whisker;
   const double least = extent.low / longest_whisker;
@@ -120,9 +117,8 @@ FigureRange x_range(const Figure& figure) {
 FigureRange y_range(const Figure& figure) {
   Extent extent;
   for (const FigureCurve& curve : figure.curves) {
-    for (const std::vector<double>* values : {&curve.y, &curve.low, &curve.high}) {
+    for (const std::vector<double>* values : {&curve.y, &curve.low, &curve.high})
       for (const double y : *values) extent.take(y, figure.y.is_log);
-    }
   }
   for (const FigureBand& band : figure.bands) {
     extent.take(band.low, figure.y.is_log);

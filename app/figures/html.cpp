@@ -242,10 +242,9 @@ std::string recipe_details(const Run& run) {
   const Json recipe = Json::parse(run.recipe, nullptr, false);
   if (!recipe.is_object() || recipe.empty()) return {};
   std::string text = "<details><summary>Recipe of the baseline</summary><dl>\n";
-  for (const auto& [name, value] : recipe.items()) {
+  for (const auto& [name, value] : recipe.items())
     if (value.is_primitive() && !value.is_null() && value != Json(""))
       text += "<dt>" + xml_escaped(name) + "</dt><dd>" + xml_escaped(value_text(value)) + "</dd>\n";
-  }
   return text + "</dl></details>\n";
 }
 
@@ -276,9 +275,8 @@ std::string method(const Study& study) {
 // Losses at equal tokens if batches differ and tokens are known.
 XAxis loss_axis(const Study& study) {
   std::set<std::int64_t> batches;
-  for (const LoadedRun& run : study.runs) {
+  for (const LoadedRun& run : study.runs)
     if (run.summary.steps > 0) batches.insert(run.run.tokens_per_step);
-  }
   return batches.size() > 1 && *batches.begin() > 0 ? XAxis::tokens : XAxis::step;
 }
 
@@ -347,9 +345,8 @@ std::string operators_section(const Study& study) {
 
 std::string doubts(const StepPair& pair) {
   std::string text;
-  for (const TracedSide* side : {&pair.before, &pair.after}) {
+  for (const TracedSide* side : {&pair.before, &pair.after})
     if (!side->doubt.empty()) text += tag("p", side->label + ": " + side->doubt, "warning");
-  }
   return text;
 }
 

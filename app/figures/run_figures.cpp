@@ -95,11 +95,10 @@ FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Overview& overview,
   }
   if (x != XAxis::step) {
     const Points places = places_on(loaded, x);
-    if (places.empty()) {
+    if (places.empty())
       means.mean.x.clear();
-    } else {
+    else
       means = placed(means, places);
-    }
   }
   curve.x = std::move(means.mean.x);
   curve.y = std::move(means.mean.y);
@@ -233,9 +232,8 @@ Figure times_over_steps(const Study& study, XAxis x, std::string title, std::str
 }  // namespace
 
 std::optional<FigureKind> figure_kind(std::string_view name) {
-  for (const NamedKind& named : kinds) {
+  for (const NamedKind& named : kinds)
     if (named.name == name) return named.kind;
-  }
   return std::nullopt;
 }
 

@@ -170,9 +170,8 @@ void draw_axis(Canvas& canvas, const Scale& scale, double top, double bottom) {
 double draw_legend(Canvas& canvas, const StepPair& pair, bool is_dark, double top) {
   std::array<bool, all_operator_kinds.size()> is_there{};
   for (const StepSlices* step : {&pair.before.slices, &pair.after.slices}) {
-    for (const SliceRow& row : step->rows) {
+    for (const SliceRow& row : step->rows)
       for (const KeptSlice& slice : row.slices) is_there[static_cast<std::size_t>(slice.kind)] = true;
-    }
   }
   double x = svg::margin, y = top;
   for (const OperatorKind kind : all_operator_kinds) {

@@ -114,10 +114,9 @@ std::string quoted(const std::string& text) {
 
 // "cudaLaunchKernel", "cuLaunchKernelEx", "hipLaunchKernel": the call that asks a GPU for work.
 bool is_launch(std::string_view name) {
-  for (const std::string_view api : {"cuda", "hip", "cu"}) {
+  for (const std::string_view api : {"cuda", "hip", "cu"})
     if (name.size() > api.size() && name.starts_with(api) && name[api.size()] >= 'A' && name[api.size()] <= 'Z')
       return true;
-  }
   return false;
 }
 

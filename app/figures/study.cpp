@@ -21,9 +21,8 @@ bool is_one_ladder(const std::vector<LoadedRun>& runs) {
 }
 
 std::string first_of(std::initializer_list<std::string> texts) {
-  for (const std::string& text : texts) {
+  for (const std::string& text : texts)
     if (!text.empty()) return text;
-  }
   return {};
 }
 
@@ -194,9 +193,8 @@ std::string hardware_line(const Study& study) {
 
 std::string sample_line(const Study& study) {
   std::vector<const Summary*> with_steps;
-  for (const LoadedRun& loaded : study.runs) {
+  for (const LoadedRun& loaded : study.runs)
     if (loaded.summary.steps > 0) with_steps.push_back(&loaded.summary);
-  }
   const std::size_t without = study.runs.size() - with_steps.size();
   if (with_steps.empty()) return "No run has steps.";
   const std::size_t rungs = static_cast<std::size_t>(

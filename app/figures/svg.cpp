@@ -33,12 +33,10 @@ struct LegendEntry {
 // Entries one after the other, in rows.
 std::vector<LegendEntry> legend_of(const Figure& figure, double width) {
   std::vector<LegendEntry> entries;
-  for (const FigureCurve& curve : figure.curves) {
+  for (const FigureCurve& curve : figure.curves)
     if (curve.in_legend) entries.push_back({.curve = &curve, .label = curve.label});
-  }
-  for (const FigureBand& band : figure.bands) {
+  for (const FigureBand& band : figure.bands)
     if (!band.label.empty()) entries.push_back({.band = &band, .label = band.label});
-  }
   double x = 0;
   double row = 0;
   for (LegendEntry& entry : entries) {

@@ -111,9 +111,8 @@ void draw_bar(Canvas& canvas, const FigureBar& bar, const Plot& plot, double mid
 
 std::string bar_says(const Figure& figure, const FigureBar& bar) {
   std::string text = bar.label;
-  for (std::size_t i = 0; i < figure.heads.size(); ++i) {
+  for (std::size_t i = 0; i < figure.heads.size(); ++i)
     if (!bar.cells[i].text.empty()) text += (i == 0 ? ": " : "; ") + figure.heads[i] + " " + bar.cells[i].text;
-  }
   return text;
 }
 

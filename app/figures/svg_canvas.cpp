@@ -135,9 +135,8 @@ double draw_head(Canvas& canvas, const Figure& figure, double width, const SvgOp
 std::vector<std::string> caption_lines(const Figure& figure, double width, const SvgOptions& options) {
   std::vector<std::string> lines;
   if (!options.with_caption) return lines;
-  for (const std::string& sentence : figure.caption) {
+  for (const std::string& sentence : figure.caption)
     for (std::string& line : wrapped(sentence, width - 2 * margin, small_size)) lines.push_back(std::move(line));
-  }
   return lines;
 }
 

@@ -67,11 +67,10 @@ TextTable operators_table(const Study& study) {
                   .right = {true, false}};
   if (rungs.empty()) return table;
   std::vector<OperatorKind> kinds;
-  for (const OperatorKind kind : all_operator_kinds) {
+  for (const OperatorKind kind : all_operator_kinds)
     if (kind != OperatorKind::other &&
         std::ranges::any_of(rungs, [&](const Profiled& each) { return each.times.of(kind) >= 0.01 * each.whole; }))
       kinds.push_back(kind);
-  }
   for (const OperatorKind kind : kinds) table.heads.emplace_back(to_string(kind));
   table.heads.insert(table.heads.end(), {"other", "a step"});
   table.right.resize(table.heads.size(), true);

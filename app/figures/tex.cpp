@@ -90,9 +90,8 @@ void add_curve(std::string& text, const Figure& figure, const FigureCurve& curve
   if (curve.is_stairs) look += ", const plot";
   if (!curve.in_legend) look += ", forget plot";
   text += "\\addplot[" + look + "] coordinates {";
-  for (std::size_t i = 0; i < line.x.size(); ++i) {
+  for (std::size_t i = 0; i < line.x.size(); ++i)
     text += (i % 6 == 0 ? "\n  (" : " (") + exact(line.x[i]) + "," + exact(line.y[i]) + ")";
-  }
   text += "};\n";
   if (curve.in_legend) text += "\\addlegendentry{" + tex_escaped(curve.label) + "}\n";
 }

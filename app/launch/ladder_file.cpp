@@ -81,15 +81,14 @@ std::string recipe_words(const Recipe& recipe, std::vector<std::pair<std::string
     const std::string& value = std::ranges::find_if(values, named)->second;
     if (value == std::ranges::find_if(usual_values, named)->second) continue;
     const std::string_view name = field.name;
-    if (field.has_option()) {
+    if (field.has_option())
       words += " " + option_of(field.name) + " " + quoted(value);
-    } else if (name == "tied_head") {
+    else if (name == "tied_head")
       words += value == "on" ? " --tied-head" : " --untied-head";
-    } else if (name == "overfit") {
+    else if (name == "overfit")
       words += " --overfit";
-    } else {
+    else
       rest.emplace_back(field.name, value);
-    }
   }
   return words;
 }
@@ -192,9 +191,8 @@ fs::path saved_ladders_folder() {
 std::vector<std::string> saved_ladders() {
   std::vector<std::string> names;
   std::error_code missing_folder;
-  for (const fs::directory_entry& entry : fs::directory_iterator(saved_ladders_folder(), missing_folder)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(saved_ladders_folder(), missing_folder))
     if (entry.path().extension() == ending) names.push_back(entry.path().stem().string());
-  }
   std::ranges::sort(names);
   return names;
 }
@@ -218,14 +216,12 @@ LadderDraft draft_for_any_folder(LadderDraft draft) {
     PlannedRung planned = parse_rung(rung.text);
     if (std::ranges::none_of(planned.values, [&](const auto& value) { return is_path(value.first); }))
       continue;  // the text stays as it was typed
-    for (auto& [value_name, value] : planned.values) {
+    for (auto& [value_name, value] : planned.values)
       if (is_path(value_name)) make_absolute(value);
-    }
     rung.text = rung_text(planned);
   }
-  for (SweptValue& swept : draft.over) {
+  for (SweptValue& swept : draft.over)
     if (is_path(swept.name)) std::for_each(swept.values.begin(), swept.values.end(), make_absolute);
-  }
   return draft;
 }
 
@@ -259,9 +255,8 @@ std::string command_line_of(LadderRequest base, const std::vector<SweptValue>& s
   std::string over;
   for (const SweptValue& each : swept) {  // they need no option of their own
     over += " --over " + quoted(text_of(each));
-    for (const auto& [name, value] : usual_values) {
+    for (const auto& [name, value] : usual_values)
       if (name == each.name) set_value(base.base, name, value);
-    }
   }
   std::vector<std::pair<std::string, std::string>> rest;
   const std::string words = "stepladder sweep" + recipe_words(base.base, rest);

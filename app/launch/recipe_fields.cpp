@@ -97,12 +97,10 @@ std::vector<std::string> choices_of(const RecipeField& field) {
 }
 
 std::string label_of(std::string_view field) {
-  for (const RecipeField& each : all_fields) {
+  for (const RecipeField& each : all_fields)
     if (field == each.name) return each.label;
-  }
-  for (const auto& [name, label] : other_labels) {
+  for (const auto& [name, label] : other_labels)
     if (field == name) return label;
-  }
   return std::string(field);
 }
 

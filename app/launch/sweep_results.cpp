@@ -44,9 +44,8 @@ std::vector<std::string> names_set_by(const Run& run) {
   try {
     const PlannedRung rung = parse_rung(run.stage);
     if (!rung.name.empty() || !rung.stages.empty()) return {};
-    for (const auto& [name, value] : rung.values) {
+    for (const auto& [name, value] : rung.values)
       if (name != "seed") names.push_back(name);
-    }
   } catch (const RecipeError&) {  // of an import, or of another version
     return {};
   }
@@ -286,10 +285,9 @@ std::string best_text(const SweepResults& results, SweepResult result) {
   if (picked.known()) return text + picked_text(picked, kind);
   if (figure.runs < 2) return text;
   std::vector<std::string> others;
-  for (const SweptRung& rung : results.rungs) {
+  for (const SweptRung& rung : results.rungs)
     if (&rung != &best && !is_missing(rung.of(result).mean) && overlap(figure, rung.of(result)))
       others.push_back(values_text(results, rung));
-  }
   if (others.size() == 1) text += " The range of " + others.front() + " overlaps it.";
   if (others.size() > 1) text += " The ranges of " + std::to_string(others.size()) + " others overlap it.";
   return text;

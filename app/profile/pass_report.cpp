@@ -31,10 +31,9 @@ std::string clock_lesson(const StoredPasses& before, const StoredPasses& after, 
   if (before.is_synced == after.is_synced || before.model != after.model || before.hardware != after.hardware)
     return "";
   const ComparedCalls* shown = nullptr;  // the longest row shows it best
-  for (const ComparedCalls& row : comparison.rows) {
+  for (const ComparedCalls& row : comparison.rows)
     if (!shown || row.before.median_ms + row.after.median_ms > shown->before.median_ms + shown->after.median_ms)
       shown = &row;
-  }
   if (!shown) return "";
   const CallRow& waited = before.is_synced ? shown->before : shown->after;
   const CallRow& unwaited = before.is_synced ? shown->after : shown->before;

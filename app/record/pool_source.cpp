@@ -94,15 +94,14 @@ SpeedrunLog speedrun_log_of(RunStore& store, const Run& run) {
       if (!is_missing(step.val_loss)) log.evaluations.push_back({step.step, step.val_loss, time_ms});
     }
   });
-  if (run.status != RunStatus::finished) {
+  if (run.status != RunStatus::finished)
     log.problem = "is " + std::string(to_string(run.status)) + ", not finished";
-  } else if (log.evaluations.empty()) {
+  else if (log.evaluations.empty())
     log.problem = "has no validation loss";
-  } else if (log.evaluations.back().step < log.last_step) {
+  else if (log.evaluations.back().step < log.last_step)
     log.problem = fmt::format("was last evaluated at step {} of {}", log.evaluations.back().step, log.last_step);
-  } else {
+  else
     log.final = log.evaluations.back();
-  }
   log.unfinished = !log.problem.empty() && log.last_step > 0;
   return log;
 }

@@ -24,12 +24,11 @@ std::optional<double> number_of(std::string_view text) {
 
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells(1);
-  for (const char letter : line) {
+  for (const char letter : line)
     if (letter == '\t')
       cells.emplace_back();
     else if (letter != '\r')
       cells.back() += letter;
-  }
   return cells;
 }
 

@@ -539,9 +539,8 @@ Try& TrySeriesRunner::record_try(const std::string& message, const TakenState& s
             ", so its change isn't in the patch that is kept");
   const std::vector<std::string> changed = trees_->changed_files(kept().tree, state.tree);
   const std::set<std::string> is_changed(changed.begin(), changed.end());
-  for (const std::string& file : state.untracked) {
+  for (const std::string& file : state.untracked)
     if (is_changed.contains(file)) report_(file + " isn't tracked by git; it is part of the try");
-  }
   for (const std::string& file : state.too_large)
     report_(file + " is untracked and larger than 10 MB, so it isn't part of the try");
   store_->tries().save(series_.ladder, it);

@@ -109,9 +109,8 @@ Json RunValues::operator[](const RunField& field) {
   if (recipe_.is_null()) recipe_ = Json::parse(run_.recipe, nullptr, false);
   if (!recipe_.is_object()) return nullptr;
   auto found = recipe_.find(field.name);
-  for (auto it = recipe_.begin(); found == recipe_.end() && it != recipe_.end(); ++it) {
+  for (auto it = recipe_.begin(); found == recipe_.end() && it != recipe_.end(); ++it)
     if (lower_case(it.key()) == field.name) found = it;
-  }
   return found == recipe_.end() ? Json() : *found;
 }
 

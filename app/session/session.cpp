@@ -222,9 +222,8 @@ LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report) {
   require_tokenizer(base);
   std::vector<PlannedRung> rungs = request.rungs;
   if (rungs.empty()) {
-    for (const Stage& stage : all_stages()) {
+    for (const Stage& stage : all_stages())
       if (stage.kind == StageKind::systems_only) rungs.push_back({.stages = {stage.id}});
-    }
   }
   // Files are opened again only for rungs that read others or need more of them.
   const auto prepared = [&](const Recipe& recipe) {
@@ -265,9 +264,8 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, LadderPlan p
     int rung, repeat;
   };
   std::vector<Planned> order;
-  for (int rung = 0; rung < static_cast<int>(launched.plan.rungs.size()); ++rung) {
+  for (int rung = 0; rung < static_cast<int>(launched.plan.rungs.size()); ++rung)
     for (int repeat = 0; repeat < request.repeats; ++repeat) order.push_back({rung, repeat});
-  }
   if (request.interleave) {
     std::mt19937_64 random(base.seed);
     std::shuffle(order.begin(), order.end(), random);
@@ -355,9 +353,8 @@ Session::PreparedRun Session::prepare_repeat(RunId id, std::map<std::pair<Ladder
   prepared.run.changed = before.changed;
   if (!before.ladder) return prepared;
   int& repeat = next_repeat[{*before.ladder, before.rung}];
-  for (const Run& other : store_.runs_of(*before.ladder)) {
+  for (const Run& other : store_.runs_of(*before.ladder))
     if (other.rung == before.rung) repeat = std::max(repeat, other.repeat + 1);
-  }
   prepared.run.ladder = before.ladder;
   prepared.run.rung = before.rung;
   prepared.run.loss_against = before.loss_against;

@@ -91,11 +91,10 @@ std::string harmless(std::string text) {
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t length = utf8_length(rest);
     const std::string_view character = rest.substr(0, std::max<std::size_t>(length, 1));
-    if (length == 0) {
+    if (length == 0)
       shown += "\xEF\xBF\xBD";  // U+FFFD
-    } else {
+    else
       shown += is_control(character) && character != "\n" && character != "\t" ? "." : character;
-    }
     rest.remove_prefix(character.size());
   }
   return shown;

@@ -145,11 +145,10 @@ TerminalGuard::Filter* TerminalGuard::output() {
 
 void write_data(std::string_view bytes) {
   auto* const filter = TerminalGuard::output();
-  if (!filter || ::isatty(STDOUT_FILENO)) {
+  if (!filter || ::isatty(STDOUT_FILENO))
     std::cout << bytes;
-  } else if (filter->target().sputn(bytes.data(), std::ssize(bytes)) != std::ssize(bytes)) {
+  else if (filter->target().sputn(bytes.data(), std::ssize(bytes)) != std::ssize(bytes))
     std::cout.setstate(std::ios::badbit);
-  }
 }
 
 std::string harmless_json(std::string_view json) {

@@ -49,9 +49,8 @@ std::string verdict_text(const Gain& gain, std::string_view base) {
 
 std::string loss_text(const LossParity& loss, bool is_baseline) {
   if (is_baseline) return "baseline";
-  if (loss.verdict == LossVerdict::better || loss.verdict == LossVerdict::worse) {
+  if (loss.verdict == LossVerdict::better || loss.verdict == LossVerdict::worse)
     return std::string(to_string(loss.verdict)) + " by " + loss_text(std::fabs(loss.tail_gap));
-  }
   return loss.verdict == LossVerdict::not_comparable ? "not comparable" : std::string(to_string(loss.verdict));
 }
 

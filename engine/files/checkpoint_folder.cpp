@@ -51,14 +51,12 @@ CheckpointState parsed_state(const fs::path& folder) {
   const auto json = nlohmann::json::parse(text_of_file(file), nullptr, false);
   const auto number = [&](const char* name) {
     const auto member = json.find(name);
-    if (member == json.end() || !member->is_number_integer()) {
+    if (member == json.end() || !member->is_number_integer())
       throw DataError(file.string() + " has no " + name + ": it is cut short or isn't part of a checkpoint");
-    }
     return member->get<std::int64_t>();
   };
-  if (!json.is_object() || !json.contains("recipe")) {
+  if (!json.is_object() || !json.contains("recipe"))
     throw DataError(file.string() + " is cut short or isn't part of a checkpoint");
-  }
   const auto uid = json.find("uid");
   return {.step = number("step"),
           .optimizer_steps = number("optimizer_steps"),

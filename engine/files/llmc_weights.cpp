@@ -148,9 +148,8 @@ void write_llmc(const std::filesystem::path& path, const Gpt2Shape& shape, std::
       const auto found = named.find(name);
       if (found == named.end()) fail(name + " is missing");
       const TensorView& tensor = *found->second;
-      if (tensor.shape != part.shape(shape)) {
+      if (tensor.shape != part.shape(shape))
         fail(name + " has the shape " + to_text(tensor.shape) + ", expected " + to_text(part.shape(shape)));
-      }
       if (!is_float(tensor.type)) fail(name + " isn't a floating-point tensor");
       write_as(file, tensor, version);
     }

@@ -151,10 +151,9 @@ void prune(const fs::path& run_folder, const CheckpointOwner& owner, std::int64_
   const auto up_to_step =
       std::ranges::count_if(saved, [&](const Checkpoint& checkpoint) { return checkpoint.step <= step; });
   std::vector<std::string> removed;
-  for (std::ptrdiff_t i = 0; i < std::ssize(saved); ++i) {
+  for (std::ptrdiff_t i = 0; i < std::ssize(saved); ++i)
     if (i >= up_to_step || (keep > 0 && i < up_to_step - keep))
       removed.push_back(take_name(folder, saved[static_cast<std::size_t>(i)], owner));
-  }
   if (removed.empty()) return;
   sync_folder(run_folder);
   for (const std::string& name : removed) remove_in(folder, name);

@@ -64,9 +64,8 @@ class SafetensorsHeader {
     switch (event) {
       case Event::key:
         if (depth == 1) begin_entry(value.get<std::string>());
-        if (depth == 2 && !keys_.insert(value.get<std::string>()).second) {
+        if (depth == 2 && !keys_.insert(value.get<std::string>()).second)
           fail("holds \"" + value.get<std::string>() + "\" twice");
-        }
         return true;
       case Event::object_start:
         if (depth > 1) fail("is nested too deeply");
@@ -109,9 +108,8 @@ class SafetensorsHeader {
   }
 
   std::int64_t number(const nlohmann::json& value, const char* key) const {
-    if (value.is_number_integer() && !value.is_number_unsigned()) {
+    if (value.is_number_integer() && !value.is_number_unsigned())
       fail("has a negative number in its " + std::string(key));
-    }
     if (!value.is_number_unsigned()) fail("has a value in its " + std::string(key) + " that isn't a whole number");
     if (value.get<std::uint64_t>() >= largest_number)
       fail("has a number in its " + std::string(key) + " that is too large");
@@ -174,9 +172,8 @@ void require_side_by_side(const std::string& file, std::int64_t data_begin, std:
                       ", the file at " + std::to_string(file_bytes));
     }
   }
-  if (end < file_bytes) {
+  if (end < file_bytes)
     throw DataError(file + ": " + std::to_string(file_bytes - end) + " bytes after " + before + " belong to no tensor");
-  }
 }
 
 }  // namespace
@@ -204,11 +201,9 @@ void WeightsFile::open_safetensors() {
   require_side_by_side(file_.name(), data_begin, file_.size_bytes(), tensors_);
   std::erase_if(tensors_, [](const TensorInfo& tensor) { return is_mask(tensor.name); });
   std::set<std::string_view> names;
-  for (const TensorInfo& tensor : tensors_) {
-    if (!names.insert(tensor.name).second) {
+  for (const TensorInfo& tensor : tensors_)
+    if (!names.insert(tensor.name).second)
       throw DataError(file_.name() + ": " + tensor.name + " occurs with and without \"transformer.\"");
-    }
-  }
   mark_in_out();
 }
 

@@ -72,9 +72,8 @@ std::string_view to_string(TensorType type) {
 }
 
 std::optional<TensorType> tensor_type_from(std::string_view name) {
-  for (const TypeFacts& known : types) {
+  for (const TypeFacts& known : types)
     if (known.name == name) return known.type;
-  }
   return std::nullopt;
 }
 
@@ -94,9 +93,8 @@ std::string to_text(const TensorShape& shape) {
 
 std::optional<std::int64_t> bytes_of(TensorType type, const TensorShape& shape) {
   std::int64_t bytes = bytes_each(type);
-  for (const std::int64_t size : shape) {
+  for (const std::int64_t size : shape)
     if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes)) return std::nullopt;
-  }
   return bytes;
 }
 

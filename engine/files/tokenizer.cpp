@@ -37,11 +37,10 @@ class ByteLetters {
       const int letter = itself ? byte : 256 + others++;
       byte_of_[static_cast<std::size_t>(letter)] = byte;
       std::string& text = letters_[static_cast<std::size_t>(byte)];
-      if (letter < 0x80) {
+      if (letter < 0x80)
         text = static_cast<char>(letter);
-      } else {  // all letters are below U+0800
+      else  // all letters are below U+0800
         text = {static_cast<char>(0xc0 | (letter >> 6)), static_cast<char>(0x80 | (letter & 0x3f))};
-      }
     }
   }
 
@@ -212,9 +211,8 @@ class Builder {
   void add_merge(const std::string& line) {
     const auto space = line.find(' ');
     if (space == 0 || space == std::string::npos || space + 1 == line.size() ||
-        line.find(' ', space + 1) != std::string::npos) {
+        line.find(' ', space + 1) != std::string::npos)
       fail("merge " + std::to_string(ranks_ + 1) + " (\"" + line.substr(0, 40) + "\") isn't a pair");
-    }
     add_merge(line.substr(0, space), line.substr(space + 1));
   }
 
@@ -223,9 +221,8 @@ class Builder {
     const auto place = static_cast<std::size_t>(token);
     if (text.empty()) fail("an added token is empty");
     // Usually it is in the vocabulary too, with the same id.
-    if (place < bpe_.bytes.size() && token_of_symbol_.contains(text) && token_of_symbol_[text] == token) {
+    if (place < bpe_.bytes.size() && token_of_symbol_.contains(text) && token_of_symbol_[text] == token)
       bpe_.bytes[place].reset();
-    }
     set_token(token, text);
     bpe_.added.push_back({text, token});
     bpe_.begins_added[static_cast<unsigned char>(text[0])] = true;
@@ -248,9 +245,8 @@ class Builder {
 
  private:
   int token_number(const nlohmann::json& number, const std::string& symbol) const {
-    if (!number.is_number_integer() || number < 0 || number >= most_tokens) {
+    if (!number.is_number_integer() || number < 0 || number >= most_tokens)
       fail("\"" + symbol.substr(0, 40) + "\" has no valid token id");
-    }
     return number.get<int>();
   }
 
@@ -305,18 +301,15 @@ void require_gpt2_kind(const nlohmann::json& json, const Builder& builder) {
   const auto& model = member(json, "model");
   const std::string kind = type_of(model);
   if (!kind.empty() && kind != "BPE") builder.fail("its model is " + kind + "; only BPE can be read");
-  if (is_set(member(json, "normalizer"))) {
+  if (is_set(member(json, "normalizer")))
     builder.fail("it normalises the text first (" + type_of(member(json, "normalizer")) + "), which GPT-2's doesn't");
-  }
   const auto& before = member(json, "pre_tokenizer");
-  if (type_of(before) != "ByteLevel" || member(before, "use_regex") == false) {
+  if (type_of(before) != "ByteLevel" || member(before, "use_regex") == false)
     builder.fail("it splits text differently from GPT-2 (pre_tokenizer " + type_of(before) + ", expected ByteLevel)");
-  }
   for (const char* option :
-       {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges"}) {
+       {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges"})
     if (is_set(member(model, option)))
       builder.fail("its model sets " + std::string(option) + ", which GPT-2's doesn't");
-  }
 }
 
 Bpe read_tokenizer_json(const std::filesystem::path& file, const nlohmann::json& json) {
@@ -326,23 +319,19 @@ Bpe read_tokenizer_json(const std::filesystem::path& file, const nlohmann::json&
   builder.add_vocab(member(model, "vocab"));
   const auto& merges = member(model, "merges");
   if (!merges.is_array()) builder.fail("it has no merges");
-  for (const auto& merge : merges) {
-    if (merge.is_string()) {
+  for (const auto& merge : merges)
+    if (merge.is_string())
       builder.add_merge(merge.get<std::string>());
-    } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+    else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string())
       builder.add_merge(merge[0].get<std::string>(), merge[1].get<std::string>());
-    } else {
+    else
       builder.fail("a merge is neither \"a b\" nor [\"a\", \"b\"]");
-    }
-  }
   for (const auto& added : member(json, "added_tokens")) {
     const auto& text = member(added, "content");
     if (!text.is_string()) builder.fail("an added token has no content");
-    for (const char* option : {"single_word", "lstrip", "rstrip"}) {
-      if (is_set(member(added, option))) {
+    for (const char* option : {"single_word", "lstrip", "rstrip"})
+      if (is_set(member(added, option)))
         builder.fail("the added token " + text.get<std::string>() + " sets " + option + ", which GPT-2's doesn't");
-      }
-    }
     builder.add_special(text.get<std::string>(), member(added, "id"));
   }
   builder.set_prefix_space(member(member(json, "pre_tokenizer"), "add_prefix_space") == true);
@@ -379,18 +368,16 @@ std::filesystem::path sibling(const std::filesystem::path& file, std::string_vie
   for (const PairNames& names : pair_names) {
     if (!name.ends_with(names.*mine)) continue;
     auto found = file.parent_path() / (name.substr(0, name.size() - (names.*mine).size()) + std::string(names.*other));
-    if (!std::filesystem::exists(found)) {
+    if (!std::filesystem::exists(found))
       throw DataError(file.string() + " is half of a tokenizer: " + found.filename().string() + " is not beside it");
-    }
     return found;
   }
   throw DataError(file.string() + " isn't a tokenizer (expected tokenizer.json, vocab.json or merges.txt)");
 }
 
 std::filesystem::path file_in_folder(const std::filesystem::path& folder) {
-  for (const char* name : {"tokenizer.json", "vocab.json", "encoder.json"}) {
+  for (const char* name : {"tokenizer.json", "vocab.json", "encoder.json"})
     if (std::filesystem::exists(folder / name)) return folder / name;
-  }
   throw DataError(folder.string() + " contains no tokenizer (expected tokenizer.json, or vocab.json and merges.txt)");
 }
 
@@ -422,9 +409,8 @@ std::vector<int> Bpe::merged(std::string_view piece) const {
   std::vector<Symbol> symbols;
   for (const char letter : piece) {
     const int token = token_of_byte[static_cast<unsigned char>(letter)];
-    if (token < 0) {
+    if (token < 0)
       throw DataError(name + ": there is no token for the byte " + std::to_string(static_cast<unsigned char>(letter)));
-    }
     const int place = static_cast<int>(symbols.size());
     symbols.push_back({token, place - 1, place + 1});
   }
@@ -536,9 +522,8 @@ Tokenizer Tokenizer::open(const std::filesystem::path& path) {
   const auto file = std::filesystem::is_directory(path) ? file_in_folder(path) : path;
   const std::string text = read_text(file);
   const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || text[first] != '{') {
+  if (first == std::string::npos || text[first] != '{')
     return wrap(read_pair(sibling(file, &PairNames::merges, &PairNames::vocab), file));
-  }
   const nlohmann::json json = parse_json(file.string(), text);
   if (member(json, "model").is_object()) return wrap(read_tokenizer_json(file, json));
   return wrap(read_pair(file, sibling(file, &PairNames::vocab, &PairNames::merges)));

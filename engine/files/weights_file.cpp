@@ -21,9 +21,8 @@ std::size_t as_size(std::int64_t bytes) {
 }
 
 int as_dimension(const WeightsFile& file, const TensorInfo& tensor, std::size_t axis) {
-  if (tensor.shape.size() == 2 && tensor.shape[axis] > 0 && tensor.shape[axis] <= std::numeric_limits<int>::max()) {
+  if (tensor.shape.size() == 2 && tensor.shape[axis] > 0 && tensor.shape[axis] <= std::numeric_limits<int>::max())
     return static_cast<int>(tensor.shape[axis]);
-  }
   throw DataError(file.name() + ": " + tensor.name + " has the shape " + to_text(tensor.shape) +
                   ", which doesn't fit GPT-2");
 }
@@ -40,9 +39,8 @@ int heads_of(const WeightsFile& file, int d_model) {
   if (found == file.metadata().end()) return 0;
   const std::string& text = found->second;
   const int heads = parse_number<int>(text).value_or(0);
-  if (heads <= 0 || d_model % heads != 0) {
+  if (heads <= 0 || d_model % heads != 0)
     throw DataError(file.name() + ": a width of " + std::to_string(d_model) + " cannot have \"" + text + "\" heads");
-  }
   return heads;
 }
 
@@ -66,13 +64,12 @@ WeightsFile::WeightsFile(const std::filesystem::path& path) : file_(path) {
   const bool may_be_json = beginning[8] == '{';
   std::int32_t magic = 0;
   std::memcpy(&magic, beginning.data(), sizeof magic);
-  if (magic == llmc_magic && !may_be_json) {
+  if (magic == llmc_magic && !may_be_json)
     open_llmc();
-  } else if (may_be_json) {
+  else if (may_be_json)
     open_safetensors();
-  } else {
+  else
     throw DataError(file_.name() + " is neither a safetensors file nor an llm.c checkpoint");
-  }
 }
 
 // Queries, keys and values decide: only their sizes are certain to differ, C and 3 C.
@@ -114,16 +111,13 @@ Gpt2Shape WeightsFile::gpt2_shape() const {
     require_part(*this, *found->second, part.shape(shape));
     left.erase(found);
   };
-  for (const Gpt2Part& part : gpt2_parts) {
+  for (const Gpt2Part& part : gpt2_parts)
     for (int layer = 0; layer < (part.is_per_layer() ? shape.layers : 1); ++layer) require(part.full_name(layer), part);
-  }
   if (left.contains(untied_head)) {
     require(std::string(untied_head), gpt2_parts.front());
     shape.tied_head = same_bytes(tensor(untied_head), tokens);
   }
-  if (!left.empty()) {
-    throw DataError(file_.name() + ": " + std::string(left.begin()->first) + " isn't part of GPT-2");
-  }
+  if (!left.empty()) throw DataError(file_.name() + ": " + std::string(left.begin()->first) + " isn't part of GPT-2");
   return shape;
 }
 
@@ -166,9 +160,8 @@ std::map<std::string_view, const TensorView*> by_name(const std::string& file, s
       throw DataError(file + " cannot be written: " + tensor.name + " has the shape " + to_text(tensor.shape) + " of " +
                       std::string(to_string(tensor.type)) + " and " + std::to_string(tensor.bytes.size()) + " bytes");
     }
-    if (!named.emplace(tensor.name, &tensor).second) {
+    if (!named.emplace(tensor.name, &tensor).second)
       throw DataError(file + " cannot be written: " + tensor.name + " is given twice");
-    }
   }
   return named;
 }

@@ -144,9 +144,8 @@ std::string address_towards(const std::string& host, int port) {
   ::close(descriptor);
   std::array<char, NI_MAXHOST> text{};
   if (!routed || ::getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, text.data(), text.size(), nullptr, 0,
-                               NI_NUMERICHOST) != 0) {
+                               NI_NUMERICHOST) != 0)
     throw std::runtime_error("no network of this machine reaches " + host);
-  }
   return text.data();
 }
 

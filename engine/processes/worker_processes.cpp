@@ -116,9 +116,8 @@ void WorkerProcesses::watch() {
     }
     if (waiting.empty()) return;
     if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;  // interrupted by a signal
-    for (std::size_t i = 0; i < waiting.size(); ++i) {
+    for (std::size_t i = 0; i < waiting.size(); ++i)
       if (waiting[i].revents != 0) read_errors(*of[i]);
-    }
   }
 }
 

@@ -14,9 +14,8 @@ namespace {
 // share each of them.
 int pieces_of(int batch) {
   for (const int rows : {2, 1}) {
-    for (const int pieces : {4, 3, 2}) {
+    for (const int pieces : {4, 3, 2})
       if (batch % (pieces * rows) == 0) return pieces;
-    }
   }
   return 1;
 }

@@ -34,11 +34,10 @@ std::vector<std::string> words_for_there(const std::vector<std::string>& words) 
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string name = words[i].substr(0, words[i].find('='));
     if (own_flags.contains(name)) continue;
-    if (!own_options.contains(name)) {
+    if (!own_options.contains(name))
       kept.push_back(words[i]);
-    } else if (name.size() == words[i].size()) {
+    else if (name.size() == words[i].size())
       ++i;  // its value
-    }
   }
   return kept;
 }
@@ -311,9 +310,8 @@ std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest reque
   const auto give_up = std::chrono::steady_clock::now() + patience_with_requests;
   while (!link.is_up() && is_missing(link.lost_at()) && !interrupted() && std::chrono::steady_clock::now() < give_up)
     runs.poll_links(wait_for_machines);
-  if (!link.is_up()) {
+  if (!link.is_up())
     return complain(harmless(place->alias + " can't be reached: " + link.why() + "; the run was not asked"));
-  }
   const char* signal = request == RunRequest::stop ? "stop" : request == RunRequest::pause ? "pause" : "continue";
   runs.signal(far_run->uid, signal, [&](const std::string& error) { answer = error; });
   while (!answer && !interrupted()) runs.poll_links(wait_for_machines);

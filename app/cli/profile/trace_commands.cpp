@@ -158,9 +158,8 @@ StepTrace steps_of(RunStore& store, const StoredTrace& trace, const TraceOptions
     kept += (kept.empty() ? "" : ", ") + std::to_string(each.step);
     if ((options.step && each.step != *options.step) || (options.rank && each.rank != *options.rank)) continue;
     PlacedStep step{.slices = details.slices(trace.id, each.rank, each.step)};
-    for (const TracedStep& known : trace.profile.steps) {
+    for (const TracedStep& known : trace.profile.steps)
       if (known.rank == each.rank && known.step == each.step) step.start_ms = known.start_ms;
-    }
     made.steps.push_back(std::move(step));
   }
   if (kept.empty())

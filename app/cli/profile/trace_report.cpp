@@ -39,9 +39,8 @@ KindMeans kind_means(const TraceProfile& profile) {
 
 std::vector<OperatorKind> kinds_by_time(const KindMeans& means) {
   std::vector<OperatorKind> kinds;
-  for (const OperatorKind kind : all_operator_kinds) {
+  for (const OperatorKind kind : all_operator_kinds)
     if (means.busy_ms[static_cast<std::size_t>(kind)] > 0) kinds.push_back(kind);
-  }
   std::ranges::stable_sort(kinds, [&](OperatorKind a, OperatorKind b) {
     return means.ms[static_cast<std::size_t>(a)] > means.ms[static_cast<std::size_t>(b)];
   });

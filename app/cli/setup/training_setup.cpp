@@ -163,13 +163,12 @@ void install(const TrainingFolder& folder, const TrainingSetup& setup, const Com
 }
 
 int report(const char* state, const TrainingFolder& folder, const CommonOptions& common) {
-  if (common.json) {
+  if (common.json)
     print({{"state", state}, {"folder", folder.path.string()}, {"torch", trainer_torch_version()}});
-  } else if (state == std::string_view("ready")) {
+  else if (state == std::string_view("ready"))
     std::cout << "Training is set up, with torch " << trainer_torch_version() << " in " << folder.path.string() << "\n";
-  } else {
+  else
     std::cout << "Training isn't set up; " << folder.path.string() << " is not there\n";
-  }
   return exit_done;
 }
 

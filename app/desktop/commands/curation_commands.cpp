@@ -37,9 +37,8 @@ void commands::execute(DesktopState& desktop, const Curate& asked) {
     }
   });
   std::vector<RunId> selected;  // deleting deselects them; undo selects them again
-  for (const auto& [run, curation] : before) {
+  for (const auto& [run, curation] : before)
     if (desktop.workspace.selection.runs.contains(run)) selected.push_back(run);
-  }
   for (const auto& [run, curation] : asked.changes) desktop.workspace.curate(run, curation);
   if (lists_change) desktop.workspace.load(desktop.store);
   desktop.can_undo(asked.what, [&desktop, before, selected, lists_change] {

@@ -103,12 +103,11 @@ void commands::execute(DesktopState& desktop, const ContinueLadder& asked) {
   const std::vector<RunId> continued = desktop.session->continue_ladder(asked.ladder);
   if (continued.empty()) return desktop.messages.notice("Nothing of this ladder is left to train");
   std::vector<RunId> repeats;
-  for (const RunId id : continued) {
+  for (const RunId id : continued)
     if (desktop.workspace.find(id))
       desktop.workspace.continue_run(desktop.store, id);
     else
       repeats.push_back(id);
-  }
   desktop.workspace.add_runs(desktop.store, repeats);
   desktop.panels.show("live");
 }
@@ -198,9 +197,8 @@ void show_confirmation(DesktopState& desktop) {
     if (!verification.open) return;
     verification.round = asked->round();
     std::vector<RunId> unknown;
-    for (const RunId id : asked->round()) {
+    for (const RunId id : asked->round())
       if (!desktop.workspace.find(id)) unknown.push_back(id);
-    }
     if (!unknown.empty()) desktop.workspace.add_runs(desktop.store, unknown);
   } catch (const StorageError& error) {  // ingest calls this too, and doesn't catch it
     desktop.session->stop_confirming();

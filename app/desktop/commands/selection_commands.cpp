@@ -47,11 +47,10 @@ void commands::execute(DesktopState& desktop, const SelectBaseline& select) {
 
 void commands::execute(DesktopState& desktop, const ColourRun& chosen) {
   std::map<RunId, int>& colours = desktop.workspace.selection.colours;
-  if (chosen.colour < 0) {
+  if (chosen.colour < 0)
     colours.erase(chosen.run);
-  } else {
+  else
     colours[chosen.run] = chosen.colour;
-  }
 }
 
 void commands::execute(DesktopState& desktop, const ChooseRun& choose) {

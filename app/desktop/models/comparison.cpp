@@ -93,9 +93,8 @@ void shorten_labels(std::vector<ComparedLine>& lines) {
   if (one_is_all) return;
   const std::size_t cut = common.find_last_of(" :/");
   if (cut == std::string::npos) return;
-  for (const ComparedLine& line : lines) {
+  for (const ComparedLine& line : lines)
     if (line.label.size() <= cut + 1) return;
-  }
   for (ComparedLine& line : lines) line.label.erase(0, cut + 1);
 }
 
@@ -103,9 +102,8 @@ void shorten_labels(std::vector<ComparedLine>& lines) {
 void number_equal_labels(std::vector<ComparedLine>& lines) {
   std::map<std::string, int> named;
   for (const ComparedLine& line : lines) ++named[line.label];
-  for (ComparedLine& line : lines) {
+  for (ComparedLine& line : lines)
     if (named[line.label] > 1) line.label += ", run " + std::to_string(line.runs.front());
-  }
 }
 
 // Smoothing shows a trend in noise. A validation loss is a mean over many batches already, and is quoted by its value.
@@ -141,9 +139,8 @@ RunCurve curve_of(const RunSnapshot& run, Quantity quantity, Axis axis, const Po
 // All points of several runs over a metric, where a mean would have no meaning.
 Points together(const std::vector<Points>& runs) {
   std::vector<std::pair<double, double>> all;
-  for (const Points& run : runs) {
+  for (const Points& run : runs)
     for (std::size_t i = 0; i < run.x.size(); ++i) all.emplace_back(run.x[i], run.y[i]);
-  }
   std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.first < b.first; });
   Points points{.is_path = false};
   for (const auto& [x, y] : all) {
@@ -203,15 +200,14 @@ LastGap last_gap(const ComparedMetric& metric, const ComparedMetric& base) {
   if (metric.means.empty() && base.means.empty()) {
     for (std::size_t i = values.x.size(), k = reference.x.size(); i > 0 && k > 0;) {
       const double x = values.x[i - 1];
-      if (x < reference.x[k - 1]) {
+      if (x < reference.x[k - 1])
         --k;
-      } else if (x > reference.x[k - 1]) {
+      else if (x > reference.x[k - 1])
         --i;
-      } else if (std::isfinite(values.y[i - 1]) && std::isfinite(reference.y[k - 1])) {
+      else if (std::isfinite(values.y[i - 1]) && std::isfinite(reference.y[k - 1]))
         return gap_between(x, reference.y[k - 1], values.y[i - 1], false);
-      } else {
+      else
         --i, --k;
-      }
     }
   } else if (values.x.back() == reference.x.back()) {
     const double last = metric.means.empty() ? values.y.back() : metric.last;
@@ -263,10 +259,9 @@ ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const
   if (options.group_by.empty() || options.group_by == group_by_rung) shorten_labels(curves.lines);
   number_equal_labels(curves.lines);
   const ComparedLine& reference = curves.lines[curves.base];
-  for (ComparedLine& line : curves.lines) {
+  for (ComparedLine& line : curves.lines)
     for (const Quantity metric : options.metrics)
       take_gap(line.metrics.at(metric), reference.of(metric), metric, options);
-  }
   return curves;
 }
 
@@ -390,13 +385,11 @@ const ComparedMetric& ComparedLine::of(Quantity quantity) const {
 
 std::vector<std::string> values_to_group_by(const std::vector<const RunEntry*>& runs) {
   std::map<std::string, std::set<std::string>> values;
-  for (const RunEntry* entry : runs) {
+  for (const RunEntry* entry : runs)
     for (const auto& [name, value] : parsed_recipe(*entry)) values[name].insert(value);
-  }
   std::vector<std::string> names;
-  for (const auto& [name, different] : values) {
+  for (const auto& [name, different] : values)
     if (different.size() > 1) names.push_back(name);
-  }
   return names;
 }
 
@@ -455,9 +448,8 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
     auto points = coarse.begin();
     for (RunSnapshot& run : all) {
       if (points == coarse.end() || points->first != run.run.id) continue;
-      for (const RunPoints& shown : points->second) {
+      for (const RunPoints& shown : points->second)
         if (shown.overview) run.overviews.push_back(shown.overview);
-      }
       run.step_times = workspace.overview(run.run.id, Quantity::dt_ms);
       ++points;
     }

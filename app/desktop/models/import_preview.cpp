@@ -21,9 +21,8 @@ constexpr std::size_t longest_source_line = 400;
 std::vector<std::string> lines_of_notes(const std::vector<ImportNote>& notes) {
   std::vector<std::string> lines(notes.size());
   std::map<std::string, std::multimap<std::int64_t, std::size_t>> wanted;  // by file and line: indices of notes
-  for (std::size_t i = 0; i < notes.size(); ++i) {
+  for (std::size_t i = 0; i < notes.size(); ++i)
     if (notes[i].line > 0 && notes[i].line <= last_line_looked_up) wanted[notes[i].file].emplace(notes[i].line, i);
-  }
   constexpr auto all = std::numeric_limits<std::streamsize>::max();
   for (const auto& [file, places] : wanted) {
     RegularFile in(file);

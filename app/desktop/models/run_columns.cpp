@@ -159,9 +159,8 @@ const std::map<std::string, std::string>& parsed_recipe(const RunEntry& entry) {
 
 std::vector<RunColumn> recipe_columns(const Workspace& workspace) {
   std::set<std::string> names;
-  for (const RunEntry& entry : workspace.runs()) {
+  for (const RunEntry& entry : workspace.runs())
     for (const auto& [name, value] : parsed_recipe(entry)) names.insert(name);
-  }
   std::vector<RunColumn> columns;
   columns.reserve(names.size());
   for (const std::string& name : names)
@@ -170,9 +169,8 @@ std::vector<RunColumn> recipe_columns(const Workspace& workspace) {
 }
 
 double cell_value(const std::string& column, const RunEntry& entry, const ColumnContext& context) {
-  for (const NumberColumn& number : numbers) {
+  for (const NumberColumn& number : numbers)
     if (column == number.id) return number.value(entry);
-  }
   if (column == "factor" || column == "loss_gap") {
     const RunEntry* base = baseline_of(entry, context);
     if (!base) return missing;
@@ -181,17 +179,15 @@ double cell_value(const std::string& column, const RunEntry& entry, const Column
     return is_missing(entry.summary.loss_last) || is_missing(base->summary.loss_last) ? missing : gap;
   }
   if (column == "mfu") return assumed_utilisation_of(entry.run, entry.summary, context.workspace->hardware).mfu;
-  if (column.starts_with(recipe_prefix)) {
+  if (column.starts_with(recipe_prefix))
     return parse_number<double>(cell_text(column, entry, context)).value_or(missing);
-  }
   return missing;
 }
 
 std::string cell_text(const std::string& column, const RunEntry& entry, const ColumnContext& context) {
   const Run& run = entry.run;
-  for (const NumberColumn& number : numbers) {
+  for (const NumberColumn& number : numbers)
     if (column == number.id) return number.text(number.value(entry));
-  }
   if (column == "name") return run.name;
   if (column == "factor")
     return baseline_of(entry, context) == &entry ? "1 x" : factor_text(cell_value(column, entry, context));

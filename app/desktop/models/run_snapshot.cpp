@@ -23,9 +23,8 @@ Summary RunSnapshot::summary() const {
 }
 
 const OverviewCurve* RunSnapshot::overview(Quantity quantity) const {
-  for (const auto& loaded : overviews) {
+  for (const auto& loaded : overviews)
     if (loaded->overview.quantity == quantity) return loaded.get();
-  }
   return nullptr;
 }
 

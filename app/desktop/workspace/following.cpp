@@ -45,9 +45,8 @@ void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way
   const auto is_under_way = [&](RunId id) {
     return std::ranges::any_of(under_way, [&](const Run& run) { return run.id == id; });
   };
-  for (const RunId id : std::vector<RunId>(others_)) {
+  for (const RunId id : std::vector<RunId>(others_))
     if (!is_under_way(id)) end_followed(store, id);
-  }
   const std::vector<RunId> order_before = others_;
   for (const Run& run : under_way) {
     if (is_ours(run.id)) continue;

@@ -23,9 +23,8 @@ const Ladder* Workspace::ladder(LadderId id) const {
 
 std::vector<const RunEntry*> Workspace::runs_of(LadderId ladder) const {
   std::vector<const RunEntry*> found;
-  for (const RunEntry& entry : runs_) {
+  for (const RunEntry& entry : runs_)
     if (entry.run.ladder == ladder) found.push_back(&entry);
-  }
   std::ranges::sort(found, [](const RunEntry* a, const RunEntry* b) {
     return std::pair(a->run.rung, a->run.repeat) < std::pair(b->run.rung, b->run.repeat);
   });
@@ -83,9 +82,8 @@ const Ladder* Workspace::shown_ladder() const {
 
 std::vector<const RunEntry*> Workspace::compared() const {
   std::vector<const RunEntry*> found;
-  for (const RunId id : selection.runs) {
+  for (const RunId id : selection.runs)
     if (const RunEntry* entry = find(id)) found.push_back(entry);
-  }
   if (found.empty()) {
     if (const Ladder* shown = shown_ladder()) found = runs_of(shown->id);
   }
