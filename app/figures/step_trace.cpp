@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <tuple>
@@ -136,17 +137,23 @@ const char* category_of(const Placed& placed, const std::string& name) {
 // The wire format of protocol buffers: fields of numbers and of bytes.
 class Message {
  public:
-  void number(int field, std::uint64_t value) {
-    varint(static_cast<std::uint64_t>(field) << 3);
-    varint(value);
+  struct Field {
+    Field(int number, std::uint64_t value) : key(static_cast<std::uint64_t>(number) << 3), value(value) {}
+    Field(int number, std::string_view bytes)
+        : key(static_cast<std::uint64_t>(number) << 3 | 2), value(bytes.size()), text(bytes) {}
+    Field(int number, const Message& message) : Field(number, message.text()) {}
+    std::uint64_t key, value;
+    std::string_view text;
+  };
+  Message(std::initializer_list<Field> fields = {}) {
+    for (const Field& field : fields) add(field);
   }
-  void bytes(int field, std::string_view value) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 2);
-    varint(value.size());
-    bytes_ += value;
+  void add(const Field& field) {
+    varint(field.key);
+    varint(field.value);
+    bytes_ += field.text;
   }
-  void message(int field, const Message& value) { bytes(field, value.bytes_); }
-  const std::string& text() const { return bytes_; }
+  std::string_view text() const { return bytes_; }
 
  private:
   void varint(std::uint64_t value) {
@@ -200,9 +207,7 @@ class PerfettoWriter {
   static std::uint64_t process_uuid(int process) { return 1'000'000 + static_cast<std::uint64_t>(process); }
 
   void packet(const Message& packet) {
-    Message whole;
-    whole.message(field::packet, packet);
-    text_ += whole.text();
+    text_ += Message{{field::packet, packet}}.text();
     if (text_.size() > 1 << 20) flush();
   }
   void flush() {
@@ -216,15 +221,11 @@ class PerfettoWriter {
       const Track& track = layout.tracks[i];
       if (track.process != last) describe_process(track.process);
       last = track.process;
-      Message thread;
-      thread.number(field::thread_pid, static_cast<std::uint64_t>(track.process));
-      thread.number(field::thread_tid, 1000 + i);
-      thread.bytes(field::thread_name, track.title);
-      Message descriptor;
-      descriptor.number(field::uuid, i + 1);
-      descriptor.number(field::parent_uuid, process_uuid(track.process));
-      descriptor.message(field::thread, thread);
-      send_descriptor(descriptor);
+      const Message thread{{field::thread_pid, static_cast<std::uint64_t>(track.process)},
+                           {field::thread_tid, 1000 + i},
+                           {field::thread_name, track.title}};
+      send_descriptor(
+          {{field::uuid, i + 1}, {field::parent_uuid, process_uuid(track.process)}, {field::thread, thread}});
     }
   }
   static std::uint64_t memory_uuid(int process, MemoryUse use) {
@@ -232,14 +233,10 @@ class PerfettoWriter {
   }
   // Describes the track of one use of a process's memory when it first occurs.
   void describe_memory(int process, MemoryUse use) {
-    Message bytes;
-    bytes.number(field::counter_unit, size_bytes);
-    Message descriptor;
-    descriptor.number(field::uuid, memory_uuid(process, use));
-    descriptor.bytes(field::track_name, "memory, " + std::string(to_string(use)));
-    descriptor.number(field::parent_uuid, process_uuid(process));
-    descriptor.message(field::counter, bytes);
-    send_descriptor(descriptor);
+    send_descriptor({{field::uuid, memory_uuid(process, use)},
+                     {field::track_name, "memory, " + std::string(to_string(use))},
+                     {field::parent_uuid, process_uuid(process)},
+                     {field::counter, Message{{field::counter_unit, size_bytes}}}});
   }
   void count(const PlacedMemory& memory) {
     for (const MemoryUse use : all_memory_uses) {
@@ -248,33 +245,27 @@ class PerfettoWriter {
       if (is_new) describe_memory(memory.process, use);
       if (!is_new && last->second == bytes) continue;
       last->second = bytes;
-      Message about;
-      about.number(field::event_type, counter);
-      about.number(field::event_track, last->first);
-      about.number(field::counter_value, bytes);
-      Message each;
-      each.number(field::timestamp, memory.at_ns);
-      each.number(field::sequence_id, 1);
-      each.message(field::track_event, about);
-      each.number(field::flags, needs_state);
-      packet(each);
+      const Message about{
+          {field::event_type, counter}, {field::event_track, last->first}, {field::counter_value, bytes}};
+      send_event(memory.at_ns, about);
     }
   }
 
   void describe_process(int process) {
-    Message about;
-    about.number(field::process_pid, static_cast<std::uint64_t>(process));
-    about.bytes(field::process_name, process_title(trace_, process));
-    Message descriptor;
-    descriptor.number(field::uuid, process_uuid(process));
-    descriptor.message(field::process, about);
-    send_descriptor(descriptor);
+    const Message about{{field::process_pid, static_cast<std::uint64_t>(process)},
+                        {field::process_name, process_title(trace_, process)}};
+    send_descriptor({{field::uuid, process_uuid(process)}, {field::process, about}});
   }
   void send_descriptor(const Message& descriptor) {
-    Message each;
-    each.number(field::sequence_id, 1);
-    if (std::exchange(is_first_, false)) each.number(field::flags, state_cleared);
-    each.message(field::track_descriptor, descriptor);
+    Message each{{field::sequence_id, 1}};
+    if (std::exchange(is_first_, false)) each.add({field::flags, state_cleared});
+    each.add({field::track_descriptor, descriptor});
+    packet(each);
+  }
+  void send_event(std::uint64_t at_ns, const Message& about, const Message& interned = {}) {
+    Message each{{field::timestamp, at_ns}, {field::sequence_id, 1}, {field::track_event, about}};
+    if (!interned.text().empty()) each.add({field::interned_data, interned});
+    each.add({field::flags, needs_state});
     packet(each);
   }
 
@@ -282,12 +273,7 @@ class PerfettoWriter {
   static std::uint64_t intern(std::map<std::string, std::uint64_t>& known, const std::string& text, int kind,
                               Message& interned) {
     const auto [place, is_new] = known.try_emplace(text, known.size() + 1);
-    if (is_new) {
-      Message entry;
-      entry.number(field::interned_iid, place->second);
-      entry.bytes(field::interned_text, text);
-      interned.message(kind, entry);
-    }
+    if (is_new) interned.add({kind, Message{{field::interned_iid, place->second}, {field::interned_text, text}}});
     return place->second;
   }
 
@@ -295,21 +281,15 @@ class PerfettoWriter {
     Message interned, about;
     if (type == slice_begin) {
       const std::string kind(to_string(placed.slice->kind));
-      about.number(field::event_category_iid, intern(categories_, kind, field::interned_categories, interned));
-      about.number(field::event_type, type);
-      about.number(field::event_name_iid,
-                   intern(names_, placed.step->names[placed.slice->name], field::interned_names, interned));
+      about.add({field::event_category_iid, intern(categories_, kind, field::interned_categories, interned)});
+      about.add({field::event_type, type});
+      about.add({field::event_name_iid,
+                 intern(names_, placed.step->names[placed.slice->name], field::interned_names, interned)});
     } else {
-      about.number(field::event_type, type);
+      about.add({field::event_type, type});
     }
-    about.number(field::event_track, static_cast<std::uint64_t>(placed.track));
-    Message each;
-    each.number(field::timestamp, ns);
-    each.number(field::sequence_id, 1);
-    each.message(field::track_event, about);
-    if (!interned.text().empty()) each.message(field::interned_data, interned);
-    each.number(field::flags, needs_state);
-    packet(each);
+    about.add({field::event_track, static_cast<std::uint64_t>(placed.track)});
+    send_event(ns, about, interned);
   }
 
   const StepTrace& trace_;
