@@ -12,7 +12,6 @@
 #include <stop_token>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "engine/metrics_sampler.h"
 #include "engine/open_trainer.h"

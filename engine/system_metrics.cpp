@@ -12,7 +12,6 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
-#include <vector>
 
 #include "storage/number_text.h"
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
-#include <span>
 
 #include "app/cli/commands.h"
 #include "app/cli/metric_report.h"

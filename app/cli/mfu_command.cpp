@@ -1,6 +1,5 @@
 // `stepladder mfu`: computes MFU from a model's shape and a throughput under every convention, or recomputes published
 // figures and those that the project has imported; the arithmetic is storage/analysis's.
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>

@@ -17,12 +17,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <iostream>
 #include <limits>
 
 #include "app/cli/table.h"
 #include "app/cli/terminal/output_options.h"
-#include "app/exit_status.h"
 #include "app/host/environment.h"
 #include "app/runs/open_store.h"
 #include "app/runs/run_filter.h"

@@ -1,7 +1,6 @@
 // `stepladder sweep`: trains every combination of the swept values as one ladder, here or on a machine, or shows the
 // results of an earlier sweep (--of). The figures are app/launch/sweep_results.h's, which the Ladder view shows too.
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "app/cli/commands.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "app/text/format.h"
 #include "engine/rungs.h"

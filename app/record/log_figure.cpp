@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <vector>
 
 #include "app/import/file_input.h"
 #include "engine/stage.h"

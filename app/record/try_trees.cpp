@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <utility>
 
 #include "app/exit_status.h"
 #include "app/host/held_folder.h"

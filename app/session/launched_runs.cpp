@@ -5,7 +5,6 @@
 
 #include "app/runs/find_run.h"
 #include "app/text/format.h"
-#include "engine/recipe.h"
 
 namespace stepladder {
 namespace {

@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <cassert>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 
 #include "app/host/environment.h"
 #include "app/host/patch.h"
-#include "app/session/launched_runs.h"
-#include "engine/files/run_checkpoints.h"
 #include "engine/preparation.h"
 #include "engine/stage.h"
 #include "storage/analysis/run_place.h"

@@ -10,12 +10,10 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
-#include <string_view>
 
 #include "storage/bounded_text.h"
 #include "storage/database/recorder.h"
 #include "storage/importers/growing_source.h"
-#include "storage/records.h"
 
 namespace stepladder {
 namespace {

@@ -1,7 +1,5 @@
 // The one table of groups, examples and exit statuses. Options, their types and defaults are CLI11's, where each
 // command declares them. A new command gets a row here; tests/cli/help_test.py says so if it has none.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <string_view>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <sstream>
-#include <vector>
 
 #include "app/cli/help/arguments.h"
 #include "app/cli/subcommand.h"

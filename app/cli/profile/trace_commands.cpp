@@ -4,14 +4,12 @@
 
 #include <iostream>
 #include <memory>
-#include <optional>
 
 #include "app/cli/profile/trace_report.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/figures/export.h"
 #include "app/figures/step_trace.h"
-#include "app/import/trace_import.h"
 #include "app/profile/roofline_report.h"
 #include "app/profile/trace_owner.h"
 #include "app/runs/find_run.h"

@@ -1,7 +1,6 @@
 // `stepladder record`: judges whether a pool of runs is a record. The commands beneath it are declared in their own
 // files; the helpers here (rule, metric, pool, claim) are theirs too. Options given before a subcommand are refused,
 // since they would have no effect.
-#include <iostream>
 #include <memory>
 
 #include "app/cli/commands.h"

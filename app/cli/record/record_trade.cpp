@@ -1,5 +1,4 @@
 // `stepladder record trade`: loss per step from pools at two step counts, and times at equal loss.
-#include <iostream>
 #include <memory>
 
 #include "app/cli/record/subcommands.h"

@@ -1,4 +1,4 @@
-// How all commands print: colour, pager, progress. ChosenCommand once, after the command line is parsed.
+// How all commands print: colour, pager, progress. Chosen once, after the command line is parsed.
 #pragma once
 
 #include <CLI/CLI.hpp>

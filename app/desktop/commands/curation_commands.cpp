@@ -2,7 +2,6 @@
 #include "app/desktop/commands/curation_commands.h"
 
 #include <map>
-#include <utility>
 
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/desktop_state.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "app/desktop/desktop_state.h"
-#include "app/desktop/models/import_preview.h"
 #include "app/desktop/profile/profile_commands.h"
 #include "app/text/format.h"
 #include "storage/traces/trace_file.h"

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "app/desktop/system/portal.h"

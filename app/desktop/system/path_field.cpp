@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
