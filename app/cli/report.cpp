@@ -346,13 +346,9 @@ std::string run_text(const LoadedRun& loaded, const RunContext& context) {
 
 std::string flag_text(const Flag& flag) {
   if (!flag.remedy) return flag.why;
-  switch (*flag.remedy) {
-    case Remedy::give_params:
-      return flag.why + " `stepladder import --params N` sets the number of parameters.";
-    case Remedy::probe_again:
-      break;
-  }
-  return flag.why + " `stepladder doctor --probe` measures the peak again.";
+  return flag.why + (*flag.remedy == Remedy::give_params
+                         ? " `stepladder import --params N` sets the number of parameters."
+                         : " `stepladder doctor --probe` measures the peak again.");
 }
 
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database) {

@@ -69,14 +69,8 @@ std::optional<std::string> why_not(FigureFormat format) {
 std::string render(const Figure& figure, FigureFormat format, const SvgOptions& options) {
   if (const auto reason = why_not(format)) throw DataError(*reason);
   std::string svg = to_svg(figure, options);
-  switch (format) {
-    case FigureFormat::png:
-      return bytes_or_error(raster().library->png_of_svg(svg));
-    case FigureFormat::pdf:
-      return bytes_or_error(raster().library->pdf_of_svg(svg, figure.title));
-    case FigureFormat::svg:
-      break;
-  }
+  if (format == FigureFormat::png) return bytes_or_error(raster().library->png_of_svg(svg));
+  if (format == FigureFormat::pdf) return bytes_or_error(raster().library->pdf_of_svg(svg, figure.title));
   return svg;
 }
 

@@ -1,6 +1,6 @@
 // Builds the figures of a study from measurements. Long runs are drawn from overviews, as in the window: the mean in a
 // band from the lowest to the highest value, with the number of values in the caption. A new figure gets a FigureKind
-// and a line in `kinds`.
+// and a line in `kind_names`.
 #include "app/figures/run_figures.h"
 
 #include <algorithm>
@@ -15,16 +15,8 @@
 namespace stepladder {
 namespace {
 
-struct NamedKind {
-  FigureKind kind;
-  std::string_view name;
-};
-constexpr std::array kinds{NamedKind{FigureKind::ladder, "ladder"},
-                           NamedKind{FigureKind::loss, "loss"},
-                           NamedKind{FigureKind::throughput, "throughput"},
-                           NamedKind{FigureKind::step_time, "step-time"},
-                           NamedKind{FigureKind::dt, "dt"},
-                           NamedKind{FigureKind::loss_difference, "loss-difference"}};
+constexpr std::array<std::string_view, 6> kind_names{"ladder",    "loss", "throughput",
+                                                     "step-time", "dt",   "loss-difference"};
 
 // Bars that differ by more than this have a logarithmic axis.
 constexpr double most_on_linear_axis = 20;
@@ -232,19 +224,16 @@ Figure times_over_steps(const Study& study, XAxis x, std::string title, std::str
 }  // namespace
 
 std::optional<FigureKind> figure_kind(std::string_view name) {
-  for (const NamedKind& named : kinds)
-    if (named.name == name) return named.kind;
-  return std::nullopt;
+  const auto found = std::ranges::find(kind_names, name);
+  return found == kind_names.end() ? std::nullopt : std::optional(static_cast<FigureKind>(found - kind_names.begin()));
 }
 
 std::vector<std::string> figure_names() {
-  std::vector<std::string> names;
-  for (const NamedKind& named : kinds) names.emplace_back(named.name);
-  return names;
+  return {kind_names.begin(), kind_names.end()};
 }
 
 std::string_view to_string(FigureKind kind) {
-  return std::ranges::find_if(kinds, [&](const NamedKind& named) { return named.kind == kind; })->name;
+  return kind_names[static_cast<std::size_t>(kind)];
 }
 
 CellTone trust_tone(const StudyRung& rung) {
@@ -254,36 +243,17 @@ CellTone trust_tone(const StudyRung& rung) {
 
 CellTone loss_tone(const StudyRung& rung) {
   if (rung.is_baseline) return CellTone::quiet;
-  switch (rung.judged.loss.verdict) {
-    case LossVerdict::same:
-    case LossVerdict::better:
-      return CellTone::good;
-    case LossVerdict::worse:
-      return CellTone::warning;
-    case LossVerdict::diverged:
-      return CellTone::bad;
-    case LossVerdict::inconclusive:
-    case LossVerdict::not_comparable:
-      break;
-  }
-  return CellTone::quiet;
+  using enum CellTone;
+  constexpr CellTone tones[] = {good, good, warning, quiet, bad, quiet};
+  return tones[static_cast<int>(rung.judged.loss.verdict)];
 }
 
 Figure make_figure(FigureKind kind, const Study& study, XAxis x) {
-  switch (kind) {
-    case FigureKind::loss:
-      return loss_figure(study, x);
-    case FigureKind::throughput:
-      return throughput_figure(study, x);
-    case FigureKind::step_time:
-      return step_time_figure(study, x);
-    case FigureKind::dt:
-      return ecdf_figure(study);
-    case FigureKind::loss_difference:
-      return loss_difference_figure(study, x);
-    case FigureKind::ladder:
-      break;
-  }
+  if (kind == FigureKind::loss) return loss_figure(study, x);
+  if (kind == FigureKind::throughput) return throughput_figure(study, x);
+  if (kind == FigureKind::step_time) return step_time_figure(study, x);
+  if (kind == FigureKind::dt) return ecdf_figure(study);
+  if (kind == FigureKind::loss_difference) return loss_difference_figure(study, x);
   return ladder_figure(study);
 }
 

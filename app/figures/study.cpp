@@ -9,6 +9,7 @@
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/importers/journal/journal_reader.h"
 
 namespace stepladder {
 namespace {
@@ -66,11 +67,6 @@ std::string file_name(const std::string& path) {
 Json environment_of(const Run& run) {
   Json json = Json::parse(run.environment, nullptr, false);
   return json.is_object() ? json : Json::object();
-}
-
-std::string text_in(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 }  // namespace
@@ -213,23 +209,10 @@ std::string sample_line(const Study& study) {
 }
 
 std::string timing_line(const Study& study) {
+  constexpr const char* of[] = {"read after events on the device's stream", "read after the device had finished",
+                                "read without waiting for the device", "read in a way that is not recorded"};
   StringSet ways;
-  for (const LoadedRun& loaded : study.runs) {
-    switch (loaded.run.sync) {
-      case Sync::event:
-        ways.insert("read after events on the device's stream");
-        break;
-      case Sync::device:
-        ways.insert("read after the device had finished");
-        break;
-      case Sync::none:
-        ways.insert("read without waiting for the device");
-        break;
-      case Sync::unknown:
-        ways.insert("read in a way that is not recorded");
-        break;
-    }
-  }
+  for (const LoadedRun& loaded : study.runs) ways.insert(of[static_cast<int>(loaded.run.sync)]);
   return "The clock was " + joined(ways, "; in others ", 4, "") + ".";
 }
 
@@ -278,14 +261,10 @@ std::string trust_text(const StudyRung& rung) {
     sum = (judged.limit.condition.empty() ? "" : "~") + tflops_text(judged.limit.tflops) + " of " +
           tflops_text(judged.limit.peak_tflops) + " TFLOP/s" +
           (judged.limit.condition.empty() ? "" : " " + judged.limit.condition);
-  switch (judged.trust) {
-    case Trust::impossible:
-      return judged.limit.tflops > judged.limit.peak_tflops ? "impossible: " + sum : "impossible in a repeat";
-    case Trust::doubtful:
-      return (sync == Sync::none ? "not synchronised" : "doubtful") + (sum.empty() ? "" : ": " + sum);
-    case Trust::trusted:
-      break;
-  }
+  if (judged.trust == Trust::impossible)
+    return judged.limit.tflops > judged.limit.peak_tflops ? "impossible: " + sum : "impossible in a repeat";
+  if (judged.trust == Trust::doubtful)
+    return (sync == Sync::none ? "not synchronised" : "doubtful") + (sum.empty() ? "" : ": " + sum);
   if (judged.is_checked && !sum.empty()) return "plausible: " + sum;
   if (is_missing(rung.rate)) return "-";
   if (!sum.empty()) return "possible: " + sum;

@@ -10,19 +10,9 @@ namespace stepladder::svg {
 namespace {
 
 std::string tone_colour(const Palette& palette, CellTone tone) {
-  switch (tone) {
-    case CellTone::quiet:
-      return palette.quiet;
-    case CellTone::good:
-      return palette.good;
-    case CellTone::bad:
-      return palette.bad;
-    case CellTone::warning:
-      return palette.warning;
-    case CellTone::neutral:
-      break;
-  }
-  return palette.text;
+  constexpr std::string Palette::*of[] = {&Palette::text, &Palette::quiet, &Palette::good, &Palette::bad,
+                                          &Palette::warning};
+  return palette.*of[static_cast<int>(tone)];
 }
 
 // The places where a bar chart's columns begin or, for numbers, end.

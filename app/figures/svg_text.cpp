@@ -3,11 +3,16 @@
 #include "app/figures/svg_text.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "storage/bounded_text.h"
 
 namespace stepladder {
 namespace {
+
+constexpr std::pair<char, std::string_view> entities[] = {
+    {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
 
 // Bytes of the UTF-8 character that begins here; 0 if none does, if XML forbids it, or if it would reorder the text.
 std::size_t character_at(std::string_view text) {
@@ -29,22 +34,8 @@ std::string xml_escaped(std::string_view text) {
       i += std::max<std::size_t>(utf8_length(text.substr(i)), 1);
       continue;
     }
-    switch (text[i]) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += text.substr(i, length);
-    }
+    const auto known = std::ranges::find(entities, text[i], &std::pair<char, std::string_view>::first);
+    escaped += known != std::end(entities) ? known->second : text.substr(i, length);
     i += length;
   }
   return escaped;

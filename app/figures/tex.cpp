@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 #include "app/figures/svg_text.h"
 #include "app/figures/tables.h"
@@ -27,6 +29,14 @@ const char* preamble =
     "\\usepackage{pgfplots}\n"
     "\\usetikzlibrary{patterns}\n"
     "\\pgfplotsset{compat=1.16}\n";
+
+constexpr std::pair<char, const char*> tex_words[] = {{'\\', "\\textbackslash{}"},
+                                                      {'~', "\\textasciitilde{}"},
+                                                      {'^', "\\textasciicircum{}"},
+                                                      {'<', "\\textless{}"},
+                                                      {'>', "\\textgreater{}"},
+                                                      {'|', "\\textbar{}"},
+                                                      {'"', "''"}};
 
 constexpr double most_label_em = 30;  // in em: two lines beside a bar
 
@@ -212,41 +222,13 @@ std::string tex_escaped(std::string_view foreign) {
       i += 2;
       continue;
     }
-    switch (c) {
-      case '\\':
-        escaped += "\\textbackslash{}";
-        break;
-      case '~':
-        escaped += "\\textasciitilde{}";
-        break;
-      case '^':
-        escaped += "\\textasciicircum{}";
-        break;
-      case '<':
-        escaped += "\\textless{}";
-        break;
-      case '>':
-        escaped += "\\textgreater{}";
-        break;
-      case '|':
-        escaped += "\\textbar{}";
-        break;
-      case '"':
-        escaped += "''";
-        break;
-      case '&':
-      case '%':
-      case '$':
-      case '#':
-      case '_':
-      case '{':
-      case '}':
-        escaped += '\\';
-        escaped += c;
-        break;
-      default:
-        escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
+    const auto known = std::ranges::find(tex_words, c, &std::pair<char, const char*>::first);
+    if (known != std::end(tex_words))
+      escaped += known->second;
+    else if (std::string_view("&%$#_{}").find(c) != std::string_view::npos)
+      escaped += {'\\', c};
+    else
+      escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return escaped;
 }

@@ -16,6 +16,7 @@
 #include <ctime>
 #include <exception>
 #include <string_view>
+#include <utility>
 
 #include "storage/user_folders.h"
 
@@ -50,20 +51,14 @@ void put(int file, std::uint64_t number) {
 }
 
 std::string_view name_of(int signal) {
-  switch (signal) {
-    case SIGSEGV:
-      return "SIGSEGV (invalid memory)";
-    case SIGBUS:
-      return "SIGBUS (invalid memory)";
-    case SIGABRT:
-      return "SIGABRT (gave up)";
-    case SIGFPE:
-      return "SIGFPE (invalid arithmetic)";
-    case SIGILL:
-      return "SIGILL (invalid instruction)";
-    default:
-      return "signal";
-  }
+  constexpr std::pair<int, std::string_view> names[] = {{SIGSEGV, "SIGSEGV (invalid memory)"},
+                                                        {SIGBUS, "SIGBUS (invalid memory)"},
+                                                        {SIGABRT, "SIGABRT (gave up)"},
+                                                        {SIGFPE, "SIGFPE (invalid arithmetic)"},
+                                                        {SIGILL, "SIGILL (invalid instruction)"}};
+  for (const auto& [known, name] : names)
+    if (known == signal) return name;
+  return "signal";
 }
 
 void write_report(int signal) {

@@ -21,19 +21,9 @@ KindColour colour_of(OperatorKind kind) {
 }
 
 KindColour colour_of(MemoryUse use) {
-  switch (use) {
-    case MemoryUse::data:
-      return colour_of(OperatorKind::data);
-    case MemoryUse::activations:
-      return colour_of(OperatorKind::products);
-    case MemoryUse::gradients:
-      return colour_of(OperatorKind::attention);
-    case MemoryUse::optimizer:
-      return colour_of(OperatorKind::optimizer);
-    case MemoryUse::before:
-      break;
-  }
-  return colour_of(OperatorKind::between);
+  using enum OperatorKind;
+  constexpr OperatorKind as[] = {between, data, products, attention, optimizer};
+  return colour_of(as[static_cast<int>(use)]);
 }
 
 }  // namespace stepladder

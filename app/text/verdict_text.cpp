@@ -124,16 +124,9 @@ std::string list_of(const std::vector<std::string>& texts) {
 }  // namespace
 
 std::string_view answer_word(RungAnswer answer) {
-  switch (answer) {
-    case RungAnswer::faster_once:
-      return "faster, one run";
-    case RungAnswer::slower_once:
-      return "slower, one run";
-    case RungAnswer::cannot_tell:
-      return "can't tell";
-    default:
-      return to_string(answer);
-  }
+  if (answer == RungAnswer::faster_once) return "faster, one run";
+  if (answer == RungAnswer::slower_once) return "slower, one run";
+  return answer == RungAnswer::cannot_tell ? "can't tell" : to_string(answer);
 }
 
 std::string answer_text(std::span<const AnsweredRung> rungs) {

@@ -42,27 +42,10 @@ std::string Gpt2Part::full_name(int layer) const {
 
 TensorShape Gpt2Part::shape(const Gpt2Shape& model) const {
   TensorShape shape;
-  for (const Size size : {rows, columns}) {
-    switch (size) {
-      case Size::none:
-        break;
-      case Size::vocab:
-        shape.push_back(model.vocab);
-        break;
-      case Size::max_seq:
-        shape.push_back(model.max_seq);
-        break;
-      case Size::d:
-        shape.push_back(model.d_model);
-        break;
-      case Size::d3:
-        shape.push_back(std::int64_t{3} * model.d_model);
-        break;
-      case Size::d4:
-        shape.push_back(std::int64_t{4} * model.d_model);
-        break;
-    }
-  }
+  const std::int64_t d = model.d_model;
+  const std::int64_t sizes[] = {0, model.vocab, model.max_seq, d, 3 * d, 4 * d};
+  for (const Size size : {rows, columns})
+    if (size != Size::none) shape.push_back(sizes[static_cast<int>(size)]);
   return shape;
 }
 

@@ -91,19 +91,9 @@ Json gate_json(const GateJudgement& judged, const GateSample& now, const GateOpt
 }
 
 int status_of(GateAnswer answer, FigureBy by) {
-  switch (answer) {
-    case GateAnswer::passes:
-      return exit_done;
-    case GateAnswer::slower:
-      return exit_slower;
-    case GateAnswer::worse:
-      return by == FigureBy::loss ? exit_loss_not_at_parity : exit_slower;
-    case GateAnswer::cannot_tell:
-      return exit_cannot_tell;
-    case GateAnswer::other_machine:
-      return exit_other_machine;
-  }
-  return exit_failed;
+  if (answer == GateAnswer::worse && by == FigureBy::loss) return exit_loss_not_at_parity;
+  constexpr int statuses[] = {exit_done, exit_slower, exit_slower, exit_cannot_tell, exit_other_machine};
+  return statuses[static_cast<int>(answer)];
 }
 
 std::string current_commit() {
