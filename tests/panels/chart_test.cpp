@@ -4,6 +4,7 @@
 #include <implot_internal.h>  // an item of the legend
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "app/desktop/charts/chart_export.h"
@@ -95,6 +96,52 @@ TEST_F(DerivedChart, ABandIsInTheRangeAndKeepsItsSpikes) {
   EXPECT_LT(cut.y.high, 9);
   EXPECT_EQ(caption(cut, off(cut)), "5,000 points, " + std::to_string(cut.curves[0].line.x.size()).insert(1, ",") +
                                         " drawn, extremes off-screen");
+}
+
+// One step of a million is narrower than a pixel, and so is the tip of its triangle in the shaded band.
+TEST_F(DerivedChart, ASpikeOfABandIsALineOfItsOwn) {
+  const PlottedValues means = constant_values(5000, 3);
+  std::vector<double> low(5000, 2.5), high(5000, 3.5);
+  high[1234] = 9;
+  low[4000] = 0;
+  for (int i = 2000; i < 2100; ++i) high[static_cast<std::size_t>(i)] = 4;  // a hump, which is wide enough
+  chart_.curves = {plotted(means)};
+  chart_.curves[0].low = low;
+  chart_.curves[0].high = high;
+  for (const Range zoom : {Range{}, Range{1200, 1300}, Range{3900, 4100}}) {
+    const ChartView shown = derive(chart_, zoom, YAxis::fitted, ImVec2(800, 300));
+    const CurveView& curve = shown.curves[0];
+    std::set<double> tips;
+    for (const std::size_t i : curve.spikes) {
+      if (curve.high.y[i] > 3.5) tips.insert(curve.high.y[i]);
+      if (curve.low.y[i] < 2.5) tips.insert(curve.low.y[i]);
+    }
+    const bool sees_first = !zoom.known() || zoom.low < 1234;
+    const bool sees_second = !zoom.known() || zoom.low > 3000;
+    EXPECT_EQ(tips.contains(9), sees_first);
+    EXPECT_EQ(tips.contains(0), sees_second);
+    EXPECT_FALSE(tips.contains(4));
+  }
+}
+
+TEST_F(DerivedChart, ANarrowChartHasSeveralLinesAcross) {
+  const PlottedValues values = constant_values(9000, 3);
+  chart_.curves = {plotted(values)};
+  chart_.id = "narrow";
+  chart_.x_label = "tokens";
+  for (int i = 0; i < 2; ++i) {
+    ImGui::NewFrame();
+    ImGui::SetNextWindowSize(ImVec2(300, 300));
+    ImGui::Begin("##chart");
+    if (ImPlot::BeginPlot("##plot", ImVec2(280, 260))) {
+      Range linked{0, 9000};
+      set_up_axes(chart_, derive(chart_, linked, YAxis::fitted, ImVec2(240, 220)), linked);
+      EXPECT_GE(ImPlot::GetCurrentContext()->CurrentPlot->Axes[ImAxis_X1].Ticker.TickCount(), 3);
+      ImPlot::EndPlot();
+    }
+    ImGui::End();
+    ImGui::Render();
+  }
 }
 
 TEST_F(DerivedChart, AHiddenCurveLeavesTheYAxisAndIsNotExported) {

@@ -5,6 +5,7 @@
 
 #include "app/desktop/models/comparison.h"
 #include "app/desktop/models/ladder_model.h"
+#include "app/desktop/models/run_points.h"
 #include "tests/panels/headless.h"
 
 namespace stepladder {
@@ -76,6 +77,30 @@ TEST_F(LongRun, IsOverlaidInHistoryBesideAKeyThatSelectsAll) {
   ASSERT_NE(zoomed, nullptr);
   EXPECT_EQ(zoomed->behind(), 0);
   EXPECT_FALSE(app_->workspace().find(run_)->loaded);
+}
+
+// The same selection looks the same after a restart, whichever views were open before.
+TEST_F(LongRun, ChartsDoNotDependOnWhatOtherViewsHaveRead) {
+  std::vector<StepRecord> steps;
+  for (std::int64_t i = 1; i <= 9000; ++i) steps.push_back({.step = i, .loss = 3, .dt_ms = 20, .tokens = 768});
+  const RunId run = store_.insert_finished({.name = "short", .created_at = 3, .tokens_per_step = 768}, steps);
+  Workspace& workspace = app_->workspace();
+  workspace.load(store_);
+  const auto points = [&](Reads reads) {
+    DataRequests requests;
+    run_points(workspace, *workspace.find(run), Quantity::loss, nullptr, requests, reads);
+    read_now(requests, store_, workspace);
+    return run_points(workspace, *workspace.find(run), Quantity::loss, nullptr, requests, reads).x.size();
+  };
+  const std::size_t of_overview = points(Reads::overview);
+  EXPECT_LT(of_overview, 9000u);
+  EXPECT_EQ(points(Reads::steps), 9000u);
+  EXPECT_EQ(points(Reads::overview), of_overview);
+
+  app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}});
+  app_->workspace().selection.runs = {run};
+  settle();
+  EXPECT_TRUE(app_->workspace().find(run)->loaded) << "History draws the steps of a few runs";
 }
 
 // Twice as fast, with a loss that is 0.1 higher from the middle on.

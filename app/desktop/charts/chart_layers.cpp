@@ -187,6 +187,12 @@ void draw_band(const Curve& curve, const CurveView& view) {
   spec.Flags = ImPlotItemFlags_NoLegend;
   ImPlot::PlotShaded(("##band" + curve.label).c_str(), view.low.x.data(), view.low.y.data(), view.high.y.data(),
                      static_cast<int>(view.low.x.size()), spec);
+  ImPlot::PushPlotClipRect();
+  for (const std::size_t i : view.spikes)
+    ImPlot::GetPlotDrawList()->AddLine(ImPlot::PlotToPixels(view.low.x[i], view.low.y[i]),
+                                       ImPlot::PlotToPixels(view.high.x[i], view.high.y[i]), u32(curve.colour, 0.8f),
+                                       px(1));
+  ImPlot::PopPlotClipRect();
 }
 
 void draw_zero_line(const Chart& chart) {

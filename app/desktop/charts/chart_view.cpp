@@ -122,8 +122,8 @@ void set_up_log_ticks(ImAxis axis, const Range& range) {
   ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
 }
 
-// Sets at most `most` labels of a y axis, at multiples of 1, 2 or 5 times a power of ten. ImPlot's own would overlap in
-// a low plot.
+// Sets at most `most` labels of an axis, at multiples of 1, 2 or 5 times a power of ten. ImPlot's own would overlap in
+// a low plot, and leave a narrow one with a single line.
 void set_up_ticks(ImAxis axis, const Range& range, int most) {
   const double width = range.high - range.low;
   if (!(width > 0) || !std::isfinite(width)) return;
@@ -182,10 +182,28 @@ ImPlotLocation emptiest_corner(std::span<const CurveView> curves, const Range& x
   return corners[best];
 }
 
+// The places at which the band reaches further than at both neighbours by more than the band's own width there: the tip
+// of a shaded triangle that is thinner than a pixel can't be seen.
+void find_spikes(CurveView& view) {
+  const std::vector<double>& low = view.low.y;
+  const std::vector<double>& high = view.high.y;
+  const auto is_same = [&](std::size_t a, std::size_t b) { return low[a] == low[b] && high[a] == high[b]; };
+  for (std::size_t i = 0; i < low.size(); ++i) {  // a column has two places with the same values
+    const std::size_t before = i > 1 && is_same(i - 1, i) ? i - 2 : i > 0 ? i - 1 : i + 1;
+    const std::size_t after = i + 2 < low.size() && is_same(i + 1, i) ? i + 2 : i + 1 < low.size() ? i + 1 : before;
+    if (before >= low.size() || after >= low.size()) continue;
+    const double width = std::max(high[before] - low[before], high[after] - low[after]);
+    const double above = high[i] - std::max(high[before], high[after]);
+    const double below = std::min(low[before], low[after]) - low[i];
+    if (std::max(above, below) > width) view.spikes.push_back(i);
+  }
+}
+
 // The visible part of the band, and a neighbour on each side; if that is too much, the lowest and highest of each
 // column's values.
 void decimate_band(const Curve& curve, const Range& x, int columns, CurveView& view) {
   view.low = view.high = {};
+  view.spikes.clear();
   if (curve.low.empty()) return;
   const auto place = [&](double at) {
     return static_cast<std::size_t>(std::lower_bound(curve.x.begin(), curve.x.end(), at) - curve.x.begin());
@@ -206,6 +224,7 @@ void decimate_band(const Curve& curve, const Range& x, int columns, CurveView& v
       view.high.y.push_back(high);
     }
   }
+  find_spikes(view);
 }
 
 void decimate_curve(const Curve& curve, const Range& x, int columns, CurveView& view) {
@@ -274,6 +293,8 @@ void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
     set_up_log_ticks(ImAxis_X1, view.x);
   } else if (chart.x_label == "step" && view.x.high - view.x.low < 8) {
     set_up_whole_ticks(ImAxis_X1, view.x);
+  } else {
+    set_up_ticks(ImAxis_X1, view.x, static_cast<int>(view.size.x / px(48)));
   }
   ImPlot::SetupAxisLinks(ImAxis_X1, &linked_x.low, &linked_x.high);  // limits set in every frame could not be moved
   if (chart.log_y) ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "app/curves/decimate.h"
 #include "app/desktop/charts/charts.h"
@@ -24,6 +25,7 @@ struct CurveView {
   Polyline smoothed;  // empty: the curve isn't smoothed
   Polyline low;       // of its band, at the same x as `high`; empty: no band
   Polyline high;
+  std::vector<std::size_t> spikes;  // places of the band that stand out from both neighbours
 };
 
 struct ChartView {

@@ -46,8 +46,10 @@ SharedX steps_in_sight(const SharedX& zoom, const Points& places) {
 RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
                      DataRequests& requests, Reads reads) {
   const bool is_active = entry.run.status == RunStatus::running;
-  if (is_field(quantity) && (entry.loaded || (is_active && reads == Reads::overview)))
-    return {entry.steps, entry.values(quantity), &entry.levels(quantity), 0, nullptr};
+  const auto steps = [&] {
+    return RunPoints{entry.steps, entry.values(quantity), &entry.levels(quantity), 0, nullptr};
+  };
+  if (is_field(quantity) && (reads == Reads::overview ? is_active : entry.loaded)) return steps();
   if (is_field(quantity) && reads == Reads::steps && !entry.is_long()) {
     requests.series.push_back(entry.run.id);
     return {};
@@ -55,7 +57,7 @@ RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity
   auto shown = workspace.overview(entry.run.id, quantity);
   if (!shown || workspace.is_outdated(entry.run.id, quantity, Workspace::Extent::whole))
     requests.curves.push_back({entry.run.id, quantity});
-  if (!shown) return {};
+  if (!shown) return is_field(quantity) && entry.loaded ? steps() : RunPoints();  // until it is read
   if (zoom && zoom->zoomed() && !shown->overview.exact() && !shown->points.empty()) {
     if (auto zoomed = zoomed_overview(workspace, entry.run.id, *shown, *zoom, requests)) shown = std::move(zoomed);
   }

@@ -24,7 +24,8 @@ struct RunPoints {
   void draw_as(Curve& curve) const;
 };
 
-// For steps that aren't in memory: `steps` reads those of short runs, `overview` reads none (for charts of many runs).
+// `steps` reads those of runs that aren't long. `overview` reads none (for charts of many runs) and shows those of a
+// running run only: a chart must not depend on which steps another view has read.
 enum class Reads { steps, overview };
 
 // `zoom` null: the overview of the whole run is enough.

@@ -46,7 +46,7 @@ void SnapshotCache::expect(std::size_t runs) {
 
 bool SnapshotCache::is_coarse(const RunEntry& entry) const {
   owner_.check();
-  return !entry.loaded && !entry.is_active() && entry.summary.steps > most_steps_;
+  return !entry.is_active() && entry.summary.steps > most_steps_;
 }
 
 RunSnapshot SnapshotCache::of(const RunEntry& entry) {

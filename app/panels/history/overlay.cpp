@@ -1,5 +1,5 @@
-// Draws the selected runs' curves beneath History's table. Runs may be long and many, so it draws overviews, and reads
-// the zoomed part finely for up to eight runs only.
+// Draws the selected runs' curves beneath History's table: every step of a few runs that aren't long, overviews of
+// more. The zoomed part of an overview is read finely for up to eight runs only.
 #include "app/panels/history/overlay.h"
 
 #include <imgui.h>
@@ -25,6 +25,9 @@ struct OverlayMetric {
 constexpr std::array<OverlayMetric, history_metrics> metrics{{{"Loss", Quantity::loss, ""},
                                                               {"Throughput", Quantity::tokens_per_s, "tokens/s"},
                                                               {"Step time", Quantity::dt_ms, "ms"}}};
+
+constexpr std::size_t few = 8;
+constexpr std::int64_t most_steps_drawn = 20'000;  // of a run whose steps are read: a click shows them at once
 
 void draw_selection_bar(HistoryOverlay& overlay, const HistoryRows& list, TagPopup& tags, const Workspace& workspace,
                         Commands& commands) {
@@ -91,7 +94,7 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
     const int colour = colours[place++];
     const RunEntry* entry = workspace.find(id);
     if (!entry) continue;
-    const bool in_legend = count <= 8;
+    const bool in_legend = count <= few;
     const bool has_namesake =
         in_legend && std::any_of(workspace.selection.runs.begin(), workspace.selection.runs.end(), [&](RunId other) {
           const RunEntry* same = workspace.find(other);
@@ -104,9 +107,9 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
         .in_legend = in_legend,
         .order = static_cast<int>(place),
         .dash = colour};
-    // Few runs: the zoomed part is read at the resolution of the window.
-    const RunPoints points = run_points(workspace, *entry, metric.quantity, count <= 8 ? &overlay.x : nullptr,
-                                        commands.data, Reads::overview);
+    const bool shows_steps = count <= few && !entry->is_active() && entry->summary.steps <= most_steps_drawn;
+    const RunPoints points = run_points(workspace, *entry, metric.quantity, count <= few ? &overlay.x : nullptr,
+                                        commands.data, shows_steps ? Reads::steps : Reads::overview);
     if (!points.levels) continue;
     points.draw_as(curve);
     behind += points.behind;
