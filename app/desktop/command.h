@@ -18,6 +18,14 @@ struct DesktopState;
 #define COMMAND(name) struct name;
 #include "app/desktop/commands.def"
 #undef COMMAND
+template <class Asked>
+inline constexpr bool is_change = false;
+#define COMMAND(name)
+#define CHANGE(name) \
+  template <>        \
+  inline constexpr bool is_change<name> = true;
+#include "app/desktop/commands.def"
+#undef COMMAND
 namespace commands {
 #define COMMAND(name) void execute(DesktopState& desktop, const name& asked);
 #include "app/desktop/commands.def"
@@ -33,12 +41,15 @@ class Command {
  public:
   template <IsCommand Asked>
   Command(Asked asked)  // NOLINT(google-explicit-constructor): panels push the struct itself
-      : execute_([asked = std::move(asked)](DesktopState& desktop) { commands::execute(desktop, asked); }) {}
+      : execute_([asked = std::move(asked)](DesktopState& desktop) { commands::execute(desktop, asked); }),
+        is_change_(is_change<Asked>) {}
 
   void execute(DesktopState& desktop) const { execute_(desktop); }
+  bool can_wait() const { return is_change_; }  // for a locked file, and be carried out later
 
  private:
   std::function<void(DesktopState&)> execute_;
+  bool is_change_ = false;
 };
 
 struct Commands {

@@ -14,10 +14,12 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "app/desktop/desktop_app.h"
+#include "app/desktop/problem_window.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/window.h"
 #include "app/exit_status.h"
@@ -30,6 +32,7 @@
 #include "engine/device.h"
 #include "engine/open_trainer.h"
 #include "storage/database/example.h"
+#include "storage/database/file_is_locked.h"
 
 namespace stepladder {
 namespace {
@@ -90,18 +93,32 @@ std::string png_of(const std::vector<std::uint8_t>& rgba, int width, int height)
   return png;
 }
 
-// Shows the window until it is closed. Returns whether the session's runs continue without it.
-Closing show_window(Window& window, Session& session, const DesktopSettings& settings, CloseSignals& close_signals) {
+// Prepares the app for a project that may only be read.
+void show_as_read_only(DesktopApp& app, const std::string& why) {
+  Workspace& workspace = app.workspace();
+  workspace.patience = std::chrono::milliseconds(4);
+  workspace.device = describe_cpu();
+  workspace.device_problem = "this project is open for reading only";
+  app.show_error(why + ". It is shown for reading only: nothing can be changed or trained in it.");
+}
+
+// Shows the window until it is closed. Returns whether the session's runs continue without it. Without a session the
+// store is read-only, and `why` says why.
+Closing show_window(Window& window, RunStore& store, Session* session, const std::string& why,
+                    const DesktopSettings& settings, CloseSignals& close_signals) {
   std::string no_example;
   try {  // so that the first launch isn't empty: a real ladder, measured elsewhere
-    add_example(session.store(), assets_folder());
+    if (session) add_example(store, assets_folder());
   } catch (const StorageError& error) {
     no_example = error.what();
   }
-  load_fonts(assets_folder() / "fonts");
-  DesktopApp app(session.store(), &session, settings);
+  DesktopApp app(store, session, settings);
   app.set_display_scale(window.display_scale());
-  app.empty_bin(unix_now() - bin_days * 24 * 3600);
+  if (session) {
+    app.empty_bin(unix_now() - bin_days * 24 * 3600);
+  } else {
+    show_as_read_only(app, why);
+  }
   if (!no_example.empty()) app.show_error("The example ladder could not be added: " + no_example);
   if (const auto report = take_crash_report())
     app.show_error("Stepladder crashed the last time. The report is " + report->string() +
@@ -172,16 +189,57 @@ void train_without_window(Session& session, const CloseSignals& close_signals) {
 
 }  // namespace
 
+namespace {
+
+// The project as far as it can be opened: with a session, or for reading only, and why.
+struct OpenProject {
+  std::optional<Session> session;
+  std::optional<RunStore> read_only;
+  std::string why;
+};
+
+// Throws StorageError if it can't be read either.
+void open_project(OpenProject& project, const std::filesystem::path& file, const CloseSignals& close_signals) {
+  try {
+    project.session.emplace(file, [&close_signals] { close_signals.wake_window(); });
+  } catch (const FileIsLocked&) {
+    throw;
+  } catch (const StorageError& error) {
+    std::error_code none;
+    if (!std::filesystem::exists(file, none)) throw;
+    project.read_only.emplace(RunStore::open(file, RunStore::Mode::read_only));  // throws the reason if it is damaged
+    project.read_only->runs();
+    project.why = error.what();
+  }
+}
+
+}  // namespace
+
 int open_desktop(const std::filesystem::path& database) {
   const DesktopSettings settings = load_settings();
   CloseSignals close_signals;
   auto window = std::make_unique<Window>(Window::Kind::on_screen, "Stepladder", settings.width, settings.height);
   if (settings.maximised) window->maximise();
   close_signals.window_opened();
+  load_fonts(assets_folder() / "fonts");
   // Git may take seconds, and what was uncommitted at the first launch isn't so at the next ones.
   keep_no_patches();
-  Session session(database, [&close_signals] { close_signals.wake_window(); });
-  const Closing closing = show_window(*window, session, settings, close_signals);
+  OpenProject project;
+  for (std::filesystem::path file = database; !project.session && !project.read_only;) {
+    try {
+      open_project(project, file, close_signals);
+    } catch (const StorageError& error) {
+      const auto other = ask_about_problem(*window, file, error, settings, [&] { return close_signals.came(); });
+      if (!other) throw;
+      file = *other;
+    }
+  }
+  if (!project.session) {
+    show_window(*window, *project.read_only, nullptr, project.why, settings, close_signals);
+    return exit_done;
+  }
+  Session& session = *project.session;
+  const Closing closing = show_window(*window, session.store(), &session, "", settings, close_signals);
   if (closing == Closing::in_background) {
     window.reset();
     train_without_window(session, close_signals);

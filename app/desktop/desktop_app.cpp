@@ -31,11 +31,16 @@
 #include "app/text/format.h"
 #include "engine/device.h"
 #include "engine/open_trainer.h"
+#include "storage/database/file_is_locked.h"
 #include "storage/error_text.h"
 #include "storage/traces/trace_file.h"
 
 namespace stepladder {
 namespace {
+
+constexpr std::chrono::milliseconds short_patience{50};    // for other programs' locks
+constexpr std::chrono::milliseconds usual_patience{5000};  // a store's own (upkeep.h)
+constexpr std::chrono::milliseconds between_attempts{500};
 
 // When Alt is released, ImGui moves the keyboard focus to a window's menu. No window has one, and views have keys with
 // Alt: a key that is owned doesn't do this.
@@ -76,10 +81,10 @@ void DesktopApp::empty_bin(double deleted_before) {
 
 double DesktopApp::seconds_to_next_frame(double frame_seconds) const {
   constexpr double for_the_eye = 0.1, longest_in_live = 1, elsewhere = 2;
-  const bool works = keeps_drawing_ || state_.messages.has_notice() || state_.workspace.import->is_reading() ||
-                     state_.exports.is_busy() || state_.metrics.is_pending() || state_.records.is_pending() ||
-                     state_.tries.is_pending() || state_.profiles.is_pending() || state_.forecasts.is_pending() ||
-                     state_.trace_imports.is_busy() || state_.theme.is_asking() ||
+  const bool works = keeps_drawing_ || !waiting_.empty() || state_.messages.has_notice() ||
+                     state_.workspace.import->is_reading() || state_.exports.is_busy() || state_.metrics.is_pending() ||
+                     state_.records.is_pending() || state_.tries.is_pending() || state_.profiles.is_pending() ||
+                     state_.forecasts.is_pending() || state_.trace_imports.is_busy() || state_.theme.is_asking() ||
                      (state_.session && !state_.workspace.device && state_.workspace.device_problem.empty());
   const bool trains = state_.workspace.running() || !state_.workspace.waiting().empty() || !state_.unstored.empty() ||
                       state_.workspace.verification->open;
@@ -107,6 +112,7 @@ void DesktopApp::ingest() {
     state_.forecasts.update(launch.forecast, launch.plan, state_.workspace.device->cpu_cores, state_.store,
                             state_.workspace.version, state_.workspace.patience);
   take_machine_news(state_);
+  store_waiting();
   if (state_.session) ingest_session();
 }
 
@@ -281,7 +287,10 @@ void DesktopApp::draw() {
   const std::string unstored = state_.unstored.empty() || !state_.workspace.running()
                                    ? state_.unstored
                                    : state_.unstored + " Training continues.";
-  state_.messages.draw_errors(unstored, bar, commands_);
+  const std::string held_up = waiting_.empty() ? ""
+                                               : waits_for_ + ". " + plural(std::ssize(waiting_), "change") +
+                                                     " of yours will be stored once it is free.";
+  state_.messages.draw_errors({unstored, held_up}, bar, commands_);
   draw_closing();
   draw_ssh_question();
   draw_adoption();
@@ -303,8 +312,24 @@ bool DesktopApp::execute() {
 }
 
 void DesktopApp::execute(const Command& command) {
+  if (command.can_wait() && !waiting_.empty()) return waiting_.push_back(command);  // those before it come first
+  // No frame waits long for a lock; a change that isn't stored now is kept.
+  const bool may_wait = command.can_wait() && !state_.closes;
+  if (may_wait) state_.store.upkeep().set_patience(short_patience);
+  const auto set_back = [&] {
+    if (may_wait) state_.store.upkeep().set_patience(usual_patience);
+  };
   try {
     command.execute(state_);
+    return set_back();
+  } catch (const FileIsLocked& error) {
+    if (may_wait) {
+      waiting_.push_back(command);
+      waits_for_ = error.what();
+      next_attempt_ = std::chrono::steady_clock::now() + between_attempts;
+    } else {
+      state_.messages.show_error(error.what());
+    }
   } catch (const NotLaunchedHere& error) {
     adoption_.popup.open(error.what_it_does);
     adoption_.runs = error.runs;
@@ -314,12 +339,24 @@ void DesktopApp::execute(const Command& command) {
   } catch (const std::exception& error) {  // DataError, StorageError: the window stays open
     state_.messages.show_error(error_text(error));
   }
+  set_back();
+}
+
+void DesktopApp::store_waiting() {
+  if (waiting_.empty() || (!state_.closes && std::chrono::steady_clock::now() < next_attempt_)) return;
+  for (const Command& command : std::exchange(waiting_, {})) execute(command);
 }
 
 void DesktopApp::close(const std::function<void()>& frame) {
   state_.panels.leave(commands_);
   execute();
-  state_.closes = true;
+  state_.closes = true;  // from now on a change waits for a lock as long as the store does
+  const std::size_t before = state_.messages.list().size();
+  store_waiting();
+  for (std::size_t i = before; i < state_.messages.list().size(); ++i)
+    if (state_.messages.list()[i].is_error)
+      std::fprintf(stderr, "stepladder: a change was not stored: %s\n",
+                   harmless(state_.messages.list()[i].text).c_str());
   bool said = false;
   const auto waiting = [&] {
     if (!std::exchange(said, true)) {

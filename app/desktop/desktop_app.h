@@ -56,6 +56,7 @@ class DesktopApp {
 
  private:
   void execute(const Command& command);
+  void store_waiting();  // the changes that wait for a locked file
   void ingest_session();
   void take_device();  // that was detected
   void follow_others();
@@ -66,6 +67,9 @@ class DesktopApp {
   void handle_keys();
 
   DesktopState state_;
+  std::vector<Command> waiting_;  // changes that another program's lock has held up, in their order
+  std::string waits_for_;         // why
+  std::chrono::steady_clock::time_point next_attempt_{};
   Commands commands_;  // of this frame
   bool keeps_drawing_ = false;
   std::shared_future<DeviceReport> probe_;

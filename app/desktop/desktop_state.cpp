@@ -14,6 +14,7 @@
 #include "app/desktop/workspace/machines_state.h"
 #include "app/host/environment.h"
 #include "app/launch/ladder_file.h"
+#include "storage/database/file_is_locked.h"
 
 namespace stepladder {
 namespace {
@@ -92,6 +93,13 @@ DesktopSettings DesktopState::current_settings() const {
   return now;
 }
 
+bool DesktopState::can_train() {
+  if (!session && store.read_only())
+    messages.show_error(store.file().string() +
+                        " is open for reading only: nothing can be trained, verified or continued in it.");
+  return session != nullptr;
+}
+
 const DeviceReport& DesktopState::device() const {
   if (!workspace.device) throw std::runtime_error("Stepladder is still detecting the hardware: try again in a moment.");
   return *workspace.device;
@@ -109,7 +117,13 @@ void DesktopState::undo_last() {
   const Change last = std::move(changes_.back());
   changes_.pop_back();
   workspace.undoable = changes_.empty() ? "" : changes_.back().what;
-  last.undo();
+  try {
+    last.undo();
+  } catch (const FileIsLocked&) {  // it can be undone later
+    changes_.push_back(last);
+    workspace.undoable = last.what;
+    throw;
+  }
   messages.notice("Undone: " + last.what);
 }
 

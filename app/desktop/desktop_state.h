@@ -65,6 +65,8 @@ struct DesktopState {
   // The settings as they are now, with the layout and the state that panels remember. Inside the ImGui context.
   DesktopSettings current_settings() const;
 
+  bool can_train();  // false without a session; says so if the project is read-only
+
   const DeviceReport& device() const;  // throws std::runtime_error while it is being detected
 
   // Notes that a change was made, and how it is undone. `what` is in the past tense.

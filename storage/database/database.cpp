@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "storage/database/file_is_locked.h"
 #include "storage/errors.h"
 #include "storage/own_folder.h"
 #include "storage/records.h"
@@ -316,8 +317,8 @@ void Database::fail(int code) const {
     case SQLITE_FULL:
       throw_no_space(file_);
     case SQLITE_BUSY:
-      if (wait_.patience < std::chrono::seconds(1)) throw StorageError(name + " is locked by another process");
-      throw StorageError(fmt::format("{} was locked by another process for {} s", name, wait_.patience.count() / 1000));
+      if (wait_.patience < std::chrono::seconds(1)) throw FileIsLocked(name + " is locked by another process");
+      throw FileIsLocked(fmt::format("{} was locked by another process for {} s", name, wait_.patience.count() / 1000));
     case SQLITE_IOERR:
       if (error_number == ENOSPC || error_number == EDQUOT || volume_is_full(file_)) throw_no_space(file_);
       throw StorageError(name + " could not be read or written: " + (error_number ? reason_of(error_number) : message));

@@ -190,6 +190,24 @@ TEST_F(ImportView, AnImportIsUndoneAsAWholeAndRecognisedBefore) {
   EXPECT_EQ(import().runs.size(), 2u) << "what was undone can be imported again";
 }
 
+// As with a full disk: the preview isn't lost, so that the same button imports it once it can be written.
+TEST_F(ImportView, AnImportThatCannotBeStoredCanBeTriedAgain) {
+  paste(log_of(30));
+  const std::filesystem::path strange = folder_ / "strange.db";
+  std::ofstream(strange) << std::string(4096, 'x');
+  const std::string project = std::exchange(app_->workspace().database, strange.string());
+  ASSERT_TRUE(click("import.keep"));
+  wait_until([&] { return !app_->messages().empty(); });
+  EXPECT_EQ(app_->messages().front().text.find("Nothing was imported: " + strange.string()), 0u)
+      << app_->messages().front().text;
+  EXPECT_EQ(import().state, State::understood);
+  ASSERT_EQ(import().runs.size(), 1u);
+  app_->workspace().database = project;
+  ASSERT_TRUE(click("import.keep"));
+  wait_for(State::kept);
+  EXPECT_EQ(store_.runs().size(), 1u);
+}
+
 TEST_F(ImportView, TheButtonBesideTheImportedRunsUndoesIt) {
   paste(log_of(30));
   ASSERT_TRUE(click("import.keep"));

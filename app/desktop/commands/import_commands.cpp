@@ -22,6 +22,18 @@ void start_import(DesktopState& desktop) {
                            desktop.wake);
 }
 
+// The preview stays, so that its button tries again once there is room. Files that were stored before the failure are
+// in the project; the next attempt skips them.
+void report_not_stored(DesktopState& desktop, const std::string& why) {
+  desktop.workspace.import->state = ImportPreview::State::understood;
+  const std::size_t before = desktop.workspace.runs().size();
+  desktop.workspace.load(desktop.store);
+  const std::size_t stored = desktop.workspace.runs().size() - before;
+  desktop.messages.show_error(
+      (stored == 0 ? "Nothing was imported: " : "Only " + plural(stored, "run") + " of them could be imported: ") +
+      why + ". Press Import again once it can be written.");
+}
+
 }  // namespace
 
 void commands::execute(DesktopState& desktop, const PreviewImport& preview) {
@@ -51,6 +63,7 @@ void take_import(DesktopState& desktop) {
   if (desktop.import_job.is_active()) desktop.workspace.import->progress = desktop.import_job.progress();
   std::optional<ImportPreview> read = desktop.import_job.take();
   if (!read) return;
+  if (!read->not_stored.empty()) return report_not_stored(desktop, read->not_stored);
   read->number = ++desktop.imports_read;
   *desktop.workspace.import = std::move(*read);
   const bool is_kept = desktop.workspace.import->state == ImportPreview::State::kept;

@@ -30,7 +30,7 @@ void fill_form(DesktopState& desktop, LadderDraft draft) {
 }  // namespace
 
 void commands::execute(DesktopState& desktop, const LaunchLadder& launch) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   if (!launch.on.empty()) {
     const auto machine = std::ranges::find_if(desktop.workspace.machines->list, [&](const MachineStatus& status) {
       return status.machine.alias.text() == launch.on;
@@ -99,7 +99,7 @@ void commands::execute(DesktopState& desktop, const ProposeStage& propose) {
 }
 
 void commands::execute(DesktopState& desktop, const ContinueLadder& asked) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   const std::vector<RunId> continued = desktop.session->continue_ladder(asked.ladder);
   if (continued.empty()) return desktop.messages.notice("Nothing of this ladder is left to train");
   std::vector<RunId> repeats;
@@ -115,14 +115,14 @@ void commands::execute(DesktopState& desktop, const ContinueLadder& asked) {
 void commands::execute(DesktopState& desktop, const MeasureNoise&) {
   constexpr double run_seconds = 4;
   constexpr int rounds = 7;
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   LadderRequest request = noise_request(run_seconds, desktop.device(), desktop.workspace.hardware);
   request.repeats = rounds;
   commands::execute(desktop, LaunchLadder{.request = std::move(request)});
 }
 
 void commands::execute(DesktopState& desktop, const VerifyBest& asked) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   const std::vector<Run> runs = desktop.store.runs_of(asked.ladder);
   desktop.session->refuse_others(runs, "the sweep");
   const Ladder* ladder = desktop.workspace.ladder(asked.ladder);
@@ -131,7 +131,7 @@ void commands::execute(DesktopState& desktop, const VerifyBest& asked) {
 }
 
 void commands::execute(DesktopState& desktop, const ConfirmSpeedup& asked) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   SpeedupQuestion question{.max_repeats = asked.max_repeats, .quiet_patience = std::chrono::minutes(2)};
   for (const RunEntry* entry : desktop.workspace.runs_of(asked.ladder)) {
     if (entry->run.rung == asked.rung && !question.run) question.run = entry->run.id;
@@ -148,7 +148,7 @@ void commands::execute(DesktopState& desktop, const ConfirmSpeedup& asked) {
 }
 
 void commands::execute(DesktopState& desktop, const StopVerification&) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   Verification& verification = *desktop.workspace.verification;
   if (!verification.open) {
     verification = {.round = std::move(verification.round), .stopped = verification.stopped};

@@ -8,7 +8,7 @@
 namespace stepladder {
 
 void commands::execute(DesktopState& desktop, const StopRun& stop) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   if (desktop.workspace.is_ours(stop.run)) return desktop.session->stop(stop.run);
   if (signal_machine(desktop, stop.run, "stop")) return;
   desktop.store.processes().request(stop.run, RunRequest::stop);
@@ -16,7 +16,7 @@ void commands::execute(DesktopState& desktop, const StopRun& stop) {
 }
 
 void commands::execute(DesktopState& desktop, const StopAll&) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   commands::execute(desktop, StopVerification{});
   if (desktop.workspace.trains_here()) return desktop.session->stop_all();
   // The waiting ones first, so that none of them begins.
@@ -25,7 +25,7 @@ void commands::execute(DesktopState& desktop, const StopAll&) {
 }
 
 void commands::execute(DesktopState& desktop, const PauseRun& pause) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   if (desktop.workspace.is_ours(pause.run)) return desktop.session->pause(pause.run, pause.paused);
   if (signal_machine(desktop, pause.run, pause.paused ? "pause" : "continue"))
     return desktop.workspace.pause(pause.paused);
@@ -34,20 +34,20 @@ void commands::execute(DesktopState& desktop, const PauseRun& pause) {
 }
 
 void commands::execute(DesktopState& desktop, const MoveInQueue& move) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   if (desktop.workspace.is_ours(move.run)) return desktop.session->move_to(move.run, move.place);
   desktop.store.processes().request(move.run, QueuePlace{move.place});
   desktop.messages.notice("Asked the process that trains it to change the order");
 }
 
 void commands::execute(DesktopState& desktop, const Repeat& repeat) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   desktop.workspace.add_runs(desktop.store, desktop.session->repeat(repeat.runs, repeat.times));
   desktop.panels.show("live");
 }
 
 void commands::execute(DesktopState& desktop, const ResumeRun& resume) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   const RunEntry* entry = desktop.workspace.find(resume.run);
   if (!entry) return;
   Recipe recipe = recipe_from_json(entry->run.recipe);
@@ -58,7 +58,7 @@ void commands::execute(DesktopState& desktop, const ResumeRun& resume) {
 }
 
 void commands::execute(DesktopState& desktop, const ForkRun& fork) {
-  if (!desktop.session) return;
+  if (!desktop.can_train()) return;
   const RunEntry* entry = desktop.workspace.find(fork.run);
   if (!entry) return;
   RunSpec asked{.base = recipe_from_json(entry->run.recipe), .fork_of = fork.run, .fork_step = fork.step};

@@ -91,6 +91,7 @@ ImportPreview read_import(const ImportQuestion& asked, const std::filesystem::pa
     read_into(preview, database, keeps, job);
   } catch (const std::exception& error) {  // StorageError: the disk
     preview.failures.push_back(error.what());
+    if (keeps) preview.not_stored = error.what();
   }
   preview.progress = job.progress();
   return preview;

@@ -52,18 +52,19 @@ bool Messages::has_notice() const {
   return std::ranges::any_of(list_, [](const Message& message) { return !message.is_error; });
 }
 
-void Messages::draw_errors(const std::string& unstored, float left, Commands& commands) const {
+void Messages::draw_errors(const std::vector<std::string>& waiting, float left, Commands& commands) const {
   const bool any_error = std::ranges::any_of(list_, [](const Message& message) { return message.is_error; });
-  if (!any_error && unstored.empty()) return;
+  const bool any_waits = std::ranges::any_of(waiting, [](const std::string& sentence) { return !sentence.empty(); });
+  if (!any_error && !any_waits) return;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const float width = std::min(px(900), viewport->WorkSize.x - left - px(32));
-  const float above_notice = px(24 + 56);
+  const float above_notice = px(6 + 56);
   ImGui::SetNextWindowPos(ImVec2(viewport->WorkPos.x + left + (viewport->WorkSize.x - left) / 2,
                                  viewport->WorkPos.y + viewport->WorkSize.y - above_notice),
                           ImGuiCond_Always, ImVec2(0.5f, 1));
   ImGui::SetNextWindowSizeConstraints(ImVec2(width, 0), ImVec2(width, viewport->WorkSize.y * 0.4f));
   ImGui::PushStyleColor(ImGuiCol_WindowBg, palette().card);
-  ImGui::PushStyleColor(ImGuiCol_Border, palette().bad);
+  ImGui::PushStyleColor(ImGuiCol_Border, any_error ? palette().bad : palette().warning);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(8));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, px(1));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(8)));
@@ -73,9 +74,10 @@ void Messages::draw_errors(const std::string& unstored, float left, Commands& co
                    ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoFocusOnAppearing);
   ImGui::PopStyleVar(3);
   ImGui::PopStyleColor(2);
-  if (!unstored.empty()) {
-    ImGui::TextWrapped("%s", unstored.c_str());
-    mark("message.unstored");
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (waiting[i].empty()) continue;
+    ImGui::TextWrapped("%s", waiting[i].c_str());
+    mark(i == 0 ? "message.unstored" : "message.waiting");
   }
   std::size_t newest = list_.size();
   for (std::size_t i = 0; i < list_.size(); ++i) {
@@ -108,7 +110,7 @@ void Messages::draw_notice(const std::string& undoable, Commands& commands) cons
     if (message.is_error) continue;
     const ImGuiViewport* viewport = ImGui::GetMainViewport();
     ImGui::SetNextWindowPos(
-        ImVec2(viewport->WorkPos.x + viewport->WorkSize.x / 2, viewport->WorkPos.y + viewport->WorkSize.y - px(24)),
+        ImVec2(viewport->WorkPos.x + viewport->WorkSize.x / 2, viewport->WorkPos.y + viewport->WorkSize.y - px(6)),
         ImGuiCond_Always, ImVec2(0.5f, 1));
     ImGui::PushStyleColor(ImGuiCol_WindowBg, palette().text);
     ImGui::PushStyleColor(ImGuiCol_Text, palette().background);

@@ -31,9 +31,9 @@ class Messages {
   bool empty() const { return list_.empty(); }
   const std::vector<Message>& list() const { return list_; }
 
-  // Inside a frame, `left` pixels from the window's left edge. `unstored` says which steps wait to be stored; empty:
-  // none. `undoable` is the notice that has an Undo button.
-  void draw_errors(const std::string& unstored, float left, Commands& commands) const;
+  // Inside a frame, `left` pixels from the window's left edge. `waiting` says what waits to be stored, and why;
+  // empty ones aren't drawn. `undoable` is the notice that has an Undo button.
+  void draw_errors(const std::vector<std::string>& waiting, float left, Commands& commands) const;
   void draw_notice(const std::string& undoable, Commands& commands) const;
 
  private:

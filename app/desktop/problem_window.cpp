@@ -1,0 +1,161 @@
+// A window with one card, so that a start from an icon never ends without a word. It draws without a project: no view
+// and no command exist yet.
+#include "app/desktop/problem_window.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include "app/desktop/desktop_theme.h"
+#include "app/desktop/frames/frames.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/ui_test_anchors.h"
+#include "app/desktop/widgets.h"
+#include "app/job.h"
+#include "app/text/format.h"
+#include "storage/database/rescue/rescue.h"
+#include "storage/error_text.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "runs.rescued.db" beside runs.db, numbered if it is there.
+fs::path rescued_file(const fs::path& damaged) {
+  const fs::path stem = damaged.parent_path() / damaged.stem();
+  fs::path out = stem.string() + ".rescued" + damaged.extension().string();
+  for (int number = 2; fs::exists(out); ++number)
+    out = stem.string() + ".rescued-" + std::to_string(number) + damaged.extension().string();
+  return out;
+}
+
+std::string rescued_text(const RescueReport& report, const fs::path& out) {
+  return out.string() + " has " + plural(report.runs_saved, "run") + " with " + plural(report.steps_saved, "step") +
+         (report.is_whole() ? "; nothing is lost."
+                            : "; some of the project is lost. `stepladder doctor --rescue` lists what.");
+}
+
+class ProblemCard {
+ public:
+  ProblemCard(const fs::path& file, const StorageError& error)
+      : file_(file), why_(error_text(error)), is_damaged_(dynamic_cast<const DamagedFile*>(&error) != nullptr) {}
+
+  bool is_decided() const { return is_decided_; }
+  const std::optional<fs::path>& next() const { return next_; }
+  bool is_working() const { return rescue_.is_active(); }
+  void quit() { is_decided_ = true; }
+
+  void take_rescue() {
+    try {
+      if (const auto report = rescue_.take()) rescued_ = *report;
+    } catch (const std::exception& error) {
+      rescue_problem_ = error_text(error);
+    }
+  }
+
+  void draw() {
+    const ImGuiViewport* viewport = ImGui::GetMainViewport();
+    ImGui::SetNextWindowPos(viewport->WorkPos);
+    ImGui::SetNextWindowSize(viewport->WorkSize);
+    ImGui::Begin("##problem", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                     ImGuiWindowFlags_NoBackground);
+    const float width = std::min(px(680), ImGui::GetContentRegionAvail().x - px(32));
+    ImGui::SetCursorPos(ImVec2((viewport->WorkSize.x - width) / 2, viewport->WorkSize.y * 0.28f));
+    ImGui::BeginChild("##place", ImVec2(width, 0), ImGuiChildFlags_AutoResizeY);
+    begin_tall_card("##card");
+    text_title(rescued_ ? "Saved what could be read" : "This project cannot be opened");
+    spacing(2);
+    text_sentence(capitalised(why_) + (why_.ends_with('.') ? "" : "."));
+    mark("problem.why");
+    spacing(4);
+    rescued_ ? draw_rescued() : draw_choices();
+    end_card();
+    ImGui::EndChild();
+    ImGui::End();
+    ui_test_anchors::write_frame();
+  }
+
+ private:
+  void decide(std::optional<fs::path> next) {
+    next_ = std::move(next);
+    is_decided_ = true;
+  }
+
+  void draw_choices() {
+    if (is_damaged_)
+      text_quiet_wrapped("What can be read of a project is saved in " + rescued_file(file_).string() +
+                         "; the damaged file stays as it is.");
+    if (!rescue_problem_.empty()) text_sentence(capitalised(rescue_problem_) + ".", Tone::bad);
+    spacing(6);
+    if (rescue_.is_active()) return text_quiet("Reading...");
+    if (is_damaged_) {
+      if (primary_button("Save what can be read", true, "problem.rescue")) {
+        out_ = rescued_file(file_);
+        rescue_problem_.clear();
+        rescue_.start([file = file_, out = out_](JobControl&) { return rescue(file, out); }, Window::wake);
+      }
+      same_line(10);
+      if (quiet_button("Try again", "problem.again")) decide(file_);
+    } else if (primary_button("Try again", true, "problem.again")) {
+      decide(file_);
+    }
+    draw_quit();
+  }
+
+  void draw_rescued() {
+    text_sentence(rescued_text(*rescued_, out_));
+    mark("problem.rescued");
+    spacing(6);
+    if (primary_button("Open it", true, "problem.open")) decide(out_);
+    draw_quit();
+  }
+
+  void draw_quit() {
+    same_line(10);
+    if (quiet_button("Copy this text", "problem.copy")) ImGui::SetClipboardText(why_.c_str());
+    same_line(10);
+    if (quiet_button("Quit", "problem.quit") || ImGui::IsKeyPressed(ImGuiKey_Escape, false)) decide(std::nullopt);
+  }
+
+  const fs::path file_;
+  const std::string why_;
+  const bool is_damaged_;
+  bool is_decided_ = false;
+  std::optional<fs::path> next_;
+  fs::path out_;
+  Job<RescueReport> rescue_;
+  std::optional<RescueReport> rescued_;
+  std::string rescue_problem_;
+};
+
+}  // namespace
+
+std::optional<fs::path> ask_about_problem(Window& window, const fs::path& file, const StorageError& error,
+                                          const DesktopSettings& settings, const std::function<bool()>& is_over) {
+  DesktopSettings own = settings;
+  DesktopTheme theme(own, Window::wake);
+  theme.set_display_scale(window.display_scale());
+  ProblemCard card(file, error);
+  int frames_to_settle = 3;  // a card learns its height from the frame before
+  while (!card.is_decided()) {
+    if (!window.is_open() || is_over()) {
+      window.stay_open();
+      card.quit();
+      break;
+    }
+    theme.take_answer();
+    card.take_rescue();
+    if (window.is_visible()) window.frame([&] { card.draw(); });
+    const bool has_input = frames_to_settle > 0
+                               ? window.poll_input()
+                               : window.wait_for_input(card.is_working() || theme.is_asking() ? 0.05 : 0.5);
+    frames_to_settle = has_input || card.is_working() ? 3 : std::max(frames_to_settle - 1, 0);
+  }
+  return card.next();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,78 @@
+// Another program holds the project's file while the user changes something.
+#include <gtest/gtest.h>
+
+#include "app/desktop/commands/curation_commands.h"
+#include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+class LockedProject : public testing::Test {
+ protected:
+  LockedProject() {
+    for (const char* name : {"alpha", "beta"}) runs_.push_back(store_.insert_finished({.name = name}, {}));
+    app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}});
+    app_->workspace().selection.runs = {runs_[0]};
+    for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+  }
+  void rename(const std::string& name) {
+    imgui_.press(*app_, ImGuiKey_F2);
+    imgui_.press(*app_, ImGuiKey_A, true);
+    ImGui::GetIO().AddInputCharactersUTF8(name.c_str());
+    for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+    imgui_.press(*app_, ImGuiKey_Enter);
+  }
+  bool says_that_it_waits() {
+    ui_test_anchors::keep();
+    for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+    return ui_test_anchors::find("message.waiting").has_value();
+  }
+  std::string name(std::size_t run) { return other_.run(runs_[run])->name; }
+
+  TemporaryFolder folder_;
+  RunStore store_ = RunStore::open(folder_ / "runs.db");
+  RunStore other_ = RunStore::open(folder_ / "runs.db");
+  std::vector<RunId> runs_;
+  Headless imgui_;
+  std::optional<DesktopApp> app_;
+};
+
+TEST_F(LockedProject, ChangesWaitInTheirOrderAndNoneIsLost) {
+  other_.in_one_transaction([&] {
+    other_.rename_run(runs_[1], "held");  // the lock
+    rename("first");
+    EXPECT_TRUE(says_that_it_waits());
+    rename("second");
+    EXPECT_TRUE(app_->messages().empty()) << app_->messages().front().text;
+    EXPECT_EQ(name(0), "alpha");
+  });
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return name(0) == "second"; }));
+  EXPECT_FALSE(says_that_it_waits());
+  EXPECT_EQ(app_->workspace().find(runs_[0])->run.name, "second");
+  imgui_.press(*app_, ImGuiKey_Z, true);
+  EXPECT_EQ(name(0), "first");
+}
+
+TEST_F(LockedProject, AnUndoThatMeetsALockIsDoneLater) {
+  rename("new");
+  ASSERT_EQ(name(0), "new");
+  other_.in_one_transaction([&] {
+    other_.rename_run(runs_[1], "held");
+    imgui_.press(*app_, ImGuiKey_Z, true);
+    EXPECT_EQ(name(0), "new");
+  });
+  EXPECT_TRUE(imgui_.frames_until(*app_, [&] { return name(0) == "alpha"; }));
+}
+
+TEST_F(LockedProject, WhatWaitsIsStoredBeforeTheWindowCloses) {
+  other_.in_one_transaction([&] {
+    other_.rename_run(runs_[1], "held");
+    rename("late");
+  });
+  app_->close();
+  EXPECT_EQ(name(0), "late");
+}
+
+}  // namespace
+}  // namespace stepladder
