@@ -242,8 +242,13 @@ std::string list_search(const char* hint, std::size_t entries, bool* chosen) {
   const bool entered =
       ImGui::InputTextWithHint("##list_search", hint, typed.data(), typed.size(), ImGuiInputTextFlags_EnterReturnsTrue);
   mark("list.search");
+  close_popup_at_escape();
   if (chosen) *chosen = entered && typed[0] != 0;
   return typed.data();
+}
+
+void close_popup_at_escape() {
+  if (ImGui::IsItemDeactivated() && ImGui::IsKeyPressed(ImGuiKey_Escape, false)) ImGui::CloseCurrentPopup();
 }
 
 void flow_to(const char* label, float gap) {

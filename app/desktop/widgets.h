@@ -59,6 +59,9 @@ void popup_at_item();
 // typed text. One list is open at a time. `chosen` becomes true when Enter was pressed: take the first match.
 std::string list_search(const char* hint, std::size_t entries, bool* chosen = nullptr);
 
+// Call after a text field in a popup: Escape closes the popup instead of only leaving the field.
+void close_popup_at_escape();
+
 // The gaps and heights of widgets are in pixels before scaling.
 void same_line(float gap);                                // the next item is beside the last one
 void spacing(float height);                               // an empty line

@@ -80,6 +80,72 @@ TEST_F(HistoryView, TheKeyDeleteSparesHiddenRunsToo) {
   EXPECT_EQ(app_->workspace().find(runs_[2]), nullptr);
 }
 
+TEST_F(HistoryView, EscapeClosesAPopupAlsoFromItsField) {
+  open(1600);
+  for (const auto& [button, field] :
+       {std::pair("history.columns", "history.column_search"), std::pair("history.tag", "history.tag.field")}) {
+    ASSERT_TRUE(imgui_.click(*app_, button));
+    ASSERT_TRUE(shows(field));
+    imgui_.press(*app_, ImGuiKey_Escape);
+    EXPECT_FALSE(shows(field)) << field;
+  }
+}
+
+TEST_F(HistoryView, KeysGoThroughTheRunsSelectAndOpenThem) {
+  for (int i = 0; i < 80; ++i)
+    runs_.push_back(store_.insert_finished({.name = "more", .created_at = 2 + static_cast<double>(i)}, {}));
+  open(1600);
+  Selection& selection = app_->workspace().selection;
+  selection.runs.clear();
+  const auto newest = runs_.rbegin();  // the table's order
+  imgui_.press(*app_, ImGuiKey_DownArrow);
+  EXPECT_EQ(selection.runs, std::set<RunId>{newest[0]});
+  EXPECT_TRUE(shows("history.cursor." + std::to_string(newest[0])));
+  imgui_.press(*app_, ImGuiKey_DownArrow);
+  EXPECT_EQ(selection.runs, std::set<RunId>{newest[1]}) << "the selection follows";
+  EXPECT_EQ(selection.shown_run, newest[1]);
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Shift, true);
+  imgui_.press(*app_, ImGuiKey_DownArrow);
+  imgui_.press(*app_, ImGuiKey_DownArrow);
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Shift, false);
+  imgui_.frame(*app_);
+  EXPECT_EQ(selection.runs, (std::set<RunId>{newest[1], newest[2], newest[3]}));
+  imgui_.press(*app_, ImGuiKey_End);
+  EXPECT_EQ(selection.runs.size(), 3u) << "a selection of several isn't lost";
+  EXPECT_TRUE(shows("history.cursor." + std::to_string(selection.shown_run))) << "the table scrolls to it";
+  imgui_.press(*app_, ImGuiKey_Space);
+  EXPECT_EQ(selection.runs.size(), 4u);
+  imgui_.press(*app_, ImGuiKey_Space);
+  EXPECT_EQ(selection.runs.size(), 3u);
+  imgui_.press(*app_, ImGuiKey_Home);
+  imgui_.press(*app_, ImGuiKey_UpArrow);
+  EXPECT_TRUE(shows("history.cursor." + std::to_string(newest[0])));
+  imgui_.press(*app_, ImGuiKey_Enter);
+  EXPECT_EQ(selection.shown_run, newest[0]);
+  EXPECT_FALSE(shows("history.filter")) << "the run is shown instead";
+}
+
+TEST_F(HistoryView, KeysPassOverTheHeadsOfGroups) {
+  const RunId last = store_.insert_finished({.name = "delta", .created_at = 0.5, .hardware = "B200"}, {});
+  app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}, .views = {{"history", R"x({"group": 4})x"}}});
+  for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
+  const Selection& selection = app_->workspace().selection;
+  imgui_.press(*app_, ImGuiKey_Home);
+  EXPECT_EQ(selection.runs.size(), 1u);
+  for (int i = 0; i < 3; ++i) imgui_.press(*app_, ImGuiKey_DownArrow);
+  EXPECT_EQ(selection.runs, std::set<RunId>{last});
+  imgui_.press(*app_, ImGuiKey_DownArrow);
+  EXPECT_EQ(selection.runs, std::set<RunId>{last});
+}
+
+TEST_F(HistoryView, ATagIsInSightHoweverNarrowTheTable) {
+  open(900);
+  const auto widths = [&] { return shows("history.head.tags"); };
+  EXPECT_FALSE(widths());
+  add_tags("night");
+  EXPECT_TRUE(widths());
+}
+
 TEST_F(HistoryView, ANarrowTableSaysHowManyColumnsDoNotFitUntilTheUserChooses) {
   open(1900);
   EXPECT_FALSE(shows("history.left_out"));

@@ -93,6 +93,7 @@ void ViewsPopup::draw_list(const Workspace& workspace, Commands& commands) {
     const bool entered = ImGui::InputTextWithHint("##name", "Name of this view", name.data(), name.size(),
                                                   ImGuiInputTextFlags_EnterReturnsTrue);
     mark("views.name");
+    close_popup_at_escape();
     same_line(8);
     const std::string typed = trimmed(name.data());
     const bool is_named = !typed.empty();

@@ -130,6 +130,7 @@ void ColumnList::draw(HistoryColumns& columns, const Workspace& workspace) {
     const bool entered = ImGui::InputTextWithHint("##search", "Search columns, or a pattern: val/*", search.data(),
                                                   search.size(), ImGuiInputTextFlags_EnterReturnsTrue);
     mark("history.column_search");
+    close_popup_at_escape();
     draw_metrics(columns, workspace, entered && search[0] != 0);
     draw_plain_columns(columns, "Measured values and metadata", false, search.data());
     draw_plain_columns(columns, "Recipe", true, search.data());

@@ -24,6 +24,8 @@ void HistoryColumns::update(const Workspace& workspace) {
   }
   if (known_for == workspace.version) return;
   known_for = workspace.version;
+  has_tags = std::any_of(workspace.runs().begin(), workspace.runs().end(),
+                         [](const RunEntry& entry) { return !entry.curation.tags.empty(); });
   known = measured_columns();
   for (RunColumn& column : recipe_columns(workspace)) known.push_back(std::move(column));
   if (shown.empty()) {
@@ -91,9 +93,10 @@ std::vector<const RunColumn*> HistoryColumns::fit(float width) {
   }
   left_out.clear();
   if (shown != at_first) return columns;
-  constexpr std::array given_up{"hardware", "tags",         "stage",      "val_loss_last", "created",
-                                "factor",   "dt_ms_median", "spark_loss", "loss_last"};
+  constexpr std::array given_up{"tags",   "hardware",     "stage",      "val_loss_last", "created",
+                                "factor", "dt_ms_median", "spark_loss", "loss_last"};
   for (const char* id : given_up) {
+    if (has_tags && id == given_up.front()) continue;  // a tag that somebody has set is in sight
     if (wanted_width(columns) <= width) break;
     std::erase_if(columns, [&](const RunColumn* column) { return column->id == id; });
     left_out.push_back(find(id)->title);
@@ -112,12 +115,12 @@ float wanted_width(const std::vector<const RunColumn*>& columns) {
 
 void draw_left_out_columns(const HistoryColumns& columns) {
   if (columns.left_out.empty()) return;
-  const std::string words = std::to_string(columns.left_out.size()) + " don't fit";
+  const std::string words = plural(columns.left_out.size(), "column") + " hidden";
   flow_for(ImGui::CalcTextSize(words.c_str()).x);
   ImGui::AlignTextToFramePadding();
   text_quiet(words);
   mark("history.left_out");
-  wrapped_tooltip(fmt::format("No room for: {}. The table scrolls sideways once you choose columns yourself.",
+  wrapped_tooltip(fmt::format("No room for {}. The table scrolls sideways once you choose columns yourself.",
                               fmt::join(columns.left_out, ", ")),
                   px(320));
 }

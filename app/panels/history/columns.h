@@ -16,6 +16,7 @@ struct HistoryColumns {
   std::vector<std::string> shown;  // in order, after the name
   std::vector<RunColumn> known;    // all that can be shown, but for metrics'
   std::uint64_t known_for = 0;
+  bool has_tags = false;                     // of any run
   std::int64_t units_of = 0;                 // ProjectMetrics::reading that `metrics` have their units of
   std::map<std::string, RunColumn> metrics;  // those that were asked for, by id
 

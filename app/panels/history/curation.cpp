@@ -131,6 +131,7 @@ void TagPopup::draw(const std::vector<const RunEntry*>& entries, Commands& comma
     const bool done = ImGui::InputTextWithHint("##tag", "e.g. night, good", tag.data(), tag.size(),
                                                ImGuiInputTextFlags_EnterReturnsTrue);
     mark("history.tag.field");
+    close_popup_at_escape();
     if (done) {
       tag_runs(entries, tag.data(), commands);
       tag[0] = 0;

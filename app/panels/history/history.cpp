@@ -118,6 +118,7 @@ void want_figures(HistoryTable& table, const Workspace& workspace, Commands& com
 
 void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& commands) {
   if (!keys_are_for_panel()) return;
+  handle_table_keys(table, workspace, commands);
   const std::vector<const RunEntry*> entries = selection_of(workspace, table.list).listed;
   if (ImGui::IsKeyPressed(ImGuiKey_Delete, false) && !entries.empty()) delete_runs(entries, commands);
   if (ImGui::IsKeyPressed(ImGuiKey_F2, false) && !entries.empty()) {  // of several the current run

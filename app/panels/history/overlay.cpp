@@ -73,7 +73,7 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
                           Commands& commands) {
   if (workspace.selection.runs.empty()) {
     empty_state("No run selected",
-                "Click runs in the table to overlay their curves here. Shift-click selects a range.");
+                "Click runs in the table, or press Down, to overlay their curves here. Shift selects a range.");
     return;
   }
   draw_selection_bar(overlay, list, tags, workspace, commands);

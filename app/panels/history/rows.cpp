@@ -23,7 +23,7 @@ std::vector<std::string> groups_of(const RunEntry& entry, HistoryGroup group, co
       return {ladder ? ladder->name + "  \xE2\x80\x93  " + local_time_text(ladder->created_at) : "no ladder"};
     }
     case HistoryGroup::stage:
-      return {or_none(entry.run.stage, "no stage")};
+      return {or_none(entry.run.stage, "baseline or no stage")};
     case HistoryGroup::hardware:
       return {or_none(entry.run.hardware, "unknown hardware")};
     case HistoryGroup::precision:

@@ -22,6 +22,12 @@
 namespace stepladder {
 namespace {
 
+constexpr float row_text_height = 22;
+
+float run_row_height() {
+  return px(row_text_height) + 2 * ImGui::GetStyle().CellPadding.y;
+}
+
 void draw_row_menu(HistoryTable& table, TagPopup& tags, const RunEntry& entry, const Workspace& workspace,
                    Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
@@ -83,26 +89,29 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const ImVec4& colour, 
   draw->PopClipRect();
 }
 
+// The first row of a run, which has one in each of its tags' groups; rows.size(): none.
+std::size_t place_of(RunId run, const std::vector<HistoryRow>& rows) {
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [run](const HistoryRow& row) { return row.entry && row.entry->run.id == run; });
+  return static_cast<std::size_t>(found - rows.begin());
+}
+
+void select_between(std::size_t from, std::size_t to, const std::vector<HistoryRow>& rows, Commands& commands) {
+  for (std::size_t i = std::min(from, to); i <= std::max(from, to) && i < rows.size(); ++i) {
+    if (rows[i].entry) commands.push_back(SelectRun{rows[i].entry->run.id, true});
+  }
+}
+
 void click(HistoryTable& table, const RunEntry& entry, const Workspace& workspace, Commands& commands) {
   const std::vector<HistoryRow>& rows = table.list.rows;
   const bool is_selected = workspace.selection.runs.contains(entry.run.id);
-  if (ImGui::GetIO().KeyShift && table.last_clicked != 0) {  // all between
-    std::size_t from = rows.size();
-    std::size_t to = rows.size();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (!rows[i].entry) continue;
-      if (rows[i].entry->run.id == table.last_clicked) from = i;
-      if (rows[i].entry->run.id == entry.run.id) to = i;
-    }
-    if (from < rows.size() && to < rows.size()) {
-      for (std::size_t i = std::min(from, to); i <= std::max(from, to); ++i) {
-        if (rows[i].entry) commands.push_back(SelectRun{rows[i].entry->run.id, true});
-      }
-      return;
-    }
+  table.shows_cursor = false;
+  if (ImGui::GetIO().KeyShift) {
+    const std::size_t from = place_of(table.cursor, rows);
+    if (from < rows.size()) return select_between(from, place_of(entry.run.id, rows), rows, commands);
   }
   commands.push_back(SelectRun{entry.run.id, !is_selected});
-  table.last_clicked = entry.run.id;
+  table.cursor = entry.run.id;
 }
 
 // Moves the cursor so that text is centred in a row of higher pills.
@@ -131,7 +140,7 @@ void draw_name(HistoryTable& table, const HistoryRow& row, Commands& commands) {
   middle_line();
   float room = ImGui::GetContentRegionAvail().x;
   if (entry.curation.pinned) {
-    text_toned("*", Tone::accent);
+    ImGui::TextColored(palette().accent, "*");
     ImGui::SetItemTooltip("Pinned");
     same_line(6);
     room = ImGui::GetContentRegionAvail().x;
@@ -212,13 +221,21 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
   const bool is_selected = workspace.selection.runs.contains(entry.run.id);
   ImGui::PushID(static_cast<int>(entry.run.id));
   ImGui::TableNextRow();
+  const bool has_cursor = table.shows_cursor && table.cursor == entry.run.id;
+  if (has_cursor) ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, u32(palette().accent, 0.14f));
   ImGui::TableNextColumn();
   if (ImGui::Selectable("##row", is_selected, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap,
-                        ImVec2(0, px(22))))
+                        ImVec2(0, px(row_text_height))))
     click(table, entry, workspace, commands);
   if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
     commands.push_back(OpenRun{entry.run.id});
   mark("history.run." + std::to_string(entry.run.id));
+  if (has_cursor) {
+    mark("history.cursor." + std::to_string(entry.run.id));
+    const ImVec2 low = ImGui::GetItemRectMin();
+    ImGui::GetWindowDrawList()->AddRectFilled(low, ImVec2(low.x + px(3), ImGui::GetItemRectMax().y),
+                                              u32(palette().accent));
+  }
   if (!entry.run.reason.empty()) ImGui::SetItemTooltip("%s", entry.run.reason.c_str());
   draw_row_menu(table, tags, entry, workspace, commands);
   ImGui::SameLine(px(4));
@@ -253,7 +270,7 @@ void draw_group_head(HistoryRows& list, const HistoryRow& row) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   const bool folded = list.folded.contains(row.head);
-  if (ImGui::Selectable("##head", false, ImGuiSelectableFlags_SpanAllColumns, ImVec2(0, px(22)))) {
+  if (ImGui::Selectable("##head", false, ImGuiSelectableFlags_SpanAllColumns, ImVec2(0, px(row_text_height)))) {
     if (folded) {
       list.folded.erase(row.head);
     } else {
@@ -323,7 +340,9 @@ void draw_head_row(const std::vector<const RunColumn*>& columns, HistoryColumns&
     const char* name = ImGui::TableGetColumnName(column);
     const RunColumn* shown = column >= 2 ? columns[static_cast<std::size_t>(column) - 2] : nullptr;
     ImGui::PushID(column);
-    const float room = ImGui::GetContentRegionAvail().x;
+    const bool is_sorted = (ImGui::TableGetColumnFlags(column) & ImGuiTableColumnFlags_IsSorted) != 0;
+    const float arrow = is_sorted ? px(14) : 0;  // at the right edge
+    const float room = ImGui::GetContentRegionAvail().x - arrow;
     const float right = ImGui::GetCursorPosX() + room;
     const ImVec2 at = ImGui::GetCursorPos();
     const bool is_number = shown && shown->kind == ColumnKind::number;
@@ -372,7 +391,67 @@ void take_dragged_order(HistoryColumns& all, const std::vector<const RunColumn*>
   all.shown = std::move(shown);
 }
 
+// Scrolls so that the run that the keys have come to is in sight, with its neighbour where there is room.
+void scroll_to_cursor(HistoryTable& table) {
+  if (!std::exchange(table.scrolls_to_cursor, false)) return;
+  const std::size_t place = place_of(table.cursor, table.list.rows);
+  if (place == table.list.rows.size()) return;
+  const ImGuiTable* drawn = ImGui::GetCurrentTable();
+  const float head = drawn->RowPosY2 - drawn->RowPosY1;
+  const float visible = drawn->InnerClipRect.GetHeight() - head;
+  const float top = run_row_height() * static_cast<float>(place);
+  const float margin = std::min(run_row_height(), (visible - run_row_height()) / 2);
+  const float now = ImGui::GetScrollY();
+  ImGui::SetScrollY(std::clamp(now, top + run_row_height() + margin - visible, std::max(0.0f, top - margin)));
+}
+
 }  // namespace
+
+void handle_table_keys(HistoryTable& table, const Workspace& workspace, Commands& commands) {
+  const std::vector<HistoryRow>& rows = table.list.rows;
+  constexpr std::array keys{ImGuiKey_DownArrow, ImGuiKey_UpArrow, ImGuiKey_PageDown,
+                            ImGuiKey_PageUp,    ImGuiKey_Home,    ImGuiKey_End};
+  for (const ImGuiKey key : keys) ImGui::SetKeyOwner(key, ImGui::GetID("##runs"));  // else the focus would move
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.KeyCtrl || io.KeyAlt || rows.empty()) return;
+  const std::size_t from = place_of(table.cursor, rows);
+  if (from < rows.size() && table.shows_cursor && !io.NavVisible) {
+    const RunId run = table.cursor;
+    if (ImGui::IsKeyPressed(ImGuiKey_Space, false))
+      commands.push_back(SelectRun{run, !workspace.selection.runs.contains(run)});
+    if (ImGui::IsKeyPressed(ImGuiKey_Enter, false)) commands.push_back(OpenRun{run});
+  }
+  constexpr std::ptrdiff_t page = 10;
+  constexpr std::array<std::ptrdiff_t, keys.size()> steps{1, -1, page, -page, 0, 0};
+  const auto pressed = std::find_if(keys.begin(), keys.end(), [](ImGuiKey key) { return ImGui::IsKeyPressed(key); });
+  if (pressed == keys.end()) return;
+  const auto last = std::ssize(rows) - 1;
+  const std::ptrdiff_t step = steps[static_cast<std::size_t>(pressed - keys.begin())];
+  std::ptrdiff_t to = *pressed == ImGuiKey_Home  ? 0
+                      : *pressed == ImGuiKey_End ? last
+                      : from == rows.size()
+                          ? 0
+                          : std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(from) + step, 0, last);
+  // A group's head is passed over, the way that the key goes or, at the ends, the other way.
+  const std::ptrdiff_t way = step < 0 || *pressed == ImGuiKey_End ? -1 : 1;
+  const auto next_run = [&](std::ptrdiff_t at, std::ptrdiff_t by) {
+    while (at >= 0 && at <= last && !rows[static_cast<std::size_t>(at)].entry) at += by;
+    return at >= 0 && at <= last ? at : -1;
+  };
+  if (const std::ptrdiff_t found = next_run(to, way); found >= 0) {
+    to = found;
+  } else if (to = next_run(to, -way); to < 0) {
+    return;  // every group is folded
+  }
+  table.cursor = rows[static_cast<std::size_t>(to)].entry->run.id;
+  table.shows_cursor = table.scrolls_to_cursor = true;
+  ImGui::SetNavCursorVisible(false);
+  if (io.KeyShift && from < rows.size())
+    select_between(from, static_cast<std::size_t>(to), rows, commands);
+  else if (workspace.selection.runs.size() < 2)
+    commands.push_back(SelectRuns{{table.cursor}});
+  commands.push_back(ChooseRun{table.cursor});
+}
 
 void HistoryTable::rename(const RunEntry& entry) {
   renaming = entry.run.id;
@@ -429,6 +508,7 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   const std::vector<int> colours = workspace.colours_of(selected);
   table.colours.clear();
   for (std::size_t i = 0; i < selected.size(); ++i) table.colours[selected[i]] = colours[i];
+  scroll_to_cursor(table);
   draw_rows(list.rows.size(), [&](std::size_t i) {
     const HistoryRow& row = list.rows[i];
     if (row.entry) {

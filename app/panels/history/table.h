@@ -14,14 +14,21 @@ namespace stepladder {
 struct HistoryTable {
   HistoryColumns columns;
   HistoryRows list;
-  bool sorted_anew = false;  // the list's order is to replace the table's
-  RunId last_clicked = 0;
+  bool sorted_anew = false;   // the list's order is to replace the table's
+  RunId cursor = 0;           // the run that was clicked last, or that keys have come to
+  bool shows_cursor = false;  // keys moved it: its row is marked
+  bool scrolls_to_cursor = false;
   RunId renaming = 0;  // 0: none
   std::array<char, 256> name{};
   std::map<RunId, int> colours;  // of the selected runs, as in the chart beneath
 
   void rename(const RunEntry& entry);  // begins
 };
+
+// Up, Down, Page Up, Page Down, Home and End go through the runs, with Shift select those in between, Space selects or
+// deselects, Enter opens. Going selects the run unless several are selected, so that no selection is lost. Call it
+// while keys are for the view.
+void handle_table_keys(HistoryTable& table, const Workspace& workspace, Commands& commands);
 
 void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& workspace, Commands& commands);
 
