@@ -164,6 +164,14 @@ class SixRuns : public testing::Test {
   std::optional<DesktopApp> app_;
 };
 
+TEST_F(SixRuns, ANarrowTableSaysWhichColumnsItHides) {
+  open();
+  ImGui::GetIO().DisplaySize = ImVec2(2600, 900);
+  EXPECT_FALSE(shows("compare.hidden_columns"));
+  ImGui::GetIO().DisplaySize = ImVec2(1280, 900);
+  EXPECT_TRUE(shows("compare.hidden_columns"));
+}
+
 TEST_F(SixRuns, AClickOnARowOrInTheLegendHidesALine) {
   selected_ = {1, 2, 3, 4};  // a legend of more would hide the curves
   open();

@@ -61,5 +61,40 @@ TEST(ContinueTest, TheButtonTrainsWhatIsLeftOnceItIsAdopted) {
   EXPECT_EQ(store.series(store.runs_of(ladder)[2].id).size(), 20u);
 }
 
+// A button that appears under the mouse has started a training that nobody wanted.
+TEST(ContinueTest, TheButtonMovesNoOtherOne) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "cut", .source = "launched"});
+  std::vector<RunId> runs;
+  for (int rung = 0; rung < 2; ++rung)
+    runs.push_back(store.insert_finished(
+        {.name = "rung", .ladder = ladder, .rung = rung, .source = "launched", .planned_steps = 20}, {}));
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  app.workspace().patience = std::chrono::hours(1);
+  const auto places = [&] {
+    ui_test_anchors::keep();
+    for (int i = 0; i < 6; ++i) imgui.frame(app);
+    std::vector<std::pair<float, float>> all;
+    for (const char* name : {"ladder.again", "ladder.compare", "ladder.export", "ladder.more"}) {
+      const auto box = ui_test_anchors::find(name);
+      all.emplace_back(box ? box->x0 : -1, box ? box->y0 : -1);
+    }
+    return all;
+  };
+  const auto before = places();
+  EXPECT_FALSE(ui_test_anchors::find("ladder.continue"));
+  EXPECT_GT(before.front().first, 0);
+  stepladder::Run stopped = *store.run(runs[1]);
+  stopped.status = RunStatus::interrupted;
+  Recipe recipe;
+  recipe.steps = 20;
+  stopped.recipe = to_json(recipe);
+  store.update_run(stopped);
+  app.workspace().load(store);
+  EXPECT_EQ(places(), before);
+  EXPECT_TRUE(ui_test_anchors::find("ladder.continue"));
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -10,6 +10,7 @@
 #include "app/cli/report.h"
 #include "app/desktop/models/comparison.h"
 #include "app/desktop/models/ladder_model.h"
+#include "app/desktop/models/run_columns.h"
 #include "app/figures/study.h"
 #include "app/panels/run/head.h"
 #include "app/runs/excerpt.h"
@@ -197,6 +198,24 @@ TEST_P(OneJudgement, OfARungIsTheSameInReportViewsAndLadderJson) {
   EXPECT_EQ(answer(json.at("rungs")[1]), answer(reported));
   const std::string table = ladder_table(loaded, {}, context_);
   EXPECT_NE(table.find(words), std::string::npos) << table;
+}
+
+// History's factor is that of a single run, over the run that stands for the baseline.
+TEST_P(OneJudgement, OfARunIsTheSameInHistory) {
+  if (!GetParam().name.starts_with("awkward_")) return;
+  const Study study = make_study("two rungs", "", load_runs(store_, store_.runs_of(ladder_)), context_.hardware);
+  const double of_rung = study.rungs.at(1).judged.over_baseline.factor;
+  ASSERT_FALSE(is_missing(of_rung));
+  for (const RunId id : ids_[1]) {
+    const RunEntry& entry = *workspace_.find(id);
+    EXPECT_NEAR(cell_value("factor", entry, {&workspace_, 0}), of_rung, 0.01 * of_rung) << entry.run.name;
+    EXPECT_EQ(cell_text("steps", entry, {&workspace_, 0}), grouped(store_.summary(entry.run).steps));
+  }
+  for (const RunId id : ids_[0]) {
+    const RunEntry& entry = *workspace_.find(id);
+    if (entry.run.status != RunStatus::finished) continue;
+    EXPECT_NEAR(speedup(entry.summary, workspace_.find(ids_[1][0])->summary), of_rung, 0.01 * of_rung);
+  }
 }
 
 TEST_P(OneJudgement, OfAStageIsTheSameInAdvisorAndLadder) {

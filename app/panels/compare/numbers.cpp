@@ -2,6 +2,7 @@
 // window. Where the width isn't enough, columns disappear by their rank in `all_columns`.
 #include "app/panels/compare/numbers.h"
 
+#include <fmt/format.h>
 #include <imgui.h>
 
 #include <algorithm>
@@ -36,23 +37,28 @@ using Shown = NumberColumn::Shown;
 constexpr std::array<NumberColumn, 15> all_columns{{
     {"tokens/s", 76, 0, &ComparedNumbers::tokens_per_s},
     {"vs baseline", 84, 1, &ComparedNumbers::factor},
-    {"95 % interval", 110, 9, &ComparedNumbers::ci95},
+    {"95 % interval", 110, 3, &ComparedNumbers::ci95},
     {"verdict", 150, 2, &ComparedNumbers::verdict},
-    {"loss", 124, 8},
-    {"steps to target", 150, 3, &ComparedNumbers::target_steps, Shown::with_target},
-    {"time", 96, 4, &ComparedNumbers::target_time, Shown::with_target},
-    {"tokens", 76, 5, &ComparedNumbers::target_tokens, Shown::with_target},
+    {"loss", 124, 4},
+    {"steps to target", 150, 5, &ComparedNumbers::target_steps, Shown::with_target},
+    {"time", 96, 6, &ComparedNumbers::target_time, Shown::with_target},
+    {"tokens", 76, 7, &ComparedNumbers::target_tokens, Shown::with_target},
     {"mean", 96, 11, &ComparedNumbers::mean},
     {"min", 70, 12, &ComparedNumbers::min},
     {"max", 70, 13, &ComparedNumbers::max},
     {"last", 70, 10, &ComparedNumbers::last},
     {"last vs baseline", 130, 14, &ComparedNumbers::last_gap},
-    {"at A, B", 130, 6, &ComparedNumbers::at_cursors, Shown::with_cursors},
-    {"B - A", 76, 7, &ComparedNumbers::between_them, Shown::with_cursors},
+    {"at A, B", 130, 8, &ComparedNumbers::at_cursors, Shown::with_cursors},
+    {"B - A", 76, 9, &ComparedNumbers::between_them, Shown::with_cursors},
 }};
 
-// The columns that fit beside the runs' names, chosen by rank.
-std::vector<const NumberColumn*> columns_for(float width, bool has_cursors, bool has_target) {
+// The columns that fit beside the runs' names, chosen by rank, and the titles of the others.
+struct FittingColumns {
+  std::vector<const NumberColumn*> shown;
+  std::vector<std::string> hidden;
+};
+
+FittingColumns columns_for(float width, bool has_cursors, bool has_target) {
   std::vector<const NumberColumn*> by_rank;
   for (const NumberColumn& column : all_columns) {
     if (column.shown == Shown::with_cursors ? has_cursors : column.shown == Shown::always || has_target)
@@ -61,12 +67,16 @@ std::vector<const NumberColumn*> columns_for(float width, bool has_cursors, bool
   std::sort(by_rank.begin(), by_rank.end(),
             [](const NumberColumn* a, const NumberColumn* b) { return a->rank < b->rank; });
   float room = width - px(190);
-  std::vector<const NumberColumn*> columns;
+  FittingColumns columns;
   for (const NumberColumn* column : by_rank) {
     room -= px(column->width) + 2 * ImGui::GetStyle().CellPadding.x;
-    if (room >= 0) columns.push_back(column);
+    if (room >= 0) {
+      columns.shown.push_back(column);
+    } else {
+      columns.hidden.push_back(column->title);
+    }
   }
-  std::sort(columns.begin(), columns.end());  // as in all_columns
+  std::sort(columns.shown.begin(), columns.shown.end());  // as in all_columns
   return columns;
 }
 
@@ -107,7 +117,8 @@ void set_baseline(ComparedNumbers& row, Trust trust) {
   row.verdict_tone = trust == Trust::impossible ? Tone::bad : trust == Trust::doubtful ? Tone::warning : Tone::neutral;
 }
 
-void draw_head(const std::vector<const NumberColumn*>& columns, const CompareView& view) {
+void draw_head(const FittingColumns& fitting, const CompareView& view) {
+  const std::vector<const NumberColumn*>& columns = fitting.shown;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch);
   for (const NumberColumn* column : columns)
@@ -115,6 +126,12 @@ void draw_head(const std::vector<const NumberColumn*>& columns, const CompareVie
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   ImGui::TableNextColumn();
   text_quiet("run");
+  if (!fitting.hidden.empty()) {
+    same_line(12);
+    text_quiet(plural(fitting.hidden.size(), "column") + " hidden");
+    mark("compare.hidden_columns");
+    wrapped_tooltip(fmt::format("No room for {}. A wider window shows them.", fmt::join(fitting.hidden, ", ")), 320);
+  }
   for (const NumberColumn* column : columns) {
     ImGui::TableNextColumn();
     std::string title = column->title;
@@ -292,7 +309,8 @@ void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<
 void CompareTable::draw(CompareView& view) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const bool has_cursors = !is_missing(view.x.a) || !is_missing(view.x.b);
-  const auto columns = columns_for(room.x, has_cursors, !is_missing(view.shown.targets.loss));
+  const FittingColumns fitting = columns_for(room.x, has_cursors, !is_missing(view.shown.targets.loss));
+  const std::vector<const NumberColumn*>& columns = fitting.shown;
   constexpr ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH |
                                     ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp |
                                     ImGuiTableFlags_PadOuterX | ImGuiTableFlags_Resizable;
@@ -300,7 +318,7 @@ void CompareTable::draw(CompareView& view) {
   std::string id = "##numbers";
   for (const NumberColumn* column : columns) id += std::to_string(column->rank) + ".";
   if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 1, flags, room)) return;
-  draw_head(columns, view);
+  draw_head(fitting, view);
   draw_rows(view.lines().size(), [&](std::size_t i) { draw_row(view, i, columns); });
   ImGui::EndTable();
 }

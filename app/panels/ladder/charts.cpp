@@ -22,6 +22,12 @@ constexpr std::size_t most_in_legend = 7;  // more would hide the curves; the ro
 template <class Values>
 std::vector<Curve> curves(const LadderCurves& shown, Values values) {
   std::vector<Curve> list;
+  constexpr std::ptrdiff_t few = 8;  // of more repeats each is thin, else they would be one broad band
+  const auto is_crowded = [&](int rung) {
+    return std::count_if(shown.model.losses.begin(), shown.model.losses.end(),
+                         [rung](const LossCurve& loss) { return loss.rung == rung; }) > few;
+  };
+  const bool crowds_selected = is_crowded(shown.selected), crowds_baseline = is_crowded(shown.baseline);
   const auto add_where = [&](auto&& condition) {
     for (const LossCurve& loss : shown.model.losses) {
       if (!condition(loss.rung)) continue;
@@ -29,8 +35,9 @@ std::vector<Curve> curves(const LadderCurves& shown, Values values) {
       if (curve.x.empty()) continue;
       const bool strong = loss.rung == shown.selected || loss.rung == shown.baseline;
       curve.label = loss.title + "##" + std::to_string(loss.run);
-      curve.colour = faded(rung_colour(shown.model.colour_of(loss.rung)), strong ? 1.0f : 0.55f);
-      curve.weight = strong ? 2.2f : 1.1f;
+      const bool is_thin = !strong || (loss.rung == shown.selected ? crowds_selected : crowds_baseline);
+      curve.colour = faded(rung_colour(shown.model.colour_of(loss.rung)), is_thin ? 0.55f : 1.0f);
+      curve.weight = is_thin ? 1.1f : 2.2f;
       curve.in_legend = loss.repeat == 0 && shown.model.rungs.size() <= most_in_legend;
       curve.order = curve.dash = loss.rung;
       curve.is_context = !strong;

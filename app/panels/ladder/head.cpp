@@ -228,7 +228,6 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
   flow_to("Reproduce here");
   if (quiet_button("Reproduce here", "ladder.again")) commands.push_back(ProposeLadder{ladder.id});
   ImGui::SetItemTooltip("Fills Launch with the same rungs, sized for this machine");
-  draw_continue(workspace, ladder, commands);
   flow_to("Compare runs");
   if (quiet_button("Compare runs", "ladder.compare")) {
     std::vector<RunId> runs;
@@ -242,6 +241,7 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
   flow_to("More");
   if (quiet_button("More", "ladder.more")) ImGui::OpenPopup("##more");
   draw_more_popup(head, ladder, model, commands);
+  draw_continue(workspace, ladder, commands);  // the last, so that it moves no other button when it appears
 }
 
 }  // namespace

@@ -30,10 +30,11 @@ constexpr float first_line_at = -0.5f;
 constexpr float second_line_at = 15.5f;
 
 // The places where the table's columns begin or, for numbers, end; in pixels from the card's left edge. A narrow card
-// hides other ladders, then plausibility, then the bars.
+// hides other ladders, then plausibility, then the factors over the previous rung, which the answers are about, then
+// the bars.
 struct Columns {
   float answer, number, name, name_width, bar, bar_width, tokens, previous, baseline, beside, loss, truth;
-  bool has_bar, has_truth, has_beside;
+  bool has_bar, has_previous, has_truth, has_beside;
 };
 
 constexpr float beside_width = 88;  // of another ladder's factors
@@ -43,18 +44,20 @@ Columns columns_for(float width, std::size_t beside) {
   const float others = px(beside_width) * static_cast<float>(beside);
   at.has_beside = beside > 0 && width > px(1000) + others;
   at.has_truth = width > px(1120) && (beside == 0 || width > px(1150) + others);
-  at.has_bar = width > px(830);
+  at.has_previous = width > px(830);
+  at.has_bar = width > px(720);
   at.answer = px(16);  // the card's padding
   at.number = at.answer + px(116);
   at.name = at.number + px(30);
-  const float tight = at.has_bar ? 1 : 0.8f;  // of the room between the columns
+  const float tight = at.has_previous ? 1 : 0.8f;  // of the room between the columns
   at.truth = width - px(168);
   at.loss = (at.has_truth ? at.truth : width) - px(132) * tight;
   at.beside = at.loss - px(24) * tight;  // of the last of them
   at.baseline = at.beside - (at.has_beside ? others : 0);
-  at.previous = at.baseline - px(108) * tight;
+  at.previous = at.baseline - (at.has_previous ? px(108) * tight : 0);
   at.tokens = at.previous - px(112) * tight;
-  at.bar = at.has_bar ? at.name + std::clamp(width * 0.21f, px(160), px(330)) : at.tokens - px(52);
+  at.bar =
+      at.has_bar ? at.name + std::clamp(width * 0.21f, px(at.has_previous ? 160 : 130), px(330)) : at.tokens - px(52);
   at.bar_width = std::max(px(24), at.tokens - px(86) - at.bar);
   at.name_width = std::max(px(60), at.bar - at.name - px(16));
   return at;
@@ -124,7 +127,7 @@ void draw_head(const Columns& at, bool is_log, const LadderTable& table) {
              at.bar_width, palette().quiet, fonts().regular, small_size);
   }
   right(at.tokens, "tokens/s");
-  right(at.previous, "vs previous");
+  if (at.has_previous) right(at.previous, "vs previous");
   right(at.baseline, table.baseline == 0 ? "vs baseline" : "vs rung " + std::to_string(table.baseline));
   for (std::size_t i = 0; at.has_beside && i < table.beside.size(); ++i) {
     const float end = beside_end(at, table, i);
@@ -294,7 +297,7 @@ void draw_factor(const LadderModel& model, const LadderRung& over, const LadderR
 void draw_factors(const LadderModel& model, std::size_t place, const LadderTable& table, const Columns& at, float top,
                   Commands& commands) {
   const LadderRung& rung = model.rungs[place];
-  if (place > 0)
+  if (place > 0 && at.has_previous)
     draw_factor(model, model.rungs[place - 1], rung, rung.judged.over_previous, at.previous, top, table, "previous",
                 commands);
   const LadderRung* baseline = model.rung(table.baseline);
@@ -382,7 +385,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   const float first_line = top + px(first_line_at);
   const float middle = top + (height - px(18)) / 2;
   draw_answer(model, rung, table, ImVec2(at.answer, top + (height - pill_size("x").y) / 2), commands);
-  ImGui::SetCursorPos(ImVec2(at.number, middle));
+  ImGui::SetCursorPos(ImVec2(at.number, middle + px(1.5f)));  // smaller than the others
   text_quiet(std::to_string(judged.rung));
   const std::string changed = in_print(rung.first.changed.empty() ? rung.first.precision : rung.first.changed);
   ImGui::SetCursorPos(ImVec2(at.name, changed.empty() ? middle : first_line));

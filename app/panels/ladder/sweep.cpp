@@ -270,7 +270,7 @@ void SweepView::draw_table(const LadderModel& model, int selected, SweepResult r
   const std::vector<Column> list = columns(result);
   if (!ImGui::BeginTable("##sweep", static_cast<int>(list.size()),
                          ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate | ImGuiTableFlags_ScrollY |
-                             ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH))
+                             ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_PadOuterX))
     return;
   ImGui::TableSetupScrollFreeze(1, 1);
   for (const Column& column : list) {
