@@ -46,6 +46,23 @@ TEST(Machines, TheirButtonsAndTheFormAreThere) {
   EXPECT_TRUE(ui_test_anchors::find("machines.form.save"));
 }
 
+TEST(Machines, TheFieldsOfTheFormAreInALineAndEnterAdds) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  ui_test_anchors::keep();
+  DesktopApp app(store, nullptr, {.panels = {"machines"}});
+  ASSERT_TRUE(imgui.click(app, "machines.add"));
+  for (int i = 0; i < 4; ++i) imgui.frame(app);
+  const auto host = ui_test_anchors::find("machines.form.alias");
+  const auto folder = ui_test_anchors::find("machines.form.folder");
+  ASSERT_TRUE(host && folder);
+  EXPECT_EQ(host->y0, folder->y0);
+  ASSERT_TRUE(imgui.type(app, "machines.form.folder", "~/elsewhere"));
+  EXPECT_TRUE(ui_test_anchors::find("machines.form.save")) << "the host is missing";
+  ASSERT_TRUE(imgui.type(app, "machines.form.alias", "box"));
+  EXPECT_FALSE(ui_test_anchors::find("machines.form.save"));
+}
+
 TEST(Machines, ManyOfThemAndManyGpusAreDrawn) {
   RunStore store = RunStore::in_memory();
   Headless imgui;

@@ -85,6 +85,32 @@ TEST_F(RungEditorTest, RungsAreTypedMovedDuplicatedLeftOutAndRemoved) {
   EXPECT_EQ(planned(), "baseline yours flash-attention");
 }
 
+TEST_F(RungEditorTest, RowsAreLowAndTheHeadStaysInSight) {
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+  ui_test_anchors::keep();
+  frames();
+  const auto top_of = [](const std::string& anchor) {
+    const auto box = ui_test_anchors::find(anchor);
+    return box ? box->y0 : -1;
+  };
+  const float first = top_of("launch.rung_text.0");
+  EXPECT_LT(top_of("launch.rung_text.1") - first, 36) << "one line a rung";
+  const float head = top_of("launch.add");
+  const auto row = ui_test_anchors::find("launch.rung_text.1");
+  ASSERT_TRUE(row);
+  ImGuiIO& io = ImGui::GetIO();
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 500);
+  frames();
+  io.AddMousePosEvent(row->x0 + 5, top_of("launch.rung_text.1") + 5);
+  imgui_.frame(app_);
+  for (int i = 0; i < 5; ++i) {
+    io.AddMouseWheelEvent(0, -1);
+    frames();
+  }
+  EXPECT_LT(top_of("launch.rung_text.1"), top_of("launch.add") + 20) << "the rows are scrolled";
+  EXPECT_EQ(top_of("launch.add"), head);
+}
+
 // A slow window gets all events of a key stroke at once, and the next stroke after Alt was released.
 TEST_F(RungEditorTest, AltIsReleasedBetweenTheKeysThatMoveARung) {
   empty_table();

@@ -181,7 +181,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::BeginGroup();
   const std::string disturbance = disturbance_of(checked, !state.form.where.empty(), workspace);
   const float start = disturbance.empty() ? px(118) : px(154);
-  begin_card("##rungs", ImVec2(0, room.y - queue - start - 2 * gap), true);
+  begin_card("##rungs", ImVec2(0, room.y - queue - start - 2 * gap));
   draw_rungs(state.editor, state.form, checked, workspace, commands);
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));

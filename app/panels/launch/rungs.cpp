@@ -94,34 +94,40 @@ std::string claimed(double tokens_per_s) {
   return "its log claims " + tokens_per_s_text(tokens_per_s) + " tokens/s";
 }
 
-// Draws the row's change, the reason why it is skipped, or the error in its text.
-void draw_explanation(const RungRow& row, std::size_t place, const CheckedForm& checked, const Workspace& workspace) {
+// The words behind a row's title: why it isn't on the ladder, what is predicted of it, or what it changes.
+struct Explanation {
+  std::string words;
+  const char* anchor = "";    // of the words, for tests; empty: they need none
+  std::string details;        // what hovering shows; empty: the words
+  bool is_important = false;  // drawn beneath the row where there is no room beside it
+};
+
+Explanation explanation_of(const RungRow& row, std::size_t place, const CheckedForm& checked,
+                           const Workspace& workspace) {
   const int asked = checked.asked[place];
-  const auto one_line = [](const std::string& words) {
-    text_cut(words, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
-  };
-  if (!checked.row_problems[place].empty()) {
-    text_sentence(checked.row_problems[place], row.on ? Tone::bad : Tone::neutral);
-    mark(row_mark("rung_error", place));
-    return;
-  }
-  if (const std::string reason = left_out(row, asked, checked, workspace); !reason.empty()) {
-    one_line((asked >= 0 ? "Left out: " : "Unavailable: ") + reason);
-    mark(row_mark("rung_left_out", place));
-    return;
-  }
+  if (const std::string reason = left_out(row, asked, checked, workspace); !reason.empty())
+    return {.words = (asked >= 0 ? "Left out: " : "Unavailable: ") + reason,
+            .anchor = "rung_left_out",
+            .details = "",
+            .is_important = true};
   const Stage* stage = plain_stage(row.text);
   const Rung* rung = planned_rung(checked, asked);
-  std::string words = stage ? stage->why : rung ? rung->changed : "";
-  if (row.seed_tokens_per_s) words = claimed(*row.seed_tokens_per_s);
-  if (const PredictedStep* step = rung ? predicted_step_of(checked, *rung, workspace) : nullptr) {
-    text_cut(in_print("Predicted: " + step_text(*step)), ImGui::GetContentRegionAvail().x, palette().text,
-             fonts().regular, small_size);
-    mark(row_mark("rung_predicted", place));
-    ImGui::SetItemTooltip("%s", in_print(gain_text(*step) + " the baseline, from a trace of it").c_str());
-    ImGui::SameLine(0, px(10));
-  }
-  if (!words.empty()) one_line(in_print(words));
+  std::string change = in_print(stage ? stage->why : rung ? rung->changed : "");
+  if (row.seed_tokens_per_s) change = claimed(*row.seed_tokens_per_s);
+  if (const PredictedStep* step = rung ? predicted_step_of(checked, *rung, workspace) : nullptr)
+    return {.words = in_print("Predicted: " + step_text(*step)),
+            .anchor = "rung_predicted",
+            .details = in_print(gain_text(*step) + " the baseline, from a trace of it") +
+                       (change.empty() ? "" : "\n" + change),
+            .is_important = true};
+  return {.words = std::move(change), .anchor = "", .details = "", .is_important = false};
+}
+
+void draw_explanation(const Explanation& explained, std::size_t place, float width) {
+  if (explained.words.empty()) return;
+  text_cut(explained.words, width, palette().quiet, fonts().regular, small_size);
+  if (*explained.anchor) mark(row_mark(explained.anchor, place));
+  if (!explained.details.empty()) wrapped_tooltip(explained.details, px(420));
 }
 
 // True if the mouse is over the row, by the row's place in the last frame.
@@ -163,8 +169,12 @@ void draw_row(RungEditor& editor, LaunchForm& form, std::size_t place, int rung_
   ImGui::AlignTextToFramePadding();
   colour_square(is_there ? rung_colour(rung_number) : palette().line);
   ImGui::SameLine();
-  const float room = right - duplicate - remove - px(18) - ImGui::GetCursorPosX();
-  ImGui::SetNextItemWidth(std::clamp(room * 0.55f, px(120), px(480)));
+  const bool has_buttons = editor.selected == row.id || is_hovered(editor, place);
+  const float buttons = duplicate + remove + px(18);
+  const float room = right - ImGui::GetCursorPosX();
+  const bool is_wide = room > px(480);  // the explanation is beside the title
+  ImGui::SetNextItemWidth(is_wide ? std::clamp(room * 0.27f, px(130), px(220))
+                                  : std::clamp((room - buttons) * 0.55f, px(120), px(480)));
   if (editor.follow == row.id) {
     ImGui::SetScrollHereY();
     editor.follow = -1;
@@ -185,25 +195,39 @@ void draw_row(RungEditor& editor, LaunchForm& form, std::size_t place, int rung_
   }
   ImGui::SameLine();
   const Rung* rung = planned_rung(checked, checked.asked[place]);
-  text_cut(stage  ? stage->title
-           : rung ? rung->title
-                  : "",
-           right - duplicate - remove - px(18) - ImGui::GetCursorPosX(), is_there ? palette().text : palette().quiet,
-           fonts().semibold, 13.5f);
-  if (editor.selected == row.id || is_hovered(editor, place)) {
-    draw_row_buttons(place, right, duplicate, remove, change);
+  const std::string title = stage ? stage->title : rung ? rung->title : "";
+  const float after_field = right - (has_buttons ? buttons : 0) - ImGui::GetCursorPosX();
+  const float title_width = is_wide ? std::min(std::clamp(room * 0.24f, px(120), px(170)), after_field) : after_field;
+  const float title_left = ImGui::GetCursorPosX();
+  text_cut(title, title_width, is_there ? palette().text : palette().quiet, fonts().semibold, 13.5f);
+  const Explanation explained = is_wrong ? Explanation{} : explanation_of(row, place, checked, workspace);
+  if (is_wide && !explained.words.empty()) {
+    ImGui::SameLine(title_left + title_width + px(12));
+    draw_explanation(explained, place, right - (has_buttons ? buttons : 0) - ImGui::GetCursorPosX());
+  } else if (!explained.words.empty()) {
+    wrapped_tooltip(explained.words, px(420));
   }
+  if (has_buttons) draw_row_buttons(place, right, duplicate, remove, change);
   ImGui::PopFont();
-  ImGui::SetCursorPosX(text_left);
-  ImGui::BeginGroup();
-  draw_explanation(row, place, checked, workspace);
-  ImGui::EndGroup();
+  if (is_wrong) {
+    ImGui::SetCursorPosX(text_left);
+    ImGui::BeginGroup();
+    text_sentence(checked.row_problems[place], row.on ? Tone::bad : Tone::neutral);
+    mark(row_mark("rung_error", place));
+    ImGui::EndGroup();
+  } else if (!is_wide && explained.is_important) {
+    ImGui::SetCursorPosX(text_left);
+    draw_explanation(explained, place, right - text_left);
+  }
   ImGui::PopID();
 }
 
 // The baseline isn't a row: it is the recipe, which the form edits.
 void draw_baseline(const LaunchForm& form) {
-  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + px(20));
+  ImGui::PushFont(fonts().regular, small_size);
+  const float box = ImGui::GetFrameHeight();
+  ImGui::PopFont();
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + px(20) + box + ImGui::GetStyle().ItemSpacing.x);  // as in the rows
   colour_square(rung_colour(0));
   ImGui::SameLine();
   text_strong("Baseline");
@@ -308,6 +332,7 @@ void draw_presets(RungEditor& editor, LaunchForm& form, const CheckedForm& check
   ImGui::Separator();
   ImGui::SetNextItemWidth(px(180));
   text_input("##preset", "name", editor.preset_name);
+  close_popup_at_escape();
   mark("launch.preset_name");
   ImGui::SameLine();
   ImGui::BeginDisabled(editor.preset_name.empty() || !checked.can_be_saved);
@@ -409,6 +434,8 @@ void draw_rungs(RungEditor& editor, LaunchForm& form, const CheckedForm& checked
   if (form.rows.size() != rows || checked.asked.size() != rows) return;
   if (checked.is_sweep) return draw_combinations(checked);
   draw_baseline(form);
+  ImGui::BeginChild("##rows", ImVec2(0, 0), ImGuiChildFlags_NavFlattened);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(ImGui::GetStyle().ItemSpacing.x, px(3)));
   std::vector<float> tops;
   RowChange change;
   int rung_number = 1;
@@ -420,6 +447,8 @@ void draw_rungs(RungEditor& editor, LaunchForm& form, const CheckedForm& checked
   }
   tops.push_back(ImGui::GetCursorScreenPos().y);
   editor.tops = std::move(tops);
+  ImGui::PopStyleVar();
+  ImGui::EndChild();
   carry_out(change, editor, form);
   if (change.kind == RowChange::Kind::none) move_selected(editor, form);
 }

@@ -18,18 +18,27 @@
 namespace stepladder {
 namespace {
 
-void field(const char* label, const char* id, const char* hint, std::string& text, float width) {
+// ImGui aligns a group's first line with the line before it, so that all begin like a frame's text.
+void begin_field(const char* label) {
   ImGui::BeginGroup();
+  ImGui::AlignTextToFramePadding();
   text_quiet(label);
+}
+
+// Returns whether Enter was pressed in it.
+bool field(const char* label, const char* id, const char* hint, std::string& text, float width) {
+  begin_field(label);
   ImGui::SetNextItemWidth(width);
   text_input(id, hint, text);
+  const bool is_entered = ImGui::IsItemDeactivated() && (ImGui::IsKeyPressed(ImGuiKey_Enter, false) ||
+                                                         ImGui::IsKeyPressed(ImGuiKey_KeypadEnter, false));
   mark(std::string("machines.form") + (id + 2));
   ImGui::EndGroup();
+  return is_entered;
 }
 
 void count(const char* label, const char* id, int& value) {
-  ImGui::BeginGroup();
-  text_quiet(label);
+  begin_field(label);
   ImGui::SetNextItemWidth(px(96));
   if (ImGui::InputInt(id, &value)) value = std::clamp(value, 0, 4096);
   ImGui::EndGroup();
@@ -85,24 +94,25 @@ Machine MachineForm::machine() const {
 void MachineForm::draw(const Workspace& workspace, Commands& commands) {
   begin_tall_card("##form");
   text_strong(is_new_ ? "New machine" : alias_);
+  bool is_entered = false;
   if (is_new_) {
     if (std::exchange(wants_focus_, false)) ImGui::SetKeyboardFocusHere();
-    field("Host", "##.alias", "as after `ssh`", alias_, px(200));
+    is_entered = field("Host", "##.alias", "as after `ssh`", alias_, px(200));
     same_line(12);
   }
-  field("Folder there", "##.folder", "~/.stepladder", folder_, px(220));
+  is_entered |= field("Folder there", "##.folder", "~/.stepladder", folder_, px(220));
   same_line(12);
-  field("Stepladder there", "##.program", "as its shell finds it", program_, px(220));
+  is_entered |= field("Stepladder there", "##.program", "as its shell finds it", program_, px(220));
   ImGui::Checkbox("This machine itself, without ssh", &is_local_);
   same_line(24);
   ImGui::Checkbox("Slurm", &uses_slurm_);
   mark("machines.form.slurm");
   if (uses_slurm_) {
-    field("Partition", "##.partition", "the cluster's default", partition_, px(160));
+    is_entered |= field("Partition", "##.partition", "the cluster's default", partition_, px(160));
     same_line(12);
-    field("Account", "##.account", "yours", account_, px(140));
+    is_entered |= field("Account", "##.account", "yours", account_, px(140));
     same_line(12);
-    field("Time limit", "##.time", "02:00:00", time_, px(110));
+    is_entered |= field("Time limit", "##.time", "02:00:00", time_, px(110));
     same_line(12);
     count("GPUs a node", "##gpus", gpus_);
     same_line(12);
@@ -110,7 +120,8 @@ void MachineForm::draw(const Workspace& workspace, Commands& commands) {
   }
   gap(8);
   const std::string why = problem(workspace);
-  if (primary_button(is_new_ ? "Add" : "Save", why.empty(), "machines.form.save")) {
+  const bool is_pressed = primary_button(is_new_ ? "Add" : "Save", why.empty(), "machines.form.save");
+  if (is_pressed || (is_entered && why.empty())) {
     commands.push_back(AddMachine{machine()});
     is_open_ = false;
   }
