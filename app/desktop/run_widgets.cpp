@@ -214,32 +214,40 @@ void start_here(Commands& commands, const std::string& empty) {
              "minute.",
              "Launch a ladder", "start.launch", size))
     commands.push_back(ShowPanel{"launch"});
-  ImGui::SameLine(0, gap);
+  const auto beside = [&](const char* button) { is_low ? flow_to(button, 12) : ImGui::SameLine(0, gap); };
+  beside("Import a log or trace");
   if (way_in("Judge what you have", "Drop a log, a trace or a folder of another tracker on the window, or choose it.",
              "Import a log or trace", "start.import", size))
     commands.push_back(ShowPanel{"import"});
-  ImGui::SameLine(0, gap);
+  const char* copy = is_low ? "Copy the lines for a script" : "Copy the lines";
+  beside(copy);
   if (way_in("Follow my script", "Paste them into your script; then `stepladder follow stepladder/` shows the run here",
-             "Copy the lines", "start.follow", size, script_lines))
+             copy, "start.follow", size, script_lines))
     commands.push_back(CopyText{script_lines, "The lines for your script"});
-  is_low ? same_line(16) : ImGui::SetCursorPosX(left);
+  const char* impossible = "Impossible: an RTX 3080 ladder";
+  is_low ? flow_for(px(76) + button_width(impossible), 16) : ImGui::SetCursorPosX(left);
   ImGui::AlignTextToFramePadding();
   text_quiet("Examples");
   same_line(8);
-  if (quiet_button("Impossible: an RTX 3080 ladder", "start.impossible")) {
+  if (quiet_button(impossible, "start.impossible")) {
     commands.push_back(PreviewImport{{.paths = {(assets_folder() / "examples" / "rtx3080-ladder.txt").string()}}});
     commands.push_back(ShowPanel{"import"});
   }
   ImGui::SetItemTooltip("A real log: ten of eleven rungs are faster than the card can be, since its clock didn't wait");
-  same_line(8);
-  if (quiet_button("Noise: a night of tries", "start.night")) {
+  const char* const night = "Noise: a night of tries";
+  is_low ? flow_to(night) : same_line(8);
+  if (quiet_button(night, "start.night")) {
     commands.push_back(PreviewImport{{.paths = {(assets_folder() / "examples" / "night-of-tries.db").string()}}});
     commands.push_back(ShowPanel{"import"});
   }
   ImGui::SetItemTooltip("A hundred changes of a training, eight of them gains of 1 to 10 %%, on a machine that drifts");
-  same_line(8);
+  is_low ? flow_to(example_traces_title) : same_line(8);
   if (quiet_button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
   ImGui::SetItemTooltip("A step of modded-nanogpt on 8 H100 before and after a record's change, in Profile");
+  if (!is_low) return;
+  spacing(2);
+  ImGui::Separator();
+  spacing(2);
 }
 
 void trace_button(const Run& run, bool trains, const std::string& name, Commands& commands) {

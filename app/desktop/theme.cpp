@@ -254,4 +254,10 @@ ImVec4 faded(const ImVec4& colour, float alpha) {
   return {colour.x, colour.y, colour.z, colour.w * alpha};
 }
 
+ImVec4 muted(const ImVec4& colour, float share) {
+  const ImVec4& ground = palette().card;
+  const auto mix = [share](float of, float with) { return share * of + (1 - share) * with; };
+  return {mix(colour.x, ground.x), mix(colour.y, ground.y), mix(colour.z, ground.z), 1};
+}
+
 }  // namespace stepladder

@@ -46,4 +46,7 @@ inline constexpr int rung_colour_count = 10;
 ImU32 u32(const ImVec4& colour, float alpha = 1);
 ImVec4 faded(const ImVec4& colour, float alpha);
 
+// What `faded` looks like on a card, but opaque: where curves lie on each other, the upper one keeps its colour.
+ImVec4 muted(const ImVec4& colour, float share);
+
 }  // namespace stepladder

@@ -92,7 +92,8 @@ bool has_graphs(const std::vector<TracedOperator>& operators) {
 }
 
 std::string calls_text(double calls) {
-  return calls > 0 ? compact(calls) : "-";
+  if (!(calls > 0)) return "-";
+  return calls == std::floor(calls) && calls < 1e5 ? grouped(std::llround(calls)) : compact(calls);
 }
 
 std::string calls_text(const RowDifference& row) {

@@ -62,6 +62,14 @@ TEST_F(DerivedChart, ASpikeIsStillLeftOut) {
   EXPECT_EQ(off(view()).curves, 0u);
 }
 
+TEST_F(DerivedChart, OfAFewPointsNoneIsAnOutlier) {
+  PlottedValues values = constant_values(12, 20);
+  values.y[3] = 31;
+  chart_.from_zero = true;
+  chart_.curves = {plotted(values)};
+  EXPECT_EQ(off(view()).points, 0u);
+}
+
 TEST_F(DerivedChart, TheCaptionCountsWholeCurvesThatAreOffScreen) {
   const PlottedValues strong = constant_values(10, 3);
   const PlottedValues context = constant_values(10, 900);

@@ -115,7 +115,7 @@ std::vector<std::string> caption_of(const std::vector<const RunEntry*>& runs) {
   if (runs.empty()) return {};
   const std::string steps = least == most ? grouped(most) : grouped(least) + " to " + grouped(most);
   return {joined(hardware, 3), "n = " + plural(std::ssize(runs), "run") + " of " + steps +
-                                   " steps; clock synchronised by: " + joined(timed, 3) + "."};
+                                   " steps; clock synchronisation: " + joined(timed, 3) + "."};
 }
 
 fs::path default_exports_folder(const fs::path& database) {

@@ -68,7 +68,7 @@ Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range
   Range range;
   Range focus;  // of the curves that are not context
   for (std::size_t k = 0; k < curves.size(); ++k) {
-    const bool is_short = curves[k].line.x.size() < 10 && !leave_out;
+    const bool is_short = curves[k].line.x.size() < 20 && !leave_out;  // each value counts
     const double left_out = leave_out || (starts_at_zero && !is_short) ? 0.02 : 0;
     const Range own = visible_range(chart, curves[k], x, left_out);
     if (!own.known()) continue;
@@ -128,7 +128,7 @@ void set_up_ticks(ImAxis axis, const Range& range, int most) {
   const double width = range.high - range.low;
   if (!(width > 0) || !std::isfinite(width)) return;
   constexpr int most_in_any_plot = 12;
-  const auto room = static_cast<std::size_t>(std::clamp(most, 3, most_in_any_plot));
+  const auto room = static_cast<std::size_t>(std::clamp(most, 2, most_in_any_plot));
   std::vector<double> ticks;
   std::vector<double> finer;
   double decade = std::pow(10, std::floor(std::log10(width)) - 2);
@@ -139,7 +139,8 @@ void set_up_ticks(ImAxis axis, const Range& range, int most) {
     for (double at = std::ceil(range.low / step); at <= range.high / step; ++at) ticks.push_back(at * step + 0.0);
     if (step > width) break;
   }
-  if (ticks.size() < 2 && finer.size() <= room + 1) ticks = finer;  // one label doesn't show a scale
+  if (ticks.size() < 2 && finer.size() >= 2)  // one label doesn't show a scale
+    ticks = finer.size() <= room + 1 ? finer : std::vector{finer.front(), finer[finer.size() / 2]};
   if (!ticks.empty()) ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
 }
 

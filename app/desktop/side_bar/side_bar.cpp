@@ -96,7 +96,7 @@ void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& command
   if (panel.id == "live" && bar.workspace.running()) {
     const ImVec2 dot =
         bar.is_folded ? ImVec2(at.x + size.x - px(6), at.y + px(6)) : ImVec2(at.x + size.x - px(16), at.y + size.y / 2);
-    draw->AddCircleFilled(dot, px(4), u32(palette().good));
+    draw->AddCircleFilled(dot, px(4), u32(bar.workspace.is_paused ? palette().warning : palette().good));
   }
   ImGui::PopID();
 }

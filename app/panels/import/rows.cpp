@@ -142,7 +142,7 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
   const std::string stage = run.title.empty() ? run.stage : run.title;
   text_cut(stage.empty() ? run.name : stage, at.name_width, palette().text, fonts().semibold, text_size);
   ImGui::SetCursorPos(ImVec2(place.x + at.name, second));
-  text_cut(stage.empty() ? "no stage" : run.name, at.name_width, palette().quiet, fonts().regular, small_size);
+  text_cut(stage.empty() ? "no rung name" : run.name, at.name_width, palette().quiet, fonts().regular, small_size);
   if (edited) draw_edit_button(index, ImVec2(place.x + at.name + at.name_width + px(4), place.y), *edited);
   const ImVec4& believed = trust_of(flags) == Trust::impossible ? palette().quiet : palette().text;
   const auto number = [&](float right, const std::string& text, const ImVec4& number_colour) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "app/curves/curves.h"
 #include "app/curves/slow_steps.h"
@@ -23,6 +24,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/launch/step_estimate.h"
+#include "app/launch/sweep_results.h"
 #include "app/panels/live/metrics.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
@@ -44,7 +46,21 @@ struct State {
   std::vector<Lane> lanes;
   std::vector<ChartMark> slow;
   LiveMetrics metrics;
+  std::pair<LadderId, std::uint64_t> swept_of;  // a ladder, and the version of the workspace
+  bool is_sweep = false;                        // that ladder
 };
+
+// A sweep's rungs are combinations of values, and its repeats are seeds.
+bool is_of_sweep(State& state, const Workspace& workspace, const Run& run) {
+  if (!run.ladder) return false;
+  const std::pair asked(*run.ladder, workspace.version);
+  if (std::exchange(state.swept_of, asked) != asked) {
+    std::vector<const Run*> runs;
+    for (const RunEntry* entry : workspace.runs_of(*run.ladder)) runs.push_back(&entry->run);
+    state.is_sweep = !swept_names(runs).empty();
+  }
+  return state.is_sweep;
+}
 
 // The run itself on top, its ladder's other runs thin behind it.
 std::vector<Curve> curves_of(const State& state, const Workspace& workspace, const RunEntry& shown, Quantity quantity,
@@ -60,7 +76,7 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
       if (other->run.id == shown.run.id) continue;
       const std::string repeat = other->run.repeat > 0 ? ", repeat " + std::to_string(other->run.repeat + 1) : "";
       add(*other, {.label = other->run.title + repeat + "##" + std::to_string(other->run.id),
-                   .colour = faded(rung_colour(workspace.colour_of(other->run)), 0.55f),
+                   .colour = muted(rung_colour(workspace.colour_of(other->run)), 0.55f),
                    .weight = 1,
                    .in_legend = other->run.repeat == 0 && other->run.rung != shown.run.rung,
                    .order = other->run.rung});
@@ -73,8 +89,8 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
   return curves;
 }
 
-// "rung 5 of 9, repeat 2 of 3"; empty without a ladder.
-std::string place_in_ladder(const Workspace& workspace, const Run& run) {
+// "rung 5 of 9, repeat 2 of 3"; of a sweep "combination 2 of 6, seed 1 of 2"; empty without a ladder.
+std::string place_in_ladder(const Workspace& workspace, const Run& run, bool is_sweep) {
   if (!run.ladder) return "";
   std::set<int> rungs;
   int repeats = 0;
@@ -83,11 +99,14 @@ std::string place_in_ladder(const Workspace& workspace, const Run& run) {
     repeats += other->run.rung == run.rung ? 1 : 0;
   }
   const auto place = std::distance(rungs.begin(), rungs.find(run.rung)) + 1;
-  return "rung " + std::to_string(place) + " of " + std::to_string(rungs.size()) +
-         (repeats > 1 ? ", repeat " + std::to_string(run.repeat + 1) + " of " + std::to_string(repeats) : "");
+  return (is_sweep ? "combination " : "rung ") + std::to_string(place) + " of " + std::to_string(rungs.size()) +
+         (repeats > 1
+              ? (is_sweep ? ", seed " : ", repeat ") + std::to_string(run.repeat + 1) + " of " + std::to_string(repeats)
+              : "");
 }
 
-void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+void draw_head(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  const bool is_sweep = is_of_sweep(state, workspace, shown.run);
   const bool is_running = shown.run.status == RunStatus::running;
   const float stop_width = button_width("Stop run");
   const float right = ImGui::GetContentRegionMax().x;
@@ -104,11 +123,11 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
     if (!fact.empty()) line += (line.empty() ? "" : "  \xE2\x80\x93  ") + fact;
   };
   if (!shown.run.title.empty() && shown.run.title != shown.run.name) say(shown.run.name);
-  say(place_in_ladder(workspace, shown.run));
+  say(place_in_ladder(workspace, shown.run, is_sweep));
   say(in_print(shown.run.hardware));
   say(shown.run.precision);
   const bool is_a_scripts = shown.run.source == "import";
-  if (is_running && !workspace.is_ours(shown.run.id)) say(is_a_scripts ? "a script's" : "trained by another process");
+  if (is_running && !workspace.is_ours(shown.run.id)) say(is_a_scripts ? "a script's" : "trained outside this window");
   if (is_running && !shown.series().empty()) say(lateness_text(shown.run, shown.series().at.back()));
   text_cut(line, right - px(340), palette().quiet, fonts().regular, small_size);
   ImGui::EndGroup();
@@ -124,8 +143,9 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
     if (ImGui::Button(pause, ImVec2(pause_width, 0))) commands.push_back(PauseRun{shown.run.id, !workspace.is_paused});
     mark("live.pause");
     if (!workspace.waiting().empty()) {
-      ImGui::SameLine(pause_at - px(10) - button_width("Stop ladder"));
-      if (quiet_button("Stop ladder", "live.stop_all")) commands.push_back(StopAll{});
+      const char* stop_all = is_sweep ? "Stop sweep" : "Stop ladder";
+      ImGui::SameLine(pause_at - px(10) - button_width(stop_all));
+      if (quiet_button(stop_all, "live.stop_all")) commands.push_back(StopAll{});
     }
   } else {
     ImGui::NewLine();  // the figures have the status
@@ -379,7 +399,7 @@ void draw_metrics(State& state, const Workspace& workspace, const RunEntry& show
       if (other->run.id != shown.run.id)
         lines.push_back({other,
                          {.label = other->run.title + "##" + std::to_string(other->run.id),
-                          .colour = faded(rung_colour(workspace.colour_of(other->run)), 0.55f),
+                          .colour = muted(rung_colour(workspace.colour_of(other->run)), 0.55f),
                           .weight = 1}});
   }
   lines.push_back({&shown,
@@ -452,7 +472,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (shown->loaded && !workspace.detail(shown->run.id)) commands.data.details.push_back(shown->run.id);
   update(state, *shown, workspace.detail(shown->run.id));
   state.x.begin_frame();
-  draw_head(workspace, *shown, commands);
+  draw_head(state, workspace, *shown, commands);
   spacing(2);
   if (!shown->run.reason.empty() && shown->run.status != RunStatus::running) {
     text_toned_wrapped(shown->run.reason, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);

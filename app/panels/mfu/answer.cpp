@@ -92,7 +92,8 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
     ImGui::TableNextColumn();
     const std::string name(to_string(convention));
     ImGui::PushFont(font, 13.5f);
-    if (ImGui::Selectable(name.c_str(), is_chosen, ImGuiSelectableFlags_SpanAllColumns)) chosen = convention;
+    if (ImGui::Selectable(name.c_str(), is_chosen, ImGuiSelectableFlags_SpanAllColumns, ImVec2(0, px(20))))
+      chosen = convention;
     ImGui::PopFont();
     if (is_wide) {
       ImGui::TableNextColumn();

@@ -56,7 +56,8 @@ void draw_head(State& state) {
   text_cut("Whether a pool of runs is a record under a speed run's rule, and what speaks against it",
            ImGui::GetContentRegionAvail().x - px(280), palette().quiet, fonts().regular, small_size);
   const float below = ImGui::GetCursorPosY();
-  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - px(250), top));
+  const float buttons = button_width("Your runs") + px(8) + button_width("Published records");
+  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - buttons, top));
   if (chip("Your runs", !state.shows_published)) state.shows_published = false;
   mark("record.yours");
   same_line(8);
@@ -165,7 +166,8 @@ void draw_verdict(const RecordView& view) {
   const std::array tiles{
       FigureTile{"Runs", std::to_string(claim.metric.n),
                  claim.needed_n > 0 ? std::to_string(claim.needed_n) + " needed for a power of 90 %" : ""},
-      FigureTile{"Mean " + metric, figure(claim.metric.mean, "%.5f"), interval_text(claim.metric_ci95, "%.4f")},
+      FigureTile{"Mean " + (metric == "val_loss" ? "validation loss" : metric), figure(claim.metric.mean, "%.5f"),
+                 interval_text(claim.metric_ci95, "%.4f")},
       FigureTile{"p", figure(claim.p, "%.3g"),
                  view.rule && !is_missing(view.rule->alpha) ? "level " + figure(view.rule->alpha, "%.3g") : ""},
       FigureTile{"Mean time", is_missing(claim.time_s.mean) ? "-" : figure(claim.time_s.mean, "%.2f") + " s",
@@ -177,12 +179,18 @@ void draw_verdict(const RecordView& view) {
   figure_tiles(tiles);
 }
 
+// "Unfinished logs" of "unfinished-logs".
+std::string in_words(std::string id) {
+  std::replace(id.begin(), id.end(), '-', ' ');
+  return capitalised(std::move(id));
+}
+
 void draw_flags(const RecordView& view) {
   const RecordClaim& claim = view.claim;
   text_strong("Flags");
   if (claim.flags.empty()) text_quiet("None: nothing in the logs speaks against the claim");
   for (std::size_t i = 0; i < claim.flags.size(); ++i) {
-    text_toned(claim.flags[i].id, Tone::warning);
+    text_toned(in_words(claim.flags[i].id), Tone::warning);
     mark("record.flag." + std::to_string(i));
     text_sentence(claim.flags[i].why);
   }

@@ -104,7 +104,7 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
   }
   if (plausibility.flags.empty() && summary.steps > 0) text_sentence("No problems found.", Tone::good);
   spacing(2);
-  text_sentence(timing_sentence(run));
+  text_sentence(is_missing(summary.dt_ms_median) && is_over(run.status) ? "No step has a time." : timing_sentence(run));
   if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
     text_sentence(grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(summary.dt_ms_median) + " = " +
                   tokens_per_s_text(summary.tokens_per_s) + " tokens/s");

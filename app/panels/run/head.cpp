@@ -167,10 +167,12 @@ void RunFigures::draw(const Workspace& workspace, const RunEntry& shown, Command
   const std::array<FigureTile, 6> tiles{{
       {"tokens/s", tokens_per_s_text(summary.tokens_per_s),
        ci95.known() ? "95 %: " + tokens_per_s_text(ci95.low) + " \xE2\x80\x93 " + tokens_per_s_text(ci95.high)
-                    : "unknown interval"},
+       : is_missing(summary.tokens_per_s) ? ""
+                                          : "no interval"},
       {"step time", milliseconds_text(summary.dt_ms_median),
-       is_missing(summary.dt_ms_p95) ? "unknown" : "p95 " + milliseconds_text(summary.dt_ms_p95)},
-      {"loss", loss_text(summary.loss_last), "from " + loss_text(summary.loss_first)},
+       is_missing(summary.dt_ms_p95) ? "" : "p95 " + milliseconds_text(summary.dt_ms_p95)},
+      {"loss", loss_text(summary.loss_last),
+       is_missing(summary.loss_first) ? "" : "from " + loss_text(summary.loss_first)},
       {"validation loss", loss_text(summary.val_loss_last),
        is_missing(summary.val_loss_min) ? "not evaluated" : "min " + loss_text(summary.val_loss_min)},
       {"MFU", mfu[0] ? mfu.data() : "-",

@@ -12,6 +12,7 @@
 #include "app/desktop/operator_bars.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/profile/difference_text.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 
@@ -23,8 +24,8 @@ void draw_shapes(const StepProfile& profile, const OperatorTime& row) {
   if (is_missing(row.flops) || !ImGui::BeginItemTooltip()) return;
   for (const OperatorTime& each : profile.operators) {
     if (each.part != row.part || each.name != row.name || each.shapes.empty()) continue;
-    ImGui::TextUnformatted((each.shapes + "   " + compact(each.calls) + " calls, " + milliseconds_text(each.self_ms) +
-                            ", " + compact(gigaflops_per_s(each)) + " GFLOP/s")
+    ImGui::TextUnformatted((each.shapes + "   " + calls_text(each.calls) + " calls, " +
+                            milliseconds_text(each.self_ms) + ", " + compact(gigaflops_per_s(each)) + " GFLOP/s")
                                .c_str());
   }
   ImGui::EndTooltip();
@@ -37,8 +38,7 @@ struct Column {
   std::string (*text)(const OperatorTime& row, double whole_ms);
 };
 constexpr std::array<Column, 4> figures{{
-    {"calls", 50, true,
-     [](const OperatorTime& row, double) { return row.calls > 0 ? compact(row.calls) : std::string("-"); }},
+    {"calls", 50, true, [](const OperatorTime& row, double) { return calls_text(row.calls); }},
     {"ms/step", 62, false, [](const OperatorTime& row, double whole_ms) { return ms_figure(row.self_ms, whole_ms); }},
     {"share", 50, true,
      [](const OperatorTime& row, double whole_ms) {
