@@ -1,23 +1,46 @@
-// Flash attention for one head on a CPU, 64 x 64 tiles at a time, in scratch memory of the calling worker.
-// attention_scratch must cover what `forward` and `backward` take from Scratch; nothing checks it at run time.
+// Flash attention for one head on a CPU, in scratch memory of the calling worker. Forward takes a block of queries with
+// all keys that they see, so that a softmax is exact at once; backward takes 64 x 64 tiles. attention_scratch must
+// cover what `forward` and `backward` take from Scratch; nothing checks it at run time.
 #include "engine/trainer/plan/attention_tiles.h"
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <cstring>
+#include <type_traits>
 
+#include "engine/trainer/plan/attention_unit.h"
+#include "engine/trainer/plan/pair_products.h"
+#include "engine/trainer/plan/plan_loops.h"
 #include "engine/trainer/plan/products.h"
 
 namespace stepladder {
 namespace {
 
-constexpr std::int64_t edge = 64;  // of a tile
+constexpr std::int64_t edge = 64;          // of a tile
+constexpr std::int64_t value_block = 128;  // keys whose values stay in the first-level cache
 
-std::int64_t padded(std::int64_t elements) {
-  return (elements + 15) / 16 * 16;
+constexpr std::int64_t up_to(std::int64_t n, std::int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
 }
 
 float scale_of(const HeadShape& head) {
   return 1.0F / std::sqrt(static_cast<float>(head.width));
+}
+
+// Queries whose scores of all keys stay in the second-level cache.
+std::int64_t query_block(const HeadShape& head) {
+  return std::clamp<std::int64_t>((std::int64_t{1} << 16) / head.length / 8 * 8, 8, edge);
+}
+
+// Keys whose factors and gradients stay in the second-level cache while all queries pass them, for rows of `columns`.
+std::int64_t near_keys(std::int64_t columns) {
+  return std::max(edge, (std::int64_t{1} << 14) / columns / edge * edge);
+}
+
+// Floats from one query's scores to the next one's; not a power of two, which would put them into a few sets of the
+// cache.
+std::int64_t score_stride(const HeadShape& head) {
+  return up_to(head.length, edge) + panel_columns;
 }
 
 // Takes pieces of the scratch memory, in order.
@@ -25,235 +48,260 @@ struct Scratch {
   float* at;
   float* take(std::int64_t elements) {
     float* const piece = at;
-    at += padded(elements);
+    at += up_to(elements, 16);
     return piece;
   }
 };
 
-// Rows as products read them on their left, (length, width) float32: those in
-// memory, or a widened copy.
+// A left factor by rows: words that a product reads (attention_unit.h).
 struct Rows {
   const float* at;
   std::int64_t stride;
+  const float* row(std::int64_t i) const { return at + i * stride; }
 };
 
+// A right factor in panels, for `depth` words.
+struct Panels {
+  float* at;
+  std::int64_t depth;
+  std::int64_t step() const { return depth * panel_columns; }
+};
+
+// What a head's products read, for one unit. T is the type of the tensors.
 template <class T>
-Rows rows_of(const T* from, std::int64_t stride, const HeadShape& head, Scratch& scratch) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return {from, stride};
-  } else {
-    float* const copy = scratch.take(head.length * head.width);
-    for (std::int64_t t = 0; t < head.length; ++t) {
-      for (std::int64_t i = 0; i < head.width; ++i) copy[t * head.width + i] = load(from[t * stride + i]);
+class Factors {
+ public:
+  Factors(const HeadShape& head, const AttentionUnit& unit, Scratch& scratch)
+      : head_(head), in_pairs_(unit.in_pairs), scratch_(scratch) {}
+
+  // Words of `n` numbers along a depth.
+  std::int64_t words(std::int64_t n) const { return in_pairs_ ? (n + 1) / 2 : n; }
+
+  // The tensor's rows: those in memory, or a copy where these aren't words.
+  Rows rows(const T* from, std::int64_t stride) {
+    const std::int64_t d = head_.width;
+    if constexpr (std::is_same_v<T, float>) {
+      return {from, stride};
+    } else if (in_pairs_) {
+      if (d % 2 == 0 && stride % 2 == 0) return {reinterpret_cast<const float*>(from), stride / 2};
+      const std::int64_t words = up_to(d, 2) / 2;
+      float* const copy = scratch_.take(head_.length * words);
+      for (std::int64_t t = 0; t < head_.length; ++t) {
+        copy[t * words + words - 1] = 0;
+        std::memcpy(copy + t * words, from + t * stride, static_cast<std::size_t>(d) * sizeof(T));
+      }
+      return {copy, words};
+    } else {
+      float* const copy = scratch_.take(head_.length * d);
+      copy_rows(from, stride, head_.length, d, copy, d);
+      return {copy, d};
     }
-    return {copy, head.width};
   }
-}
 
-// The number of a row's `columns` keys that it attends to; the first key is `behind` queries before the row's.
-STEPLADDER_IN_LOOP std::int64_t visible(std::int64_t columns, std::int64_t behind) {
-  return std::min(columns, behind + 1);
-}
-
-// One tile of the running softmax: scores (rows, columns; edge apart) become
-// exp(scale score - highest), the row's highest and sum are brought up to date,
-// and what the row has gathered so far, (width), is scaled to the new highest.
-// Row i's query is `behind` + i after the tile's first key.
-STEPLADDER_FOR_EACH_CPU
-void soften(float* scores, std::int64_t rows, std::int64_t columns, std::int64_t behind, float scale, float* highest,
-            float* sum, float* gathered, std::int64_t width) {
-  for (std::int64_t row = 0; row < rows; ++row, scores += edge, gathered += width) {
-    const std::int64_t seen = visible(columns, behind + row);
-    float top = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : top)
-    for (std::int64_t i = 0; i < seen; ++i) top = std::max(top, scores[i]);
-    top = std::max(highest[row], top * scale);
-    const float factor = exp_of_negative(highest[row] - top);
-    float total = 0;
-#pragma omp simd reduction(+ : total)
-    for (std::int64_t i = 0; i < seen; ++i) {
-      const float e = exp_of_negative(scores[i] * scale - top);
-      scores[i] = e;
-      total += e;
+  // The transpose in panels: for products with its rows.
+  Panels across(const T* from, std::int64_t stride) {
+    if constexpr (std::is_same_v<T, Bf16>) {
+      if (in_pairs_) {
+        const Panels panels = take(pair_depth(head_.width) / 2, head_.length);
+        pack_pairs_transposed(from, stride, head_.width, head_.length, reinterpret_cast<Bf16*>(panels.at));
+        return panels;
+      }
     }
-    std::fill(scores + seen, scores + columns, 0.0F);
-    sum[row] = sum[row] * factor + total;
-    highest[row] = top;
-#pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) gathered[i] *= factor;
+    const Panels panels = take(head_.width, head_.length);
+    pack_transposed(from, stride, head_.width, head_.length, panels.at);
+    return panels;
   }
-}
 
-// Scores become probabilities, and their gradients d_p become d_s in place.
-STEPLADDER_FOR_EACH_CPU
-void soften_backward(float* scores, float* d_scores, std::int64_t rows, std::int64_t columns, std::int64_t behind,
-                     float scale, const float* log_sums, const float* means) {
-  for (std::int64_t row = 0; row < rows; ++row, scores += edge, d_scores += edge) {
-    const std::int64_t seen = visible(columns, behind + row);
-    const float log_sum = log_sums[row], mean = means[row];
-#pragma omp simd
-    for (std::int64_t i = 0; i < seen; ++i) {
-      const float p = exp_of_negative(scores[i] * scale - log_sum);
-      scores[i] = p;
-      d_scores[i] = scale * p * (d_scores[i] - mean);
+  // Itself in panels: for sums over tokens.
+  Panels along(const T* from, std::int64_t stride) {
+    if constexpr (std::is_same_v<T, Bf16>) {
+      if (in_pairs_) {
+        const Panels panels = take(pair_depth(head_.length) / 2, head_.width);
+        pack_pairs(from, stride, head_.length, head_.width, reinterpret_cast<Bf16*>(panels.at));
+        return panels;
+      }
     }
-    std::fill(scores + seen, scores + columns, 0.0F);
-    std::fill(d_scores + seen, d_scores + columns, 0.0F);
+    const Panels panels = take(head_.length, head_.width);
+    pack_panels(from, stride, head_.length, head_.width, panels.at);
+    return panels;
   }
-}
 
-template <class T>
-STEPLADDER_IN_LOOP void divided(const float* from, std::int64_t rows, std::int64_t width, const float* by, T* to,
-                                std::int64_t stride) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const float factor = by ? 1.0F / by[row] : 1.0F;
-#pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) store(to[row * stride + i], from[row * width + i] * factor);
+ private:
+  Panels take(std::int64_t depth, std::int64_t columns) {
+    return {scratch_.take(panel_elements(depth, columns)), depth};
   }
-}
 
-template <class T>
-STEPLADDER_IN_LOOP float dot(const T* a, const T* b, std::int64_t width) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < width; ++i) sum += load(a[i]) * load(b[i]);
-  return sum;
-}
+  const HeadShape head_;
+  const bool in_pairs_;
+  Scratch& scratch_;
+};
 
 template <class T>
 void forward(const HeadShape& head, const T* q, const T* k, const T* v, T* out, float* log_sums, float* memory) {
-  const std::int64_t length = head.length, d = head.width;
+  const AttentionUnit& unit = attention_unit(T{});
+  const std::int64_t length = head.length, d = head.width, columns = up_to(d, panel_columns);
+  const std::int64_t most = query_block(head), stride = score_stride(head);
   Scratch scratch{memory};
-  float* const keys = scratch.take(panel_elements(d, length));    // k^T
-  float* const values = scratch.take(panel_elements(length, d));  // v
-  float* const scores = scratch.take(edge * edge);
-  float* const gathered = scratch.take(edge * d);
-  float* const highest = scratch.take(edge);
-  float* const sum = scratch.take(edge);
-  const Rows queries = rows_of(q, head.stride, head, scratch);
-  pack_transposed(k, head.stride, d, length, keys);
-  pack_panels(v, head.stride, length, d, values);
-  for (std::int64_t query = 0; query < length; query += edge) {
-    const std::int64_t rows = std::min(edge, length - query);
-    std::fill(highest, highest + rows, -std::numeric_limits<float>::infinity());
-    std::fill(sum, sum + rows, 0.0F);
-    std::fill(gathered, gathered + rows * d, 0.0F);
-    for (std::int64_t key = 0; key <= query; key += edge) {
-      const std::int64_t columns = std::min(edge, length - key);
-      multiply({.rows = rows,
-                .columns = columns,
-                .depth = d,
-                .left = queries.at + query * queries.stride,
-                .left_row = queries.stride,
-                .out = scores,
-                .out_row = edge},
-               keys + key * d);
-      soften(scores, rows, columns, query - key, scale_of(head), highest, sum, gathered, d);
-      multiply({.rows = rows,
-                .columns = d,
-                .depth = columns,
-                .left = scores,
-                .left_row = edge,
-                .panel_depth = length,
-                .out = gathered,
-                .out_row = d,
-                .add = true},
-               values + key * panel_columns);
+  float* const scores = scratch.take(most * stride);
+  float* const gathered = scratch.take(most * columns);
+  float* const factors = scratch.take(most);
+  Factors<T> of(head, unit, scratch);
+  const Rows queries = of.rows(q, head.stride);
+  const Panels keys = of.across(k, head.stride), values = of.along(v, head.stride);
+  for (std::int64_t query = 0; query < length; query += most) {
+    const std::int64_t rows = std::min(most, length - query), seen = query + rows;
+    for (std::int64_t key = 0; key < seen; key += edge) {
+      unit.multiply({.rows = rows,
+                     .columns = up_to(std::min(edge, length - key), panel_columns),
+                     .depth = of.words(d),
+                     .left = queries.row(query),
+                     .left_row = queries.stride,
+                     .right = keys.at + key / panel_columns * keys.step(),
+                     .panel_step = keys.step(),
+                     .out = scores + key,
+                     .out_row = stride,
+                     .causal = Causal::columns,
+                     .behind = query - key});
     }
-    divided(gathered, rows, d, sum, out + query * head.out_stride, head.out_stride);
-    for (std::int64_t row = 0; row < rows; ++row) log_sums[query + row] = highest[row] + std::log(sum[row]);
+    unit.softmax({.scores = scores,
+                  .stride = stride,
+                  .rows = rows,
+                  .columns = up_to(seen, panel_columns),
+                  .behind = query,
+                  .scale = scale_of(head)},
+                 factors, log_sums + query);
+    for (std::int64_t key = 0; key < seen; key += value_block) {
+      unit.multiply({.rows = rows,
+                     .columns = columns,
+                     .depth = of.words(std::min(value_block, length - key)),
+                     .left = scores + of.words(key),
+                     .left_row = stride,
+                     .right = values.at + of.words(key) * panel_columns,
+                     .panel_step = values.step(),
+                     .out = gathered,
+                     .out_row = columns,
+                     .add = key > 0,
+                     .causal = Causal::depth_ends,
+                     .behind = query - key});
+    }
+    write_scaled(gathered, columns, rows, d, factors, 1, out + query * head.out_stride, head.out_stride);
   }
 }
 
-// The right and left factors of a head's backward products, and the sums of its
-// gradients, (T, d) each.
+// The factors of a head's backward products, and the sums of its gradients by rows of `columns`.
 struct Backward {
-  float *keys, *keys_across, *values_across, *queries,
-      *d_outs;  // panels; "across": transposed
+  const HeadShape head;
+  const AttentionUnit& unit;
+  std::int64_t columns;
+  Rows queries, d_outs;
+  Panels keys_across, values_across, keys_along, queries_along, d_outs_along;
   float *d_q, *d_k, *d_v;
-  Rows query_rows, d_out_rows;
-  float *scores, *d_scores, *means;
+  float *scores, *d_scores, *halves, *means;
 };
 
-// The tile of `rows` queries from `query` on and `columns` keys from `key` on.
-void backward_tile(const HeadShape& head, const Backward& b, const float* log_sums, std::int64_t query,
-                   std::int64_t key) {
-  const std::int64_t length = head.length, d = head.width;
-  const std::int64_t rows = std::min(edge, length - query), columns = std::min(edge, length - key);
-  Product across{.rows = rows, .columns = columns, .depth = d, .out_row = edge};
-  across.left = b.query_rows.at + query * b.query_rows.stride;
-  across.left_row = b.query_rows.stride;
-  across.out = b.scores;
-  multiply(across, b.keys_across + key * d);
-  across.left = b.d_out_rows.at + query * b.d_out_rows.stride;
-  across.left_row = b.d_out_rows.stride;
-  across.out = b.d_scores;
-  multiply(across, b.values_across + key * d);
-  soften_backward(b.scores, b.d_scores, rows, columns, query - key, scale_of(head), log_sums + query, b.means + query);
+// The tile of the queries from `query` on and the keys from `key` on.
+void backward_tile(const Backward& b, const float* log_sums, std::int64_t query, std::int64_t key) {
+  const std::int64_t length = b.head.length, behind = query - key;
+  const std::int64_t queries = std::min(edge, length - query), keys = std::min(edge, length - key);
+  const auto words = [&](std::int64_t n) { return b.unit.in_pairs ? (n + 1) / 2 : n; };
+  const ScoreTile tile{.scores = b.scores,
+                       .stride = edge,
+                       .rows = queries,
+                       .columns = up_to(keys, panel_columns),
+                       .behind = behind,
+                       .scale = scale_of(b.head)};
+  const auto score = [&](const Rows& left, const Panels& right, float* out) {
+    b.unit.multiply({.rows = queries,
+                     .columns = tile.columns,
+                     .depth = words(b.head.width),
+                     .left = left.row(query),
+                     .left_row = left.stride,
+                     .right = right.at + key / panel_columns * right.step(),
+                     .panel_step = right.step(),
+                     .out = out,
+                     .out_row = edge,
+                     .causal = Causal::columns,
+                     .behind = behind});
+  };
+  score(b.queries, b.keys_across, b.scores);
+  score(b.d_outs, b.values_across, b.d_scores);
+  b.unit.softmax_backward(tile, b.d_scores, log_sums + query, b.means + query, b.halves);
   // Scores read by columns: their transpose is the left factor.
-  Product down{.rows = columns,
-               .columns = d,
-               .depth = rows,
-               .left_row = 1,
-               .left_depth = edge,
-               .panel_depth = length,
-               .out_row = d,
-               .add = true};
-  down.left = b.scores;
-  down.out = b.d_v + key * d;
-  multiply(down, b.d_outs + query * panel_columns);
-  down.left = b.d_scores;
-  down.out = b.d_k + key * d;
-  multiply(down, b.queries + query * panel_columns);
-  multiply({.rows = rows,
-            .columns = d,
-            .depth = columns,
-            .left = b.d_scores,
-            .left_row = edge,
-            .panel_depth = length,
-            .out = b.d_q + query * d,
-            .out_row = d,
-            .add = true},
-           b.keys + key * panel_columns);
+  const auto gather_keys = [&](const float* left, const Panels& right, float* out) {
+    b.unit.multiply({.rows = keys,
+                     .columns = b.columns,
+                     .depth = words(queries),
+                     .left = left,
+                     .left_row = 1,
+                     .left_depth = b.unit.in_pairs ? 2 * edge : edge,
+                     .right = right.at + words(query) * panel_columns,
+                     .panel_step = right.step(),
+                     .out = out + key * b.columns,
+                     .out_row = b.columns,
+                     .add = query > key,
+                     .causal = Causal::depth_begins,
+                     .behind = behind});
+  };
+  gather_keys(b.scores, b.d_outs_along, b.d_v);
+  gather_keys(b.d_scores, b.queries_along, b.d_k);
+  b.unit.multiply({.rows = queries,
+                   .columns = b.columns,
+                   .depth = words(keys),
+                   .left = b.unit.in_pairs ? b.halves : b.d_scores,
+                   .left_row = b.unit.in_pairs ? edge / 2 : edge,
+                   .right = b.keys_along.at + words(key) * panel_columns,
+                   .panel_step = b.keys_along.step(),
+                   .out = b.d_q + query * b.columns,
+                   .out_row = b.columns,
+                   .add = key > 0,
+                   .causal = Causal::depth_ends,
+                   .behind = behind});
 }
 
 template <class T>
 void backward(const HeadShape& head, const HeadGradients<T>& t, float* memory) {
-  const std::int64_t length = head.length, d = head.width;
+  const std::int64_t length = head.length, d = head.width, columns = up_to(d, panel_columns);
+  const AttentionUnit& unit = attention_unit(T{});
   Scratch scratch{memory};
-  Backward b;
-  for (float** panels : {&b.keys_across, &b.values_across}) *panels = scratch.take(panel_elements(d, length));
-  for (float** panels : {&b.keys, &b.queries, &b.d_outs}) *panels = scratch.take(panel_elements(length, d));
-  for (float** sums : {&b.d_q, &b.d_k, &b.d_v}) {
-    *sums = scratch.take(length * d);
-    std::fill(*sums, *sums + length * d, 0.0F);
+  Factors<T> of(head, unit, scratch);
+  const Backward b{.head = head,
+                   .unit = unit,
+                   .columns = columns,
+                   .queries = of.rows(t.q, head.stride),
+                   .d_outs = of.rows(t.d_out, head.out_stride),
+                   .keys_across = of.across(t.k, head.stride),
+                   .values_across = of.across(t.v, head.stride),
+                   .keys_along = of.along(t.k, head.stride),
+                   .queries_along = of.along(t.q, head.stride),
+                   .d_outs_along = of.along(t.d_out, head.out_stride),
+                   .d_q = scratch.take(length * columns),
+                   .d_k = scratch.take(length * columns),
+                   .d_v = scratch.take(length * columns),
+                   .scores = scratch.take(edge * edge),
+                   .d_scores = scratch.take(edge * edge),
+                   .halves = scratch.take(edge * edge / 2),
+                   .means = scratch.take(length)};
+  row_products(t.d_out, t.out, head.out_stride, length, d, b.means);
+  const std::int64_t near = near_keys(columns);
+  for (std::int64_t first = 0; first < length; first += near) {
+    for (std::int64_t query = first; query < length; query += edge) {
+      const std::int64_t end = std::min(first + near, query + edge);
+      for (std::int64_t key = first; key < end; key += edge) backward_tile(b, t.log_sums, query, key);
+    }
   }
-  b.scores = scratch.take(edge * edge);
-  b.d_scores = scratch.take(edge * edge);
-  b.means = scratch.take(length);
-  b.query_rows = rows_of(t.q, head.stride, head, scratch);
-  b.d_out_rows = rows_of(t.d_out, head.out_stride, head, scratch);
-  pack_transposed(t.k, head.stride, d, length, b.keys_across);
-  pack_transposed(t.v, head.stride, d, length, b.values_across);
-  pack_panels(t.k, head.stride, length, d, b.keys);
-  pack_panels(t.q, head.stride, length, d, b.queries);
-  pack_panels(t.d_out, head.out_stride, length, d, b.d_outs);
-  for (std::int64_t i = 0; i < length; ++i)
-    b.means[i] = dot(t.d_out + i * head.out_stride, t.out + i * head.out_stride, d);
-  for (std::int64_t key = 0; key < length; key += edge) {
-    for (std::int64_t query = key; query < length; query += edge) backward_tile(head, b, t.log_sums, query, key);
-  }
-  divided(b.d_q, length, d, nullptr, t.d_q, head.stride);
-  divided(b.d_k, length, d, nullptr, t.d_k, head.stride);
-  divided(b.d_v, length, d, nullptr, t.d_v, head.stride);
+  const float scale = scale_of(head);
+  write_scaled(b.d_q, columns, length, d, nullptr, scale, t.d_q, head.stride);
+  write_scaled(b.d_k, columns, length, d, nullptr, scale, t.d_k, head.stride);
+  write_scaled(b.d_v, columns, length, d, nullptr, 1, t.d_v, head.stride);
 }
 
 }  // namespace
 
 std::int64_t attention_scratch(const HeadShape& head) {
-  const std::int64_t panels = 2 * panel_elements(head.width, head.length) + 3 * panel_elements(head.length, head.width);
-  return panels + 5 * padded(head.length * head.width) + 2 * edge * edge + edge * head.width + 2 * edge +
-         padded(head.length) + 64;
+  const std::int64_t T = up_to(head.length, 32), d = up_to(head.width, 32);  // as the panels of pairs are filled up
+  const std::int64_t forward = query_block(head) * (score_stride(head) + d + 1) + 3 * T * d;
+  const std::int64_t backward = 10 * T * d + edge * edge * 5 / 2 + T;
+  return std::max(forward, backward) + 16 * 16;
 }
 
 void attention_forward(const HeadShape& head, const float* q, const float* k, const float* v, float* out,

@@ -1,7 +1,7 @@
-// Causal attention of one head of one sequence, by tiles of 64 queries and 64
-// keys, forward and backward: the (T, T) matrix of scores is never in memory,
-// and tiles in which every key is after every query are not computed (Dao et
-// al. 2022). Uses no torch.
+// Causal attention of one head of one sequence, by tiles, forward and backward: the (T, T) matrix of scores is never in
+// memory (Dao et al. 2022), and of what is after the diagonal only the rest of a vector is computed. Products are
+// float32's, or of bf16 with float32 sums on CPUs that have instructions for it (attention_unit.h); probabilities and
+// the scores' gradients are then rounded to bf16 too, sums over them are not. Uses no torch.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,8 @@ void attention_forward(const HeadShape& head, const float* q, const float* k, co
 void attention_forward(const HeadShape& head, const Bf16* q, const Bf16* k, const Bf16* v, Bf16* out, float* log_sums,
                        float* scratch);
 
-// Computes the probabilities p of each tile again. With d_p = d_out v^T and d_s
-// = scale p (d_p - sum(d_out out)): d_v = p^T d_out, d_q = d_s k, d_k = d_s^T
-// q.
+// Computes the probabilities p of each tile again. With d_p = d_out v^T and d_s = scale p (d_p - sum(d_out out)):
+// d_v = p^T d_out, d_q = d_s k, d_k = d_s^T q.
 template <class T>
 struct HeadGradients {
   const T *q, *k, *v, *out;

@@ -208,14 +208,14 @@ void Plan<T>::make_backward_phases() {
     });
     backward_.push_back(std::move(rows).phase());
     PhaseMaker mixed;
-    add_row_sums(mixed, layer + 1);
     if (layer >= 0) {
+      // The longest tasks first, so that short ones are left when the first thread ends.
+      mixed.add(heads, [this, layer](std::int64_t task, int worker) { attention_backward_task(layer, task, worker); });
       const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
       const PlanBlock& p = parameters_.blocks[static_cast<std::size_t>(layer)];
       add_weight_gradient(mixed, p.fc_out.weight, block.fc_out, d_added(0), block.after);
       add_weight_gradient(mixed, p.fc.weight, block.fc, d_fc_, block.ln_2.out);
       add_weight_gradient(mixed, p.attention_out.weight, block.attention_out, d_added(1), block.mixed);
-      mixed.add(heads, [this, layer](std::int64_t task, int worker) { attention_backward_task(layer, task, worker); });
     } else {
       const std::int64_t V = shape_.padded_vocab;
       mixed.add(Pieces{C_, embedding_columns}.count(), [this, V](std::int64_t task, int worker) {
@@ -228,6 +228,7 @@ void Plan<T>::make_backward_phases() {
         position_gradient(task);
       });
     }
+    add_row_sums(mixed, layer + 1);
     backward_.push_back(std::move(mixed).phase());
     if (layer + 1 < shape_.layers) layer_ends_[static_cast<std::size_t>(layer + 1)] = backward_.size();
   }

@@ -66,7 +66,8 @@ STEPLADDER_IN_LOOP void pack(const From* from, std::int64_t stride, std::int64_t
 }
 
 // Row n of the panel's columns holds its own pairs one after the other; lines hold one pair of each.
-STEPLADDER_IN_LOOP void pack_transpose(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
+template <class From>
+STEPLADDER_IN_LOOP void pack_transpose(const From* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                                        Bf16* panels) {
   const std::int64_t lines = pair_depth(depth) / 2;
   alignas(64) std::uint32_t rows[16 * 16];
@@ -75,19 +76,27 @@ STEPLADDER_IN_LOOP void pack_transpose(const float* from, std::int64_t stride, s
     auto* const panel = reinterpret_cast<std::uint32_t*>(panels + j / panel_columns * lines * 2 * panel_columns);
     for (std::int64_t line = 0; line < lines; line += 16) {
       const std::int64_t some = std::clamp<std::int64_t>(depth - 2 * line, 0, 32);
+      if (sizeof(From) == sizeof(Bf16) && some == 32 && ends == panel_columns && stride % 2 == 0) {
+        turn_square(from + j * stride + 2 * line, stride / 2, panel + line * panel_columns, panel_columns);
+        continue;
+      }
       if (some < 32 || ends < panel_columns) std::memset(rows, 0, sizeof rows);
       for (std::int64_t i = 0; i < ends; ++i) {
-        const float* const row = from + (j + i) * stride + 2 * line;
-        alignas(64) Bf16 halves[32] = {};
-        if (some == 32) {
-#pragma omp simd
-          for (std::int64_t k = 0; k < 32; ++k) store(halves[k], row[k]);
+        const From* const row = from + (j + i) * stride + 2 * line;
+        if constexpr (sizeof(From) == sizeof(Bf16)) {
+          std::memcpy(rows + i * 16, row, static_cast<std::size_t>(some) * sizeof(Bf16));
         } else {
-          for (std::int64_t k = 0; k < some; ++k) store(halves[k], row[k]);
+          alignas(64) Bf16 halves[32] = {};
+          if (some == 32) {
+#pragma omp simd
+            for (std::int64_t k = 0; k < 32; ++k) store(halves[k], row[k]);
+          } else {
+            for (std::int64_t k = 0; k < some; ++k) store(halves[k], row[k]);
+          }
+          std::memcpy(rows + i * 16, halves, sizeof halves);
         }
-        std::memcpy(rows + i * 16, halves, sizeof halves);
       }
-      turn_square(rows, panel + line * panel_columns, panel_columns);
+      turn_square(rows, 16, panel + line * panel_columns, panel_columns);
     }
   }
 }
@@ -109,7 +118,7 @@ STEPLADDER_IN_LOOP void transpose(const From* from, std::int64_t stride, std::in
           pair_rows(first, second, ends, pairs + pair * 16);
         }
       }
-      turn_square(pairs, turned, 16);
+      turn_square(pairs, 16, turned, 16);
       for (std::int64_t i = 0; i < ends; ++i)
         std::memcpy(to + (j + i) * to_stride + row, turned + i * 16, static_cast<std::size_t>(some) * sizeof(Bf16));
     }
@@ -496,6 +505,12 @@ void pack_pairs(const Bf16* from, std::int64_t stride, std::int64_t depth, std::
 
 STEPLADDER_FOR_EACH_CPU
 void pack_pairs_transposed(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
+                           Bf16* panels) {
+  pack_transpose(from, stride, depth, columns, panels);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void pack_pairs_transposed(const Bf16* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                            Bf16* panels) {
   pack_transpose(from, stride, depth, columns, panels);
 }

@@ -38,6 +38,8 @@ void pack_pairs(const Bf16* from, std::int64_t stride, std::int64_t depth, std::
 // The same of the transpose of `from`, which is (columns, depth).
 void pack_pairs_transposed(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                            Bf16* panels);
+void pack_pairs_transposed(const Bf16* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
+                           Bf16* panels);
 
 // to: (columns, rows), the transpose of `from`, (rows, columns).
 void transpose_to_half(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t columns, Bf16* to,

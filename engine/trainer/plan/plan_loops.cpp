@@ -39,7 +39,62 @@ STEPLADDER_IN_LOOP void summed(const T* from, std::int64_t rows, std::int64_t wi
   }
 }
 
+template <class T>
+STEPLADDER_IN_LOOP void scaled(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width,
+                               const float* row_factors, float factor, T* to, std::int64_t to_stride) {
+  for (std::int64_t row = 0; row < rows; ++row, from += from_stride, to += to_stride) {
+    const float by = row_factors ? row_factors[row] * factor : factor;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) store(to[i], from[i] * by);
+  }
+}
+
+template <class T>
+STEPLADDER_IN_LOOP void multiplied(const T* a, const T* b, std::int64_t stride, std::int64_t rows, std::int64_t width,
+                                   float* sums) {
+  // Sixteen sums, so that the loops have a known length and become vectors.
+  constexpr std::int64_t lanes = 16;
+  for (std::int64_t row = 0; row < rows; ++row, a += stride, b += stride) {
+    float part[lanes] = {}, left[lanes], right[lanes];
+    std::int64_t i = 0;
+    for (; i + lanes <= width; i += lanes) {
+      for (std::int64_t n = 0; n < lanes; ++n) left[n] = load(a[i + n]);
+      for (std::int64_t n = 0; n < lanes; ++n) right[n] = load(b[i + n]);
+      for (std::int64_t n = 0; n < lanes; ++n) part[n] += left[n] * right[n];
+    }
+    for (std::int64_t n = 0; i + n < width; ++n) part[n] += load(a[i + n]) * load(b[i + n]);
+    for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
+      for (std::int64_t n = 0; n < half; ++n) part[n] += part[n + half];
+    }
+    sums[row] = part[0];
+  }
+}
+
 }  // namespace
+
+STEPLADDER_FOR_EACH_CPU
+void write_scaled(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width,
+                  const float* row_factors, float factor, float* to, std::int64_t to_stride) {
+  scaled(from, from_stride, rows, width, row_factors, factor, to, to_stride);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void write_scaled(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width,
+                  const float* row_factors, float factor, Bf16* to, std::int64_t to_stride) {
+  scaled(from, from_stride, rows, width, row_factors, factor, to, to_stride);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void row_products(const float* a, const float* b, std::int64_t stride, std::int64_t rows, std::int64_t width,
+                  float* sums) {
+  multiplied(a, b, stride, rows, width, sums);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void row_products(const Bf16* a, const Bf16* b, std::int64_t stride, std::int64_t rows, std::int64_t width,
+                  float* sums) {
+  multiplied(a, b, stride, rows, width, sums);
+}
 
 STEPLADDER_FOR_EACH_CPU
 void copy_rows(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to,

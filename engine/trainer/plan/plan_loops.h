@@ -26,6 +26,18 @@ void add_columns(const Bf16* rows_from, std::int64_t rows, std::int64_t width, f
 void add(const float* a, const float* b, std::int64_t elements, float* to);
 void accumulate(const float* a, std::int64_t elements, float* to);
 
+// to = from times `factor` and, unless null, the row's of `row_factors`; rows of `width`.
+void write_scaled(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width,
+                  const float* row_factors, float factor, float* to, std::int64_t to_stride);
+void write_scaled(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width,
+                  const float* row_factors, float factor, Bf16* to, std::int64_t to_stride);
+
+// sums[row] = the dot product of a's and b's row.
+void row_products(const float* a, const float* b, std::int64_t stride, std::int64_t rows, std::int64_t width,
+                  float* sums);
+void row_products(const Bf16* a, const Bf16* b, std::int64_t stride, std::int64_t rows, std::int64_t width,
+                  float* sums);
+
 double sum_of_squares(const float* from, std::int64_t elements);
 
 // One AdamW update with the operations of torch.optim.AdamW(foreach=False), in

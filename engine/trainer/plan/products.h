@@ -52,6 +52,11 @@ struct Product {
 void multiply(const Product& product, const float* panels);
 void multiply(const Product& product, const Bf16* panels);
 
+// The vectors that products are computed by: this CPU's widest. A test may choose narrower ones.
+enum class VectorUnit { plain, avx2, avx512 };
+VectorUnit vector_unit();
+void use_vector_unit(VectorUnit unit);
+
 // The same by vectors of 4, 8 or 16 numbers, whatever this CPU has: the plain, the AVX2 and the AVX-512 variant, for
 // tests. Slow.
 void multiply_by(int lanes, const Product& product, const float* panels);

@@ -9,16 +9,17 @@ namespace stepladder {
 
 constexpr std::int64_t square_side = 16;
 
-// Rows become columns, four by four with shuffles. `from` has rows of 16, `to` rows of `to_stride`: numbers of any type
-// of 32 bits.
-STEPLADDER_IN_LOOP void turn_square(const void* from_rows, void* to_rows, std::int64_t to_stride) {
+// Rows become columns, four by four with shuffles. `from` has rows of `from_stride` numbers, `to` rows of `to_stride`:
+// numbers of any type of 32 bits.
+STEPLADDER_IN_LOOP void turn_square(const void* from_rows, std::int64_t from_stride, void* to_rows,
+                                    std::int64_t to_stride) {
   using Four = std::uint32_t __attribute__((vector_size(16), aligned(4), may_alias));
   const auto* const from = static_cast<const std::uint32_t*>(from_rows);
   auto* const to = static_cast<std::uint32_t*>(to_rows);
   for (std::int64_t i = 0; i < square_side; i += 4) {
     for (std::int64_t n = 0; n < square_side; n += 4) {
       const auto row = [&](std::int64_t r) __attribute__((always_inline)) {
-        return reinterpret_cast<const Four&>(from[(i + r) * square_side + n]);
+        return reinterpret_cast<const Four&>(from[(i + r) * from_stride + n]);
       };
       const Four a = row(0), b = row(1), c = row(2), d = row(3);
       const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),

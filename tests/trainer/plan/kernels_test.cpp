@@ -262,28 +262,95 @@ Attended tiled_attention(const at::Tensor& qkv, const at::Tensor& d_out, const E
   return {out, parts[0], parts[1], parts[2]};
 }
 
+// Sets the units back at its end.
+class Units {
+ public:
+  ~Units() {
+    use_vector_unit(vectors_);
+    use_pair_unit(pairs_);
+  }
+  Units() = default;
+  Units(const Units&) = delete;
+  Units& operator=(const Units&) = delete;
+
+  // This CPU's, each with a way to multiply bf16.
+  std::vector<std::pair<VectorUnit, PairUnit>> all() const {
+    std::vector<std::pair<VectorUnit, PairUnit>> units;
+    for (const VectorUnit unit : {VectorUnit::plain, VectorUnit::avx2, VectorUnit::avx512}) {
+      if (unit <= vectors_) units.emplace_back(unit, PairUnit::none);
+    }
+    for (const PairUnit unit : {PairUnit::plain, pairs_}) units.emplace_back(vectors_, unit);
+    return units;
+  }
+
+ private:
+  const VectorUnit vectors_ = vector_unit();
+  const PairUnit pairs_ = pair_unit();
+};
+
 TEST(AttentionTiles, AreThePlainAttention) {
   torch::manual_seed(4);
   using Size = std::array<std::int64_t, 2>;
-  for (const auto [length, d] : {Size{1, 1}, {1, 256}, {63, 13}, {64, 32}, {65, 65}, {130, 20}, {1000, 64}}) {
+  const Units units;
+  for (const auto [length, d] : {Size{1, 1},
+                                 {1, 256},
+                                 {16, 32},
+                                 {17, 48},
+                                 {63, 13},
+                                 {64, 32},
+                                 {65, 65},
+                                 {127, 64},
+                                 {130, 20},
+                                 {257, 128},
+                                 {1000, 64},
+                                 {1300, 7}}) {
     const at::Tensor qkv = (at::randn({length, 3 * d}) * 2).to(at::kBFloat16).to(at::kFloat);
     const at::Tensor d_out = at::randn({length, d}).to(at::kBFloat16).to(at::kFloat);
     const auto parts = qkv.split(d, 1);
     const Attended exact = plain_attention(parts[0], parts[1], parts[2], d_out);
-    const Attended whole = tiled_attention<float>(qkv, d_out, floats);
-    const Attended half = tiled_attention<Bf16>(qkv.to(at::kBFloat16), d_out.to(at::kBFloat16), halves);
-    const auto expect = [&](const at::Tensor Attended::*member, const char* what) {
-      if (length == 1 && (member == &Attended::d_q || member == &Attended::d_k)) {  // zero but for rounding
-        EXPECT_LT((whole.*member).abs().max().item<double>(), 1e-3) << what;
-        return;
-      }
-      EXPECT_LT(gap(whole.*member, exact.*member), 1e-5) << what << ", " << length << " x " << d;
-      EXPECT_LT(gap(half.*member, exact.*member), 2e-2) << what << " in bf16, " << length << " x " << d;
-    };
-    expect(&Attended::out, "output");
-    expect(&Attended::d_q, "gradient of queries");
-    expect(&Attended::d_k, "gradient of keys");
-    expect(&Attended::d_v, "gradient of values");
+    for (const auto& [vectors, pairs] : units.all()) {
+      use_vector_unit(vectors);
+      use_pair_unit(pairs);
+      const Attended whole = tiled_attention<float>(qkv, d_out, floats);
+      const Attended half = tiled_attention<Bf16>(qkv.to(at::kBFloat16), d_out.to(at::kBFloat16), halves);
+      const auto expect = [&](const at::Tensor Attended::*member, const char* what) {
+        const std::string where = std::string(what) + ", " + std::to_string(length) + " x " + std::to_string(d) +
+                                  ", units " + std::to_string(static_cast<int>(vectors)) + " and " +
+                                  std::to_string(static_cast<int>(pairs));
+        if (length == 1 && (member == &Attended::d_q || member == &Attended::d_k)) {  // zero but for rounding
+          EXPECT_LT((whole.*member).abs().max().item<double>(), 1e-3) << where;
+          return;
+        }
+        EXPECT_LT(gap(whole.*member, exact.*member), 1e-5) << where;
+        EXPECT_LT(gap(half.*member, exact.*member), 2e-2) << "in bf16: " << where;
+      };
+      expect(&Attended::out, "output");
+      expect(&Attended::d_q, "gradient of queries");
+      expect(&Attended::d_k, "gradient of keys");
+      expect(&Attended::d_v, "gradient of values");
+    }
+  }
+}
+
+// log sum exp is a number of its own in the backward pass, so its own accuracy counts.
+TEST(AttentionTiles, KeepTheLogarithmOfTheSums) {
+  torch::manual_seed(8);
+  const Units units;
+  const std::int64_t length = 300, d = 16;
+  const at::Tensor qkv = at::randn({length, 3 * d}) * 6;  // scores up to about 100
+  const auto parts = qkv.to(at::kDouble).split(d, 1);
+  const at::Tensor scores = at::matmul(parts[0], parts[1].t()) / std::sqrt(static_cast<double>(d));
+  const at::Tensor exact =
+      scores.masked_fill(at::ones({length, length}, at::kBool).triu(1), -std::numeric_limits<double>::infinity())
+          .logsumexp(1);
+  const HeadShape head{length, d, 3 * d, d};
+  for (const auto& [vectors, pairs] : units.all()) {
+    use_vector_unit(vectors);
+    const at::Tensor out = at::empty({length, d}), log_sums = at::empty({length});
+    const at::Tensor scratch = at::empty({attention_scratch(head)});
+    const float* const q = floats(qkv);
+    attention_forward(head, q, q + d, q + 2 * d, floats(out), floats(log_sums), floats(scratch));
+    EXPECT_LT((log_sums.to(at::kDouble) - exact).abs().max().item<double>(), 5e-5);
   }
 }
 
