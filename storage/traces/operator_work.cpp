@@ -223,6 +223,8 @@ double bytes_of_rows(const Arguments& arguments) {
 }
 
 Work by_rule(const Rule& rule, const Arguments& arguments) {
+  const bool overwrites = rule.result == Result::first || rule.result == Result::two || rule.result == Result::moments;
+  if (overwrites && arguments.bytes(0) == 0) return {};  // a list whose tensors the trace doesn't describe
   switch (rule.result) {
     case Result::product:
       return work_of_product(arguments, rule.at);

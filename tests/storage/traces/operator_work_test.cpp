@@ -110,6 +110,8 @@ TEST(OperatorWork, TheMemoryLimitsTheOthers) {
   // AdamW reads weights, gradients and moments, and writes all but the gradients.
   const Operand list{.elements = 1000, .value_bytes = 4};
   EXPECT_EQ(work("aten::_fused_adamw_", {list, list, list, list}).bytes, 7 * 4000);
+  // Of lists without sizes only the step numbers would count.
+  EXPECT_FALSE(work("aten::_fused_adamw_", {{}, {}, {}, {}, {}, tensor({1})}).is_known());
   EXPECT_FALSE(work("aten::view", {a}).is_known());
   EXPECT_FALSE(work("mm", {a, b}).is_known());
 }
