@@ -8,8 +8,12 @@
 #include <algorithm>
 #include <ctime>
 #include <stdexcept>
+#include <type_traits>
 
 #include "engine/trainer/device_probe.h"
+#include "engine/trainer/plan/crew.h"
+#include "engine/trainer/plan/pair_products.h"
+#include "engine/trainer/plan/products.h"
 #include "engine/trainer/settings.h"
 #include "engine/trainer/step_timer.h"
 
@@ -115,6 +119,42 @@ ProductRate product_rate(const char* precision, at::TensorOptions options, doubl
   return best;
 }
 
+// The same by the planned step's own products (plan/products.h, plan/pair_products.h) on all threads, with the right
+// factor packed before: a library may be far below a CPU's peak. T is float or Bf16.
+template <class T>
+ProductRate own_product_rate(const char* precision, Share& share, const StopRequested& stop_requested) {
+  constexpr std::int64_t size = 1024, rows = 64;  // of a task
+  const at::Tensor numbers = at::randn({size, size}), panels = at::empty({2 * size * size});
+  const at::Tensor left = numbers.to(std::is_same_v<T, float> ? at::kFloat : at::kBFloat16);
+  const at::Tensor product = at::empty({size, size});
+  const T* const from = static_cast<const T*>(left.const_data_ptr());
+  float* const out = product.mutable_data_ptr<float>();
+  T* const packed = static_cast<T*>(panels.mutable_data_ptr());
+  if constexpr (std::is_same_v<T, float>) {
+    pack_panels(from, size, size, size, packed);
+  } else {
+    pack_pairs(from, size, size, size, packed);
+  }
+  Crew crew(default_threads());
+  const Phase phase{.tasks = size / rows, .work = [&](std::int64_t task, int) {
+                      std::conditional_t<std::is_same_v<T, float>, Product, PairProduct> part;
+                      part.rows = rows;
+                      part.columns = part.depth = part.left_row = part.out_row = size;
+                      part.left = from + task * rows * size;
+                      part.out = out + task * rows * size;
+                      multiply(part, packed);
+                    }};
+  StepTimer timer(at::kCPU);
+  const std::vector<double> call_ms = sample(timer, best_budget_ms, share, stop_requested, [&] {
+    crew.run({&phase, 1});
+  });
+  return {.precision = precision,
+          .tflops = tflops_of(size, median(call_ms)),
+          .fastest_tflops = tflops_of(size, fastest(call_ms)),
+          .size = size,
+          .samples = static_cast<int>(call_ms.size())};
+}
+
 // a = b + s c over tensors that no cache holds: the triad of McCalpin's STREAM (1995), which counts two reads and one
 // write a value.
 void measure_bandwidth(PeakProbe& peak, at::TensorOptions options, Share& share, const StopRequested& stop_requested) {
@@ -145,9 +185,15 @@ PeakProbe measured(const StopRequested& stop_requested) {
     const RunSettings settings(Recipe{.threads = default_threads(), .matmul = matmul});
     peak.rates.push_back(product_rate(precision, options.dtype(dtype), peak.memory_bytes, share, stop_requested));
   };
+  const auto take_faster = [&](const ProductRate& own) {
+    if (own.fastest_tflops > peak.rates.back().fastest_tflops) peak.rates.back() = own;
+  };
   measure("fp32", at::kFloat, MatmulPrecision::fp32);
+  if (peak.device == "cpu") take_faster(own_product_rate<float>("fp32", share, stop_requested));
   if (since_ampere) measure("tf32", at::kFloat, MatmulPrecision::tf32);
   if (!cuda || since_ampere) measure("bf16", at::kBFloat16, MatmulPrecision::fp32);
+  if (peak.device == "cpu" && pair_unit() != PairUnit::none)
+    take_faster(own_product_rate<Bf16>("bf16", share, stop_requested));
   if (cuda) measure("fp16", at::kHalf, MatmulPrecision::fp32);
   measure_bandwidth(peak, options.dtype(at::kFloat), share, stop_requested);
 
