@@ -885,6 +885,45 @@ class _Nowhere:
         return 0
 
 
+def _logger(make_room, now=_now):
+    """A run's `log`, and what sets its queue and the calls that this has room for.
+
+    Between two steps of a training the caches forget all of this, so a call touches little: closures' cells instead of
+    the attributes of a large object, and floats before other kinds of numbers.
+    """
+    queue, room = _Nowhere(), 0
+
+    def log(data, step=None, commit=None, sync=None):
+        """Keeps the numbers of a dict. As in wandb: without `step` each call is a step, unless `commit` is False."""
+        try:
+            if type(data) is dict:
+                row = data.copy()  # first, since another thread may change `data`
+                try:
+                    for value in row.values():
+                        if type(value) is not float and type(value) not in _PLAIN:
+                            row = _snapshot(row)
+                            break
+                except Exception:  # a class that can't be looked up
+                    row = _snapshot(row)
+            else:
+                row = _snapshot(data)
+            if step is not None and type(step) is not int:
+                step = _step_number(step, None)
+            queue.append((now(), step, commit, row))
+            if len(queue) > room:
+                make_room()
+        except _NotAMapping:
+            _say_once("log takes a dict of names and numbers, so other calls of it do nothing")
+        except Exception as error:
+            _say_error("log", error)
+
+    def aim(at, has_room):
+        nonlocal queue, room
+        queue, room = at, has_room
+
+    return log, aim
+
+
 class Run:
     """One training. Made by `init`; any thread may call it."""
 
@@ -903,7 +942,8 @@ class Run:
         self.path = ""  # the journal
         self.config = Config(self)
         self.summary = Summary(self)
-        self._queue = _Nowhere()
+        self.log, self._aim_log = _logger(self._make_room)
+        self._use(_Nowhere(), min(QUEUE_CALLS, MEMORY_CALLS))
         self._rows = collections.deque()  # what has its step, in order
         self._marks = []
         self._step = 0
@@ -924,7 +964,6 @@ class Run:
         self._progress = time.monotonic()
         self._rounds = 0  # of the writer
         self._is_held = False  # the writer waits for a device, or for a disk that refuses
-        self._room = min(QUEUE_CALLS, MEMORY_CALLS)
         self._slow_write = 0  # the number of a write that took longer than a wait for it
         self.notes = self._read_text(settings.get("notes"), "notes")
         self.group, self.job_type = (self._read_text(settings.get(name), name, NAME_CHARACTERS)
@@ -933,30 +972,10 @@ class Run:
 
     # -- What callers do
 
-    def log(self, data, step=None, commit=None, sync=None):
-        """Keeps the numbers of a dict. As in wandb: without `step` each call is a step, unless `commit` is False."""
-        try:
-            if type(data) is dict:
-                row = data.copy()  # first, since another thread may change `data`
-                try:
-                    for value in row.values():
-                        if type(value) not in _PLAIN:
-                            row = _snapshot(row)
-                            break
-                except Exception:  # a class that can't be looked up
-                    row = _snapshot(row)
-            else:
-                row = _snapshot(data)
-            if step is not None and type(step) is not int:
-                step = _step_number(step, None)
-            queue = self._queue
-            queue.append((_now(), step, commit, row))
-            if len(queue) > self._room:
-                self._make_room()
-        except _NotAMapping:
-            _say_once("log takes a dict of names and numbers, so other calls of it do nothing")
-        except Exception as error:
-            _say_error("log", error)
+    def _use(self, queue, room):
+        """Where calls go from now on, and how many may wait there for the writer."""
+        self._queue, self._room = queue, room
+        self._aim_log(queue, room)
 
     def _put(self, entry):
         queue = self._queue
@@ -1126,7 +1145,7 @@ class Run:
         if self.attempt > 1:
             self.resumed = True
             self._step = _last_step(os.path.join(self.dir, "rank-%d.%d.jsonl" % (place.rank, self.attempt - 1))) + 1
-        self._queue = collections.deque()
+        self._use(collections.deque(), self._room)
         known = dict(_facts(), group=self.group, job_type=self.job_type, tags=self.tags, notes=self.notes)
         self._send("run", v=FORMAT, uid=self.uid, id=self.id, name=self.name, project=self.project,
                    attempt=self.attempt, rank=place.rank, local_rank=place.local_rank, world=place.world,
@@ -1211,7 +1230,8 @@ class Run:
                     self._lost += 1
                     _say_error("a value is lost", error)
             each = (self._file.end() - end) // len(batch) + 1
-            self._room = min(QUEUE_CALLS, MEMORY_CALLS, max(20, QUEUE_BYTES // each))
+            if not self._closed:
+                self._use(self._queue, min(QUEUE_CALLS, MEMORY_CALLS, max(20, QUEUE_BYTES // each)))
             self._progress = time.monotonic()
             self._file.write()
 
@@ -1371,7 +1391,7 @@ class Run:
             self._file.close()
         else:
             _say("%s: %d bytes could not be stored" % (self.path, self._file.waiting()))
-        self._queue = _Nowhere("this run has finished, so its values are no longer kept")
+        self._use(_Nowhere("this run has finished, so its values are no longer kept"), self._room)
         if self._lost:
             _say("%s: %d log calls were lost" % (self.path, self._lost))
         if self._skipped and not _silent():
@@ -1384,8 +1404,8 @@ class Run:
             return
         self._closed = True
         self._lock = threading.RLock()
-        self._queue = _Nowhere("this process was forked from the one that called init(), so its values aren't kept; "
-                               "call init() in it to keep them")
+        self._use(_Nowhere("this process was forked from the one that called init(), so its values aren't kept; "
+                           "call init() in it to keep them"), self._room)
         # The descriptor stays open: to see whether it still is the journal could wait for a disk.
 
 

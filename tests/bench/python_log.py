@@ -4,7 +4,8 @@
 
 Needs tensorboard, wandb, mlflow-skinny (with SQLAlchemy and alembic) and trackio beside torch, as in
 tests/importers/stores/requirements.txt; a tracker that can't be imported is left out. Each measurement is a process of its
-own, with the cost of making the dict subtracted from the busy loop. mlflow's loop is a hundredth as long.
+own, with the cost of making the dict subtracted from the busy loop. mlflow's loop is a hundredth as long. "queue" only
+appends the time, the step and a copy of the dict to a deque, which is the least that a call can do.
 """
 import argparse
 import json
@@ -16,8 +17,25 @@ import sys
 import tempfile
 import time
 
-TRACKERS = ("queue", "stepladder", "trackio", "tensorboard", "wandb", "mlflow")
+TRACKERS = ("queue", "written queue", "stepladder", "trackio", "tensorboard", "wandb", "mlflow")
 WAIT_S = 0.05
+
+
+def written_queue():
+    """The same beside a thread that writes it, as something that keeps the rows must: every 0.08 s, a JSON line each."""
+    import collections
+    import threading
+    queue, ends = collections.deque(), threading.Event()
+
+    def write():
+        with open("queue.jsonl", "w") as file:
+            while not ends.wait(0.08):
+                while queue:
+                    file.write(json.dumps(queue.popleft()) + "\n")
+                file.flush()
+
+    threading.Thread(target=write, daemon=True).start()
+    return lambda row, step: queue.append((time.time(), step, row.copy())), ends.set
 
 
 def opened(tracker):
@@ -26,6 +44,8 @@ def opened(tracker):
         import collections
         queue = collections.deque(maxlen=1000)
         return lambda row, step: queue.append((time.time(), step, row.copy())), lambda: None
+    if tracker == "written queue":
+        return written_queue()
     if tracker == "stepladder":
         sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
         import stepladder
@@ -85,6 +105,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", type=int, default=20000)
     parser.add_argument("--waits", type=int, default=100)
+    parser.add_argument("--only", default=",".join(TRACKERS), help="of: %(default)s")
     parser.add_argument("--one")
     options = parser.parse_args()
     if options.one:
@@ -92,7 +113,7 @@ def main():
         return
     found = {}
     for _ in range(options.rounds):
-        for tracker in TRACKERS:
+        for tracker in options.only.split(","):
             with tempfile.TemporaryDirectory() as folder:
                 environment = dict(os.environ, HOME=folder, TRACKIO_DIR=folder, WANDB_SILENT="true", PYTHONWARNINGS="ignore",
                                    STEPLADDER_SILENT="1")
