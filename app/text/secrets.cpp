@@ -2,11 +2,10 @@
 // passwords in the remaining words. python/stepladder.py has the same rules; change both.
 #include "app/text/secrets.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string_view>
 #include <utility>
 
 namespace stepladder {
@@ -195,7 +194,9 @@ std::vector<std::string> each_without_secrets(const std::vector<std::string>& ar
 }
 
 std::string without_secrets(const std::vector<std::string>& arguments) {
-  return fmt::format("{}", fmt::join(each_without_secrets(arguments), " "));
+  std::string line;  // the far program has no {fmt}
+  for (const std::string& word : each_without_secrets(arguments)) line += (line.empty() ? "" : " ") + word;
+  return line;
 }
 
 }  // namespace stepladder
