@@ -570,7 +570,7 @@ def open_window(place, walks):
         while time.monotonic() < begun + SHOWN_S and window.program.poll() is None:
             time.sleep(0.1)
         status = window.stop()
-        if status != 0:
+        if status != (1 if place.is_refused else 0):  # a window says why it can't be opened
             place.note(command, f"ends with {status}")
     except (AssertionError, subprocess.SubprocessError) as error:
         if not (place.is_refused and window.program and window.program.poll() == 1):
