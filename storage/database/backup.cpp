@@ -92,8 +92,7 @@ bool back_up(Database& database, const fs::path& out, const std::function<bool()
   require_room(database, out);
   try {
     // Reads one state of the file, in which others may write meanwhile.
-    Statement copy(database, "VACUUM INTO ?");
-    copy.bind(fs::absolute(file.part()).string()).run();
+    database.run("VACUUM INTO ?", fs::absolute(file.part()).string());
   } catch (const StorageError& error) {
     std::error_code unknown;
     const fs::space_info space = fs::space(fs::absolute(out).parent_path(), unknown);

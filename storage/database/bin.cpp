@@ -16,8 +16,8 @@ constexpr int pieces_in_a_moment = 300;  // of a deletion: 600,000 steps, half a
 
 void hide_for_deletion(Database& database, RunId run) {
   // A fork outlives its parent and stops naming it.
-  Statement(database, "UPDATE runs SET parent_id = NULL WHERE parent_id = ?").bind(run).run();
-  Statement(database, "DELETE FROM curation WHERE run_id = ?").bind(run).run();
+  database.run("UPDATE runs SET parent_id = NULL WHERE parent_id = ?", run);
+  database.run("DELETE FROM curation WHERE run_id = ?", run);
   Statement hide(database, "UPDATE runs SET hidden = ?, owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ?");
   bind_owner(hide.bind(static_cast<int>(Hidden::being_deleted)), this_process()).bind(run).run();
 }
@@ -28,14 +28,11 @@ std::vector<RunId> Bin::empty(double deleted_before, const NoteRuns& also, const
   std::vector<RunId> gone;
   {
     Transaction transaction(database_);
-    {
-      Statement rows(database_,
-                     "SELECT run_id FROM curation JOIN runs ON runs.id = run_id WHERE deleted_at < ? AND status NOT IN "
-                     "('queued', 'running') AND hidden = 0 AND run_id NOT IN (SELECT parent_id FROM runs WHERE status "
-                     "= 'queued' AND parent_id IS NOT NULL) ORDER BY run_id");
-      rows.bind(deleted_before);
-      while (rows.step()) gone.push_back(rows.integer(0));
-    }
+    gone = database_.integers(
+        "SELECT run_id FROM curation JOIN runs ON runs.id = run_id WHERE deleted_at < ? AND status NOT IN "
+        "('queued', 'running') AND hidden = 0 AND run_id NOT IN (SELECT parent_id FROM runs WHERE status "
+        "= 'queued' AND parent_id IS NOT NULL) ORDER BY run_id",
+        deleted_before);
     std::vector<Run> runs;
     for (const RunId id : gone) {
       runs.push_back(*read_run(database_, id));

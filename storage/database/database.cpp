@@ -269,16 +269,6 @@ void Database::execute(const std::string& sql) {
   if (code != SQLITE_OK) fail(code);
 }
 
-std::string Database::text(const std::string& sql) {
-  Statement statement(*this, sql);
-  return statement.step() ? statement.text(0) : "";
-}
-
-std::int64_t Database::integer(const std::string& sql) {
-  Statement statement(*this, sql);
-  return statement.step() ? statement.integer(0) : 0;
-}
-
 void Database::use_write_ahead_log() {
   if (text("PRAGMA journal_mode") == "wal") return;
   // If two processes do this to a new file at once, SQLite answers "busy" without calling its busy handler.
@@ -392,13 +382,13 @@ Statement& Statement::bind(std::string_view value) {
   return *this;
 }
 
-Statement& Statement::bind_blob(std::string_view bytes) {
-  const char* data = bytes.empty() ? "" : bytes.data();
-  check(sqlite3_bind_blob64(statement_, ++bound_, data, bytes.size(), SQLITE_TRANSIENT));
+Statement& Statement::bind(Blob blob) {
+  const char* data = blob.bytes.empty() ? "" : blob.bytes.data();
+  check(sqlite3_bind_blob64(statement_, ++bound_, data, blob.bytes.size(), SQLITE_TRANSIENT));
   return *this;
 }
 
-Statement& Statement::bind_null() {
+Statement& Statement::bind(std::nullopt_t) {
   check(sqlite3_bind_null(statement_, ++bound_));
   return *this;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "storage/errors.h"
 
@@ -38,8 +39,27 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   void execute(const std::string& sql);  // any number of statements, no results
-  std::string text(const std::string& sql);
-  std::int64_t integer(const std::string& sql);  // the first column of the first row
+  // One statement with the values of its parameters: runs to its end, or gives its first row's first column (0, empty
+  // or nullopt if there is no row, or no number), whether it has a row, or the first column of all rows.
+  template <class... Values>
+  void run(std::string_view sql, const Values&... values);
+  // `into`: "INTO table" or "OR REPLACE INTO table"; a value for each column.
+  template <class... Values>
+  void insert(std::string_view into, std::string_view columns, const Values&... values);
+  template <class... Values>
+  std::int64_t integer(std::string_view sql, const Values&... values);
+  template <class... Values>
+  std::optional<std::int64_t> find(std::string_view sql, const Values&... values);
+  template <class... Values>
+  std::string text(std::string_view sql, const Values&... values);
+  template <class... Values>
+  std::optional<std::string> find_text(std::string_view sql, const Values&... values);
+  template <class... Values>
+  bool has(std::string_view sql, const Values&... values);
+  template <class... Values>
+  std::vector<std::int64_t> integers(std::string_view sql, const Values&... values);
+  template <class... Values>
+  std::vector<std::string> texts(std::string_view sql, const Values&... values);
 
   void use_write_ahead_log();
   std::int64_t last_insert_id() const;
@@ -82,10 +102,19 @@ class Database {
   std::map<std::string, CachedStatement, std::less<>> kept_;  // prepared once, by their text
 };
 
+// Bytes that are stored as they are, for bind.
+struct Blob {
+  std::string_view bytes;
+};
+
 // One use of a prepared statement: bind, step, read. The destructor resets it, so that no read lock outlives it.
 class Statement {
  public:
   Statement(Database& database, std::string_view sql);
+  template <class... Values>
+  Statement(Database& database, std::string_view sql, const Values&... values) : Statement(database, sql) {
+    (bind(values), ...);
+  }
   ~Statement();
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
@@ -99,10 +128,10 @@ class Statement {
   Statement& bind(const char* value) { return bind(std::string_view(value)); }
   template <class T>
   Statement& bind(const std::optional<T>& value) {
-    return value ? bind(*value) : bind_null();
+    return value ? bind(*value) : bind(std::nullopt);
   }
-  Statement& bind_blob(std::string_view bytes);
-  Statement& bind_null();
+  Statement& bind(Blob blob);
+  Statement& bind(std::nullopt_t);
 
   bool step();  // true while there is a row
   void run();   // to the end, then ready for the next round of bind
@@ -121,6 +150,63 @@ class Statement {
   Database::CachedStatement* kept_;  // null: this one is the statement's only owner
   int bound_ = 0;
 };
+
+template <class... Values>
+void Database::run(std::string_view sql, const Values&... values) {
+  Statement(*this, sql, values...).run();
+}
+
+template <class... Values>
+void Database::insert(std::string_view into, std::string_view columns, const Values&... values) {
+  std::string places;
+  for (std::size_t i = 0; i < sizeof...(values); ++i) places += i == 0 ? "?" : ", ?";
+  run("INSERT " + std::string(into) + " (" + std::string(columns) + ") VALUES (" + places + ")", values...);
+}
+
+template <class... Values>
+std::int64_t Database::integer(std::string_view sql, const Values&... values) {
+  return find(sql, values...).value_or(0);
+}
+
+template <class... Values>
+std::optional<std::int64_t> Database::find(std::string_view sql, const Values&... values) {
+  Statement row(*this, sql, values...);
+  return row.step() && !row.is_null(0) ? std::optional(row.integer(0)) : std::nullopt;
+}
+
+template <class... Values>
+std::string Database::text(std::string_view sql, const Values&... values) {
+  return find_text(sql, values...).value_or("");
+}
+
+template <class... Values>
+std::optional<std::string> Database::find_text(std::string_view sql, const Values&... values) {
+  Statement row(*this, sql, values...);
+  return row.step() ? std::optional(row.text(0)) : std::nullopt;
+}
+
+template <class... Values>
+bool Database::has(std::string_view sql, const Values&... values) {
+  return Statement(*this, sql, values...).step();
+}
+
+// What `read` makes of each row.
+template <class Read>
+auto read_all(Statement&& rows, const Read& read) {
+  std::vector<decltype(read(rows))> all;
+  while (rows.step()) all.push_back(read(rows));
+  return all;
+}
+
+template <class... Values>
+std::vector<std::int64_t> Database::integers(std::string_view sql, const Values&... values) {
+  return read_all(Statement(*this, sql, values...), [](const Statement& row) { return row.integer(0); });
+}
+
+template <class... Values>
+std::vector<std::string> Database::texts(std::string_view sql, const Values&... values) {
+  return read_all(Statement(*this, sql, values...), [](const Statement& row) { return row.text(0); });
+}
 
 // Rolls back unless committed. Inside another transaction it is a savepoint of that one.
 class Transaction {

@@ -14,10 +14,10 @@ RunId HiddenRuns::create(const Run& run) {
 void HiddenRuns::show(std::span<const RunId> hidden_runs) {
   Transaction transaction(database_);
   for (const RunId id : hidden_runs) {
-    Statement update(database_,
-                     "UPDATE runs SET hidden = 0, owner_pid = NULL, owner_start = NULL, owner_boot = NULL WHERE id = ? "
-                     "AND hidden = ?");
-    update.bind(id).bind(static_cast<int>(Hidden::being_written)).run();
+    database_.run(
+        "UPDATE runs SET hidden = 0, owner_pid = NULL, owner_start = NULL, owner_boot = NULL WHERE id = ? "
+        "AND hidden = ?",
+        id, static_cast<int>(Hidden::being_written));
     if (database_.changes() == 0)
       throw StorageError("another process has removed a run from " + database_.file().string() +
                          " while it was being written");

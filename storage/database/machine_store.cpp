@@ -135,8 +135,8 @@ Uid new_uid() {
 std::optional<Machine> MachineStore::machine_from(const Order& order) {
   std::optional<Machine> machine = machine_in(order);
   if (!machine) return std::nullopt;
-  Statement row(project_, "SELECT facts, heard_at, lost_at, lost_why FROM machines WHERE alias = ?");
-  row.bind(machine->alias.text());
+  Statement row(project_, "SELECT facts, heard_at, lost_at, lost_why FROM machines WHERE alias = ?",
+                machine->alias.text());
   if (!row.step()) return machine;
   machine->facts = row.text(0);
   machine->heard_at = row.real(1);
@@ -163,23 +163,22 @@ void MachineStore::save(const Machine& asked) {
   Machine machine = asked;
   if (is_missing(machine.added_at)) machine.added_at = unix_now();
   const SlurmRequest& slurm = machine.slurm;
-  Statement put(
-      project_,
+  project_.run(
       "INSERT INTO machines (alias, is_local, folder, program, uses_slurm, partition, account, time_limit, gpus, "
       "nodes, tasks_per_node, added_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alias) DO UPDATE "
       "SET is_local = excluded.is_local, folder = excluded.folder, program = excluded.program, uses_slurm = "
       "excluded.uses_slurm, partition = excluded.partition, account = excluded.account, time_limit = "
       "excluded.time_limit, gpus = excluded.gpus, nodes = excluded.nodes, tasks_per_node = "
-      "excluded.tasks_per_node");
-  put.bind(machine.alias.text()).bind(int{machine.is_local}).bind(machine.folder.text()).bind(machine.program.text());
-  put.bind(int{machine.uses_slurm}).bind(slurm.partition.text()).bind(slurm.account.text()).bind(slurm.time.text());
-  put.bind(slurm.gpus).bind(slurm.nodes).bind(slurm.tasks_per_node).bind(machine.added_at).run();
+      "excluded.tasks_per_node",
+      machine.alias.text(), int{machine.is_local}, machine.folder.text(), machine.program.text(),
+      int{machine.uses_slurm}, slurm.partition.text(), slurm.account.text(), slurm.time.text(), slurm.gpus, slurm.nodes,
+      slurm.tasks_per_node, machine.added_at);
   orders_.put(order_kind::machine, {order_of(machine)});
 }
 
 void MachineStore::remove(const MachineAlias& alias) {
   orders_.remove(order_kind::machine, alias.text());
-  Statement(project_, "DELETE FROM machines WHERE alias = ?").bind(alias.text()).run();
+  project_.run("DELETE FROM machines WHERE alias = ?", alias.text());
 }
 
 std::vector<MachineInFile> MachineStore::machines_in_file() {
@@ -255,22 +254,15 @@ Machine MachineStore::adopt(const MachineInFile& shown) {
 }
 
 void MachineStore::heard(const MachineAlias& alias, double at, const std::string& facts) {
-  Statement(
-      project_,
+  project_.run(
       "UPDATE machines SET heard_at = ?, lost_at = NULL, lost_why = NULL, facts = CASE WHEN ?2 = '' THEN facts ELSE "
-      "?2 END WHERE alias = ?3")
-      .bind(at)
-      .bind(facts)
-      .bind(alias.text())
-      .run();
+      "?2 END WHERE alias = ?3",
+      at, facts, alias.text());
 }
 
 void MachineStore::lost(const MachineAlias& alias, double at, const std::string& why) {
-  Statement(project_, "UPDATE machines SET lost_at = coalesce(lost_at, ?), lost_why = ? WHERE alias = ?")
-      .bind(at)
-      .bind(bounded(why, longest_line))
-      .bind(alias.text())
-      .run();
+  project_.run("UPDATE machines SET lost_at = coalesce(lost_at, ?), lost_why = ? WHERE alias = ?", at,
+               bounded(why, longest_line), alias.text());
 }
 
 std::vector<FarRun> MachineStore::add_runs(std::vector<FarRun> runs) {
@@ -279,20 +271,9 @@ std::vector<FarRun> MachineStore::add_runs(std::vector<FarRun> runs) {
   for (FarRun& run : runs) {
     run.asked_at = unix_now();
     run.name = bounded(run.name, longest_name);
-    Statement(project_,
-              "INSERT INTO far_runs (uid, alias, kind, name, request, sent, state, asked_at, is_started, is_over) "
-              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .bind(run.uid.text())
-        .bind(run.alias.text())
-        .bind(run.kind)
-        .bind(run.name)
-        .bind(run.shown)
-        .bind(run.sent)
-        .bind(run.state)
-        .bind(run.asked_at)
-        .bind(int{run.is_started})
-        .bind(int{run.is_over})
-        .run();
+    project_.insert("INTO far_runs", "uid, alias, kind, name, request, sent, state, asked_at, is_started, is_over",
+                    run.uid.text(), run.alias.text(), run.kind, run.name, run.shown, run.sent, run.state, run.asked_at,
+                    int{run.is_started}, int{run.is_over});
     orders.push_back(order_of(run));
   }
   all.commit();
@@ -316,37 +297,25 @@ std::optional<FarRun> MachineStore::far_run(const Uid& uid) {
 }
 
 void MachineStore::update(const FarRun& run) {
-  Statement(project_, "UPDATE far_runs SET request = ?, state = ?, is_started = ?, is_over = ? WHERE uid = ?")
-      .bind(run.shown)
-      .bind(run.state)
-      .bind(int{run.is_started})
-      .bind(int{run.is_over})
-      .bind(run.uid.text())
-      .run();
+  project_.run("UPDATE far_runs SET request = ?, state = ?, is_started = ?, is_over = ? WHERE uid = ?", run.shown,
+               run.state, int{run.is_started}, int{run.is_over}, run.uid.text());
   orders_.put(order_kind::far_run, {order_of(run)});
 }
 
 void MachineStore::add_member(RunId run, const Uid& far_uid) {
-  Statement(project_, "INSERT OR REPLACE INTO far_members (run_id, far_uid) VALUES (?, ?)")
-      .bind(run)
-      .bind(far_uid.text())
-      .run();
+  project_.insert("OR REPLACE INTO far_members", "run_id, far_uid", run, far_uid.text());
 }
 
 std::vector<RunId> MachineStore::members(const Uid& far_uid) {
-  Statement rows(project_, "SELECT run_id FROM far_members WHERE far_uid = ? ORDER BY run_id");
-  rows.bind(far_uid.text());
-  std::vector<RunId> runs;
-  while (rows.step()) runs.push_back(rows.integer(0));
-  return runs;
+  return project_.integers("SELECT run_id FROM far_members WHERE far_uid = ? ORDER BY run_id", far_uid.text());
 }
 
 std::optional<FarPlace> MachineStore::place_of(RunId run) {
   Statement row(
       project_,
       "SELECT far_runs.alias, far_runs.uid, machines.lost_at FROM far_members JOIN far_runs ON far_runs.uid = "
-      "far_members.far_uid LEFT JOIN machines ON machines.alias = far_runs.alias WHERE far_members.run_id = ?");
-  row.bind(run);
+      "far_members.far_uid LEFT JOIN machines ON machines.alias = far_runs.alias WHERE far_members.run_id = ?",
+      run);
   if (!row.step()) return std::nullopt;
   return FarPlace{row.text(0), row.text(1), row.real(2)};
 }

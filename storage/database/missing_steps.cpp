@@ -8,17 +8,15 @@
 namespace stepladder {
 
 std::int64_t count_stored_steps(Database& database, RunId run, std::int64_t first, std::int64_t last) {
-  Statement rows(database, "SELECT count(*) FROM steps WHERE run_id = ? AND step BETWEEN ? AND ?");
-  rows.bind(run).bind(first).bind(last).step();
-  return rows.integer(0);
+  return database.integer("SELECT count(*) FROM steps WHERE run_id = ? AND step BETWEEN ? AND ?", run, first, last);
 }
 
 MissingSteps missing_steps(Database& database, RunId run, std::int64_t first, std::int64_t last) {
   MissingSteps steps{.expected = std::max<std::int64_t>(0, last - first + 1)};
   steps.missing = steps.expected - count_stored_steps(database, run, first, last);
   if (steps.missing == 0) return steps;
-  Statement rows(database, "SELECT step FROM steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step");
-  rows.bind(run).bind(first).bind(last);
+  Statement rows(database, "SELECT step FROM steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step", run, first,
+                 last);
   std::int64_t before = first - 1;
   const auto take_gap = [&](std::int64_t next) {
     if (next == before + 1) return;

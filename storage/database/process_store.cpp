@@ -28,8 +28,9 @@ struct Ending {
 
 Ending ending_of(Database& database, const DeadRun& run, const std::map<std::int64_t, std::string>& troubles) {
   Ending ending{.run = run};
-  Statement last(database, "SELECT step, at FROM steps WHERE run_id = ? ORDER BY at_ms DESC, step DESC LIMIT 1");
-  const bool has_steps = last.bind(run.id).step();
+  Statement last(database, "SELECT step, at FROM steps WHERE run_id = ? ORDER BY at_ms DESC, step DESC LIMIT 1",
+                 run.id);
+  const bool has_steps = last.step();
   if (has_steps) ending.last_at = last.real(1);
   ending.reason = fmt::format("the process that ran it (pid {}) has exited; {}", run.owner.pid,
                               has_steps ? fmt::format("last step {}", last.integer(0)) : "it recorded no step");
@@ -41,19 +42,14 @@ Ending ending_of(Database& database, const DeadRun& run, const std::map<std::int
 }  // namespace
 
 std::vector<RunId> ProcessStore::runs_owned_by(const ProcessIdentity& owner) {
-  Statement rows(database_,
-                 "SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ? AND owner_boot IS ? AND hidden = 0 "
-                 "ORDER BY id");
-  bind_owner(rows, owner);
-  std::vector<RunId> runs;
-  while (rows.step()) runs.push_back(rows.integer(0));
-  return runs;
+  return database_.integers(
+      "SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ? AND owner_boot IS ? AND hidden = 0 ORDER BY id",
+      owner.pid, known(owner.start), known(owner.boot));
 }
 
 std::optional<ProcessIdentity> ProcessStore::owner_of(RunId run) {
-  Statement row(database_,
-                "SELECT owner_pid, owner_start, owner_boot FROM runs WHERE id = ? AND owner_pid IS NOT NULL");
-  row.bind(run);
+  Statement row(database_, "SELECT owner_pid, owner_start, owner_boot FROM runs WHERE id = ? AND owner_pid IS NOT NULL",
+                run);
   if (!row.step()) return {};
   return ProcessIdentity{row.integer(0), row.integer(1), row.text(2)};
 }
@@ -80,21 +76,17 @@ void ProcessStore::queue_again(RunId run, std::int64_t planned_steps) {
 void ProcessStore::publish_queue(std::span<const QueuedRun> queue) {
   Transaction transaction(database_);
   const ProcessIdentity own = this_process();
-  Statement old(database_,
-                "DELETE FROM queue WHERE run_id IN (SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ?)");
-  old.bind(own.pid).bind(known(own.start)).run();
+  database_.run("DELETE FROM queue WHERE run_id IN (SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ?)",
+                own.pid, known(own.start));
   for (std::size_t place = 0; place < queue.size(); ++place) {
-    Statement insert(database_,
-                     "INSERT OR REPLACE INTO queue (run_id, place, paused) SELECT id, ?, ? FROM runs WHERE id = ?");
-    insert.bind(static_cast<std::int64_t>(place)).bind(std::int64_t{queue[place].is_paused});
-    insert.bind(queue[place].run).run();
+    database_.run("INSERT OR REPLACE INTO queue (run_id, place, paused) SELECT id, ?, ? FROM runs WHERE id = ?",
+                  static_cast<std::int64_t>(place), std::int64_t{queue[place].is_paused}, queue[place].run);
   }
   transaction.commit();
 }
 
 bool ProcessStore::is_paused(RunId run) {
-  Statement row(database_, "SELECT paused FROM queue WHERE run_id = ?");
-  return row.bind(run).step() && row.integer(0) != 0;
+  return database_.integer("SELECT paused FROM queue WHERE run_id = ?", run) != 0;
 }
 
 bool ProcessStore::others_have_written() {
@@ -117,17 +109,16 @@ std::vector<std::pair<RunId, RunChange>> ProcessStore::take_requests() {
   {
     Statement rows(database_,
                    "SELECT run_id, verb, place FROM requests JOIN runs ON runs.id = run_id "
-                   "WHERE owner_pid = ? AND owner_start IS ? ORDER BY requests.id");
-    rows.bind(own.pid).bind(known(own.start));
+                   "WHERE owner_pid = ? AND owner_start IS ? ORDER BY requests.id",
+                   own.pid, known(own.start));
     while (rows.step()) {
       RunChange change = QueuePlace{.place = static_cast<std::size_t>(std::max<std::int64_t>(0, rows.integer(2)))};
       if (rows.text(1) != move_verb) change = run_request_from(rows.text(1));
       taken.emplace_back(rows.integer(0), change);
     }
   }
-  Statement done(database_,
-                 "DELETE FROM requests WHERE run_id IN (SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ?)");
-  done.bind(own.pid).bind(known(own.start)).run();
+  database_.run("DELETE FROM requests WHERE run_id IN (SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ?)",
+                own.pid, known(own.start));
   transaction.commit();
   return taken;
 }
@@ -178,12 +169,12 @@ int ProcessStore::close_dead_runs() {
       const auto& [id, owner] = ending.run;
       // A run with steps has begun, though the process may have died before it stored when. Checks the owner again:
       // since the query above, another process may have closed or resumed the run.
-      Statement update(database_,
-                       "UPDATE runs SET status = 'interrupted', reason = ?, "
-                       "started_at = coalesce(started_at, (SELECT min(at) FROM steps WHERE run_id = runs.id)), "
-                       "ended_at = coalesce(?, started_at, created_at) WHERE id = ? "
-                       "AND status IN ('queued', 'running') AND owner_pid = ? AND owner_start IS ?");
-      update.bind(ending.reason).bind(ending.last_at).bind(id).bind(owner.pid).bind(known(owner.start)).run();
+      database_.run(
+          "UPDATE runs SET status = 'interrupted', reason = ?, "
+          "started_at = coalesce(started_at, (SELECT min(at) FROM steps WHERE run_id = runs.id)), "
+          "ended_at = coalesce(?, started_at, created_at) WHERE id = ? "
+          "AND status IN ('queued', 'running') AND owner_pid = ? AND owner_start IS ?",
+          ending.reason, ending.last_at, id, owner.pid, known(owner.start));
       if (database_.changes() == 0) continue;
       closed.push_back(id);
       derived_.forget(id);

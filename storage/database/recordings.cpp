@@ -26,8 +26,8 @@ StepProfile Recordings::profile(RunId id) {
 
 RunPatch Recordings::patch(RunId id) {
   RunPatch patch;
-  Statement row(database_, "SELECT commit_hash, patch, patch_bytes, left_out FROM patches WHERE run_id = ?");
-  if (!row.bind(id).step()) return patch;
+  Statement row(database_, "SELECT commit_hash, patch, patch_bytes, left_out FROM patches WHERE run_id = ?", id);
+  if (!row.step()) return patch;
   patch = {.commit = bounded(row.text(0), longest_name), .text = row.text(1), .bytes = count_of(row, 2)};
   const auto names = nlohmann::json::parse(row.text(3), nullptr, false);
   for (const auto& name : names)
@@ -39,8 +39,8 @@ void Recordings::keep_patch(RunId id, const RunPatch& patch) {
   if (patch.bytes == 0 && patch.left_out.empty()) return;
   Statement put(database_,
                 "INSERT OR REPLACE INTO patches (run_id, commit_hash, patch, patch_bytes, left_out) VALUES (?, ?, ?, "
-                "?, ?)");
-  put.bind(id).bind(patch.commit).bind(patch.text).bind(patch.bytes);
+                "?, ?)",
+                id, patch.commit, patch.text, patch.bytes);
   using Json = nlohmann::json;
   put.bind(Json(patch.left_out).dump(-1, ' ', false, Json::error_handler_t::replace)).run();
 }

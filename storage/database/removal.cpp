@@ -39,18 +39,12 @@ const RowsOfRuns tables_with_many_rows[] = {
 };
 constexpr int pages_to_give_back_at_once = 100;
 
-bool has_table(Database& database, const std::string& table) {
-  Statement rows(database, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?");
-  return rows.bind(table).step();
-}
-
 // The value of the key's first column: the run, or its first metric that has any rows.
 std::optional<std::int64_t> owner_of_rows(Database& database, const RowsOfRuns& rows, RunId run) {
   if (!rows.is_of_metrics) return run;
-  Statement metric(database, "SELECT id FROM metrics WHERE run_id = ? AND EXISTS (SELECT 1 FROM " + rows.table +
-                                 " WHERE metric_id = metrics.id) LIMIT 1");
-  metric.bind(run);
-  return metric.step() ? std::optional(metric.integer(0)) : std::nullopt;
+  return database.find("SELECT id FROM metrics WHERE run_id = ? AND EXISTS (SELECT 1 FROM " + rows.table +
+                           " WHERE metric_id = metrics.id) LIMIT 1",
+                       run);
 }
 
 // The first rows by their key. Returns whether there may be more.
@@ -58,36 +52,28 @@ bool delete_first_rows(Database& database, const RowsOfRuns& rows, RunId run) {
   const std::optional<std::int64_t> owner = owner_of_rows(database, rows, run);
   if (!owner) return false;
   const std::string of_owner = rows.table + (rows.is_of_metrics ? " WHERE metric_id = ?1" : " WHERE run_id = ?1");
-  Statement some(database, fmt::format("DELETE FROM {} AND ({}) <= (SELECT {} FROM {} ORDER BY {} LIMIT 1 OFFSET ?2)",
-                                       of_owner, rows.keys, rows.keys, of_owner, rows.keys));
-  some.bind(*owner).bind(rows.at_once).run();
+  database.run(fmt::format("DELETE FROM {} AND ({}) <= (SELECT {} FROM {} ORDER BY {} LIMIT 1 OFFSET ?2)", of_owner,
+                           rows.keys, rows.keys, of_owner, rows.keys),
+               *owner, rows.at_once);
   if (database.changes() > 0) return true;
-  Statement(database, "DELETE FROM " + of_owner).bind(*owner).run();
+  database.run("DELETE FROM " + of_owner, *owner);
   return rows.is_of_metrics;
 }
 
 void delete_row_of(Database& database, RunId run) {
-  std::int64_t ladder = 0;
-  {
-    Statement row(database, "SELECT ladder_id FROM runs WHERE id = ?");
-    if (row.bind(run).step()) ladder = row.integer(0);
-  }
-  Statement(database, "DELETE FROM runs WHERE id = ?").bind(run).run();
-  Statement empty(database,
-                  "DELETE FROM ladders WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ?1) "
-                  "AND NOT EXISTS (SELECT 1 FROM try_series WHERE ladder_id = ?1)");
-  if (ladder != 0) empty.bind(ladder).run();
+  const std::int64_t ladder = database.integer("SELECT ladder_id FROM runs WHERE id = ?", run);
+  database.run("DELETE FROM runs WHERE id = ?", run);
+  database.run(
+      "DELETE FROM ladders WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ?1) "
+      "AND NOT EXISTS (SELECT 1 FROM try_series WHERE ladder_id = ?1)",
+      ladder);
 }
 
 std::vector<RunId> being_deleted_here(Database& database) {
-  Statement rows(database,
-                 "SELECT id FROM runs WHERE hidden <> 0 AND hidden = ? AND owner_pid = ? AND owner_start IS ? "
-                 "ORDER BY id");
   const ProcessIdentity own = this_process();
-  rows.bind(static_cast<int>(Hidden::being_deleted)).bind(own.pid).bind(known(own.start));
-  std::vector<RunId> runs;
-  while (rows.step()) runs.push_back(rows.integer(0));
-  return runs;
+  return database.integers(
+      "SELECT id FROM runs WHERE hidden <> 0 AND hidden = ? AND owner_pid = ? AND owner_start IS ? ORDER BY id",
+      static_cast<int>(Hidden::being_deleted), own.pid, known(own.start));
 }
 
 }  // namespace
@@ -101,7 +87,8 @@ void delete_rows(Database& database, const std::string& table, RunId run) {
 bool delete_runs(Database& database, std::span<const RunId> hidden_runs, const KeepDeleting& keep_deleting) {
   std::vector<RowsOfRuns> tables;
   for (const RowsOfRuns& rows : tables_with_many_rows)
-    if (has_table(database, rows.table)) tables.push_back(rows);
+    if (database.has("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", rows.table))
+      tables.push_back(rows);
   std::size_t run = 0;
   std::size_t table = 0;
   in_slices(database, [&] {

@@ -111,7 +111,7 @@ void bind_value(Statement& row, const Value& value, const Unknown<Value>& unknow
   else if (is_never_null || is_known(value, unknown))
     row.bind(value);
   else
-    row.bind_null();
+    row.bind(std::nullopt);
 }
 
 void bind_columns(Statement& row, Run run, Columns columns) {
@@ -172,8 +172,8 @@ void require_run(const Database& database, RunId id) {
 // Tags have no spaces or commas, which separate them.
 void keep_tags(Database& database, RunId run, const std::string& environment) {
   if (environment.find("\"tags\"") == std::string::npos) return;
-  Statement known_marks(database, "SELECT 1 FROM curation WHERE run_id = ?");
-  if (known_marks.bind(run).step()) return;
+  Statement known_marks(database, "SELECT 1 FROM curation WHERE run_id = ?", run);
+  if (known_marks.step()) return;
   const auto json = nlohmann::json::parse(environment, nullptr, false);
   const auto given = json.is_object() ? json.find("tags") : json.end();
   if (!json.is_object() || given == json.end() || !given->is_array()) return;
@@ -216,19 +216,18 @@ Run read_run(const Database& database, const Statement& row) {
 }
 
 std::optional<Run> read_run(Database& database, RunId id) {
-  Statement rows(database, "SELECT " + run_columns + " FROM runs WHERE id = ?");
-  rows.bind(id);
+  Statement rows(database, "SELECT " + run_columns + " FROM runs WHERE id = ?", id);
   if (!rows.step()) return std::nullopt;
   return read_run(database, rows);
 }
 
 Statement& bind_owner(Statement& statement, const std::optional<ProcessIdentity>& owner) {
-  if (!owner) return statement.bind_null().bind_null().bind_null();
+  if (!owner) return statement.bind(std::nullopt).bind(std::nullopt).bind(std::nullopt);
   return statement.bind(owner->pid).bind(known(owner->start)).bind(known(owner->boot));
 }
 
 void forget_requests(Database& database, RunId run) {
-  Statement(database, "DELETE FROM requests WHERE run_id = ?").bind(run).run();
+  database.run("DELETE FROM requests WHERE run_id = ?", run);
 }
 
 RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentity>& owner, Hidden hidden) {
@@ -272,8 +271,7 @@ void start_run(Database& database, const RunStarted& started, const ProcessIdent
   if (!before) throw MissingRun("run " + std::to_string(started.run) + " is not in " + database.file().string());
   Run run = *before;
   merge(run, started);
-  Statement followed(database, "SELECT 1 FROM followed WHERE run_id = ?");
-  followed.bind(started.run);
+  Statement followed(database, "SELECT 1 FROM followed WHERE run_id = ?", started.run);
   // The facts from a store that a watched run has joined count over what its program printed.
   if (before->source != "launched" && followed.step()) {
     run.sync = before->sync;
@@ -285,17 +283,17 @@ void start_run(Database& database, const RunStarted& started, const ProcessIdent
     return names + ", owner_pid, owner_start, owner_boot";
   }();
   // A resumed run starts again: `owner` owns it from now on.
-  Statement update(database, "UPDATE runs SET (" + columns + ") = (" + places(columns) + ") WHERE id = ?");
-  update.bind(to_string(run.status)).bind_null().bind_null().bind(run.started_at).bind(run.model_flops_per_token);
+  Statement update(database, "UPDATE runs SET (" + columns + ") = (" + places(columns) + ") WHERE id = ?",
+                   to_string(run.status), std::nullopt, std::nullopt, run.started_at, run.model_flops_per_token);
   for_each_field(started_fields, [&](const auto& field) { bind_value(update, run.*field.of_run, field.unknown); });
   bind_owner(update, owner).bind(started.run).run();
   require_run(database, started.run);
 
   if (started.torch_version.empty()) return;
-  Statement environment(database,
-                        "UPDATE runs SET environment = json_set(CASE WHEN json_valid(environment) THEN environment "
-                        "ELSE '{}' END, '$.torch_version', ?) WHERE id = ?");
-  environment.bind(started.torch_version).bind(started.run).run();
+  database.run(
+      "UPDATE runs SET environment = json_set(CASE WHEN json_valid(environment) THEN environment "
+      "ELSE '{}' END, '$.torch_version', ?) WHERE id = ?",
+      started.torch_version, started.run);
 }
 
 void end_run(Database& database, const RunEnded& ended) {
@@ -306,7 +304,7 @@ void end_run(Database& database, const RunEnded& ended) {
   update.bind(to_string(ended.status)).bind(known(reason)).bind(ended.at);
   update.bind(known(ended.peak_memory_bytes)).bind(ended.run).run();
   require_run(database, ended.run);
-  Statement(database, "DELETE FROM requests WHERE run_id = ?").bind(ended.run).run();
+  database.run("DELETE FROM requests WHERE run_id = ?", ended.run);
 }
 
 std::vector<DeadRun> dead_runs(Database& database, const std::string& condition) {

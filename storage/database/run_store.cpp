@@ -150,10 +150,7 @@ std::vector<Ladder> RunStore::ladders() {
 }
 
 void RunStore::rename_ladder(LadderId ladder, const std::string& name) {
-  Statement(impl_->database, "UPDATE ladders SET name = ? WHERE id = ?")
-      .bind(bounded(name, longest_name))
-      .bind(ladder)
-      .run();
+  impl_->database.run("UPDATE ladders SET name = ? WHERE id = ?", bounded(name, longest_name), ladder);
 }
 
 RunId RunStore::create_run(const Run& run) {
@@ -166,7 +163,7 @@ void RunStore::update_run(const Run& run) {
 }
 
 void RunStore::rename_run(RunId run, const std::string& name) {
-  Statement(impl_->database, "UPDATE runs SET name = ? WHERE id = ?").bind(bounded(name, longest_name)).bind(run).run();
+  impl_->database.run("UPDATE runs SET name = ? WHERE id = ?", bounded(name, longest_name), run);
 }
 
 std::vector<Run> RunStore::runs() {
@@ -176,8 +173,7 @@ std::vector<Run> RunStore::runs() {
 }
 
 std::optional<Run> RunStore::run(RunId id) {
-  Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE id = ? AND hidden = 0");
-  rows.bind(id);
+  Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE id = ? AND hidden = 0", id);
   if (!rows.step()) return std::nullopt;
   return read_run(impl_->database, rows);
 }
@@ -192,9 +188,10 @@ Run RunStore::existing_run(RunId id) {
 }
 
 std::vector<Run> RunStore::runs_of(LadderId ladder) {
-  Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE ladder_id = ? AND " + is_listed +
-                                      " ORDER BY rung, repeat, id");
-  rows.bind(ladder);
+  Statement rows(
+      impl_->database,
+      "SELECT " + run_columns + " FROM runs WHERE ladder_id = ? AND " + is_listed + " ORDER BY rung, repeat, id",
+      ladder);
   return read_runs(impl_->database, rows);
 }
 

@@ -22,8 +22,7 @@ RecordedSteps RunStore::recorded_steps(RunId id) {
   RecordedSteps recorded;
   for (const char* table : {"steps", "superseded_steps"}) {
     Statement rows(impl_->database,
-                   "SELECT count(*), coalesce(max(step), 0) FROM " + std::string(table) + " WHERE run_id = ?");
-    rows.bind(id);
+                   "SELECT count(*), coalesce(max(step), 0) FROM " + std::string(table) + " WHERE run_id = ?", id);
     rows.step();
     recorded.records += rows.integer(0);
     recorded.last_step = std::max(recorded.last_step, count_of(rows, 1));

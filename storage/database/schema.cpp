@@ -148,8 +148,7 @@ std::int64_t trusted_version(Database& database, std::span<const char* const> st
 
 void create_missing_indices(Database& database) {
   for (const Index& index : indices) {
-    Statement known(database, "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?");
-    known.bind(index.name);
+    Statement known(database, "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?", index.name);
     if (known.step()) continue;
     // IF NOT EXISTS, since another process may have been faster.
     database.execute("CREATE INDEX IF NOT EXISTS " + name_and_columns(index));

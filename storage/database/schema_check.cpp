@@ -152,10 +152,10 @@ std::string normalised_definition(const std::string& sql) {
 }
 
 std::vector<SchemaObject> schema_objects(Database& database) {
-  Statement rows(database, "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid");
-  std::vector<SchemaObject> objects;
-  while (rows.step()) objects.push_back({lower(rows.text(0)), normalised_definition(rows.text(1))});
-  return objects;
+  return read_all(Statement(database, "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"),
+                  [](const Statement& row) {
+                    return SchemaObject{lower(row.text(0)), normalised_definition(row.text(1))};
+                  });
 }
 
 std::vector<std::string> strange_objects(const std::vector<SchemaObject>& found,

@@ -5,14 +5,11 @@
 namespace stepladder {
 
 std::optional<std::string> Settings::get(const std::string& key) {
-  Statement rows(database_, "SELECT value FROM settings WHERE key = ?");
-  rows.bind(key);
-  if (!rows.step()) return std::nullopt;
-  return rows.text(0);
+  return database_.find_text("SELECT value FROM settings WHERE key = ?", key);
 }
 
 void Settings::set(const std::string& key, const std::string& value) {
-  Statement(database_, "INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)").bind(key).bind(value).run();
+  database_.insert("OR REPLACE INTO settings", "key, value", key, value);
 }
 
 }  // namespace stepladder

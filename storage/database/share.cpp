@@ -175,7 +175,7 @@ class Removal {
  private:
   void count(const std::string& kind, const std::string& deletion, const std::string& before = {}) {
     if (!before.empty()) database_.execute(before);
-    Statement(database_, deletion).run();
+    database_.run(deletion);
     if (const std::int64_t rows = database_.changes(); rows > 0) removed_[kind] += rows;
   }
 
@@ -262,8 +262,7 @@ class Removal {
       if (std::string after = change(before); after != before) changed.emplace_back(rows.integer(0), std::move(after));
     }
     for (const auto& [id, text] : changed) {
-      Statement update(database_, "UPDATE " + of + " SET " + name + " = ? WHERE " + by + " = ?");
-      update.bind(text).bind(id).run();
+      database_.run("UPDATE " + of + " SET " + name + " = ? WHERE " + by + " = ?", text, id);
     }
     if (!changed.empty()) removed_[kind] += std::ssize(changed);
   }

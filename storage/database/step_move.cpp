@@ -53,8 +53,8 @@ std::size_t move_some(Database& database) {
     Statement rows(database,
                    "SELECT run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, nan_mask, data_ms, "
                    "forward_ms, backward_ms, optimizer_ms, communication_ms FROM steps_to_move "
-                   "ORDER BY run_id, step, attempt LIMIT ?");
-    rows.bind(rows_moved_at_once);
+                   "ORDER BY run_id, step, attempt LIMIT ?",
+                   rows_moved_at_once);
     while (rows.step() && (steps.empty() || steps.front().run == rows.integer(0))) {
       steps.push_back(read_old_row(rows));
       last_attempt = rows.integer(2);
@@ -62,9 +62,8 @@ std::size_t move_some(Database& database) {
   }
   if (steps.empty()) return 0;
   insert_steps(database, steps.front().run, steps);
-  Statement gone(database,
-                 "DELETE FROM steps_to_move WHERE run_id = ?1 AND step <= ?2 AND (step < ?2 OR attempt <= ?3)");
-  gone.bind(steps.front().run).bind(steps.back().step).bind(last_attempt).run();
+  database.run("DELETE FROM steps_to_move WHERE run_id = ?1 AND step <= ?2 AND (step < ?2 OR attempt <= ?3)",
+               steps.front().run, steps.back().step, last_attempt);
   if (static_cast<std::size_t>(database.changes()) != steps.size())
     throw StorageError(database.file().string() + " is damaged: its old steps are not in order");
   return steps.size();

@@ -90,8 +90,7 @@ std::int64_t nan_mask_of(const StepRecord& step) {
 void insert_nan_mask(Database& database, RunId run, const StepRecord& step) {
   const std::int64_t nan_mask = nan_mask_of(step);
   if (nan_mask == 0) return;
-  Statement insert(database, "INSERT OR REPLACE INTO nan_steps (run_id, step, nan_mask) VALUES (?, ?, ?)");
-  insert.bind(run).bind(step.step).bind(nan_mask).run();
+  database.insert("OR REPLACE INTO nan_steps", "run_id, step, nan_mask", run, step.step, nan_mask);
 }
 
 // Appends rows after the existing ones, many to a statement: each statement costs as much as the row itself.
@@ -117,14 +116,13 @@ void insert_new_steps(Database& database, RunId run, std::span<const StepRecord>
 
 // Writes a step that may be there already; that row moves to superseded_steps. Call in a transaction.
 void replace_step(Database& database, RunId run, const StepRecord& step) {
-  Statement keep(database, "INSERT INTO superseded_steps (attempt, nan_mask, " + all_columns +
-                               ") SELECT (SELECT coalesce(max(attempt), 0) + 1 FROM superseded_steps WHERE run_id = ?1 "
-                               "AND step = ?2), coalesce((SELECT nan_mask FROM nan_steps WHERE run_id = ?1 AND step = "
-                               "?2), 0), " +
-                               all_columns + " FROM steps WHERE run_id = ?1 AND step = ?2");
-  keep.bind(run).bind(step.step).run();
-  if (database.changes() > 0)
-    Statement(database, "DELETE FROM nan_steps WHERE run_id = ? AND step = ?").bind(run).bind(step.step).run();
+  database.run("INSERT INTO superseded_steps (attempt, nan_mask, " + all_columns +
+                   ") SELECT (SELECT coalesce(max(attempt), 0) + 1 FROM superseded_steps WHERE run_id = ?1 "
+                   "AND step = ?2), coalesce((SELECT nan_mask FROM nan_steps WHERE run_id = ?1 AND step = "
+                   "?2), 0), " +
+                   all_columns + " FROM steps WHERE run_id = ?1 AND step = ?2",
+               run, step.step);
+  if (database.changes() > 0) database.run("DELETE FROM nan_steps WHERE run_id = ? AND step = ?", run, step.step);
   Statement insert(database, "INSERT OR REPLACE INTO steps (" + all_columns + ") VALUES " + one_row);
   bind_step(insert, run, step);
   insert.run();
@@ -134,8 +132,8 @@ void replace_step(Database& database, RunId run, const StepRecord& step) {
 // Puts the NaNs back into rows that were read in the order of steps.
 void add_nans(Database& database, RunId run, std::vector<StepReader::Row>& rows) {
   Statement masks(database,
-                  "SELECT step, nan_mask FROM nan_steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step");
-  masks.bind(run).bind(rows.front().step.step).bind(rows.back().step.step);
+                  "SELECT step, nan_mask FROM nan_steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step", run,
+                  rows.front().step.step, rows.back().step.step);
   auto row = rows.begin();
   while (masks.step()) {
     while (row != rows.end() && row->step.step < masks.integer(0)) ++row;
@@ -152,8 +150,8 @@ void add_nans(Database& database, RunId run, std::vector<StepReader::Row>& rows)
 
 void mark_repeated(Database& database, RunId run, std::vector<StepReader::Row>& rows) {
   Statement steps(database,
-                  "SELECT DISTINCT step FROM superseded_steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step");
-  steps.bind(run).bind(rows.front().step.step).bind(rows.back().step.step);
+                  "SELECT DISTINCT step FROM superseded_steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step",
+                  run, rows.front().step.step, rows.back().step.step);
   auto row = rows.begin();
   while (steps.step()) {
     while (row != rows.end() && row->step.step < steps.integer(0)) ++row;
@@ -167,12 +165,8 @@ void mark_repeated(Database& database, RunId run, std::vector<StepReader::Row>& 
 void insert_steps(Database& database, RunId run, std::span<const StepRecord> steps) {
   if (steps.empty()) return;
   Transaction whole(database);
-  bool is_new = false;
-  {
-    Statement last(database, "SELECT max(step) FROM steps WHERE run_id = ?");
-    last.bind(run);
-    is_new = !last.step() || last.is_null(0) || steps.front().step > last.integer(0);
-  }
+  const auto last = database.find("SELECT max(step) FROM steps WHERE run_id = ?", run);
+  const bool is_new = !last || steps.front().step > *last;
   const auto goes_back = [](const StepRecord& a, const StepRecord& b) { return a.step >= b.step; };
   const bool ascends = std::adjacent_find(steps.begin(), steps.end(), goes_back) == steps.end();
   if (ascends && is_new)
@@ -230,7 +224,7 @@ void complete_steps(Database& database, RunId run, std::span<const StepRecord> s
       replace_step(database, run, step);
       continue;
     }
-    Statement(database, "DELETE FROM nan_steps WHERE run_id = ? AND step = ?").bind(run).bind(step.step).run();
+    database.run("DELETE FROM nan_steps WHERE run_id = ? AND step = ?", run, step.step);
     Statement insert(database, "INSERT OR REPLACE INTO steps (" + all_columns + ") VALUES " + one_row);
     bind_step(insert, run, step);
     insert.run();
@@ -245,9 +239,10 @@ bool StepReader::read(std::vector<Row>& rows) {
   const bool with_parts = parts_ == Parts::read;
   Transaction one_state(database_, Transaction::Kind::read);
   {
-    Statement found(database_, "SELECT " + step_columns + (with_parts ? part_columns : "") +
-                                   " FROM steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step LIMIT ?");
-    found.bind(run_).bind(range_.first).bind(range_.last).bind(rows_at_once);
+    Statement found(database_,
+                    "SELECT " + step_columns + (with_parts ? part_columns : "") +
+                        " FROM steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step LIMIT ?",
+                    run_, range_.first, range_.last, rows_at_once);
     while (found.step()) {
       rows.push_back({.step = read_step(found, run_)});
       if (with_parts) rows.back().step.parts = read_parts(found);
@@ -276,16 +271,16 @@ StepParts read_mean_parts(Database& database, RunId run, std::int64_t warmup_ste
     // Trainings record them for every step, logs for none, so a thousand steps of a long run show which it is.
     Statement any(database,
                   "SELECT count(coalesce(data_us, forward_us, backward_us, optimizer_us, communication_us)) FROM "
-                  "(SELECT * FROM steps WHERE run_id = ? ORDER BY step DESC LIMIT 1000)");
-    any.bind(run);
+                  "(SELECT * FROM steps WHERE run_id = ? ORDER BY step DESC LIMIT 1000)",
+                  run);
     if (!any.step() || any.integer(0) == 0) return {};
   }
   // Counts by position, as warm-up is counted: a resumed run's first steps are not its lowest numbers.
   Statement rows(database,
                  "SELECT avg(data_us), avg(forward_us), avg(backward_us), avg(optimizer_us), avg(communication_us) "
                  "FROM steps WHERE run_id = ?1 AND step > coalesce((SELECT step FROM steps "
-                 "WHERE run_id = ?1 ORDER BY step LIMIT 1 OFFSET ?2 - 1), 0)");
-  rows.bind(run).bind(warmup_steps);
+                 "WHERE run_id = ?1 ORDER BY step LIMIT 1 OFFSET ?2 - 1), 0)",
+                 run, warmup_steps);
   if (!rows.step()) return {};
   const auto mean = [&](int column) { return read_scaled(rows, column, part_scale); };
   return {mean(0), mean(1), mean(2), mean(3), mean(4)};

@@ -66,17 +66,14 @@ class Derived::Chunks {
   void write() {
     if (waiting_.empty()) return;
     if (!std::exchange(begun_, true)) {  // left there by an earlier attempt, or another version
-      Statement(database_, "DELETE FROM overviews WHERE run_id = ?").bind(run_).run();
+      database_.run("DELETE FROM overviews WHERE run_id = ?", run_);
       if (count() > 0) delete_rows(database_, "overview_chunks", run_);
     }
     Transaction transaction(database_);
     for (const Waiting& chunk : waiting_) {
-      Statement insert(
-          database_,
-          "INSERT OR REPLACE INTO overview_chunks (run_id, quantity, level, first_step, last_step, buckets) "
-          "VALUES (?, ?, ?, ?, ?, ?)");
-      insert.bind(run_).bind(to_string(chunk.quantity)).bind(chunk.level);
-      insert.bind(chunk.first_step).bind(chunk.last_step).bind_blob(chunk.bytes).run();
+      database_.insert("OR REPLACE INTO overview_chunks", "run_id, quantity, level, first_step, last_step, buckets",
+                       run_, to_string(chunk.quantity), chunk.level, chunk.first_step, chunk.last_step,
+                       Blob{chunk.bytes});
     }
     transaction.commit();
     written_ += std::ssize(waiting_);
@@ -87,11 +84,7 @@ class Derived::Chunks {
   bool are_complete() { return written_ == count(); }
 
  private:
-  std::int64_t count() {
-    Statement rows(database_, "SELECT count(*) FROM overview_chunks WHERE run_id = ?");
-    rows.bind(run_).step();
-    return rows.integer(0);
-  }
+  std::int64_t count() { return database_.integer("SELECT count(*) FROM overview_chunks WHERE run_id = ?", run_); }
 
   struct Waiting {
     Quantity quantity;
@@ -162,9 +155,10 @@ Summary Derived::read(const Statement& row, int column) {
 }
 
 std::optional<Summary> Derived::kept(const Run& run) {
-  Statement rows(database_, "SELECT " + summary_columns +
-                                " FROM summaries WHERE run_id = ? AND asked_warmup = ? AND asked_tokens_per_step = ?");
-  rows.bind(run.id).bind(run.warmup_steps).bind(run.tokens_per_step);
+  Statement rows(database_,
+                 "SELECT " + summary_columns +
+                     " FROM summaries WHERE run_id = ? AND asked_warmup = ? AND asked_tokens_per_step = ?",
+                 run.id, run.warmup_steps, run.tokens_per_step);
   if (!rows.step()) return std::nullopt;
   return read(rows, 0);
 }
@@ -183,31 +177,26 @@ void Derived::keep(const Run& run, const Summary& summary) {
       "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?34, ?35, ?36, ?37, ?38, ?39, ?40 "
       "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
       "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3 "
-      "AND ended_at IS ?33");
-  insert.bind(run.id).bind(run.warmup_steps).bind(run.tokens_per_step);
-  insert.bind(nan_bit(summary.loss_first, loss_first_bit) | nan_bit(summary.loss_last, loss_last_bit) |
-              nan_bit(summary.val_loss_last, val_loss_last_bit));
-  insert.bind(summary.steps).bind(summary.first_step).bind(summary.last_step).bind(summary.warmup_steps);
-  insert.bind(summary.loss_first).bind(summary.loss_last).bind(summary.loss_min);
-  insert.bind(summary.val_loss_last).bind(summary.val_loss_min);
-  insert.bind(summary.dt_ms_median).bind(summary.dt_ms_p25).bind(summary.dt_ms_p75);
-  insert.bind(summary.tokens_per_s).bind(summary.tokens_per_s_p25).bind(summary.tokens_per_s_p75);
-  insert.bind(summary.dt_ms_p5).bind(summary.dt_ms_p95).bind(summary.dt_grain_ms).bind(summary.drift);
-  insert.bind(summary.spikes).bind(summary.spike_period).bind(summary.pauses).bind(summary.untimed_steps);
-  insert.bind(summary.nonfinite_steps).bind(summary.first_nonfinite_step).bind(summary.backwards_step);
-  insert.bind(summary.repeated_steps).bind(summary.first_repeated_step).bind(run.ended_at);
-  insert.bind(summary.watched_steps).bind(summary.disturbed_steps);
-  insert.bind(summary.disturbance.other_cores).bind(summary.disturbance.program_cores);
-  insert.bind(summary.disturbance.other_gpu_load);
-  insert.bind(known(summary.disturbance.cores)).bind(known(summary.disturbance.needed_cores));
+      "AND ended_at IS ?33",
+      run.id, run.warmup_steps, run.tokens_per_step,
+      nan_bit(summary.loss_first, loss_first_bit) | nan_bit(summary.loss_last, loss_last_bit) |
+          nan_bit(summary.val_loss_last, val_loss_last_bit),
+      summary.steps, summary.first_step, summary.last_step, summary.warmup_steps, summary.loss_first, summary.loss_last,
+      summary.loss_min, summary.val_loss_last, summary.val_loss_min, summary.dt_ms_median, summary.dt_ms_p25,
+      summary.dt_ms_p75, summary.tokens_per_s, summary.tokens_per_s_p25, summary.tokens_per_s_p75, summary.dt_ms_p5,
+      summary.dt_ms_p95, summary.dt_grain_ms, summary.drift, summary.spikes, summary.spike_period, summary.pauses,
+      summary.untimed_steps, summary.nonfinite_steps, summary.first_nonfinite_step, summary.backwards_step,
+      summary.repeated_steps, summary.first_repeated_step, run.ended_at, summary.watched_steps, summary.disturbed_steps,
+      summary.disturbance.other_cores, summary.disturbance.program_cores, summary.disturbance.other_gpu_load,
+      known(summary.disturbance.cores), known(summary.disturbance.needed_cores));
   insert.run();
 }
 
 void Derived::note_complete_chunks(const Run& run, std::int64_t steps) {
-  Statement complete(database_,
-                     "INSERT OR REPLACE INTO overviews (run_id, format, steps) SELECT id, ?, ? FROM runs "
-                     "WHERE id = ? AND status NOT IN ('queued', 'running') AND ended_at IS ?");
-  complete.bind(chunk_format).bind(steps).bind(run.id).bind(run.ended_at).run();
+  database_.run(
+      "INSERT OR REPLACE INTO overviews (run_id, format, steps) SELECT id, ?, ? FROM runs "
+      "WHERE id = ? AND status NOT IN ('queued', 'running') AND ended_at IS ?",
+      chunk_format, steps, run.id, run.ended_at);
 }
 
 Summary Derived::make(const Run& run) {
@@ -261,25 +250,20 @@ void Derived::forget(RunId run) {
   // Without its row in `overviews`, a run's chunks don't count; they may be many, and are removed when new ones are
   // made.
   for (const char* sql : {"DELETE FROM summaries WHERE run_id = ?", "DELETE FROM overviews WHERE run_id = ?"})
-    Statement(database_, sql).bind(run).run();
+    database_.run(sql, run);
 }
 
 std::optional<std::int64_t> Derived::steps_of_overviews(RunId run) {
-  Statement rows(database_, "SELECT steps FROM overviews WHERE run_id = ? AND format = ?");
-  rows.bind(run).bind(chunk_format);
-  if (!rows.step()) return std::nullopt;
-  return rows.integer(0);
+  return database_.find("SELECT steps FROM overviews WHERE run_id = ? AND format = ?", run, chunk_format);
 }
 
 // Returns whether the run has chunks; short runs don't, since reading their steps is as fast.
 bool Derived::ensure_overviews(const Run& run) {
   if (!is_over(run.status)) return false;
   if (const auto steps = steps_of_overviews(run.id)) return *steps >= fewest_for_chunks;
-  {
-    Statement rows(database_, "SELECT count(*) FROM (SELECT 1 FROM steps WHERE run_id = ? LIMIT ?)");
-    rows.bind(run.id).bind(fewest_for_chunks);
-    if (!rows.step() || rows.integer(0) < fewest_for_chunks) return false;
-  }
+  if (database_.integer("SELECT count(*) FROM (SELECT 1 FROM steps WHERE run_id = ? LIMIT ?)", run.id,
+                        fewest_for_chunks) < fewest_for_chunks)
+    return false;
   if (database_.read_only()) return false;
   make(run);
   return true;
@@ -294,8 +278,8 @@ std::optional<Overview> Derived::kept_overview(RunId run, Quantity quantity, int
       database_,
       "SELECT level, first_step, buckets FROM overview_chunks WHERE run_id = ?1 AND quantity = ?2 AND level = "
       "CASE WHEN ?3 >= 0 THEN ?3 ELSE (SELECT max(level) FROM overview_chunks WHERE run_id = ?1 AND "
-      "quantity = ?2) END AND last_step >= ?4 ORDER BY last_step");
-  rows.bind(run).bind(to_string(quantity)).bind(level).bind(range.first);
+      "quantity = ?2) END AND last_step >= ?4 ORDER BY last_step",
+      run, to_string(quantity), level, range.first);
   return overview_of_chunks(rows, range);
 }
 

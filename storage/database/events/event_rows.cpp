@@ -30,15 +30,14 @@ Change change_of(Database& database, RunId run, const std::optional<ProcessIdent
   Change change;
   Statement row(database,
                 "SELECT status IN ('queued', 'running'), owner_pid, owner_start, owner_boot FROM runs WHERE id = ? AND "
-                "hidden = 0");
-  row.bind(run);
+                "hidden = 0",
+                run);
   if (!row.step()) return change;
   change.is_there =
       !left_by || (row.integer(1) == left_by->pid && row.integer(2) == left_by->start && row.text(3) == left_by->boot);
   change.is_outdated = change.is_there && row.integer(0) == 0;  // only what is over is cached
   if (!left_by || !change.is_there) return change;
-  Statement last(database, "SELECT max(step) FROM steps WHERE run_id = ?");
-  last.bind(run);
+  Statement last(database, "SELECT max(step) FROM steps WHERE run_id = ?", run);
   if (last.step() && !last.is_null(0)) change.last_step = count_of(last, 0);
   return change;
 }
@@ -47,8 +46,8 @@ Change change_of(Database& database, RunId run, const std::optional<ProcessIdent
 bool is_stored(Database& database, const StepRecord& step) {
   Statement rows(database,
                  "SELECT loss, at FROM steps WHERE run_id = ?1 AND step = ?2 UNION ALL "
-                 "SELECT loss, at FROM superseded_steps WHERE run_id = ?1 AND step = ?2");
-  rows.bind(step.run).bind(step.step);
+                 "SELECT loss, at FROM superseded_steps WHERE run_id = ?1 AND step = ?2",
+                 step.run, step.step);
   while (rows.step()) {
     const double loss = rows.real(0);
     const double at = rows.real(1);
@@ -62,8 +61,8 @@ bool is_stored(Database& database, const StepRecord& step) {
 }
 
 bool is_stored(Database& database, const ConsoleText& printed) {
-  Statement rows(database, "SELECT 1 FROM console WHERE run_id = ? AND at IS ? AND text = ?");
-  return rows.bind(printed.run).bind(printed.at).bind_blob(printed.text).step();
+  return database.has("SELECT 1 FROM console WHERE run_id = ? AND at IS ? AND text = ?", printed.run, printed.at,
+                      Blob{printed.text});
 }
 
 // Launched runs take every step from the first, or from the one after that of the checkpoint they started from.
@@ -74,8 +73,9 @@ struct PlannedRange {
 PlannedRange planned_range(Database& database, RunId run) {
   Statement row(database,
                 "SELECT coalesce(forked_at_step, 0), coalesce(planned_steps, 0) FROM runs WHERE id = ? AND source = "
-                "'launched'");
-  if (!row.bind(run).step()) return {};
+                "'launched'",
+                run);
+  if (!row.step()) return {};
   return {.first = row.integer(0) + 1, .last = row.integer(1)};
 }
 
@@ -121,9 +121,8 @@ std::map<RunId, CountedSteps> count_steps_of_finished(Database& database, std::s
     if (!end || end->status != RunStatus::finished) continue;
     const PlannedRange planned = planned_range(database, end->run);
     if (planned.last == 0) continue;
-    Statement newest(database, "SELECT max(step) FROM steps WHERE run_id = ? AND step <= ?");
-    newest.bind(end->run).bind(planned.last).step();
-    const std::int64_t last = newest.integer(0);
+    const std::int64_t last =
+        database.integer("SELECT max(step) FROM steps WHERE run_id = ? AND step <= ?", end->run, planned.last);
     counted[end->run] = {.count = count_stored_steps(database, end->run, planned.first, last), .last = last};
   }
   return counted;

@@ -10,8 +10,7 @@
 namespace stepladder {
 
 std::optional<FollowedSource> FollowStore::position(std::string_view source) {
-  Statement row(database_, "SELECT run_id, bytes, state FROM followed WHERE source = ?");
-  row.bind(source);
+  Statement row(database_, "SELECT run_id, bytes, state FROM followed WHERE source = ?", source);
   if (!row.step()) return std::nullopt;
   FollowedSource found{row.integer(0), row.integer(1), row.text(2)};
   if (nests_deep(found.state)) found.state.clear();  // a stranger's; what reads it recurses
@@ -19,12 +18,8 @@ std::optional<FollowedSource> FollowStore::position(std::string_view source) {
 }
 
 void FollowStore::set_position(std::string_view source, const FollowedSource& position) {
-  Statement(database_, "INSERT OR REPLACE INTO followed (source, run_id, bytes, state) VALUES (?, ?, ?, ?)")
-      .bind(source)
-      .bind(position.run)
-      .bind(position.bytes)
-      .bind(position.state)
-      .run();
+  database_.insert("OR REPLACE INTO followed", "source, run_id, bytes, state", source, position.run, position.bytes,
+                   position.state);
 }
 
 std::vector<FollowedSource> FollowStore::journals(std::string_view uid) {
@@ -37,34 +32,23 @@ std::vector<FollowedSource> FollowStore::journals(std::string_view uid) {
 }
 
 bool FollowStore::is_followed(RunId run) {
-  Statement row(database_, "SELECT 1 FROM followed WHERE run_id = ?");
-  return row.bind(run).step();
+  return database_.has("SELECT 1 FROM followed WHERE run_id = ?", run);
 }
 
 std::vector<std::string> FollowStore::sources_of(RunId run) {
-  Statement rows(database_, "SELECT source FROM followed WHERE run_id = ? ORDER BY source");
-  rows.bind(run);
-  std::vector<std::string> sources;
-  while (rows.step()) sources.push_back(rows.text(0));
-  return sources;
+  return database_.texts("SELECT source FROM followed WHERE run_id = ? ORDER BY source", run);
 }
 
 std::optional<RunId> FollowStore::run_with_uid(std::string_view uid) {
-  Statement row(database_, "SELECT id FROM runs WHERE uid = ? AND hidden = 0 ORDER BY id LIMIT 1");
-  row.bind(uid);
-  return row.step() ? std::optional(row.integer(0)) : std::nullopt;
+  return database_.find("SELECT id FROM runs WHERE uid = ? AND hidden = 0 ORDER BY id LIMIT 1", uid);
 }
 
 std::optional<LadderId> FollowStore::ladder_with_uid(std::string_view uid) {
-  Statement row(database_, "SELECT id FROM ladders WHERE uid = ? ORDER BY id LIMIT 1");
-  row.bind(uid);
-  return row.step() ? std::optional(row.integer(0)) : std::nullopt;
+  return database_.find("SELECT id FROM ladders WHERE uid = ? ORDER BY id LIMIT 1", uid);
 }
 
 std::optional<RunId> FollowStore::first_run_of(LadderId ladder) {
-  Statement row(database_, "SELECT min(id) FROM runs WHERE ladder_id = ?");
-  row.bind(ladder);
-  return row.step() && !row.is_null(0) ? std::optional(row.integer(0)) : std::nullopt;
+  return database_.find("SELECT min(id) FROM runs WHERE ladder_id = ?", ladder);
 }
 
 void FollowStore::apply(std::span<const RunEvent> events) {
@@ -82,9 +66,7 @@ void FollowStore::own(RunId run, const ProcessIdentity& owner) {
 }
 
 void FollowStore::disown(RunId run) {
-  Statement(database_, "UPDATE runs SET owner_pid = NULL, owner_start = NULL, owner_boot = NULL WHERE id = ?")
-      .bind(run)
-      .run();
+  database_.run("UPDATE runs SET owner_pid = NULL, owner_start = NULL, owner_boot = NULL WHERE id = ?", run);
 }
 
 void FollowStore::complete_steps(RunId run, std::span<const StepRecord> steps, Completion how) {

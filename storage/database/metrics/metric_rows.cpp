@@ -31,8 +31,7 @@ double seconds(const Statement& row, int column) {
 // The point's time; NULL if it is that of the run's step of that number, or not known.
 std::optional<std::int64_t> stored_time(Database& database, RunId run, const MetricPoint& point) {
   if (is_missing(point.at)) return std::nullopt;
-  Statement step(database, "SELECT at_ms FROM steps WHERE run_id = ? AND step = ?");
-  step.bind(run).bind(point.step);
+  Statement step(database, "SELECT at_ms FROM steps WHERE run_id = ? AND step = ?", run, point.step);
   if (step.step() && std::abs(seconds(step, 0) - point.at) <= same_moment_s) return std::nullopt;
   return milliseconds(point.at);
 }
@@ -60,20 +59,19 @@ void insert_new_points(Database& database, RunId run, MetricId metric, std::span
 }
 
 bool is_newest(Database& database, MetricId metric, const MetricPoint& point) {
-  Statement row(database, "SELECT value FROM metric_values WHERE metric_id = ? AND step = ?");
-  row.bind(metric).bind(point.step);
+  Statement row(database, "SELECT value FROM metric_values WHERE metric_id = ? AND step = ?", metric, point.step);
   return row.step() && (row.is_null(0) ? std::isnan(point.value) : row.real(0) == point.value);
 }
 
 void replace_point(Database& database, RunId run, MetricId metric, const MetricPoint& point) {
   if (is_newest(database, metric, point)) return;
-  Statement keep(database,
-                 "INSERT INTO superseded_metric_values (metric_id, step, attempt, value, at_ms) SELECT metric_id, "
-                 "step, (SELECT coalesce(max(attempt), 0) + 1 FROM superseded_metric_values WHERE metric_id = ?1 AND "
-                 "step = ?2), value, at_ms FROM metric_values WHERE metric_id = ?1 AND step = ?2");
-  keep.bind(metric).bind(point.step).run();
-  Statement insert(database, "INSERT OR REPLACE INTO metric_values (metric_id, step, value, at_ms) VALUES (?,?,?,?)");
-  insert.bind(metric).bind(point.step).bind(point.value).bind(stored_time(database, run, point)).run();
+  database.run(
+      "INSERT INTO superseded_metric_values (metric_id, step, attempt, value, at_ms) SELECT metric_id, "
+      "step, (SELECT coalesce(max(attempt), 0) + 1 FROM superseded_metric_values WHERE metric_id = ?1 AND "
+      "step = ?2), value, at_ms FROM metric_values WHERE metric_id = ?1 AND step = ?2",
+      metric, point.step);
+  database.insert("OR REPLACE INTO metric_values", "metric_id, step, value, at_ms", metric, point.step, point.value,
+                  stored_time(database, run, point));
 }
 
 constexpr std::string_view metric_columns = "id, name, unit, direction, section, field";
@@ -93,12 +91,11 @@ MetricRow read_row(const Statement& row) {
 // have longer names than are read.
 std::vector<MetricRow> metrics_after(Database& database, RunId run, std::optional<MetricId> after, std::size_t most) {
   const std::string names = after ? "name > (SELECT name FROM metrics WHERE id = ?2)" : "?2 IS NULL";
-  Statement rows(database, "SELECT " + std::string(metric_columns) + " FROM metrics WHERE run_id = ?1 AND " + names +
-                               " ORDER BY name LIMIT ?3");
-  rows.bind(run).bind(after).bind(static_cast<std::int64_t>(most));
-  std::vector<MetricRow> metrics;
-  while (rows.step()) metrics.push_back(read_row(rows));
-  return metrics;
+  return read_all(Statement(database,
+                            "SELECT " + std::string(metric_columns) + " FROM metrics WHERE run_id = ?1 AND " + names +
+                                " ORDER BY name LIMIT ?3",
+                            run, after, static_cast<std::int64_t>(most)),
+                  read_row);
 }
 
 }  // namespace
@@ -106,40 +103,34 @@ std::vector<MetricRow> metrics_after(Database& database, RunId run, std::optiona
 MetricId put_metric(Database& database, RunId run, const Metric& metric) {
   const std::string name = bounded(metric.name, longest_name);
   const auto id = [&]() -> std::optional<MetricId> {
-    Statement row(database, "SELECT id FROM metrics WHERE run_id = ? AND name = ?");
-    row.bind(run).bind(name);
-    return row.step() ? std::optional(row.integer(0)) : std::nullopt;
+    return database.find("SELECT id FROM metrics WHERE run_id = ? AND name = ?", run, name);
   };
   const bool knows_more = !metric.unit.empty() || metric.direction != Direction::unknown || !metric.section.empty() ||
                           !metric.field.empty();
   std::optional<MetricId> found = id();
   if (found && !knows_more) return *found;
   const std::string direction(to_string(metric.direction));
-  Statement put(database,
-                "INSERT INTO metrics (run_id, name, unit, direction, section, field) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
-                "ON CONFLICT (run_id, name) DO UPDATE SET unit = coalesce(?3, unit), direction = coalesce(?4, "
-                "direction), section = coalesce(?5, section), field = coalesce(?6, field)");
-  put.bind(run).bind(name).bind(known(bounded(metric.unit, longest_name))).bind(known(direction));
-  put.bind(known(bounded(metric.section, longest_name))).bind(known(metric.field)).run();
+  database.run(
+      "INSERT INTO metrics (run_id, name, unit, direction, section, field) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
+      "ON CONFLICT (run_id, name) DO UPDATE SET unit = coalesce(?3, unit), direction = coalesce(?4, "
+      "direction), section = coalesce(?5, section), field = coalesce(?6, field)",
+      run, name, known(bounded(metric.unit, longest_name)), known(direction),
+      known(bounded(metric.section, longest_name)), known(metric.field));
   return found ? *found : *id();
 }
 
 void insert_points(Database& database, RunId run, MetricId metric, std::span<const MetricPoint> points) {
   if (points.empty()) return;
   Transaction whole(database);
-  bool is_new = false;
-  {
-    Statement last(database, "SELECT max(step) FROM metric_values WHERE metric_id = ?");
-    last.bind(metric);
-    is_new = !last.step() || last.is_null(0) || points.front().step > last.integer(0);
-  }
+  const auto last = database.find("SELECT max(step) FROM metric_values WHERE metric_id = ?", metric);
+  const bool is_new = !last || points.front().step > *last;
   const auto goes_back = [](const MetricPoint& a, const MetricPoint& b) { return a.step >= b.step; };
   if (is_new && std::adjacent_find(points.begin(), points.end(), goes_back) == points.end())
     insert_new_points(database, run, metric, points);
   else
     for (const MetricPoint& point : points) replace_point(database, run, metric, point);
   // Figures are derived from the values, and computed again on demand. Without figures, overviews don't count.
-  Statement(database, "DELETE FROM metric_figures WHERE metric_id = ?").bind(metric).run();
+  database.run("DELETE FROM metric_figures WHERE metric_id = ?", metric);
   whole.commit();
 }
 
@@ -169,8 +160,8 @@ void for_metrics(Database& database, RunId run, std::size_t most, const std::fun
 }
 
 std::optional<MetricRow> read_metric(Database& database, RunId run, std::string_view name) {
-  Statement rows(database, "SELECT " + std::string(metric_columns) + " FROM metrics WHERE run_id = ? AND name = ?");
-  rows.bind(run).bind(name);
+  Statement rows(database, "SELECT " + std::string(metric_columns) + " FROM metrics WHERE run_id = ? AND name = ?", run,
+                 name);
   return rows.step() ? std::optional(read_row(rows)) : std::nullopt;
 }
 
@@ -183,8 +174,8 @@ void read_points(Database& database, RunId run, MetricId metric, StepRange range
       Statement rows(database,
                      "SELECT step, value, coalesce(at_ms, (SELECT at_ms FROM steps WHERE run_id = ?2 AND steps.step = "
                      "metric_values.step)) FROM metric_values WHERE metric_id = ?1 AND step BETWEEN ?3 AND ?4 "
-                     "ORDER BY step LIMIT ?5");
-      rows.bind(metric).bind(run).bind(range.first).bind(range.last).bind(points_at_once);
+                     "ORDER BY step LIMIT ?5",
+                     metric, run, range.first, range.last, points_at_once);
       while (rows.step()) points.push_back({rows.integer(0), value_of(rows, 1), seconds(rows, 2)});
     }
     if (points.empty()) return;

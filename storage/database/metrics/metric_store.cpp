@@ -34,33 +34,27 @@ struct Chunk {
 };
 
 void keep_chunks(Database& database, MetricId metric, std::span<const Chunk> chunks) {
-  Statement(database, "DELETE FROM metric_overviews WHERE metric_id = ?").bind(metric).run();
+  database.run("DELETE FROM metric_overviews WHERE metric_id = ?", metric);
   for (const Chunk& chunk : chunks) {
-    Statement insert(database,
-                     "INSERT INTO metric_overviews (metric_id, level, first_step, last_step, buckets) VALUES "
-                     "(?, ?, ?, ?, ?)");
-    insert.bind(metric).bind(chunk.level).bind(chunk.first_step).bind(chunk.last_step).bind_blob(chunk.bytes).run();
+    database.insert("INTO metric_overviews", "metric_id, level, first_step, last_step, buckets", metric, chunk.level,
+                    chunk.first_step, chunk.last_step, Blob{chunk.bytes});
   }
 }
 
 void keep_figures(Database& database, MetricId metric, const MetricFigures& figures) {
-  Statement insert(
-      database,
-      "INSERT OR REPLACE INTO metric_figures (metric_id, format, count, not_finite, first_step, "
-      "last_step, first, last, lowest, highest, mean, median) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.bind(metric).bind(figures_format).bind(figures.count).bind(figures.not_finite);
-  insert.bind(figures.first_step).bind(figures.last_step).bind(figures.first).bind(figures.last);
-  insert.bind(figures.lowest).bind(figures.highest).bind(figures.mean).bind(figures.median).run();
+  database.insert("OR REPLACE INTO metric_figures",
+                  "metric_id, format, count, not_finite, first_step, last_step, first, last, lowest, highest, "
+                  "mean, median",
+                  metric, figures_format, figures.count, figures.not_finite, figures.first_step, figures.last_step,
+                  figures.first, figures.last, figures.lowest, figures.highest, figures.mean, figures.median);
 }
 
 std::int64_t count_of_values(Database& database, MetricId metric) {
-  Statement row(database, "SELECT count(*) FROM metric_values WHERE metric_id = ?");
-  return row.bind(metric).step() ? row.integer(0) : 0;
+  return database.integer("SELECT count(*) FROM metric_values WHERE metric_id = ?", metric);
 }
 
 bool is_run_over(Database& database, RunId run) {
-  Statement row(database, "SELECT 1 FROM runs WHERE id = ? AND status NOT IN ('queued', 'running')");
-  return row.bind(run).step();
+  return database.has("SELECT 1 FROM runs WHERE id = ? AND status NOT IN ('queued', 'running')", run);
 }
 
 std::optional<Quantity> quantity_of(const Metric& metric) {
@@ -96,8 +90,7 @@ Metric field_metric(std::string_view name) {
 }
 
 bool is_visible(Database& database, RunId run) {
-  Statement row(database, "SELECT 1 FROM runs WHERE id = ? AND hidden = 0");
-  return row.bind(run).step();
+  return database.has("SELECT 1 FROM runs WHERE id = ? AND hidden = 0", run);
 }
 
 }  // namespace
@@ -169,8 +162,8 @@ std::vector<MetricPoint> MetricStore::points(RunId run, std::string_view name) {
 std::optional<MetricFigures> MetricStore::kept_figures(MetricId metric) {
   Statement row(database_,
                 "SELECT count, not_finite, first_step, last_step, first, last, lowest, highest, mean, median FROM "
-                "metric_figures WHERE metric_id = ? AND format = ?");
-  row.bind(metric).bind(figures_format);
+                "metric_figures WHERE metric_id = ? AND format = ?",
+                metric, figures_format);
   return row.step() ? std::optional(figures_in(row, 0)) : std::nullopt;
 }
 
@@ -264,8 +257,8 @@ std::vector<Metric> MetricStore::all_names(std::size_t most) {
     Statement rows(database_,
                    "SELECT metrics.name, max(unit), max(direction), max(section) FROM runs JOIN metrics ON "
                    "metrics.run_id = runs.id WHERE " +
-                       is_listed + " GROUP BY metrics.name ORDER BY metrics.name LIMIT ?");
-    rows.bind(static_cast<std::int64_t>(most));
+                       is_listed + " GROUP BY metrics.name ORDER BY metrics.name LIMIT ?",
+                   static_cast<std::int64_t>(most));
     while (rows.step()) {
       Metric metric{.name = bounded(rows.text(0), longest_name),
                     .unit = bounded(rows.text(1), longest_name),
@@ -294,8 +287,8 @@ std::vector<MetricOfRunRow> MetricStore::rows_named(const std::string& name) {
                              "not_finite, first_step, last_step, first, last, lowest, highest, mean, median FROM runs "
                              "{}JOIN metrics ON metrics.run_id = runs.id AND metrics.name = ? LEFT JOIN metric_figures "
                              "ON metric_figures.metric_id = metrics.id AND format = ? WHERE {}",
-                             is_field ? "LEFT " : "", is_listed));
-  rows.bind(name).bind(figures_format);
+                             is_field ? "LEFT " : "", is_listed),
+                 name, figures_format);
   while (rows.step()) {
     MetricOfRunRow read{.run = rows.integer(0), .is_over = rows.integer(1) != 0, .row = {}, .kept = {}};
     read.row.id = rows.integer(2);
@@ -360,8 +353,7 @@ std::vector<Metric> MetricStore::names(RunId run, std::size_t most) {
 }
 
 std::int64_t MetricStore::count(RunId run) {
-  Statement row(database_, "SELECT count(*) FROM metrics WHERE run_id = ?");
-  return row.bind(run).step() ? row.integer(0) : 0;
+  return database_.integer("SELECT count(*) FROM metrics WHERE run_id = ?", run);
 }
 
 std::vector<MetricAndFigures> MetricStore::of_run(RunId run, std::size_t most) {
@@ -433,8 +425,8 @@ OverviewSource MetricStore::source(RunId run, const MetricRow& row) {
     Statement rows(database_,
                    "SELECT level, first_step, buckets FROM metric_overviews WHERE metric_id = ?1 AND level = CASE "
                    "WHEN ?2 >= 0 THEN ?2 ELSE (SELECT max(level) FROM metric_overviews WHERE metric_id = ?1) END AND "
-                   "last_step >= ?3 ORDER BY last_step");
-    rows.bind(id).bind(level).bind(range.first);
+                   "last_step >= ?3 ORDER BY last_step",
+                   id, level, range.first);
     auto overview = overview_of_chunks(rows, range);
     const bool has_none = overview && overview->buckets.empty();
     return has_none && level < 0 ? std::nullopt : std::move(overview);

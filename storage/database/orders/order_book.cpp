@@ -59,42 +59,32 @@ std::optional<std::string> OrderBook::find(const std::string& kind, const std::s
                                            const std::string& subject) {
   Database* const database = opened(false);
   if (!database) return std::nullopt;
-  Statement row(*database, "SELECT text FROM orders WHERE kind = ? AND place = ? AND subject = ?");
-  row.bind(kind).bind(place).bind(subject);
-  return row.step() ? std::optional(row.text(0)) : std::nullopt;
+  return database->find_text("SELECT text FROM orders WHERE kind = ? AND place = ? AND subject = ?", kind, place,
+                             subject);
 }
 
 std::vector<Order> OrderBook::all(const std::string& kind, const std::string& place) {
   Database* const database = opened(false);
   if (!database) return {};
-  Statement rows(*database, "SELECT subject, text FROM orders WHERE kind = ? AND place = ? ORDER BY subject");
-  rows.bind(kind).bind(place);
-  std::vector<Order> orders;
-  while (rows.step()) orders.push_back({rows.text(0), rows.text(1)});
-  return orders;
+  return read_all(Statement(*database, "SELECT subject, text FROM orders WHERE kind = ? AND place = ? ORDER BY subject",
+                            kind, place),
+                  [](const Statement& row) {
+                    return Order{row.text(0), row.text(1)};
+                  });
 }
 
 void OrderBook::put(const std::string& kind, const std::string& place, const std::vector<Order>& orders) {
   Database& database = *opened(true);
   Transaction all(database);
   for (const Order& order : orders)
-    Statement(database, "INSERT OR REPLACE INTO orders (kind, place, subject, text) VALUES (?, ?, ?, ?)")
-        .bind(kind)
-        .bind(place)
-        .bind(order.subject)
-        .bind(order.text)
-        .run();
+    database.insert("OR REPLACE INTO orders", "kind, place, subject, text", kind, place, order.subject, order.text);
   all.commit();
 }
 
 void OrderBook::remove(const std::string& kind, const std::string& place, const std::string& subject) {
   Database* const database = opened(false);
   if (!database) return;
-  Statement(*database, "DELETE FROM orders WHERE kind = ? AND place = ? AND subject = ?")
-      .bind(kind)
-      .bind(place)
-      .bind(subject)
-      .run();
+  database->run("DELETE FROM orders WHERE kind = ? AND place = ? AND subject = ?", kind, place, subject);
 }
 
 }  // namespace stepladder

@@ -15,8 +15,8 @@ ProjectOrders::ProjectOrders(Database& project)
 }
 
 std::string ProjectOrders::place() {
-  Statement row(project_, "SELECT value FROM settings WHERE key = 'project_id'");
-  const auto id = row.step() ? Uid::from(row.text(0)) : std::nullopt;
+  const auto text = project_.find_text("SELECT value FROM settings WHERE key = 'project_id'");
+  const auto id = text ? Uid::from(*text) : std::nullopt;
   const bool has_path = project_.file().empty() || !path_.empty();
   return id && has_path ? id->text() + " " + path_ : "";
 }
@@ -34,8 +34,8 @@ std::vector<Order> ProjectOrders::all(const std::string& kind) {
 void ProjectOrders::put(const std::string& kind, const std::vector<Order>& orders) {
   if (place().empty()) {
     Transaction both(project_);
-    Statement(project_, "DELETE FROM settings WHERE key = 'project_id'").run();
-    Statement(project_, "INSERT INTO settings (key, value) VALUES ('project_id', ?)").bind(random_uid()).run();
+    project_.run("DELETE FROM settings WHERE key = 'project_id'");
+    project_.run("INSERT INTO settings (key, value) VALUES ('project_id', ?)", random_uid());
     both.commit();
   }
   const std::string here = place();  // files without a place would share their orders

@@ -151,7 +151,7 @@ std::size_t version_by_schema(const std::map<std::string, FoundObject>& objects)
 void bind_value(Statement& statement, const Value& value) {
   switch (value.kind) {
     case Value::Kind::null:
-      statement.bind_null();
+      statement.bind(std::nullopt);
       break;
     case Value::Kind::integer:
       statement.bind(value.integer);
@@ -163,7 +163,7 @@ void bind_value(Statement& statement, const Value& value) {
       statement.bind(value.bytes);
       break;
     case Value::Kind::blob:
-      statement.bind_blob(value.bytes);
+      statement.bind(Blob{value.bytes});
       break;
   }
 }

@@ -14,84 +14,57 @@
 namespace stepladder {
 namespace {
 
-std::set<std::int64_t> numbers(Database& database, const std::string& sql) {
-  std::set<std::int64_t> found;
-  Statement rows(database, sql);
-  while (rows.step()) found.insert(rows.integer(0));
-  return found;
-}
-
-// Tables with a column `run_id`.
-std::vector<std::string> tables_of_runs(Database& database) {
-  std::vector<std::string> tables;
-  Statement rows(database,
-                 "SELECT name FROM sqlite_master AS entry WHERE type = 'table' AND EXISTS (SELECT 1 FROM "
-                 "pragma_table_info(entry.name) WHERE name = 'run_id') ORDER BY rowid");
-  while (rows.step()) tables.push_back(rows.text(0));
-  return tables;
+// The different values of a column of numbers, each looked up by the key, so that a table of many rows isn't read.
+void add_values(Database& database, const std::string& table, const std::string& column, std::int64_t above,
+                std::set<std::int64_t>& values) {
+  const std::string next = "SELECT min(" + column + ") FROM " + table + " WHERE " + column + " > ?";
+  for (auto value = database.find(next, above); value; value = database.find(next, *value)) values.insert(*value);
 }
 
 // Adds a row for each run whose row is lost; the row says so. Returns these runs.
 std::set<RunId> add_lost_runs(Database& database) {
   std::set<RunId> lost;
-  for (const std::string& table : tables_of_runs(database)) {
-    // Each run is looked up by the key, so that a table of many rows isn't read.
-    const std::string next = "SELECT min(run_id) FROM " + table + " WHERE run_id > ?";
-    for (std::int64_t run = 0;;) {
-      Statement row(database, next);
-      row.bind(run);
-      if (!row.step() || row.is_null(0)) break;
-      run = row.integer(0);
-      lost.insert(run);
-    }
-  }
-  for (const RunId run : numbers(database, "SELECT id FROM runs")) lost.erase(run);
+  const auto tables_of_runs = database.texts(
+      "SELECT name FROM sqlite_master AS entry WHERE type = 'table' AND EXISTS (SELECT 1 FROM "
+      "pragma_table_info(entry.name) WHERE name = 'run_id') ORDER BY rowid");
+  for (const std::string& table : tables_of_runs) add_values(database, table, "run_id", 0, lost);
+  for (const RunId run : database.integers("SELECT id FROM runs")) lost.erase(run);
   for (const RunId run : lost) {
-    Statement insert(database,
-                     "INSERT INTO runs (id, name, status, reason, created_at) VALUES (?1, ?2, 'interrupted', "
-                     "'rescued from a damaged file, in which its name, settings and status are lost', "
-                     "coalesce((SELECT min(at) FROM steps WHERE run_id = ?1), ?3))");
-    insert.bind(run).bind(fmt::format("run {} (rescued)", run)).bind(unix_now()).run();
+    database.run(
+        "INSERT INTO runs (id, name, status, reason, created_at) VALUES (?1, ?2, 'interrupted', "
+        "'rescued from a damaged file, in which its name, settings and status are lost', "
+        "coalesce((SELECT min(at) FROM steps WHERE run_id = ?1), ?3))",
+        run, fmt::format("run {} (rescued)", run), unix_now());
   }
   return lost;
 }
 
 // Adds a run of their own for values whose metric's row is lost, since their run is unknown.
 void add_lost_metrics(Database& database, std::set<RunId>& lost_runs) {
-  if (numbers(database, "SELECT 1 FROM sqlite_master WHERE name = 'metric_values'").empty()) return;
+  if (!database.has("SELECT 1 FROM sqlite_master WHERE name = 'metric_values'")) return;
   std::set<std::int64_t> lost;
-  for (const char* const table : {"metric_values", "superseded_metric_values"}) {
-    const std::string next = "SELECT min(metric_id) FROM " + std::string(table) + " WHERE metric_id > ?";
-    for (std::int64_t metric = std::numeric_limits<std::int64_t>::min();;) {
-      Statement row(database, next);
-      row.bind(metric);
-      if (!row.step() || row.is_null(0)) break;
-      lost.insert(metric = row.integer(0));
-    }
-  }
-  for (const std::int64_t metric : numbers(database, "SELECT id FROM metrics")) lost.erase(metric);
+  for (const char* const table : {"metric_values", "superseded_metric_values"})
+    add_values(database, table, "metric_id", std::numeric_limits<std::int64_t>::min(), lost);
+  for (const std::int64_t metric : database.integers("SELECT id FROM metrics")) lost.erase(metric);
   if (lost.empty()) return;
-  Statement run(database,
-                "INSERT INTO runs (name, status, reason, created_at) VALUES ('metrics (rescued)', 'interrupted', "
-                "'rescued from a damaged file, in which the names and runs of these metrics are lost', ?)");
-  run.bind(unix_now()).run();
+  database.run(
+      "INSERT INTO runs (name, status, reason, created_at) VALUES ('metrics (rescued)', 'interrupted', "
+      "'rescued from a damaged file, in which the names and runs of these metrics are lost', ?)",
+      unix_now());
   const RunId id = database.last_insert_id();
   lost_runs.insert(id);
   for (const std::int64_t metric : lost) {
-    Statement insert(database, "INSERT INTO metrics (id, run_id, name) VALUES (?, ?, ?)");
-    insert.bind(metric).bind(id).bind(fmt::format("metric {} (rescued)", metric)).run();
+    database.insert("INTO metrics", "id, run_id, name", metric, id, fmt::format("metric {} (rescued)", metric));
   }
 }
 
 void settle_references(Database& database) {
-  for (const std::int64_t ladder : numbers(
-           database,
-           "SELECT ladder_id FROM runs WHERE ladder_id IS NOT NULL AND ladder_id NOT IN (SELECT id FROM ladders)")) {
-    Statement insert(
-        database,
+  for (const std::int64_t ladder : database.integers("SELECT DISTINCT ladder_id FROM runs WHERE ladder_id IS NOT NULL "
+                                                     "AND ladder_id NOT IN (SELECT id FROM ladders)")) {
+    database.run(
         "INSERT INTO ladders (id, name, notes, created_at) VALUES (?1, ?2, 'Rescued from a damaged file, in "
-        "which its name is lost.', (SELECT min(created_at) FROM runs WHERE ladder_id = ?1))");
-    insert.bind(ladder).bind(fmt::format("ladder {} (rescued)", ladder)).run();
+        "which its name is lost.', (SELECT min(created_at) FROM runs WHERE ladder_id = ?1))",
+        ladder, fmt::format("ladder {} (rescued)", ladder));
   }
   database.execute(
       "UPDATE runs SET parent_id = NULL WHERE parent_id NOT IN (SELECT id FROM runs);"
@@ -121,17 +94,12 @@ bool end_may_be_missing(const StepLosses& losses, RunId run) {
 std::int64_t holes_of(Database& database, RunId run) {
   const std::string distances =
       "(SELECT step - lag(step) OVER (ORDER BY step) AS distance FROM steps WHERE run_id = ?)";
-  std::int64_t usual = 1;
-  {
-    Statement row(database,
-                  "SELECT distance FROM " + distances +
-                      " WHERE distance IS NOT NULL GROUP BY distance ORDER BY count(*) DESC, distance LIMIT 1");
-    row.bind(run);
-    if (row.step()) usual = std::max<std::int64_t>(row.integer(0), 1);
-  }
-  Statement row(database, "SELECT coalesce(sum(distance / ? - 1), 0) FROM " + distances + " WHERE distance > ?");
-  row.bind(usual).bind(run).bind(usual);
-  return row.step() ? row.integer(0) : 0;
+  const std::int64_t most_frequent =
+      database.integer("SELECT distance FROM " + distances +
+                           " WHERE distance IS NOT NULL GROUP BY distance ORDER BY count(*) DESC, distance LIMIT 1",
+                       run);
+  const std::int64_t usual = std::max<std::int64_t>(most_frequent, 1);
+  return database.integer("SELECT sum(distance / ? - 1) FROM " + distances + " WHERE distance > ?", usual, run, usual);
 }
 
 struct SavedRun {
@@ -213,10 +181,10 @@ void settle_rescued_runs(Database& database, const StepLosses& losses, RescueRep
     const bool lacks_steps = run.damage.missing_steps > 0 || run.damage.more_may_be_missing;
     if (!lacks_steps && !run.damage.row_is_lost) continue;
     if (lacks_steps) {
-      Statement update(database,
-                       "UPDATE runs SET status = CASE status WHEN 'finished' THEN 'interrupted' ELSE status END, "
-                       "reason = ? || coalesce('; ' || reason, '') WHERE id = ?");
-      update.bind("rescued from a damaged file: " + loss_text(run.damage)).bind(run.damage.id).run();
+      database.run(
+          "UPDATE runs SET status = CASE status WHEN 'finished' THEN 'interrupted' ELSE status END, "
+          "reason = ? || coalesce('; ' || reason, '') WHERE id = ?",
+          "rescued from a damaged file: " + loss_text(run.damage), run.damage.id);
     }
     report.runs.push_back(std::move(run.damage));
   }

@@ -36,8 +36,8 @@ TableShape shape_of(Database& database, const std::string& name, const std::stri
   std::vector<Column> columns;
   Statement rows(database,
                  "SELECT name, upper(type), \"notnull\", dflt_value, pk FROM pragma_table_xinfo(?) "
-                 "WHERE hidden IN (0, 3) ORDER BY cid");
-  rows.bind(name);
+                 "WHERE hidden IN (0, 3) ORDER BY cid",
+                 name);
   while (rows.step()) {
     Column& column = columns.emplace_back();
     column.shape = {.name = rows.text(0), .holds = held_by(rows.text(1)), .not_null = rows.integer(2) != 0};

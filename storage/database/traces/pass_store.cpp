@@ -28,20 +28,16 @@ StoredPasses read_passes(const Statement& row) {
 
 std::int64_t PassStore::insert(const StoredPasses& passes) {
   Transaction transaction(database_);
-  Statement row(database_,
-                "INSERT INTO passes (name, measured_at, host, hardware, device, model, batch, seq, vocab, threads, "
-                "is_synced) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  row.bind(bounded(passes.name, longest_name)).bind(is_missing(passes.measured_at) ? unix_now() : passes.measured_at);
-  row.bind(known(passes.host)).bind(known(passes.hardware)).bind(passes.device).bind(passes.model).bind(passes.batch);
-  row.bind(passes.seq).bind(passes.vocab).bind(known(passes.threads)).bind(passes.is_synced).run();
+  database_.insert("INTO passes",
+                   "name, measured_at, host, hardware, device, model, batch, seq, vocab, threads, is_synced",
+                   bounded(passes.name, longest_name), is_missing(passes.measured_at) ? unix_now() : passes.measured_at,
+                   known(passes.host), known(passes.hardware), passes.device, passes.model, passes.batch, passes.seq,
+                   passes.vocab, known(passes.threads), passes.is_synced);
   const std::int64_t id = database_.last_insert_id();
   for (const StoredCalls& each : passes.rows) {
     for (std::size_t call = 0; call < each.ms.size(); ++call) {
-      Statement time(database_,
-                     "INSERT INTO pass_calls (pass_id, computation, precision, warmup, call, ms) VALUES (?, ?, ?, ?, "
-                     "?, ?)");
-      time.bind(id).bind(each.computation).bind(each.precision).bind(each.warmup);
-      time.bind(static_cast<std::int64_t>(call)).bind(each.ms[call]).run();
+      database_.insert("INTO pass_calls", "pass_id, computation, precision, warmup, call, ms", id, each.computation,
+                       each.precision, each.warmup, static_cast<std::int64_t>(call), each.ms[call]);
     }
   }
   transaction.commit();
@@ -49,21 +45,18 @@ std::int64_t PassStore::insert(const StoredPasses& passes) {
 }
 
 std::vector<StoredPasses> PassStore::list() {
-  Statement rows(database_, std::string(pass_columns) + "ORDER BY id");
-  std::vector<StoredPasses> all;
-  while (rows.step()) all.push_back(read_passes(rows));
-  return all;
+  return read_all(Statement(database_, std::string(pass_columns) + "ORDER BY id"), read_passes);
 }
 
 std::optional<StoredPasses> PassStore::find(std::int64_t id) {
   Transaction one_state(database_, Transaction::Kind::read);
-  Statement row(database_, std::string(pass_columns) + "WHERE id = ?");
-  if (!row.bind(id).step()) return std::nullopt;
+  Statement row(database_, std::string(pass_columns) + "WHERE id = ?", id);
+  if (!row.step()) return std::nullopt;
   StoredPasses passes = read_passes(row);
   Statement calls(database_,
                   "SELECT computation, precision, warmup, ms FROM pass_calls WHERE pass_id = ? ORDER BY computation, "
-                  "precision, warmup, call");
-  calls.bind(id);
+                  "precision, warmup, call",
+                  id);
   while (calls.step()) {
     const std::string computation = bounded(calls.text(0), longest_name);
     const std::string precision = bounded(calls.text(1), longest_name);
@@ -77,7 +70,7 @@ std::optional<StoredPasses> PassStore::find(std::int64_t id) {
 }
 
 void PassStore::remove(std::int64_t id) {
-  Statement(database_, "DELETE FROM passes WHERE id = ?").bind(id).run();
+  database_.run("DELETE FROM passes WHERE id = ?", id);
 }
 
 }  // namespace stepladder

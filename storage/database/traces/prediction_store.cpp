@@ -44,55 +44,53 @@ KeptPrediction read_prediction(const Statement& row) {
 
 void PredictionStore::keep(const KeptPrediction& prediction) {
   Transaction transaction(database_);
-  Statement old(database_, "DELETE FROM predictions WHERE trace_id = ? AND stage = ?");
-  old.bind(prediction.trace).bind(prediction.stage).run();
-  Statement row(database_,
-                "INSERT INTO predictions (made_at, trace_id, run_id, stage, device, hardware, base_recipe, recipe, "
-                "at_most, step_ms, predicted_ms, low_ms, high_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, " +
-                    of_step("?7") + ", " + of_step("?8") + ", ?9, ?10, ?11, ?12, ?13)");
-  row.bind(is_missing(prediction.made_at) ? unix_now() : prediction.made_at).bind(prediction.trace);
-  row.bind(prediction.run).bind(prediction.stage).bind(prediction.device).bind(known(prediction.hardware));
-  row.bind(prediction.base_recipe).bind(prediction.recipe).bind(prediction.at_most).bind(prediction.step_ms);
-  row.bind(prediction.predicted_ms).bind(prediction.low_ms).bind(prediction.high_ms).run();
+  database_.run("DELETE FROM predictions WHERE trace_id = ? AND stage = ?", prediction.trace, prediction.stage);
+  database_.run(
+      "INSERT INTO predictions (made_at, trace_id, run_id, stage, device, hardware, base_recipe, recipe, "
+      "at_most, step_ms, predicted_ms, low_ms, high_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, " +
+          of_step("?7") + ", " + of_step("?8") + ", ?9, ?10, ?11, ?12, ?13)",
+      is_missing(prediction.made_at) ? unix_now() : prediction.made_at, prediction.trace, prediction.run,
+      prediction.stage, prediction.device, known(prediction.hardware), prediction.base_recipe, prediction.recipe,
+      prediction.at_most, prediction.step_ms, prediction.predicted_ms, prediction.low_ms, prediction.high_ms);
   transaction.commit();
 }
 
 std::vector<KeptPrediction> PredictionStore::list() {
-  Statement rows(database_, std::string("SELECT ") + prediction_columns + " FROM predictions p ORDER BY p.id");
-  std::vector<KeptPrediction> list;
-  while (rows.step()) list.push_back(read_prediction(rows));
-  return list;
+  return read_all(
+      Statement(database_, std::string("SELECT ") + prediction_columns + " FROM predictions p ORDER BY p.id"),
+      read_prediction);
 }
 
 std::optional<TraceId> PredictionStore::trace_of(const std::string& recipe) {
-  Statement row(database_,
-                "SELECT max(t.id) FROM traces t LEFT JOIN runs r ON r.id = t.run_id AND r.source = 'launched' WHERE " +
-                    of_step("coalesce(t.recipe, r.recipe)") + " = " + of_step("?1") +
-                    " AND EXISTS (SELECT 1 FROM "
-                    "trace_slices s WHERE s.trace_id = t.id)");
-  row.bind(recipe);
-  return row.step() && !row.is_null(0) ? std::optional(row.integer(0)) : std::nullopt;
+  return database_.find(
+      "SELECT max(t.id) FROM traces t LEFT JOIN runs r ON r.id = t.run_id AND r.source = 'launched' WHERE " +
+          of_step("coalesce(t.recipe, r.recipe)") + " = " + of_step("?1") +
+          " AND EXISTS (SELECT 1 FROM "
+          "trace_slices s WHERE s.trace_id = t.id)",
+      recipe);
 }
 
 bool PredictionStore::is_measured(const std::string& recipe) {
-  Statement row(database_, "SELECT 1 FROM runs WHERE source = 'launched' AND status = 'finished' AND hidden = 0 AND " +
-                               of_step("recipe") + " = " + of_step("?1") + " LIMIT 1");
-  return row.bind(recipe).step();
+  return database_.has("SELECT 1 FROM runs WHERE source = 'launched' AND status = 'finished' AND hidden = 0 AND " +
+                           of_step("recipe") + " = " + of_step("?1") + " LIMIT 1",
+                       recipe);
 }
 
 std::vector<MeasuredPrediction> PredictionStore::measured() {
-  Statement rows(
-      database_,
-      "WITH measured AS MATERIALIZED (SELECT id, ladder_id, hardware, " + of_step("recipe") +
-          " AS step_recipe FROM runs WHERE source = 'launched' AND status = 'finished' AND hidden = 0 AND NOT EXISTS "
-          "(SELECT 1 FROM curation WHERE curation.run_id = runs.id AND deleted_at IS NOT NULL)) SELECT " +
-          prediction_columns +
-          ", b.id, max(a.id) FROM predictions p JOIN measured b ON b.step_recipe = p.base_recipe AND b.hardware IS "
-          "p.hardware JOIN measured a ON a.step_recipe = p.recipe AND a.hardware IS p.hardware AND a.ladder_id IS "
-          "b.ladder_id WHERE p.base_recipe <> '' AND p.recipe <> p.base_recipe GROUP BY p.id ORDER BY p.id");
-  std::vector<MeasuredPrediction> list;
-  while (rows.step()) list.push_back({read_prediction(rows), rows.integer(14), rows.integer(15)});
-  return list;
+  return read_all(
+      Statement(
+          database_,
+          "WITH measured AS MATERIALIZED (SELECT id, ladder_id, hardware, " + of_step("recipe") +
+              " AS step_recipe FROM runs WHERE source = 'launched' AND status = 'finished' AND hidden = 0 AND NOT "
+              "EXISTS "
+              "(SELECT 1 FROM curation WHERE curation.run_id = runs.id AND deleted_at IS NOT NULL)) SELECT " +
+              prediction_columns +
+              ", b.id, max(a.id) FROM predictions p JOIN measured b ON b.step_recipe = p.base_recipe AND b.hardware IS "
+              "p.hardware JOIN measured a ON a.step_recipe = p.recipe AND a.hardware IS p.hardware AND a.ladder_id IS "
+              "b.ladder_id WHERE p.base_recipe <> '' AND p.recipe <> p.base_recipe GROUP BY p.id ORDER BY p.id"),
+      [](const Statement& row) {
+        return MeasuredPrediction{read_prediction(row), row.integer(14), row.integer(15)};
+      });
 }
 
 }  // namespace stepladder

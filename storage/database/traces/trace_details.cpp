@@ -25,23 +25,20 @@ void TraceDetails::insert(TraceId trace, const Anatomy& anatomy, const std::vect
   Transaction transaction(database_);
   std::int64_t place = 0;
   for (const AnatomyRow& each : anatomy) {
-    Statement row(database_,
-                  "INSERT INTO trace_anatomy (trace_id, place, phase, part, block, known_by, ms) VALUES (?, ?, ?, ?, "
-                  "?, ?, ?)");
-    row.bind(trace).bind(place++).bind(to_string(each.phase)).bind(to_string(each.part));
-    row.bind(each.block < 0 ? std::optional<int>() : each.block).bind(to_string(each.known_by)).bind(each.ms).run();
+    database_.insert("INTO trace_anatomy", "trace_id, place, phase, part, block, known_by, ms", trace, place++,
+                     to_string(each.phase), to_string(each.part), each.block < 0 ? std::optional<int>() : each.block,
+                     to_string(each.known_by), each.ms);
   }
   for (const KeptStep& each : kept) {
-    Statement row(database_, "INSERT INTO trace_slices (trace_id, rank, step, slices, packed) VALUES (?, ?, ?, ?, ?)");
-    row.bind(trace).bind(each.rank).bind(each.step).bind(each.slices).bind_blob(each.packed).run();
+    database_.insert("INTO trace_slices", "trace_id, rank, step, slices, packed", trace, each.rank, each.step,
+                     each.slices, Blob{each.packed});
   }
   transaction.commit();
 }
 
 Anatomy TraceDetails::anatomy(TraceId trace) {
   Statement rows(database_,
-                 "SELECT phase, part, block, known_by, ms FROM trace_anatomy WHERE trace_id = ? ORDER BY place");
-  rows.bind(trace);
+                 "SELECT phase, part, block, known_by, ms FROM trace_anatomy WHERE trace_id = ? ORDER BY place", trace);
   Anatomy anatomy;
   while (rows.step()) {
     AnatomyRow row{.phase = value_named(all_step_phases, std::string(in_words(rows.text(0)))),
@@ -55,17 +52,16 @@ Anatomy TraceDetails::anatomy(TraceId trace) {
 }
 
 std::vector<KeptStepName> TraceDetails::steps(TraceId trace) {
-  Statement rows(database_, "SELECT rank, step, slices FROM trace_slices WHERE trace_id = ? ORDER BY rank, step");
-  rows.bind(trace);
-  std::vector<KeptStepName> steps;
-  while (rows.step())
-    steps.push_back({.rank = static_cast<int>(rows.integer(0)), .step = rows.integer(1), .slices = rows.integer(2)});
-  return steps;
+  return read_all(
+      Statement(database_, "SELECT rank, step, slices FROM trace_slices WHERE trace_id = ? ORDER BY rank, step", trace),
+      [](const Statement& row) {
+        return KeptStepName{.rank = static_cast<int>(row.integer(0)), .step = row.integer(1), .slices = row.integer(2)};
+      });
 }
 
 StepSlices TraceDetails::slices(TraceId trace, int rank, std::int64_t step) {
-  Statement row(database_, "SELECT packed FROM trace_slices WHERE trace_id = ? AND rank = ? AND step = ?");
-  row.bind(trace).bind(rank).bind(step);
+  Statement row(database_, "SELECT packed FROM trace_slices WHERE trace_id = ? AND rank = ? AND step = ?", trace, rank,
+                step);
   const std::string what = fmt::format("trace {}, step {} of rank {}", trace, step, rank);
   if (!row.step()) throw StorageError(what + " has no slices");
   try {
@@ -76,30 +72,26 @@ StepSlices TraceDetails::slices(TraceId trace, int rank, std::int64_t step) {
 }
 
 std::vector<KeptStep> TraceDetails::kept(TraceId trace) {
-  Statement rows(database_,
-                 "SELECT rank, step, slices, packed FROM trace_slices WHERE trace_id = ? ORDER BY rank, step");
-  rows.bind(trace);
-  std::vector<KeptStep> steps;
-  while (rows.step())
-    steps.push_back({.rank = static_cast<int>(rows.integer(0)),
-                     .step = rows.integer(1),
-                     .slices = rows.integer(2),
-                     .packed = std::string(rows.blob(3))});
-  return steps;
+  return read_all(
+      Statement(database_, "SELECT rank, step, slices, packed FROM trace_slices WHERE trace_id = ? ORDER BY rank, step",
+                trace),
+      [](const Statement& row) {
+        return KeptStep{.rank = static_cast<int>(row.integer(0)),
+                        .step = row.integer(1),
+                        .slices = row.integer(2),
+                        .packed = std::string(row.blob(3))};
+      });
 }
 
 double TraceDetails::imported_at(TraceId trace) {
-  Statement row(database_, "SELECT imported_at FROM traces WHERE id = ?");
-  return row.bind(trace).step() ? row.real(0) : missing;
+  Statement row(database_, "SELECT imported_at FROM traces WHERE id = ?", trace);
+  return row.step() ? row.real(0) : missing;
 }
 
 std::vector<RunId> TraceDetails::timed_runs() {
-  Statement rows(database_,
-                 "SELECT run_id FROM profiles WHERE NOT EXISTS (SELECT 1 FROM curation WHERE curation.run_id = "
-                 "profiles.run_id AND deleted_at IS NOT NULL) ORDER BY run_id");
-  std::vector<RunId> runs;
-  while (rows.step()) runs.push_back(rows.integer(0));
-  return runs;
+  return database_.integers(
+      "SELECT run_id FROM profiles WHERE NOT EXISTS (SELECT 1 FROM curation WHERE curation.run_id = "
+      "profiles.run_id AND deleted_at IS NOT NULL) ORDER BY run_id");
 }
 
 TraceId keep_trace(TraceStore& store, StoredTrace trace, const TracedProcess& process) {

@@ -41,23 +41,15 @@ StoredTrace read_row(const Statement& row) {
   return trace;
 }
 
-bool is_taken(Database& database, TraceId id) {
-  Statement row(database, "SELECT 1 FROM traces WHERE id = ?");
-  row.bind(id);
-  return row.step();
-}
-
 void insert_steps(Database& database, TraceId id, const std::vector<TracedStep>& steps) {
   for (const TracedStep& each : steps) {
-    Statement row(database, "INSERT INTO trace_steps (trace_id, rank, step, start_ms, dt_ms) VALUES (?, ?, ?, ?, ?)");
-    row.bind(id).bind(each.rank).bind(each.step).bind(each.start_ms).bind(each.dt_ms).run();
+    database.insert("INTO trace_steps", "trace_id, rank, step, start_ms, dt_ms", id, each.rank, each.step,
+                    each.start_ms, each.dt_ms);
     for (const OperatorKind kind : all_operator_kinds) {
       const auto place = static_cast<std::size_t>(kind);
       if (each.busy_ms[place] <= 0) continue;
-      Statement part(database,
-                     "INSERT INTO trace_kinds (trace_id, rank, step, kind, ms, busy_ms) VALUES (?, ?, ?, ?, ?, ?)");
-      part.bind(id).bind(each.rank).bind(each.step).bind(to_string(kind));
-      part.bind(each.ms[place]).bind(each.busy_ms[place]).run();
+      database.insert("INTO trace_kinds", "trace_id, rank, step, kind, ms, busy_ms", id, each.rank, each.step,
+                      to_string(kind), each.ms[place], each.busy_ms[place]);
     }
   }
 }
@@ -65,9 +57,8 @@ void insert_steps(Database& database, TraceId id, const std::vector<TracedStep>&
 std::vector<TracedStep> read_steps(Database& database, TraceId id) {
   std::vector<TracedStep> steps;
   std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> places;
-  Statement rows(database,
-                 "SELECT rank, step, start_ms, dt_ms FROM trace_steps WHERE trace_id = ? ORDER BY rank, step");
-  rows.bind(id);
+  Statement rows(database, "SELECT rank, step, start_ms, dt_ms FROM trace_steps WHERE trace_id = ? ORDER BY rank, step",
+                 id);
   while (rows.step()) {
     places[{rows.integer(0), rows.integer(1)}] = steps.size();
     steps.push_back({.rank = static_cast<int>(rows.integer(0)),
@@ -75,8 +66,7 @@ std::vector<TracedStep> read_steps(Database& database, TraceId id) {
                      .start_ms = measure_of(rows, 2),
                      .dt_ms = measure_of(rows, 3)});
   }
-  Statement kinds(database, "SELECT rank, step, kind, ms, busy_ms FROM trace_kinds WHERE trace_id = ?");
-  kinds.bind(id);
+  Statement kinds(database, "SELECT rank, step, kind, ms, busy_ms FROM trace_kinds WHERE trace_id = ?", id);
   while (kinds.step()) {
     const auto step = places.find({kinds.integer(0), kinds.integer(1)});
     const std::string name = kinds.text(2);
@@ -90,25 +80,23 @@ std::vector<TracedStep> read_steps(Database& database, TraceId id) {
 }
 
 std::vector<TracedOperator> read_operators(Database& database, TraceId id) {
-  Statement rows(database,
-                 "SELECT part, name, shapes, launcher, calls, self_ms, busy_ms, flops, bytes, sd_ms FROM "
-                 "trace_operators WHERE trace_id "
-                 "= ? ORDER BY place");
-  rows.bind(id);
-  std::vector<TracedOperator> operators;
-  while (rows.step()) {
-    operators.push_back({.time = {.part = bounded(std::string(in_words(rows.text(0))), longest_name),
-                                  .name = bounded(rows.text(1), longest_kernel_name),
-                                  .shapes = bounded(rows.text(2), longest_name),
-                                  .calls = measure_of(rows, 4),
-                                  .self_ms = measure_of(rows, 5),
-                                  .flops = rows.real(7)},
-                         .busy_ms = measure_of(rows, 6),
-                         .launcher = bounded(rows.text(3), longest_kernel_name),
-                         .bytes = rows.real(8),
-                         .sd_ms = rows.real(9)});
-  }
-  return operators;
+  return read_all(Statement(database,
+                            "SELECT part, name, shapes, launcher, calls, self_ms, busy_ms, flops, bytes, sd_ms FROM "
+                            "trace_operators WHERE trace_id "
+                            "= ? ORDER BY place",
+                            id),
+                  [](const Statement& row) {
+                    return TracedOperator{.time = {.part = bounded(std::string(in_words(row.text(0))), longest_name),
+                                                   .name = bounded(row.text(1), longest_kernel_name),
+                                                   .shapes = bounded(row.text(2), longest_name),
+                                                   .calls = measure_of(row, 4),
+                                                   .self_ms = measure_of(row, 5),
+                                                   .flops = row.real(7)},
+                                          .busy_ms = measure_of(row, 6),
+                                          .launcher = bounded(row.text(3), longest_kernel_name),
+                                          .bytes = row.real(8),
+                                          .sd_ms = row.real(9)};
+                  });
 }
 
 }  // namespace
@@ -116,53 +104,47 @@ std::vector<TracedOperator> read_operators(Database& database, TraceId id) {
 TraceId TraceStore::insert(const StoredTrace& trace) {
   Transaction transaction(database_);
   const TraceProfile& profile = trace.profile;
-  Statement row(
-      database_,
-      "INSERT INTO traces (run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, hardware, "
-      "precision, began_at, ended_at, host, pid, recipe, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?)");
-  row.bind(trace.run).bind(bounded(trace.name, longest_name)).bind(known(bounded(trace.source_path, longest_line)));
-  row.bind(trace.format).bind(is_missing(trace.imported_at) ? unix_now() : trace.imported_at);
-  row.bind(profile.on_gpu).bind(profile.has_steps).bind(profile.ranks).bind(profile.slices);
-  row.bind(known(bounded(trace.hardware, longest_name))).bind(known(bounded(trace.precision, longest_name)));
-  row.bind(trace.origin.began_at).bind(trace.origin.ended_at).bind(known(bounded(trace.origin.host, longest_name)));
-  row.bind(trace.origin.pid > 0 ? std::optional(trace.origin.pid) : std::nullopt);
-  row.bind(known(bounded(trace.recipe, longest_line)));
-  row.bind(trace.id != 0 && !is_taken(database_, trace.id) ? std::optional(trace.id) : std::nullopt).run();
+  const bool is_free = trace.id != 0 && !database_.has("SELECT 1 FROM traces WHERE id = ?", trace.id);
+  database_.insert("INTO traces",
+                   "run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, hardware, "
+                   "precision, began_at, ended_at, host, pid, recipe, id",
+                   trace.run, bounded(trace.name, longest_name), known(bounded(trace.source_path, longest_line)),
+                   trace.format, is_missing(trace.imported_at) ? unix_now() : trace.imported_at, profile.on_gpu,
+                   profile.has_steps, profile.ranks, profile.slices, known(bounded(trace.hardware, longest_name)),
+                   known(bounded(trace.precision, longest_name)), trace.origin.began_at, trace.origin.ended_at,
+                   known(bounded(trace.origin.host, longest_name)),
+                   trace.origin.pid > 0 ? std::optional(trace.origin.pid) : std::nullopt,
+                   known(bounded(trace.recipe, longest_line)), is_free ? std::optional(trace.id) : std::nullopt);
   const TraceId id = database_.last_insert_id();
   insert_steps(database_, id, profile.steps);
   std::int64_t place = 0;
   for (const TracedOperator& each : profile.operators) {
-    Statement part(
-        database_,
-        "INSERT INTO trace_operators (trace_id, place, part, name, shapes, launcher, calls, self_ms, busy_ms, "
-        "flops, bytes, sd_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    part.bind(id).bind(place++).bind(each.time.part).bind(each.time.name).bind(each.time.shapes).bind(each.launcher);
-    part.bind(each.time.calls).bind(each.time.self_ms).bind(each.busy_ms).bind(each.time.flops).bind(each.bytes);
-    part.bind(each.sd_ms).run();
+    database_.insert("INTO trace_operators",
+                     "trace_id, place, part, name, shapes, launcher, calls, self_ms, busy_ms, flops, bytes, sd_ms", id,
+                     place++, each.time.part, each.time.name, each.time.shapes, each.launcher, each.time.calls,
+                     each.time.self_ms, each.busy_ms, each.time.flops, each.bytes, each.sd_ms);
   }
   transaction.commit();
   return id;
 }
 
 std::vector<StoredTrace> TraceStore::list() {
-  Statement rows(database_, std::string(columns) +
-                                "WHERE run_id IS NULL OR NOT EXISTS (SELECT 1 FROM curation WHERE curation.run_id = "
-                                "traces.run_id AND deleted_at IS NOT NULL) ORDER BY id");
-  std::vector<StoredTrace> traces;
-  while (rows.step()) traces.push_back(read_row(rows));
-  return traces;
+  return read_all(
+      Statement(database_, std::string(columns) +
+                               "WHERE run_id IS NULL OR NOT EXISTS (SELECT 1 FROM curation WHERE curation.run_id = "
+                               "traces.run_id AND deleted_at IS NOT NULL) ORDER BY id"),
+      read_row);
 }
 
 double TraceStore::step_ms(TraceId id) {
-  Statement row(database_, "SELECT avg(dt_ms) FROM trace_steps WHERE trace_id = ?");
-  return row.bind(id).step() ? row.real(0) : missing;
+  Statement row(database_, "SELECT avg(dt_ms) FROM trace_steps WHERE trace_id = ?", id);
+  return row.step() ? row.real(0) : missing;
 }
 
 std::optional<StoredTrace> TraceStore::find(TraceId id) {
   Transaction one_state(database_, Transaction::Kind::read);
-  Statement row(database_, std::string(columns) + "WHERE id = ?");
-  if (!row.bind(id).step()) return std::nullopt;
+  Statement row(database_, std::string(columns) + "WHERE id = ?", id);
+  if (!row.step()) return std::nullopt;
   StoredTrace trace = read_row(row);
   trace.profile.steps = read_steps(database_, id);
   trace.profile.operators = read_operators(database_, id);
@@ -190,11 +172,11 @@ std::optional<StoredTrace> TraceStore::find_same(const StoredTrace& trace, const
 }
 
 void TraceStore::attach(TraceId id, std::optional<RunId> run) {
-  Statement(database_, "UPDATE traces SET run_id = ? WHERE id = ?").bind(run).bind(id).run();
+  database_.run("UPDATE traces SET run_id = ? WHERE id = ?", run, id);
 }
 
 void TraceStore::remove(TraceId id) {
-  Statement(database_, "DELETE FROM traces WHERE id = ?").bind(id).run();
+  database_.run("DELETE FROM traces WHERE id = ?", id);
 }
 
 TraceDetails TraceStore::details() {
@@ -216,10 +198,8 @@ void TraceStore::in_one_transaction(const std::function<void()>& work) {
 }
 
 StepProfile TraceStore::profile_of_run(RunId run) {
-  Statement newest(database_, "SELECT max(id) FROM traces WHERE run_id = ?");
-  newest.bind(run);
-  if (!newest.step() || newest.is_null(0)) return {.run = run};
-  const std::optional<StoredTrace> trace = find(newest.integer(0));
+  const auto newest = database_.find("SELECT max(id) FROM traces WHERE run_id = ?", run);
+  const std::optional<StoredTrace> trace = newest ? find(*newest) : std::nullopt;
   return trace ? step_profile(*trace) : StepProfile{.run = run};
 }
 

@@ -116,27 +116,23 @@ bool ForeignDatabase::has_tables(std::initializer_list<std::string_view> names) 
   for (const std::string_view name : names) {
     Statement table(*database_,
                     "SELECT count(*) FROM sqlite_schema AS entry WHERE name = ? AND type = 'table' AND rootpage > 0 "
-                    "AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(entry.name) WHERE hidden <> 0)");
-    table.bind(name);
+                    "AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(entry.name) WHERE hidden <> 0)",
+                    name);
     if (!table.step() || table.integer(0) != 1) return false;
   }
   return true;
 }
 
 bool ForeignDatabase::has_column(std::string_view table, std::string_view column) {
-  Statement found(*database_, "SELECT count(*) FROM pragma_table_info(?) WHERE name = ?");
-  found.bind(table).bind(column);
-  return found.step() && found.integer(0) == 1;
+  return database_->has("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", table, column);
 }
 
 std::string ForeignDatabase::indexed(const std::string& table, const std::string& column, const std::string& columns) {
-  {
-    Statement found(*database_,
-                    "SELECT count(*) FROM pragma_index_list(?) AS list, pragma_index_info(list.name) AS part "
-                    "WHERE list.partial = 0 AND part.seqno = 0 AND part.name = ?");
-    found.bind(table).bind(column);
-    if (found.step() && found.integer(0) > 0) return table;
-  }
+  const std::int64_t indices = database_->integer(
+      "SELECT count(*) FROM pragma_index_list(?) AS list, pragma_index_info(list.name) AS part "
+      "WHERE list.partial = 0 AND part.seqno = 0 AND part.name = ?",
+      table, column);
+  if (indices > 0) return table;
   const std::string copy = table + "_by_" + column;
   database_->execute("CREATE TEMP TABLE " + copy + " AS SELECT " + column + ", " + columns + " FROM main." + table +
                      "; CREATE INDEX temp." + copy + "_index ON " + copy + "(" + column + ")");

@@ -84,12 +84,10 @@ double sql_value(const Statement& row, int value, int is_nan) {
 
 void add_settings(Database& database, const std::string& params, const std::string& tags_table, const std::string& id,
                   ForeignRun& run) {
-  Statement settings(database, "SELECT key, value FROM " + params + " WHERE run_uuid = ? ORDER BY key");
-  settings.bind(id);
+  Statement settings(database, "SELECT key, value FROM " + params + " WHERE run_uuid = ? ORDER BY key", id);
   while (settings.step()) run.config[settings.text(0)] = settings.text(1);
   Tags tags;
-  Statement rows(database, "SELECT key, value FROM " + tags_table + " WHERE run_uuid = ? ORDER BY key");
-  rows.bind(id);
+  Statement rows(database, "SELECT key, value FROM " + tags_table + " WHERE run_uuid = ? ORDER BY key", id);
   while (rows.step()) tags.add(run, rows.text(0), rows.text(1));
   tags.finish(run);
 }
@@ -152,10 +150,11 @@ class MlflowDatabase {
     };
     std::vector<Row> runs;
     {
-      Statement rows(database_.get(), "SELECT run_uuid, name, status, start_time, end_time FROM " + runs_ +
-                                          " WHERE experiment_id = ? AND "
-                                          "lifecycle_stage IS NOT 'deleted' ORDER BY start_time, run_uuid");
-      rows.bind(id);
+      Statement rows(database_.get(),
+                     "SELECT run_uuid, name, status, start_time, end_time FROM " + runs_ +
+                         " WHERE experiment_id = ? AND "
+                         "lifecycle_stage IS NOT 'deleted' ORDER BY start_time, run_uuid",
+                     id);
       while (rows.step()) {
         Row& row = runs.emplace_back();
         row.id = rows.text(0);
@@ -178,10 +177,11 @@ class MlflowDatabase {
   }
 
   void read_metrics(const std::string& id, ForeignRun& run) {
-    Statement rows(database_.get(), "SELECT key, value, timestamp, step, is_nan FROM " + metrics_ +
-                                        " WHERE run_uuid = ? "
-                                        "ORDER BY key, timestamp, step");
-    rows.bind(id);
+    Statement rows(database_.get(),
+                   "SELECT key, value, timestamp, step, is_nan FROM " + metrics_ +
+                       " WHERE run_uuid = ? "
+                       "ORDER BY key, timestamp, step",
+                   id);
     while (rows.step())
       run.metrics.add(rows.text(0), rows.integer(3), sql_value(rows, 1, 4),
                       from_milliseconds(static_cast<double>(rows.integer(2))));
@@ -447,8 +447,8 @@ class MlflowNews {
         state.started_ms = rows.integer(4);
       }
     }
-    Statement rows(database.get(), "SELECT run_uuid, max(rowid) FROM metrics WHERE rowid > ? GROUP BY run_uuid");
-    rows.bind(last_row_);
+    Statement rows(database.get(), "SELECT run_uuid, max(rowid) FROM metrics WHERE rowid > ? GROUP BY run_uuid",
+                   last_row_);
     while (rows.step()) {
       if (const auto run = runs_.find(rows.text(0)); run != runs_.end()) run->second.last_row = rows.integer(1);
       last_row_ = std::max(last_row_, rows.integer(1));
@@ -497,8 +497,8 @@ class GrowingMlflowRun : public GrowingSource {
     }
     Statement rows(database.get(),
                    "SELECT rowid, key, value, timestamp, step, is_nan FROM metrics WHERE run_uuid = ? AND rowid > ? "
-                   "ORDER BY rowid LIMIT ?");
-    rows.bind(id_).bind(from.amount).bind(source_piece_rows);
+                   "ORDER BY rowid LIMIT ?",
+                   id_, from.amount, source_piece_rows);
     std::int64_t taken = 0;
     while (rows.step()) {
       piece.news.metrics.add(rows.text(1), rows.integer(4), sql_value(rows, 2, 5),
@@ -523,8 +523,7 @@ class GrowingMlflowRun : public GrowingSource {
   ForeignRun facts(Database& database) const {
     ForeignRun run;
     run.config = Json::object();
-    Statement row(database, "SELECT name, status, start_time, end_time FROM runs WHERE run_uuid = ?");
-    row.bind(id_);
+    Statement row(database, "SELECT name, status, start_time, end_time FROM runs WHERE run_uuid = ?", id_);
     if (row.step()) {
       run.run.title = row.text(0);
       set_status(run.run, row.text(1));
@@ -536,8 +535,7 @@ class GrowingMlflowRun : public GrowingSource {
   }
 
   static std::string row_text(Database& database, std::int64_t number) {
-    Statement row(database, "SELECT run_uuid, key, step, timestamp FROM metrics WHERE rowid = ?");
-    row.bind(number);
+    Statement row(database, "SELECT run_uuid, key, step, timestamp FROM metrics WHERE rowid = ?", number);
     return row.step() ? row.text(0) + " " + row.text(1) + " " + row.text(2) + " " + row.text(3) : "";
   }
 

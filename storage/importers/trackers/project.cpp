@@ -75,8 +75,8 @@ class PlainTables {
     {
       Statement entry(database_,
                       "SELECT type = 'table' AND rootpage > 0 AND sql LIKE 'CREATE TABLE%' FROM sqlite_schema "
-                      "WHERE lower(name) = ? AND type <> 'trigger'");
-      entry.bind(table);
+                      "WHERE lower(name) = ? AND type <> 'trigger'",
+                      table);
       bool any = false;
       for (; entry.step(); any = true)
         if (entry.integer(0) != 1)
@@ -84,8 +84,7 @@ class PlainTables {
       if (!any) return {};
     }
     std::set<std::string> names;
-    Statement rows(database_, "SELECT lower(name) FROM pragma_table_xinfo(?) WHERE hidden = 0");
-    rows.bind(table);
+    Statement rows(database_, "SELECT lower(name) FROM pragma_table_xinfo(?) WHERE hidden = 0", table);
     while (rows.step()) names.insert(rows.text(0));
     return names;
   }
@@ -245,9 +244,10 @@ class ProjectFile {
   Ladder ladder(LadderId id) {
     Ladder ladder;
     if (!tables_.has("ladders") || !tables_.columns("ladders").contains("id")) return ladder;
-    Statement row(database_.get(), "SELECT " + tables_.list("ladders", {"name", "notes", "created_at"}) +
-                                       " FROM ladders WHERE ladders.id = ?");
-    row.bind(id);
+    Statement row(
+        database_.get(),
+        "SELECT " + tables_.list("ladders", {"name", "notes", "created_at"}) + " FROM ladders WHERE ladders.id = ?",
+        id);
     if (row.step()) ladder = {.name = row.text(0), .notes = row.text(1), .created_at = row.real(2)};
     return ladder;
   }
@@ -277,8 +277,7 @@ class ProjectFile {
       });
       return names;
     }();
-    Statement row(database_.get(), "SELECT " + tables_.list("runs", columns) + " FROM runs WHERE runs.id = ?");
-    row.bind(id);
+    Statement row(database_.get(), "SELECT " + tables_.list("runs", columns) + " FROM runs WHERE runs.id = ?", id);
     if (!row.step()) return std::nullopt;
     Run run;
     int column = 0;
@@ -389,8 +388,8 @@ class ProjectFile {
     if (!has_columns("settings", {"key", "value"})) return;
     Statement rows(database_.get(),
                    "SELECT substr(key, 6), value FROM settings WHERE key > 'view:' AND key < 'view;' AND "
-                   "length(CAST(value AS BLOB)) <= ? AND length(key) <= 505 ORDER BY key LIMIT ?");
-    rows.bind(longest).bind(most);
+                   "length(CAST(value AS BLOB)) <= ? AND length(key) <= 505 ORDER BY key LIMIT ?",
+                   longest, most);
     while (rows.step()) sink_.view(rows.text(0), rows.text(1), begun_);
   }
 
@@ -401,10 +400,11 @@ class ProjectFile {
 
   void read_metrics(RunId run) {
     if (!has_columns("metrics", {"id", "run_id", "name"})) return;
-    Statement rows(database_.get(), "SELECT metrics.id, metrics.name, " +
-                                        tables_.list("metrics", {"unit", "direction", "section", "field"}) +
-                                        " FROM metrics WHERE metrics.run_id = ? ORDER BY metrics.name");
-    rows.bind(run);
+    Statement rows(database_.get(),
+                   "SELECT metrics.id, metrics.name, " +
+                       tables_.list("metrics", {"unit", "direction", "section", "field"}) +
+                       " FROM metrics WHERE metrics.run_id = ? ORDER BY metrics.name",
+                   run);
     while (rows.step()) {
       const Metric metric{.name = rows.text(1),
                           .unit = rows.text(2),
@@ -422,11 +422,11 @@ class ProjectFile {
     constexpr std::size_t at_once = 4096;
     if (!has_columns(table, {"metric_id", "step", "value"})) return;
     const bool has_attempts = has_columns(table, {"attempt"});
-    Statement rows(database_.get(), "SELECT " + table + ".step, " + table + ".value, " +
-                                        tables_.list(table, {"at_ms"}) + " FROM " + table + " WHERE " + table +
-                                        ".metric_id = ? ORDER BY " + (has_attempts ? table + ".attempt, " : "") +
-                                        table + ".step");
-    rows.bind(id);
+    Statement rows(database_.get(),
+                   "SELECT " + table + ".step, " + table + ".value, " + tables_.list(table, {"at_ms"}) + " FROM " +
+                       table + " WHERE " + table + ".metric_id = ? ORDER BY " +
+                       (has_attempts ? table + ".attempt, " : "") + table + ".step",
+                   id);
     std::vector<MetricPoint> points;
     while (rows.step()) {
       points.push_back({.step = rows.integer(0),

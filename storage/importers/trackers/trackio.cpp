@@ -97,15 +97,15 @@ class TrackioDatabase {
   void read_config(const std::string& key, ForeignRun& run) {
     run.config = Json::object();
     if (configs_.empty()) return;
-    Statement rows(database_.get(), "SELECT config FROM " + configs_ + " WHERE " + config_key_ + " = ?");
-    rows.bind(key);
+    Statement rows(database_.get(), "SELECT config FROM " + configs_ + " WHERE " + config_key_ + " = ?", key);
     if (rows.step()) add_config(rows.text(0), run);
   }
 
   void read_metrics(const std::string& key, ForeignRun& run) {
-    Statement rows(database_.get(), "SELECT timestamp, step, metrics FROM " + metrics_ + " WHERE " + key_ +
-                                        " = ? ORDER BY " + (has_ids_ ? "id" : "rowid"));
-    rows.bind(key);
+    Statement rows(database_.get(),
+                   "SELECT timestamp, step, metrics FROM " + metrics_ + " WHERE " + key_ + " = ? ORDER BY " +
+                       (has_ids_ ? "id" : "rowid"),
+                   key);
     std::uint64_t malformed = 0;
     StepChoice steps(step_key_);
     while (rows.step())
@@ -145,8 +145,8 @@ class TrackioNews {
     std::string stamp = stamp_of({file_, file_.string() + "-wal"});
     if (stamp == stamp_) return runs_;
     ForeignDatabase database(file_, ForeignDatabase::Writer::at_work);
-    Statement rows(database.get(), "SELECT " + key_ + ", max(rowid) FROM metrics WHERE rowid > ? GROUP BY 1");
-    rows.bind(last_row_);
+    Statement rows(database.get(), "SELECT " + key_ + ", max(rowid) FROM metrics WHERE rowid > ? GROUP BY 1",
+                   last_row_);
     while (rows.step()) {
       runs_[rows.text(0)] = rows.integer(1);
       last_row_ = std::max(last_row_, rows.integer(1));
@@ -176,8 +176,7 @@ class GrowingTrackioRun : public GrowingSource {
   std::vector<fs::path> files() const override { return {path(), path().string() + "-wal"}; }
   bool began_since(double at) override {
     ForeignDatabase database(path(), ForeignDatabase::Writer::at_work);
-    Statement row(database.get(), "SELECT min(timestamp) FROM metrics WHERE " + news_->key() + " = ?");
-    row.bind(id_);
+    Statement row(database.get(), "SELECT min(timestamp) FROM metrics WHERE " + news_->key() + " = ?", id_);
     const double began = row.step() ? unix_from_iso(row.text(0)) : missing;
     database.check();
     return began >= at;
@@ -199,15 +198,14 @@ class GrowingTrackioRun : public GrowingSource {
     }
     piece.news.config = Json::object();
     if (news_->has_configs()) {
-      Statement config(database.get(), "SELECT config FROM configs WHERE " + news_->key() + " = ?");
-      config.bind(id_);
+      Statement config(database.get(), "SELECT config FROM configs WHERE " + news_->key() + " = ?", id_);
       if (config.step()) add_config(config.text(0), piece.news);
     }
     // Selects by row and not by an index of the runs: what other runs have logged since is little.
     Statement rows(database.get(),
                    "SELECT rowid, timestamp, step, metrics, run_name FROM metrics WHERE rowid > ? AND +" +
-                       news_->key() + " = ? ORDER BY rowid LIMIT ?");
-    rows.bind(from.amount).bind(id_).bind(source_piece_rows);
+                       news_->key() + " = ? ORDER BY rowid LIMIT ?",
+                   from.amount, id_, source_piece_rows);
     StepChoice steps(news_->step_key(), from.state.is_object() ? from.state.value("step_choice", Json()) : Json());
     std::int64_t taken = 0;
     std::size_t bytes = 0;
@@ -234,8 +232,7 @@ class GrowingTrackioRun : public GrowingSource {
 
  private:
   std::string row_text(Database& database, std::int64_t number) const {
-    Statement row(database, "SELECT " + news_->key() + ", step, timestamp FROM metrics WHERE rowid = ?");
-    row.bind(number);
+    Statement row(database, "SELECT " + news_->key() + ", step, timestamp FROM metrics WHERE rowid = ?", number);
     return row.step() ? row.text(0) + " " + row.text(1) + " " + row.text(2) : "";
   }
 
