@@ -30,7 +30,6 @@
 #include "engine/nearest.h"
 #include "storage/analysis/hardware.h"
 #include "storage/bounded_text.h"
-#include "storage/error_text.h"
 #include "storage/errors.h"
 
 namespace stepladder {

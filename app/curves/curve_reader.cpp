@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "storage/error_text.h"
+#include "storage/errors.h"
 
 namespace stepladder {
 namespace {

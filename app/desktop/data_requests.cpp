@@ -10,7 +10,7 @@
 #include "app/host/environment.h"
 #include "app/profile/predict.h"
 #include "engine/stage.h"
-#include "storage/error_text.h"
+#include "storage/errors.h"
 
 namespace stepladder {
 namespace {

@@ -32,7 +32,7 @@
 #include "engine/device.h"
 #include "engine/open_trainer.h"
 #include "storage/database/file_is_locked.h"
-#include "storage/error_text.h"
+#include "storage/errors.h"
 #include "storage/traces/trace_file.h"
 
 namespace stepladder {

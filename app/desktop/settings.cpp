@@ -12,7 +12,7 @@
 
 #include "app/figures/export.h"
 #include "engine/files/data_error.h"
-#include "storage/error_text.h"
+#include "storage/errors.h"
 #include "storage/own_folder.h"
 #include "storage/regular_file.h"
 #include "storage/user_folders.h"

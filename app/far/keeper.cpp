@@ -20,7 +20,6 @@
 
 #include "app/far/machine.h"
 #include "app/far/output_journal.h"
-#include "app/far/rank.h"
 #include "app/far/run_folder.h"
 #include "app/keep/kept_program.h"
 #include "app/text/secrets.h"

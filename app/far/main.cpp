@@ -12,7 +12,6 @@
 #include "app/far/files.h"
 #include "app/far/keeper.h"
 #include "app/far/machine.h"
-#include "app/far/rank.h"
 #include "app/far/talker.h"
 
 namespace {

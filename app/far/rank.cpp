@@ -1,5 +1,3 @@
-#include "app/far/rank.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,13 +6,15 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "app/far/keeper.h"
+
 namespace stepladder::far {
 namespace {
 
 constexpr int first_port = 20'000;
 constexpr int ports = 10'000;
 
-std::string variable(const char* name, const char* otherwise = "") {
+std::string slurm_variable(const char* name, const char* otherwise = "") {
   const char* const value = std::getenv(name);
   return value && *value ? value : otherwise;
 }
@@ -63,16 +63,16 @@ int tasks_on_node(const std::string& list, int node) {
 }
 
 int become_rank(const std::vector<std::string>& command) {
-  const std::string hosts = variable("SLURM_STEP_NODELIST", variable("SLURM_JOB_NODELIST").c_str());
-  const std::string tasks = variable("SLURM_STEP_TASKS_PER_NODE", variable("SLURM_TASKS_PER_NODE").c_str());
-  give("RANK", variable("SLURM_PROCID", "0"));
-  give("LOCAL_RANK", variable("SLURM_LOCALID", "0"));
-  give("WORLD_SIZE", variable("SLURM_STEP_NUM_TASKS", variable("SLURM_NTASKS", "1").c_str()));
-  give("LOCAL_WORLD_SIZE", std::to_string(tasks_on_node(tasks, number(variable("SLURM_NODEID"), 0))));
-  if (variable("MASTER_ADDR").empty()) give("MASTER_ADDR", hosts.empty() ? "127.0.0.1" : first_host(hosts));
+  const std::string hosts = slurm_variable("SLURM_STEP_NODELIST", slurm_variable("SLURM_JOB_NODELIST").c_str());
+  const std::string tasks = slurm_variable("SLURM_STEP_TASKS_PER_NODE", slurm_variable("SLURM_TASKS_PER_NODE").c_str());
+  give("RANK", slurm_variable("SLURM_PROCID", "0"));
+  give("LOCAL_RANK", slurm_variable("SLURM_LOCALID", "0"));
+  give("WORLD_SIZE", slurm_variable("SLURM_STEP_NUM_TASKS", slurm_variable("SLURM_NTASKS", "1").c_str()));
+  give("LOCAL_WORLD_SIZE", std::to_string(tasks_on_node(tasks, number(slurm_variable("SLURM_NODEID"), 0))));
+  if (slurm_variable("MASTER_ADDR").empty()) give("MASTER_ADDR", hosts.empty() ? "127.0.0.1" : first_host(hosts));
   // Every node finds the same port, and two jobs on a node different ones.
-  if (variable("MASTER_PORT").empty())
-    give("MASTER_PORT", std::to_string(first_port + number(variable("SLURM_JOB_ID"), 0) % ports));
+  if (slurm_variable("MASTER_PORT").empty())
+    give("MASTER_PORT", std::to_string(first_port + number(slurm_variable("SLURM_JOB_ID"), 0) % ports));
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);

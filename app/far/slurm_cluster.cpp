@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "app/far/texts.h"
-
 namespace stepladder::far {
 namespace {
 

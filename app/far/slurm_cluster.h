@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,5 +45,15 @@ class SlurmCluster {
   Clock::time_point described_{};
   Clock::time_point counted_{};
 };
+
+// Texts that other programs print.
+// Returns at least one field, which may be empty; drops an empty last one.
+inline std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> fields;
+  std::istringstream stream(text);
+  for (std::string field; std::getline(stream, field, separator);) fields.push_back(field);
+  if (fields.empty()) fields.emplace_back();
+  return fields;
+}
 
 }  // namespace stepladder::far

@@ -19,7 +19,7 @@
 #include "engine/stage.h"
 #include "storage/analysis/mfu.h"
 #include "storage/database/rescue/write_ahead_log.h"
-#include "storage/database/traces/pass_store.h"
+#include "storage/database/traces/trace_store.h"
 #include "storage/importers/source_code.h"
 #include "storage/importers/trackers/store_folder.h"
 #include "storage/intake/intake.h"

@@ -17,8 +17,7 @@
 #include "app/import/open_files.h"
 #include "storage/importers/journal/journal.h"
 #include "storage/importers/logs/growing_text.h"
-#include "storage/importers/trackers/tensorboard.h"
-#include "storage/importers/trackers/wandb.h"
+#include "storage/importers/trackers/store_folder.h"
 #include "storage/number_text.h"
 
 namespace stepladder {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "storage/database/run_store.h"
-#include "storage/traces/trace_bytes.h"
+#include "storage/traces/trace_file.h"
 #include "storage/traces/traced_process.h"
 
 namespace stepladder {

@@ -13,7 +13,7 @@
 #include "engine/preparation.h"
 #include "engine/stage.h"
 #include "storage/analysis/hardware.h"
-#include "storage/error_text.h"
+#include "storage/errors.h"
 #include "storage/nested_json.h"
 #include "storage/own_folder.h"
 #include "storage/regular_file.h"

@@ -7,7 +7,7 @@
 
 #include "app/session/session.h"
 #include "storage/analysis/compare.h"
-#include "storage/analysis/verdict/machine_noise.h"
+#include "storage/analysis/verdict/run_spread.h"
 
 namespace stepladder {
 

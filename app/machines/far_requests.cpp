@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "app/machines/followed_run.h"
-#include "app/machines/mirror.h"
+#include "app/machines/output_file.h"
 #include "app/text/secrets.h"
 #include "storage/base64.h"
 #include "storage/regular_file.h"

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "app/machines/followed_run.h"
-#include "app/machines/mirror.h"
+#include "app/machines/output_file.h"
 #include "app/text/format.h"
 #include "engine/stage.h"
 #include "storage/base64.h"

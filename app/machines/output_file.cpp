@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "storage/database/run_store.h"
 #include "storage/importers/journal/run_events.h"
 #include "storage/records.h"
 
@@ -85,6 +86,21 @@ std::string FarOutputFile::tail(std::size_t most) const {
   } catch (const std::runtime_error&) {  // it is shown without it
   }
   return {};
+}
+
+// Opens every copy of a machine's file, so that none is read or written outside DATABASE.machines.
+
+fs::path mirrors_folder(RunStore& store) {
+  return store.file().string() + ".machines";
+}
+
+Descriptor open_mirrored(const fs::path& mirrors, const fs::path& name, int flags) {
+  Descriptor file = open_own_file(mirrors, name, flags);
+  if (file) return file;
+  const bool is_not_ours = errno == ELOOP || errno == ENOTDIR || errno == EPERM;
+  throw std::runtime_error(
+      (mirrors / name).string() + " can't be opened: " +
+      (is_not_ours ? "it, or a folder above it, is a link or not a file of ours" : std::strerror(errno)));
 }
 
 }  // namespace stepladder

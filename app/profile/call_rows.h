@@ -8,7 +8,7 @@
 #include "app/runs/run_json.h"
 #include "app/text/text_table.h"
 #include "engine/call_times.h"
-#include "storage/database/traces/pass_store.h"
+#include "storage/database/traces/trace_store.h"
 
 namespace stepladder {
 

@@ -14,7 +14,7 @@
 #include "app/exit_status.h"
 #include "app/host/held_folder.h"
 #include "app/machines/far_kind.h"
-#include "app/machines/mirror.h"
+#include "app/machines/output_file.h"
 #include "app/machines/packed_files.h"
 #include "app/text/format.h"
 #include "engine/files/files.h"

@@ -9,7 +9,7 @@
 #include "storage/analysis/metric_figures.h"
 #include "storage/analysis/overview.h"
 #include "storage/analysis/summary.h"
-#include "storage/database/metrics/figure_table.h"
+#include "storage/database/metrics/metric_store.h"
 #include "storage/importers/importer.h"
 #include "storage/quantity.h"
 #include "storage/speedrun/log_line.h"

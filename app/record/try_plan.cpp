@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "app/exit_status.h"
-#include "storage/analysis/metric_verdict.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/errors.h"
 
 namespace stepladder {

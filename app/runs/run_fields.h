@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "app/runs/run_json.h"
-#include "storage/database/metrics/figure_table.h"
+#include "storage/database/metrics/metric_store.h"
 
 namespace stepladder {
 

@@ -7,7 +7,6 @@
 
 #include "storage/analysis/judgement.h"
 #include "storage/analysis/metric_comparison.h"
-#include "storage/analysis/metric_verdict.h"
 #include "storage/analysis/step_profile.h"
 
 namespace stepladder {

@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "engine/files/files.h"
-#include "storage/error_text.h"
+#include "storage/errors.h"
 #include "storage/own_folder.h"
 
 namespace stepladder {

@@ -9,7 +9,7 @@
 #include "engine/files/files.h"
 #include "engine/files/run_checkpoints.h"
 #include "engine/trainer/weights.h"
-#include "storage/error_text.h"
+#include "storage/errors.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

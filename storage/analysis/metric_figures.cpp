@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "storage/analysis/metric_verdict.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/analysis/statistics.h"
 
 namespace stepladder {

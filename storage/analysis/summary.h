@@ -2,15 +2,45 @@
 // a summary is cached.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "storage/analysis/fine_histogram.h"
 #include "storage/analysis/statistics.h"
 #include "storage/records.h"
 
 namespace stepladder {
+
+// Quantiles of any number of positive values in bounded memory.
+// 16,384 bins to an octave, so that a bin's values differ by less than one part in 16,384 (0.006 %); each bin
+// represents its values by their mean. Octaves are allocated when needed: a training's step times need two or three
+// (256 kB each). Values below 2^-20 or from 2^40 on are counted at those ends (in milliseconds: 1 ns, and 35 years).
+class FineHistogram {
+ public:
+  void add(double value);  // positive and finite
+  std::int64_t count() const { return count_; }
+
+  // As quantile() in statistics.h, with the bin's mean for each value; missing without values.
+  double quantile(double q) const;
+
+  // The number of values in bins whose mean is above `limit`.
+  std::int64_t above(double limit) const;
+
+ private:
+  struct Bin {
+    std::int64_t count = 0;
+    double sum = 0;
+  };
+  static constexpr int lowest_octave = -20;
+  static constexpr int octaves = 60;
+  static constexpr int bins_per_octave = 1 << 14;
+
+  double order_statistic(std::int64_t rank) const;
+
+  std::array<std::vector<Bin>, octaves> bins_;
+  std::int64_t count_ = 0;
+};
 
 struct Summary {
   std::int64_t steps = 0;
@@ -67,7 +97,7 @@ std::int64_t warmup_steps(std::int64_t steps, std::int64_t asked);
 // data for (repeated steps, the wall clock).
 //
 // Up to `exact_steps` every figure is exact. Beyond that, the times are not kept: counts, losses and steps stay exact;
-// quantiles of dt come from a histogram (within 0.006 %, storage/analysis/fine_histogram.h), and so do the numbers of
+// quantiles of dt come from a histogram (within 0.006 %, storage/analysis/summary.h), and so do the numbers of
 // spikes and pauses; warm-up and the spikes' period are those of the first `exact_steps`; drift is computed from every
 // k-th steady step (32,768 to 65,536 of them).
 class SummaryBuilder {

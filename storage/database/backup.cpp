@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "storage/database/database.h"
-#include "storage/database/new_file.h"
 #include "storage/own_folder.h"
 #include "storage/wording.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "storage/checked_text.h"
-#include "storage/database/orders/project_orders.h"
+#include "storage/database/orders/order_book.h"
 #include "storage/records.h"
 
 namespace stepladder {

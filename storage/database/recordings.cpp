@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "storage/bounded_text.h"
-#include "storage/database/attachment_rows.h"
 #include "storage/database/column_values.h"
 #include "storage/database/database.h"
+#include "storage/database/events/event_rows.h"
 #include "storage/database/step_rows.h"
 #include "storage/database/traces/trace_store.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "storage/database/column_values.h"
+#include "storage/database/database.h"
 #include "storage/database/process.h"
-#include "storage/database/slices.h"
 #include "storage/wording.h"
 
 namespace stepladder {

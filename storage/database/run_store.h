@@ -14,7 +14,6 @@
 #include "storage/database/bin.h"
 #include "storage/database/curation.h"
 #include "storage/database/following/follow_store.h"
-#include "storage/database/hidden_runs.h"
 #include "storage/database/machine_store.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/database/missing_steps.h"
@@ -24,7 +23,6 @@
 #include "storage/database/traces/trace_store.h"
 #include "storage/database/tries/try_store.h"
 #include "storage/database/upkeep.h"
-#include "storage/database/view_store.h"
 #include "storage/errors.h"
 #include "storage/records.h"
 

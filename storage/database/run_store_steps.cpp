@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "storage/database/column_values.h"
+#include "storage/database/database.h"
 #include "storage/database/events/event_rows.h"
 #include "storage/database/run_rows.h"
 #include "storage/database/run_store_impl.h"
-#include "storage/database/slices.h"
 #include "storage/database/step_rows.h"
 
 namespace stepladder {

@@ -15,11 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "storage/importers/capped_notes.h"
 #include "storage/importers/importer.h"
+#include "storage/importers/logs/lines/line_prefix.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/logs/lines/text_lines.h"
-#include "storage/importers/logs/lines/time_stamp.h"
 #include "storage/importers/logs/run_assembler.h"
 
 namespace stepladder {

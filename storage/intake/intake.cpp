@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "storage/importers/trackers/metric_names.h"
-#include "storage/importers/trackers/metric_values.h"
 
 namespace stepladder {
 

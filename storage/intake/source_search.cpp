@@ -7,10 +7,7 @@
 #include "storage/importers/journal/journal.h"
 #include "storage/importers/logs/growing_text.h"
 #include "storage/importers/trackers/foreign_database.h"
-#include "storage/importers/trackers/mlflow.h"
-#include "storage/importers/trackers/tensorboard.h"
-#include "storage/importers/trackers/trackio.h"
-#include "storage/importers/trackers/wandb.h"
+#include "storage/importers/trackers/store_folder.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {

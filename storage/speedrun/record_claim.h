@@ -7,11 +7,24 @@
 #include <vector>
 
 #include "storage/analysis/means/mean_test.h"
-#include "storage/speedrun/record_flags.h"
 #include "storage/speedrun/record_pool.h"
 #include "storage/speedrun/record_rule.h"
 
 namespace stepladder {
+
+// Reasons to distrust a claim, each with the arithmetic that shows it (docs/record.md).
+
+// Runs that began further apart are of different sessions.
+inline constexpr std::int64_t session_gap_s = 12 * 3'600;
+
+struct RecordFlag {
+  std::string id;
+  std::string why;
+};
+
+// Flags of the pool and of the baseline (null: none), in a fixed order. Without a rule, the baseline is expected to
+// come from the same machine and day.
+std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* baseline, const RecordRule* rule);
 
 enum class RecordVerdict { record, misses, cannot_tell, flagged };
 const char* to_string(RecordVerdict verdict);  // as in JSON: record, misses, cannot-tell, flagged

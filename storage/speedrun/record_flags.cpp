@@ -1,8 +1,6 @@
 // Reasons to distrust a pool, one function for each: differing facts, scripts, seeds, copied curves, a clock that
 // starts late or pauses, another machine or day. Sentences name at most four files. A new flag is called in
 // hygiene_flags, whose order is what people see.
-#include "storage/speedrun/record_flags.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,6 +9,7 @@
 #include <map>
 
 #include "storage/analysis/statistics.h"
+#include "storage/speedrun/record_claim.h"
 #include "storage/speedrun/script_diff.h"
 #include "storage/wording.h"
 

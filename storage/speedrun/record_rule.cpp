@@ -13,7 +13,7 @@
 #include <set>
 
 #include "storage/analysis/hardware.h"
-#include "storage/error_text.h"
+#include "storage/errors.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {

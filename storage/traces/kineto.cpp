@@ -1,8 +1,6 @@
 // Streaming reader of Chrome trace JSON: nlohmann's SAX parser over unpacked pieces, one event in memory at a time.
 // Times are parsed from their text, since a double would lose nanoseconds. Events of unknown categories are skipped,
 // malformed basic fields are errors.
-#include "storage/traces/kineto.h"
-
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -15,6 +13,7 @@
 
 #include "storage/analysis/kernel_kind.h"
 #include "storage/traces/operand_lists.h"
+#include "storage/traces/trace_file.h"
 #include "storage/wording.h"
 
 namespace stepladder {

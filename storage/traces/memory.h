@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "storage/traces/segments.h"
 #include "storage/traces/step_slices.h"
-#include "storage/traces/step_spans.h"
 
 namespace stepladder {
 

@@ -1,8 +1,6 @@
 // Reads the tables of an Nsight Systems export through ForeignDatabase: kernels, copies, graphs, launches, NVTX ranges.
 // Each process is a trace of its own, since correlation numbers are a process's. Tables are optional, as they depend on
 // what was recorded. Operators' numbers and shapes are parsed from emit_nvtx's texts.
-#include "storage/traces/nsight.h"
-
 #include <stdlib.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "storage/importers/importer.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/traces/operand_lists.h"
+#include "storage/traces/trace_file.h"
 #include "storage/wording.h"
 
 namespace stepladder {

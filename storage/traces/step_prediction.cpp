@@ -6,10 +6,11 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "storage/analysis/statistics.h"
-#include "storage/traces/replay_step.h"
+#include "storage/traces/trace.h"
 
 namespace stepladder {
 namespace {
@@ -150,6 +151,190 @@ std::vector<double> PredictedSteps::length_ratios(std::span<const WorkChange> ch
   std::vector<double> ratios;
   for (const Step& step : steps_) ratios.push_back(step.replay.length_ns(change_of(step, changes)) / step.length_ns);
   return ratios;
+}
+
+namespace {
+
+// A launch waits for room in the GPU's queue if the GPU is this far behind, and it takes so many times as long as fast
+// ones do.
+constexpr std::int64_t far_behind_ns = 500'000;
+constexpr double times_longer = 2;
+
+std::int64_t end_of(const KeptSlice& slice) {
+  return slice.start_ns + slice.duration_ns;
+}
+
+class StepReader {
+ public:
+  explicit StepReader(const StepSlices& step) : step_(step) {
+    made_.length_ns = step.length_ns;
+    made_.main_thread = ReplayTask::none;
+    for (const SliceLane& lane : step.lanes) made_.on_gpu.push_back(lane.on_gpu);
+    for (const std::string& name : step.names) {
+      marks_step_.push_back(step_number(name) >= 0);
+      synchronises_.push_back(name.find("Synchronize") != std::string::npos);
+    }
+  }
+
+  ReplayStep read() {
+    read_kernels();
+    measure_launches();
+    for (std::size_t first = 0; first < step_.rows.size();) {
+      std::size_t behind = first;
+      while (behind < step_.rows.size() && step_.rows[behind].lane == step_.rows[first].lane) ++behind;
+      if (!step_.lanes[step_.rows[first].lane].on_gpu) read_thread(first, behind);
+      first = behind;
+    }
+    for (std::size_t i = 0; i < kernels_; ++i) {
+      const auto launch = launches_.find(correlations_[i]);
+      if (correlations_[i] == 0 || launch == launches_.end()) continue;
+      made_.tasks[i].launched_by = launch->second;
+      made_.tasks[i].name = made_.tasks[launch->second].name;
+    }
+    return std::move(made_);
+  }
+
+ private:
+  struct Open {
+    const KeptSlice* slice;
+    bool is_launched = false;  // its launch is a task already
+  };
+
+  // Kernels beside each other in one stream get a lane for each of their rows.
+  void read_kernels() {
+    for (const SliceRow& row : step_.rows) {
+      if (!step_.lanes[row.lane].on_gpu) continue;
+      std::uint32_t lane = row.lane;
+      if (row.depth > 0) {
+        lane = static_cast<std::uint32_t>(made_.on_gpu.size());
+        made_.on_gpu.push_back(true);
+      }
+      for (const KeptSlice& slice : row.slices) {
+        if (slice.correlation != 0) {
+          std::int64_t& end = kernel_ends_[slice.correlation];
+          end = std::max(end, end_of(slice));
+          kernel_starts_.try_emplace(slice.correlation, slice.start_ns);
+        }
+        correlations_.push_back(slice.correlation);
+        made_.tasks.push_back({.start_ns = slice.start_ns,
+                               .duration_ns = slice.duration_ns,
+                               .lane = lane,
+                               .kind = slice.kind,
+                               .place = slice.place,
+                               .name = slice.name});
+      }
+    }
+    kernels_ = made_.tasks.size();
+  }
+
+  void measure_launches() {
+    std::map<std::uint32_t, std::vector<double>> durations;
+    for (const SliceRow& row : step_.rows) {
+      if (step_.lanes[row.lane].on_gpu) continue;
+      for (const KeptSlice& slice : row.slices) {
+        if (slice.correlation != 0) durations[slice.name].push_back(static_cast<double>(slice.duration_ns));
+      }
+    }
+    constexpr double fast = 0.1;
+    for (auto& [name, all] : durations) usual_ns_[name] = quantile(all, fast);
+  }
+
+  void read_thread(std::size_t first, std::size_t behind) {
+    std::vector<std::pair<const KeptSlice*, std::uint32_t>> slices;  // with their depth
+    for (std::size_t row = first; row < behind; ++row) {
+      for (const KeptSlice& slice : step_.rows[row].slices) slices.emplace_back(&slice, step_.rows[row].depth);
+    }
+    std::stable_sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first->start_ns, a.second) < std::pair(b.first->start_ns, b.second);
+    });
+    lane_ = step_.rows[first].lane;
+    cursor_ = INT64_MIN;
+    for (const auto& [slice, depth] : slices) {
+      leave_until(slice->start_ns);
+      if (!open_.empty()) emit(open_.back(), slice->start_ns);
+      cursor_ = std::max(cursor_, slice->start_ns);
+      open_.push_back({slice});
+      if (marks_step_[slice->name] || made_.main_thread == ReplayTask::none) {
+        made_.main_thread = lane_;
+        made_.thread_end_ns = end_of(*slice);
+      } else if (made_.main_thread == lane_) {
+        made_.thread_end_ns = std::max(made_.thread_end_ns, end_of(*slice));
+      }
+    }
+    leave_until(INT64_MAX);
+  }
+
+  void leave_until(std::int64_t ns) {
+    while (!open_.empty() && end_of(*open_.back().slice) <= ns) {
+      emit(open_.back(), end_of(*open_.back().slice));
+      open_.pop_back();
+    }
+  }
+
+  // Adds the open slice's time from the cursor on.
+  void emit(Open& open, std::int64_t until) {
+    const KeptSlice& slice = *open.slice;
+    const bool launches = slice.correlation != 0 && !open.is_launched;
+    const KeptSlice* const around =
+        slice.correlation != 0 && open_.size() > 1 ? open_[open_.size() - 2].slice : nullptr;
+    if (until <= cursor_ && !launches) return;
+    ReplayTask task{.start_ns = cursor_,
+                    .duration_ns = std::max<std::int64_t>(until - cursor_, 0),
+                    .lane = lane_,
+                    .kind = slice.kind,
+                    .place = slice.place,
+                    .name = around ? around->name : slice.name};
+    cursor_ = std::max(cursor_, until);
+    if (slice.correlation == 0) {
+      task.is_outside_operators = slice.kind == OperatorKind::between;
+      made_.tasks.push_back(task);
+      return;
+    }
+    if (!std::exchange(open.is_launched, true))
+      launches_.try_emplace(slice.correlation, static_cast<std::uint32_t>(made_.tasks.size()));
+    const std::int64_t own = own_ns(slice, task.duration_ns);
+    if (own < task.duration_ns) {  // what it asks for may be what it waits for
+      ReplayTask launch = task;
+      launch.duration_ns = own;
+      made_.tasks.push_back(launch);
+      task.start_ns += own;
+      task.duration_ns -= own;
+      task.own_ns = 0;
+    }
+    made_.tasks.push_back(task);
+  }
+
+  // The part of a call's time in which it doesn't wait for the GPU.
+  std::int64_t own_ns(const KeptSlice& slice, std::int64_t duration_ns) const {
+    const std::int64_t usual = std::min<std::int64_t>(5'000, duration_ns);
+    if (synchronises_[slice.name]) return usual;
+    const auto end = kernel_ends_.find(slice.correlation);
+    if (end == kernel_ends_.end()) return duration_ns;
+    if (end->second <= end_of(slice) && duration_ns > usual) return usual;
+    const double typical = usual_ns_.at(slice.name);
+    const bool gpu_is_behind = kernel_starts_.at(slice.correlation) - end_of(slice) > far_behind_ns;
+    if (static_cast<double>(duration_ns) > times_longer * typical && gpu_is_behind)
+      return static_cast<std::int64_t>(typical);
+    return duration_ns;
+  }
+
+  const StepSlices& step_;
+  ReplayStep made_;
+  std::vector<bool> marks_step_, synchronises_;  // by name
+  std::size_t kernels_ = 0;
+  std::vector<std::uint32_t> correlations_;                    // of the kernels
+  std::unordered_map<std::uint32_t, std::uint32_t> launches_;  // tasks by correlation
+  std::unordered_map<std::uint32_t, std::int64_t> kernel_starts_, kernel_ends_;
+  std::map<std::uint32_t, double> usual_ns_;  // of a launch's duration, by name
+  std::vector<Open> open_;
+  std::uint32_t lane_ = 0;
+  std::int64_t cursor_ = 0;
+};
+
+}  // namespace
+
+ReplayStep replay_step(const StepSlices& step) {
+  return StepReader(step).read();
 }
 
 }  // namespace stepladder

@@ -6,8 +6,8 @@
 
 #include "storage/database/database.h"
 #include "storage/database/run_store.h"
-#include "storage/database/traces/pass_store.h"
 #include "storage/database/traces/trace_details.h"
+#include "storage/database/traces/trace_store.h"
 
 namespace stepladder {
 

@@ -8,8 +8,6 @@
 #include <fstream>
 #include <random>
 
-#include "storage/importers/logs/lines/line_kind.h"
-
 namespace stepladder {
 namespace {
 

@@ -10,11 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "storage/database/database.h"
-#include "storage/importers/trackers/mlflow.h"
 #include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/store_folder.h"
-#include "storage/importers/trackers/tensorboard.h"
-#include "storage/importers/trackers/wandb.h"
 #include "tests/fuzz/framing.h"
 #include "tests/importers/collecting_sink.h"
 #include "tests/storage/temporary_folder.h"

@@ -9,7 +9,7 @@
 #include "app/desktop/profile/imported_trace.h"
 #include "app/desktop/profile/profile_state.h"
 #include "app/import/trace_import.h"
-#include "storage/database/traces/pass_store.h"
+#include "storage/database/traces/trace_store.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 #include "tests/storage/traces/trace_text.h"

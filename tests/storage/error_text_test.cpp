@@ -1,8 +1,8 @@
-#include "storage/error_text.h"
-
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+
+#include "storage/errors.h"
 
 namespace stepladder {
 namespace {

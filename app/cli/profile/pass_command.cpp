@@ -9,7 +9,7 @@
 #include "app/profile/pass_report.h"
 #include "app/runs/open_store.h"
 #include "app/text/format.h"
-#include "storage/database/traces/pass_store.h"
+#include "storage/database/traces/trace_store.h"
 
 namespace stepladder {
 namespace {

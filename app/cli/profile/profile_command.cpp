@@ -17,7 +17,7 @@
 #include "app/text/format.h"
 #include "engine/engine.h"
 #include "storage/database/run_store.h"
-#include "storage/database/traces/pass_store.h"
+#include "storage/database/traces/trace_store.h"
 
 namespace stepladder {
 namespace {

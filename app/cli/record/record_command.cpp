@@ -8,7 +8,7 @@
 #include "app/exit_status.h"
 #include "app/host/environment.h"
 #include "app/record/pool_source.h"
-#include "storage/analysis/metric_verdict.h"
+#include "storage/analysis/metric_comparison.h"
 
 namespace stepladder {
 namespace {

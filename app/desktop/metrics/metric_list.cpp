@@ -14,7 +14,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/text/format.h"
-#include "storage/analysis/metric_verdict.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/name_pattern.h"
 
 namespace stepladder {

@@ -12,7 +12,7 @@
 
 #include "app/curves/smooth.h"
 #include "app/desktop/models/run_columns.h"
-#include "storage/analysis/metric_verdict.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/analysis/recipe_facts.h"
 
 namespace stepladder {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/desktop/models/background.h"
-#include "storage/database/metrics/figure_table.h"
+#include "storage/database/metrics/metric_store.h"
 #include "storage/records.h"
 
 namespace stepladder {

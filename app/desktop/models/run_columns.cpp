@@ -9,7 +9,7 @@
 #include "app/text/format.h"
 #include "storage/analysis/compare.h"
 #include "storage/analysis/judgement.h"
-#include "storage/analysis/metric_verdict.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/number_text.h"

@@ -10,8 +10,8 @@
 #include "app/desktop/profile/profile_state.h"
 #include "app/profile/example_traces.h"
 #include "app/text/format.h"
-#include "storage/database/traces/pass_store.h"
 #include "storage/database/traces/trace_details.h"
+#include "storage/database/traces/trace_store.h"
 
 namespace stepladder {
 

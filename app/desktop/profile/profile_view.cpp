@@ -11,7 +11,7 @@
 #include "app/profile/trace_owner.h"
 #include "app/text/format.h"
 #include "engine/stage.h"
-#include "storage/database/traces/pass_store.h"
+#include "storage/database/traces/trace_store.h"
 #include "storage/traces/trace.h"
 
 namespace stepladder {

@@ -18,7 +18,7 @@
 #include "app/panels/compare/numbers.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
-#include "storage/analysis/metric_verdict.h"
+#include "storage/analysis/metric_comparison.h"
 
 namespace stepladder {
 namespace {

@@ -11,7 +11,6 @@
 #include <system_error>
 
 #include "storage/database/events/event_bytes.h"
-#include "storage/database/new_file.h"
 #include "storage/own_folder.h"
 #include "storage/user_folders.h"
 

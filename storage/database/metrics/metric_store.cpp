@@ -10,12 +10,11 @@
 #include <set>
 #include <utility>
 
-#include "storage/analysis/metric_verdict.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/bounded_text.h"
 #include "storage/database/column_values.h"
 #include "storage/database/database.h"
 #include "storage/database/derived/derived.h"
-#include "storage/database/derived/overview_reading.h"
 #include "storage/database/metrics/metric_rows.h"
 #include "storage/database/run_rows.h"
 #include "storage/wording.h"

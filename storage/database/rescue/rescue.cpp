@@ -14,15 +14,14 @@
 #include <system_error>
 
 #include "storage/database/database.h"
-#include "storage/database/new_file.h"
 #include "storage/database/rescue/page_file.h"
 #include "storage/database/rescue/rescued_runs.h"
-#include "storage/database/rescue/table_shape.h"
 #include "storage/database/rescue/tree_reader.h"
 #include "storage/database/run_rows.h"
 #include "storage/database/run_store.h"
 #include "storage/database/schema.h"
 #include "storage/database/schema_check.h"
+#include "storage/own_folder.h"
 #include "storage/wording.h"
 
 namespace stepladder {

@@ -10,12 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "storage/importers/capped_notes.h"
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/log_facts.h"
 #include "storage/importers/logs/step_clock.h"
-#include "storage/importers/logs/step_labels.h"
 #include "storage/importers/logs/step_merger.h"
+#include "storage/importers/logs/unit_settler.h"
 
 namespace stepladder {
 

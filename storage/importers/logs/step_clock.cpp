@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "storage/importers/logs/short_text.h"
+#include "storage/importers/logs/units.h"
 
 namespace stepladder {
 namespace {

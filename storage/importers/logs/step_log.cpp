@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "storage/importers/logs/lines/line_kind.h"
+#include "storage/importers/logs/lines/line_layout.h"
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"

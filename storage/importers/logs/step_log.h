@@ -14,14 +14,12 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/importers/capped_notes.h"
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/block_outline.h"
-#include "storage/importers/logs/ladder_outline.h"
 #include "storage/importers/logs/lines/log_lines.h"
-#include "storage/importers/logs/lines/other_pairs.h"
+#include "storage/importers/logs/lines/step_line.h"
+#include "storage/importers/logs/log_facts.h"
 #include "storage/importers/logs/run_assembler.h"
-#include "storage/importers/logs/spoken_facts.h"
 #include "storage/importers/logs/step_counter.h"
 
 namespace stepladder {

@@ -3,13 +3,34 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "storage/importers/logs/lines/printed_unit.h"
 #include "storage/records.h"
 
 namespace stepladder {
+
+// Units as logs print them: "ms", "tok/s", "k tok/s", "s/it", "GiB".
+
+enum class TimeUnit : std::uint8_t { unknown, us, ms, s, min, h };
+double milliseconds_in(TimeUnit unit);  // 1 for unknown
+
+// The thing that a printed rate counts, by its label. The label is evidence, never proof (see units.h).
+enum class RateLabel : std::uint8_t { none, unlabelled, tokens, tokens_per_ms, samples, iterations };
+
+struct Unit {
+  TimeUnit time = TimeUnit::unknown;
+  RateLabel rate = RateLabel::none;
+  double scale = 1;
+  bool per_step = false;  // "ms/step", "s/it": a time although it has a slash
+  bool other = false;     // known, but not one of ours: %, GiB
+  bool known = false;
+};
+
+TimeUnit time_unit(std::string_view text);  // in lower case
+Unit unit_of(std::string_view text);
 
 // One step's printed figures, in whatever units.
 struct PrintedRate {
@@ -50,5 +71,13 @@ std::int64_t roundest(double tokens, double error);
 
 // N if value is N within `tolerance`, as a number of devices or of accumulated batches; else 0.
 std::int64_t small_count(double value, double tolerance = 0.01);
+
+// A number for a sentence: six significant digits.
+
+inline std::string short_text(double value) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof buffer, "%.6g", value);
+  return buffer;
+}
 
 }  // namespace stepladder

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "storage/importers/trackers/metric_values.h"
+#include "storage/importers/trackers/metric_names.h"
 
 namespace stepladder {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "storage/importers/trackers/metric_values.h"
+#include "storage/importers/trackers/metric_names.h"
 #include "storage/wording.h"
 
 namespace stepladder {

@@ -1,7 +1,5 @@
 // MLflow's two stores: the SQL database (mlflow.db: mlflow/store/tracking/dbmodels/models.py) and the folder "mlruns"
 // (EXPERIMENT/RUN/meta.yaml, metrics/NAME with lines "milliseconds value step", params/NAME, tags/NAME).
-#include "storage/importers/trackers/mlflow.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,6 +12,7 @@
 #include "storage/importers/journal/journal_reader.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/importers/trackers/store_folder.h"
 #include "storage/regular_file.h"
 #include "storage/wording.h"
 

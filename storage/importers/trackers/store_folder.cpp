@@ -1,9 +1,6 @@
 #include "storage/importers/trackers/store_folder.h"
 
 #include "storage/importers/journal/journal.h"
-#include "storage/importers/trackers/mlflow.h"
-#include "storage/importers/trackers/tensorboard.h"
-#include "storage/importers/trackers/wandb.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

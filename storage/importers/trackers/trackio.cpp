@@ -1,7 +1,5 @@
 // Trackio's store: one SQLite file per project (trackio/sqlite_storage.py). Each row of `metrics` is one call of log(),
 // as JSON; older files identify runs by name only, newer ones by an id.
-#include "storage/importers/trackers/trackio.h"
-
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/importers/trackers/step_choice.h"
+#include "storage/importers/trackers/store_folder.h"
 #include "storage/wording.h"
 
 namespace stepladder {

@@ -1,8 +1,6 @@
 // W&B's offline files (run-ID.wandb): a log in LevelDB's format (blocks of 32 KiB, each record in pieces with a header
 // of checksum, length and type; https://github.com/google/leveldb/blob/main/doc/log_format.md) behind a header of seven
 // bytes, ":W&B", 0xbee1, version. The records are Record messages of wandb_internal.proto.
-#include "storage/importers/trackers/wandb.h"
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -14,11 +12,11 @@
 #include "storage/checksum.h"
 #include "storage/importers/growing_source.h"
 #include "storage/importers/journal/journal_reader.h"
-#include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_run.h"
-#include "storage/importers/trackers/metric_values.h"
+#include "storage/importers/trackers/metric_names.h"
 #include "storage/importers/trackers/step_choice.h"
 #include "storage/importers/trackers/store_file.h"
+#include "storage/importers/trackers/store_folder.h"
 #include "storage/importers/trackers/wire_reader.h"
 #include "storage/wording.h"
 

@@ -18,7 +18,6 @@
 #include "storage/importers/importer.h"
 #include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/store_folder.h"
-#include "storage/importers/trackers/tensorboard.h"
 #include "tests/importers/collecting_sink.h"
 #include "tests/storage/temporary_folder.h"
 

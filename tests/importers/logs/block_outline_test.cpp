@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "storage/importers/capped_notes.h"
-#include "storage/importers/logs/ladder_outline.h"
+#include "storage/importers/importer.h"
 #include "tests/importers/told.h"
 
 namespace stepladder {

@@ -1,6 +1,6 @@
-#include "storage/analysis/metric_verdict.h"
-
 #include <gtest/gtest.h>
+
+#include "storage/analysis/metric_comparison.h"
 
 namespace stepladder {
 namespace {

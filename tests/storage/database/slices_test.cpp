@@ -1,5 +1,3 @@
-#include "storage/database/slices.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -7,6 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "storage/database/database.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {

@@ -15,7 +15,6 @@
 #include "storage/importers/logs/lines/line_prefix.h"
 #include "storage/importers/logs/lines/line_reader.h"
 #include "storage/importers/logs/lines/step_line.h"
-#include "storage/importers/logs/lines/time_stamp.h"
 
 namespace stepladder {
 

@@ -1,8 +1,8 @@
-#include "storage/importers/logs/lines/other_pairs.h"
-
+// The numbers of a step's line that have a name and no field in a step: "acc=0.91", "'rewards/chosen': 0.4".
 #include <algorithm>
 #include <cmath>
 
+#include "storage/importers/logs/lines/step_line.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "storage/importers/logs/lines/pair_scanner.h"
-#include "storage/importers/logs/lines/printed_unit.h"
+#include "storage/importers/logs/units.h"
 
 namespace stepladder {
 

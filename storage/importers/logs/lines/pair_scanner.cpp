@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-#include "storage/importers/logs/lines/printed_unit.h"
+#include "storage/importers/logs/units.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {

@@ -8,8 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "storage/importers/logs/lines/line_kind.h"
-#include "storage/importers/logs/lines/other_pairs.h"
+#include "storage/importers/logs/lines/line_layout.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
 

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/records.h"
@@ -62,7 +64,7 @@ struct StepLine : StepValues {
   bool process_clock = false;    // its elapsed time began with the process, before the first step
   bool rounded_tokens = false;   // "2.05K": the tokens are known to three digits only
   double rounded_step = 0;       // "15K": the step's number is a multiple of this; 0: it is exact
-  bool has_others = false;       // it holds numbers that have a name but no field here (other_pairs.h)
+  bool has_others = false;       // it holds numbers that have a name but no field here (read_other_pairs)
 
   bool has_step() const { return step >= 0; }
   bool has_loss() const { return !is_missing(loss) || !is_missing(val_loss); }
@@ -96,5 +98,17 @@ struct ReadTrace {
   bool learnable = true;           // the values are the numbers themselves, and their size doesn't change the meaning
 };
 ReadLine read_step_line(std::string_view line, ReadTrace& trace);
+
+struct OtherPair {
+  std::string name;       // as printed, without the quotes of a record
+  std::string_view unit;  // behind the number; may be empty
+  double value = missing;
+};
+
+// `line` is what read_step_line found in `text`. Numbers that gave one of its values are skipped.
+void read_other_pairs(std::string_view text, const StepLine& line, std::vector<OtherPair>& pairs);
+
+// Whether there are any such numbers; allocates nothing.
+bool has_other_pairs(std::string_view text, const StepLine& line);
 
 }  // namespace stepladder

@@ -4,12 +4,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "storage/importers/importer.h"
-#include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/importers/trackers/wire_reader.h"
 
 namespace stepladder {
 
@@ -69,5 +70,16 @@ class EventReader {
   std::uint64_t too_large_ = 0;
   std::uint64_t not_scalar_ = 0;
 };
+
+// A TensorProto (tensorboard/compat/proto/tensor.proto) of one element, as TensorBoard's summaries hold numbers and
+// texts.
+// `text` points into the message.
+struct EventTensor {
+  std::optional<double> value;  // unset: a text, several numbers, or malformed
+  bool is_text = false;
+  std::string_view text;
+};
+
+EventTensor read_event_tensor(std::string_view message);
 
 }  // namespace stepladder

@@ -1,9 +1,9 @@
-#include "storage/analysis/verdict/machine_noise.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
+
+#include "storage/analysis/verdict/run_spread.h"
 
 namespace stepladder {
 namespace {

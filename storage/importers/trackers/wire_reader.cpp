@@ -1,4 +1,4 @@
-#include "storage/importers/trackers/byte_stream.h"
+#include "storage/importers/trackers/wire_reader.h"
 
 #include <algorithm>
 #include <limits>
