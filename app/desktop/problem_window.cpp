@@ -16,7 +16,7 @@
 #include "app/job.h"
 #include "app/text/format.h"
 #include "storage/database/rescue/rescue.h"
-#include "storage/error_text.h"
+#include "storage/errors.h"
 
 namespace stepladder {
 namespace {

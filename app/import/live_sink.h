@@ -38,7 +38,6 @@ class LiveSink : public ImportSink {
   void step(const StepRecord& record) override;
   void metric(const Metric& metric, std::span<const MetricPoint> points) override;
   void end_run(const Run& run) override;
-  void ladder(const Ladder&, std::span<const int>) override {}
   void note(std::int64_t line, std::string text) override {
     if (text.find("not read as a step") != std::string::npos || text.find("be read as such") != std::string::npos)
       unread_.push_back((line > 0 ? "line " + std::to_string(line) + ": " : "") + text);

@@ -45,7 +45,6 @@ class StepFinder : public ImportSink {
     if (fits == 4) throw StepFound();
   }
   void end_run(const Run&) override {}
-  void ladder(const Ladder&, std::span<const int>) override {}
   void note(std::int64_t, std::string) override {}
 
   std::int64_t line() const { return line_; }

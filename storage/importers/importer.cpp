@@ -4,20 +4,6 @@
 
 namespace stepladder {
 
-void ImportSink::view(const std::string&, const std::string&, std::span<const RunId>) {}
-
-void ImportSink::tries(const TrySeries&, std::span<const Try>, std::span<const TryRun>, std::span<const RunId>) {}
-
-void ImportSink::passes(const StoredPasses&) {}
-
-void ImportSink::published(std::string_view) {}
-
-void ImportSink::metric(const Metric&, std::span<const MetricPoint>) {}
-
-void ImportSink::step_on_line(const StepRecord& record, std::int64_t) {
-  step(record);
-}
-
 const std::vector<Importer>& all_importers() {
   static const std::vector<Importer> list = {
 #define IMPORTER(name) importers::name(),

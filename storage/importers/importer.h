@@ -62,34 +62,34 @@ class ImportSink {
 
   // The same, with the line of the file (from 1) that prints it. Only importers of text call it; the default drops the
   // line.
-  virtual void step_on_line(const StepRecord& record, std::int64_t line);
+  virtual void step_on_line(const StepRecord& record, [[maybe_unused]] std::int64_t line) { step(record); }
 
   // Values of a metric of this run, in the order of the file; if a step is there twice, the later one is the newer
   // attempt. There may be several calls. The metric's unit and the like need to be given only once. The default drops
   // them.
-  virtual void metric(const Metric& metric, std::span<const MetricPoint> points);
+  virtual void metric(const Metric&, std::span<const MetricPoint>) {}
 
   // The same run with the facts read since (title, hardware, tokens per step, printed units).
   virtual void end_run(const Run& run) = 0;
 
   // The last rungs.size() runs were measured together: rungs[i] is the rung of the i-th of them. A store with several
-  // experiments has several ladders. Not called for unrelated runs.
-  virtual void ladder(const Ladder& ladder, std::span<const int> rungs) = 0;
+  // experiments has several ladders. Not called for unrelated runs. The default drops it.
+  virtual void ladder(const Ladder& /*ladder*/, std::span<const int> /*rungs*/) {}
 
   // A view of the window that a Stepladder project saved, and that project's number of each run begun so far. The
   // default drops it.
-  virtual void view(const std::string& name, const std::string& content, std::span<const RunId> runs);
+  virtual void view(const std::string& /*name*/, const std::string& /*content*/, std::span<const RunId> /*runs*/) {}
 
   // The ladder that was passed on last is a series of tries. `ladder` and the runs that `runs` name are the numbers
   // that the file gives them; `numbers` are those of the ladder's runs, in their order. The default drops it.
-  virtual void tries(const TrySeries& series, std::span<const Try> tries, std::span<const TryRun> runs,
-                     std::span<const RunId> numbers);
+  virtual void tries(const TrySeries& /*series*/, std::span<const Try> /*tries*/, std::span<const TryRun> /*runs*/,
+                     std::span<const RunId> numbers) {}
 
   // Timings of a model's passes, which are no run. The default drops them.
-  virtual void passes(const StoredPasses& passes);
+  virtual void passes(const StoredPasses&) {}
 
   // Tables of published utilisation in Markdown (storage/analysis/mfu.h). The default drops them.
-  virtual void published(std::string_view tables);
+  virtual void published(std::string_view) {}
 
   // Reports something that was skipped, assumed or inferred. `line` counts from 1; 0 means the whole file.
   virtual void note(std::int64_t line, std::string text) = 0;
