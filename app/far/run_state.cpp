@@ -14,6 +14,7 @@
 #include "app/far/machine.h"
 #include "storage/database/process.h"
 #include "storage/importers/journal/journal_line.h"
+#include "storage/json_values.h"
 
 namespace stepladder::far {
 namespace {
@@ -31,20 +32,9 @@ Json event_in(std::string_view line) {
   }
 }
 
-// A file's fields may be of any type: programs can write there too.
-std::string text(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::int64_t integer(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-}
-
 Json number(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_number() ? *found : Json(nullptr);
+  const Json found = field_in(object, name);
+  return found.is_number() ? found : Json(nullptr);
 }
 
 // The last whole event; null if there is none in these bytes.
@@ -99,7 +89,7 @@ Phase phase_of_process(int run_folder, Attempt& attempt, std::int64_t request, b
   if (!began) return {"gone", "The program was never started, since the connection broke first."};
   if (attempt.has_ended()) return {"ended", ""};
   if (!is_here(attempt.first())) {
-    const std::string host = text(attempt.first(), "host");
+    const std::string host = text_in(attempt.first(), "host");
     if (host == host_name()) return {"gone", "The machine was restarted."};
     if (now() - attempt.changed_at() < fresh_s) return {attempt.program().empty() ? "starting" : "running", ""};
     return {"unknown",
@@ -143,9 +133,9 @@ void Attempt::read(int run_folder) {
     for (std::size_t begin = 0, end = 0; (end = head.find('\n', begin)) != std::string::npos; begin = end + 1) {
       Json event = event_in(std::string_view(head).substr(begin, end - begin));
       if (event.is_null()) continue;
-      if (text(event, "e") == "run")
+      if (text_in(event, "e") == "run")
         first_ = std::move(event);
-      else if (text(event, "e") == "program")
+      else if (text_in(event, "e") == "program")
         program_ = std::move(event);
     }
   }
@@ -162,14 +152,14 @@ void Attempt::read(int run_folder) {
 }
 
 bool is_here(const Json& first_line) {
-  return text(first_line, "boot") == this_process().boot && text(first_line, "host") == host_name();
+  return text_in(first_line, "boot") == this_process().boot && text_in(first_line, "host") == host_name();
 }
 
 bool lives(const Json& first_line, const Json& process) {
   // A number without its start may be any process of this user's by now.
-  const std::int64_t pid = integer(process, "pid"), start = integer(process, "pid_start");
+  const std::int64_t pid = integer_in(process, "pid"), start = integer_in(process, "pid_start");
   return pid > 1 && pid <= std::numeric_limits<pid_t>::max() && start > 0 &&
-         is_alive({.pid = pid, .start = start, .boot = text(first_line, "boot")});
+         is_alive({.pid = pid, .start = start, .boot = text_in(first_line, "boot")});
 }
 
 Json state_of(const std::string& run, int run_folder, Attempt& attempt, const Job* job) {
@@ -178,7 +168,8 @@ Json state_of(const std::string& run, int run_folder, Attempt& attempt, const Jo
   if (!request) throw Refusal("The folder of run " + run + " has no request.");
   attempt.read(run_folder);
   // The journal may be that of an earlier request.
-  const bool began = attempt.number() > 0 && (attempt.first().empty() || integer(attempt.first(), "request") >= latest);
+  const bool began =
+      attempt.number() > 0 && (attempt.first().empty() || integer_in(attempt.first(), "request") >= latest);
   const Phase phase = request->slurm
                           ? phase_of_job(attempt, job ? *job : Job(), began, age_of_request(run_folder, latest))
                           : phase_of_process(run_folder, attempt, latest, began);
@@ -186,29 +177,29 @@ Json state_of(const std::string& run, int run_folder, Attempt& attempt, const Jo
   const Json& first = began ? attempt.first() : none;
   const Json& last = began ? attempt.last() : none;
   const bool ended = std::string_view(phase.name) == "ended";
-  Json state = {
-      {"run", run},
-      {"name", request->name},
-      {"number", latest},
-      {"attempt", began ? attempt.number() : 0},
-      {"phase", phase.name},
-      {"pid", began && integer(attempt.program(), "pid") > 0 ? Json(integer(attempt.program(), "pid")) : Json(nullptr)},
-      {"host", first.contains("host") ? Json(text(first, "host")) : Json(nullptr)},
-      {"started_at", number(first, "t")},
-      {"ended_at", ended ? number(last, "t") : Json(nullptr)},
-      {"status", ended ? Json(text(last, "status")) : Json(nullptr)},
-      {"code", ended ? number(last, "code") : Json(nullptr)},
-      {"reason", ended ? text(last, "reason") : phase.reason},
-      {"last_alive", number(last, "t")},
-      {"paused", last.contains("paused") && last["paused"] == true},
-      {"job", nullptr}};
+  Json state = {{"run", run},
+                {"name", request->name},
+                {"number", latest},
+                {"attempt", began ? attempt.number() : 0},
+                {"phase", phase.name},
+                {"pid", began && integer_in(attempt.program(), "pid") > 0 ? Json(integer_in(attempt.program(), "pid"))
+                                                                          : Json(nullptr)},
+                {"host", first.contains("host") ? Json(text_in(first, "host")) : Json(nullptr)},
+                {"started_at", number(first, "t")},
+                {"ended_at", ended ? number(last, "t") : Json(nullptr)},
+                {"status", ended ? Json(text_in(last, "status")) : Json(nullptr)},
+                {"code", ended ? number(last, "code") : Json(nullptr)},
+                {"reason", ended ? text_in(last, "reason") : phase.reason},
+                {"last_alive", number(last, "t")},
+                {"paused", last.contains("paused") && last["paused"] == true},
+                {"job", nullptr}};
   if (job && !job->id.empty())
     state["job"] = {{"id", job->id}, {"state", job->state}, {"reason", job->reason}, {"nodes", job->nodes}};
   return state;
 }
 
 bool may_be_active(const Json& state) {
-  const std::string phase = text(state, "phase");
+  const std::string phase = text_in(state, "phase");
   return phase != "ended" && phase != "gone";
 }
 

@@ -5,7 +5,7 @@
 
 #include "storage/base64.h"
 #include "storage/importers/journal/journal_line.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 
 namespace stepladder::far {
 namespace {

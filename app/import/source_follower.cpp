@@ -7,6 +7,7 @@
 
 #include "app/import/open_files.h"
 #include "engine/stage.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -26,10 +27,9 @@ void add_facts(const Run& from, Run& run) {
 }
 
 void name_format(Run& run, const std::string& format) {
-  Json environment = Json::parse(run.environment, nullptr, false);
-  if (!environment.is_object()) environment = Json::object();
+  Json environment = object_in(run.environment);
   environment["followed_store"] = format;
-  run.environment = environment.dump(-1, ' ', false, Json::error_handler_t::replace);
+  run.environment = json_text(environment);
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ bool SourceFollower::poll(Followed& each) {
 void SourceFollower::load_position(Followed& each) {
   each.stored = intake_.position(each.source->source());
   const Json state = Json::parse(each.stored.state, nullptr, false);
-  const auto part = [&](const char* name) { return state.is_object() && state.contains(name) ? state[name] : Json(); };
+  const auto part = [&](const char* name) { return field_in(state, name); };
   // Earlier versions kept a log's state without a name of its own.
   each.from = {.amount = each.stored.bytes, .state = part("events").is_null() ? part("store") : state};
   each.steps = LoggedSteps(part("steps").is_null() ? "" : part("steps").dump(), RepeatedLoss::is_kept);
@@ -190,7 +190,7 @@ void SourceFollower::store(Followed& each, SourcePiece& piece) {
       });
       write(each, piece, steps, newest_at);
       const Json state = {{"steps", Json::parse(steps.state())}, {"store", piece.end.state}};
-      return FollowedSource{each.run, piece.end.amount, state.dump(-1, ' ', false, Json::error_handler_t::replace)};
+      return FollowedSource{each.run, piece.end.amount, json_text(state)};
     });
   } catch (...) {
     each.run = before;

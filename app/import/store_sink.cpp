@@ -11,6 +11,7 @@
 #include "app/runs/saved_view.h"
 #include "app/text/format.h"
 #include "storage/bounded_text.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -24,8 +25,7 @@ constexpr std::size_t runs_in_memory = 256;
 constexpr std::ptrdiff_t steps_in_a_piece = 1024;
 
 void add_to_environment(Run& run, const char* name, const std::string& value) {
-  Json environment = Json::parse(run.environment, nullptr, false);
-  if (!environment.is_object()) environment = Json::object();
+  Json environment = object_in(run.environment);
   environment[name] = value;
   run.environment = environment.dump();
 }

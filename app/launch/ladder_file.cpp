@@ -14,7 +14,7 @@
 #include "engine/stage.h"
 #include "storage/analysis/hardware.h"
 #include "storage/errors.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 #include "storage/own_folder.h"
 #include "storage/regular_file.h"
 

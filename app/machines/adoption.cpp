@@ -6,7 +6,7 @@
 
 #include "app/text/format.h"
 #include "storage/bounded_text.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {

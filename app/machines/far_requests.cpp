@@ -11,6 +11,7 @@
 #include "app/machines/output_file.h"
 #include "app/text/secrets.h"
 #include "storage/base64.h"
+#include "storage/json_values.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -62,7 +63,7 @@ std::string shown(Json request) {
     const std::string pair = each_without_secrets({name + "=" + value.get<std::string>()}).front();
     value = pair.starts_with(name + "=") ? pair.substr(name.size() + 1) : "***";
   }
-  return request.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(request);
 }
 
 // Copies whole or not at all, since another process may be reading the copy.
@@ -145,8 +146,7 @@ std::optional<FarRun> FarRuns::follow_open(const Machine& machine, const std::st
 
 FarRun FarRuns::restart(const Uid& uid, const std::vector<std::string>& command) {
   FarRun run = store_.machines().far_run(uid).value();
-  Json request = Json::parse(run.request, nullptr, false);
-  if (!request.is_object()) request = Json::object();
+  Json request = object_in(run.request);
   request["number"] = integer_in(request, "number", 1) + 1;
   request["command"] = command;
   request["tree"] = nullptr;  // it is there

@@ -20,6 +20,7 @@
 #include "storage/base64.h"
 #include "storage/bounded_text.h"
 #include "storage/importers/logs/growing_text.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -126,11 +127,10 @@ void FarRuns::register_run(const FarRun& far_run, RunId id) {
   if (std::find(members.begin(), members.end(), id) != members.end()) return;
   store_.machines().add_member(id, far_run.uid);
   Run run = store_.existing_run(id);
-  Json environment = Json::parse(run.environment, nullptr, false);
-  if (!environment.is_object()) environment = Json::object();
+  Json environment = object_in(run.environment);
   environment["machine"] = far_run.alias.text();
   if (const Json sent = Json::parse(far_run.sent, nullptr, false); sent.is_object()) environment["sent"] = sent;
-  run.environment = environment.dump(-1, ' ', false, Json::error_handler_t::replace);
+  run.environment = json_text(environment);
   run.source_path = far_run.alias.text() + ":runs/" + far_run.uid.text();
   store_.update_run(run);
   callbacks_.report("run " + std::to_string(id) + " is " + run.name + " at " + far_run.alias.text());
@@ -230,7 +230,7 @@ void FarRuns::on_file(Followed& followed, const Json& file) {
 }
 
 void FarRuns::on_state(Followed& followed, const Json& state) {
-  const std::string text = state.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json_text(state);
   if (text.size() > most_state_bytes) return;
   followed.phase = bounded(harmless(text_in(state, "phase")), 40);
   followed.reason = bounded(harmless(text_in(state, "reason")), longest_line);

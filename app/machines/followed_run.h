@@ -13,6 +13,7 @@
 
 #include "app/machines/far_kind.h"
 #include "app/machines/far_runs.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 
@@ -40,11 +41,9 @@ struct FarRuns::Followed {
 
   Followed(FarRun far_run, std::filesystem::path mirror)
       : row(std::move(far_run)),
-        request(Json::parse(row.request, nullptr, false)),
+        request(object_in(row.request)),
         folder(std::move(mirror)),
-        output(folder / "output.log") {
-    if (!request.is_object()) request = Json::object();
-  }
+        output(folder / "output.log") {}
 
   bool is_watch() const { return row.kind == far_kind::watch; }
   bool is_try() const { return row.kind == far_kind::one_try; }  // only its output is wanted, and stays

@@ -18,6 +18,7 @@
 #include "app/host/git.h"
 #include "app/process/run_program.h"
 #include "app/text/format.h"
+#include "storage/json_values.h"
 #include "storage/own_folder.h"
 
 namespace stepladder {

@@ -6,7 +6,7 @@
 #include "storage/database/orders/order_book.h"
 #include "storage/database/run_rows.h"
 #include "storage/errors.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

@@ -11,7 +11,7 @@
 #include "app/text/format.h"
 #include "engine/files/files.h"
 #include "storage/errors.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 #include "storage/speedrun/record_pool.h"
 
 namespace stepladder {

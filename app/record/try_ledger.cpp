@@ -10,7 +10,7 @@
 #include "storage/analysis/verdict/try_verdict.h"
 #include "storage/bounded_text.h"
 #include "storage/errors.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 #include "storage/number_text.h"
 #include "storage/regular_file.h"
 

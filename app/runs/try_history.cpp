@@ -9,7 +9,7 @@
 #include "app/text/format.h"
 #include "storage/analysis/means/mean_test.h"
 #include "storage/bounded_text.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 #include "storage/wording.h"
 
 namespace stepladder {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "storage/analysis/summary.h"
+#include "storage/json_values.h"
 #include "storage/name_pattern.h"
 #include "storage/wording.h"
 
@@ -39,7 +40,7 @@ constexpr std::array<std::string_view, 10> of_repeats = {"seed",    "run_name", 
                                                          "out_dir", "output",   "log_dir", "logdir",   "timestamp"};
 
 std::string as_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
 // The facts in a file about its run, by name.

@@ -9,120 +9,97 @@
 #include "storage/database/database.h"
 #include "storage/database/run_rows.h"
 #include "storage/errors.h"
+#include "storage/json_values.h"
 #include "storage/name_pattern.h"
-#include "storage/nested_json.h"
 
 namespace stepladder {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json parsed(const std::string& text) {
-  Json json = nests_deep(text) ? Json() : Json::parse(text, nullptr, false);
-  return json.is_object() ? json : Json::object();
-}
-
-std::string flat(const std::string& json) {
-  return nests_deep(json) ? "" : json;
-}
-
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-template <class Value>
-Value value_in(const Json& json, const char* name, Value otherwise) {
-  const auto found = json.find(name);
-  if (found == json.end()) return otherwise;
-  try {
-    return found->get<Value>();
-  } catch (const Json::exception&) {
-    return otherwise;
-  }
-}
-
 double time_in(const Json& json, const char* name) {
-  return value_in<double>(json, name, missing);
+  const Json time = field_in(json, name);
+  return time.is_number() ? time.get<double>() : missing;
 }
 
 // A text of an order, if its rule allows it.
 template <class Text>
 bool take(const Json& json, const char* name, Text& into) {
-  const auto text = Text::from(value_in<std::string>(json, name, ""));
+  const auto text = Text::from(text_in(json, name));
   if (text) into = *text;
   return text.has_value();
 }
 
 // The part of a request that following a run needs: neither command, environment, folder nor Slurm's values.
 std::string to_follow(const std::string& request) {
-  const Json asked = parsed(request);
+  const Json asked = object_in(request);
   Json kept = Json::object();
   for (const char* name : {"name", "here", "repeats"})
     if (const auto found = asked.find(name); found != asked.end()) kept[name] = *found;
-  return dumped(kept);
+  return json_text(kept);
 }
 
 Order order_of(const Machine& machine) {
   const SlurmRequest& slurm = machine.slurm;
-  return {machine.alias.text(), dumped({{"alias", machine.alias.text()},
-                                        {"is_local", machine.is_local},
-                                        {"folder", machine.folder.text()},
-                                        {"program", machine.program.text()},
-                                        {"uses_slurm", machine.uses_slurm},
-                                        {"partition", slurm.partition.text()},
-                                        {"account", slurm.account.text()},
-                                        {"time", slurm.time.text()},
-                                        {"gpus", slurm.gpus},
-                                        {"nodes", slurm.nodes},
-                                        {"tasks_per_node", slurm.tasks_per_node},
-                                        {"added_at", machine.added_at}})};
+  return {machine.alias.text(), json_text(Json{{"alias", machine.alias.text()},
+                                               {"is_local", machine.is_local},
+                                               {"folder", machine.folder.text()},
+                                               {"program", machine.program.text()},
+                                               {"uses_slurm", machine.uses_slurm},
+                                               {"partition", slurm.partition.text()},
+                                               {"account", slurm.account.text()},
+                                               {"time", slurm.time.text()},
+                                               {"gpus", slurm.gpus},
+                                               {"nodes", slurm.nodes},
+                                               {"tasks_per_node", slurm.tasks_per_node},
+                                               {"added_at", machine.added_at}})};
 }
 
 // nullopt if a value isn't allowed.
 std::optional<Machine> machine_in(const Order& order) {
-  const Json json = parsed(order.text);
-  Machine machine{.is_local = value_in(json, "is_local", false),
-                  .uses_slurm = value_in(json, "uses_slurm", false),
+  const Json json = object_in(order.text);
+  Machine machine{.is_local = flag_in(json, "is_local"),
+                  .uses_slurm = flag_in(json, "uses_slurm"),
                   .added_at = time_in(json, "added_at")};
   SlurmRequest& slurm = machine.slurm;
   const bool is_allowed = take(json, "alias", machine.alias) && take(json, "folder", machine.folder) &&
                           take(json, "program", machine.program) && take(json, "partition", slurm.partition) &&
                           take(json, "account", slurm.account) && take(json, "time", slurm.time);
-  slurm.gpus = value_in<std::int64_t>(json, "gpus", 0);
-  slurm.nodes = value_in<std::int64_t>(json, "nodes", 0);
-  slurm.tasks_per_node = value_in<std::int64_t>(json, "tasks_per_node", 0);
+  slurm.gpus = integer_in(json, "gpus");
+  slurm.nodes = integer_in(json, "nodes");
+  slurm.tasks_per_node = integer_in(json, "tasks_per_node");
   return is_allowed ? std::optional(machine) : std::nullopt;
 }
 
 Order order_of(const FarRun& run) {
-  return {run.uid.text(), dumped({{"alias", run.alias.text()},
-                                  {"kind", run.kind},
-                                  {"name", run.name},
-                                  {"request", run.request},
-                                  {"shown", run.shown},
-                                  {"sent", run.sent},
-                                  {"state", run.state},
-                                  {"asked_at", run.asked_at},
-                                  {"is_started", run.is_started},
-                                  {"is_over", run.is_over}})};
+  return {run.uid.text(), json_text(Json{{"alias", run.alias.text()},
+                                         {"kind", run.kind},
+                                         {"name", run.name},
+                                         {"request", run.request},
+                                         {"shown", run.shown},
+                                         {"sent", run.sent},
+                                         {"state", run.state},
+                                         {"asked_at", run.asked_at},
+                                         {"is_started", run.is_started},
+                                         {"is_over", run.is_over}})};
 }
 
 std::optional<FarRun> far_run_in(const Order& order) {
   const auto uid = Uid::from(order.subject);
-  const Json json = parsed(order.text);
-  const auto alias = MachineAlias::from(value_in<std::string>(json, "alias", ""));
+  const Json json = object_in(order.text);
+  const auto alias = MachineAlias::from(text_in(json, "alias"));
   if (!uid || !alias) return std::nullopt;
   return FarRun{.uid = *uid,
                 .alias = *alias,
-                .kind = value_in<std::string>(json, "kind", ""),
-                .name = value_in<std::string>(json, "name", ""),
-                .request = value_in<std::string>(json, "request", ""),
-                .shown = value_in<std::string>(json, "shown", ""),
-                .sent = value_in<std::string>(json, "sent", ""),
-                .state = value_in<std::string>(json, "state", ""),
+                .kind = text_in(json, "kind"),
+                .name = text_in(json, "name"),
+                .request = text_in(json, "request"),
+                .shown = text_in(json, "shown"),
+                .sent = text_in(json, "sent"),
+                .state = text_in(json, "state"),
                 .asked_at = time_in(json, "asked_at"),
-                .is_started = value_in(json, "is_started", false),
-                .is_over = value_in(json, "is_over", false)};
+                .is_started = flag_in(json, "is_started"),
+                .is_over = flag_in(json, "is_over")};
 }
 
 }  // namespace
@@ -244,7 +221,7 @@ Machine MachineStore::adopt(const MachineInFile& shown) {
                                 .name = bounded(run.name, longest_name),
                                 .request = request,
                                 .shown = request,
-                                .sent = flat(run.sent),
+                                .sent = nests_deep(run.sent) ? "" : run.sent,
                                 .asked_at = unix_now(),
                                 .is_started = true}));
   }

@@ -12,7 +12,7 @@
 #include "storage/database/column_values.h"
 #include "storage/database/curation.h"
 #include "storage/errors.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 #include "storage/record_fields.h"
 
 namespace stepladder {
@@ -59,7 +59,7 @@ std::string environment_column(const Run& run) {
   if (!is_missing(run.printed.tokens_per_s)) json[printed_rate] = run.printed.tokens_per_s;
   if (run.printed.times_from_clock) json[printed_clock] = true;
   if (run.printed.clock_starts_after > 0) json[printed_clock_start] = run.printed.clock_starts_after;
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(json);
 }
 
 void read_printed(Run& run) {
@@ -71,18 +71,12 @@ void read_printed(Run& run) {
     return;
   nlohmann::json json = nlohmann::json::parse(run.environment, nullptr, false);
   if (!json.is_object()) return;
-  if (const auto unit = json.find(printed_unit); unit != json.end() && unit->is_string())
-    run.printed.unit = unit->get<std::string>();
+  run.printed.unit = text_in(json, printed_unit);
   if (const auto rate = json.find(printed_rate); rate != json.end() && rate->is_number())
     run.printed.tokens_per_s = rate->get<double>();
-  if (const auto clock = json.find(printed_clock); clock != json.end() && clock->is_boolean())
-    run.printed.times_from_clock = clock->get<bool>();
-  if (const auto start = json.find(printed_clock_start); start != json.end() && start->is_number_integer())
-    run.printed.clock_starts_after = std::max<std::int64_t>(0, start->get<std::int64_t>());
-  json.erase(printed_clock_start);
-  json.erase(printed_unit);
-  json.erase(printed_rate);
-  json.erase(printed_clock);
+  run.printed.times_from_clock = flag_in(json, printed_clock);
+  run.printed.clock_starts_after = std::max<std::int64_t>(0, integer_in(json, printed_clock_start));
+  for (const char* const name : {printed_unit, printed_rate, printed_clock, printed_clock_start}) json.erase(name);
   run.environment = json.empty() ? "" : json.dump();
 }
 
@@ -160,7 +154,7 @@ std::string recipe_with(const std::string& printed, const std::string& of_store)
   const auto known = nlohmann::ordered_json::parse(of_store, nullptr, false);
   if (recipe.is_discarded() || known.is_discarded()) return printed.empty() ? of_store : printed;
   recipe.merge_patch(known);
-  return recipe.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(recipe);
 }
 
 // Call after a statement that should have changed this run.

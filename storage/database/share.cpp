@@ -15,6 +15,7 @@
 #include "storage/database/database.h"
 #include "storage/database/run_rows.h"
 #include "storage/database/schema.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -273,7 +274,7 @@ class Removal {
     Json after = Json::object();
     for (const char* const name : {printed_unit, printed_rate, printed_clock, printed_clock_start})
       if (before.is_object() && before.contains(name)) after[name] = before[name];
-    return after.empty() ? "" : after.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return after.empty() ? "" : json_text(after);
   }
 
   // The tags without `private` and those that begin with "private:".
@@ -304,7 +305,7 @@ class Removal {
       is_changed = is_changed || after != before;
       return after;
     });
-    return is_changed ? json.dump(-1, ' ', false, Json::error_handler_t::replace) : text;
+    return is_changed ? json_text(json) : text;
   }
 
   Database& database_;

@@ -20,6 +20,7 @@
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/logs/lines/text_lines.h"
 #include "storage/importers/logs/run_assembler.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {
@@ -212,7 +213,7 @@ class ConstantColumns {
     }
   }
   // One row shows nothing to be constant.
-  void tell(const Header& header, RunAssembler& run) const {
+  void describe(const Header& header, RunAssembler& run) const {
     for (std::size_t i = 0; rows_ > 1 && i < values_.size(); ++i) {
       if (values_[i].empty() || varies(i)) continue;
       const auto number = number_in(values_[i], header.separator == ';');
@@ -221,7 +222,7 @@ class ConstantColumns {
                                   : *number == std::floor(*number) && std::fabs(*number) < 1e15
                                       ? nlohmann::json(static_cast<std::int64_t>(*number))
                                       : nlohmann::json(*number);
-      run.remember(header.names[i], json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      run.remember(header.names[i], json_text(json));
     }
   }
 
@@ -265,8 +266,8 @@ class Table : public TextLines {
 
   void end() override {
     if (!header_.useful) throw ImportError("has no header that names a step and a loss or time");
-    for (auto& [name, steps] : gathered_) tell(name, steps);
-    if (gathered_.empty() && run_.progress().open) constants_.tell(header_, run_);
+    for (auto& [name, steps] : gathered_) pass_on(name, steps);
+    if (gathered_.empty() && run_.progress().open) constants_.describe(header_, run_);
     run_.end();
     malformed_.finish();
     if (runs_ == 0) throw ImportError("has a header but no row with a step");
@@ -410,7 +411,7 @@ class Table : public TextLines {
   }
 
   // `key` is the field that distinguishes the runs: in Stepladder's own tables a number, beside a name.
-  void tell(const std::string& key, Gathered& gathered) {
+  void pass_on(const std::string& key, Gathered& gathered) {
     const bool has_own_name = !gathered.name.empty() || !gathered.stage.empty();
     Run run;
     run.name = gathered.name;
@@ -422,7 +423,7 @@ class Table : public TextLines {
     for (const PrintedStep& step : gathered.steps) run_.add(step);
     for (const auto& [name, points] : gathered.others)
       for (const MetricPoint& point : points) run_.log(name, {}, point);
-    gathered.constants.tell(header_, run_);
+    gathered.constants.describe(header_, run_);
     gathered = {};
   }
 

@@ -9,6 +9,7 @@
 
 #include "storage/checksum.h"
 #include "storage/folder_watch.h"
+#include "storage/json_values.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -31,11 +32,10 @@ std::string checksum_of(const RegularFile& file, std::int64_t begin, std::int64_
 void add_members(const std::string& news, std::string& known) {
   const Json from = Json::parse(news, nullptr, false);
   if (!from.is_object() || from.empty()) return;
-  Json to = Json::parse(known, nullptr, false);
-  if (!to.is_object()) to = Json::object();
+  Json to = object_in(known);
   for (const auto& [name, value] : from.items())
     if (to.contains(name) || to.size() < most_settings) to[name] = value;
-  known = to.dump(-1, ' ', false, Json::error_handler_t::replace);
+  known = json_text(to);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ class ImportSink {
   // The ladder that was passed on last is a series of tries. `ladder` and the runs that `runs` name are the numbers
   // that the file gives them; `numbers` are those of the ladder's runs, in their order. The default drops it.
   virtual void tries(const TrySeries& /*series*/, std::span<const Try> /*tries*/, std::span<const TryRun> /*runs*/,
-                     std::span<const RunId> numbers) {}
+                     std::span<const RunId> /*numbers*/) {}
 
   // Timings of a model's passes, which are no run. The default drops them.
   virtual void passes(const StoredPasses&) {}

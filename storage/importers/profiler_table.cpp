@@ -16,6 +16,7 @@
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/lines/text_lines.h"
 #include "storage/importers/text.h"
+#include "storage/json_values.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -89,24 +90,11 @@ class ProfilerTable : public TextLines {
     if (json.contains("times")) take_result(json);
   }
 
-  // The last value of a fact in the blocks so far.
-  template <class Fact>
-  Fact fact(const std::string& key, Fact otherwise) const {
-    const auto found = facts_.find(key);
-    if (found == facts_.end()) return otherwise;
-    if constexpr (std::is_same_v<Fact, std::string>)
-      return found->second.is_string() ? found->second.template get<std::string>() : otherwise;
-    if constexpr (std::is_same_v<Fact, bool>)
-      return found->second.is_boolean() ? found->second.template get<bool>() : otherwise;
-    if constexpr (std::is_same_v<Fact, std::int64_t>)
-      return found->second.is_number_integer() ? found->second.template get<std::int64_t>() : otherwise;
-  }
-
   void take_result(const Value& json) {
     StoredCalls calls{
-        .computation = fact<std::string>("computation", ""),
-        .precision = fact("mixed_precision", false) ? (has_bf16_ ? "bf16" : "mixed") : "fp32",
-        .warmup = static_cast<int>(std::clamp<std::int64_t>(fact<std::int64_t>("warmup_steps", 0), 0, 1'000'000)),
+        .computation = text_in(facts_, "computation"),
+        .precision = flag_in(facts_, "mixed_precision") ? (has_bf16_ ? "bf16" : "mixed") : "fp32",
+        .warmup = static_cast<int>(std::clamp<std::int64_t>(integer_in(facts_, "warmup_steps"), 0, 1'000'000)),
         .ms = {}};
     if (json["times"].is_array()) {
       for (const Value& each : json["times"]) {
@@ -126,8 +114,8 @@ class ProfilerTable : public TextLines {
     if (passes.rows.empty())
       passes = {.measured_at = measured_at_,
                 .model = model,
-                .seq = fact<std::int64_t>("context_length", 0),
-                .vocab = fact<std::int64_t>("vocab_size", 0)};
+                .seq = integer_in(facts_, "context_length"),
+                .vocab = integer_in(facts_, "vocab_size")};
     passes.rows.push_back(std::move(calls));
     ++rows_;
   }
@@ -149,9 +137,9 @@ class ProfilerTable : public TextLines {
   }
 
   ImportSink& sink_;
-  std::string block_;  // of JSON that has begun
-  int depth_ = 0;      // of its braces
-  std::map<std::string, Value> facts_;
+  std::string block_;              // of JSON that has begun
+  int depth_ = 0;                  // of its braces
+  Value facts_ = Value::object();  // the last value of each in the blocks so far
   std::string name_, device_;
   std::int64_t batch_ = 0, first_ = 0, rows_ = 0, skipped_ = 0;
   double measured_at_ = missing;

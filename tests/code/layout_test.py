@@ -11,9 +11,9 @@ import sys
 # Files under the first path include headers of ours only from the paths beside it. The longest match counts.
 ARROWS = {
     "storage": ["storage"],
-    "storage/analysis": ["storage/quantity.h", "storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
+    "storage/analysis": ["storage/quantity.h", "storage/records.h", "storage/json_values.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                          "storage/wording.h", "storage/name_pattern.h", "storage/number_text.h", "storage/contention.h", "storage/user_folders.h", "storage/analysis"],
-    "storage/importers": ["storage/records.h", "storage/record_fields.h", "storage/try_records.h", "storage/nested_json.h", "storage/errors.h", "storage/checksum.h", "storage/content_hash.h",
+    "storage/importers": ["storage/records.h", "storage/record_fields.h", "storage/try_records.h", "storage/json_values.h", "storage/errors.h", "storage/checksum.h", "storage/content_hash.h",
                           "storage/csv.h", "storage/wording.h", "storage/name_pattern.h", "storage/regular_file.h", "storage/folder_watch.h",
                           "storage/analysis", "storage/importers"],
     "storage/speedrun": ["storage/records.h", "storage/errors.h", "storage/wording.h", "storage/analysis", "storage/importers/source_code.h",
@@ -53,7 +53,7 @@ ARROWS = {
     "app/panels": ["storage", "engine", "app/text", "app/host", "app/runs", "app/session", "app/curves", "app/profile", "app/launch",
                    "app/machines", "app/desktop", "app/panels"],
     # A program of its own, static and small: neither LibTorch, SQLite nor a window.
-    "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/nested_json.h",
+    "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/json_values.h",
                 "storage/database/process.h",
                 "storage/checked_text.h", "storage/number_text.h", "storage/own_folder.h", "storage/process.h", "app/text/secrets.h",
                 "storage/errors.h", "storage/base64.h", "app/journal/journal_file.h", "app/keep",

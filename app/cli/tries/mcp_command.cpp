@@ -14,7 +14,7 @@
 #include "app/cli/commands.h"
 #include "app/exit_status.h"
 #include "app/process/awaited_program.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {

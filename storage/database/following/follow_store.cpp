@@ -5,7 +5,7 @@
 #include "storage/database/events/event_rows.h"
 #include "storage/database/run_rows.h"
 #include "storage/database/step_rows.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 

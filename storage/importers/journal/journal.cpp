@@ -40,7 +40,7 @@ class JournalImport : public ImportReader {
     skipped_ += reader_.skipped_bytes();
     malformed_ += reader_.malformed_lines();
     if (!header_) throw ImportError("is not a journal: its first line is missing or damaged");
-    tell(*header_, steps_);
+    pass_on(*header_, steps_);
   }
 
   void finish() override {
@@ -86,7 +86,7 @@ class JournalImport : public ImportReader {
     if (texts_ > 0) sink_.note(0, "left out " + plural(texts_, "text") + "; `stepladder follow` keeps them");
   }
 
-  void tell(const JournalHeader& header, LoggedSteps& steps) {
+  void pass_on(const JournalHeader& header, LoggedSteps& steps) {
     LoggedBatch batch = steps.take(run_.tokens_per_sample());
     run_.describe(batch);
     texts_ += run_.take_texts().size();

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "storage/importers/journal/journal_line.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -74,19 +74,6 @@ void JournalReader::drop(std::size_t size) {
   if (begin_ < worth_moving && begin_ < bytes_.size()) return;
   bytes_.erase(0, begin_);
   begin_ = 0;
-}
-
-std::string text_in(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::int64_t integer_in(const Json& object, const char* name, std::int64_t otherwise) {
-  const auto found = object.find(name);
-  if (found == object.end()) return otherwise;
-  if (found->is_number_unsigned() && found->get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
-    return otherwise;
-  return found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
 }
 
 double number_in(const Json& object, const char* name) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "storage/importers/journal/journal_line.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 
@@ -60,9 +61,7 @@ class JournalReader {
   bool in_damage_;  // the bytes belong to damage that was given up
 };
 
-// The fields of an event, whatever their types: a missing or wrong one is empty, 0 or `missing`.
-std::string text_in(const nlohmann::ordered_json& object, const char* name);
-std::int64_t integer_in(const nlohmann::ordered_json& object, const char* name, std::int64_t otherwise = 0);
+// The number in a field; `missing` if there is none.
 double number_in(const nlohmann::ordered_json& object, const char* name);
 
 // A number or "NaN", "Infinity", "-Infinity"; false for anything else.

@@ -8,6 +8,7 @@
 #include "storage/importers/importer.h"
 #include "storage/importers/journal/run_events.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/json_values.h"
 #include "storage/name_pattern.h"
 #include "storage/wording.h"
 
@@ -27,13 +28,8 @@ constexpr const char* environment_fields[] = {"project", "id",       "host", "ar
                                               "torch",   "os",       "cpus", "git",  "world", "client",
                                               "group",   "job_type", "tags", "job",  "nodes"};
 
-Json object_of(const std::string& text) {
-  Json value = json_or_text(text);
-  return value.is_object() ? value : Json::object();
-}
-
 std::string dumped(const Json& value) {
-  return value.empty() ? "" : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return value.empty() ? "" : json_text(value);
 }
 
 Sync sync_named(const std::string& text) {
@@ -85,7 +81,7 @@ std::optional<JournalHeader> journal_header(const JournalEvent& event) {
 }
 
 JournalRun::JournalRun(Run known)
-    : run_(std::move(known)), recipe_(object_of(run_.recipe)), environment_(object_of(run_.environment)) {
+    : run_(std::move(known)), recipe_(object_in(run_.recipe)), environment_(object_in(run_.environment)) {
   if (run_.status == RunStatus::queued) run_.status = RunStatus::running;
   ended_ = is_over(run_.status) && run_.status != RunStatus::interrupted;
 }

@@ -13,6 +13,7 @@
 
 #include "storage/content_hash.h"
 #include "storage/importers/journal/journal_reader.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -37,7 +38,6 @@ class EventSink : public ImportSink {
     events_.emplace_back(LoggedPoints{metric, {points.begin(), points.end()}});
   }
   void end_run(const Run& run) override { events_.emplace_back(RunFacts{run}); }
-  void ladder(const Ladder&, std::span<const int>) override {}
   void note(std::int64_t, std::string) override {}
 
   std::vector<SourceEvent> take() { return std::exchange(events_, {}); }
@@ -205,11 +205,11 @@ class GrowingText : public GrowingSource {
   void restart(const SourcePosition& from) {
     start_again();
     const Json& state = from.state;
-    skipped_until_ = state.is_object() ? integer_in(state, "events") : 0;
-    skipped_hash_ = state.is_object() ? text_in(state, "hash") : "";
+    skipped_until_ = integer_in(state, "events");
+    skipped_hash_ = text_in(state, "hash");
     held_ = losses_in(state, "held");
     first_ = losses_in(state, "first");
-    last_ = state.is_object() ? integer_in(state, "last", -1) : -1;
+    last_ = integer_in(state, "last", -1);
     all_are_parts_ = state.is_object() && state.contains("ended");  // of an earlier version
     rereads_ = state.is_object();
     passed_ = from;

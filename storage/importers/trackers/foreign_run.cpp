@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "storage/analysis/file_grouping.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {
@@ -93,7 +93,7 @@ std::string configuration_of(const Run& run) {
   for (const auto& [name, value] : recipe.items())
     if (!differs_between_repeats(name)) kept[name] = value;
   if (kept.empty()) return "";
-  return kept.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" + run.hardware + "\n" + run.device;
+  return json_text(kept) + "\n" + run.hardware + "\n" + run.device;
 }
 
 }  // namespace
@@ -102,11 +102,11 @@ std::int64_t fill_from_config(const Json& config, Run& run) {
   Json recipe = Json::object();
   flatten(config, "", 0, recipe);
   const std::int64_t tokens_per_sample = fill_from(recipe, run);
-  if (!recipe.empty()) run.recipe = recipe.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!recipe.empty()) run.recipe = json_text(recipe);
   return tokens_per_sample;
 }
 
-std::string tell(ForeignRun foreign, ImportSink& sink) {
+std::string pass_on(ForeignRun foreign, ImportSink& sink) {
   Run& run = foreign.run;
   const std::int64_t tokens_per_sample = fill_from_config(foreign.config, run);
   if (is_missing(run.started_at)) run.started_at = foreign.metrics.first_at();
@@ -126,9 +126,9 @@ std::string tell(ForeignRun foreign, ImportSink& sink) {
   return configuration_of(run);
 }
 
-void LadderOfRuns::tell(ForeignRun run) {
+void LadderOfRuns::add(ForeignRun run) {
   if (rungs_.empty()) created_at_ = run.run.created_at;
-  std::string recipe = stepladder::tell(std::move(run), sink_);
+  std::string recipe = pass_on(std::move(run), sink_);
   int rung = next_rung_;
   if (!recipe.empty()) rung = rung_of_.try_emplace(std::move(recipe), next_rung_).first->second;
   if (rung == next_rung_) ++next_rung_;

@@ -28,7 +28,7 @@ struct ForeignRun {
 // Passes the run with its steps to the sink. Fills in the fields of Run that `config` has (recipe, params, precision,
 // hardware, tokens per step), and its times from its points if the store has none. Returns a run's identity among
 // repeats: its recipe without the seed; empty if the store keeps no configuration.
-std::string tell(ForeignRun run, ImportSink& sink);
+std::string pass_on(ForeignRun run, ImportSink& sink);
 
 // Sets the run's recipe to the configuration, flat, and fills in the fields that it has. Returns the tokens of one
 // sample; 0 if it doesn't give them.
@@ -39,7 +39,7 @@ std::int64_t fill_from_config(const nlohmann::ordered_json& config, Run& run);
 class LadderOfRuns {
  public:
   LadderOfRuns(std::string name, ImportSink& sink) : name_(std::move(name)), sink_(sink) {}
-  void tell(ForeignRun run);
+  void add(ForeignRun run);
   void finish();
 
  private:

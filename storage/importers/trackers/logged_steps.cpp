@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "storage/importers/trackers/metric_names.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {
@@ -70,7 +71,7 @@ std::string LoggedSteps::state() const {
   put("seen", seen_);
   to["lowest"] = lowest_;
   to["highest"] = highest_;
-  return to.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(to);
 }
 
 bool LoggedSteps::is_good(std::int64_t step) {

@@ -13,6 +13,7 @@
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/importers/trackers/store_folder.h"
+#include "storage/json_values.h"
 #include "storage/regular_file.h"
 #include "storage/wording.h"
 
@@ -59,7 +60,7 @@ struct Tags {
   }
 
   void finish(ForeignRun& run) {
-    if (!facts.empty()) run.run.environment = facts.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (!facts.empty()) run.run.environment = json_text(facts);
   }
 };
 
@@ -70,7 +71,6 @@ void name_run(ForeignRun& run, const fs::path& store, const std::string& id) {
 }
 
 // --- the database
-// -----------------------------------------------------------------------------------------------------
 
 // A column that is not null cannot hold NaN or infinity: the flag marks NaN, the largest double infinity.
 double sql_value(const Statement& row, int value, int is_nan) {
@@ -106,7 +106,7 @@ void number_calls(ForeignRun& run) {
 
 // The same of a part of a run; `state` is what the source knows of the parts before.
 void number_calls(ForeignRun& run, Json& state) {
-  const Json known = state.is_object() ? state.value("calls", Json()) : Json();
+  const Json known = field_in(state, "calls");
   CallCount count;
   if (known.is_object())
     count = {known.value("leading", ""), std::max<std::int64_t>(integer_in(known, "calls"), 0),
@@ -138,7 +138,7 @@ class MlflowDatabase {
     const std::int64_t deleted = database_.get().integer("SELECT count(*) FROM runs WHERE lifecycle_stage = 'deleted'");
     for (const Experiment& experiment : experiments) read_experiment(experiment.id, experiment.name);
     if (deleted > 0) sink_.note(0, plural(deleted, "deleted run was", "deleted runs were") + " left out");
-    if (told_ == 0) throw ImportError("is an MLflow store without runs");
+    if (runs_read_ == 0) throw ImportError("is an MLflow store without runs");
   }
 
  private:
@@ -169,8 +169,8 @@ class MlflowDatabase {
       add_settings(database_.get(), params_, tags_, row.id, row.run);
       read_metrics(row.id, row.run);
       name_run(row.run, file_, row.id);
-      ladder.tell(std::move(row.run));
-      ++told_;
+      ladder.add(std::move(row.run));
+      ++runs_read_;
     }
     ladder.finish();
   }
@@ -191,11 +191,10 @@ class MlflowDatabase {
   ForeignDatabase database_;
   ImportSink& sink_;
   std::string runs_, params_, tags_, metrics_;  // tables in which the rows of one experiment or run are found at once
-  std::size_t told_ = 0;
+  std::size_t runs_read_ = 0;
 };
 
 // --- the folder
-// -------------------------------------------------------------------------------------------------------
 
 constexpr std::int64_t largest_text = 1 << 20;
 
@@ -336,7 +335,7 @@ void read_experiment_folder(const fs::path& folder, const fs::path& store, Impor
   for (const Entry& entry : entries) {
     ForeignRun run = read_run_folder(entry.folder);
     name_run(run, store, entry.folder.filename().string());
-    ladder.tell(std::move(run));
+    ladder.add(std::move(run));
   }
   ladder.finish();
   if (deleted > 0) sink.note(0, plural(deleted, "deleted run was", "deleted runs were") + " left out");
@@ -372,14 +371,14 @@ class GrowingMlflowFolder : public GrowingSource {
     std::int64_t taken = 0;
     for_each_file(path() / "metrics", [&](const std::string& name, const fs::path& file) {
       if (!piece.replaced.empty()) return;
-      const Json mark = marks.value(name, Json());
+      const Json mark = field_in(marks, name.c_str());
       const RegularFile lines(file);
       if (!lines) return;
       if (const std::string why = replaced_since(lines, mark); !why.empty()) {
         piece.replaced = "metrics/" + short_list({name}) + " " + why;
         return;
       }
-      const std::int64_t begin = mark.is_object() ? mark.value("bytes", std::int64_t{0}) : 0;
+      const std::int64_t begin = integer_in(mark, "bytes");
       const std::int64_t end = read_lines(name, lines, begin, taken, piece, impatient);
       if (end > begin) marks[name] = mark_of(lines, end);
       taken += end - begin;
@@ -489,7 +488,7 @@ class GrowingMlflowRun : public GrowingSource {
     ForeignDatabase database(path(), ForeignDatabase::Writer::at_work);
     Transaction one_state(database.get(), Transaction::Kind::read);
     SourcePiece piece = piece_of(facts(database.get()), from, path(), id_);
-    const std::string last = from.state.is_object() ? from.state.value("last", "") : "";
+    const std::string last = text_in(from.state, "last");
     if (from.amount > 0 && row_text(database.get(), from.amount) != last) {
       piece.replaced = "no longer holds the row that was read last";
       return piece;

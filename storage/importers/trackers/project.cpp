@@ -11,7 +11,7 @@
 
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
-#include "storage/nested_json.h"
+#include "storage/json_values.h"
 #include "storage/record_fields.h"
 #include "storage/try_records.h"
 #include "storage/wording.h"
@@ -199,7 +199,7 @@ class ProjectFile {
       else
         loose.push_back(entry);
     }
-    std::size_t told = 0;
+    std::size_t passed_on = 0;
     for (auto& [id, runs] : ladders) {
       std::stable_sort(runs.begin(), runs.end(), [](const Entry& a, const Entry& b) { return a.rung < b.rung; });
       std::vector<int> rungs;
@@ -210,14 +210,14 @@ class ProjectFile {
       if (rungs.empty()) continue;
       sink_.ladder(ladder(id), rungs);
       read_tries(id, std::span(begun_).last(rungs.size()));
-      told += rungs.size();
+      passed_on += rungs.size();
     }
-    for (const Entry& entry : loose) told += read_run(entry.id) ? 1 : 0;
+    for (const Entry& entry : loose) passed_on += read_run(entry.id) ? 1 : 0;
     if (left_out_ > 0)
       sink_.note(0, plural(left_out_, "run was", "runs were") + " left out: in the bin, or not yet whole");
     if (bad_steps_ > 0)
       sink_.note(0, plural(bad_steps_, "step was", "steps were") + " left out: its number is negative or too large");
-    if (told == 0) throw ImportError("is a Stepladder project without runs");
+    if (passed_on == 0) throw ImportError("is a Stepladder project without runs");
     sink_.note(
         0,
         "runs, ladders, steps, metrics, tries and saved views are imported; tags, notes, samples, console output and "

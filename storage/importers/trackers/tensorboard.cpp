@@ -9,6 +9,7 @@
 #include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/store_folder.h"
 #include "storage/importers/trackers/tensorboard/event_reader.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -53,7 +54,7 @@ class EventFile : public ImportReader {
     reader_.finish_file(name_);
     reader_.finish();
     require_numbers(run_);
-    tell(std::move(run_), sink_);
+    pass_on(std::move(run_), sink_);
   }
 
  private:
@@ -88,7 +89,7 @@ std::vector<fs::path> event_files_in(const fs::path& folder) {
 }
 
 void read_event_folder(const fs::path& folder, ImportSink& sink) {
-  tell(read_folder_as_run(folder, folder.filename().string()), sink);
+  pass_on(read_folder_as_run(folder, folder.filename().string()), sink);
 }
 
 std::vector<fs::path> event_folders_in(const fs::path& folder) {
@@ -113,7 +114,7 @@ void read_event_folders(const fs::path& folder, ImportSink& sink) {
   for (const fs::path& inner : event_folders_in(folder)) {
     const std::string run = inner == folder ? "" : " " + inner.lexically_relative(folder).generic_string();
     try {
-      ladder.tell(read_folder_as_run(inner, name + run));
+      ladder.add(read_folder_as_run(inner, name + run));
       any = true;
     } catch (const ImportError& error) {
       sink.note(0, inner.lexically_relative(folder).generic_string() + " " + error.what());
@@ -150,8 +151,8 @@ class GrowingEvents : public GrowingSource {
     EventReader reader(piece.news);
     for (const fs::path& file : files_to_read()) {
       const std::string key = file.filename().string();
-      const Json mark = marks.value(key, Json());
-      const auto begin = mark.is_object() ? mark.value("bytes", std::int64_t{0}) : 0;
+      const Json mark = field_in(marks, key.c_str());
+      const auto begin = integer_in(mark, "bytes");
       const RegularFile* const held = hold(file, begin);
       if (!held) continue;
       if (const std::string replaced = replaced_since(*held, mark); !replaced.empty())

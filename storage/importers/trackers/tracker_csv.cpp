@@ -63,7 +63,7 @@ class MalformedLines {
   void add(std::int64_t line) {
     if (++all_ <= 10) first_.push_back(line);
   }
-  void tell(ImportSink& sink) const {
+  void report(ImportSink& sink) const {
     for (const std::int64_t line : first_) sink.note(line, "the line has no step or no numbers, and was skipped");
     if (all_ > first_.size())
       sink.note(0, plural(all_ - first_.size(), "more line was", "more lines were") + " skipped for the same reason");
@@ -123,9 +123,9 @@ class WandbTable : public TextLines {
   void end() override {
     if (runs_.empty()) throw ImportError("is not a W&B table: no column is named \"run - metric\"");
     LadderOfRuns ladder(path_.stem().string(), sink_);
-    for (ForeignRun& run : runs_) ladder.tell(std::move(run));
+    for (ForeignRun& run : runs_) ladder.add(std::move(run));
     ladder.finish();
-    malformed_.tell(sink_);
+    malformed_.report(sink_);
     if (bounds_ > 0) sink_.note(1, "columns __MIN and __MAX were skipped: they bound the steps that share a row");
   }
 
@@ -169,8 +169,8 @@ class TensorboardTable : public TextLines {
 
   void end() override {
     if (run_.metrics.empty()) throw ImportError("is a TensorBoard table without numbers");
-    tell(std::move(run_), sink_);
-    malformed_.tell(sink_);
+    pass_on(std::move(run_), sink_);
+    malformed_.report(sink_);
   }
 
   ImportSink& sink_;

@@ -9,6 +9,7 @@
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/importers/trackers/step_choice.h"
 #include "storage/importers/trackers/store_folder.h"
+#include "storage/json_values.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -87,7 +88,7 @@ class TrackioDatabase {
       run.run.name = import_name(file_, row.name);
       read_config(row.key, run);
       read_metrics(row.key, run);
-      ladder.tell(std::move(run));
+      ladder.add(std::move(run));
     }
     ladder.finish();
   }
@@ -190,7 +191,7 @@ class GrowingTrackioRun : public GrowingSource {
     ForeignDatabase database(path(), ForeignDatabase::Writer::at_work);
     Transaction one_state(database.get(), Transaction::Kind::read);
     SourcePiece piece{.news = {}, .end = from};
-    const std::string last = from.state.is_object() ? from.state.value("last", "") : "";
+    const std::string last = text_in(from.state, "last");
     if (from.amount > 0 && row_text(database.get(), from.amount) != last) {
       piece.replaced = "no longer holds the row that was read last";
       return piece;
@@ -205,7 +206,7 @@ class GrowingTrackioRun : public GrowingSource {
                    "SELECT rowid, timestamp, step, metrics, run_name FROM metrics WHERE rowid > ? AND +" +
                        news_->key() + " = ? ORDER BY rowid LIMIT ?",
                    from.amount, id_, source_piece_rows);
-    StepChoice steps(news_->step_key(), from.state.is_object() ? from.state.value("step_choice", Json()) : Json());
+    StepChoice steps(news_->step_key(), field_in(from.state, "step_choice"));
     std::int64_t taken = 0;
     std::size_t bytes = 0;
     while (bytes < source_piece_bytes && rows.step()) {

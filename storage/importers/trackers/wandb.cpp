@@ -18,6 +18,7 @@
 #include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/store_folder.h"
 #include "storage/importers/trackers/wire_reader.h"
+#include "storage/json_values.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -361,7 +362,7 @@ class WandbReader {
   void finish_rows() {
     steps_.flush(run_.metrics);
     if (!steps_.name().empty()) facts_["step_key"] = steps_.name();
-    if (!facts_.empty()) run_.run.environment = facts_.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (!facts_.empty()) run_.run.environment = json_text(facts_);
   }
 
   void read_config(std::string_view message) {
@@ -473,7 +474,7 @@ class WandbFile : public ImportReader {
     log_->give(bytes);
     reader_.read(*log_);
   }
-  void finish() override { tell(take_run(), *sink_); }
+  void finish() override { pass_on(take_run(), *sink_); }
 
   void begin_next_file() {
     reader_.begin_next_file(*log_);
@@ -532,7 +533,7 @@ class GrowingWandb : public GrowingSource {
     SourcePiece piece{.news = {}, .end = from};
     piece.restarts = from.amount == 0;
     const auto begin = static_cast<std::uint64_t>(from.amount);
-    const Json mark = from.state.is_object() ? from.state.value("file", Json()) : Json();
+    const Json mark = field_in(from.state, "file");
     const RegularFile* const file = hold(path(), from.amount);
     if (!file) return piece;
     if (std::string replaced = replaced_since(*file, mark); !replaced.empty()) {
@@ -541,9 +542,8 @@ class GrowingWandb : public GrowingSource {
     }
     StoreFile input(*file, path(), begin);
     RecordLog log(begin, impatient ? RecordLog::Damage::is_skipped : RecordLog::Damage::stops);
-    const std::int64_t next_step = from.state.is_object() ? integer_in(from.state, "next_step") : 0;
-    WandbReader reader(piece.news,
-                       StepChoice(step_key_, from.state.is_object() ? from.state.value("step_choice", Json()) : Json()),
+    const std::int64_t next_step = integer_in(from.state, "next_step");
+    WandbReader reader(piece.news, StepChoice(step_key_, field_in(from.state, "step_choice")),
                        std::clamp<std::int64_t>(next_step, 0, highest_logged_step));
     const std::uint64_t end = reader.read_some(log, input, begin, source_piece_bytes);
     if (const std::string& title = piece.news.run.title; !title.empty())
@@ -634,7 +634,7 @@ void read_wandb_folder(const fs::path& folder, const ImportOptions& options, Imp
           StoreFile input(file);
           push_all(input, reader);
         }
-        ladder.tell(reader.take_run());
+        ladder.add(reader.take_run());
       } catch (const ImportError& error) {
         sink.note(0, files.front().filename().string() + " " + error.what());
       }
