@@ -44,7 +44,7 @@ RunStore::Impl::Impl(const fs::path& file, Mode mode)
   prepare_schema(database);
 }
 
-RunStore::RunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RunStore::RunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)), parts_(&impl_->parts) {}
 RunStore::RunStore(RunStore&&) noexcept = default;
 RunStore& RunStore::operator=(RunStore&&) noexcept = default;
 RunStore::~RunStore() = default;
@@ -55,62 +55,6 @@ RunStore RunStore::open(const fs::path& file, Mode mode) {
 
 RunStore RunStore::in_memory() {
   return RunStore(std::make_unique<Impl>(Database::InMemory()));
-}
-
-Settings& RunStore::settings() {
-  return impl_->settings;
-}
-
-Upkeep& RunStore::upkeep() {
-  return impl_->upkeep;
-}
-
-CurationStore& RunStore::curation() {
-  return impl_->curation;
-}
-
-HiddenRuns& RunStore::hidden_runs() {
-  return impl_->hidden_runs;
-}
-
-Bin& RunStore::bin() {
-  return impl_->bin;
-}
-
-ProcessStore& RunStore::processes() {
-  return impl_->processes;
-}
-
-Recordings& RunStore::recordings() {
-  return impl_->recordings;
-}
-
-MetricStore& RunStore::metrics() {
-  return impl_->metrics;
-}
-
-TraceStore& RunStore::traces() {
-  return impl_->traces;
-}
-
-FollowStore& RunStore::following() {
-  return impl_->following;
-}
-
-ViewStore& RunStore::views() {
-  return impl_->views;
-}
-
-MachineStore& RunStore::machines() {
-  return impl_->machines;
-}
-
-TryStore& RunStore::tries() {
-  return impl_->tries;
-}
-
-ProjectOrders& RunStore::orders() {
-  return impl_->orders;
 }
 
 const fs::path& RunStore::file() const {

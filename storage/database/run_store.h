@@ -127,29 +127,47 @@ class RunStore {
 
   // --- Parts with verbs of their own
 
-  MetricStore& metrics();
-  Recordings& recordings();  // what runs recorded besides: output, samples, system metrics, operators
-  TraceStore& traces();
+  MetricStore& metrics() { return parts_->metrics; }
+  Recordings& recordings() { return parts_->recordings; }  // what runs recorded besides: output, samples, operators ...
+  TraceStore& traces() { return parts_->traces; }
+  CurationStore& curation() { return parts_->curation; }     // users' marks on their runs
+  HiddenRuns& hidden_runs() { return parts_->hidden_runs; }  // imports that are being written
+  Bin& bin() { return parts_->bin; }                         // permanent deletion
+  ProcessStore& processes() { return parts_->processes; }    // that share the file, and their queues
+  FollowStore& following() { return parts_->following; }
+  ViewStore& views() { return parts_->views; }           // of the window, saved by name
+  MachineStore& machines() { return parts_->machines; }  // ssh hosts that runs are launched on
+  TryStore& tries() { return parts_->tries; }            // series of changes that were judged one after the other
+  ProjectOrders& orders() { return parts_->orders; }     // what this user has asked for here; only this makes us act
+  Settings& settings() { return parts_->settings; }
+  Upkeep& upkeep() { return parts_->upkeep; }  // copies, size and soundness of the file
 
-  CurationStore& curation();  // users' marks on their runs
-  HiddenRuns& hidden_runs();  // imports that are being written
-  Bin& bin();                 // permanent deletion
-  ProcessStore& processes();  // that share the file, and their queues
-  FollowStore& following();
-  ViewStore& views();        // of the window, saved by name
-  MachineStore& machines();  // ssh hosts that runs are launched on
-  TryStore& tries();         // series of changes that were judged one after the other
-  ProjectOrders& orders();   // what this user has asked for here; nothing else makes the program act
-
-  Settings& settings();
-  Upkeep& upkeep();  // copies, size and soundness of the file
   const std::filesystem::path& file() const;
   bool read_only() const;
 
  private:
   struct Impl;
   explicit RunStore(std::unique_ptr<Impl> impl);
+  struct Parts {
+    Database& database;
+    Derived& derived;
+    Settings settings{database};
+    Upkeep upkeep{database};
+    CurationStore curation{database};
+    HiddenRuns hidden_runs{database};
+    Bin bin{database};
+    MetricStore metrics{database, derived};
+    TraceStore traces{database};
+    Recordings recordings{database, traces};
+    ProcessStore processes{database, derived, metrics, bin};
+    FollowStore following{database, derived};
+    ViewStore views{database};
+    ProjectOrders orders{database};
+    MachineStore machines{database, orders};
+    TryStore tries{database};
+  };
   std::unique_ptr<Impl> impl_;
+  Parts* parts_;  // of impl_
 };
 
 // `--db`, else STEPLADDER_DB, else $XDG_DATA_HOME/stepladder/stepladder.db, else the same under ~/.local/share.

@@ -13,20 +13,7 @@ struct RunStore::Impl {
 
   Database database;
   Derived derived{database};
-  Settings settings{database};
-  Upkeep upkeep{database};
-  CurationStore curation{database};
-  HiddenRuns hidden_runs{database};
-  Bin bin{database};
-  MetricStore metrics{database, derived};
-  TraceStore traces{database};
-  Recordings recordings{database, traces};
-  ProcessStore processes{database, derived, metrics, bin};
-  FollowStore following{database, derived};
-  ViewStore views{database};
-  ProjectOrders orders{database};
-  MachineStore machines{database, orders};
-  TryStore tries{database};
+  Parts parts{database, derived};
 };
 
 }  // namespace stepladder

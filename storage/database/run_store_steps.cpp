@@ -76,7 +76,7 @@ void RunStore::for_steps(RunId id, const UseSteps& use) {
 }
 
 Overview RunStore::overview(RunId id, Quantity quantity) {
-  if (!is_field(quantity)) return of_quantity(impl_->metrics.overview(id, to_string(quantity)), quantity);
+  if (!is_field(quantity)) return of_quantity(parts_->metrics.overview(id, to_string(quantity)), quantity);
   const auto run = read_run(impl_->database, id);
   return run ? impl_->derived.overview(*run, quantity) : Overview{.quantity = quantity};
 }
@@ -84,7 +84,7 @@ Overview RunStore::overview(RunId id, Quantity quantity) {
 Overview RunStore::overview(RunId id, Quantity quantity, std::int64_t first_step, std::int64_t last_step,
                             std::size_t columns) {
   if (!is_field(quantity))
-    return of_quantity(impl_->metrics.overview(id, to_string(quantity), first_step, last_step, columns), quantity);
+    return of_quantity(parts_->metrics.overview(id, to_string(quantity), first_step, last_step, columns), quantity);
   const auto run = read_run(impl_->database, id);
   if (!run) return {.quantity = quantity};
   return impl_->derived.overview(*run, quantity, {first_step, last_step}, columns);
@@ -135,7 +135,7 @@ std::vector<RunId> RunStore::apply(std::span<const RunEvent> events) {
   for (const RunId id : written.outdated) impl_->derived.forget(id);
   transaction.commit();
   // After the commit, since reading the steps of a long run takes a while and others want to write too.
-  for (const RunId id : written.ended) impl_->metrics.refresh(id);
+  for (const RunId id : written.ended) parts_->metrics.refresh(id);
   return written.missing;
 }
 

@@ -251,44 +251,4 @@ bool SystemMetricsReader::next(SystemMetrics& sample) {
   return true;
 }
 
-std::vector<TextSample> read_text_samples(Database& database, RunId run) {
-  return read_all(Statement(database, "SELECT step, at, text FROM samples WHERE run_id = ? ORDER BY step", run),
-                  [&](const Statement& row) {
-                    return TextSample{.run = run, .step = count_of(row, 0), .at = row.real(1), .text = row.text(2)};
-                  });
-}
-
-std::string read_console(Database& database, RunId run, std::size_t most) {
-  Statement rows(database, "SELECT text FROM console WHERE run_id = ? ORDER BY part DESC", run);
-  std::vector<std::string> parts;
-  std::size_t size = 0;
-  while (size < most && rows.step()) {
-    parts.emplace_back(rows.blob(0));
-    size += parts.back().size();
-  }
-  std::string text;
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) text += *part;
-  return text;
-}
-
-StepProfile read_profile(Database& database, RunId run) {
-  StepProfile profile{.run = run};
-  Statement taken(database, "SELECT at, steps FROM profiles WHERE run_id = ?", run);
-  if (!taken.step()) return profile;
-  profile.at = taken.real(0);
-  profile.steps = static_cast<int>(taken.integer(1));
-  Statement rows(
-      database,
-      "SELECT part, name, shapes, calls, self_ms, flops FROM operators WHERE run_id = ? ORDER BY self_ms DESC", run);
-  while (rows.step()) {
-    profile.operators.push_back({.part = bounded(std::string(in_words(rows.text(0))), longest_name),
-                                 .name = bounded(rows.text(1), longest_name),
-                                 .shapes = bounded(rows.text(2), longest_name),
-                                 .calls = measure_of(rows, 3),
-                                 .self_ms = measure_of(rows, 4),
-                                 .flops = rows.real(5)});
-  }
-  return profile;
-}
-
 }  // namespace stepladder

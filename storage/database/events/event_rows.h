@@ -65,8 +65,4 @@ class SystemMetricsReader {
   std::size_t place_ = 0;
 };
 
-std::vector<TextSample> read_text_samples(Database& database, RunId run);
-std::string read_console(Database& database, RunId run, std::size_t most);
-StepProfile read_profile(Database& database, RunId run);
-
 }  // namespace stepladder
