@@ -1,12 +1,12 @@
 // Folders are compared by path and, where the file system knows when one was made, by identity: one may be moved.
 #include "app/import/journal_origin.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "storage/database/events/event_origin.h"
 #include "storage/folder_watch.h"
 #include "storage/importers/journal/journal_reader.h"
 
@@ -16,22 +16,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Inodes are used again, so that only the time of birth tells two folders apart.
-std::string identity_of([[maybe_unused]] const fs::path& folder) {
-#ifdef STATX_BTIME
-  struct statx about = {};
-  if (::statx(AT_FDCWD, folder.c_str(), 0, STATX_INO | STATX_BTIME, &about) != 0) return {};
-  if ((about.stx_mask & STATX_BTIME) == 0) return {};
-  return std::to_string(about.stx_dev_major) + ":" + std::to_string(about.stx_dev_minor) + " " +
-         std::to_string(about.stx_ino) + " " + std::to_string(about.stx_btime.tv_sec) + "." +
-         std::to_string(about.stx_btime.tv_nsec);
-#else
-  return {};
-#endif
-}
-
+// Inodes are used again, so that only the time of birth distinguishes two folders.
 JournalOrigin::Place place_of(const fs::path& folder) {
-  return {resolved(folder).string(), identity_of(folder)};
+  JournalOrigin::Place place{resolved(folder).string(), ""};
+  constexpr std::int64_t second_ns = 1'000'000'000;
+  if (const auto found = identity_of(folder); found && found->born_ns > 0)
+    place.identity = fmt::format("{}:{} {} {}.{}", found->device >> 32, found->device & 0xffff'ffff, found->inode,
+                                 found->born_ns / second_ns, found->born_ns % second_ns);
+  return place;
 }
 
 Json json_of(const JournalOrigin::Place& place) {

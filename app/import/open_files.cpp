@@ -112,14 +112,9 @@ std::map<fs::path, std::int64_t> files_open_for_writing(const std::vector<std::i
 OpenNotices::OpenNotices()
     : notices_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)), waker_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-OpenNotices::~OpenNotices() {
-  if (notices_ >= 0) ::close(notices_);
-  if (waker_ >= 0) ::close(waker_);
-}
-
 void OpenNotices::add(const fs::path& file) {
   if (files_.size() == most_noticed || files_.contains(file)) return;
-  const int watch = ::inotify_add_watch(notices_, file.c_str(), IN_OPEN);
+  const int watch = ::inotify_add_watch(notices_.get(), file.c_str(), IN_OPEN);
   files_[file] = watch;
   if (watch >= 0) left_[watch] = most_notices;
 }
@@ -127,15 +122,15 @@ void OpenNotices::add(const fs::path& file) {
 void OpenNotices::remove(const fs::path& file) {
   const auto found = files_.find(file);
   if (found == files_.end() || left_.erase(found->second) == 0) return;
-  ::inotify_rm_watch(notices_, found->second);
+  ::inotify_rm_watch(notices_.get(), found->second);
 }
 
 bool OpenNotices::wait(std::chrono::milliseconds most) {
-  std::array<pollfd, 2> sources{pollfd{waker_, POLLIN, 0}, pollfd{notices_, POLLIN, 0}};
+  std::array<pollfd, 2> sources{pollfd{waker_.get(), POLLIN, 0}, pollfd{notices_.get(), POLLIN, 0}};
   ::poll(sources.data(), sources.size(), static_cast<int>(most.count()));
   bool noticed = false;
   alignas(inotify_event) std::array<char, 4096> bytes;
-  for (ssize_t size; (size = ::read(notices_, bytes.data(), bytes.size())) > 0;)
+  for (ssize_t size; (size = ::read(notices_.get(), bytes.data(), bytes.size())) > 0;)
     for (ssize_t at = 0; at < size;) {
       inotify_event event;
       std::memcpy(&event, bytes.data() + at, sizeof(event));
@@ -145,14 +140,14 @@ bool OpenNotices::wait(std::chrono::milliseconds most) {
       noticed = true;
       if (--left->second > 0) continue;
       left_.erase(left);
-      ::inotify_rm_watch(notices_, event.wd);
+      ::inotify_rm_watch(notices_.get(), event.wd);
     }
   return noticed;
 }
 
 void OpenNotices::wake() {
   const std::uint64_t one = 1;
-  static_cast<void>(::write(waker_, &one, sizeof(one)));
+  static_cast<void>(::write(waker_.get(), &one, sizeof(one)));
 }
 
 }  // namespace stepladder

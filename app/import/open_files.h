@@ -7,6 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "storage/own_folder.h"
+
 namespace stepladder {
 
 // The process and all its living descendants.
@@ -26,9 +28,6 @@ std::map<std::filesystem::path, std::int64_t> files_open_for_writing(const std::
 class OpenNotices {
  public:
   OpenNotices();
-  ~OpenNotices();
-  OpenNotices(const OpenNotices&) = delete;
-  OpenNotices& operator=(const OpenNotices&) = delete;
 
   void add(const std::filesystem::path& file);
   void remove(const std::filesystem::path& file);
@@ -37,7 +36,7 @@ class OpenNotices {
   void wake();  // any thread
 
  private:
-  const int notices_, waker_;  // inotify and eventfd descriptors; -1: none
+  const Descriptor notices_, waker_;  // of inotify and eventfd; empty: none
   std::map<std::filesystem::path, int> files_;
   std::map<int, int> left_;  // notices, by watch
 };

@@ -29,8 +29,8 @@ std::atomic<int> program{-1};
 std::atomic<bool> in_our_job{true};  // the terminal sends its signals to the program as well
 std::atomic<int> unclaimed{0};
 
-int handle_of(std::int64_t pid) {
-  return static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
+Descriptor handle_of(std::int64_t pid) {
+  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
 }
 
 void pass_on(int signal, siginfo_t* info, void*) {
@@ -80,24 +80,17 @@ WatchedProgram::WatchedProgram(Spool& spool) : spool_(spool), keeper_(spool.stat
 void WatchedProgram::take_signals(bool ours) {
   in_our_job = ours;
   keeper_handle_ = handle_of(keeper_.pid);
-  if (keeper_handle_ >= 0 && !is_alive(keeper_)) {  // it was the number of another process
-    ::close(keeper_handle_);
-    keeper_handle_ = -1;
-  }
+  if (!is_alive(keeper_)) keeper_handle_.reset();  // it was the number of another process
   // Only a child of the keeper gets signals: a pid that a file names isn't enough.
   const ProcessIdentity watched = spool_.state().program.get();
-  const int handle = keeper_handle_ >= 0 ? handle_of(watched.pid) : -1;
-  if (handle >= 0 && is_alive(watched) && parent_of(watched.pid) == keeper_.pid) {
-    program = handle;
-    program_ = watched;
-  } else if (handle >= 0) {
-    ::close(handle);
-  }
+  Descriptor handle = keeper_handle_ ? handle_of(watched.pid) : Descriptor();
+  if (!handle || !is_alive(watched) || parent_of(watched.pid) != keeper_.pid) return;
+  program = handle.release();
+  program_ = watched;
 }
 
 WatchedProgram::~WatchedProgram() {
   program = -1;  // its handle stays open, since a signal may be using it
-  if (keeper_handle_ >= 0) ::close(keeper_handle_);
 }
 
 bool WatchedProgram::has_ended() {
@@ -132,7 +125,7 @@ std::size_t WatchedProgram::read(std::vector<char>& piece) {
 }
 
 void WatchedProgram::wait_for_more() {
-  pollfd keeper{.fd = keeper_handle_, .events = POLLIN, .revents = 0};
+  pollfd keeper{.fd = keeper_handle_.get(), .events = POLLIN, .revents = 0};
   ::poll(&keeper, 1, look_at_keeper_ms);
 }
 

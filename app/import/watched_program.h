@@ -65,7 +65,7 @@ class WatchedProgram {
   Spool& spool_;
   ProcessIdentity keeper_;
   ProcessIdentity program_;
-  int keeper_handle_ = -1;
+  Descriptor keeper_handle_;
   std::int64_t read_ = 0;
   bool jumped_ = false;
   std::deque<Mark> marks_;

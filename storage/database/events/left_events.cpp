@@ -69,27 +69,28 @@ std::vector<std::unique_ptr<LeftEvents>> LeftEvents::of_database(const fs::path&
 // Null if the file isn't one of ours, or its process lives, or another process is storing it. Others may look at it at
 // the same time, so that none takes the other for its owner.
 std::unique_ptr<LeftEvents> LeftEvents::open(const fs::path& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor < 0) return nullptr;
-  std::unique_ptr<LeftEvents> left(new LeftEvents(file, descriptor));
-  if (!left->is_ours() || ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 || !left->understand()) return nullptr;
+  Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!descriptor) return nullptr;
+  std::unique_ptr<LeftEvents> left(new LeftEvents(file, std::move(descriptor)));
+  if (!left->is_ours() || ::flock(left->descriptor_.get(), LOCK_SH | LOCK_NB) != 0 || !left->understand())
+    return nullptr;
   return left;
 }
 
 bool LeftEvents::is_ours() const {
   struct stat status {};
-  return ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+  return ::fstat(descriptor_.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
          status.st_nlink > 0;  // 0: another process has taken it in meanwhile
 }
 
 // False if another process was faster.
 bool LeftEvents::take() {
-  return lock_alone(descriptor_) && is_ours();
+  return lock_alone(descriptor_.get()) && is_ours();
 }
 
 bool LeftEvents::understand() {
   constexpr std::size_t most_ring_bytes = 4 << 20;
-  const std::string bytes = read_at(descriptor_, 0, most_ring_bytes);
+  const std::string bytes = read_at(descriptor_.get(), 0, most_ring_bytes);
   std::size_t used = 0;
   if (const auto origin = spill_header(bytes, used)) {
     origin_ = *origin;
@@ -104,10 +105,6 @@ bool LeftEvents::understand() {
   return true;
 }
 
-LeftEvents::~LeftEvents() {
-  ::close(descriptor_);
-}
-
 bool LeftEvents::next(std::vector<RunEvent>& events) {
   events.clear();
   if (is_ring()) {
@@ -116,11 +113,11 @@ bool LeftEvents::next(std::vector<RunEvent>& events) {
     return !events.empty();
   }
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0) return false;
+  if (::fstat(descriptor_.get(), &status) != 0) return false;
   for (std::size_t wanted = first_read_bytes; events.empty() && at_ < status.st_size; wanted *= 4) {
     const auto left = static_cast<std::size_t>(status.st_size - at_);
     const std::string bytes =
-        read_at(descriptor_, static_cast<std::uint64_t>(at_), std::min({wanted, left, longest_record + 16}));
+        read_at(descriptor_.get(), static_cast<std::uint64_t>(at_), std::min({wanted, left, longest_record + 16}));
     EventRecords found = read_records(bytes, events_a_piece);
     events = std::move(found.events);
     at_ += static_cast<std::int64_t>(found.used);

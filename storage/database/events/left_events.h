@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "storage/database/events/event_origin.h"
+#include "storage/own_folder.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -17,10 +18,6 @@ class LeftEvents {
   // The files of this user's processes that have exited, for this database. Removes rings whose database was deleted.
   static std::vector<std::unique_ptr<LeftEvents>> of_database(const std::filesystem::path& database);
 
-  ~LeftEvents();
-  LeftEvents(const LeftEvents&) = delete;
-  LeftEvents& operator=(const LeftEvents&) = delete;
-
   const EventOrigin& origin() const { return origin_; }
   const std::filesystem::path& file() const { return file_; }
   bool next(std::vector<RunEvent>& events);  // the next piece; false at the end
@@ -29,14 +26,15 @@ class LeftEvents {
   void remove();
 
  private:
-  LeftEvents(std::filesystem::path file, int descriptor) : file_(std::move(file)), descriptor_(descriptor) {}
+  LeftEvents(std::filesystem::path file, Descriptor descriptor)
+      : file_(std::move(file)), descriptor_(std::move(descriptor)) {}
   static std::unique_ptr<LeftEvents> open(const std::filesystem::path& file);
   bool is_ours() const;
   bool understand();
   bool take();
 
   std::filesystem::path file_;
-  int descriptor_;
+  Descriptor descriptor_;
   EventOrigin origin_;
   std::vector<RunEvent> steps_;  // of a ring
   std::int64_t at_ = 0;          // of a spill file: where the next piece begins

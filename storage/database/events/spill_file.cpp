@@ -45,7 +45,6 @@ std::optional<EventOrigin> spill_header(std::string_view bytes, std::size_t& use
 
 SpillFile::~SpillFile() {
   if (events_ == 0) remove();
-  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 bool SpillFile::create(const std::string& why, std::size_t first_folder) {
@@ -57,10 +56,10 @@ bool SpillFile::create(const std::string& why, std::size_t first_folder) {
   for (const fs::path& folder : std::span(folders).subspan(first_folder)) {
     make_private_folders(folder);
     const fs::path file = folder / name;
-    descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (descriptor_ < 0) continue;
+    descriptor_ = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!descriptor_) continue;
     file_ = file;
-    if (lock_alone(descriptor_) && write_at(descriptor_, 0, header) && sync_to_disk(folder)) {
+    if (lock_alone(descriptor_.get()) && write_at(descriptor_.get(), 0, header) && sync_to_disk(folder)) {
       begin_ = end_ = static_cast<std::int64_t>(header.size());
       return true;
     }
@@ -81,14 +80,14 @@ bool SpillFile::append(std::span<const RunEvent> events, const std::string& why)
   }
   // The first folder may be full and the other one not.
   for (std::size_t folder = 0; folder < 2; ++folder) {
-    if (descriptor_ < 0 && !create(why, folder)) return false;
-    if (write_at(descriptor_, static_cast<std::uint64_t>(end_), bytes) && ::fdatasync(descriptor_) == 0) {
+    if (!descriptor_ && !create(why, folder)) return false;
+    if (write_at(descriptor_.get(), static_cast<std::uint64_t>(end_), bytes) && ::fdatasync(descriptor_.get()) == 0) {
       end_ += static_cast<std::int64_t>(bytes.size());
       events_ += std::ssize(events);
       steps_ += count_steps(events);
       return true;
     }
-    [[maybe_unused]] const int cut = ::ftruncate(descriptor_, end_);
+    [[maybe_unused]] const int cut = ::ftruncate(descriptor_.get(), end_);
     if (events_ > 0) return false;
     remove();
   }
@@ -100,7 +99,7 @@ bool SpillFile::read(std::vector<RunEvent>& events, std::size_t most) {
   std::string bytes;
   for (std::size_t wanted = spill_read_bytes;; wanted *= 4) {
     bytes.resize(std::min(wanted, static_cast<std::size_t>(end_ - begin_)));
-    const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), begin_);
+    const ssize_t count = ::pread(descriptor_.get(), bytes.data(), bytes.size(), begin_);
     if (count < 0) return false;
     bytes.resize(static_cast<std::size_t>(count));
     EventRecords found = read_records(bytes, most);
@@ -128,8 +127,7 @@ void SpillFile::remove() {
   std::error_code ignored;
   fs::remove(file_, ignored);
   ::rmdir(file_.parent_path().c_str());  // only if it is empty
-  ::close(descriptor_);
-  descriptor_ = -1;
+  descriptor_.reset();
   file_.clear();
   begin_ = end_ = events_ = steps_ = 0;
 }

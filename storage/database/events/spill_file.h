@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "storage/database/events/event_origin.h"
+#include "storage/own_folder.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -51,7 +52,7 @@ class SpillFile {
   EventOrigin origin_;
   const std::string kind_;
   std::filesystem::path file_;
-  int descriptor_ = -1;  // locked while this process lives
+  Descriptor descriptor_;  // locked while this process lives
   std::int64_t end_ = 0;
   std::int64_t begin_ = 0;  // of the first event that isn't forgotten
   std::int64_t events_ = 0;

@@ -13,27 +13,18 @@
 namespace stepladder {
 
 ByteFile::ByteFile(const std::filesystem::path& file) : descriptor_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
-  const auto fail = [&](int number) {
-    throw StorageError(file.string() + " could not be read: " + std::generic_category().message(number));
-  };
-  if (descriptor_ < 0) fail(errno);
+  if (!descriptor_) throw StorageError(file.string() + " could not be read: " + std::generic_category().message(errno));
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(descriptor_);
+  if (::fstat(descriptor(), &status) != 0 || !S_ISREG(status.st_mode))
     throw StorageError(file.string() + " is not a regular file");
-  }
   size_ = status.st_size;
-}
-
-ByteFile::~ByteFile() {
-  ::close(descriptor_);
 }
 
 std::string ByteFile::read(std::int64_t offset, std::int64_t bytes) {
   std::string content(static_cast<std::size_t>(bytes), '\0');
   for (std::int64_t done = 0; done < bytes;) {
     const ssize_t got =
-        ::pread(descriptor_, content.data() + done, static_cast<std::size_t>(bytes - done), offset + done);
+        ::pread(descriptor(), content.data() + done, static_cast<std::size_t>(bytes - done), offset + done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {  // a bad sector: what is behind it may be readable
       const std::int64_t skipped = std::min<std::int64_t>(bytes - done, 512 - (offset + done) % 512);

@@ -6,14 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "storage/own_folder.h"
+
 namespace stepladder {
 
 class ByteFile {
  public:
   explicit ByteFile(const std::filesystem::path& file);  // throws StorageError
-  ~ByteFile();
-  ByteFile(const ByteFile&) = delete;
-  ByteFile& operator=(const ByteFile&) = delete;
 
   std::int64_t size() const { return size_; }  // when it was opened
 
@@ -21,10 +20,10 @@ class ByteFile {
   std::string read(std::int64_t offset, std::int64_t bytes);
   std::int64_t unreadable_bytes() const { return unreadable_; }  // where the disk has failed so far
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
 
  private:
-  int descriptor_;
+  Descriptor descriptor_;
   std::int64_t size_ = 0;
   std::int64_t unreadable_ = 0;
 };
