@@ -9,6 +9,7 @@
 
 #include "storage/database/process.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/json_values.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -217,10 +218,10 @@ void JournalFollower::load_position(Group& group, File& file) {
   const Json state = Json::parse(file.stored.state, nullptr, false);
   const bool has_state = state.is_object();
   file.steps = LoggedSteps(has_state && state.contains("steps") ? state["steps"].dump() : "", RepeatedLoss::is_kept);
-  file.heals = has_state && state.contains("heals");
+  file.completes_existing = has_state && state.contains("heals");
   file.skipped = file.skipped_reported = has_state ? static_cast<std::uint64_t>(integer_in(state, "skipped")) : 0;
   if (has_state && state.contains("metrics")) group.descriptions = state["metrics"];
-  file.told = has_state && text_in(state, "told") == "running" ? RunStatus::running : RunStatus::queued;
+  file.status = has_state && text_in(state, "told") == "running" ? RunStatus::running : RunStatus::queued;
   file.position_known = true;
   const RunId run = run_of(group, file, stored);
   file.is_left_out = leaves_out(group, file, run, stored);
@@ -230,7 +231,7 @@ void JournalFollower::load_position(Group& group, File& file) {
   if (known && stored && file.header->rank == 0 && !is_alive_here(*file.header) && is_over(known->status) &&
       known->status != RunStatus::interrupted)
     file.ended = true;
-  if (!stored) file.heals = known && !store_.following().is_followed(run);
+  if (!stored) file.completes_existing = known && !store_.following().is_followed(run);
   if (run != 0) group.run = run;
 }
 
@@ -288,7 +289,7 @@ JournalFollower::Piece JournalFollower::read_piece(File& file) {
       before_last = before;
       continue;
     }
-    if (!reader.is_stuck() || !is_given_up(file)) break;
+    if (!reader.is_stuck() || !is_abandoned(file)) break;
     reader.skip();
   }
   piece.skipped = reader.skipped_bytes();
@@ -309,7 +310,7 @@ JournalFollower::Piece JournalFollower::read_piece(File& file) {
 }
 
 // A bad line may become good for a minute; on this machine the file of an exited writer will not change.
-bool JournalFollower::is_given_up(const File& file) const {
+bool JournalFollower::is_abandoned(const File& file) const {
   if (request_.is_far ? !gone_.empty() : is_on_this_machine(*file.header) && !is_alive_here(*file.header)) return true;
   if (!may_grow(file) || (at_end_ && file.header->pid <= 0)) return true;
   return file.stuck_since && Clock::now() - *file.stuck_since > give_up_after;

@@ -64,14 +64,14 @@ class JournalFollower {
   struct File {
     std::filesystem::path path;
     std::optional<JournalHeader> header;
-    std::optional<PlannedRun> planned;   // the journal is of one of Stepladder's own runs
-    bool is_left_out = false;            // the run of its uid was created by something else: nothing is imported
-    RunStatus told = RunStatus::queued;  // of such a run, by what is stored of its journal
-    std::string source;                  // in the table `followed`
-    FollowedSource stored;               // as this process knows it
+    std::optional<PlannedRun> planned;     // the journal is of one of Stepladder's own runs
+    bool is_left_out = false;              // the run of its uid was created by something else: nothing is imported
+    RunStatus status = RunStatus::queued;  // of such a run, by what is stored of its journal
+    std::string source;                    // in the table `followed`
+    FollowedSource stored;                 // as this process knows it
     LoggedSteps steps;
     bool position_known = false;
-    bool heals = false;                 // the file lost the position: what is stored already is completed
+    bool completes_existing = false;    // the file lost the position: what is stored already is completed
     std::unique_ptr<RegularFile> open;  // while it may grow: also when its name is gone
     std::uint64_t header_end = 0;       // lines before it belong to nothing
     bool ended = false;                 // its last line is stored
@@ -127,7 +127,7 @@ class JournalFollower {
   std::string why_over(const File& newest) const;
   void own(const Group& group, const File& file, bool is_new);
   bool may_grow(const File& file) const;
-  bool is_given_up(const File& file) const;
+  bool is_abandoned(const File& file) const;
 
   RunStore& store_;
   const FollowRequest request_;

@@ -86,17 +86,17 @@ void JournalFollower::store_script(Group& group, File& file, const Piece& piece,
 // that trains it: the same row, and the same events.
 void JournalFollower::store_own(Group& group, File& file, const Piece& piece) {
   if (group.run == 0 || !store_.run(group.run) || file.stored.bytes == 0) queue_own(group, file);
-  if (file.stored.bytes == 0) file.told = RunStatus::queued;
+  if (file.stored.bytes == 0) file.status = RunStatus::queued;
   Run run = store_.existing_run(group.run);
-  if (run.status == RunStatus::interrupted && !is_over(file.told)) {  // by a follower that was gone meanwhile
+  if (run.status == RunStatus::interrupted && !is_over(file.status)) {  // by a follower that was gone meanwhile
     Intake::resume(run);
-    run.status = file.told;
+    run.status = file.status;
     store_.update_run(run);
   }
   std::vector<RunEvent> events;
   for (const JournalEvent& event : piece.events) {
-    if (auto told = run_event_of(event, group.run)) events.push_back(std::move(*told));
-    if (event.kind == "started") file.told = RunStatus::running;
+    if (auto own = run_event_of(event, group.run)) events.push_back(std::move(*own));
+    if (event.kind == "started") file.status = RunStatus::running;
   }
   store_.following().apply(events);
 }
@@ -154,13 +154,13 @@ std::string JournalFollower::state_of(const Group& group, const File& file, cons
   if (file.ended) state["ended"] = true;
   if (file.skipped > 0) state["skipped"] = file.skipped;
   if (file.planned && !group.joined) {
-    state["told"] = to_string(file.told);
+    state["told"] = to_string(file.status);
     return state.dump();
   }
   state["steps"] = Json::parse(steps.state());
   state["metrics"] = group.descriptions;
   if (group.joined) state["joined"] = file.path.string();
-  if (file.heals) state["heals"] = true;
+  if (file.completes_existing) state["heals"] = true;
   return state.dump();
 }
 
@@ -186,10 +186,10 @@ void JournalFollower::update_run(RunId id, const File& file, const JournalRun& j
 
 void JournalFollower::update_joined_run(RunId id, const JournalRun& journal, const LoggedSteps& steps) {
   Run run = store_.existing_run(id);
-  const Run told = journal.run();
-  run.recipe = told.recipe;
-  run.environment = told.environment;
-  run.sync = told.sync;
+  const Run logged = journal.run();
+  run.recipe = logged.recipe;
+  run.environment = logged.environment;
+  run.sync = logged.sync;
   if (run.tokens_per_step == 0) run.tokens_per_step = steps.tokens_per_step();
   store_.update_run(run);
 }
@@ -197,7 +197,8 @@ void JournalFollower::update_joined_run(RunId id, const JournalRun& journal, con
 // A step's parts may come in several pieces: they make one record. A new attempt supersedes the older one's.
 void JournalFollower::store_batch(const Group& group, File& file, LoggedBatch& batch) {
   const RunId run = group.run;
-  if (file.header->rank == 0) intake_.add(run, batch, group.joined ? Merge::joined : Merge::own, file.heals);
+  if (file.header->rank == 0)
+    intake_.add(run, batch, group.joined ? Merge::joined : Merge::own, file.completes_existing);
   if (file.header->rank == 0 && group.joined && file.steps.has_timed_steps()) has_joined_times_ = true;
   for (auto& [metric, points] : batch.metrics) {
     if (file.header->rank > 0 && !metric.field.empty()) continue;

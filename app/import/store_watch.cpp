@@ -86,13 +86,13 @@ std::string joined_folder(const fs::path& journal) {
 }  // namespace
 
 StoreWatch::StoreWatch(fs::path database, const Run& run, Program program, Recorder& recorder,
-                       std::function<void(const std::string&)> tell)
+                       std::function<void(const std::string&)> report)
     : database_(std::move(database)),
       run_(run.id),
       uid_(run.uid),
       program_(program),
       recorder_(recorder),
-      tell_(std::move(tell)),
+      report_(std::move(report)),
       name_(run.name),
       joined_(program.has_joined),
       thread_([this] { work(); }) {}
@@ -155,7 +155,7 @@ void StoreWatch::work() {
       }
       trouble.clear();
     } catch (const std::runtime_error& error) {  // StorageError
-      if (trouble != error.what()) tell_(std::string(error.what()) + "; trying again");
+      if (trouble != error.what()) report_(std::string(error.what()) + "; trying again");
       trouble = error.what();
       ends = false;
     }
@@ -170,8 +170,8 @@ void StoreWatch::work() {
 // Opens the database, and continues with the stores that have joined the run under an earlier tracker.
 void StoreWatch::rejoin() {
   auto store = std::make_unique<RunStore>(RunStore::open(database_));
-  journals_ = std::make_unique<JournalFollower>(*store, FollowRequest{}, tell_);
-  others_ = std::make_unique<SourceFollower>(*store, FollowRequest{}, tell_);
+  journals_ = std::make_unique<JournalFollower>(*store, FollowRequest{}, report_);
+  others_ = std::make_unique<SourceFollower>(*store, FollowRequest{}, report_);
   // A project may have come from elsewhere with rows that name any file of this user's: only files are read that the
   // program has open, or that this user's tracker has noted.
   const std::vector<std::string> known = store->following().sources_of(run_);
@@ -190,8 +190,8 @@ void StoreWatch::rejoin() {
     const fs::path path = journal ? *journal : is_text ? fs::path(source.substr(5)) : path_of_source(source);
     const std::string joined = journal ? joined_folder(*journal) : source;
     if (!noted.contains(joined) && !has_open(path)) {
-      tell_(path.string() +
-            " isn't read on: the program doesn't have it open, and it wasn't noted on this machine that it had");
+      report_(path.string() +
+              " isn't read on: the program doesn't have it open, and it wasn't noted on this machine that it had");
       continue;
     }
     joined_sources_.insert(joined);
@@ -218,7 +218,7 @@ std::set<std::string> StoreWatch::noted_sources(RunStore& store) const {
     for (const Json& each : noted)
       if (each.is_string()) sources.insert(each.get<std::string>());
   } catch (const StorageError& error) {
-    tell_(error.what());
+    report_(error.what());
   }
   return sources;
 }
@@ -229,7 +229,7 @@ void StoreWatch::note_joined(const std::string& source) {
   try {
     store_->orders().put(order_kind::watch, {{uid_, Json(joined_sources_).dump()}});
   } catch (const StorageError& error) {
-    tell_(std::string(error.what()) + "; another tracker couldn't go on with " + source);
+    report_(std::string(error.what()) + "; another tracker couldn't go on with " + source);
   }
 }
 
@@ -318,7 +318,7 @@ void StoreWatch::scan_databases() {
 
 void StoreWatch::add(std::unique_ptr<GrowingSource> store) {
   if (!sources_.insert(store->source()).second) return;
-  const RunId known = Intake(*store_, tell_).position(store->source()).run;  // another run's under an earlier tracker
+  const RunId known = Intake(*store_, report_).position(store->source()).run;  // another run's under an earlier tracker
   const bool joins = !has_joined() && (known == 0 || known == run_) && join();
   if (joins) note_joined(store->source());
   add_to_follower(std::move(store), joins);
@@ -396,8 +396,8 @@ bool StoreWatch::compare_losses() {
     const bool is_rounded = std::abs(loss - printed.loss) <= 0.0051 + 0.002 * std::abs(loss);
     printed_loss_ = is_rounded ? PrintedLoss::is_the_stores : PrintedLoss::is_another;
     if (!is_rounded)
-      tell_("the loss that is printed isn't the one in the store, so run " + std::to_string(run_) +
-            " keeps it as the metric \"printed loss\"");
+      report_("the loss that is printed isn't the one in the store, so run " + std::to_string(run_) +
+              " keeps it as the metric \"printed loss\"");
   }
   std::lock_guard lock(mutex_);
   return printed_loss_ != PrintedLoss::unknown || finishing_ || Clock::now() - losses_since_ > longest_held;
@@ -450,9 +450,9 @@ bool StoreWatch::store_printed() {
     }
   }
   if (drops && !std::exchange(dropped_counted_, true))
-    tell_("the output prints no step numbers, so run " + std::to_string(run_) +
-          " takes its steps from the store alone");
-  Intake intake(*store_, tell_);
+    report_("the output prints no step numbers, so run " + std::to_string(run_) +
+            " takes its steps from the store alone");
+  Intake intake(*store_, report_);
   std::vector<LoggedStep> steps, times;
   if (losses_.empty()) losses_since_ = Clock::now();
   const std::size_t waited = losses_.size();

@@ -39,9 +39,9 @@ class StoreWatch {
     std::string step_key = {};    // as in ImportOptions
   };
 
-  // Starts a thread, which has its own connection to `database`. `tell` is called there.
+  // Starts a thread, which has its own connection to `database`. `report` is called there.
   StoreWatch(std::filesystem::path database, const Run& run, Program program, Recorder& recorder,
-             std::function<void(const std::string&)> tell);
+             std::function<void(const std::string&)> report);
   ~StoreWatch();
   StoreWatch(const StoreWatch&) = delete;
   StoreWatch& operator=(const StoreWatch&) = delete;
@@ -81,7 +81,7 @@ class StoreWatch {
   const std::string uid_;
   const Program program_;
   Recorder& recorder_;
-  const std::function<void(const std::string&)> tell_;
+  const std::function<void(const std::string&)> report_;
   const std::string name_;
 
   // Used by the thread only.

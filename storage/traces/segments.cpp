@@ -136,7 +136,7 @@ class Sweep {
                       .start_ms = static_cast<double>(span.start_ns - steps_.front().start_ns) / 1e6,
                       .dt_ms = static_cast<double>(span.end_ns - span.start_ns) / 1e6};
       for (std::int64_t now = span.start_ns; now < span.end_ns;) {
-        take_in(now);
+        ingest(now);
         const std::int64_t until = next_change(span.end_ns);
         share(step, now, until);
         now = until;
@@ -149,7 +149,7 @@ class Sweep {
  private:
   static constexpr std::size_t most_at_once = 1'000;
 
-  void take_in(std::int64_t now) {
+  void ingest(std::int64_t now) {
     std::erase_if(active_, [&](const Segment* each) { return each->end_ns <= now; });
     for (; next_ < segments_.size() && segments_[next_].start_ns <= now; ++next_) {
       if (segments_[next_].end_ns > now) active_.push_back(&segments_[next_]);

@@ -163,7 +163,7 @@ bool LadderOutline::newest_first() const {
   return stages_.size() > 1 && contains_word(stages_.back(), "baseline") && !contains_word(stages_.front(), "baseline");
 }
 
-void LadderOutline::tell(ImportSink& sink) const {
+void LadderOutline::report(ImportSink& sink) const {
   if (stages_.size() < 2) return;
   const bool turned = newest_first();
   std::vector<int> rungs;

@@ -97,7 +97,7 @@ class LadderOutline {
   bool empty() const { return stages_.empty(); }
 
   // Reports the ladder to the sink if there are several runs.
-  void tell(ImportSink& sink) const;
+  void report(ImportSink& sink) const;
 
  private:
   bool newest_first() const;

@@ -96,9 +96,9 @@ void RunAssembler::add(const PrintedStep& printed) {
   if (!clock_ && is_enough) settle();
   if (!clock_) return;
   if (options_->live)
-    tell(1);
+    pass_on(1);
   else if (held >= told_at_once)
-    tell(StepMerger::held_back);
+    pass_on(StepMerger::held_back);
 }
 
 void RunAssembler::validate(double val_loss, bool tested, std::int64_t line) {
@@ -135,7 +135,7 @@ void RunAssembler::begin_run() {
   sink_->begin_run(opening_.run);
 }
 
-void RunAssembler::tell(std::size_t keep) {
+void RunAssembler::pass_on(std::size_t keep) {
   const std::span<PrintedStep> held = steps_.held();
   if (held.size() <= keep) return;
   begin_run();
@@ -180,7 +180,7 @@ void RunAssembler::end() {
   run.params = options_->params > 0 ? options_->params : facts.params;
   if (run.params > 0) run.model_flops_per_token = 6.0 * static_cast<double>(run.params);
   begin_run();
-  tell(0);
+  pass_on(0);
   tell_logged();
   run.planned_steps = labels_.planned_steps;
   if (run.planned_steps < steps_.last_step()) run.planned_steps = 0;  // those of an epoch

@@ -63,7 +63,7 @@ class RunAssembler {
 
  private:
   void settle();
-  void tell(std::size_t keep);
+  void pass_on(std::size_t keep);
   void begin_run();
   void tell_logged();
   void keep_rate(const PrintedStep& step);

@@ -59,7 +59,7 @@ void StepLog::finish() {
   malformed_.finish();
   placed_.finish();
   summaries_.finish();
-  ladder_.tell(sink_);
+  ladder_.report(sink_);
 }
 
 void StepLog::take(const LogLine& line) {

@@ -56,7 +56,7 @@ TEST(LadderOutline, begins_with_the_last_block_where_the_newest_is_first) {
     outline.add_run("bf16");
     outline.add_run(says ? "start" : "baseline");
     Told told;
-    outline.tell(told);
+    outline.report(told);
     EXPECT_EQ(told.rungs, (std::vector<int>{1, 0}));
   }
 }
