@@ -2,8 +2,6 @@
 // a process.
 #pragma once
 
-#include <sys/types.h>
-
 #include <deque>
 #include <functional>
 #include <string>

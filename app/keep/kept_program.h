@@ -7,7 +7,6 @@
 #include <functional>
 #include <initializer_list>
 #include <string_view>
-#include <utility>
 
 #include "storage/process.h"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include "storage/analysis/mfu.h"
 #include "storage/analysis/recipe_facts.h"

@@ -2,7 +2,6 @@
 // several runs needed.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <iterator>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 
 #include "storage/importers/source_code.h"
 #include "storage/importers/text.h"

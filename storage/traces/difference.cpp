@@ -4,7 +4,6 @@
 #include "storage/traces/difference.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <functional>
 #include <map>

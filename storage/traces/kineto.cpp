@@ -1,7 +1,6 @@
 // Streaming reader of Chrome trace JSON: nlohmann's SAX parser over unpacked pieces, one event in memory at a time.
 // Times are parsed from their text, since a double would lose nanoseconds. Events of unknown categories are skipped,
 // malformed basic fields are errors.
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>

@@ -1,8 +1,6 @@
 // Sums the rows that a term of a law matches, then asks its rule for their new time; what it lacks becomes a reason.
 #include "storage/analysis/prediction/stage_law.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 

@@ -2,7 +2,6 @@
 // states its own, as values; the arithmetic is here. Whatever a law can't know makes it a bound: "at most". Pure.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

@@ -4,7 +4,6 @@
 #include "storage/database/events/spill_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -4,9 +4,7 @@
 #include "storage/importers/logs/log_facts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <initializer_list>
 
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"

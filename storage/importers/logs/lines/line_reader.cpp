@@ -2,7 +2,6 @@
 // eight bytes at a time, which is most of the speed of reading a log.
 #include "storage/importers/logs/lines/line_reader.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
