@@ -188,7 +188,7 @@ Json TrySeriesRunner::effect_json(const Try& it, double gain, const Interval& ci
   const TryAnswer shown = is_missing(gain) ? TryAnswer{} : answer_of(it, {.gain = gain, .ci95 = ci95}, 0);
   return {{"difference", number(shown.difference)},
           {"factor", takes_time(plan_.figure) ? number(shown.factor) : Json()},
-          {"ci95", interval_json(shown.ci95)}};
+          {"ci95", shown.ci95.known() ? Json{shown.ci95.low, shown.ci95.high} : Json()}};
 }
 
 std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::vector<std::string>& flags) {
