@@ -5,6 +5,7 @@
 #include "app/cli/cli.h"
 #include "app/host/crash_report.h"
 #include "app/machines/ssh_questions.h"
+#include "commit.h"
 #ifdef STEPLADDER_DESKTOP
 #include "app/desktop/desktop.h"
 #endif

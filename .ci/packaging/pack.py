@@ -25,6 +25,7 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
 SUMMARY = "A desktop experiment tracker that measures, step by step, what makes training a GPT-2-like model faster"
+MAINTAINER = "The Stepladder authors <stepladder@users.noreply.github.com>"  # docs/releasing.md
 OLD_GLIBC = "2_28"  # .ci/packaging/CMakeLists.txt
 # What Debian links dynamically and these packages have inside, by Debian's source packages, and what pip brings.
 INSIDE = {"sqlite3": ("libsqlite3-dev", "blessing"), "pcre2": ("libpcre2-dev", "BSD-3-Clause"),
@@ -61,7 +62,7 @@ CONTROL = f"""\
 Package: stepladder
 Version: {{version}}
 Architecture: {{arch}}
-Maintainer: The Stepladder authors <stepladder@users.noreply.github.com>
+Maintainer: {MAINTAINER}
 Installed-Size: {{kib}}
 Depends: libc6 (>= 2.28), libgcc-s1 | libgcc1
 Recommends: libgl1, libosmesa6, librsvg2-2, openssh-client
@@ -178,7 +179,7 @@ def deb(version, tree, arch, out):
     tree = pathlib.Path(tree)
     date = datetime.datetime.fromtimestamp(EPOCH, datetime.UTC).strftime("%a, %d %b %Y %H:%M:%S +0000")
     changelog = (f"stepladder ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n"
-                 f" -- The Stepladder authors <stepladder@users.noreply.github.com>  {date}\n")
+                 f" -- {MAINTAINER}  {date}\n")
     files = {f"usr/lib/stepladder/{path.relative_to(program_of(tree))}": path.read_bytes() for path in files_of(program_of(tree))}
     for path in files_of(tree / "share"):
         data = path.read_bytes()

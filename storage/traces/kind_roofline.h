@@ -9,6 +9,7 @@
 
 #include "storage/analysis/hardware.h"
 #include "storage/traces/attribution.h"
+#include "storage/traces/operator_work.h"
 
 namespace stepladder {
 

@@ -312,7 +312,7 @@ bool PairScanner::number(std::size_t at, Pair& pair) {
   } else if (const char* const duration = whole ? read_duration(from, end, pair) : from; duration != from) {
     p = duration;
   } else {
-    if (whole && value < largest_count) pair.whole = static_cast<std::int64_t>(value);
+    if (whole && value < largest_whole) pair.whole = static_cast<std::int64_t>(value);
     if (whole && digits.size() <= 3) p = read_groups(stop, end, pair);
   }
   pair.text = line_.substr(at, static_cast<std::size_t>(p - begin) - at);

@@ -9,7 +9,7 @@
 namespace stepladder {
 
 // Whole numbers below it are exact in a double; a larger one isn't a count.
-inline constexpr double largest_count = 9e15;
+inline constexpr double largest_whole = 9e15;
 
 // One number with the text before and after it.
 struct Pair {

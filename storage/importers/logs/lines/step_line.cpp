@@ -370,7 +370,7 @@ class LineReading {
   static bool can_be(const Meaning& meaning, const Pair& pair) {
     switch (meaning.field) {
       case Field::step:
-        return pair.whole >= 0 || (pair.value >= 0 && pair.value < largest_count &&
+        return pair.whole >= 0 || (pair.value >= 0 && pair.value < largest_whole &&
                                    pair.value * meaning.scale == std::floor(pair.value * meaning.scale));  // 100.0
       case Field::batch:
         return pair.whole >= 0;
