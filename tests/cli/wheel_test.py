@@ -24,8 +24,21 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NEEDED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "libutil.so.1", "librt.so.1", "libgcc_s.so.1"}
 # The trainer's libraries share libstdc++ with LibTorch; GCC 8's is enough.
 OF_THE_TRAINER = {"libstdc++.so.6", "libgomp.so.1", "libtorch_cpu.so", "libc10.so", "libtorch_cuda.so", "libc10_cuda.so"}
-NEWEST = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11)}
+NEWEST = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0), "GOMP": (4, 5), "OMP": (4, 5)}
 OF_THE_RASTER = {"librsvg-2.so.2", "libcairo.so.2", "libgobject-2.0.so.0", "libglib-2.0.so.0"}
+DISK = """
+#define _GNU_SOURCE
+#include <sys/statvfs.h>
+#include <string.h>
+int statvfs(const char* path, struct statvfs* out) {
+  memset(out, 0, sizeof *out);
+  out->f_bsize = out->f_frsize = 1000000;
+  out->f_blocks = 2000;
+  out->f_bfree = out->f_bavail = 1000;
+  return 0;
+}
+int statvfs64(const char* path, struct statvfs64* out) __attribute__((alias("statvfs")));
+"""
 LOG = "".join(f"step {i} | loss {5 - i / 100:.2f} | dt 100.0ms | tok/sec 40960\n" for i in range(1, 31))
 
 
@@ -151,8 +164,10 @@ class Packages(unittest.TestCase):
                 needed = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
                 folders = set(re.findall(r"R(?:UN)?PATH.*\[(.*)\]", dynamic))
                 self.assertEqual(folders, {"$ORIGIN/../torch/lib"} if "trainer" in program.name else set(), "no folder of the build")
-                for library, number in re.findall(r"\b(GLIBC|GLIBCXX|CXXABI)_([0-9.]+)", versions):
-                    self.assertLessEqual(tuple(map(int, number.split("."))), NEWEST[library])
+                wanted = re.findall(r"Name: (\w+?)_([0-9.]+) ", versions)
+                self.assertEqual(len(wanted), versions.count("Name: "), "each symbol's version is known")
+                for library, number in wanted:
+                    self.assertLessEqual(tuple(map(int, number.split("."))), NEWEST[library], library)
                 own = OF_THE_RASTER if "raster" in program.name else OF_THE_TRAINER if "trainer" in program.name else set()
                 self.assertEqual(needed - NEEDED - own, set(), "the system's libstdc++, for one, may be older")
                 # A slot of the linker's without a symbol, which the loader refuses.
@@ -203,6 +218,12 @@ class Packages(unittest.TestCase):
         write_wheel(index, "torch", version, files)
         return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index)}
 
+    def disk_with_a_gigabyte(self):
+        """A library to preload."""
+        library = self.path / "disk.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=DISK, text=True, check=True)
+        return library
+
     def test_setup_training_installs_torch_apart(self):
         data = self.path / "data"
         folder = data / "stepladder" / "training"
@@ -218,6 +239,10 @@ class Packages(unittest.TestCase):
         self.assertEqual((status, out), (1, ""))
         self.assertIn("No matching distribution", json.loads(err.splitlines()[-1])["error"]["message"])
         self.assertFalse(folder.exists(), "nothing half-made is left")
+        a_gigabyte_is_left = {"LD_PRELOAD": str(self.disk_with_a_gigabyte())}
+        status, out, err = self.stepladder("setup-training", "--yes", **with_index, **a_gigabyte_is_left)
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn("has 1.00 GB left, and training needs 8.00 GB there", err)
 
         (folder / "venv").mkdir(parents=True)
         status, _, err = self.stepladder("setup-training", "--yes", **with_index)
@@ -235,7 +260,9 @@ class Packages(unittest.TestCase):
         complete = (folder / "complete").read_text()
         (folder / "complete").write_text(complete.replace(complete.splitlines()[1], "another"))
         self.assertIn("set up for another version", self.stepladder(*training, **with_index)[2])
-        self.succeeds("setup-training", "--yes", **with_index)
+        # An update needs no room for a torch that is there.
+        self.assertIn("install the trainer beside the torch", self.stepladder("setup-training", **with_index)[2])
+        self.succeeds("setup-training", "--yes", **with_index, **a_gigabyte_is_left)
         self.assertEqual((folder / "complete").read_text(), complete)
 
         self.assertEqual(self.stepladder("setup-training", "--remove", **with_index)[0], 2)

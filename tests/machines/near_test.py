@@ -7,7 +7,6 @@ Usage: near_test.py [CHECK...]
 import json
 import os
 import pathlib
-import platform
 import shutil
 import signal
 import sqlite3
@@ -409,7 +408,11 @@ def check_the_setup(box):
     bad.write_bytes(b"bad")
     status, _, err = box.run("machines", "setup", "fresh", "--wheel", good)
     assert status == 2 and "without training" in err, (status, err)
-    trainer = dist / f"stepladder_trainer-0.1.0-{platform.machine()}.whl"  # beside it, so it is sent too
+    # One of another version would need another program; the one of the same version is sent too.
+    (dist / "stepladder_trainer-0.0.9-good.whl").write_bytes(b"an older trainer")
+    status, _, err = box.run("machines", "setup", "fresh", "--wheel", good)
+    assert status == 2 and "without training" in err, (status, err)
+    trainer = dist / "stepladder_trainer-0.1.0-good.whl"
     trainer.write_bytes(b"trainer")
     status, _, err = box.run("machines", "setup", "fresh", "--wheel", good)
     assert status == 2 and "--yes" in err and "3 GB" in err and "2.10 MB" in err, (status, err)

@@ -25,24 +25,30 @@ std::string architecture() {
   return ::uname(&about) == 0 ? about.machine : "";
 }
 
-// The newest wheel in the folder whose name begins like this, for machines like this one; empty if there is none.
-fs::path newest_wheel(const fs::path& folder, const std::string& name) {
+// The wheel in ./dist for machines like this one that was built last.
+fs::path wheel_of_dist() {
   std::error_code error;
   fs::path newest;
-  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+  for (auto it = fs::directory_iterator("dist", error); !error && it != fs::directory_iterator(); it.increment(error)) {
     const fs::path& file = it->path();
-    const std::string own = file.filename().string();
-    if (file.extension() != ".whl" || !own.starts_with(name) || own.find(architecture()) == std::string::npos) continue;
+    const std::string name = file.filename().string();
+    if (file.extension() != ".whl" || !name.starts_with("stepladder-") ||
+        name.find(architecture()) == std::string::npos)
+      continue;
     if (newest.empty() || fs::last_write_time(file) > fs::last_write_time(newest)) newest = file;
   }
-  return newest;
-}
-
-fs::path wheel_of_dist() {
-  const fs::path newest = newest_wheel("dist", "stepladder-");
   if (newest.empty())
     throw NotFound("no wheel is in ./dist: `./package` in Stepladder's sources builds one; or name one with --wheel");
   return newest;
+}
+
+// The trainer's wheel beside it, of the same version and for the same systems; empty if there is none.
+fs::path trainer_beside(const fs::path& wheel) {
+  const std::string program = "stepladder-", name = wheel.filename().string();
+  if (!name.starts_with(program)) return {};
+  const fs::path trainer = wheel.parent_path() / ("stepladder_trainer-" + name.substr(program.size()));
+  std::error_code error;
+  return fs::is_regular_file(trainer, error) ? trainer : fs::path();
 }
 
 constexpr int most_failures = 5;  // of the link, in a row: 15 s of waits, and what ssh takes
@@ -77,7 +83,8 @@ FollowedSetup follow_setup(FarRuns& runs, const Machine& machine, const FarRun& 
 }  // namespace
 
 void add_setup_options(CLI::App& command, MachineSetup& setup) {
-  command.add_option("--wheel", setup.wheel, "Wheel to install (default: the newest in ./dist)");
+  command.add_option("--wheel", setup.wheel,
+                     "Wheel to install, with the trainer's beside it (default: the one that was built last in ./dist)");
   command.add_flag("--yes", setup.is_agreed, "Install without asking");
 }
 
@@ -86,14 +93,14 @@ int set_up(const std::string& alias, const MachineSetup& setup, const CommonOpti
   const Machine machine = find_machine(store, alias);
   const fs::path wheel = setup.wheel.empty() ? wheel_of_dist() : setup.wheel;
   const fs::path wheels = wheel.parent_path().empty() ? "." : wheel.parent_path();
-  const fs::path trainer = newest_wheel(wheels, "stepladder_trainer-");
+  const fs::path trainer = trainer_beside(wheel);
   std::error_code error;
   const auto bytes = fs::file_size(wheel, error);
   if (error) throw NotFound(wheel.string() + " cannot be read: " + error.message());
   const std::string folder = (machine.folder.empty() ? "~/.stepladder" : machine.folder.text()) + "/venv";
   const std::string what = "send " + wheel.filename().string() + " (" + bytes_text(double(bytes)) + ") to " + alias +
                            " and install it in " + folder + " there" +
-                           (trainer.empty() ? ", without training, since no wheel of the trainer is beside it"
+                           (trainer.empty() ? ", without training, since no trainer's wheel of its version is beside it"
                                             : "; pip downloads LibTorch, up to 3 GB with CUDA");
   if (!setup.is_agreed && ::isatty(STDIN_FILENO) != 1) throw UsageError("--yes is needed to " + what);
   if (!setup.is_agreed && !agrees("May I " + what + "?")) return exit_failed;

@@ -36,6 +36,7 @@ struct TrainingSetup {
 
 // What is installed takes 5 GB, and pip's own files meanwhile half as much (docs/benchmarks.md).
 constexpr double needed_bytes = 8e9;
+constexpr double needed_bytes_beside_torch = 1e8;  // the trainer alone
 
 // With --yes, or if the user agrees on the terminal.
 bool is_agreed(const TrainingSetup& setup, const std::string& what) {
@@ -70,12 +71,25 @@ void remove_folder(const TrainingFolder& folder) {
     throw StorageError(folder.path.string() + " could not be removed completely");
 }
 
-void check_space(const fs::path& folder) {
+// Whether an earlier Stepladder's installation has the torch that this one needs.
+bool has_torch(const TrainingFolder& folder) {
   std::error_code error;
-  const fs::space_info space = fs::space(folder, error);
-  if (!error && static_cast<double>(space.available) < needed_bytes)
-    throw StorageError(folder.string() + " has " + bytes_text(static_cast<double>(space.available)) +
-                       " left, and training needs " + bytes_text(needed_bytes) + " there while it is set up");
+  if (!fs::exists(folder.complete(), error)) return false;
+  const std::string package = "torch-" + trainer_torch_version();
+  for (auto it = fs::directory_iterator(folder.environment() / "lib", error); !error && it != fs::directory_iterator();
+       it.increment(error))
+    if (fs::exists(it->path() / "site-packages" / (package + ".dist-info"), error)) return true;
+  return false;
+}
+
+void check_space(const TrainingFolder& folder) {
+  const fs::path place = folder.path.parent_path();
+  const double needed = has_torch(folder) ? needed_bytes_beside_torch : needed_bytes;
+  std::error_code error;
+  const fs::space_info space = fs::space(place, error);
+  if (!error && static_cast<double>(space.available) < needed)
+    throw StorageError(place.string() + " has " + bytes_text(static_cast<double>(space.available)) +
+                       " left, and training needs " + bytes_text(needed) + " there while it is set up");
 }
 
 std::string last_line(std::string text) {
@@ -187,11 +201,13 @@ int set_up_training(const TrainingSetup& setup, const CommonOptions& common) {
   if (!folder.trainer().empty() && setup.wheel.empty()) return report("ready", folder, common);
   if (!setup.wheel.empty() && !fs::is_regular_file(setup.wheel, error))
     throw NotFound(setup.wheel.string() + " is not a file");
-  if (!is_agreed(setup, "download torch " + trainer_torch_version() + " (up to 3 GB; 5 GB installed) into " +
-                            folder.path.string() + ", apart from every other Python environment"))
+  const std::string what = has_torch(folder)
+                               ? "install the trainer beside the torch " + trainer_torch_version() + " in "
+                               : "download torch " + trainer_torch_version() + " (up to 3 GB; 5 GB installed) into ";
+  if (!is_agreed(setup, what + folder.path.string() + ", apart from every other Python environment"))
     return exit_failed;
   const Descriptor lock = lock_folder(folder);
-  check_space(folder.path.parent_path());
+  check_space(folder);
   std::cerr << "stepladder: installing torch " << trainer_torch_version() << " and the trainer in "
             << folder.path.string() << "\n";
   try {
