@@ -155,6 +155,8 @@ void TrySeriesRunner::load() {
     if (tries_[i].number != static_cast<std::int64_t>(i) || !is_commit_hash(tries_[i].tree) || tries_[i].parent < 0 ||
         tries_[i].parent > static_cast<std::int64_t>(i))
       throw StorageError("the series' tries are damaged");
+  for (const TryRun& run : runs_)
+    if (run.state < 0 || run.state >= std::ssize(tries_)) throw StorageError("the series' runs are damaged");
 }
 
 TrySeriesRunner::TrySeriesRunner(RunStore& store, const fs::path& folder, Report report, std::function<bool()> stop,

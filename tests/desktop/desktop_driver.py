@@ -153,14 +153,14 @@ class Desktop:
         self.xdotool("type", "--delay", 30, text)
         time.sleep(0.2)
 
-    def enter(self, name, text):
+    def enter(self, name, text, key="Return"):
         """Fills a field of a form at rest: while a form is drawn anew for a list, a slow window takes a click for another place."""
         self.settled()
         self.click(name)
         self.settled()
         self.keys("ctrl+a")
         self.xdotool("type", "--delay", 30, text)
-        self.keys("Return")
+        self.keys(key)
 
     def anchor(self, name):
         self.wait(lambda: name in self.ui_test_anchors(), name)

@@ -27,8 +27,8 @@ class Machines(unittest.TestCase):
         desktop.go("side.machines", "machines.add")
         desktop.picture("machines-empty")
         desktop.go("machines.add", "machines.form.alias")
-        desktop.enter("machines.form.alias", "box")
-        desktop.enter("machines.form.program", str(BUILD / "stepladder"))
+        desktop.enter("machines.form.alias", "box", "Tab")
+        desktop.enter("machines.form.program", str(BUILD / "stepladder"), "Tab")
         desktop.picture("machines-form")
         desktop.click("machines.form.save")
         desktop.wait(lambda: desktop.rows("select heard_at from machines where alias = 'box' and heard_at is not null"),
@@ -61,8 +61,7 @@ class Machines(unittest.TestCase):
     def add(self, alias):
         self.desktop.go("side.machines", "machines.add")
         self.desktop.go("machines.add", "machines.form.alias")
-        self.desktop.enter("machines.form.alias", alias)
-        self.desktop.click("machines.form.save")
+        self.desktop.enter("machines.form.alias", alias)  # Return adds it
         self.desktop.anchor("ssh.cancel")
 
     def test_ssh_asks_in_a_dialog(self):
@@ -122,7 +121,6 @@ class RealSsh(unittest.TestCase):
         desktop.go("side.machines", "machines.add")
         desktop.go("machines.add", "machines.form.alias")
         desktop.enter("machines.form.alias", "box")
-        desktop.click("machines.form.save")
         desktop.anchor("ssh.answer")
         desktop.picture("machines-ssh-host")
         self.assertEqual((box.path / "known_hosts").read_text(), "")  # no host is trusted without an answer

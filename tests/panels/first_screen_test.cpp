@@ -18,7 +18,8 @@ TEST(FirstScreen, HasThreeWaysInAndAnExampleOfTheImpossible) {
     DesktopApp app(store, nullptr, DesktopSettings{.panels = {view}});
     ui_test_anchors::keep();
     for (int i = 0; i < 3; ++i) imgui.frame(app);
-    for (const char* name : {"start.launch", "start.import", "start.follow", "start.impossible", "start.night", "start.example"})
+    for (const char* name :
+         {"start.launch", "start.import", "start.follow", "start.impossible", "start.night", "start.example"})
       EXPECT_TRUE(ui_test_anchors::find(name)) << view << " " << name;
     if (view != std::string("ladder")) continue;
     ASSERT_TRUE(imgui.click(app, "start.impossible"));

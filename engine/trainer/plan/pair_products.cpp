@@ -435,10 +435,11 @@ PairUnit detected() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return PairUnit::none;
   constexpr unsigned amx_bf16 = 1U << 22, amx_tile = 1U << 24, avx512_bf16 = 1U << 5;
-  if ((d & amx_bf16) && (d & amx_tile) && tiles_allowed()) return PairUnit::amx;
+  const bool has_tiles = (d & amx_bf16) && (d & amx_tile);
   const bool vectors = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (vectors && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & avx512_bf16)) return PairUnit::avx512_bf16;
+  if (!vectors || !__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & avx512_bf16)) return PairUnit::none;
+  return has_tiles && tiles_allowed() ? PairUnit::amx : PairUnit::avx512_bf16;
 #endif
   return PairUnit::none;
 }

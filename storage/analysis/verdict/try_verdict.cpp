@@ -45,7 +45,8 @@ RunSpread spread_of_neighbours(const std::vector<double>& recent) {
 
 // Squares of the pairs' differences, halved: of one run.
 RunSpread spread_of_pairs(const TryRuns& runs, std::size_t rounds) {
-  RunSpread spread = runs.recent.size() < fewest_neighbours ? runs.noise : spread_of_neighbours(runs.recent);
+  RunSpread spread = runs.recent.size() < fewest_neighbours ? RunSpread{} : spread_of_neighbours(runs.recent);
+  if (!(spread.squares > 0)) spread = runs.noise;
   std::vector<double> differences;
   for (std::size_t i = 0; i < rounds; ++i) differences.push_back(runs.changed[i] - runs.beside[i]);
   const RunSpread pairs = rounds == 0 ? RunSpread{} : spread_of_repeats(differences, runs.beside.front());

@@ -323,6 +323,12 @@ class ProjectFile {
     return text.size() > longest_try_text || nests_deep(text) ? std::string() : text;
   }
 
+  // A hash or a verdict.
+  static std::string word(const Statement& row, int column) {
+    std::string text = row.text(column);
+    return text.size() > 100 ? std::string() : text;
+  }
+
   void read_tries(LadderId id, std::span<const RunId> numbers) {
     if (!has_columns("try_series", {"ladder_id"}) || !has_columns("tries", {"ladder_id", "number"}) ||
         !has_columns("try_runs", {"ladder_id", "place"}))
@@ -347,16 +353,17 @@ class ProjectFile {
     for (std::int64_t number = 0; each.step(); ++number) {
       if (each.integer(0) != number || each.integer(2) < 0 || each.integer(2) > number || tries.size() == most_tries)
         return sink_.note(0, "a series of tries is left out, since its tries aren't numbered as they should be");
+      const std::string patch = each.text(5);
       tries.push_back({.number = number,
                        .message = each.text(1),
                        .parent = each.integer(2),
-                       .tree = each.text(3),
-                       .commit = each.text(4),
-                       .patch = try_text(each, 5),
-                       .patch_bytes = each.integer(6),
+                       .tree = word(each, 3),
+                       .commit = word(each, 4),
+                       .patch = patch.size() > longest_try_text ? std::string() : patch,
+                       .patch_bytes = std::max<std::int64_t>(each.integer(6), 0),
                        .begun_at = each.real(7),
                        .ended_at = each.real(8),
-                       .verdict = each.text(9),
+                       .verdict = word(each, 9),
                        .answer = try_text(each, 10)});
     }
     std::vector<TryRun> runs;
@@ -367,8 +374,8 @@ class ProjectFile {
     run.bind(id);
     while (run.step()) {
       const std::int64_t state = run.integer(2);
-      if (state < 0 || state >= std::ssize(tries) || run.integer(1) >= std::ssize(tries) ||
-          runs.size() == 100 * most_tries)
+      if (state < 0 || state >= std::ssize(tries) || run.integer(1) < -2 || run.integer(1) >= std::ssize(tries) ||
+          runs.size() == most_tries)
         return sink_.note(0, "a series of tries is left out, since a run of it is of a try that it hasn't");
       runs.push_back({.place = std::ssize(runs) + 1,
                       .during = run.integer(1),
