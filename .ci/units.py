@@ -2,7 +2,8 @@
 
 Reading headers and compiling their templates takes longer than our own code does, so a library is a few large units. Sources of
 a unit see each other's file-local names. So two that have the same one, or one that the other's headers declare, are in
-different units. clang-format puts what counts here at the beginning of a line.
+different units. clang-format puts what counts here at the beginning of a line. Folders of storage are apart from each other:
+the trainer takes some of them, and must not need SQLite, nor be twice as large.
 """
 import functools
 import pathlib
@@ -87,23 +88,25 @@ def clash(one, other):
 def main(root, most_lines, sources):
     root = pathlib.Path(root)
     closure = headers_of(root)
-    units = []  # [lines, local names, declared names]
+    units = []  # [lines, local names, declared names, folder of storage]
     for source in sources:
         file = root / source
         local = names_in(file)[0]
         declared = dict(names_in(file)[1])
+        path = file.relative_to(root).parts if root in file.parents else ()
+        folder = path[:-1][:2] if path[:1] == ("storage",) else ()
         for header in closure(file):
             for name, kind in names_in(header)[1].items():
                 declared.setdefault(name, kind)
         lines = file.read_text().count("\n")
 
         def fits(unit):
-            return (unit[0] + lines <= most_lines and not any(name in unit[1] and clash(kind, unit[1][name]) for name, kind in local.items()) and
+            return (unit[0] + lines <= most_lines and unit[3] == folder and not any(name in unit[1] and clash(kind, unit[1][name]) for name, kind in local.items()) and
                     not any(name in theirs and (isinstance(kind, tuple) or clash(kind, theirs[name]))  # it may hide theirs
                             for ours, theirs in ((local, unit[2]), (unit[1], declared)) for name, kind in ours.items()))
         number = next((number for number, unit in enumerate(units) if fits(unit)), len(units))
         if number == len(units):
-            units.append([0, {}, {}])
+            units.append([0, {}, {}, folder])
         units[number][0] += lines
         units[number][1].update(local)
         units[number][2].update(declared)

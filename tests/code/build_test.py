@@ -54,6 +54,7 @@ class Units(unittest.TestCase):
     def units(self, files, most_lines=100):
         with tempfile.TemporaryDirectory(prefix="stepladder-units-") as folder:
             for name, text in files.items():
+                (pathlib.Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
                 (pathlib.Path(folder) / name).write_text(text)
             sources = [name for name in files if name.endswith(".cpp")]
             printed = subprocess.run([sys.executable, ROOT / ".ci" / "units.py", folder, str(most_lines), *sources], check=True,
@@ -88,6 +89,10 @@ class Units(unittest.TestCase):
         for kind, number in (("json", 1), ("ordered_json", 0)):
             files["a.cpp"] = self.local(f"using Json = nlohmann::{kind};")
             self.assertEqual(self.units(files), [0, number, 0])
+
+    def test_folders_of_storage_are_apart(self):
+        names = ("storage/a.cpp", "storage/database/b.cpp", "storage/database/rows/c.cpp", "storage/traces/d.cpp", "app/e.cpp", "app/cli/f.cpp")
+        self.assertEqual(self.units(dict.fromkeys(names, "")), [0, 1, 1, 2, 3, 3])
 
     def test_a_unit_has_so_many_lines(self):
         self.assertEqual(self.units({"a.cpp": "//\n" * 60, "b.cpp": "//\n" * 60, "c.cpp": "//\n" * 40, "d.cpp": "//\n" * 200}), [0, 1, 0, 2])
