@@ -91,8 +91,8 @@ class Units(unittest.TestCase):
             self.assertEqual(self.units(files), [0, number, 0])
 
     def test_folders_of_storage_are_apart(self):
-        names = ("storage/a.cpp", "storage/database/b.cpp", "storage/database/rows/c.cpp", "storage/traces/d.cpp", "app/e.cpp", "app/cli/f.cpp")
-        self.assertEqual(self.units(dict.fromkeys(names, "")), [0, 1, 1, 2, 3, 3])
+        names = ("storage/a", "storage/database/b", "storage/database/rows/c", "storage/traces/d", "app/e", "app/cli/f")
+        self.assertEqual(self.units({f"{name}.cpp": "" for name in names}), [0, 1, 1, 2, 3, 3])
 
     def test_a_unit_has_so_many_lines(self):
         self.assertEqual(self.units({"a.cpp": "//\n" * 60, "b.cpp": "//\n" * 60, "c.cpp": "//\n" * 40, "d.cpp": "//\n" * 200}), [0, 1, 0, 2])
