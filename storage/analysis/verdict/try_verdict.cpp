@@ -24,6 +24,9 @@ constexpr double promising = 1.5;             // standard errors above the kept 
 constexpr std::size_t level_runs = 5;         // whose median is how fast the machine is now
 constexpr std::size_t fewest_levels = 6;      // that tell how well such a median foretells the next run
 constexpr std::size_t most_levels = 40;
+// Of a standard deviation from the median of absolute deviations, against one from squares, for normal values
+// (Rousseeuw and Croux, "Alternatives to the median absolute deviation", 1993).
+constexpr double efficiency_of_median = 0.37;
 constexpr std::size_t fewest_neighbours = 12;  // runs whose differences tell the noise better than the states' means
 constexpr double one_look_error = 0.01;        // of the interval of the first run; the rest of 5 % is the turns'
 constexpr double error = 0.05;
@@ -111,7 +114,7 @@ Forecast forecast_from(const std::vector<double>& recent) {
   const double deviation = 1.4826 * median_of(errors);  // the standard deviation of normal errors
   if (!(deviation > 0)) return forecast;
   forecast.level = level_before(recent.size());
-  forecast.spread.freedom = static_cast<double>(errors.size());
+  forecast.spread.freedom = efficiency_of_median * static_cast<double>(errors.size());
   forecast.spread.squares = deviation * deviation * forecast.spread.freedom;
   return forecast;
 }
@@ -152,14 +155,19 @@ std::size_t rounds_for(const GainEvidence& now, double threshold) {
   return is_enough(low) ? low : high;
 }
 
+// About how many more turns than these the gain needs, if it stays as it looks.
+std::int64_t more_turns(const GainEvidence& evidence, std::size_t done, double threshold) {
+  const std::size_t rounds = rounds_for(evidence, threshold);
+  return rounds > done ? static_cast<std::int64_t>(rounds - done) : 0;
+}
+
 TryOpinion ended(TryEnd end, const GainEvidence& evidence, double threshold) {
   TryOpinion opinion{.end = end, .gain = evidence.gain, .e_value = e_value(evidence)};
   opinion.ci95 = anytime_interval(evidence, error - one_look_error);
-  if (end == TryEnd::kept) opinion.gain = shrunk_gain(evidence);
-  const std::size_t rounds = rounds_for(evidence, threshold);
-  const auto done = static_cast<std::size_t>(std::lround(2 / evidence.variance));
-  if (end != TryEnd::kept && end != TryEnd::worse && rounds > done)
-    opinion.needed_runs = static_cast<std::int64_t>(rounds - done);
+  if (end == TryEnd::kept)
+    opinion.gain = shrunk_gain(evidence);
+  else
+    opinion.needed_runs = more_turns(evidence, static_cast<std::size_t>(std::lround(2 / evidence.variance)), threshold);
   return opinion;
 }
 
@@ -178,9 +186,12 @@ GainEvidence evidence_of_first(const TryRuns& runs) {
 
 TryOpinion of_first(TryEnd end, const TryRuns& runs, double threshold) {
   const GainEvidence first = evidence_of_first(runs);
-  TryOpinion opinion = ended(end, first, threshold);
+  TryOpinion opinion{.end = end, .gain = first.gain, .e_value = e_value(first)};
   const double half = student_t_quantile(1 - one_look_error / 2, first.noise.freedom) * standard_error(first);
   opinion.ci95 = {first.gain - half, first.gain + half};
+  const std::size_t done = runs.beside.size();
+  const GainEvidence turns{.gain = first.gain, .variance = 2, .noise = spread_of_pairs(runs, done)};
+  if (end != TryEnd::worse) opinion.needed_runs = more_turns(turns, done, threshold);
   return opinion;
 }
 

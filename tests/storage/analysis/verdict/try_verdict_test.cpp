@@ -256,6 +256,32 @@ TEST(TryVerdict, TheIntervalHoldsWheneverOneLooks) {
   EXPECT_LT(missed, series / 15);
 }
 
+// One look has 1 % of the interval's error, half of it on each side. Few runs foretell the next one badly.
+TEST(TryVerdict, TheIntervalOfADroppedChangeKeepsItsShareOfTheError) {
+  constexpr int changes = 40'000;
+  int missed = 0;
+  for (int i = 0; i < changes; ++i) {
+    TryRuns tried{.kept = {}, .recent = {}, .noise = {.squares = 5, .freedom = 5}, .changed = {1 + normal_noise()}};
+    for (int j = 0; j < 13; ++j) tried.recent.push_back(normal_noise());
+    tried.kept = tried.recent;
+    const TryOpinion opinion = judge_try(tried, 200);
+    missed += opinion.step == TryStep::over && opinion.ci95.high < 1;
+  }
+  EXPECT_LT(missed, 0.006 * changes);
+}
+
+// Runs far apart drift, but the turns that would settle a gain don't.
+TEST(TryVerdict, ADriftAsksForNoMoreTurns) {
+  TryRuns tried{.kept = {}, .recent = {}, .noise = {.squares = 40, .freedom = 40}, .changed = {}};
+  for (int i = 0; i < 60; ++i) tried.recent.push_back(std::sin(i / 12.0) * 6 + 0.1 * (i % 2));
+  tried.kept = tried.recent;
+  tried.changed = {tried.recent.back() + 1};
+  const TryOpinion opinion = judge_try(tried, 200);
+  ASSERT_EQ(opinion.end, TryEnd::no_sign);
+  EXPECT_GT(opinion.needed_runs, 0);
+  EXPECT_LT(opinion.needed_runs, 20);
+}
+
 TEST(TryVerdict, LaterChangesNeedMoreEvidenceAndKeepsEarnSome) {
   EXPECT_LT(needed_e_value(1, 0, FalseKeeps::few), needed_e_value(10, 0, FalseKeeps::few));
   EXPECT_GT(needed_e_value(10, 0, FalseKeeps::few), needed_e_value(10, 4, FalseKeeps::few));
