@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "app/text/format.h"
@@ -36,6 +37,10 @@ std::string_view verdict_word(Verdict verdict) {
 
 std::string_view verdict_word(MetricVerdict verdict) {
   return verdict == MetricVerdict::cannot_tell ? "inconclusive" : to_string(verdict);
+}
+
+std::string try_verdict_word(std::string verdict) {
+  return verdict == "cannot-tell" ? "inconclusive" : std::move(verdict);
 }
 
 std::string verdict_text(const Gain& gain, std::string_view base) {

@@ -21,6 +21,7 @@ std::string tflops_text(double tflops);  // "8.6", "1,010"
 std::string verdict_text(const Gain& gain, std::string_view base = "baseline");
 std::string_view verdict_word(Verdict verdict);        // "inconclusive" for cannot_tell
 std::string_view verdict_word(MetricVerdict verdict);  // likewise
+std::string try_verdict_word(std::string verdict);     // likewise, of a try
 
 // "val_bpb 0.9812, baseline 0.9790: worse, a difference of 0.0022 (95 % interval 0.0011 to 0.0033)".
 std::string difference_text(const std::string& name, const MetricComparison& metric);

@@ -13,6 +13,7 @@
 #include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "app/text/terminal_text.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -159,7 +160,8 @@ int preview(const CommonOptions& common) {
   if (it.changed.empty()) text = "Nothing has changed since " + against + ".\n";
   for (const std::string& file : it.changed) text += "  " + file + "\n";
   if (it.tried_before && !it.changed.empty())
-    text += "It was tried as " + std::to_string(it.tried_before->number) + ": " + it.tried_before->verdict + ".\n";
+    text += "It was tried as " + std::to_string(it.tried_before->number) + ": " +
+            try_verdict_word(it.tried_before->verdict) + ".\n";
   if (!it.refused.empty()) text += "It would be refused: " + it.refused + ".\n";
   std::cout << notes_text(text);
   return exit_done;
@@ -186,8 +188,8 @@ int judge(const TryOptions& options, const CommonOptions& common) {
     print_line(json, std::cout);
   } else {
     const std::string change = change_text(json);
-    std::cout << "Try " << it.number << ": " << to_string(answer->verdict) << (change.empty() ? "" : ", ") << change
-              << "; " << plural(runner.runs_of_try(it.number), "run") << "\n"
+    std::cout << "Try " << it.number << ": " << try_verdict_word(to_string(answer->verdict))
+              << (change.empty() ? "" : ", ") << change << "; " << plural(runner.runs_of_try(it.number), "run") << "\n"
               << answer->reason << "\n";
   }
   given.file = runner.unreported_file();

@@ -8,6 +8,7 @@
 
 #include "app/cli/table.h"
 #include "app/exit_status.h"
+#include "app/text/verdict_text.h"
 #include "storage/errors.h"
 #include "storage/wording.h"
 
@@ -90,7 +91,7 @@ std::string parts_text(const Json& parts) {
 std::string log_text(const TryHistory& history, std::size_t limit) {
   std::vector<std::vector<std::string>> rows{{"try", "verdict", try_metric(history), "change", "runs", "message"}};
   for (const Try& it : newest(history, limit))
-    rows.push_back({std::to_string(it.number), it.number == 0 ? "first" : try_verdict(history, it),
+    rows.push_back({std::to_string(it.number), it.number == 0 ? "first" : try_verdict_word(try_verdict(history, it)),
                     metric_text(try_value(history, it.number)), change_text(try_answer(it.answer)),
                     std::to_string(runs_of_try(history, it.number)), it.message});
   return table(rows, {true, false, true, false, true, false});
@@ -100,9 +101,10 @@ std::string show_text(const TryHistory& history, const Try& it) {
   const Json answer = try_answer(it.answer);
   const std::string change = change_text(answer), reason = try_reason(history, it);
   const double value = try_value(history, it.number);
-  std::string text = (it.number == 0 ? std::string("The state that the series began with")
-                                     : "Try " + std::to_string(it.number) + ": " + try_verdict(history, it)) +
-                     (it.number == 0 || it.message.empty() ? "" : ", " + it.message) + "\n";
+  std::string text =
+      (it.number == 0 ? std::string("The state that the series began with")
+                      : "Try " + std::to_string(it.number) + ": " + try_verdict_word(try_verdict(history, it))) +
+      (it.number == 0 || it.message.empty() ? "" : ", " + it.message) + "\n";
   if (!change.empty()) text += "  change   " + change + "\n";
   if (!is_missing(value)) text += "  value    " + try_metric(history) + " " + metric_text(value) + "\n";
   if (!reason.empty()) text += "  reason   " + reason + "\n";
@@ -153,7 +155,7 @@ std::string status_text(const TryHistory& history) {
           significant(try_number(status, "noise_sd"), 3) + "\n";
   text += "  tries    " + std::to_string(std::ssize(history.tries) - 1);
   for (const auto& [verdict, count] : status["verdicts"].items())
-    text += ", " + std::to_string(count.get<std::int64_t>()) + " " + verdict;
+    text += ", " + std::to_string(count.get<std::int64_t>()) + " " + try_verdict_word(verdict);
   text += "\n  runs     " + std::to_string(history.runs.size());
   if (status["runs_left"].is_number()) text += ", " + status["runs_left"].dump() + " left";
   return text + "\n";

@@ -14,6 +14,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/text/format.h"
+#include "app/text/verdict_text.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {
@@ -94,8 +95,8 @@ void describe(const TriesView& view, std::size_t i) {
   ImGui::PushTextWrapPos(px(440));
   text_strong((it.number == 0 ? "The unchanged state" : "Try " + std::to_string(it.number)) +
               (it.message.empty() ? "" : ": " + bounded(it.message, 300)));
-  std::string words =
-      figures.verdict + (is_missing(figures.value) ? "" : ", " + view.metric + " " + metric_text(figures.value));
+  std::string words = try_verdict_word(figures.verdict) +
+                      (is_missing(figures.value) ? "" : ", " + view.metric + " " + metric_text(figures.value));
   ImGui::TextUnformatted(words.c_str());
   if (!figures.change.empty()) text_quiet_wrapped(in_print(figures.change));
   text_quiet(plural(figures.runs, "run") + ", " + rough_duration_text(figures.wall_s));
@@ -115,7 +116,7 @@ void draw_legend(const TriesView& view) {
                   px(4));
     ImGui::Dummy(ImVec2(px(11), 1));
     same_line(4);
-    text_quiet(std::string(verdict) + " " + std::to_string(count));
+    text_quiet(try_verdict_word(verdict) + " " + std::to_string(count));
   }
 }
 

@@ -24,6 +24,7 @@
 #include "app/panels/tries/parts.h"
 #include "app/panels/tries/patch.h"
 #include "app/text/format.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -161,7 +162,7 @@ void draw_row(State& state, const TriesView& view, std::size_t i) {
                 figures.verdict, px(4));
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + px(17));
   const Tone tone = verdict_tone(figures.verdict);
-  text_in(figures.verdict, fonts().regular, 13.5f);
+  text_in(try_verdict_word(figures.verdict), fonts().regular, 13.5f);
   ImGui::TableNextColumn();
   const bool is_kept = tone == Tone::good || it.number == 0;
   text_right(is_missing(figures.value) ? "-" : metric_text(figures.value),
@@ -301,7 +302,7 @@ void draw_chosen(State& state, const Workspace& workspace, const TriesView& view
   ImGui::AlignTextToFramePadding();
   text_strong(it.number == 0 ? "The unchanged state" : "Try " + std::to_string(it.number));
   same_line(8);
-  pill_beside_buttons(figures.verdict, verdict_tone(figures.verdict));
+  pill_beside_buttons(try_verdict_word(figures.verdict), verdict_tone(figures.verdict));
   mark("tries.verdict." + figures.verdict);
   constexpr std::array<std::pair<const char*, Part>, 4> parts{
       {{"Patch", Part::patch}, {"Runs", Part::runs}, {"Output", Part::console}, {"Parts", Part::parts}}};
