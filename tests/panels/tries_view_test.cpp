@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "app/panels/tries/patch.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
@@ -97,6 +99,18 @@ TEST_F(TriesView_, ShowsEveryVerdictAndTheChosenTrysPatchRunsAndOutput) {
     for (const char* part : {"Runs", "Output", "Patch"})
       ASSERT_TRUE(imgui_.click(*app_, std::string("tries.part.") + part));
   }
+}
+
+TEST_F(TriesView_, TheBandHoldsTheMachinesDrift) {
+  begin(1.0);
+  judge(1, 0, "cannot-tell", 1.001, 0.001);
+  open();
+  EXPECT_NEAR(view().half_band, 1.96 * 0.001, 1e-12) << "three runs tell nothing of a drift";
+  for (int number = 2; number <= 40; ++number) judge(number, 0, "cannot-tell", 1 + 0.01 * std::sin(number / 6.0), 0);
+  judge(41, 0, "worse", 2, 1);
+  open();
+  EXPECT_GT(view().half_band, 0.009);
+  EXPECT_LT(view().half_band, 0.0125) << "a clear change is no noise";
 }
 
 TEST_F(TriesView_, DrawsThePartsOfAKeptTry) {

@@ -2,6 +2,8 @@
 // the command line (app/runs/try_history.h).
 #include "app/desktop/models/tries_view.h"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "storage/database/run_store.h"
@@ -49,6 +51,28 @@ TryFigures figures_of_try(const TriesView& view, const Try& it) {
   return figures;
 }
 
+// Of the runs of what was kept then, and of changes that showed nothing: how far they are from the kept value.
+double half_band(const TryHistory& history, double noise_sd) {
+  constexpr double share = 0.95, deviations = 1.96;
+  constexpr std::size_t fewest = 20;
+  std::vector<double> distances;
+  double kept = missing;
+  for (const Try& it : history.tries) {
+    if (it.number == 0) kept = try_value(history, 0);
+    for (const TryRun& run : history.runs) {
+      if (run.during != it.number || is_missing(run.value)) continue;
+      if (run.state == it.number && it.number > 0 && it.verdict != "cannot-tell") continue;
+      const double distance = std::abs(shown_value(history, run.value) - kept);
+      if (std::isfinite(distance)) distances.push_back(distance);
+    }
+    if (it.verdict == "kept") kept = try_value(history, it.number);
+  }
+  if (distances.size() < fewest) return deviations * noise_sd;
+  const auto at = static_cast<std::size_t>(std::ceil(share * static_cast<double>(distances.size()))) - 1;
+  std::nth_element(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(at), distances.end());
+  return distances[at];
+}
+
 }  // namespace
 
 TriesView tries_view(RunStore& store, LadderId asked) {
@@ -63,7 +87,7 @@ TriesView tries_view(RunStore& store, LadderId asked) {
   const Json begun = try_answer(view.shown.tries.front().answer), plan = try_answer(series->plan);
   view.metric = try_metric(view.shown);
   view.lower_is_better = try_text(begun, "better") != "higher";
-  view.noise_sd = try_number(begun, "noise_sd");
+  view.half_band = half_band(view.shown, try_number(begun, "noise_sd"));
   view.strict = plan.contains("strict") && plan["strict"].is_boolean() && plan["strict"].get<bool>();
   view.status = status_json(view.shown);
   for (const Try& it : view.shown.tries) {

@@ -35,7 +35,9 @@ struct TriesView {
   std::vector<TryFigures> figures;
   std::string metric;
   bool lower_is_better = true;
-  double noise_sd = missing;   // of one run, in the metric's unit
+  // Half the band around the kept value that holds 95 % of the single runs without a clear change, with the machine's
+  // drift; by the noise at the beginning alone while there are few. In the metric's unit; missing: not known.
+  double half_band = missing;
   std::int64_t kept = 0;       // how many
   std::int64_t last_kept = 0;  // which state is the kept one
   bool strict = false;         // no false keep in the whole series, else 5 % of the kept

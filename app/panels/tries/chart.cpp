@@ -20,8 +20,6 @@
 namespace stepladder {
 namespace {
 
-constexpr double in_band = 1.96;  // standard deviations: 95 % of single runs
-
 struct Heights {
   double low = 0, high = 1;
   std::size_t outside = 0;
@@ -36,8 +34,8 @@ Heights heights_of(const TriesView& view) {
     if (!is_kept) continue;
     for (const double end : {each.ci95.low, each.ci95.high})
       if (std::isfinite(end)) must.push_back(end);
-    if (std::isfinite(view.noise_sd))
-      must.insert(must.end(), {each.value - in_band * view.noise_sd, each.value + in_band * view.noise_sd});
+    if (std::isfinite(view.half_band))
+      must.insert(must.end(), {each.value - view.half_band, each.value + view.half_band});
   }
   std::sort(others.begin(), others.end());
   const std::size_t off = others.size() / 50;  // of either end
@@ -64,10 +62,10 @@ void draw_stairs(const TriesView& view, double end) {
     stairs.push_back({at, end, each.value});
   }
   ImDrawList* draw = ImPlot::GetPlotDrawList();
-  if (std::isfinite(view.noise_sd))
+  if (std::isfinite(view.half_band))
     for (const Stair& stair : stairs) {
-      const ImVec2 a = ImPlot::PlotToPixels(stair.from, stair.value + in_band * view.noise_sd);
-      const ImVec2 b = ImPlot::PlotToPixels(stair.to, stair.value - in_band * view.noise_sd);
+      const ImVec2 a = ImPlot::PlotToPixels(stair.from, stair.value + view.half_band);
+      const ImVec2 b = ImPlot::PlotToPixels(stair.to, stair.value - view.half_band);
       draw->AddRectFilled(a, b, u32(palette().accent, 0.11f));
     }
   std::vector<ImVec2> line;
@@ -151,7 +149,7 @@ std::int64_t draw_tries(const TriesView& view, std::int64_t selected, ImVec2 siz
   text_strong(view.metric.empty() ? "Metric by try" : view.metric + " by try");
   draw_legend(view);
   std::string note = view.lower_is_better ? "Lower is better" : "Higher is better";
-  note += ". Stairs: what is kept, with 95 % intervals; band: where 95 % of its single runs fall";
+  note += ". Stairs: what is kept, with 95 % intervals; band: 95 % of the runs without a clear change";
   if (heights.outside > 0)
     note += "; " + plural(static_cast<std::int64_t>(heights.outside), "value") + " beyond the edge";
   text_cut(note, size.x, palette().quiet, fonts().regular, small_size);
