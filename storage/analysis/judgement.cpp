@@ -380,6 +380,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     if (!is_together) static_cast<SpeedUp&>(found) = {};
     found.trust = is_here || is_missing(over) ? rungs[of].trust : std::max(rungs[of].trust, Trust::doubtful);
     found.base_trust = rungs[base].trust;
+    if (found.worst() == Trust::impossible) found.verdict = Verdict::cannot_tell;
     return found;
   };
   const RunSpread of_losses = rungs.empty() ? RunSpread{} : known_loss_spread(subjects[baseline], hardware.spreads);

@@ -192,10 +192,11 @@ class Numbers(unittest.TestCase):
                          ("trusted", "impossible"))
         compared = self.place.json("compare", honest, impossible, slower)
         self.assertEqual((compared["base_trust"], [(run["trust"], run["verdict"]) for run in compared["runs"]]),
-                         ("trusted", [("impossible", "faster"), ("trusted", "slower")]))
+                         ("trusted", [("impossible", "cannot-tell"), ("trusted", "slower")]))
         table = self.place.run("compare", honest, impossible)[1]
         self.assertNotIn("faster", table)
         self.assertIn("impossible", table.splitlines()[2])
+        self.assertEqual(self.place.json("compare", impossible, honest)["runs"][0]["verdict"], "cannot-tell")
         over_impossible = self.place.run("compare", impossible, honest)[1]
         self.assertIn("baseline impossible", over_impossible)
         self.assertEqual(self.place.json("compare", impossible, honest)["base_trust"], "impossible")
