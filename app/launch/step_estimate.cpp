@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/text/format.h"
+#include "storage/analysis/means/mean_test.h"
 #include "storage/analysis/mfu.h"
 #include "storage/analysis/recipe_facts.h"
 
@@ -54,27 +55,53 @@ Run like(const Recipe& recipe, const DeviceReport& report) {
           .recipe = to_json(recipe)};
 }
 
-}  // namespace
+struct MeasuredSteps {
+  std::vector<double> quiet, disturbed;  // seconds of a step: each run's median, newest first, at most five
+};
 
-StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs) {
+MeasuredSteps measured_steps(const Run& like, std::span<const MeasuredRun> runs) {
   constexpr std::size_t most = 5, most_looked_at = 200;
-  std::vector<double> quiet, disturbed;
-  for (std::size_t i = runs.size(); i > 0 && runs.size() - i < most_looked_at && quiet.size() < most; --i) {
+  MeasuredSteps steps;
+  for (std::size_t i = runs.size(); i > 0 && runs.size() - i < most_looked_at && steps.quiet.size() < most; --i) {
     const auto& [run, summary, series] = runs[i - 1];
     const bool is_comparable = run->source == "launched" && run->hardware == like.hardware &&
                                run->tokens_per_step == like.tokens_per_step && summary->dt_ms_median > 0;
-    if (is_comparable && same_recipe_but_batch(*run, like))
-      (is_disturbed(*summary) ? disturbed : quiet).push_back(summary->dt_ms_median / 1000);
+    if (!is_comparable || !same_recipe_but_batch(*run, like)) continue;
+    std::vector<double>& list = is_disturbed(*summary) ? steps.disturbed : steps.quiet;
+    if (list.size() < most) list.push_back(summary->dt_ms_median / 1000);
   }
-  const bool is_disturbed = quiet.empty();
-  if (is_disturbed) quiet = std::move(disturbed);
-  if (quiet.empty()) return {};
-  quiet.resize(std::min(quiet.size(), most));
-  const std::size_t count = quiet.size();
-  return {.seconds = median_of(std::move(quiet)),
+  return steps;
+}
+
+}  // namespace
+
+StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs) {
+  MeasuredSteps steps = measured_steps(like, runs);
+  const bool is_disturbed = steps.quiet.empty();
+  std::vector<double>& seconds = is_disturbed ? steps.disturbed : steps.quiet;
+  if (seconds.empty()) return {};
+  const std::size_t count = seconds.size();
+  return {.seconds = median_of(std::move(seconds)),
           .basis = plural(count, "run") + " of this recipe here",
           .is_measured = true,
           .is_disturbed = is_disturbed};
+}
+
+std::vector<std::string> slower_here(std::span<const Recipe> rungs, const DeviceReport& report,
+                                     std::span<const MeasuredRun> runs) {
+  std::vector<std::string> reasons(rungs.size());
+  SampleFigures below;
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    const SampleFigures here = figures_of(measured_steps(like(rungs[i], report), runs).quiet);
+    if (below.n >= 2 && here.n >= 2) {
+      const double factor = below.mean / here.mean;
+      if (verdict_of(factor, mean_ratio_interval(below, here)) == Verdict::slower)
+        reasons[i] = fmt::format("{} as fast as the rung before it here, by {} of each", factor_text(factor),
+                                 plural(std::min(below.n, here.n), "run"));
+    }
+    below = here;
+  }
+  return reasons;
 }
 
 std::string basis_text(const StepEstimate& step) {
@@ -86,6 +113,20 @@ std::vector<MeasuredRun> finished_runs(std::span<const RunAndSummary> runs) {
   for (const auto& [run, summary] : runs)
     if (run.status == RunStatus::finished) finished.push_back({&run, &summary, nullptr});
   return finished;
+}
+
+std::string why_not_bf16(const std::string& device, const DeviceReport& report, const HardwareTable& table) {
+  constexpr double faster_products = 1.2;  // than those of float32, for a step to gain at all
+  if (report.resolve(device) != "cpu") return "";
+  if (!report.cpu_bf16) return "this CPU has no bf16 instructions";
+  const Hardware* row = table.find(report.hardware("cpu"));
+  const auto peak = [&](Precision precision) {
+    return row ? row->peak_tflops[static_cast<std::size_t>(precision)] : missing;
+  };
+  const double gain = peak(Precision::bf16) / peak(Precision::fp32);
+  if (is_missing(gain)) return "whether bf16 pays on this CPU wasn't measured yet";
+  if (gain >= faster_products) return "";
+  return "products in bf16 were measured at " + factor_text(gain) + " the speed of those in float32 here";
 }
 
 StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,

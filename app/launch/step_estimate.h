@@ -31,6 +31,15 @@ std::vector<MeasuredRun> finished_runs(std::span<const RunAndSummary> runs);
 // `seconds` is missing without such a run. The runs' series aren't read.
 StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs);
 
+// For each of a ladder's recipes: that it was measured to be slower than the one before it, beyond the noise, by the
+// runs of measured_step that nobody disturbed, at least two of each. Empty: it wasn't.
+std::vector<std::string> slower_here(std::span<const Recipe> rungs, const DeviceReport& report,
+                                     std::span<const MeasuredRun> runs);
+
+// Why Launch doesn't propose bf16 on this device: a CPU without such instructions, or one whose products were measured
+// to be no faster (`stepladder doctor --probe`), or weren't measured. Empty: it does.
+std::string why_not_bf16(const std::string& device, const DeviceReport& report, const HardwareTable& table);
+
 // measured_step, else FLOPs by PaLM's convention over a modest share of the device's peak, plus the time to update the
 // weights in memory. A peak that the table lacks is guessed from the number of cores and their instruction set. Real
 // steps take between a third and three times as long as that guess.

@@ -28,7 +28,8 @@ struct MeasuredRun {
 
 // A factor of throughput over another rung, and the trust in both sides of it. The verdict is arithmetic; it counts
 // only where both sides can be trusted. Where a side is impossible, others disturbed it (`busy-machine`), or the steps
-// of both may train on different numbers of tokens, it is always `cannot_tell`; where the sides were measured on two machines
+// of both may train on different numbers of tokens, it is always `cannot_tell`; where the sides were measured on two
+// machines
 // (`other-machine`) there is no factor either.
 struct Gain : SpeedUp {
   Trust trust = Trust::trusted;       // in the rung

@@ -129,8 +129,8 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.place.json("runs", "--filter", "steps>5"), [])
         stages = self.place.json("stages")
         self.assertEqual([s["id"] for s in stages], [
-            "baseline", "overfit", "weight-tying", "init-scaling", "tf32", "bf16-matmul", "bf16", "compile", "compile-max",
-            "flash-attention", "padded-vocab", "gpt3-adamw", "cosine-lr", "decay-groups", "fused-adamw",
+            "baseline", "overfit", "weight-tying", "init-scaling", "tf32", "bf16-matmul", "bf16", "compile",
+            "flash-attention", "padded-vocab", "gpt3-adamw", "cosine-lr", "decay-groups", "fused-adamw", "compile-max",
             "grad-accumulation", "ddp"])
         for stage in stages:
             self.assertEqual(set(stage), {"id", "title", "why", "kind", "available", "reason"})

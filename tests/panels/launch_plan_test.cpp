@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
 #include "app/desktop/workspace/launch_state.h"
 #include "app/panels/launch/form.h"
 #include "engine/device.h"
@@ -49,6 +53,81 @@ TEST(LaunchPlan, SaysWhatARungIsPredictedToTake) {
     shown += ui_test_anchors::find("launch.rung_predicted." + std::to_string(row)).has_value();
   EXPECT_GT(known, 0U);
   EXPECT_EQ(shown, known);
+}
+
+Run launched(const Recipe& recipe, const DeviceReport& report) {
+  Run run;
+  run.source = "launched";
+  run.status = RunStatus::finished;
+  run.stage = "run";
+  run.hardware = report.hardware(report.resolve(recipe.device));
+  run.tokens_per_step = recipe.tokens_per_step();
+  run.recipe = to_json(recipe);
+  return run;
+}
+
+// Two runs of each recipe, whose steps took about these times.
+void keep_runs(RunStore& store, const Recipe& recipe, double dt_ms, const DeviceReport& report) {
+  for (const double factor : {1.0, 1.01}) {
+    std::vector<StepRecord> steps;
+    for (int i = 1; i <= 20; ++i) steps.push_back({.step = i, .loss = 3, .dt_ms = dt_ms * factor + 0.001 * i});
+    store.insert_finished(launched(recipe, report), steps);
+  }
+}
+
+TEST(LaunchPlan, DoesNotProposeWhatWasSlowerHere) {
+  RunStore store = RunStore::in_memory();
+  const DeviceReport report = describe_cpu();
+  for (const bool is_measured : {false, true}) {
+    Headless imgui;
+    DesktopApp app(store, nullptr, DesktopSettings{.panels = {"launch"}});
+    app.workspace().device = report;
+    const std::vector<Rung>& rungs = app.workspace().launch->plan.plan.rungs;
+    const auto found = [&] { return std::ranges::find(rungs, "fused-adamw", &Rung::stage); };
+    const auto show = [&] {
+      for (int i = 0; i < 4; ++i) imgui.frame(app), app.execute();
+    };
+    const auto is_said = [] {
+      for (int row = 0; row < 40; ++row)
+        if (ui_test_anchors::find("launch.rung_not_proposed." + std::to_string(row))) return true;
+      return false;
+    };
+    show();
+    ASSERT_GT(rungs.size(), 3U);
+    EXPECT_EQ(found() == rungs.end(), is_measured);
+    if (!is_measured) {
+      ASSERT_NE(found(), rungs.end());
+      keep_runs(store, std::prev(found())->recipe, 31, report);
+      keep_runs(store, found()->recipe, 36, report);
+    } else {
+      EXPECT_TRUE(is_said());
+      ASSERT_TRUE(imgui.click(app, "launch.rungs.all"));  // who wants it gets it
+      EXPECT_TRUE(imgui.frames_until(app, [&] { return found() != rungs.end(); }));
+    }
+  }
+}
+
+TEST(LaunchPlan, ProposesBf16WhereItsProductsAreFaster) {
+  for (const double bf16 : {0.0, 0.3, 1.7}) {
+    RunStore store = RunStore::in_memory();
+    Headless imgui;
+    DesktopApp app(store, nullptr, DesktopSettings{.panels = {"launch"}});
+    DeviceReport report = describe_cpu();
+    report.cpu_bf16 = true;
+    Hardware row{.name = report.hardware("cpu"), .aliases = {}, .source = "measured here"};
+    row.peak_tflops[static_cast<std::size_t>(Precision::fp32)] = 0.32;
+    if (bf16 > 0) row.peak_tflops[static_cast<std::size_t>(Precision::bf16)] = bf16;
+    const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "bf16.csv";
+    std::ofstream(file) << with_row("", row);
+    app.workspace().hardware.add(file);
+    app.workspace().device = report;
+    const LaunchPlan& plan = app.workspace().launch->plan;
+    ASSERT_TRUE(imgui.frames_until(app, [&] { return plan.plan.rungs.size() > 3; }));
+    for (int i = 0; i < 3; ++i) imgui.frame(app), app.execute();
+    const bool is_there =
+        std::ranges::any_of(plan.plan.rungs, [](const Rung& rung) { return rung.stage.starts_with("bf16"); });
+    EXPECT_EQ(is_there, bf16 > 1) << bf16;
+  }
 }
 
 TEST(LaunchPlan, WithoutATrainerItSaysWhatIsMissing) {

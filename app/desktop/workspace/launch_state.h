@@ -18,9 +18,10 @@ namespace stepladder {
 struct LaunchPlan {
   std::string asked;  // text_of the request
   LadderPlan plan;
-  std::string problem;       // why there is none
-  StepEstimate first_step;   // of the baseline
-  double seconds = missing;  // that one run of each rung takes, as estimated
+  std::string problem;              // why there is none
+  StepEstimate first_step;          // of the baseline
+  std::vector<std::string> slower;  // slower_here of the plan's rungs; empty without a plan
+  double seconds = missing;         // that one run of each rung takes, as estimated
 
   const SkippedRung* skipped(int asked) const;  // of the rungs asked for; null if it isn't skipped
 };

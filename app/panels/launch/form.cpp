@@ -137,13 +137,40 @@ std::string refused_combination(const CheckedForm& checked) {
 LaunchForm::LaunchForm() {
   shakespeare = (assets_folder() / "tinyshakespeare.txt").string();
   for (const Stage& stage : all_stages()) {
-    if (&stage != &all_stages().front()) insert_row(rows.size(), stage.id, stage.kind == StageKind::systems_only);
+    if (&stage != &all_stages().front())
+      insert_row(rows.size(), stage.id, stage.kind == StageKind::systems_only).is_usual = true;
   }
 }
 
 RungRow& LaunchForm::insert_row(std::size_t place, std::string text, bool on) {
   return *rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(place),
                       RungRow{.id = next_id_++, .text = std::move(text), .on = on});
+}
+
+void LaunchForm::propose(const CheckedForm& checked, const Workspace& workspace) {
+  if (!workspace.device || !where.empty()) return;
+  if (std::string recipe = to_json(checked.request.base); recipe != proposed_for_) {
+    proposed_for_ = std::move(recipe);
+    for (RungRow& row : rows) {
+      row.not_proposed.clear();
+      const Stage* stage = row.is_usual ? find_stage(row.text) : nullptr;
+      if (stage) row.on = stage->kind == StageKind::systems_only;
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    RungRow& row = rows[i];
+    const Stage* stage = find_stage(row.text);
+    Recipe with;
+    if (stage) stage->apply(with);
+    const bool is_bf16 = with.autocast == Autocast::bf16 || with.matmul == MatmulPrecision::bf16;
+    const std::string why =
+        is_bf16 ? why_not_bf16(checked.request.base.device, *workspace.device, workspace.hardware) : "";
+    if (!why.empty()) row.not_proposed = why;
+    for (std::size_t rung = 1; checked.plan && rung < checked.plan->slower.size(); ++rung)
+      if (checked.plan->plan.rungs[rung].asked == checked.asked[i])
+        row.not_proposed = why.empty() ? checked.plan->slower[rung] : why;
+    if (row.is_usual && !row.not_proposed.empty()) row.on = false;
+  }
 }
 
 void LaunchForm::take_model(int chosen) {

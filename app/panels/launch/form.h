@@ -22,6 +22,8 @@ struct RungRow {
   std::string text;
   bool on = true;
   std::optional<double> seed_tokens_per_s;
+  bool is_usual = false;     // on or off by the program's choice; no user has changed it
+  std::string not_proposed;  // why it isn't proposed here; empty: it is
   bool operator==(const RungRow&) const = default;
 };
 
@@ -44,6 +46,8 @@ struct LaunchInput {
   bool operator==(const LaunchInput&) const = default;
 };
 
+struct CheckedForm;
+
 struct LaunchForm : LaunchInput {
   PathField file_field{{.title = "Choose the data to train on"}};
   std::map<std::string, PathField> paths;  // of the fields that are paths; their text is in `values`
@@ -53,8 +57,13 @@ struct LaunchForm : LaunchInput {
   void take(const LadderDraft& draft);  // of another view, or of a preset
   RungRow& insert_row(std::size_t place, std::string text, bool on = true);
 
+  // Notes which rungs aren't proposed on this machine, and turns those off that no user has chosen. `checked` is this
+  // form's.
+  void propose(const CheckedForm& checked, const Workspace& workspace);
+
  private:
   int next_id_ = 0;
+  std::string proposed_for_;  // the recipe, as JSON
 };
 
 // What a form becomes, and what is wrong with it.

@@ -158,6 +158,7 @@ void draw_start(const CheckedForm& checked, std::string& where, const std::strin
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   const CheckedForm& checked = state.check.check(state.form, workspace);
+  state.form.propose(checked, workspace);
   if (checked.can_be_planned && !checked.plan) commands.push_back(PlanLadder{checked.request});
   const ImVec2 corner = ImGui::GetCursorPos();
   text_title("Launch a ladder");

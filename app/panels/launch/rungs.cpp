@@ -120,6 +120,11 @@ Explanation explanation_of(const RungRow& row, std::size_t place, const CheckedF
             .details = in_print(gain_text(*step) + " the baseline, from a trace of it") +
                        (change.empty() ? "" : "\n" + change),
             .is_important = true};
+  if (!row.not_proposed.empty())
+    return {.words = in_print("Not proposed: " + row.not_proposed),
+            .anchor = "rung_not_proposed",
+            .details = "",
+            .is_important = true};
   return {.words = std::move(change), .anchor = "", .details = "", .is_important = false};
 }
 
@@ -159,7 +164,7 @@ void draw_row(RungEditor& editor, LaunchForm& form, std::size_t place, int rung_
     change = {RowChange::Kind::move, place, to};
   if (ImGui::IsItemActivated()) editor.selected = row.id;
   ImGui::SameLine(0, px(6));
-  ImGui::Checkbox("##on", &row.on);
+  if (ImGui::Checkbox("##on", &row.on)) row.is_usual = false;
   const Stage* stage = plain_stage(row.text);
   mark("launch.rung." + (stage ? stage->id : std::to_string(place)));
   ImGui::SameLine();
@@ -185,7 +190,10 @@ void draw_row(RungEditor& editor, LaunchForm& form, std::size_t place, int rung_
   }
   if (is_wrong && row.on) ImGui::PushStyleColor(ImGuiCol_Border, palette().bad);
   ImGui::PushStyleColor(ImGuiCol_Text, is_there ? palette().text : palette().quiet);
-  text_input("##text", "bf16:batch=24", row.text);
+  if (text_input("##text", "bf16:batch=24", row.text)) {
+    row.is_usual = false;
+    row.not_proposed.clear();
+  }
   ImGui::PopStyleColor(is_wrong && row.on ? 2 : 1);
   mark(row_mark("rung_text", place));
   if (ImGui::IsItemActive()) {
@@ -358,7 +366,10 @@ void draw_rung_choices(RungEditor& editor, LaunchForm& form, const CheckedForm& 
   const auto choose = [&](const char* words, const std::string& id, const std::function<bool(const Stage*)>& wanted) {
     flow_to(words);
     if (quiet_button(words)) {
-      for (RungRow& row : form.rows) row.on = wanted(plain_stage(row.text));
+      for (RungRow& row : form.rows) {
+        row.on = wanted(plain_stage(row.text));
+        row.is_usual = false;
+      }
     }
     mark("launch.rungs." + id);
   };

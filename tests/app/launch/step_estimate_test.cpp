@@ -84,5 +84,27 @@ TEST(StepEstimate, TakesTheProjectsOwnRunsOfTheRecipe) {
   EXPECT_FALSE(estimate_step(recipe, report, table(), runs).is_measured) << "another machine";
 }
 
+TEST(SlowerHere, NeedsTwoQuietRunsOfBothAndAClearDifference) {
+  DeviceReport report;
+  report.cpu_name = "Unheard-of";
+  Recipe below, above;
+  above.compile = Compile::max;
+  std::vector<Done> done;
+  const auto words = [&] {
+    std::vector<MeasuredRun> runs;
+    for (const Done& each : done) runs.push_back({&each.run, &each.summary, nullptr});
+    const std::vector<Recipe> rungs{below, above};
+    return slower_here(rungs, report, runs);
+  };
+  done.emplace_back(below, report, 31);
+  done.emplace_back(above, report, 36);
+  done.emplace_back(above, report, 36.1);
+  EXPECT_EQ(words(), std::vector<std::string>(2)) << "a single run has no noise";
+  done.emplace_back(below, report, 31.1);
+  EXPECT_EQ(words()[1], "0.86 x as fast as the rung before it here, by 2 runs of each");
+  done.emplace_back(below, report, 40);
+  EXPECT_EQ(words()[1], "") << "noise";
+}
+
 }  // namespace
 }  // namespace stepladder
