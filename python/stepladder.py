@@ -886,7 +886,7 @@ class _Nowhere:
 
 
 def _logger(make_room, now=_now):
-    """A run's `log`, and what sets its queue and the calls that this has room for.
+    """What `log` does, and what sets its queue and the calls that this has room for.
 
     Between two steps of a training the caches forget all of this, so a call touches little: closures' cells instead of
     the attributes of a large object, and floats before other kinds of numbers.
@@ -894,7 +894,7 @@ def _logger(make_room, now=_now):
     queue, room = _Nowhere(), 0
 
     def log(data, step=None, commit=None, sync=None):
-        """Keeps the numbers of a dict. As in wandb: without `step` each call is a step, unless `commit` is False."""
+        """As `Run.log`."""
         try:
             if type(data) is dict:
                 row = data.copy()  # first, since another thread may change `data`
@@ -942,7 +942,7 @@ class Run:
         self.path = ""  # the journal
         self.config = Config(self)
         self.summary = Summary(self)
-        self.log, self._aim_log = _logger(self._make_room)
+        self._log, self._aim_log = _logger(self._make_room)
         self._use(_Nowhere(), min(QUEUE_CALLS, MEMORY_CALLS))
         self._rows = collections.deque()  # what has its step, in order
         self._marks = []
@@ -971,6 +971,10 @@ class Run:
         self.tags = tuple(self._read_texts(settings.get("tags"), "tags"))
 
     # -- What callers do
+
+    def log(self, data, step=None, commit=None, sync=None):
+        """Keeps the numbers of a dict. As in wandb: without `step` each call is a step, unless `commit` is False."""
+        self._log(data, step, commit)
 
     def _use(self, queue, room):
         """Where calls go from now on, and how many may wait there for the writer."""
@@ -1740,7 +1744,7 @@ def init(project=None, entity=None, name=None, config=None, id=None, dir=None, m
         made.config.update(config)
     if run is None or reinit != "create_new":
         run = made
-        globals()["log"] = made.log  # one call less for each step
+        globals()["log"] = made._log if type(made).log is _run_log else made.log  # one call less for each step
     return made
 
 
@@ -1781,6 +1785,9 @@ def _start(settings, project, name, run_id, folder, mode):
     if place.rank == 0 and not _silent():
         _say("writing %s; to see it: stepladder follow %s" % (made.dir, folder))
     return made
+
+
+_run_log = Run.log  # unless a program has replaced it
 
 
 def _log(data, step=None, commit=None, sync=None):

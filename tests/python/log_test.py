@@ -175,6 +175,26 @@ class Calls(JournalTest):
         self.assertEqual(err.count("log takes a dict"), 1, err)
         self.assertEqual(values(self.only(), "loss"), [(0, 1.0)])
 
+    def test_log_is_a_method_that_can_be_replaced(self):
+        out, _ = self.run_script("""
+            import unittest.mock, stepladder
+            class Louder(stepladder.Run):
+                def log(self, data, *rest):
+                    print("louder", data)
+                    super().log(data, *rest)
+            louder = Louder("", "a", "a", "", {}, True)
+            louder.log({"x": 1})
+            print(stepladder.Run.log.__doc__.split(".")[0])
+            run = stepladder.init()
+            with unittest.mock.patch.object(stepladder.Run, "log") as log:
+                run.log({"x": 2})
+                log.assert_called_once_with({"x": 2})
+                stepladder.init(reinit=True)
+                stepladder.log({"x": 3})
+                log.assert_called_with({"x": 3})
+            """)
+        self.assertEqual(out, "louder {'x': 1}\nKeeps the numbers of a dict\n")
+
     def test_disabled(self):
         script = """
             import stepladder, sys
