@@ -62,7 +62,9 @@ class JournalTest(unittest.TestCase):
 
     def start(self, script, *arguments, **environment):
         path = self.folder / "demo.py"
-        path.write_text(textwrap.dedent(script))
+        written = path.with_suffix(".part")
+        written.write_text(textwrap.dedent(script))
+        written.rename(path)  # another process may be about to read it
         return subprocess.Popen([sys.executable, path, *map(str, arguments)], cwd=self.folder, text=True,
                                 env={**self.environment, **{k: str(v) for k, v in environment.items()}},
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
