@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "storage/records.h"
 
@@ -45,6 +46,12 @@ struct TryRun {
   std::string others;       // JSON: its other figures by name
   double wall_s = missing;
   int exit_status = 0;
+};
+
+struct StoredTries {
+  TrySeries series;
+  std::vector<Try> tries;  // by number; the first is the state that the series began with
+  std::vector<TryRun> runs;
 };
 
 }  // namespace stepladder

@@ -160,11 +160,14 @@ class Import {
 
   void show_hidden() {
     const std::vector<RunId> hidden = hidden_runs();
-    if (!hidden.empty()) store_().hidden_runs().show(hidden);
-    for (std::size_t i = shown_; i < outcome_.runs.size(); ++i) {
+    if (!hidden.empty())
+      store_().in_one_transaction([&] {
+        store_().hidden_runs().show(hidden);
+        for (const StoredTries& each : std::exchange(outcome_.tries, {})) store_().tries().save(each);
+      });
+    for (std::size_t i = std::exchange(shown_, outcome_.runs.size()); i < outcome_.runs.size(); ++i) {
       if (const auto kept = keep_logged_rate(store_(), outcome_.runs[i].id)) outcome_.runs[i].printed = *kept;
     }
-    shown_ = outcome_.runs.size();
     if (!outcome_.published.empty()) store_published();
     for (; stored_passes_ < outcome_.passes.size(); ++stored_passes_) store_passes(outcome_.passes[stored_passes_]);
     for (; stored_views_ < outcome_.views.size(); ++stored_views_) store_view(outcome_.views[stored_views_]);
@@ -203,6 +206,7 @@ class Import {
     outcome_.runs.resize(shown_);
     outcome_.published.clear();
     outcome_.passes.resize(stored_passes_);
+    outcome_.tries.clear();
     outcome_.views.resize(stored_views_);
     try {
       if (!hidden.empty()) store_().hidden_runs().remove(hidden);

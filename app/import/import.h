@@ -65,6 +65,7 @@ struct ImportOutcome {
   std::vector<std::pair<std::string, std::string>> views;  // of projects: name and content, as stored
   std::vector<StoredPasses> passes;                        // timings of scripts, as stored
   std::string published;                                   // tables of published utilisation, until they are stored
+  std::vector<StoredTries> tries;                          // of projects, until they are stored
   bool has_published = false;
   std::vector<ImportNote> notes;
   std::vector<ImportGrouping> groupings;

@@ -49,7 +49,9 @@ void StoreSink::begin_run(const Run& run) {
     if (!path_.empty() && fs::equivalent(path_, store_->file(), error))
       throw ImportError("is the file that its runs would go to");
   }
+  if (run.id != 0) places_[run.id] = runs_.size();
   complete(runs_.emplace_back(run));
+  runs_.back().id = 0;
 }
 
 void StoreSink::step(const StepRecord& record) {
@@ -111,22 +113,11 @@ void StoreSink::ladder(const Ladder& ladder, std::span<const int> rungs) {
 }
 
 // It is history: no command of this program takes another's series, nor one of a checkout here, for its own.
-void StoreSink::tries(const TrySeries& series, std::span<const Try> tries, std::span<const TryRun> runs,
-                      std::span<const RunId> numbers) {
-  TrySeries row = series;
-  row.ladder = *runs_.back().ladder;
-  row.checkout = path_.filename().string() + ":" + row.checkout;
-  if (row.is_open()) row.ended_at = imported_at_;
-  const auto first = std::span(runs_).last(numbers.size());
-  store_->in_one_transaction([&] {
-    store_->tries().save(row);
-    for (const Try& it : tries) store_->tries().save(row.ladder, it);
-    for (TryRun run : runs) {
-      const auto place = std::find(numbers.begin(), numbers.end(), run.run);
-      run.run = place == numbers.end() ? 0 : first[static_cast<std::size_t>(place - numbers.begin())].id;
-      store_->tries().add(row.ladder, run);
-    }
-  });
+void StoreSink::tries(StoredTries&& tries) {
+  TrySeries& series = tries_.emplace_back(std::move(tries)).series;
+  series.ladder = *runs_.back().ladder;
+  series.checkout = path_.filename().string() + ":" + series.checkout;
+  if (series.is_open()) series.ended_at = imported_at_;
 }
 
 void StoreSink::note(std::int64_t line, std::string text) {
@@ -150,6 +141,7 @@ void StoreSink::finish(ImportOutcome& outcome, const std::string& source_hash, c
   }
   if (store_) write();
   finished_ = true;
+  add_tries(outcome);
   add_views(outcome);
   outcome.published += published_;
   outcome.has_published = outcome.has_published || !published_.empty();
@@ -160,21 +152,31 @@ void StoreSink::finish(ImportOutcome& outcome, const std::string& source_hash, c
   for (ImportNote& note : notes_) outcome.notes.push_back(std::move(note));
 }
 
-void StoreSink::view(const std::string& name, const std::string& content, std::span<const RunId> runs) {
-  views_.emplace_back(name, content);
-  numbers_.assign(runs.begin(), runs.end());
+const Run* StoreSink::run_numbered(RunId number) const {
+  const auto place = places_.find(number);
+  return place == places_.end() ? nullptr : &runs_[place->second];
 }
 
-// Adds the views; the runs that they name have other numbers here.
+// Adds the series; their runs have other numbers here.
+void StoreSink::add_tries(ImportOutcome& outcome) {
+  for (StoredTries& each : tries_) {
+    for (TryRun& it : each.runs) {
+      const Run* run = run_numbered(it.run);
+      it.run = run && run->ladder == each.series.ladder ? run->id : 0;
+    }
+    outcome.tries.push_back(std::move(each));
+  }
+}
+
+// The same for views.
 void StoreSink::add_views(ImportOutcome& outcome) {
   for (const auto& [name, content] : views_) {
     try {
       SavedView view = saved_view_from(content);
       renumber(view, [&](ViewRun& run) -> std::optional<RunId> {
-        const auto place = std::find(numbers_.begin(), numbers_.end(), run.id);
         run.uid.clear();  // it was the run's in the other project
-        if (place == numbers_.end()) return std::nullopt;
-        return runs_[static_cast<std::size_t>(place - numbers_.begin())].id;
+        const Run* there = run_numbered(run.id);
+        return there ? std::optional(there->id) : std::nullopt;
       });
       std::string text = text_of(view);
       if (name.find_first_not_of(' ') == std::string::npos || text.size() > longest_view)

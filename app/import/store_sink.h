@@ -28,9 +28,8 @@ class StoreSink : public ImportSink {
   void metric(const Metric& metric, std::span<const MetricPoint> points) override;
   void end_run(const Run& run) override;
   void ladder(const Ladder& ladder, std::span<const int> rungs) override;
-  void tries(const TrySeries& series, std::span<const Try> tries, std::span<const TryRun> runs,
-             std::span<const RunId> numbers) override;
-  void view(const std::string& name, const std::string& content, std::span<const RunId> runs) override;
+  void tries(StoredTries&& tries) override;
+  void view(const std::string& name, const std::string& content) override { views_.emplace_back(name, content); }
   void passes(const StoredPasses& passes) override;
   void published(std::string_view tables) override { published_ += tables; }
   void note(std::int64_t line, std::string text) override;
@@ -47,6 +46,8 @@ class StoreSink : public ImportSink {
   };
 
   std::string stem() const;
+  const Run* run_numbered(RunId number) const;  // by the file; null: none
+  void add_tries(ImportOutcome& outcome);
   void add_views(ImportOutcome& outcome);
   void complete(Run& run) const;
   void keep_texts_short(Run& run);  // with a note for each that was cut
@@ -68,7 +69,8 @@ class StoreSink : public ImportSink {
   std::map<std::pair<std::size_t, std::string>, LoggedMetric> metrics_;  // not yet written, by place in runs_ and name
   std::size_t points_in_memory_ = 0;
   std::vector<std::pair<std::string, std::string>> views_;  // name and content, as the file has them
-  std::vector<RunId> numbers_;                              // of the runs in the file
+  std::vector<StoredTries> tries_;                          // with the file's numbers of runs
+  std::map<RunId, std::size_t> places_;                     // in runs_, by the file's numbers
   std::vector<StoredPasses> passes_;
   std::string published_;
   std::vector<ImportNote> notes_;

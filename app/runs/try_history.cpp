@@ -23,7 +23,7 @@ fs::path tries_folder(RunStore& store, LadderId ladder) {
 }
 
 TryHistory history_of(RunStore& store, const TrySeries& series) {
-  TryHistory history{series, store.tries().tries(series.ladder), store.tries().runs(series.ladder)};
+  TryHistory history{{series, store.tries().tries(series.ladder), store.tries().runs(series.ladder)}};
   // Only where it matters: a process that works on the folder itself would let go of it by looking.
   if (series.is_open() && !history.tries.empty() && history.tries.back().verdict.empty()) {
     const fs::path folder = tries_folder(store, series.ladder);

@@ -12,10 +12,7 @@
 
 namespace stepladder {
 
-struct TryHistory {
-  TrySeries series;
-  std::vector<Try> tries;  // by number; the first is the state that the series began with
-  std::vector<TryRun> runs;
+struct TryHistory : StoredTries {
   bool is_at_work = false;  // a program works on it; else an open try was interrupted
 };
 

@@ -20,9 +20,7 @@
 namespace stepladder {
 
 struct KnownStage;
-struct Try;
-struct TryRun;
-struct TrySeries;
+struct StoredTries;   // storage/try_records.h
 struct StoredPasses;  // storage/analysis/pass_times.h
 
 // This input cannot be imported. One sentence that begins in lower case and doesn't name the file: the caller adds the
@@ -53,8 +51,8 @@ class ImportSink {
  public:
   virtual ~ImportSink() = default;
 
-  // The steps that follow belong to it. The sink fills in `id`, `ladder`, `source` and `source_path`, and `name` if it
-  // is empty.
+  // The steps that follow belong to it. `id` is its number in the file, if tries and views there name runs by such
+  // numbers; else 0. The sink fills in `id`, `ladder`, `source` and `source_path`, and `name` if it is empty.
   virtual void begin_run(const Run& run) = 0;
 
   // A step, in the order of the file; a repeated step number is a newer attempt. `run` is ignored.
@@ -76,14 +74,11 @@ class ImportSink {
   // experiments has several ladders. Not called for unrelated runs. The default drops it.
   virtual void ladder(const Ladder& /*ladder*/, std::span<const int> /*rungs*/) {}
 
-  // A view of the window that a Stepladder project saved, and that project's number of each run begun so far. The
-  // default drops it.
-  virtual void view(const std::string& /*name*/, const std::string& /*content*/, std::span<const RunId> /*runs*/) {}
+  // A view of the window that a Stepladder project saved. The default drops it.
+  virtual void view(const std::string& /*name*/, const std::string& /*content*/) {}
 
-  // The ladder that was passed on last is a series of tries. `ladder` and the runs that `runs` name are the numbers
-  // that the file gives them; `numbers` are those of the ladder's runs, in their order. The default drops it.
-  virtual void tries(const TrySeries& /*series*/, std::span<const Try> /*tries*/, std::span<const TryRun> /*runs*/,
-                     std::span<const RunId> /*numbers*/) {}
+  // The ladder that was passed on last is a series of tries. The default drops it.
+  virtual void tries(StoredTries&&) {}
 
   // Timings of a model's passes, which are no run. The default drops them.
   virtual void passes(const StoredPasses&) {}

@@ -99,4 +99,11 @@ void TryStore::add(LadderId ladder, const TryRun& run) {
                    run.exit_status);
 }
 
+void TryStore::save(const StoredTries& tries) {
+  const LadderId ladder = tries.series.ladder;
+  save(tries.series);
+  for (const Try& it : tries.tries) save(ladder, it);
+  for (const TryRun& run : tries.runs) add(ladder, run);
+}
+
 }  // namespace stepladder

@@ -28,6 +28,7 @@ class TryStore {
   void save(const TrySeries& series);  // adds it, or replaces what it says
   void save(LadderId ladder, const Try& it);
   void add(LadderId ladder, const TryRun& run);
+  void save(const StoredTries& tries);
 
  private:
   Database& database_;

@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "storage/bounded_text.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/json_values.h"
@@ -24,6 +25,7 @@ constexpr std::int64_t project_id = 0x5374'704c;  // "StpL", SQLite's applicatio
 constexpr std::int64_t largest_step = std::int64_t{1} << 53;
 constexpr std::size_t most_tries = 100'000;
 constexpr std::size_t longest_try_text = 2 << 20;  // twice the longest patch
+constexpr std::size_t most_try_bytes = 256 << 20;  // of all series, since they are in memory until the file is read
 
 // A value of a step, and the columns that have held it: in which unit, the newest first.
 struct StoredAs {
@@ -209,7 +211,7 @@ class ProjectFile {
       }
       if (rungs.empty()) continue;
       sink_.ladder(ladder(id), rungs);
-      read_tries(id, std::span(begun_).last(rungs.size()));
+      read_tries(id);
       passed_on += rungs.size();
     }
     for (const Entry& entry : loose) passed_on += read_run(entry.id) ? 1 : 0;
@@ -217,6 +219,11 @@ class ProjectFile {
       sink_.note(0, plural(left_out_, "run was", "runs were") + " left out: in the bin, or not yet whole");
     if (bad_steps_ > 0)
       sink_.note(0, plural(bad_steps_, "step was", "steps were") + " left out: its number is negative or too large");
+    const std::int64_t series =
+        has_columns("try_series", {"ladder_id"}) ? database_.get().integer("SELECT count(*) FROM try_series") : 0;
+    if (series > series_seen_)
+      sink_.note(0, plural(series - series_seen_, "series of tries is", "series of tries are") +
+                        " left out: none of the runs is imported");
     if (passed_on == 0) throw ImportError("is a Stepladder project without runs");
     sink_.note(
         0,
@@ -279,7 +286,7 @@ class ProjectFile {
     }();
     Statement row(database_.get(), "SELECT " + tables_.list("runs", columns) + " FROM runs WHERE runs.id = ?", id);
     if (!row.step()) return std::nullopt;
-    Run run;
+    Run run{.id = id};
     int column = 0;
     for_each_field(run_fields, [&](const auto& field) {
       if ((field.use & In::project) != 0) take(row, column++, run.*field.member, field.unknown);
@@ -297,7 +304,6 @@ class ProjectFile {
     const std::optional<Run> run = run_of(id);
     if (!run) return false;
     sink_.begin_run(*run);
-    begun_.push_back(id);
     std::vector<std::unique_ptr<StepCursor>> cursors;
     for (const StepTable& table : step_tables_)
       cursors.push_back(std::make_unique<StepCursor>(database_.get(), table.sql, table.units, id));
@@ -318,18 +324,25 @@ class ProjectFile {
   }
 
   // A text that a program of ours would have stored; else empty.
-  static std::string try_text(const Statement& row, int column) {
+  std::string try_text(const Statement& row, int column, std::size_t longest = longest_try_text) {
     std::string text = row.text(column);
-    return text.size() > longest_try_text || nests_deep(text) ? std::string() : text;
+    if (text.size() > longest) text.clear();
+    try_bytes_ += text.size();
+    return text;
+  }
+  std::string try_json(const Statement& row, int column) {
+    std::string text = try_text(row, column);
+    return nests_deep(text) ? std::string() : text;
+  }
+  std::string word(const Statement& row, int column) { return try_text(row, column, 100); }  // a hash or a verdict
+
+  bool has_room_for_tries() {
+    if (try_bytes_ <= most_try_bytes) return true;
+    sink_.note(0, "a series of tries is left out, since the file's series take more than 256 MiB");
+    return false;
   }
 
-  // A hash or a verdict.
-  static std::string word(const Statement& row, int column) {
-    std::string text = row.text(column);
-    return text.size() > 100 ? std::string() : text;
-  }
-
-  void read_tries(LadderId id, std::span<const RunId> numbers) {
+  void read_tries(LadderId id) {
     if (!has_columns("try_series", {"ladder_id"}) || !has_columns("tries", {"ladder_id", "number"}) ||
         !has_columns("try_runs", {"ladder_id", "place"}))
       return;
@@ -338,11 +351,12 @@ class ProjectFile {
                       " FROM try_series WHERE ladder_id = ?");
     row.bind(id);
     if (!row.step()) return;
-    const TrySeries series{.checkout = row.text(0),
-                           .plan = try_text(row, 1),
+    ++series_seen_;
+    const TrySeries series{.checkout = bounded(row.text(0), longest_line),
+                           .plan = try_json(row, 1),
                            .begun_at = row.real(2),
                            .ended_at = row.real(3),
-                           .answer = try_text(row, 4)};
+                           .answer = try_json(row, 4)};
     std::vector<Try> tries;
     Statement each(database_.get(),
                    "SELECT " +
@@ -353,18 +367,18 @@ class ProjectFile {
     for (std::int64_t number = 0; each.step(); ++number) {
       if (each.integer(0) != number || each.integer(2) < 0 || each.integer(2) > number || tries.size() == most_tries)
         return sink_.note(0, "a series of tries is left out, since its tries aren't numbered as they should be");
-      const std::string patch = each.text(5);
+      if (!has_room_for_tries()) return;
       tries.push_back({.number = number,
-                       .message = each.text(1),
+                       .message = bounded(each.text(1), longest_line),
                        .parent = each.integer(2),
                        .tree = word(each, 3),
                        .commit = word(each, 4),
-                       .patch = patch.size() > longest_try_text ? std::string() : patch,
+                       .patch = try_text(each, 5),
                        .patch_bytes = std::max<std::int64_t>(each.integer(6), 0),
                        .begun_at = each.real(7),
                        .ended_at = each.real(8),
                        .verdict = word(each, 9),
-                       .answer = try_text(each, 10)});
+                       .answer = try_json(each, 10)});
     }
     std::vector<TryRun> runs;
     Statement run(database_.get(), "SELECT " +
@@ -377,16 +391,18 @@ class ProjectFile {
       if (state < 0 || state >= std::ssize(tries) || run.integer(1) < -2 || run.integer(1) >= std::ssize(tries) ||
           runs.size() == most_tries)
         return sink_.note(0, "a series of tries is left out, since a run of it is of a try that it hasn't");
+      if (!has_room_for_tries()) return;
       runs.push_back({.place = std::ssize(runs) + 1,
                       .during = run.integer(1),
                       .state = state,
                       .run = run.integer(3),
                       .value = run.real(4),
-                      .others = try_text(run, 5),
+                      .others = try_json(run, 5),
                       .wall_s = run.real(6),
                       .exit_status = static_cast<int>(std::clamp<std::int64_t>(run.integer(7), 0, 255))});
     }
-    if (!tries.empty()) sink_.tries(series, tries, runs, numbers);
+    if (tries.empty()) return sink_.note(0, "a series of tries is left out, since it has no first state");
+    if (has_room_for_tries()) sink_.tries({series, std::move(tries), std::move(runs)});
   }
 
   // Rows of `settings` (docs/database.md). Too long ones aren't Stepladder's.
@@ -397,7 +413,7 @@ class ProjectFile {
                    "SELECT substr(key, 6), value FROM settings WHERE key > 'view:' AND key < 'view;' AND "
                    "length(CAST(value AS BLOB)) <= ? AND length(key) <= 505 ORDER BY key LIMIT ?",
                    longest, most);
-    while (rows.step()) sink_.view(rows.text(0), rows.text(1), begun_);
+    while (rows.step()) sink_.view(rows.text(0), rows.text(1));
   }
 
   bool has_columns(const std::string& table, std::initializer_list<const char*> names) {
@@ -450,7 +466,8 @@ class ProjectFile {
   PlainTables tables_;
   ImportSink& sink_;
   std::vector<StepTable> step_tables_;
-  std::vector<RunId> begun_;
+  std::int64_t series_seen_ = 0;
+  std::size_t try_bytes_ = 0;
   std::uint64_t left_out_ = 0;
   std::uint64_t bad_steps_ = 0;
 };

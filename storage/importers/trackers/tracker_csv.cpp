@@ -18,7 +18,7 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t longest_line = 1 << 20;
+constexpr std::size_t longest_header = 1 << 20;
 constexpr std::string_view tensorboard_header = "Wall time,Step,Value";
 
 std::string_view first_line(std::string_view text) {
@@ -209,7 +209,7 @@ Importer importers::tracker_csv() {
           .recognises =
               [](std::string_view head, const auto&) {
                 const std::string_view header = first_line(head);
-                return header == tensorboard_header || is_wandb_header(header.substr(0, longest_line));
+                return header == tensorboard_header || is_wandb_header(header.substr(0, longest_header));
               },
           .reader = [](const auto& path, const auto&,
                        ImportSink& sink) { return std::make_unique<TrackerTable>(path, sink); }};

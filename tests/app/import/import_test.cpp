@@ -219,13 +219,72 @@ TEST_F(Imports, ASeriesOfTriesOfAnotherProjectIsHistory) {
   }
 }
 
+TEST_F(Imports, AnImportThatIsInterruptedLeavesNoSeriesOfTries) {
+  project_with_tries(folder_);
+  file("zz.log", log_of(100));
+  int files = 0;
+  const ImportOutcome outcome = import(ImportRequest{.paths = {folder_.path().string()},
+                                                     .interrupted = [&] { return files == 2; },
+                                                     .begins = [&](const std::string&) { ++files; }});
+  EXPECT_TRUE(outcome.interrupted);
+  EXPECT_EQ(files, 2);
+  EXPECT_TRUE(store_.runs().empty());
+  EXPECT_TRUE(store_.tries().all().empty());
+  EXPECT_TRUE(store_.ladders().empty());
+}
+
+// The first run of each series is of the other's ladder.
+TEST_F(Imports, ARunOfAnotherLadderIsNoRunOfASeries) {
+  const std::string file = project_with_tries(folder_);
+  {
+    RunStore theirs = RunStore::open(file);
+    const LadderId series = theirs.tries().all().front().ladder;
+    theirs.tries().add(series, {.place = 5, .during = 0, .state = 0, .run = 1, .value = 3});
+    ASSERT_FALSE(theirs.run(1)->ladder);
+  }
+  import({file});
+  const std::vector<TryRun> runs = store_.tries().runs(store_.tries().all().at(0).ladder);
+  ASSERT_EQ(runs.size(), 5u);
+  EXPECT_EQ(runs[4].run, 0);
+}
+
+bool has_note(const ImportOutcome& outcome, const std::string& text) {
+  return std::ranges::any_of(outcome.notes, [&](const ImportNote& note) { return note.text.find(text) != text.npos; });
+}
+
+TEST_F(Imports, ASeriesWhoseRunsAreInTheBinIsReported) {
+  const std::string file = project_with_tries(folder_);
+  {
+    RunStore theirs = RunStore::open(file);
+    for (const stepladder::Run& run : theirs.runs())
+      if (run.ladder) theirs.curation().set(run.id, {.deleted_at = 1});
+  }
+  const ImportOutcome outcome = import({file});
+  EXPECT_EQ(outcome.runs.size(), 1u);
+  EXPECT_TRUE(store_.tries().all().empty());
+  EXPECT_TRUE(has_note(outcome, "1 series of tries is left out: none of the runs is imported"));
+}
+
+TEST_F(Imports, SeriesThatWouldFillTheMemoryAreLeftOut) {
+  const std::string file = project_with_tries(folder_);
+  {
+    RunStore theirs = RunStore::open(file);
+    const LadderId series = theirs.tries().all().front().ladder;
+    const std::string patch(2 << 20, '+');
+    for (std::int64_t number = 3; number < 135; ++number)
+      theirs.tries().save(series, {.number = number, .parent = 1, .patch = patch, .verdict = "worse"});
+  }
+  const ImportOutcome outcome = import({file});
+  EXPECT_EQ(outcome.runs.size(), 4u);
+  EXPECT_TRUE(store_.tries().all().empty());
+  EXPECT_TRUE(has_note(outcome, "256 MiB"));
+}
+
 TEST_F(Imports, ASeriesWhoseTriesContradictEachOtherIsLeftOut) {
   const ImportOutcome outcome = import({project_with_tries(folder_, 7)});
   EXPECT_EQ(outcome.runs.size(), 4u) << "its runs are runs";
   EXPECT_TRUE(store_.tries().all().empty());
-  EXPECT_TRUE(std::any_of(outcome.notes.begin(), outcome.notes.end(), [](const ImportNote& note) {
-    return note.text.find("series of tries is left out") != std::string::npos;
-  }));
+  EXPECT_TRUE(has_note(outcome, "series of tries is left out"));
 }
 
 }  // namespace
