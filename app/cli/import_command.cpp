@@ -192,6 +192,10 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
     request.in_project = imported_contents(read ? *read : open());
   }
   const ImportOutcome outcome = request.paths.empty() ? ImportOutcome{} : import_into(open, request);
+  if (outcome.error) {
+    if (!is_dry && !common.json) print_numbers(outcome);
+    std::rethrow_exception(outcome.error);
+  }
   failures.insert(failures.end(), outcome.failures.begin(), outcome.failures.end());
   if (!outcome.interrupted && !take_traces(outcome.traces, again, is_dry, common, traces, failures))
     return exit_interrupted;

@@ -106,13 +106,14 @@ class Import {
         MemoryInput input(request_.text);
         take_named("pasted text", [&] { take(input, "pasted text", {}); });
       }
-      for (const std::string& path : request_.paths) take_path(path);
+      for (; outcome_.paths_done < request_.paths.size(); ++outcome_.paths_done)
+        take_path(request_.paths[outcome_.paths_done]);
     } catch (const InputInterrupted&) {
       outcome_.interrupted = true;
       drop_hidden();
     } catch (...) {
       drop_hidden();
-      throw;
+      outcome_.error = std::current_exception();
     }
     return std::move(outcome_);
   }
@@ -205,8 +206,8 @@ class Import {
     const std::vector<RunId> hidden = hidden_runs();
     outcome_.runs.resize(shown_);
     outcome_.published.clear();
-    outcome_.passes.resize(stored_passes_);
     outcome_.tries.clear();
+    outcome_.passes.resize(stored_passes_);
     outcome_.views.resize(stored_views_);
     try {
       if (!hidden.empty()) store_().hidden_runs().remove(hidden);

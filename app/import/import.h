@@ -2,6 +2,7 @@
 // its place in a ladder. Prints nothing; the window and the command line show the outcome.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <map>
 #include <string>
@@ -13,6 +14,7 @@
 #include "storage/analysis/pass_times.h"
 #include "storage/database/run_store.h"
 #include "storage/importers/importer.h"
+#include "storage/try_records.h"
 
 namespace stepladder {
 
@@ -63,9 +65,9 @@ struct SkippedImport {
 struct ImportOutcome {
   std::vector<Run> runs;                                   // as stored
   std::vector<std::pair<std::string, std::string>> views;  // of projects: name and content, as stored
+  std::vector<StoredTries> tries;                          // of projects, until they are stored
   std::vector<StoredPasses> passes;                        // timings of scripts, as stored
   std::string published;                                   // tables of published utilisation, until they are stored
-  std::vector<StoredTries> tries;                          // of projects, until they are stored
   bool has_published = false;
   std::vector<ImportNote> notes;
   std::vector<ImportGrouping> groupings;
@@ -74,6 +76,8 @@ struct ImportOutcome {
   std::vector<std::string> formats;   // ids of the importers that read something, each once
   std::vector<std::string> failures;  // a sentence for each file that was named and could not be imported
   bool interrupted = false;           // nothing of the path that was being read is kept
+  std::exception_ptr error;           // ended the import early; nothing of its path is kept
+  std::size_t paths_done = 0;         // the request's first paths, which were imported or are among the failures
 };
 
 // "seeds: 3 files are repeats of one rung: the files name no difference; ..."
@@ -87,7 +91,7 @@ std::string skipped_text(const SkippedImport& skipped);
 // Imports each file whole or not at all. All runs of a path appear at once, with their ladder, when it has been read;
 // until then they are hidden, and others can write meanwhile. `store` is called when the first run is found, so that an
 // import that fails doesn't even create a file. Blocks, and lowers the calling thread's priority for good, so that a
-// training on the same cores isn't slowed. Throws StorageError.
+// training on the same cores isn't slowed.
 ImportOutcome import_into(const std::function<RunStore&()>& store, const ImportRequest& request);
 
 }  // namespace stepladder

@@ -1,7 +1,9 @@
 // The Import view from the paste to the import, and the MFU view, by mouse and keyboard.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <functional>
 
@@ -206,6 +208,33 @@ TEST_F(ImportView, AnImportThatCannotBeStoredCanBeTriedAgain) {
   ASSERT_TRUE(click("import.keep"));
   wait_for(State::kept);
   EXPECT_EQ(store_.runs().size(), 1u);
+}
+
+TEST_F(ImportView, APartThatWasStoredIsCountedAndUndoneAndTheRestIsPreviewed) {
+  std::vector<std::string> logs;
+  for (const auto& [name, steps] : {std::pair("a.log", 30), {"b.log", 60'000}}) {
+    logs.push_back((folder_ / name).string());
+    std::ofstream(logs.back()) << log_of(steps);
+  }
+  app_->take_dropped(logs);
+  wait_for(State::understood);
+  ASSERT_EQ(import().runs.size(), 2u);
+  store_.create_run({.name = "of another program", .status = RunStatus::finished});
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit full{1 << 20, before.rlim_max};  // for a, but not for b
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  EXPECT_TRUE(click("import.keep"));
+  wait_until([&] { return !app_->messages().empty(); });
+  wait_for(State::understood);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_TRUE(std::ranges::any_of(app_->messages(), [](const Message& each) {
+    return each.is_error && each.text.starts_with("Only 1 run was imported: ");
+  })) << app_->messages().back().text;
+  ASSERT_EQ(import().runs.size(), 1u);
+  EXPECT_EQ(import().runs.front().run.name, "b");
+  EXPECT_EQ(app_->workspace().undoable, "Imported 1 run");
 }
 
 TEST_F(ImportView, TheButtonBesideTheImportedRunsUndoesIt) {

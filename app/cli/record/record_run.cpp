@@ -67,6 +67,7 @@ std::vector<RunId> import_logs(const fs::path& folder, const CommonOptions& comm
   request.interrupted = interrupted;
   if (fs::exists(common.database)) request.in_project = imported_contents(open());
   const ImportOutcome outcome = import_into(open, request);
+  if (outcome.error) std::rethrow_exception(outcome.error);
   for (const std::string& sentence : outcome.failures)
     std::cerr << "stepladder: not imported: " << harmless(sentence) << "\n";
   return ids_of(outcome.runs);

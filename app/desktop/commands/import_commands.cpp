@@ -22,16 +22,49 @@ void start_import(DesktopState& desktop) {
                            desktop.wake);
 }
 
-// The preview stays, so that its button tries again once there is room. Files that were stored before the failure are
-// in the project; the next attempt skips them.
-void report_not_stored(DesktopState& desktop, const std::string& why) {
-  desktop.workspace.import->state = ImportPreview::State::understood;
-  const std::size_t before = desktop.workspace.runs().size();
+// Shows the stored runs, and lets all of them be undone together.
+void show_imported(DesktopState& desktop, const ImportPreview& import) {
   desktop.workspace.load(desktop.store);
-  const std::size_t stored = desktop.workspace.runs().size() - before;
+  std::vector<RunId> runs;
+  for (const ImportPreview::PreviewRun& imported : import.runs) runs.push_back(imported.run.id);
+  if (runs.empty()) return;
+  desktop.can_undo("Imported " + plural(std::ssize(runs), "run"), [&desktop, runs, number = import.number] {
+    desktop.store.in_one_transaction([&] {
+      for (const RunId run : runs) {
+        const RunEntry* entry = desktop.workspace.find(run);
+        if (!entry) continue;  // deleted meanwhile
+        Curation curation = entry->curation;
+        curation.deleted_at = unix_now();
+        desktop.store.curation().set(run, curation);
+      }
+    });
+    desktop.workspace.load(desktop.store);
+    if (desktop.workspace.import->state == ImportPreview::State::kept && desktop.workspace.import->number == number)
+      *desktop.workspace.import = {};
+  });
+}
+
+std::string without_stop(std::string sentence) {
+  if (sentence.ends_with('.')) sentence.pop_back();
+  return sentence;
+}
+
+// The preview stays, so that its button tries again; if a part was stored, the rest is previewed.
+void report_not_stored(DesktopState& desktop, const ImportPreview& import) {
+  if (import.runs.empty()) {
+    desktop.workspace.import->state = ImportPreview::State::understood;
+    return desktop.messages.show_error("Nothing was imported: " + without_stop(import.not_stored) +
+                                       ". The Import button tries again.");
+  }
+  show_imported(desktop, import);
+  ImportQuestion rest = import.asked;
+  rest.paths.erase(rest.paths.begin(), rest.paths.begin() + static_cast<std::ptrdiff_t>(import.paths_done));
   desktop.messages.show_error(
-      (stored == 0 ? "Nothing was imported: " : "Only " + plural(stored, "run") + " of them could be imported: ") +
-      why + ". Press Import again once it can be written.");
+      "Only " + plural(std::ssize(import.runs), "run was", "runs were") +
+      " imported: " + without_stop(import.not_stored) +
+      (rest.paths.empty() ? "." : ". The Import view has the rest, and its button tries again."));
+  if (!rest.paths.empty()) return commands::execute(desktop, PreviewImport{rest});
+  *desktop.workspace.import = {};
 }
 
 }  // namespace
@@ -63,8 +96,8 @@ void take_import(DesktopState& desktop) {
   if (desktop.import_job.is_active()) desktop.workspace.import->progress = desktop.import_job.progress();
   std::optional<ImportPreview> read = desktop.import_job.take();
   if (!read) return;
-  if (!read->not_stored.empty()) return report_not_stored(desktop, read->not_stored);
   read->number = ++desktop.imports_read;
+  if (!read->not_stored.empty()) return report_not_stored(desktop, *read);
   *desktop.workspace.import = std::move(*read);
   const bool is_kept = desktop.workspace.import->state == ImportPreview::State::kept;
   if (ImportPreview& import = *desktop.workspace.import;
@@ -75,26 +108,7 @@ void take_import(DesktopState& desktop) {
       desktop.panels.show("profile");
     }
   }
-  if (!is_kept) return;
-  desktop.workspace.load(desktop.store);
-  std::vector<RunId> runs;
-  for (const ImportPreview::PreviewRun& imported : desktop.workspace.import->runs) runs.push_back(imported.run.id);
-  if (runs.empty()) return;
-  desktop.can_undo(
-      "Imported " + plural(std::ssize(runs), "run"), [&desktop, runs, number = desktop.workspace.import->number] {
-        desktop.store.in_one_transaction([&] {
-          for (const RunId run : runs) {
-            const RunEntry* entry = desktop.workspace.find(run);
-            if (!entry) continue;  // deleted meanwhile
-            Curation curation = entry->curation;
-            curation.deleted_at = unix_now();
-            desktop.store.curation().set(run, curation);
-          }
-        });
-        desktop.workspace.load(desktop.store);
-        if (desktop.workspace.import->state == ImportPreview::State::kept && desktop.workspace.import->number == number)
-          *desktop.workspace.import = {};
-      });
+  if (is_kept) show_imported(desktop, *desktop.workspace.import);
 }
 
 }  // namespace stepladder

@@ -65,12 +65,11 @@ void read_into(ImportPreview& into, const std::filesystem::path& database, bool 
     return *store;
   };
   ImportOutcome outcome = import_into(open, request);
-  for (Run& imported : outcome.runs) {
-    ImportPreview::PreviewRun run{.run = std::move(imported)};
+  for (Run& imported : outcome.runs) into.runs.push_back({.run = std::move(imported)});
+  for (ImportPreview::PreviewRun& run : into.runs) {
     run.summary = store->summary(run.run);
     if (!keeps) run.series = store->series(run.run.id);
     for (const std::int64_t step : run.series.step) run.steps.push_back(static_cast<double>(step));
-    into.runs.push_back(std::move(run));
   }
   into.notes = std::move(outcome.notes);
   into.source_lines = lines_of_notes(into.notes);
@@ -79,7 +78,9 @@ void read_into(ImportPreview& into, const std::filesystem::path& database, bool 
   into.failures = std::move(outcome.failures);
   into.skipped = std::move(outcome.skipped);
   into.traces = std::move(outcome.traces);
+  into.paths_done = outcome.paths_done;
   into.tables = std::ssize(outcome.passes) + outcome.has_published;
+  if (outcome.error) std::rethrow_exception(outcome.error);
 }
 
 }  // namespace
@@ -90,8 +91,8 @@ ImportPreview read_import(const ImportQuestion& asked, const std::filesystem::pa
   try {
     read_into(preview, database, keeps, job);
   } catch (const std::exception& error) {  // StorageError: the disk
-    preview.failures.push_back(error.what());
-    if (keeps) preview.not_stored = error.what();
+    preview.failures.push_back(error_text(error));
+    if (keeps) preview.not_stored = preview.failures.back();
   }
   preview.progress = job.progress();
   return preview;

@@ -39,7 +39,8 @@ struct ImportPreview {
   std::vector<ImportGrouping> groupings;
   std::vector<std::string> formats;  // ids of the importers that read something
   std::vector<std::string> failures;
-  std::string not_stored;                 // why the project couldn't take the runs: a full disk, a lock; empty: it did
+  std::string not_stored;      // why the project has no more than `runs`: a full disk, a lock; empty: it took all
+  std::size_t paths_done = 0;  // the first of `asked`; then they were all that was read
   std::vector<SkippedImport> skipped;     // the project has them already
   std::vector<std::string> traces;        // of profilers, in the folders: Profile reads them
   std::int64_t tables = 0;                // of call times or of published utilisation, which are no runs

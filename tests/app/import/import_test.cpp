@@ -234,6 +234,24 @@ TEST_F(Imports, AnImportThatIsInterruptedLeavesNoSeriesOfTries) {
 }
 
 // The first run of each series is of the other's ladder.
+TEST_F(Imports, WhatWasStoredBeforeTheDiskIsFullIsCounted) {
+  const std::vector<std::string> logs{file("a.log", log_of(100)), file("b.log", log_of(90)), file("c.log", log_of(80))};
+  for (const bool at_its_end : {false, true}) {
+    const std::size_t before = store_.runs().size();
+    bool is_full = false;
+    const ImportOutcome outcome = import_into(
+        [&]() -> RunStore& {
+          if (is_full || (at_its_end && store_.runs().size() > before)) throw StorageError("the disk is full");
+          return store_;
+        },
+        {.paths = logs, .begins = [&](const std::string& log) { is_full = log == logs[1]; }});
+    EXPECT_TRUE(outcome.error);
+    EXPECT_EQ(outcome.runs.size(), 1u);
+    EXPECT_EQ(outcome.paths_done, at_its_end ? 0u : 1u);
+    EXPECT_EQ(store_.runs().size(), before + 1);
+  }
+}
+
 TEST_F(Imports, ARunOfAnotherLadderIsNoRunOfASeries) {
   const std::string file = project_with_tries(folder_);
   {
