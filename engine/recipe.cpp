@@ -14,42 +14,41 @@
 #include "engine/architecture.h"
 #include "engine/kernel_parts.h"
 #include "engine/nearest.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
 
 // The names of an enum's values, in their order.
 template <class Enum>
-constexpr std::array<std::string_view, 0> names{};
+constexpr ByEnum<Enum, std::string_view> names{};
 template <>
-constexpr std::array<std::string_view, 2> names<Attention>{"explicit", "scaled-dot-product"};
+constexpr auto names<Attention> = by_enum<Attention, std::string_view>("explicit", "scaled-dot-product");
 template <>
-constexpr std::array<std::string_view, 3> names<MatmulPrecision>{"fp32", "tf32", "bf16"};
+constexpr auto names<MatmulPrecision> = by_enum<MatmulPrecision, std::string_view>("fp32", "tf32", "bf16");
 template <>
-constexpr std::array<std::string_view, 2> names<Autocast>{"off", "bf16"};
+constexpr auto names<Autocast> = by_enum<Autocast, std::string_view>("off", "bf16");
 template <>
-constexpr std::array<std::string_view, 2> names<Init>{"pytorch", "gpt2"};
+constexpr auto names<Init> = by_enum<Init, std::string_view>("pytorch", "gpt2");
 template <>
-constexpr std::array<std::string_view, 2> names<Optimizer>{"adamw", "fused-adamw"};
+constexpr auto names<Optimizer> = by_enum<Optimizer, std::string_view>("adamw", "fused-adamw");
 template <>
-constexpr std::array<std::string_view, 3> names<Compile>{"off", "on", "max"};
+constexpr auto names<Compile> = by_enum<Compile, std::string_view>("off", "on", "max");
 template <>
-constexpr std::array<std::string_view, 2> names<Schedule>{"constant", "cosine"};
+constexpr auto names<Schedule> = by_enum<Schedule, std::string_view>("constant", "cosine");
 template <>
-constexpr std::array<std::string_view, 2> names<Decay>{"everything", "matrices"};
+constexpr auto names<Decay> = by_enum<Decay, std::string_view>("everything", "matrices");
 
 template <class Enum>
 std::string name_of(Enum value) {
-  return std::string(names<Enum>.at(static_cast<std::size_t>(value)));
+  return std::string(names<Enum>[value]);
 }
 
 template <class Enum>
 Enum value_of(const FieldText& about, const std::string& name) {
-  const auto& known = names<Enum>;
-  const auto found = std::ranges::find(known, name);
-  if (found == known.end())
-    throw RecipeError(about, unknown_name(name, std::vector<std::string>(known.begin(), known.end())));
-  return static_cast<Enum>(found - known.begin());
+  if (const std::optional<Enum> found = names<Enum>.find(name)) return *found;
+  const auto& known = names<Enum>.values;
+  throw RecipeError(about, unknown_name(name, std::vector<std::string>(known.begin(), known.end())));
 }
 
 // Visits every member with its name, in the order of the struct. Text, JSON and comparison all use this list.

@@ -8,14 +8,14 @@
 namespace stepladder {
 
 std::string_view to_string(StageKind kind) {
-  constexpr std::string_view names[] = {"systems-only", "changes-the-maths", "check"};
-  return names[static_cast<int>(kind)];
+  return by_enum<StageKind>("systems-only", "changes-the-maths", "check")[kind];
 }
 
 const std::vector<Stage>& all_stages() {
   static const std::vector<Stage> list = {
 #define STAGE(name) stages::name(),
 #include "engine/stages/stages.def"
+#include "storage/by_enum.h"
 #undef STAGE
   };
   return list;

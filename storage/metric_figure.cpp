@@ -8,14 +8,12 @@
 #include <charconv>
 #include <utility>
 
+#include "storage/by_enum.h"
+
 namespace stepladder {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, MetricFigure::Kind>, 5> kinds{{{"last", MetricFigure::Kind::last},
-                                                                                {"min", MetricFigure::Kind::min},
-                                                                                {"max", MetricFigure::Kind::max},
-                                                                                {"median", MetricFigure::Kind::median},
-                                                                                {"at", MetricFigure::Kind::at}}};
+constexpr auto kinds = by_enum<MetricFigure::Kind, std::string_view>("last", "min", "max", "median", "at");
 
 bool is_blank(char letter) {
   return std::isspace(static_cast<unsigned char>(letter)) != 0;
@@ -57,7 +55,7 @@ std::int64_t read_step(std::string_view text, std::size_t& at) {
 }  // namespace
 
 std::string_view to_string(MetricFigure::Kind kind) {
-  return kinds[static_cast<std::size_t>(kind)].first;
+  return kinds[kind];
 }
 
 std::string in_quotes(std::string_view text) {
@@ -91,12 +89,13 @@ std::string read_quoted(std::string_view text, std::size_t& at) {
 }
 
 std::optional<MetricFigure> read_figure(std::string_view text, std::size_t& at) {
-  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const auto& known) {
-    return begins_with(text.substr(at), known.first) && text.substr(at + known.first.size()).starts_with('(');
+  const auto all = enumerators<MetricFigure::Kind>();
+  const auto kind = std::ranges::find_if(all, [&](MetricFigure::Kind known) {
+    return begins_with(text.substr(at), kinds[known]) && text.substr(at + kinds[known].size()).starts_with('(');
   });
-  if (kind == kinds.end()) return std::nullopt;
-  MetricFigure figure{.metric = {}, .kind = kind->second};
-  std::size_t place = at + kind->first.size() + 1;
+  if (kind == all.end()) return std::nullopt;
+  MetricFigure figure{.metric = {}, .kind = *kind};
+  std::size_t place = at + kinds[*kind].size() + 1;
   skip_blanks(text, place);
   figure.metric = read_name(text, place);
   skip_blanks(text, place);

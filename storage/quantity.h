@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/by_enum.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -13,8 +14,7 @@ namespace stepladder {
 // Beyond the fields, each name of a metric has a number for as long as the process lives; quantity_named gives it one.
 enum class Quantity : std::uint32_t { loss, val_loss, dt_ms, tokens_per_s, lr, grad_norm };
 
-inline constexpr std::array step_quantities{Quantity::loss,         Quantity::val_loss, Quantity::dt_ms,
-                                            Quantity::tokens_per_s, Quantity::lr,       Quantity::grad_norm};
+inline constexpr auto step_quantities = enumerators<Quantity>();
 
 constexpr bool is_field(Quantity quantity) {
   return static_cast<std::size_t>(quantity) < step_quantities.size();
@@ -29,19 +29,17 @@ struct QuantityFacts {
   std::vector<double> Series::*of_series = nullptr;
 };
 
-// In the order of step_quantities.
-inline constexpr std::array<QuantityFacts, step_quantities.size()> quantity_facts{{
-    {"loss", "Loss", "", Direction::lower, &StepRecord::loss, &Series::loss},
-    {"val_loss", "Validation loss", "", Direction::lower, &StepRecord::val_loss, &Series::val_loss},
-    {"dt_ms", "Step time", "ms", Direction::lower, &StepRecord::dt_ms, &Series::dt_ms},
-    {"tokens_per_s", "Throughput", "tokens/s", Direction::higher},
-    {"lr", "Learning rate", "", Direction::unknown, &StepRecord::lr, &Series::lr},
-    {"grad_norm", "Gradient norm", "", Direction::unknown, &StepRecord::grad_norm, &Series::grad_norm},
-}};
+inline constexpr auto quantity_facts = by_enum<Quantity>(
+    QuantityFacts{"loss", "Loss", "", Direction::lower, &StepRecord::loss, &Series::loss},
+    QuantityFacts{"val_loss", "Validation loss", "", Direction::lower, &StepRecord::val_loss, &Series::val_loss},
+    QuantityFacts{"dt_ms", "Step time", "ms", Direction::lower, &StepRecord::dt_ms, &Series::dt_ms},
+    QuantityFacts{"tokens_per_s", "Throughput", "tokens/s", Direction::higher},
+    QuantityFacts{"lr", "Learning rate", "", Direction::unknown, &StepRecord::lr, &Series::lr},
+    QuantityFacts{"grad_norm", "Gradient norm", "", Direction::unknown, &StepRecord::grad_norm, &Series::grad_norm});
 
 // Null for a metric.
 constexpr const QuantityFacts* facts_of(Quantity quantity) {
-  return is_field(quantity) ? &quantity_facts[static_cast<std::size_t>(quantity)] : nullptr;
+  return is_field(quantity) ? &quantity_facts.values[static_cast<std::size_t>(quantity)] : nullptr;
 }
 
 // The field of this name, or the metric. Any thread.

@@ -8,51 +8,21 @@
 #include <stdexcept>
 #include <utility>
 
+#include "storage/by_enum.h"
 #include "storage/record_fields.h"
 
 namespace stepladder {
 namespace {
 
-constexpr std::array<std::pair<RunStatus, std::string_view>, 7> status_names{{
-    {RunStatus::queued, "queued"},
-    {RunStatus::running, "running"},
-    {RunStatus::finished, "finished"},
-    {RunStatus::stopped, "stopped"},
-    {RunStatus::failed, "failed"},
-    {RunStatus::interrupted, "interrupted"},
-    {RunStatus::reported, "reported"},
-}};
-
-constexpr std::array<std::pair<Sync, std::string_view>, 4> sync_names{{
-    {Sync::event, "event"},
-    {Sync::device, "device"},
-    {Sync::none, "none"},
-    {Sync::unknown, "unknown"},
-}};
-
-constexpr std::array<std::pair<RunRequest, std::string_view>, 3> request_names{{
-    {RunRequest::pause, "pause"},
-    {RunRequest::resume, "continue"},
-    {RunRequest::stop, "stop"},
-}};
-
-constexpr std::array<std::pair<Direction, std::string_view>, 3> direction_names{{
-    {Direction::unknown, ""},
-    {Direction::lower, "lower"},
-    {Direction::higher, "higher"},
-}};
-
-template <class Names, class Value>
-std::string_view name_of(const Names& names, Value value) {
-  for (const auto& [candidate, name] : names)
-    if (candidate == value) return name;
-  return "unknown";
-}
+constexpr auto status_names = by_enum<RunStatus, std::string_view>("queued", "running", "finished", "stopped", "failed",
+                                                                   "interrupted", "reported");
+constexpr auto sync_names = by_enum<Sync, std::string_view>("event", "device", "none", "unknown");
+constexpr auto request_names = by_enum<RunRequest, std::string_view>("pause", "continue", "stop");
+constexpr auto direction_names = by_enum<Direction, std::string_view>("", "lower", "higher");
 
 template <class Names>
 auto value_of(const Names& names, std::string_view text, const char* what) {
-  for (const auto& [value, name] : names)
-    if (name == text) return value;
+  if (const auto found = names.find(text)) return *found;
   throw std::invalid_argument("'" + std::string(text) + "' is not " + what);
 }
 
@@ -63,7 +33,7 @@ double unix_now() {
 }
 
 std::string_view to_string(RunStatus status) {
-  return name_of(status_names, status);
+  return status_names[status];
 }
 
 RunStatus run_status_from(std::string_view text) {
@@ -71,7 +41,7 @@ RunStatus run_status_from(std::string_view text) {
 }
 
 std::string_view to_string(Sync sync) {
-  return name_of(sync_names, sync);
+  return sync_names[sync];
 }
 
 Sync sync_from(std::string_view text) {
@@ -79,7 +49,7 @@ Sync sync_from(std::string_view text) {
 }
 
 std::string_view to_string(RunRequest request) {
-  return name_of(request_names, request);
+  return request_names[request];
 }
 
 RunRequest run_request_from(std::string_view text) {
@@ -87,7 +57,7 @@ RunRequest run_request_from(std::string_view text) {
 }
 
 std::string_view to_string(Direction direction) {
-  return name_of(direction_names, direction);
+  return direction_names[direction];
 }
 
 Direction direction_from(std::string_view text) {

@@ -133,9 +133,8 @@ std::string_view unit_of(Quantity quantity) {
 }
 
 std::string_view title_of(Axis axis) {
-  constexpr std::array<std::string_view, all_axes.size()> titles{
-      "step", "tokens", "training time, s", "wall clock, s", "FLOPs (6N)", "loss", "learning rate", "gradient norm"};
-  return titles[static_cast<std::size_t>(axis)];
+  return by_enum<Axis>("step", "tokens", "training time, s", "wall clock, s", "FLOPs (6N)", "loss", "learning rate",
+                       "gradient norm")[axis];
 }
 
 bool is_metric(Axis axis) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "storage/analysis/overview.h"
+#include "storage/by_enum.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -18,8 +19,7 @@ std::string_view unit_of(Quantity quantity);   // "ms"; empty for losses, which 
 // The x axis. `time` is the time of the steps alone, without pauses, validation and compiling
 // (storage/analysis/training_progress.h); `wall` includes them and counts from the end of the first step.
 enum class Axis { step, tokens, time, wall, flops, loss, lr, grad_norm };
-inline constexpr std::array all_axes{Axis::step,  Axis::tokens, Axis::time, Axis::wall,
-                                     Axis::flops, Axis::loss,   Axis::lr,   Axis::grad_norm};
+inline constexpr auto all_axes = enumerators<Axis>();
 std::string_view title_of(Axis axis);  // "tokens", "training time, s"
 bool is_metric(Axis axis);             // a run's points aren't ordered along it
 

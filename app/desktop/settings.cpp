@@ -12,6 +12,7 @@
 
 #include "app/figures/export.h"
 #include "engine/files/data_error.h"
+#include "storage/by_enum.h"
 #include "storage/errors.h"
 #include "storage/own_folder.h"
 #include "storage/regular_file.h"
@@ -22,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::array theme_names{"dark", "light", "system"};
+constexpr auto theme_names = by_enum<ThemeChoice>("dark", "light", "system");
 
 fs::path config_folder() {
   return user_folder("XDG_CONFIG_HOME", ".config");
@@ -96,8 +97,7 @@ DesktopSettings load_settings() {
   };
   std::string theme;
   take(read, "theme", theme);
-  const auto known = std::find(theme_names.begin(), theme_names.end(), theme);
-  if (known != theme_names.end()) settings.theme = static_cast<ThemeChoice>(known - theme_names.begin());
+  settings.theme = theme_names.find(theme).value_or(settings.theme);
   take(read, "scale", settings.scale);
   take(read, "panels", settings.panels);
   take(read, "layout", settings.layout);
@@ -130,7 +130,7 @@ void save_settings(const DesktopSettings& settings) {
   for (const auto& [database, view] : settings.projects)
     projects[database] = {
         {"ladder", view.ladder}, {"runs", view.runs}, {"colours", view.colours}, {"views", view.views}};
-  const json all{{"theme", theme_names[static_cast<std::size_t>(settings.theme)]},
+  const json all{{"theme", theme_names[settings.theme]},
                  {"scale", settings.scale},
                  {"panels", settings.panels},
                  {"layout", settings.layout},

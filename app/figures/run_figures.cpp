@@ -11,12 +11,13 @@
 
 #include "app/curves/overview_curve.h"
 #include "app/text/format.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
 
-constexpr std::array<std::string_view, 6> kind_names{"ladder",    "loss", "throughput",
-                                                     "step-time", "dt",   "loss-difference"};
+constexpr auto kind_names =
+    by_enum<FigureKind, std::string_view>("ladder", "loss", "throughput", "step-time", "dt", "loss-difference");
 
 // Bars that differ by more than this have a logarithmic axis.
 constexpr double most_on_linear_axis = 20;
@@ -224,16 +225,15 @@ Figure times_over_steps(const Study& study, XAxis x, std::string title, std::str
 }  // namespace
 
 std::optional<FigureKind> figure_kind(std::string_view name) {
-  const auto found = std::ranges::find(kind_names, name);
-  return found == kind_names.end() ? std::nullopt : std::optional(static_cast<FigureKind>(found - kind_names.begin()));
+  return kind_names.find(name);
 }
 
 std::vector<std::string> figure_names() {
-  return {kind_names.begin(), kind_names.end()};
+  return {kind_names.values.begin(), kind_names.values.end()};
 }
 
 std::string_view to_string(FigureKind kind) {
-  return kind_names[static_cast<std::size_t>(kind)];
+  return kind_names[kind];
 }
 
 CellTone trust_tone(const StudyRung& rung) {
@@ -244,8 +244,7 @@ CellTone trust_tone(const StudyRung& rung) {
 CellTone loss_tone(const StudyRung& rung) {
   if (rung.is_baseline) return CellTone::quiet;
   using enum CellTone;
-  constexpr CellTone tones[] = {good, good, warning, quiet, bad, quiet};
-  return tones[static_cast<int>(rung.judged.loss.verdict)];
+  return by_enum<LossVerdict>(good, good, warning, quiet, bad, quiet)[rung.judged.loss.verdict];
 }
 
 Figure make_figure(FigureKind kind, const Study& study, XAxis x) {

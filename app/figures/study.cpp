@@ -9,6 +9,7 @@
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/by_enum.h"
 #include "storage/importers/journal/journal_reader.h"
 
 namespace stepladder {
@@ -209,10 +210,11 @@ std::string sample_line(const Study& study) {
 }
 
 std::string timing_line(const Study& study) {
-  constexpr const char* of[] = {"read after events on the device's stream", "read after the device had finished",
-                                "read without waiting for the device", "read in a way that is not recorded"};
+  constexpr auto ways_of =
+      by_enum<Sync>("read after events on the device's stream", "read after the device had finished",
+                    "read without waiting for the device", "read in a way that is not recorded");
   StringSet ways;
-  for (const LoadedRun& loaded : study.runs) ways.insert(of[static_cast<int>(loaded.run.sync)]);
+  for (const LoadedRun& loaded : study.runs) ways.insert(ways_of[loaded.run.sync]);
   return "The clock was " + joined(ways, "; in others ", 4, "") + ".";
 }
 

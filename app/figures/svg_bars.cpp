@@ -4,15 +4,15 @@
 
 #include "app/figures/svg_canvas.h"
 #include "app/figures/svg_text.h"
+#include "storage/by_enum.h"
 #include "storage/wording.h"
 
 namespace stepladder::svg {
 namespace {
 
 std::string tone_colour(const Palette& palette, CellTone tone) {
-  constexpr std::string Palette::*of[] = {&Palette::text, &Palette::quiet, &Palette::good, &Palette::bad,
-                                          &Palette::warning};
-  return palette.*of[static_cast<int>(tone)];
+  return palette.*
+         by_enum<CellTone>(&Palette::text, &Palette::quiet, &Palette::good, &Palette::bad, &Palette::warning)[tone];
 }
 
 // The places where a bar chart's columns begin or, for numbers, end.

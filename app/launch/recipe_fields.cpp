@@ -67,10 +67,8 @@ constexpr std::pair<const char*, const char*> other_labels[] = {
 }  // namespace
 
 const char* title_of(FieldGroup group) {
-  constexpr const char* titles[field_groups] = {
-      "Recipe",      "Shape and weights",    "Optimiser",      "Validation and samples",
-      "Checkpoints", "Timing and processes", "What stages set"};
-  return titles[static_cast<int>(group)];
+  return by_enum<FieldGroup>("Recipe", "Shape and weights", "Optimiser", "Validation and samples", "Checkpoints",
+                             "Timing and processes", "What stages set")[group];
 }
 
 bool RecipeField::has_option() const {

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "engine/recipe.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 
 enum class FieldGroup { everyday, model, optimiser, validation, checkpoints, execution, stages };
-inline constexpr int field_groups = 7;
+inline constexpr int field_groups = enum_count<FieldGroup>();
 const char* title_of(FieldGroup group);
 
 struct RecipeField {

@@ -13,6 +13,7 @@
 #include "storage/analysis/compare.h"
 #include "storage/analysis/summary.h"
 #include "storage/analysis/verdict/picked_best.h"
+#include "storage/by_enum.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -34,7 +35,7 @@ enum class SweepResult {
   target_seconds,
   target_tokens
 };
-inline constexpr std::size_t sweep_result_count = 10;
+inline constexpr std::size_t sweep_result_count = enum_count<SweepResult>();
 
 struct SweepResultKind {
   SweepResult result;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "storage/by_enum.h"
+
 namespace stepladder {
 
 KindColour colour_of(OperatorKind kind) {
@@ -22,8 +24,7 @@ KindColour colour_of(OperatorKind kind) {
 
 KindColour colour_of(MemoryUse use) {
   using enum OperatorKind;
-  constexpr OperatorKind as[] = {between, data, products, attention, optimizer};
-  return colour_of(as[static_cast<int>(use)]);
+  return colour_of(by_enum<MemoryUse>(between, data, products, attention, optimizer)[use]);
 }
 
 }  // namespace stepladder

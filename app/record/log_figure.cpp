@@ -8,6 +8,7 @@
 #include "engine/stage.h"
 #include "storage/analysis/metric_figures.h"
 #include "storage/analysis/overview.h"
+#include "storage/by_enum.h"
 #include "storage/analysis/summary.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/importers/importer.h"
@@ -89,8 +90,7 @@ LogFigure metric_of(const std::filesystem::path& log, const MetricFigure& figure
 }  // namespace
 
 const char* to_string(FigureBy by) {
-  constexpr const char* names[] = {"throughput", "loss", "wall", "metric"};
-  return names[static_cast<int>(by)];
+  return by_enum<FigureBy>("throughput", "loss", "wall", "metric")[by];
 }
 
 std::optional<FigureBy> figure_by(std::string_view name) {

@@ -10,6 +10,7 @@
 #include "app/record/machine.h"
 #include "app/text/format.h"
 #include "engine/files/files.h"
+#include "storage/by_enum.h"
 #include "storage/errors.h"
 #include "storage/json_values.h"
 #include "storage/speedrun/record_pool.h"
@@ -60,8 +61,7 @@ void require_figure(double value, const FigureQuestion& question, const fs::path
 }  // namespace
 
 const char* to_string(GateAnswer answer) {
-  constexpr const char* names[] = {"passes", "slower", "worse", "cannot-tell", "other-machine"};
-  return names[static_cast<int>(answer)];
+  return by_enum<GateAnswer>("passes", "slower", "worse", "cannot-tell", "other-machine")[answer];
 }
 
 GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance, double error) {

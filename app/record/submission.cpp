@@ -13,6 +13,7 @@
 #include "app/text/format.h"
 #include "app/text/text_table.h"
 #include "engine/files/files.h"
+#include "storage/by_enum.h"
 #include "storage/checksum.h"
 #include "storage/errors.h"
 
@@ -70,8 +71,7 @@ Json copy_log(const CopiedLog& log, const fs::path& to) {
 // --- texts -----------------------------------------------------------------------------------------------------------
 
 std::string verdict_line(const Submission& it) {
-  const char* const words[] = {"A record", "Misses the target", "Inconclusive", "Flagged"};
-  return std::string(words[static_cast<int>(it.claim.verdict)]) + ": " + it.claim.reason + ".";
+  return record_words[it.claim.verdict] + (": " + it.claim.reason) + ".";
 }
 
 std::string row(const std::string& what, const std::string& ours, const std::string& theirs) {

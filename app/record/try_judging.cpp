@@ -7,6 +7,7 @@
 #include "app/runs/excerpt.h"
 #include "app/runs/loaded_runs.h"
 #include "storage/analysis/means/mean_test.h"
+#include "storage/by_enum.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* verdict_names[] = {"kept", "worse", "cannot-tell", "invalid", "guard", "failed"};
+constexpr auto verdict_names = by_enum<TryVerdict>("kept", "worse", "cannot-tell", "invalid", "guard", "failed");
 constexpr double moved_fact = 0.01;  // a share that is worth saying
 
 double mean_of(const std::vector<double>& values) {
@@ -36,13 +37,11 @@ std::string share_text(double share) {
 }  // namespace
 
 const char* to_string(TryVerdict verdict) {
-  return verdict_names[static_cast<std::size_t>(verdict)];
+  return verdict_names[verdict];
 }
 
 std::optional<TryVerdict> try_verdict_from(const std::string& text) {
-  const auto found = std::ranges::find(verdict_names, text);
-  if (found == std::end(verdict_names)) return {};
-  return static_cast<TryVerdict>(found - std::begin(verdict_names));
+  return verdict_names.find(text);
 }
 
 std::string TrySeriesRunner::unit() const {

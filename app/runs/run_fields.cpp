@@ -9,6 +9,7 @@
 #include "engine/nearest.h"
 #include "engine/recipe.h"
 #include "engine/stage.h"
+#include "storage/by_enum.h"
 #include "storage/name_pattern.h"
 #include "storage/quantity.h"
 
@@ -18,8 +19,8 @@ namespace {
 template <class Enum>
 std::vector<std::string> names_of() {
   std::vector<std::string> names;
-  for (int i = 0; to_string(static_cast<Enum>(i)) != "unknown"; ++i)
-    names.emplace_back(to_string(static_cast<Enum>(i)));
+  for (const Enum each : enumerators<Enum>())
+    if (to_string(each) != "unknown") names.emplace_back(to_string(each));
   return names;
 }
 

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "storage/by_enum.h"
+
 namespace stepladder {
 namespace {
 
@@ -43,9 +45,9 @@ std::string Gpt2Part::full_name(int layer) const {
 TensorShape Gpt2Part::shape(const Gpt2Shape& model) const {
   TensorShape shape;
   const std::int64_t d = model.d_model;
-  const std::int64_t sizes[] = {0, model.vocab, model.max_seq, d, 3 * d, 4 * d};
+  const auto sizes = by_enum<Size, std::int64_t>(0, model.vocab, model.max_seq, d, 3 * d, 4 * d);
   for (const Size size : {rows, columns})
-    if (size != Size::none) shape.push_back(sizes[static_cast<int>(size)]);
+    if (size != Size::none) shape.push_back(sizes[size]);
   return shape;
 }
 

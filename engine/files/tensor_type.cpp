@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "engine/files/files.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -32,6 +33,7 @@ constexpr std::array<TypeFacts, 13> types = {{{TensorType::f64, "F64", 8},
                                               {TensorType::u16, "U16", 2},
                                               {TensorType::u8, "U8", 1},
                                               {TensorType::boolean, "BOOL", 1}}};
+static_assert(types.size() == enum_count<TensorType>());
 
 const TypeFacts& facts(TensorType type) {
   return *std::ranges::find_if(types, [&](const TypeFacts& known) { return known.type == type; });

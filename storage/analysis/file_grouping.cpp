@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "storage/analysis/summary.h"
+#include "storage/by_enum.h"
 #include "storage/json_values.h"
 #include "storage/name_pattern.h"
 #include "storage/wording.h"
@@ -183,8 +184,7 @@ bool differs_between_repeats(const std::string& setting) {
 }
 
 std::string_view to_string(FilesAre files) {
-  constexpr std::array<std::string_view, 4> names{"detect", "repeats", "rungs", "apart"};
-  return names[static_cast<std::size_t>(files)];
+  return by_enum<FilesAre>("detect", "repeats", "rungs", "apart")[files];
 }
 
 FileGrouping group_files(std::span<const FileRun> files) {

@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view hardware_columns = "name,aliases,fp32,tf32,bf16,fp16,fp8,bandwidth_gb_s,memory_gb,source";
-constexpr std::array<std::string_view, 5> precision_names{"fp32", "tf32", "bf16", "fp16", "fp8"};
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -159,7 +158,7 @@ std::vector<Hardware> read_rows(const fs::path& file, std::vector<std::string>* 
 }  // namespace
 
 std::string_view to_string(Precision precision) {
-  return precision == Precision::unknown ? "unknown" : precision_names[static_cast<std::size_t>(precision)];
+  return by_enum<Precision>("fp32", "tf32", "bf16", "fp16", "fp8", "unknown")[precision];
 }
 
 Precision precision_from(std::string_view text) {

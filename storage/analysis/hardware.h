@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "storage/analysis/verdict/run_spread.h"
+#include "storage/by_enum.h"
 #include "storage/errors.h"
 #include "storage/records.h"
 
@@ -21,7 +22,8 @@ Precision precision_from(std::string_view text);  // as runs and logs spell it: 
 struct Hardware {
   std::string name;
   std::vector<std::string> aliases;
-  std::array<double, 5> peak_tflops{missing, missing, missing, missing, missing};  // by Precision; dense
+  std::array<double, enum_count<Precision>() - 1> peak_tflops{missing, missing, missing, missing,
+                                                              missing};  // by Precision; dense
   double bandwidth_gb_s = missing;
   double memory_gb = missing;
   std::string source;  // the document that says so, or "measured here"

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/by_enum.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -20,8 +21,7 @@ enum class MfuConvention {
   palm,           // 6 N + 12 L d T, all parameters (PaLM, Chowdhery et al. 2022, appendix B; MosaicML's llm-foundry)
   mosaic_tables,  // 6 N + 4 L d T (MosaicML's published tables of 2023: each attention product counted once)
 };
-inline constexpr std::array all_conventions{MfuConvention::six_n, MfuConvention::llm_c, MfuConvention::nano_gpt,
-                                            MfuConvention::palm, MfuConvention::mosaic_tables};
+inline constexpr auto all_conventions = enumerators<MfuConvention>();
 std::string_view to_string(MfuConvention convention);   // "6N", "llm.c", "nanoGPT", "PaLM/Mosaic", "Mosaic tables"
 std::string_view formula_of(MfuConvention convention);  // in words of the shape below
 

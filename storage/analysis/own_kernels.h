@@ -7,13 +7,12 @@
 #include <string_view>
 
 #include "storage/analysis/step_profile.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 
 enum class ModelPart : std::uint8_t { unknown, embedding, attention, mlp, norm, head, loss };
-inline constexpr std::array all_model_parts{ModelPart::unknown, ModelPart::embedding, ModelPart::attention,
-                                            ModelPart::mlp,     ModelPart::norm,      ModelPart::head,
-                                            ModelPart::loss};
+inline constexpr auto all_model_parts = enumerators<ModelPart>();
 std::string_view to_string(ModelPart part);  // "attention"; empty: not known
 
 struct OwnKernel {

@@ -14,6 +14,7 @@
 #include "storage/analysis/mfu.h"
 #include "storage/analysis/run_place.h"
 #include "storage/analysis/summary.h"
+#include "storage/by_enum.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -71,6 +72,7 @@ inline constexpr std::array flag_kinds{
     FlagKind{FlagId::no_sync, "no-sync", "Timed without device sync", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::not_repeated, "not-repeated", "Not repeated", Severity::note, Trust::trusted},
     FlagKind{FlagId::unknown_hardware, "unknown-hardware", "Hardware peak unknown", Severity::note, Trust::trusted}};
+static_assert(flag_kinds.size() == enum_count<FlagId>());
 constexpr const FlagKind& kind_of(FlagId id) {
   return flag_kinds[static_cast<std::size_t>(id)];
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/by_enum.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -39,6 +40,7 @@ inline constexpr std::array all_operator_kinds{
     OperatorKind::copies,        OperatorKind::embedding, OperatorKind::optimizer,   OperatorKind::data,
     OperatorKind::communication, OperatorKind::graph,     OperatorKind::other,       OperatorKind::between,
     OperatorKind::idle};
+static_assert(all_operator_kinds.size() == enum_count<OperatorKind>());
 std::string_view to_string(OperatorKind kind);  // "matrix products"
 // By who launched it first (the part of the step, the operator), then by the kernel's own family.
 OperatorKind kind_of(const OperatorTime& each);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "storage/analysis/means/mean_test.h"
+#include "storage/by_enum.h"
 #include "storage/speedrun/record_pool.h"
 #include "storage/speedrun/record_rule.h"
 
@@ -28,6 +29,7 @@ std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* 
 
 enum class RecordVerdict { record, misses, cannot_tell, flagged };
 const char* to_string(RecordVerdict verdict);  // as in JSON: record, misses, cannot-tell, flagged
+inline constexpr auto record_words = by_enum<RecordVerdict>("A record", "Misses the target", "Inconclusive", "Flagged");
 
 struct ClaimOptions {
   std::int64_t plan = 0;      // number of runs that was fixed beforehand; 0: none

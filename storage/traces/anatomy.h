@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "storage/analysis/own_kernels.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 
 enum class StepPhase : std::uint8_t { data, forward, backward, optimizer, communication, idle, other };
-inline constexpr std::array all_step_phases{StepPhase::data,      StepPhase::forward,       StepPhase::backward,
-                                            StepPhase::optimizer, StepPhase::communication, StepPhase::idle,
-                                            StepPhase::other};
+inline constexpr auto all_step_phases = enumerators<StepPhase>();
 std::string_view to_string(StepPhase phase);
 
 enum class KnownBy : std::uint8_t {
@@ -23,7 +22,7 @@ enum class KnownBy : std::uint8_t {
   order,    // the operators have the order of a GPT's forward pass: a guess
   name      // a range or a module around the work has its name
 };
-inline constexpr std::array all_known_by{KnownBy::nothing, KnownBy::order, KnownBy::name};
+inline constexpr auto all_known_by = enumerators<KnownBy>();
 std::string_view to_string(KnownBy known_by);
 
 struct AnatomyRow {

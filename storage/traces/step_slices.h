@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "storage/analysis/step_profile.h"
+#include "storage/by_enum.h"
 #include "storage/traces/anatomy.h"
 
 namespace stepladder {
@@ -56,8 +57,7 @@ struct SliceRow {
 // The uses of memory, by the part of the step that asked for it. `before`: memory from before the profile, whose use
 // isn't known.
 enum class MemoryUse : std::uint8_t { before, data, activations, gradients, optimizer };
-inline constexpr std::array all_memory_uses{MemoryUse::before, MemoryUse::data, MemoryUse::activations,
-                                            MemoryUse::gradients, MemoryUse::optimizer};
+inline constexpr auto all_memory_uses = enumerators<MemoryUse>();
 std::string_view to_string(MemoryUse use);
 
 // The memory in use from this moment on.

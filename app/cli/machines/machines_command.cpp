@@ -18,6 +18,7 @@
 #include "app/runs/open_store.h"
 #include "app/text/format.h"
 #include "storage/bounded_text.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -144,8 +145,7 @@ Json machine_json(const Machine& machine, const MachineReport& report) {
 }
 
 const char* word(MachineCheck::Result result) {
-  constexpr const char* words[] = {"ok", "warning", "failed", "not tried"};
-  return words[static_cast<int>(result)];
+  return by_enum<MachineCheck::Result>("ok", "warning", "failed", "not tried")[result];
 }
 
 // Names the machines that came with the project's file.

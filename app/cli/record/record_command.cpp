@@ -9,6 +9,7 @@
 #include "app/host/environment.h"
 #include "app/record/pool_source.h"
 #include "storage/analysis/metric_comparison.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -32,8 +33,7 @@ void add_record_judge(CLI::App& record, CommonOptions& common, ChosenCommand& ch
 }  // namespace
 
 int exit_status_of(RecordVerdict verdict) {
-  constexpr int statuses[] = {exit_done, exit_loss_not_at_parity, exit_cannot_tell, exit_implausible};
-  return statuses[static_cast<int>(verdict)];
+  return by_enum<RecordVerdict>(exit_done, exit_loss_not_at_parity, exit_cannot_tell, exit_implausible)[verdict];
 }
 
 void add_figure_options(CLI::App& command, FigureOptions& options) {

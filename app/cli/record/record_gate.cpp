@@ -17,6 +17,7 @@
 #include "app/record/measured_command.h"
 #include "app/record/speed_gate.h"
 #include "app/text/format.h"
+#include "storage/by_enum.h"
 #include "storage/errors.h"
 
 namespace stepladder {
@@ -92,8 +93,7 @@ Json gate_json(const GateJudgement& judged, const GateSample& now, const GateOpt
 
 int status_of(GateAnswer answer, FigureBy by) {
   if (answer == GateAnswer::worse && by == FigureBy::loss) return exit_loss_not_at_parity;
-  constexpr int statuses[] = {exit_done, exit_slower, exit_slower, exit_cannot_tell, exit_other_machine};
-  return statuses[static_cast<int>(answer)];
+  return by_enum<GateAnswer>(exit_done, exit_slower, exit_slower, exit_cannot_tell, exit_other_machine)[answer];
 }
 
 std::string current_commit() {
@@ -132,8 +132,8 @@ int answer(const GateJudgement& judged, const GateSample& now, const GateOptions
   if (common.json) {
     print(gate_json(judged, now, options));
   } else {
-    const char* const words[] = {"Passes", "Slower", "Worse", "Inconclusive", "Other machine"};
-    std::cout << notes_text(words[static_cast<int>(judged.answer)] + (": " + judged.reason));
+    const auto words = by_enum<GateAnswer>("Passes", "Slower", "Worse", "Inconclusive", "Other machine");
+    std::cout << notes_text(words[judged.answer] + (": " + judged.reason));
   }
   return status_of(judged.answer, now.question.by);
 }

@@ -67,10 +67,8 @@ std::string record_text(const RecordClaim& claim, const std::optional<RecordRule
                                     (claim.needed_n > n ? "; " + grouped(claim.needed_n - n) + " more" : "")});
   for (const RecordFlag& flag : claim.flags) rows.push_back({"  flag", flag.id + ": " + flag.why});
   for (const ExcludedLog& log : claim.excluded) rows.push_back({"  excluded", log.file + " " + log.why});
-  const char* const words[] = {"A record", "Misses the target", "Inconclusive", "Flagged"};
   return (rule ? notes_text(rule->title + " (" + rule->name + ", " + rule->date + ")") : "") +
-         table(rows, {false, false}) +
-         notes_text(std::string(words[static_cast<int>(claim.verdict)]) + ": " + claim.reason);
+         table(rows, {false, false}) + notes_text(record_words[claim.verdict] + (": " + claim.reason));
 }
 
 }  // namespace stepladder

@@ -14,6 +14,7 @@
 #include "app/text/format.h"
 #include "app/text/terminal_text.h"
 #include "app/text/verdict_text.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -43,9 +44,8 @@ void report(const std::string& line) {
 }
 
 int status_of(TryVerdict verdict) {
-  constexpr int statuses[] = {
-      exit_done, exit_slower, exit_cannot_tell, exit_implausible, exit_loss_not_at_parity, exit_command_failed};
-  return statuses[static_cast<int>(verdict)];
+  return by_enum<TryVerdict>(exit_done, exit_slower, exit_cannot_tell, exit_implausible, exit_loss_not_at_parity,
+                             exit_command_failed)[verdict];
 }
 
 int stopped(const std::string& again) {

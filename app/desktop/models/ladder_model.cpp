@@ -28,8 +28,7 @@ Ecdf ecdf_of(const Series& series, const Summary& summary) {
 }
 
 Axis axis_of(ComparisonAxis comparison_axis) {
-  constexpr std::array axes{Axis::step, Axis::tokens, Axis::time, Axis::flops, Axis::time};
-  return axes[static_cast<std::size_t>(comparison_axis)];
+  return by_enum<ComparisonAxis>(Axis::step, Axis::tokens, Axis::time, Axis::flops, Axis::time)[comparison_axis];
 }
 
 // The inputs of a model, for another thread.
@@ -146,13 +145,12 @@ LadderModel model_of(const LadderInput& input) {
 }  // namespace
 
 std::string_view title_of(ComparisonAxis comparison_axis) {
-  constexpr std::array titles{"equal steps", "equal tokens", "equal time", "equal FLOPs", "equal energy"};
-  return titles[static_cast<std::size_t>(comparison_axis)];
+  return by_enum<ComparisonAxis>("equal steps", "equal tokens", "equal time", "equal FLOPs",
+                                 "equal energy")[comparison_axis];
 }
 
 std::string_view axis_title_of(ComparisonAxis comparison_axis) {
-  constexpr std::array titles{"step", "tokens", "training time, s", "FLOPs (6N)", "energy, J"};
-  return titles[static_cast<std::size_t>(comparison_axis)];
+  return by_enum<ComparisonAxis>("step", "tokens", "training time, s", "FLOPs (6N)", "energy, J")[comparison_axis];
 }
 
 std::string title_of(const Run& rung) {

@@ -13,13 +13,13 @@
 #include "app/desktop/workspace.h"
 #include "storage/analysis/energy.h"
 #include "storage/analysis/judgement.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 
 // The x axis of the loss curves: the quantity at which losses are compared.
 enum class ComparisonAxis { steps, tokens, time, flops, energy };
-inline constexpr std::array comparison_axes{ComparisonAxis::steps, ComparisonAxis::tokens, ComparisonAxis::time,
-                                            ComparisonAxis::flops, ComparisonAxis::energy};
+inline constexpr auto comparison_axes = enumerators<ComparisonAxis>();
 std::string_view title_of(ComparisonAxis comparison_axis);       // "equal tokens"
 std::string_view axis_title_of(ComparisonAxis comparison_axis);  // "tokens"
 

@@ -14,14 +14,15 @@
 #include "app/desktop/commands/import_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
 
 using Role = FileChoice::Role;
 
-constexpr std::array<const char*, 4> names_of_roles = {"By the evidence", "A rung", "Repeat of the rung before it",
-                                                       "Apart, in no ladder"};  // in the order of Role
+constexpr auto names_of_roles =
+    by_enum<Role>("By the evidence", "A rung", "Repeat of the rung before it", "Apart, in no ladder");
 
 FileChoice choice_of(const ImportPreview& import, const std::string& path) {
   const auto found = import.asked.choices.find(path);
@@ -99,12 +100,12 @@ void draw_import_file(ImportFile& file, const ImportPreview& import, Commands& c
       choose(import, file.path, choice, commands);
     }
     mark("import.file.tokens");
-    for (std::size_t i = 0; i < names_of_roles.size(); ++i) {
-      if (ImGui::RadioButton(names_of_roles[i], choice.role == static_cast<Role>(i))) {
-        choice.role = static_cast<Role>(i);
+    for (const Role role : enumerators<Role>()) {
+      if (ImGui::RadioButton(names_of_roles[role], choice.role == role)) {
+        choice.role = role;
         choose(import, file.path, choice, commands);
       }
-      mark("import.file.role." + std::to_string(i));
+      mark("import.file.role." + std::to_string(static_cast<int>(role)));
     }
     const std::vector<std::string> files = files_beside(import, file.path);
     ImGui::BeginDisabled(files.size() < 2 || files.front() == file.path);

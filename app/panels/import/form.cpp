@@ -12,6 +12,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/text/format.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 
@@ -93,13 +94,13 @@ bool draw_format(ImportOptions& options) {
   return changed;
 }
 
-constexpr std::array<const char*, 3> names_of_choices = {"Detect", "Repeats", "Rungs"};  // in the order of FilesAre
+constexpr auto names_of_choices = by_enum<FilesAre>("Detect", "Repeats", "Rungs", "Apart");
 
 bool draw_files(FilesAre& files) {
   bool changed = false;
-  if (!ImGui::BeginCombo("##files", names_of_choices[static_cast<std::size_t>(files)])) return false;
+  if (!ImGui::BeginCombo("##files", names_of_choices[files])) return false;
   for (const FilesAre choice : {FilesAre::detect, FilesAre::repeats, FilesAre::rungs}) {
-    const char* name = names_of_choices[static_cast<std::size_t>(choice)];
+    const char* name = names_of_choices[choice];
     if (ImGui::Selectable(name, files == choice) && files != choice) {
       files = choice;
       changed = true;

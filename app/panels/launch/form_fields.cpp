@@ -9,6 +9,7 @@
 #include "app/desktop/widgets.h"
 #include "app/panels/launch/form.h"
 #include "app/text/format.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -56,14 +57,12 @@ void draw_model(LaunchForm& form, const CheckedForm& checked) {
 
 void draw_data(LaunchForm& form, Commands& commands) {
   label("Data");
-  constexpr std::array<std::array<const char*, 2>, 3> choices{
-      {{"Shakespeare (1.1 MB of text)", "shakespeare"}, {"File...", "file"}, {"Synthetic tokens", "synthetic"}}};
-  const char* chosen = choices[static_cast<std::size_t>(form.data)][0];
-  if (ImGui::BeginCombo("##data", combo_text(chosen, ImGui::GetContentRegionAvail().x).c_str())) {
-    for (std::size_t i = 0; i < choices.size(); ++i) {
-      if (ImGui::Selectable(choices[i][0], static_cast<std::size_t>(form.data) == i))
-        form.data = static_cast<LaunchData>(i);
-      mark(std::string("launch.data.") + choices[i][1]);
+  constexpr auto titles = by_enum<LaunchData>("Shakespeare (1.1 MB of text)", "File...", "Synthetic tokens");
+  constexpr auto anchors = by_enum<LaunchData>("shakespeare", "file", "synthetic");
+  if (ImGui::BeginCombo("##data", combo_text(titles[form.data], ImGui::GetContentRegionAvail().x).c_str())) {
+    for (const LaunchData data : enumerators<LaunchData>()) {
+      if (ImGui::Selectable(titles[data], form.data == data)) form.data = data;
+      mark(std::string("launch.data.") + anchors[data]);
     }
     ImGui::EndCombo();
   }

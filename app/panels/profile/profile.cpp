@@ -30,6 +30,7 @@
 #include "app/panels/profile/tables.h"
 #include "app/profile/example_traces.h"
 #include "app/text/format.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -44,7 +45,7 @@ constexpr const char* snippet =
     "        profiler.step()\n";
 
 enum class Tab { difference, operators, anatomy, roofline, ranks, several, stages };
-constexpr std::size_t tab_count = 7;
+constexpr std::size_t tab_count = enum_count<Tab>();
 enum class ProfileSubject { steps, passes };
 
 struct State {

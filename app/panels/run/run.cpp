@@ -27,13 +27,14 @@
 #include "app/panels/run/operators.h"
 #include "app/panels/run/output.h"
 #include "app/text/format.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
 
 enum class Tab { recipe, steps, metrics, operators, environment, machine, console, samples, checkpoints, note };
-constexpr std::array tab_names{"Recipe",  "Steps",   "Metrics", "Operators",   "Environment",
-                               "Machine", "Console", "Samples", "Checkpoints", "Note"};
+constexpr auto tab_names = by_enum<Tab>("Recipe", "Steps", "Metrics", "Operators", "Environment", "Machine", "Console",
+                                        "Samples", "Checkpoints", "Note");
 
 struct LoggedMetrics {
   MetricList list;
@@ -122,14 +123,14 @@ void draw_steps(StepSource& steps, const RunEntry& shown, Commands& commands) {
 }
 
 void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
-  for (std::size_t i = 0; i < tab_names.size(); ++i) {
-    if (i > 0) flow_to(tab_names[i], 4);
-    const bool on = static_cast<std::size_t>(state.tab) == i;
+  for (const Tab tab : enumerators<Tab>()) {
+    if (tab != Tab::recipe) flow_to(tab_names[tab], 4);
+    const bool on = state.tab == tab;
     ImGui::PushStyleColor(ImGuiCol_Button, on ? faded(palette().accent, 0.2f) : ImVec4(0, 0, 0, 0));
     ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
-    if (ImGui::Button(tab_names[i])) state.tab = static_cast<Tab>(i);
+    if (ImGui::Button(tab_names[tab])) state.tab = tab;
     ImGui::PopStyleColor(2);
-    mark(std::string("run.tab.") + tab_names[i]);
+    mark(std::string("run.tab.") + tab_names[tab]);
   }
   spacing(2);
   const RunDetail* detail = workspace.detail(shown.run.id);
@@ -194,13 +195,11 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
 }
 
 void show_tab(State& state, const std::string& name) {
-  const auto tab = std::find(tab_names.begin(), tab_names.end(), name);
-  if (tab != tab_names.end()) state.tab = static_cast<Tab>(tab - tab_names.begin());
+  state.tab = tab_names.find(name).value_or(state.tab);
 }
 
 std::string remember(const State& state) {
-  const nlohmann::json json{{"tab", tab_names[static_cast<std::size_t>(state.tab)]},
-                            {"folded", to_json(state.logged.folded)}};
+  const nlohmann::json json{{"tab", tab_names[state.tab]}, {"folded", to_json(state.logged.folded)}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -213,7 +212,7 @@ void recall(State& state, const std::string& text) {
 }
 
 nlohmann::json view_of(const State& state) {
-  return {{"tab", tab_names[static_cast<std::size_t>(state.tab)]}, {"metrics", state.logged.search.data()}};
+  return {{"tab", tab_names[state.tab]}, {"metrics", state.logged.search.data()}};
 }
 
 void show_view(State& state, const nlohmann::json& json) {

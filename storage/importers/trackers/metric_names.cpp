@@ -175,13 +175,9 @@ MetricMeaning timed_meaning(const Words& words) {
 }  // namespace
 
 std::string_view to_string(MetricRole role) {
-  static constexpr std::array<std::string_view, metric_roles> names = {"nothing known",      "loss",
-                                                                       "validation loss",    "learning rate",
-                                                                       "gradient norm",      "step time",
-                                                                       "steps per second",   "tokens per second",
-                                                                       "samples per second", "tokens per step",
-                                                                       "tokens seen"};
-  return names[static_cast<std::size_t>(role)];
+  return by_enum<MetricRole>("nothing known", "loss", "validation loss", "learning rate", "gradient norm", "step time",
+                             "steps per second", "tokens per second", "samples per second", "tokens per step",
+                             "tokens seen")[role];
 }
 
 int rank_as_step(std::string_view name) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/by_enum.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -25,7 +26,7 @@ enum class MetricRole {
   tokens_per_step,  // tokens of one step
   tokens_seen,      // tokens of all steps so far
 };
-inline constexpr int metric_roles = 11;
+inline constexpr int metric_roles = enum_count<MetricRole>();
 std::string_view to_string(MetricRole role);
 
 struct MetricMeaning {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "storage/by_enum.h"
 #include "storage/importers/logs/lines/pair_scanner.h"
 #include "storage/importers/logs/units.h"
 
@@ -46,7 +47,7 @@ enum class Field : std::uint8_t {
   summary,     // found only on the last line of a training
   moment,      // unix time
 };
-inline constexpr int field_count = 19;
+inline constexpr int field_count = enum_count<Field>();
 
 // The meaning of a number, from the words in front of it and the unit behind it. `rank` is 0 for the plainest spelling;
 // if two numbers claim the same field, the lower rank wins, then the first.
