@@ -20,23 +20,13 @@
 #include "app/profile/example_traces.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 
 Tone status_tone(RunStatus status) {
-  switch (status) {
-    case RunStatus::finished:
-      return Tone::good;
-    case RunStatus::failed:
-      return Tone::bad;
-    case RunStatus::running:
-      return Tone::accent;
-    case RunStatus::queued:
-    case RunStatus::reported:
-      return Tone::neutral;
-    default:
-      return Tone::warning;
-  }
+  return by_enum<RunStatus>(Tone::neutral, Tone::accent, Tone::good, Tone::warning, Tone::bad, Tone::warning,
+                            Tone::neutral)[status];
 }
 
 void loss_pill(const LossParity& loss) {

@@ -22,6 +22,7 @@
 #include "app/panels/past_predictions.h"
 #include "app/text/format.h"
 #include "engine/stage.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -32,17 +33,8 @@ struct Kind {
 };
 
 Kind kind_of(AdviceKind kind) {
-  switch (kind) {
-    case AdviceKind::trust:
-      return {"fix first", Tone::bad};
-    case AdviceKind::stability:
-      return {"stability", Tone::warning};
-    case AdviceKind::speed:
-      return {"speed", Tone::good};
-    case AdviceKind::certainty:
-      return {"certainty", Tone::accent};
-  }
-  return {"", Tone::neutral};
+  return by_enum<AdviceKind>(Kind{"fix first", Tone::bad}, Kind{"stability", Tone::warning}, Kind{"speed", Tone::good},
+                             Kind{"certainty", Tone::accent})[kind];
 }
 
 // "Batch 16, gradient accumulation 2"

@@ -34,23 +34,7 @@ constexpr std::string_view backward = "_backward";
 }  // namespace
 
 std::string_view to_string(ModelPart part) {
-  switch (part) {
-    case ModelPart::unknown:
-      return "";
-    case ModelPart::embedding:
-      return "embedding";
-    case ModelPart::attention:
-      return "attention";
-    case ModelPart::mlp:
-      return "MLP";
-    case ModelPart::norm:
-      return "norm";
-    case ModelPart::head:
-      return "head";
-    case ModelPart::loss:
-      return "loss";
-  }
-  return "";
+  return by_enum<ModelPart>("", "embedding", "attention", "MLP", "norm", "head", "loss")[part];
 }
 
 const OwnKernel* find_own_kernel(std::string_view name) {

@@ -79,43 +79,9 @@ OperatorKind kind_of_kernel(KernelKind own, std::optional<OperatorKind> launcher
 }  // namespace
 
 std::string_view to_string(OperatorKind kind) {
-  switch (kind) {
-    case OperatorKind::products:
-      return "matrix products";
-    case OperatorKind::attention:
-      return "attention";
-    case OperatorKind::softmax:
-      return "softmax and loss";
-    case OperatorKind::normalisation:
-      return "layer norm";
-    case OperatorKind::gelu:
-      return "GELU";
-    case OperatorKind::activation:
-      return "activation";
-    case OperatorKind::convolution:
-      return "convolution";
-    case OperatorKind::graph:
-      return "CUDA graphs";
-    case OperatorKind::other:
-      return "other";
-    case OperatorKind::elementwise:
-      return "element-wise";
-    case OperatorKind::copies:
-      return "copies and casts";
-    case OperatorKind::embedding:
-      return "embedding";
-    case OperatorKind::optimizer:
-      return "optimiser";
-    case OperatorKind::communication:
-      return "communication";
-    case OperatorKind::data:
-      return "data";
-    case OperatorKind::between:
-      return "between operators";
-    case OperatorKind::idle:
-      return "idle";
-  }
-  return "";
+  return by_enum<OperatorKind>("matrix products", "attention", "softmax and loss", "layer norm", "GELU", "element-wise",
+                               "copies and casts", "embedding", "optimiser", "communication", "data",
+                               "between operators", "idle", "convolution", "activation", "CUDA graphs", "other")[kind];
 }
 
 OperatorKind kind_of(const OperatorTime& each) {

@@ -135,17 +135,7 @@ void flag_added_runs(const RecordPool& pool, const RecordRule& rule, const Claim
 }  // namespace
 
 const char* to_string(RecordVerdict verdict) {
-  switch (verdict) {
-    case RecordVerdict::record:
-      return "record";
-    case RecordVerdict::misses:
-      return "misses";
-    case RecordVerdict::cannot_tell:
-      return "cannot-tell";
-    case RecordVerdict::flagged:
-      return "flagged";
-  }
-  return "";
+  return by_enum<RecordVerdict>("record", "misses", "cannot-tell", "flagged")[verdict];
 }
 
 std::vector<double> final_times_s(const RecordPool& pool) {

@@ -58,35 +58,11 @@ void sort(Anatomy& anatomy) {
 }  // namespace
 
 std::string_view to_string(StepPhase phase) {
-  switch (phase) {
-    case StepPhase::data:
-      return "data";
-    case StepPhase::forward:
-      return "forward";
-    case StepPhase::backward:
-      return "backward";
-    case StepPhase::optimizer:
-      return "optimiser";
-    case StepPhase::communication:
-      return "communication";
-    case StepPhase::idle:
-      return "idle";
-    case StepPhase::other:
-      return "other";
-  }
-  return "";
+  return by_enum<StepPhase>("data", "forward", "backward", "optimiser", "communication", "idle", "other")[phase];
 }
 
 std::string_view to_string(KnownBy known_by) {
-  switch (known_by) {
-    case KnownBy::nothing:
-      return "nothing";
-    case KnownBy::order:
-      return "order";
-    case KnownBy::name:
-      return "name";
-  }
-  return "";
+  return by_enum<KnownBy>("nothing", "order", "name")[known_by];
 }
 
 Anatomy by_part(const Anatomy& anatomy) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "storage/analysis/means/student_t.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -237,29 +238,8 @@ double sum_of(std::span<const TracedOperator> rows) {
 }  // namespace
 
 std::string_view to_string(RowChange change) {
-  switch (change) {
-    case RowChange::same:
-      return "same";
-    case RowChange::faster:
-      return "faster";
-    case RowChange::slower:
-      return "slower";
-    case RowChange::fewer_calls:
-      return "fewer calls";
-    case RowChange::more_calls:
-      return "more calls";
-    case RowChange::replaced:
-      return "replaced";
-    case RowChange::fused:
-      return "fused";
-    case RowChange::split:
-      return "split";
-    case RowChange::appeared:
-      return "appeared";
-    case RowChange::vanished:
-      return "vanished";
-  }
-  return "";
+  return by_enum<RowChange>("same", "faster", "slower", "fewer calls", "more calls", "replaced", "fused", "split",
+                            "appeared", "vanished")[change];
 }
 
 ProfileDifference difference(std::span<const TracedOperator> before, std::span<const TracedOperator> after,

@@ -266,19 +266,7 @@ void put_in_order(StepSlices& step) {
 }  // namespace
 
 std::string_view to_string(MemoryUse use) {
-  switch (use) {
-    case MemoryUse::before:
-      return "before";
-    case MemoryUse::data:
-      return "data";
-    case MemoryUse::activations:
-      return "activations";
-    case MemoryUse::gradients:
-      return "gradients";
-    case MemoryUse::optimizer:
-      return "optimiser";
-  }
-  return "";
+  return by_enum<MemoryUse>("before", "data", "activations", "gradients", "optimiser")[use];
 }
 
 std::int64_t MemoryPoint::total() const {

@@ -17,6 +17,7 @@
 #include "app/desktop/widgets.h"
 #include "app/panels/record/charts.h"
 #include "app/text/format.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -137,17 +138,8 @@ struct Words {
 };
 
 Words words_of(RecordVerdict verdict) {
-  switch (verdict) {
-    case RecordVerdict::record:
-      return {"A record", Tone::good};
-    case RecordVerdict::misses:
-      return {"Misses the target", Tone::bad};
-    case RecordVerdict::cannot_tell:
-      return {"Inconclusive", Tone::warning};
-    case RecordVerdict::flagged:
-      return {"Flagged", Tone::warning};
-  }
-  return {"", Tone::neutral};
+  return by_enum<RecordVerdict>(Words{"A record", Tone::good}, Words{"Misses the target", Tone::bad},
+                                Words{"Inconclusive", Tone::warning}, Words{"Flagged", Tone::warning})[verdict];
 }
 
 void draw_verdict(const RecordView& view) {

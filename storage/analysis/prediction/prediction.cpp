@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "storage/by_enum.h"
 #include "storage/csv.h"
 
 namespace stepladder {
@@ -95,15 +96,7 @@ Interval error_band(const LawRecord& record) {
 }
 
 std::string_view to_string(Bound bound) {
-  switch (bound) {
-    case Bound::estimate:
-      return "estimate";
-    case Bound::at_most:
-      return "at most";
-    case Bound::unknown:
-      return "unknown";
-  }
-  return "";
+  return by_enum<Bound>("estimate", "at most", "unknown")[bound];
 }
 
 PredictedStep predicted_step(std::span<const double> ratios, bool at_most, double step_ms, const Interval& step,

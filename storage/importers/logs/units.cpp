@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "storage/analysis/summary.h"
+#include "storage/by_enum.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {
@@ -30,18 +31,7 @@ bool near(double value, double expected) {
 }
 
 const char* name_of(TimeUnit unit) {
-  switch (unit) {
-    case TimeUnit::us:
-      return "us";
-    case TimeUnit::s:
-      return "s";
-    case TimeUnit::min:
-      return "min";
-    case TimeUnit::h:
-      return "h";
-    default:
-      return "ms";
-  }
+  return by_enum<TimeUnit>("ms", "us", "ms", "s", "min", "h")[unit];
 }
 
 const char* name_of(RateMeaning rate) {
@@ -61,18 +51,9 @@ const char* name_of(RateMeaning rate) {
 }
 
 RateMeaning by_label(RateLabel label) {
-  switch (label) {
-    case RateLabel::tokens:
-      return RateMeaning::tokens_per_s;
-    case RateLabel::tokens_per_ms:
-      return RateMeaning::tokens_per_ms;
-    case RateLabel::samples:
-      return RateMeaning::samples_per_s;
-    case RateLabel::iterations:
-      return RateMeaning::iterations_per_s;
-    default:
-      return RateMeaning::unknown;
-  }
+  return by_enum<RateLabel>(RateMeaning::unknown, RateMeaning::unknown, RateMeaning::tokens_per_s,
+                            RateMeaning::tokens_per_ms, RateMeaning::samples_per_s,
+                            RateMeaning::iterations_per_s)[label];
 }
 
 // The relative error of values that were printed with the digits that they have behind the point.
