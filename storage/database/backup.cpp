@@ -30,7 +30,7 @@ namespace {
 // Closes and, until then, locks a file against other processes that write the same backup.
 class LockedFile {
  public:
-  explicit LockedFile(const fs::path& out) : out_(out), part_(out.string() + ".part") {
+  explicit LockedFile(const fs::path& out, const char* ending = ".part") : out_(out), part_(out.string() + ending) {
     while (!file_) {
       Descriptor opened(::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
       if (!opened) throw_not_written(out_);
@@ -84,10 +84,10 @@ void refuse_existing(const fs::path& out) {
   if (fs::exists(fs::symlink_status(out))) throw_not_written(out, "it exists already");
 }
 
-bool back_up(Database& database, const fs::path& out, const std::function<bool()>& is_wanted) {
+void back_up(Database& database, const fs::path& out) {
   refuse_existing(out);
   LockedFile file(out);
-  if (!is_wanted()) return false;
+  refuse_existing(out);  // another process may just have made it
   require_room(database, out);
   try {
     // Reads one state of the file, in which others may write meanwhile.
@@ -99,19 +99,19 @@ bool back_up(Database& database, const fs::path& out, const std::function<bool()
     throw_not_written(out, error.what());
   }
   file.publish();
-  return true;
 }
 
-void back_up_before_migration(Database& database, std::int64_t version) {
-  if (database.file().empty() || database.integer("SELECT EXISTS (SELECT 1 FROM runs)") == 0) return;
+std::shared_ptr<const void> back_up_before_migration(Database& database, std::int64_t version) {
+  if (database.file().empty() || database.integer("SELECT EXISTS (SELECT 1 FROM runs)") == 0) return {};
   const std::string name = fmt::format("{}.before-{}", database.file().string(), version + 1);
-  fs::path out = name;
-  // Never replaces an earlier backup, which may hold runs that have been deleted since.
-  for (int i = 2; fs::exists(fs::symlink_status(out)); ++i) out = fmt::format("{}-{}", name, i);
   try {
-    // Another process may just have made it.
-    back_up(database, out,
-            [&] { return !fs::exists(fs::symlink_status(out)) && database.integer("PRAGMA user_version") == version; });
+    const auto others = std::make_shared<LockedFile>(name, ".lock");
+    if (database.integer("PRAGMA user_version") != version) return {};  // another process has just migrated it
+    fs::path out = name;
+    // Never replaces an earlier backup, which may hold runs that have been deleted since.
+    for (int i = 2; fs::exists(fs::symlink_status(out)); ++i) out = fmt::format("{}-{}", name, i);
+    back_up(database, out);
+    return others;
   } catch (const StorageError& error) {
     throw MigrationError(database.file().string() +
                          " is as it was, and this version of Stepladder can't use it yet: " + error.what());

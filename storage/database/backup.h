@@ -3,25 +3,24 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
+#include <memory>
 
 namespace stepladder {
 
 class Database;
 
 // Writes the state that the file has now, including its log, as one file that only its owner may read and that is on
-// the disk when this returns. Takes no write lock. Until it is complete it is called OUT.part. Returns false, and
-// leaves nothing, if `is_wanted` is false once no other process is writing the same backup. Throws StorageError if
+// the disk when this returns. Takes no write lock. Until it is complete it is called OUT.part. Throws StorageError if
 // `out` exists or can't be written.
-bool back_up(
-    Database& database, const std::filesystem::path& out, const std::function<bool()>& is_wanted = [] { return true; });
+void back_up(Database& database, const std::filesystem::path& out);
 
 // Throws StorageError if there is such a file, link or folder.
 void refuse_existing(const std::filesystem::path& out);
 
 // Backs up a file of this version before the next migrations: if it has runs, writes it to `FILE.before-N`, N being the
-// first of them. Throws MigrationError.
-void back_up_before_migration(Database& database, std::int64_t version);
+// first of them. Others who would write it wait as long as the result is held: until the version is another. Throws
+// MigrationError.
+std::shared_ptr<const void> back_up_before_migration(Database& database, std::int64_t version);
 
 struct FileContents {
   std::int64_t bytes = 0;

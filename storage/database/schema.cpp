@@ -78,7 +78,7 @@ void refuse_older_writers(Database& database) {
 
 // Runs the missing migrations, each in one transaction; those of a new file are one, so no other process opens it half
 // made.
-void migrate(Database& database, std::span<const char* const> steps) {
+void migrate(Database& database, std::span<const char* const> steps, std::shared_ptr<const void> backup = {}) {
   const auto newest = static_cast<std::int64_t>(steps.size());
   while (true) {
     if (database.integer("PRAGMA user_version") == version_with_steps_to_move) move_steps(database);
@@ -92,6 +92,7 @@ void migrate(Database& database, std::span<const char* const> steps) {
     for (std::int64_t step = done; step < next; ++step) database.execute(steps[static_cast<std::size_t>(step)]);
     database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, next));
     transaction.commit();
+    backup.reset();
   }
 }
 
@@ -177,12 +178,13 @@ void prepare_schema(Database& database, std::span<const char* const> steps, Back
   database.use_write_ahead_log();
   database.execute(fmt::format("PRAGMA wal_autocheckpoint = {}", longest_log / database.integer("PRAGMA page_size")));
   if (version < newest) {
+    std::shared_ptr<const void> backup;
     if (version > 0) refuse_taken_names(database, steps);
     if (version > 0 && version != version_with_steps_to_move) {  // then they are being moved, and that was done before
       refuse_older_writers(database);
-      if (back_up == BackUp::before_migrations) back_up_before_migration(database, version);
+      if (back_up == BackUp::before_migrations) backup = back_up_before_migration(database, version);
     }
-    migrate(database, steps);
+    migrate(database, steps, std::move(backup));
   }
   create_missing_indices(database);
 }

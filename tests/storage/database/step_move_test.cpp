@@ -174,6 +174,29 @@ TEST(StepMove, several_may_open_the_file_at_once) {
   EXPECT_FALSE(fs::exists(file.string() + ".before-9-2")) << "one backup is enough";
 }
 
+// The first has its backup, and waits for the write lock while the second begins.
+TEST(StepMove, two_make_one_backup) {
+  TemporaryFolder folder;
+  const auto file = folder / "a.db";
+  make_old_file(file, old_run(1, 10));
+  const fs::path backup = file.string() + ".before-9";
+  Database writer(file, Database::Mode::read_write);
+  writer.use_write_ahead_log();
+  auto lock = std::make_optional<Transaction>(writer);
+  std::vector<std::string> failures(2);
+  const auto open = [&](std::size_t i) { failures[i] = complaint<std::exception>([&] { RunStore::open(file); }); };
+  std::thread first(open, 0u);
+  while (!fs::exists(backup)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::thread second(open, 1u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // in which it would make another
+  lock.reset();
+  first.join();
+  second.join();
+  for (const std::string& failure : failures) EXPECT_EQ(failure, "");
+  EXPECT_FALSE(fs::exists(backup.string() + "-2"));
+  EXPECT_EQ(integer(file, "SELECT count(*) FROM steps"), 10);
+}
+
 TEST(StepMove, leaves_a_file_alone_that_an_older_program_is_writing_to) {
   TemporaryFolder folder;
   const auto file = folder / "a.db";
