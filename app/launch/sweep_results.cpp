@@ -125,7 +125,7 @@ std::vector<std::string> swept_names(std::span<const Run* const> runs) {
 
 const std::array<SweepResultKind, sweep_result_count>& sweep_result_kinds() {
   using enum SweepResult;
-  static const std::array<SweepResultKind, sweep_result_count> kinds{{
+  static const auto kinds = std::to_array<SweepResultKind>({
       {.result = loss_last, .id = "loss_last", .title = "Loss at the end", .unit = "", .is_loss = true},
       {.result = loss_min, .id = "loss_min", .title = "Minimum loss", .unit = "", .is_loss = true},
       {.result = val_loss_last, .id = "val_loss_last", .title = "Val loss at the end", .unit = "", .is_loss = true},
@@ -140,7 +140,7 @@ const std::array<SweepResultKind, sweep_result_count>& sweep_result_kinds() {
       {.result = target_steps, .id = "target_steps", .title = "Steps to target loss", .unit = "steps"},
       {.result = target_seconds, .id = "target_seconds", .title = "Time to target loss", .unit = "s"},
       {.result = target_tokens, .id = "target_tokens", .title = "Tokens to target loss", .unit = "tokens"},
-  }};
+  });
   return kinds;
 }
 
