@@ -115,6 +115,10 @@ std::string compact(double value) {
   return size >= 0.1 || size == 0 ? three_digits(value) : fmt::format("{:.3g}", value);
 }
 
+std::string compact_in_unit(double value) {
+  return value >= 999.5 ? grouped(value) : compact(value);
+}
+
 std::string tokens_per_s_text(double value) {
   return compact(value);
 }

@@ -34,6 +34,7 @@ std::string factor_text(double factor);             // "1.31 x", "12.5 x"
 std::string loss_text(double loss);                 // "1.8731", "NaN", "Infinity"
 std::string metric_text(double value);        // five digits of any metric: "3.2831", "0.31234", "1.2346e+06", "NaN"
 std::string compact(double value);            // 11.5 k, 1.34 M, 0.00102
+std::string compact_in_unit(double value);    // 11,500, 8.6, 0.00102
 std::string tokens_per_s_text(double value);  // "28.4 k"
 std::string bytes_text(double bytes);         // "23.4 GB"
 

@@ -260,8 +260,8 @@ std::string trust_text(const StudyRung& rung) {
   const Sync sync = rung.first->run.sync;
   std::string sum;
   if (!is_missing(judged.limit.tflops) && !is_missing(judged.limit.peak_tflops))
-    sum = (judged.limit.condition.empty() ? "" : "~") + tflops_text(judged.limit.tflops) + " of " +
-          tflops_text(judged.limit.peak_tflops) + " TFLOP/s" +
+    sum = (judged.limit.condition.empty() ? "" : "~") + compact_in_unit(judged.limit.tflops) + " of " +
+          compact_in_unit(judged.limit.peak_tflops) + " TFLOP/s" +
           (judged.limit.condition.empty() ? "" : " " + judged.limit.condition);
   if (judged.trust == Trust::impossible)
     return judged.limit.tflops > judged.limit.peak_tflops ? "impossible: " + sum : "impossible in a repeat";

@@ -8,8 +8,6 @@
 #include <cstring>
 #include <utility>
 
-#include "storage/regular_file.h"
-
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
@@ -19,13 +17,6 @@ constexpr std::size_t head_size = 64 * 1024;
 constexpr int look_again_ms = 100;  // whether a user has interrupted
 
 }  // namespace
-
-FileInput::FileInput(const fs::path& path) : path_(path), buffer_(piece_size) {
-  std::string why;
-  owned_ = open_regular(path, why);
-  if (!owned_) throw ImportError(why);
-  descriptor_ = owned_.get();
-}
 
 FileInput::FileInput(const fs::path& path, std::function<bool()> interrupted)
     : path_(path),
@@ -40,7 +31,6 @@ FileInput::FileInput(int descriptor, std::function<bool()> interrupted)
     : descriptor_(descriptor), interrupted_(std::move(interrupted)), buffer_(piece_size) {}
 
 void FileInput::wait_for_more() const {
-  if (!interrupted_) return;
   pollfd more{.fd = descriptor_, .events = POLLIN, .revents = 0};
   do
     if (interrupted_()) throw InputInterrupted();

@@ -17,10 +17,8 @@ struct InputInterrupted {};
 // Reads in pieces of 256 KiB. One thread.
 class FileInput : public ImportInput {
  public:
-  // A regular file. Throws ImportError if it can't be opened, as the next form does.
-  explicit FileInput(const std::filesystem::path& path);
-  // Reads a path that the user named, so it may also be a pipe or a terminal: then `next` and `head` block until it has
-  // more bytes, and throw InputInterrupted once `interrupted` returns true.
+  // A path that the user named, so it may also be a pipe or a terminal: then `next` and `head` block until it has more
+  // bytes, and throw InputInterrupted once `interrupted` returns true. Throws ImportError if it can't be opened.
   FileInput(const std::filesystem::path& path, std::function<bool()> interrupted);
   // The same for a descriptor, which stays open.
   FileInput(int descriptor, std::function<bool()> interrupted);

@@ -21,6 +21,7 @@
 #include "storage/database/rescue/write_ahead_log.h"
 #include "storage/database/traces/trace_store.h"
 #include "storage/importers/source_code.h"
+#include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/store_folder.h"
 #include "storage/intake/intake.h"
 #include "storage/traces/trace_file.h"
@@ -112,8 +113,8 @@ class Import {
       outcome_.interrupted = true;
       drop_hidden();
     } catch (...) {
-      drop_hidden();
       outcome_.error = std::current_exception();
+      drop_hidden();
     }
     return std::move(outcome_);
   }
@@ -205,8 +206,8 @@ class Import {
   void drop_hidden() {
     const std::vector<RunId> hidden = hidden_runs();
     outcome_.runs.resize(shown_);
-    outcome_.published.clear();
     outcome_.tries.clear();
+    outcome_.published.clear();
     outcome_.passes.resize(stored_passes_);
     outcome_.views.resize(stored_views_);
     try {
@@ -354,7 +355,7 @@ std::vector<std::size_t> Import::take_files(const std::vector<fs::path>& paths) 
       continue;
     }
     try {
-      FileInput input(path);
+      StoreFile input(path);
       take(input, path.string(), path);
     } catch (const ImportError& error) {
       outcome_.notes.push_back({path.string(), 0, std::string("skipped: ") + error.what()});

@@ -9,9 +9,9 @@
 #include <cmath>
 #include <utility>
 
-#include "app/import/file_input.h"
 #include "engine/stage.h"
 #include "storage/importers/logs/lines/text_lines.h"
+#include "storage/importers/trackers/store_file.h"
 
 namespace stepladder {
 namespace {
@@ -67,7 +67,7 @@ void with_input(const SourceQuestion& asked, const Read& read) {
     MemoryInput input(asked.text);
     read(input);
   } else {
-    FileInput input(asked.file);
+    StoreFile input(asked.file);
     read(input);
   }
 }

@@ -137,15 +137,6 @@ std::vector<SlicePlace> SliceIndex::joined_with(const StepSlices& step, SlicePla
   return places;
 }
 
-std::int64_t SliceIndex::busy_ns_of(const StepSlices& step, std::uint32_t name) const {
-  std::int64_t ns = 0;
-  for (const std::uint32_t number : numbers_of(name)) {
-    const SlicePlace place = place_of(number);
-    ns += step.rows[place.row].slices[place.slice].duration_ns;
-  }
-  return ns;
-}
-
 OperatorKind SliceIndex::kind_of(const SliceRow& row, std::size_t number, std::size_t first, std::size_t behind) const {
   constexpr std::size_t looked_at = 12;
   KindSums sums{};

@@ -33,9 +33,6 @@ class SliceIndex {
   // it. At most `most`, by row and time.
   std::vector<SlicePlace> joined_with(const StepSlices& step, SlicePlace slice, std::size_t most) const;
 
-  // Nanoseconds of all slices with this name, counted as often as they are nested.
-  std::int64_t busy_ns_of(const StepSlices& step, std::uint32_t name) const;
-
   // The kind that takes most of these slices' time, estimated from a few of them.
   OperatorKind kind_of(const SliceRow& row, std::size_t number, std::size_t first, std::size_t behind) const;
 

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <fstream>
 
-#include "app/import/file_input.h"
 #include "engine/stage.h"
 #include "storage/analysis/metric_figures.h"
 #include "storage/analysis/overview.h"
-#include "storage/by_enum.h"
 #include "storage/analysis/summary.h"
+#include "storage/by_enum.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/importers/importer.h"
+#include "storage/importers/trackers/store_file.h"
 #include "storage/quantity.h"
 #include "storage/speedrun/log_line.h"
 
@@ -116,7 +116,7 @@ LoggedRun read_logged_run(const std::filesystem::path& log) {
   LoggedRun logged;
   CollectingSink sink(logged);
   try {
-    FileInput input{log};
+    StoreFile input{log};
     ImportOptions options;
     options.known_stages = &known_stages();
     importer_for(input, options).read(input, options, sink);

@@ -21,10 +21,6 @@ std::string more_runs_text(std::int64_t runs, double seconds) {
 
 }  // namespace
 
-std::string tflops_text(double tflops) {
-  return tflops >= 999.5 ? grouped(tflops) : compact(tflops);
-}
-
 std::string ci95_text(const Interval& interval) {
   if (!interval.known()) return "-";
   const int digits = interval.low < 10 ? 3 : 1;

@@ -13,8 +13,6 @@ namespace stepladder {
 
 std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" if not known
 
-std::string tflops_text(double tflops);  // "8.6", "1,010"
-
 // "faster"; "faster, one run" if a side has no repeats; "faster, doubtful" if a side is doubtful; "impossible" or
 // "baseline impossible" if the factor is meaningless; without a factor "-" or "doubtful". `base` names the rung that it
 // is relative to.

@@ -66,9 +66,9 @@ const NumberColumn numbers[] = {
     {"loss_min", [](const RunEntry& e) { return e.summary.loss_min; }, loss_text},
     {"val_loss_last", [](const RunEntry& e) { return e.summary.val_loss_last; }, loss_text},
     {"val_loss_min", [](const RunEntry& e) { return e.summary.val_loss_min; }, loss_text},
-    {"dt_ms_median", [](const RunEntry& e) { return e.summary.dt_ms_median; }, cell_ms_text},
-    {"dt_ms_p5", [](const RunEntry& e) { return e.summary.dt_ms_p5; }, cell_ms_text},
-    {"dt_ms_p95", [](const RunEntry& e) { return e.summary.dt_ms_p95; }, cell_ms_text},
+    {"dt_ms_median", [](const RunEntry& e) { return e.summary.dt_ms_median; }, compact_in_unit},
+    {"dt_ms_p5", [](const RunEntry& e) { return e.summary.dt_ms_p5; }, compact_in_unit},
+    {"dt_ms_p95", [](const RunEntry& e) { return e.summary.dt_ms_p95; }, compact_in_unit},
     {"tokens_per_s", [](const RunEntry& e) { return e.summary.tokens_per_s; }, tokens_per_s_text},
     {"warmup_steps", [](const RunEntry& e) { return static_cast<double>(e.summary.warmup_steps); }, count_text},
     {"params", [](const RunEntry& e) { return e.run.params > 0 ? static_cast<double>(e.run.params) : missing; },
@@ -101,10 +101,6 @@ std::string mfu_percent(double share) {
 }
 
 }  // namespace
-
-std::string cell_ms_text(double dt_ms) {
-  return dt_ms >= 999.5 ? grouped(dt_ms) : compact(dt_ms);
-}
 
 const std::vector<RunColumn>& measured_columns() {
   using enum ColumnKind;

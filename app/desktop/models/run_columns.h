@@ -58,7 +58,4 @@ double cell_value(const RunColumn& column, const RunEntry& entry, const ColumnCo
 std::string cell_text(const std::string& column, const RunEntry& entry, const ColumnContext& context);
 double cell_value(const std::string& column, const RunEntry& entry, const ColumnContext& context);
 
-// A time for a column whose head says ms: "27.0", "1,302".
-std::string cell_ms_text(double dt_ms);
-
 }  // namespace stepladder

@@ -156,7 +156,7 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
                ? "-"
                : in_print(loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last)),
            palette().text);
-  if (at.has_steps) number(at.dt, cell_ms_text(summary.dt_ms_median), believed);
+  if (at.has_steps) number(at.dt, compact_in_unit(summary.dt_ms_median), believed);
   number(at.tokens, tokens_per_s_text(summary.tokens_per_s), believed);
   if (at.has_printed) {
     ImGui::SetCursorPos(ImVec2(place.x + at.printed, first));

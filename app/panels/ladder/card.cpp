@@ -94,10 +94,10 @@ void draw_arithmetic(const LadderRung& rung) {
     const std::string about = condition.empty() ? "" : "~";
     text_sentence("x " + about + compact(judged.limit.tflops * 1e12 / judged.tokens_per_s / 1e6) +
                   " MFLOP per token (6N" + (condition.empty() ? "" : ", " + condition) + ") = " + about +
-                  tflops_text(judged.limit.tflops) + " TFLOP/s" +
+                  compact_in_unit(judged.limit.tflops) + " TFLOP/s" +
                   (is_missing(judged.limit.peak_tflops)
                        ? ""
-                       : "; the hardware's peak is " + tflops_text(judged.limit.peak_tflops) + " TFLOP/s"));
+                       : "; the hardware's peak is " + compact_in_unit(judged.limit.peak_tflops) + " TFLOP/s"));
   } else if (run.params > 0) {
     const double tflops = 6.0 * static_cast<double>(run.params) * judged.tokens_per_s / 1e12;
     text_sentence("x 6 x " + compact(static_cast<double>(run.params)) + " parameters (6N) = " + compact(tflops) +

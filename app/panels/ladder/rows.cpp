@@ -434,9 +434,9 @@ void truth_pill(const LadderRung& rung) {
                       : rung.judged.trust == Trust::doubtful ? Tone::warning
                                                              : Tone::good;
     const std::string about = rung.judged.limit.condition.empty() ? "" : "~";
-    return pill(
-        about + tflops_text(rung.judged.limit.tflops) + " of " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s",
-        tone);
+    return pill(about + compact_in_unit(rung.judged.limit.tflops) + " of " + compact(rung.judged.limit.peak_tflops) +
+                    " TFLOP/s",
+                tone);
   }
   if (rung.judged.trust == Trust::impossible) return pill("impossible", Tone::bad);
   if (rung.summary.steps == 0) return;
