@@ -2,8 +2,8 @@
 // being read, or was read and not taken, isn't queued again. Errors are values: a lock or a bad disk becomes `problem`.
 #include "app/curves/curve_reader.h"
 
-#include <algorithm>
 #include <exception>
+#include <set>
 
 #include "storage/errors.h"
 
@@ -18,9 +18,8 @@ constexpr std::chrono::milliseconds between_wakes{16};
 
 }  // namespace
 
-bool CurveWanted::is_same_curve(const CurveWanted& other) const {
-  return run == other.run && is_steps == other.is_steps && quantity == other.quantity &&
-         zoom.has_value() == other.zoom.has_value();
+CurveWanted::Key CurveWanted::key() const {
+  return {run, quantity, is_steps, zoom.has_value()};
 }
 
 CurveRead read_curve(RunStore& store, const CurveWanted& wanted) {
@@ -67,13 +66,12 @@ void CurveReader::want(const std::vector<CurveWanted>& wanted) {
   {
     const MutexLock lock(mutex_);
     wanted_.clear();
-    for (const CurveWanted& each : wanted) {
-      const auto is_same = [&](const CurveWanted& other) { return each.is_same_curve(other); };
-      // One that is being read now is asked for again in the next frame if it isn't enough.
-      const bool is_there = (reading_ && is_same(*reading_)) || std::any_of(wanted_.begin(), wanted_.end(), is_same) ||
-                            std::any_of(read_.begin(), read_.end(), [&](const auto& r) { return is_same(r.wanted); });
-      if (!is_there) wanted_.push_back(each);
-    }
+    std::set<CurveWanted::Key> known;  // there may be thousands
+    // One that is being read now is asked for again in the next frame if it isn't enough.
+    if (reading_) known.insert(reading_->key());
+    for (const CurveRead& each : read_) known.insert(each.wanted.key());
+    for (const CurveWanted& each : wanted)
+      if (known.insert(each.key()).second) wanted_.push_back(each);
     must_start = !wanted_.empty() && !is_reading_ && !file_.empty();
     is_reading_ = is_reading_ || must_start;
   }

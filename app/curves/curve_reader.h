@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,8 +32,9 @@ struct CurveWanted {
   std::uint64_t asked_at = 0;  // returned to the caller: what was known at the time of the request
   std::uint64_t logged = 0;
 
-  // True if both are the whole curve, both its visible part, or both steps; the visible ranges may differ.
-  bool is_same_curve(const CurveWanted& other) const;
+  // Equal if both are the whole curve, both its visible part, or both steps; the visible ranges may differ.
+  using Key = std::tuple<RunId, Quantity, bool, bool>;
+  Key key() const;
 };
 
 struct CurveRead {

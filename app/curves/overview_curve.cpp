@@ -27,17 +27,24 @@ void for_each_point(const Overview& overview, Add add) {
 
 OverviewCurve curve_of(Overview overview) {
   OverviewCurve curve{.overview = std::move(overview)};
+  // Thousands of curves are read at once: memory that grows step by step costs more than the values.
+  curve.points.x.reserve(2 * curve.overview.buckets.size());
+  curve.points.y.reserve(2 * curve.overview.buckets.size());
   for_each_point(curve.overview, [&](std::int64_t step, double value) {
     curve.points.x.push_back(static_cast<double>(step));
     curve.points.y.push_back(value);
   });
   curve.levels.follow(curve.points.x, curve.points.y);
+  curve.values = curve.overview.values();
+  curve.not_finite = curve.overview.not_finite();
   if (!curve.overview.exact()) curve.means = means_of(curve.overview);
   return curve;
 }
 
 MeanCurve means_of(const Overview& overview) {
   MeanCurve means;
+  for (std::vector<double>* values : {&means.mean.x, &means.mean.y, &means.low, &means.high})
+    values->reserve(overview.buckets.size() + 1);
   const auto add = [&](double step, const Bucket& bucket) {
     means.mean.x.push_back(step);
     means.mean.y.push_back(bucket.mean);

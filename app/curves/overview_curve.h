@@ -19,7 +19,10 @@ struct OverviewCurve {
   MinMaxPyramid levels;  // of the points
   MeanCurve means;       // what is drawn instead of the points, which would be a saw-tooth; empty if exact
 
-  std::int64_t behind() const { return overview.exact() ? 0 : overview.values(); }  // values that the points represent
+  std::int64_t not_finite = 0;  // of the values
+  std::int64_t values = 0;
+
+  std::int64_t behind() const { return overview.exact() ? 0 : values; }  // values that the points represent
 };
 
 OverviewCurve curve_of(Overview overview);

@@ -70,6 +70,19 @@ TEST_F(DerivedChart, OfAFewPointsNoneIsAnOutlier) {
   EXPECT_EQ(off(view()).points, 0u);
 }
 
+TEST_F(DerivedChart, AFewCurvesHaveEveryPixelColumn) {
+  PlottedValues values = constant_values(50'000, 3);
+  for (std::size_t i = 0; i < values.y.size(); ++i) values.y[i] = static_cast<double>(i * 7919 % 1000);
+  chart_.curves.assign(12, plotted(values));
+  const ChartView shown = view();
+  EXPECT_EQ(shown.density, nullptr);
+  const Polyline expected = decimate(values.x, values.y, shown.x.low, shown.x.high, 800);
+  for (const CurveView& curve : shown.curves) {
+    ASSERT_EQ(curve.line.x, expected.x);
+    ASSERT_EQ(curve.line.y, expected.y);
+  }
+}
+
 TEST_F(DerivedChart, TheCaptionCountsWholeCurvesThatAreOffScreen) {
   const PlottedValues strong = constant_values(10, 3);
   const PlottedValues context = constant_values(10, 900);

@@ -52,13 +52,17 @@ class Headless {
     app.ingest();
     ImGui::NewFrame();
     app.draw();
+    render();
+    asked_ = app.execute();
+    return ImGui::GetDrawData()->TotalVtxCount;
+  }
+  // Ends a frame as a renderer does.
+  static void render() {
     ImGui::Render();
     for (ImTextureData* texture : ImGui::GetPlatformIO().Textures) {
       texture->SetTexID(1);
       texture->SetStatus(ImTextureStatus_OK);
     }
-    asked_ = app.execute();
-    return ImGui::GetDrawData()->TotalVtxCount;
   }
 
   // Draws frames until other threads have made it true, even on a slow machine. Returns whether they have.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/desktop/charts/chart_density.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"
@@ -44,6 +45,12 @@ void vertical_line(const char* id, double x, const ImVec4& colour) {
   spec.LineColor = colour;
   spec.Flags = ImPlotItemFlags_NoLegend | ImPlotItemFlags_NoFit;
   ImPlot::PlotInfLines(id, &x, 1, spec);
+}
+
+// Whether a curve is visible as a line: not hidden, and not only a part of the picture of many.
+bool is_line(const Chart& chart, const ChartView& view, const Curve& curve) {
+  if (curve.hidden || curve.x.empty()) return false;
+  return !view.density || !view.curves[static_cast<std::size_t>(&curve - chart.curves.data())].line.x.empty();
 }
 
 void draw_marks(const Chart& chart) {
@@ -214,6 +221,29 @@ void draw_curve(const Curve& curve, const CurveView& view, bool steps_up, float 
   }
 }
 
+// The few lines above a picture of many: each on a broader one in the card's colour, so that it stays legible there;
+// the one under the mouse on top.
+void draw_above_density(const Chart& chart, const ChartView& view) {
+  const auto draw = [&](std::size_t i) {
+    Curve curve = chart.curves[i];
+    curve.weight = std::max(curve.weight, 1.8f);
+    Curve ground = curve;
+    ground.label = "##ground" + curve.label;
+    ground.in_legend = false;
+    ground.colour = palette().card;
+    ground.weight += 2;
+    const CurveView& line = view.curves[i];
+    if (line.line.x.empty()) return;
+    draw_line(ground, line.smoothed.x.empty() ? line.line : line.smoothed, ground.colour, ground.weight, false,
+              view.size.x);
+    draw_curve(curve, line, false, view.size.x);
+  };
+  const auto hovered = view.density->hovered();
+  for (std::size_t i = 0; i < view.curves.size(); ++i)
+    if (i != hovered) draw(i);
+  if (hovered && *hovered < view.curves.size()) draw(*hovered);
+}
+
 }  // namespace
 
 void use_line_styles(bool on) {
@@ -224,8 +254,13 @@ void draw_layers(const Chart& chart, const ChartView& view) {
   draw_shade(chart);
   list_in_legend(chart, view.size.x);
   draw_zero_line(chart);
-  for (std::size_t i = 0; i < view.curves.size(); ++i)
-    draw_curve(chart.curves[i], view.curves[i], chart.steps_up, view.size.x);
+  if (view.density) {
+    view.density->draw(chart);
+    draw_above_density(chart, view);
+  } else {
+    for (std::size_t i = 0; i < view.curves.size(); ++i)
+      draw_curve(chart.curves[i], view.curves[i], chart.steps_up, view.size.x);
+  }
   draw_floor(chart);
   draw_marks(chart);
 }
@@ -243,14 +278,14 @@ double nearest_x(const Chart& chart, double at) {
   return at;
 }
 
-void read_out(const Chart& chart, double x_marked) {
+void read_out(const Chart& chart, const ChartView& view, double x_marked) {
   const double at = ImPlot::GetPlotMousePos().x;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
   if (ImGui::BeginTooltip()) {
     text_quiet(chart.x_label.substr(0, chart.x_label.find(", log scale")) + " " + x_text(chart, x_marked));
     int rows = 0;
     for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend() && rows < 14; ++curve) {
-      if (curve->x.empty() || curve->hidden || curve->label.empty() || at > curve->x.back() + 1) continue;
+      if (!is_line(chart, view, *curve) || curve->label.empty() || at > curve->x.back() + 1) continue;
       const std::size_t i = nearest_index(curve->x, at);
       if (is_missing(curve->y[i])) continue;
       ++rows;
@@ -274,7 +309,7 @@ void read_out(const Chart& chart, double x_marked) {
   ImGui::PopStyleVar();
 }
 
-void draw_values(const Chart& chart, double x) {
+void draw_values(const Chart& chart, const ChartView& view, double x) {
   const ImVec2 plot = ImPlot::GetPlotPos();
   const ImVec2 room = ImPlot::GetPlotSize();
   const float row = px(15);
@@ -287,7 +322,7 @@ void draw_values(const Chart& chart, double x) {
   std::vector<Value> values;
   float width = 0;
   for (const Curve& curve : chart.curves) {
-    if (curve.hidden || curve.x.empty() || values.size() == std::min<std::size_t>(most, 12)) continue;
+    if (!is_line(chart, view, curve) || values.size() == std::min<std::size_t>(most, 12)) continue;
     if (x < curve.x.front() || x > curve.x.back()) continue;
     const std::size_t i = nearest_index(curve.x, x);
     const double y = curve.smoothed.empty() ? curve.y[i] : curve.smoothed[i];

@@ -16,11 +16,11 @@ bool has_room_for_legend(const Chart& chart, float height);
 // The x nearest to `at` in the topmost curve.
 double nearest_x(const Chart& chart, double at);
 
-// A tooltip with every curve's value at `x`.
-void read_out(const Chart& chart, double x);
+// A tooltip with every line's value at `x`.
+void read_out(const Chart& chart, const ChartView& view, double x);
 
-// The curves' values at `x`, beside the cross-hair of a chart that the mouse isn't over: as many as there is room for.
-void draw_values(const Chart& chart, double x);
+// The lines' values at `x`, beside the cross-hair of a chart that the mouse isn't over: as many as there is room for.
+void draw_values(const Chart& chart, const ChartView& view, double x);
 
 // Fills Chart::legend_input, if the chart wants it.
 void use_legend(const Chart& chart, float plot_width);

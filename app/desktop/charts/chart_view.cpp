@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/desktop/charts/chart_density.h"
 #include "app/desktop/theme.h"
 #include "app/text/format.h"
 
@@ -59,25 +60,37 @@ Range visible_range(const Chart& chart, const CurveView& curve, const Range& x, 
   return range;
 }
 
-// The range of the visible values within `x`; `leave_out` excludes the lowest and highest 2 % of each curve. By curve,
-// since a short curve may be fewer than 2 % of all values.
-Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range& x, bool leave_out) {
+bool starts_at_zero(const Chart& chart) {
+  return chart.from_zero && !chart.log_y;
+}
+
+// The range of each curve's visible values within `x`; `leave_out` excludes the lowest and highest 2 % of each. By
+// curve, since a short curve may be fewer than 2 % of all values.
+std::vector<Range> visible_ranges(const Chart& chart, std::span<const CurveView> curves, const Range& x,
+                                  bool leave_out) {
+  std::vector<Range> ranges;
+  for (const CurveView& curve : curves) {
+    const bool is_short = curve.line.x.size() < 20 && !leave_out;  // each value counts
+    const double left_out = leave_out || (starts_at_zero(chart) && !is_short) ? 0.02 : 0;
+    ranges.push_back(visible_range(chart, curve, x, left_out));
+  }
+  return ranges;
+}
+
+// The range for these curves' visible ranges.
+Range y_range(const Chart& chart, std::span<const Range> visible, bool leave_out) {
   if (chart.steps_up) return {0, 1.03};
   if (!is_missing(chart.whole)) return {0, 1.03 * chart.whole};  // labels end at the whole
-  const bool starts_at_zero = chart.from_zero && !chart.log_y;
   Range range;
   Range focus;  // of the curves that are not context
-  for (std::size_t k = 0; k < curves.size(); ++k) {
-    const bool is_short = curves[k].line.x.size() < 20 && !leave_out;  // each value counts
-    const double left_out = leave_out || (starts_at_zero && !is_short) ? 0.02 : 0;
-    const Range own = visible_range(chart, curves[k], x, left_out);
-    if (!own.known()) continue;
-    for (const double end : {own.low, own.high}) {
+  for (std::size_t k = 0; k < visible.size(); ++k) {
+    if (!visible[k].known()) continue;
+    for (const double end : {visible[k].low, visible[k].high}) {
       range.include(end);
       if (!chart.curves[k].is_context) focus.include(end);
     }
   }
-  if (starts_at_zero) return {0, range.known() && range.high > 0 ? range.high * 1.2 : 1};
+  if (starts_at_zero(chart)) return {0, range.known() && range.high > 0 ? range.high * 1.2 : 1};
   if (focus.known() && !leave_out) {
     const double room = std::max(focus.high - focus.low, 1e-9);
     range = {std::max(range.low, focus.low - room), std::min(range.high, focus.high + room)};
@@ -243,6 +256,30 @@ void decimate_curve(const Curve& curve, const Range& x, int columns, CurveView& 
   decimate_band(curve, x, columns, view);
 }
 
+// The columns of each line, so that all lines together stay within the chart's points: up to four points a column, as
+// many again if they are smoothed, and two of a band.
+int columns_of_line(const Chart& chart, float width) {
+  const auto any = [&](auto&& has) { return std::any_of(chart.curves.begin(), chart.curves.end(), has); };
+  const bool smoothed = any([](const Curve& curve) { return !curve.smoothed.empty(); });
+  const bool banded = any([](const Curve& curve) { return !curve.low.empty(); });
+  const std::size_t points = 4UL + (smoothed ? 4 : 0) + (banded ? 2 : 0);
+  const std::size_t share = chart.most_points / (points * std::max<std::size_t>(1, chart.curves.size()));
+  return std::max(8, static_cast<int>(std::min(share, static_cast<std::size_t>(width))));
+}
+
+// The curves of a chart that is drawn as a picture: those that stand out, as lines.
+void derive_dense(const Chart& chart, bool leaves_out, ChartView& view) {
+  view.density = &density_of_chart();
+  view.density->collect(chart, view.x, leaves_out || starts_at_zero(chart), view.size);
+  for (std::size_t i = 0; i < view.curves.size(); ++i) {
+    if (chart.curves[i].stands_out || i == view.density->hovered()) {
+      decimate_curve(chart.curves[i], view.x, static_cast<int>(view.size.x), view.curves[i]);
+    } else if (!view.curves[i].line.x.empty()) {
+      view.curves[i] = {};
+    }
+  }
+}
+
 }  // namespace
 
 void Range::include(double value) {
@@ -260,15 +297,20 @@ bool has_points(const Chart& chart) {
 }
 
 ChartView derive(const Chart& chart, const Range& zoom, YAxis y_axis, ImVec2 size) {
-  static std::vector<CurveView> kept;  // from frame to frame, so that a thousand curves need no new memory
+  static std::vector<CurveView> kept;  // from frame to frame, so that many curves need no new memory
   kept.resize(std::max(kept.size(), chart.curves.size()));
   ChartView view{.size = size, .x = zoom.known() ? zoom : x_range(chart)};
   view.curves = std::span(kept.data(), chart.curves.size());
-  const std::size_t share = chart.most_points / (2 * std::max<std::size_t>(1, chart.curves.size()));
-  const int columns = std::max(8, static_cast<int>(std::min<std::size_t>(share, static_cast<std::size_t>(size.x))));
+  const bool leaves_out = y_axis == YAxis::without_outliers;
+  if (is_dense(chart)) {
+    derive_dense(chart, leaves_out, view);
+    if (y_axis != YAxis::free) view.y = y_range(chart, view.density->visible(), leaves_out);
+    return view;
+  }
+  const int columns = columns_of_line(chart, size.x);
   for (std::size_t i = 0; i < view.curves.size(); ++i) decimate_curve(chart.curves[i], view.x, columns, view.curves[i]);
   if (y_axis == YAxis::free) return view;
-  view.y = y_range(chart, view.curves, view.x, y_axis == YAxis::without_outliers);
+  view.y = y_range(chart, visible_ranges(chart, view.curves, view.x, leaves_out), leaves_out);
   if (chart.legend) view.legend_corner = emptiest_corner(view.curves, view.x, view.y);
   return view;
 }
@@ -313,6 +355,17 @@ void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
 
 OffScreen off_screen(const ChartView& view, const Range& x, const Range& y) {
   OffScreen off;
+  if (view.density) {
+    for (const Range& curve : view.density->whole()) {
+      if (!curve.known()) continue;
+      if (curve.low > y.high || curve.high < y.low) {
+        ++off.curves;
+      } else if (curve.low < y.low || curve.high > y.high) {
+        ++off.band;
+      }
+    }
+    return off;
+  }
   for (const CurveView& curve : view.curves) {
     const Polyline& line = curve.line;
     std::size_t within_x = 0;
@@ -341,13 +394,16 @@ std::string caption(const ChartView& view, const OffScreen& off_screen, bool has
     drawn += curve.line.x.size();
     not_finite += curve.line.not_finite;
   }
-  if (points + not_finite == 0) return has_hidden ? "all runs are hidden" : "no steps yet";
+  if (view.density) not_finite = view.density->not_finite();
+  if (!view.density && points + not_finite == 0) return has_hidden ? "all runs are hidden" : "no steps yet";
   const auto count = [](std::size_t value) { return grouped(value); };
-  std::string text;
-  if (drawn < points || off_screen.points > 0) text = plural(points, "point");
-  if (drawn < points) text += ", " + count(drawn) + " drawn";
+  std::string text =
+      view.density && view.density->curves() > 0 ? plural(view.density->curves(), "curve") + " as density" : "";
+  if (view.density && off_screen.curves > 0) text += ", " + count(off_screen.curves) + " off-screen";
+  if (!view.density && (drawn < points || off_screen.points > 0)) text = plural(points, "point");
+  if (!view.density && drawn < points) text += ", " + count(drawn) + " drawn";
   if (off_screen.points > 0) text += ", " + count(off_screen.points) + " off-screen";
-  if (off_screen.curves > 0) text += " (" + plural(off_screen.curves, "whole curve") + ")";
+  if (!view.density && off_screen.curves > 0) text += " (" + plural(off_screen.curves, "whole curve") + ")";
   if (off_screen.band > 0) text += (text.empty() ? "" : ", ") + std::string("extremes off-screen");
   if (not_finite > 0) text += (text.empty() ? "" : ", ") + count(not_finite) + " NaN or infinite";
   return text;

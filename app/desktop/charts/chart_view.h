@@ -12,6 +12,8 @@
 
 namespace stepladder {
 
+class ChartDensity;
+
 struct Range {
   double low = missing;
   double high = missing;
@@ -33,6 +35,7 @@ struct ChartView {
   Range x;
   Range y;                           // unknown: the user controls y
   std::span<CurveView> curves = {};  // one for each of the chart's; valid until the next derive()
+  ChartDensity* density = nullptr;   // the curves are one picture, and only those that stand out are lines too
   ImPlotLocation legend_corner = ImPlotLocation_NorthEast;
 };
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/desktop/charts/chart_density.h"
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/charts/chart_layers.h"
 #include "app/desktop/charts/chart_view.h"
@@ -92,7 +93,7 @@ void take_keys(const Chart& chart, ChartState& state) {
 }
 
 // Handles mouse and keys. Returns whether the mouse moves x.
-bool interact(const Chart& chart, ChartState& state) {
+bool interact(const Chart& chart, const ChartView& view, ChartState& state) {
   const bool on_plot = ImPlot::IsPlotHovered();
   const bool on_x = ImPlot::IsAxisHovered(ImAxis_X1);
   state.on_y = ImPlot::IsAxisHovered(ImAxis_Y1);
@@ -105,8 +106,8 @@ bool interact(const Chart& chart, ChartState& state) {
   }
   draw_target(chart);
   draw_cursors(chart, state.x().hovered);
-  if (!on_plot && !is_missing(state.x().hovered)) draw_values(chart, state.x().hovered);
-  if (on_plot && !ImGui::IsPopupOpen("##menu")) read_out(chart, state.x().hovered);
+  if (!on_plot && !is_missing(state.x().hovered)) draw_values(chart, view, state.x().hovered);
+  if (on_plot && !ImGui::IsPopupOpen("##menu")) read_out(chart, view, state.x().hovered);
   if ((on_plot || on_x || state.on_y) && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.reset = true;
   if (on_plot && ImGui::IsMouseReleased(ImGuiMouseButton_Right) && !ImGui::IsMouseDragging(ImGuiMouseButton_Right))
     ImGui::OpenPopup("##menu");
@@ -134,7 +135,9 @@ Drawn draw_plot(const Chart& chart, const ChartView& view, ChartState& state) {
   drawn.floor_is_below = chart.floor < limits.Y.Min;
   draw_layers(chart, view);
   use_legend(chart, view.size.x);
-  const bool moves_x = interact(chart, state);
+  if (view.density && view.density->hovered() && chart.legend_input && chart.legend_input->hovered < 0)
+    chart.legend_input->hovered = chart.curves[*view.density->hovered()].order;
+  const bool moves_x = interact(chart, view, state);
   const ImVec2 low = ImPlot::GetPlotPos();
   const ImVec2 plot = ImPlot::GetPlotSize();
   ui_test_anchors::note(std::string("chart.") + chart.id, low.x, low.y, low.x + plot.x, low.y + plot.y);
@@ -153,9 +156,14 @@ void draw_caption(const Chart& chart, const ChartView& view, const Drawn& drawn)
   const bool has_hidden =
       std::any_of(chart.curves.begin(), chart.curves.end(), [](const Curve& curve) { return curve.hidden; });
   add(caption(view, drawn.off_screen, has_hidden), "  \xE2\x80\x93  ");
-  add(chart.smoothing, ", ");
+  add(view.density ? chart.smoothing.substr(0, chart.smoothing.find(',')) : chart.smoothing, ", ");
   if (drawn.floor_is_below) add(chart.floor_label + " " + loss_text(chart.floor) + " below", ", ");
-  text_cut(text, ImGui::GetContentRegionAvail().x - chart.title_room, palette().quiet, fonts().regular, small_size);
+  const float room = ImGui::GetContentRegionAvail().x - chart.title_room;
+  const float key = view.density ? view.density->key_width() : 0;
+  text_cut(text, room - key, palette().quiet, fonts().regular, small_size);
+  if (key == 0 || key > room) return;
+  same_line(10);
+  view.density->draw_key();
 }
 
 ImVec2 size_of(const Chart& chart) {

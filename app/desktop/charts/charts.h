@@ -33,6 +33,7 @@ struct Curve {
   std::span<const int> runs = {};  // how many runs each y is the mean of; empty: it is one run's
   std::size_t not_finite = 0;      // NaN or infinite values behind the points, besides those in y
   bool hidden = false;             // only in the legend, in grey
+  bool stands_out = false;         // a line above the picture where the curves are too many for lines
 };
 
 // The mouse's effect on the legend in this frame: the curves' `order`, or -1.
@@ -111,7 +112,7 @@ struct Chart {
   LegendInput* legend_input = nullptr;  // null: the legend doesn't answer to the mouse
   TargetLine* target = nullptr;
   Commands* commands = nullptr;      // for the context menu; null: no menu
-  std::size_t most_points = 80'000;  // drawn of all curves together, so that a thousand curves don't cost more
+  std::size_t most_points = 60'000;  // drawn of all curves together; more curves than they suffice for are one picture
   float title_room = 0;              // pixels at the right of the title that the caption leaves free
   ImVec2 size = ImVec2(0, 0);
 };

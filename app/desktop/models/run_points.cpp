@@ -68,7 +68,7 @@ RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity
 void RunPoints::draw_as(Curve& curve) const {
   curve.x = x;
   curve.y = y;
-  if (overview) curve.not_finite = static_cast<std::size_t>(overview->overview.not_finite());
+  if (overview) curve.not_finite = static_cast<std::size_t>(overview->not_finite);
   if (overview && !overview->means.mean.empty()) {
     curve.low = overview->means.low;
     curve.high = overview->means.high;

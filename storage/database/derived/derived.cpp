@@ -366,7 +366,11 @@ std::optional<Overview> overview_of_chunks(Statement& rows, StepRange range) {
     overview.width = width_of_level(static_cast<int>(rows.integer(0)));
     auto buckets = buckets_from(rows.blob(2));
     if (!buckets) return std::nullopt;
-    overview.buckets.insert(overview.buckets.end(), buckets->begin(), buckets->end());
+    if (overview.buckets.empty()) {
+      overview.buckets = std::move(*buckets);
+    } else {
+      overview.buckets.insert(overview.buckets.end(), buckets->begin(), buckets->end());
+    }
   }
   cut(overview, range);
   return overview;
