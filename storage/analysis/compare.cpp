@@ -197,18 +197,25 @@ double smallest_gain(const RunSpread& known, std::size_t runs, double noise_floo
   return std::expm1(std::max(std::log1p(noise_floor / 2) + beyond * error, std::log1p(noise_floor) + found * error));
 }
 
-void hold_together(std::span<SpeedUp* const> family) {
+// The unjudged are worst for a verdict if their p is larger than all that are known, and best if it is 0. One whose p
+// lies between and that fails itself changes nothing: its p is at most the next one's, whose limit is not above its
+// own.
+void hold_together(std::span<SpeedUp* const> family, std::size_t unjudged) {
   std::vector<SpeedUp*> tested;
   for (SpeedUp* each : family)
     if (!is_missing(each->p)) tested.push_back(each);
   std::stable_sort(tested.begin(), tested.end(), [](const SpeedUp* a, const SpeedUp* b) { return a->p < b->p; });
   bool holds = true;
+  bool may_hold = true;
   for (std::size_t i = 0; i < tested.size(); ++i) {
     SpeedUp& each = *tested[i];
-    each.compared = tested.size();
-    holds = holds && each.p <= 0.05 / static_cast<double>(tested.size() - i);
-    if (!holds && (each.verdict == Verdict::faster || each.verdict == Verdict::slower))
-      each.verdict = Verdict::cannot_tell;
+    const std::size_t left = tested.size() - i;
+    each.compared = tested.size() + unjudged;
+    holds = holds && each.p <= 0.05 / static_cast<double>(left + unjudged);
+    may_hold = may_hold && each.p <= 0.05 / static_cast<double>(left);
+    if (holds || (each.verdict != Verdict::faster && each.verdict != Verdict::slower)) continue;
+    each.verdict = Verdict::cannot_tell;
+    each.is_open = may_hold;
   }
 }
 

@@ -48,6 +48,7 @@ struct SpeedUp {
   std::int64_t needed_runs = 0;  // cannot_tell: about how many more of each side would settle it; 0: not known, or none
   double p = missing;            // of a factor this far beyond half of the noise floor, if it is not beyond it
   std::size_t compared = 1;      // verdicts that hold together; more than one may have withdrawn this one
+  bool is_open = false;          // cannot_tell until the others of its family are judged: it may hold with them or not
 };
 
 // One side of a comparison.
@@ -93,8 +94,10 @@ SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, cons
 double smallest_gain(const RunSpread& known, std::size_t runs, double noise_floor = default_noise_floor);
 
 // Withdraws `faster` and `slower` where they hold alone but not together: Holm (1979), "A simple sequentially rejective
-// multiple test procedure". Intervals stay those of each comparison by itself.
-void hold_together(std::span<SpeedUp* const> family);
+// multiple test procedure". Intervals stay those of each comparison by itself. `unjudged` more comparisons belong to
+// the family but aren't known: a verdict stays only if it holds whatever they turn out to be, is withdrawn if it falls
+// whatever they are, and is open otherwise, so that none is ever another than the whole family's.
+void hold_together(std::span<SpeedUp* const> family, std::size_t unjudged = 0);
 
 // 95 % interval of a sample's own step time, in multiples of it (0.98 to 1.02): from the resampled medians of one
 // run's steps and from the spread between runs, by the same rules.

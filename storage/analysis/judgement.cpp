@@ -171,20 +171,6 @@ LossParity rung_parity(const Subject& against, const Subject& subject, const Run
           .at_step = lost->summary->first_nonfinite_step};
 }
 
-// Each kind of gain is a family of its own.
-void hold_families_together(std::vector<RungJudgement>& rungs) {
-  std::vector<SpeedUp*> over_baseline, over_previous, own_steps;
-  for (RungJudgement& rung : rungs) {
-    if (&rung != &rungs.front()) over_previous.push_back(&rung.over_previous);
-    if (rung.is_baseline) continue;
-    over_baseline.push_back(&rung.over_baseline);
-    own_steps.push_back(&rung.own_step);
-  }
-  hold_together(over_baseline);
-  hold_together(over_previous);
-  hold_together(own_steps);
-}
-
 using RecipeValues = std::map<std::string, std::string>;
 
 const Run& run_of(const Subject& subject) {
@@ -333,6 +319,33 @@ Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, s
   return sample;
 }
 
+// Each kind of gain is a family of its own.
+void hold_together(std::span<RungJudgement* const> rungs, std::size_t unjudged) {
+  std::vector<SpeedUp*> over_baseline, own_steps;
+  for (RungJudgement* rung : rungs) {
+    if (rung->is_baseline) continue;
+    over_baseline.push_back(&rung->over_baseline);
+    own_steps.push_back(&rung->own_step);
+  }
+  hold_together(over_baseline, unjudged);
+  hold_together(own_steps, unjudged);
+}
+
+namespace {
+
+void hold_families_together(std::vector<RungJudgement>& rungs) {
+  std::vector<RungJudgement*> all;
+  std::vector<SpeedUp*> over_previous;
+  for (RungJudgement& rung : rungs) {
+    all.push_back(&rung);
+    if (all.size() > 1) over_previous.push_back(&rung.over_previous);
+  }
+  hold_together(all, 0);
+  hold_together(over_previous);
+}
+
+}  // namespace
+
 std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::size_t baseline,
                                  const HardwareTable& hardware, const JudgementOptions& options) {
   std::vector<Subject> subjects;
@@ -404,7 +417,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     rung.loss_against = against.rung;
     rung.loss = rung_parity(against, subjects[i], of_losses);
   }
-  hold_families_together(rungs);
+  if (!options.apart) hold_families_together(rungs);
   return rungs;
 }
 

@@ -95,7 +95,8 @@ enum class Intervals { yes, no };
 struct JudgementOptions {
   Intervals intervals = Intervals::yes;  // they cost up to ten milliseconds a run
   double noise_floor = default_noise_floor;
-  Looks looks = {};  // the caller judges after each round of repeats
+  Looks looks = {};    // the caller judges after each round of repeats
+  bool apart = false;  // the caller judges some of the subjects at a time, and calls hold_together() with all
 };
 
 // A rung with all its repeats, or a single run.
@@ -111,6 +112,10 @@ struct Subject {
 // empty; those of the baseline's siblings show how much losses of one program differ.
 std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t baseline, const HardwareTable& hardware,
                                  const JudgementOptions& options = {});
+
+// Withdraws gains over the baseline and over the rung below that hold alone but not with the others: one baseline's,
+// judged `apart`. `unjudged` rungs are still to come (compare.h).
+void hold_together(std::span<RungJudgement* const> rungs, std::size_t unjudged);
 
 // Judges a ladder: its runs by rung and repeat. Runs without steps are included with missing figures. Factors are
 // relative to `baseline`; so are losses, unless a rung names another (Run::loss_against). If `baseline` doesn't exist,

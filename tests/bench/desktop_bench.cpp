@@ -218,7 +218,10 @@ void many_runs(const char* file) {
   const double compared = cpu_ms();
   row("all of them in Compare", bench.settle());
   row("  all threads", {cpu_ms() - compared});
+  std::printf("  %d corners in a frame\n", bench.corners());
+  const double moved = cpu_ms();
   row("  pan and zoom", bench.zoom_and_pan(0.35f, 0.3f, 20));
+  row("  all threads", {cpu_ms() - moved});
 }
 
 void one_long_run(const char* file) {

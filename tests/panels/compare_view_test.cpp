@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -433,6 +435,96 @@ TEST_F(GroupedRuns, BySeedHaveARunOfEachLearningRate) {
   const ComparisonViewModel over_loss = compared({.axis = Axis::loss, .group_by = "recipe.seed"});
   EXPECT_TRUE(over_loss.curves.lines[1].of(Quantity::dt_ms).low.empty()) << "points over a metric have no mean";
   EXPECT_EQ(over_loss.curves.lines[0].of(Quantity::dt_ms).points.x.size(), 120u);
+}
+
+// More runs than are judged together: some equal, some slightly faster, one twice as fast.
+class VeryManyRuns : public testing::Test {
+ protected:
+  static constexpr int count = 230;
+
+  VeryManyRuns() {
+    const LadderId ladder = store_.create_ladder({.name = "many"});
+    for (int i = 0; i < count; ++i) {
+      std::vector<StepRecord> steps;
+      const double ms = i == 7 ? 50 : 100 * (1 - 0.0002 * i);
+      for (std::int64_t step = 1; step <= 40; ++step) {
+        const double wobble = 1 + 0.002 * std::sin(static_cast<double>(step * (i + 3)));
+        steps.push_back({.step = step, .loss = 4, .dt_ms = ms * wobble, .tokens = 1000});
+      }
+      store_.insert_finished({.name = "run " + std::to_string(i),
+                              .ladder = ladder,
+                              .rung = i,
+                              .status = RunStatus::finished,
+                              .created_at = 1,
+                              .tokens_per_step = 1000},
+                             steps);
+    }
+    workspace_.load(store_);
+    workspace_.patience = std::chrono::hours(1);
+    for (const RunEntry& entry : workspace_.runs()) runs_.push_back(&entry);
+    std::ranges::sort(runs_, {}, [](const RunEntry* entry) { return entry->run.id; });
+  }
+  void show(const ComparisonOptions& options) {
+    for (int rounds = 0; rounds < 200; ++rounds) {
+      DataRequests asked;
+      shown_.update(workspace_, runs_, runs_.front()->run.id, options, {}, asked);
+      if (asked.empty() && rounds > 0) return;
+      most_asked_ = std::max(most_asked_, asked.series.size() + asked.excerpts.size());
+      read_now(asked, store_, workspace_);
+    }
+    ADD_FAILURE() << "it never rests";
+  }
+
+  Headless imgui_;
+  RunStore store_ = RunStore::in_memory();
+  Workspace workspace_;
+  std::vector<const RunEntry*> runs_;
+  ComparisonViewModel shown_;
+  std::size_t most_asked_ = 0;
+};
+
+TEST_F(VeryManyRuns, AreJudgedWhereTheyAreSeen) {
+  const RunId first = runs_.front()->run.id;
+  std::vector<RunId> rows;
+  for (int i = 0; i < 20; ++i) rows.push_back(first + i);
+  show({.rows_on_screen = rows});
+  ASSERT_EQ(shown_.curves.lines.size(), static_cast<std::size_t>(count));
+  EXPECT_EQ(shown_.judged.size(), 20u);
+  EXPECT_EQ(shown_.unjudged, static_cast<std::size_t>(count) - 20);
+  EXPECT_LE(most_asked_, 21u) << "the others' steps aren't read";
+  EXPECT_TRUE(shown_.judged.at(first).is_baseline);
+  for (RunId& row : rows) row += 20;
+  show({.rows_on_screen = rows});
+  EXPECT_EQ(shown_.judged.size(), 40u) << "those seen before stay";
+  const std::map<RunId, RungJudgement> some = shown_.judged;
+  show({.rows_on_screen = rows, .judges_all = true});
+  EXPECT_EQ(shown_.unjudged, 0u);
+  ASSERT_EQ(shown_.judged.size(), static_cast<std::size_t>(count));
+  EXPECT_EQ(some.at(first + 7).over_baseline.verdict, Verdict::faster) << "whatever the others are";
+  for (const auto& [line, rung] : shown_.judged) {
+    EXPECT_FALSE(rung.over_baseline.is_open);
+    const auto before = some.find(line);
+    if (before == some.end()) continue;
+    const Gain& gain = before->second.over_baseline;
+    EXPECT_DOUBLE_EQ(gain.factor, rung.over_baseline.factor);
+    if (line != first) {
+      EXPECT_EQ(gain.ci95.low, rung.over_baseline.ci95.low);
+    }
+    if (!gain.is_open) {
+      EXPECT_EQ(gain.verdict, rung.over_baseline.verdict) << line;
+    }
+  }
+}
+
+TEST_F(VeryManyRuns, AreJudgedAgainForAnotherBaseline) {
+  const RunId first = runs_.front()->run.id;
+  const ComparisonOptions options{.rows_on_screen = {first, first + 7}};
+  show(options);
+  ASSERT_TRUE(shown_.judged.at(first).is_baseline);
+  std::swap(runs_[0], runs_[7]);
+  show(options);
+  EXPECT_TRUE(shown_.judged.at(first + 7).is_baseline);
+  EXPECT_NEAR(shown_.judged.at(first).over_baseline.factor, 0.5, 0.01);
 }
 
 }  // namespace

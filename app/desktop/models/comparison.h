@@ -1,6 +1,7 @@
 // The Compare view's model, derived on other threads when the runs or the options have changed. UI thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -32,7 +33,13 @@ struct ComparisonOptions {
   std::string group_by;
   float smoothing = 0;
   double target_loss = missing;  // whose times, tokens and steps are wanted
+  // The lines whose judgements are on the screen. Of more than `most_judged_together` runs only theirs are made, unless
+  // all are asked for: the steps of a thousand runs take seconds to read and to resample.
+  std::vector<RunId> rows_on_screen = {};
+  bool judges_all = false;
 };
+
+inline constexpr std::size_t most_judged_together = 200;
 
 // A line's value against the baseline's, at the last x at which both have a finite one.
 struct LastGap {
@@ -94,6 +101,7 @@ class ComparisonViewModel {
  public:
   ComparedCurves curves;                  // the newest ready ones
   std::map<RunId, RungJudgement> judged;  // by a line's first run; those of earlier runs while new ones are computed
+  std::size_t unjudged = 0;               // lines of very many that weren't on the screen yet; see hold_together
   ComparedTargets targets;                // of `target_loss`, or of an earlier one while it is being computed
 
   // Returns whether the curves were replaced. Asks for data that is missing, and for the next frame while another
@@ -102,15 +110,41 @@ class ComparisonViewModel {
               const ComparisonOptions& options, const SharedX& zoom, DataRequests& requests);
 
  private:
+  bool may_rest(const Workspace& workspace, const std::vector<const RunEntry*>& runs,
+                const std::vector<std::int64_t>& asked) const;
+  void judge_all(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
+                 const ComparisonOptions& options, const Basis& basis, bool is_growing);
+  std::map<RunId, std::int64_t> lines_to_judge(const Workspace& workspace, const ComparisonOptions& options,
+                                               DataRequests& requests);
+  void judge_some(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
+                  const std::vector<const RunEntry*>& base_repeats, const ComparisonOptions& options, bool is_growing,
+                  DataRequests& requests);
   void find_targets(const Workspace& workspace, const std::vector<const RunEntry*>& runs,
                     const ComparisonOptions& options, const Basis& data, bool is_growing, DataRequests& requests);
 
+  // Lines of very many, judged some at a time: not held together yet.
+  struct Apart {
+    std::vector<std::int64_t> of;  // what they have in common: baseline, grouping and all runs
+    std::map<RunId, RungJudgement> lines;
+    std::map<RunId, std::int64_t> from;  // by line: a number that changes with its steps
+  };
+
+  Apart apart_;
+  Apart pending_;  // what is being judged; its lines arrive in `made_`
+  std::map<RunId, RungJudgement> made_;
   Background<ComparedCurves> drawing_;
   Background<std::map<RunId, RungJudgement>> judging_;
   Background<ComparedTargets> reaching_;
   SnapshotCache drawing_snapshots_;
   SnapshotCache judging_snapshots_;
   SnapshotCache reaching_snapshots_;
+  std::vector<const RunEntry*> last_runs_;  // of the last call, and what else it was asked
+  std::vector<std::int64_t> last_asked_;
+  std::uint64_t last_version_ = 0;
+  std::vector<std::int64_t> last_drawn_;  // what the last derivation of curves was asked
+  std::chrono::steady_clock::time_point next_part_;
+  bool is_settled_ = false;  // it had no data to ask for, and nothing is being derived
+  std::chrono::steady_clock::time_point next_look_;
 };
 
 }  // namespace stepladder

@@ -39,14 +39,15 @@ std::int64_t fingerprint(const RunEntry& entry) {
   return (steps << 16) + entry.rewritten;
 }
 
-void SnapshotCache::expect(std::size_t runs) {
+void SnapshotCache::expect(std::size_t runs, bool excerpts_only) {
   owner_.check();
+  excerpts_only_ = excerpts_only;
   most_steps_ = most_steps_of_each(runs);
 }
 
 bool SnapshotCache::is_coarse(const RunEntry& entry) const {
   owner_.check();
-  return !entry.is_active() && entry.summary.steps > most_steps_;
+  return !entry.is_active() && (excerpts_only_ || entry.summary.steps > most_steps_);
 }
 
 RunSnapshot SnapshotCache::of(const RunEntry& entry) {

@@ -41,8 +41,9 @@ std::int64_t fingerprint(const RunEntry& entry);
 // Makes snapshots of runs, and asks for steps that haven't been read. Used by the thread that made it, the UI thread.
 class SnapshotCache {
  public:
-  // Sets how many runs will be asked for: the more runs, the fewer steps of each are read.
-  void expect(std::size_t runs);
+  // Sets how many runs will be asked for: the more runs, the fewer steps of each are read. With `excerpts_only` even
+  // short runs that are over are drawn from overviews, and their steps are kept apart from them.
+  void expect(std::size_t runs, bool excerpts_only = false);
 
   bool is_coarse(const RunEntry& entry) const;
 
@@ -60,6 +61,7 @@ class SnapshotCache {
   OwnerThread owner_;
   std::map<RunId, Copy> live_ GUARDED_BY(owner_);  // of running runs; grow with them
   std::int64_t most_steps_ GUARDED_BY(owner_) = most_steps_read_whole;
+  bool excerpts_only_ GUARDED_BY(owner_) = false;
 };
 
 // A number that changes with the points.

@@ -103,7 +103,8 @@ Curve compared_curve(const CompareView& view, const ComparedLine& line, int orde
           .in_legend = view.lines().size() <= most_in_legend,
           .order = order,
           .dash = order,
-          .hidden = view.hidden.has(line.id())};
+          .hidden = view.hidden.has(line.id()),
+          .stands_out = is_base || is_highlighted};
 }
 
 Curve metric_curve(const CompareView& view, const ComparedLine& line, Quantity quantity, int order) {
@@ -240,52 +241,77 @@ Chart compared_chart(CompareView& view, const PlacedChart& placed, LegendInput& 
           .title_room = px(buttons_width + 8)};
 }
 
+// Draws a chart with the curves, the note and the words of the smoothing that `put_together` gives it, or with those
+// that are kept.
+template <class PutTogether>
+void draw_kept(CompareView& view, Chart& chart, PutTogether&& put_together) {
+  KeptChart& kept = view.kept_charts[chart.id];
+  if (kept.look == view.look) {
+    chart.curves = std::move(kept.curves);
+    chart.note = kept.note;
+    chart.smoothing = kept.smoothing;
+  } else {
+    put_together(chart);
+    kept.look = view.look;
+    kept.note = chart.note;
+    kept.smoothing = chart.smoothing;
+  }
+  draw_chart(chart);
+  kept.curves = std::move(chart.curves);
+}
+
+void put_together_metric(const CompareView& view, Quantity metric, Chart& chart) {
+  chart.note = against_baseline(view, metric);
+  if (const std::string behind = left_out(view, metric); !behind.empty())
+    chart.note += (chart.note.empty() ? "" : "  \xE2\x80\x93  ") + behind;
+  int order = 0;
+  for (const ComparedLine& line : view.lines()) chart.curves.push_back(metric_curve(view, line, metric, order++));
+  chart.smoothing = smoothing_words(view.shown.curves.options, chart.curves);
+}
+
 void draw_compared_metric(CompareView& view, const PlacedChart& placed, Commands& commands) {
   const Quantity metric = placed.metric;
   LegendInput input;
   Chart chart = compared_chart(view, placed, input, commands);
   chart.title = title_of(metric);
-  chart.note = against_baseline(view, metric);
-  if (const std::string behind = left_out(view, metric); !behind.empty())
-    chart.note += (chart.note.empty() ? "" : "  \xE2\x80\x93  ") + behind;
   chart.unit = view.metrics.unit_of(metric);
   chart.log_y = view.log_y;
   chart.from_zero = !chart.log_y && (metric == Quantity::tokens_per_s || metric == Quantity::dt_ms);
   if (metric == Quantity::loss || metric == Quantity::val_loss) chart.target = &view.target;
-  int order = 0;
-  for (const ComparedLine& line : view.lines()) chart.curves.push_back(metric_curve(view, line, metric, order++));
-  chart.smoothing = smoothing_words(view.shown.curves.options, chart.curves);
-  draw_chart(chart);
+  draw_kept(view, chart, [&](Chart& made) { put_together_metric(view, metric, made); });
   use_legend_input(view, input);
 }
 
-void draw_compared_gap(CompareView& view, const PlacedChart& placed, Commands& commands) {
-  const Quantity metric = placed.metric;
+void put_together_gap(const CompareView& view, Quantity metric, Chart& chart) {
   const ComparisonOptions& options = view.shown.curves.options;
-  const bool is_ratio = options.gap == Gap::ratio;
   const ComparedLine& base = view.base_line();
   const bool of_means = std::any_of(view.lines().begin(), view.lines().end(),
                                     [&](const ComparedLine& line) { return line.of(metric).behind > 0; });
-  LegendInput input;
-  Chart chart = compared_chart(view, placed, input, commands);
-  chart.title = std::string(title_of(metric)) + (is_ratio ? " ratio" : " difference");
-  chart.note = (is_ratio ? "relative to " : "minus ") + base.label + (of_means ? ", means" : "");
-  chart.unit = is_ratio ? "\xC3\x97" : view.metrics.unit_of(metric);
-  chart.zero_line = is_ratio ? 1.0 : 0.0;
+  chart.note = (options.gap == Gap::ratio ? "relative to " : "minus ") + base.label + (of_means ? ", means" : "");
   int order = 0;
   for (const ComparedLine& line : view.lines()) {
     if (&line != &base) chart.curves.push_back(gap_curve(view, line, metric, order));
     ++order;
   }
   chart.smoothing = smoothing_words(options, chart.curves);
-  if (!base.of(metric).points.is_path) {
+}
+
+void draw_compared_gap(CompareView& view, const PlacedChart& placed, Commands& commands) {
+  const Quantity metric = placed.metric;
+  const bool is_ratio = view.shown.curves.options.gap == Gap::ratio;
+  LegendInput input;
+  Chart chart = compared_chart(view, placed, input, commands);
+  chart.title = std::string(title_of(metric)) + (is_ratio ? " ratio" : " difference");
+  chart.unit = is_ratio ? "\xC3\x97" : view.metrics.unit_of(metric);
+  chart.zero_line = is_ratio ? 1.0 : 0.0;
+  if (!view.base_line().of(metric).points.is_path) {
     text_strong(chart.title);
     empty_state("No difference over " + chart.x_label, "Set the x axis to step, tokens, time or FLOPs.");
-  } else if (chart.curves.empty()) {
+  } else if (view.lines().size() < 2) {
     text_strong(chart.title);
     empty_state("Select a second run", "Its difference from the baseline appears here.");
   } else {
-    draw_chart(chart);
+    draw_kept(view, chart, [&](Chart& made) { put_together_gap(view, metric, made); });
   }
 }
 

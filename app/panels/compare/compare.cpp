@@ -30,6 +30,8 @@ struct State {
   CompareView view;
   CompareTable table;
   CompareFields fields;
+  RunId drawn_highlighted = 0;  // as the charts were put together
+  std::set<RunId> drawn_hidden;
   bool list_was_open = false;                            // a list or a menu, in the last frame
   std::optional<std::string> project;                    // the database that the hidden lines are of
   std::map<std::string, std::set<RunId>> hidden_before;  // by project, as last saved
@@ -155,6 +157,22 @@ void ask_for_curves(CompareView& view) {
   view.options.on_screen = view.seen.on_screen();
   if (view.options.metrics.empty()) view.options.metrics = {Quantity::loss};
   view.options.target_loss = view.target.value;
+  view.options.rows_on_screen = std::exchange(view.rows_drawn, {});
+}
+
+// Has the charts put together again what they draw, unless of very many lines nothing has changed since the last frame.
+void renew_charts(State& state, const Workspace& workspace, bool has_new_curves) {
+  CompareView& view = state.view;
+  std::vector<RunId> lines;
+  for (const ComparedLine& line : view.lines()) lines.push_back(line.id());
+  std::vector<int> colours = workspace.colours_of(lines);
+  const bool is_same = lines.size() > most_judged_together && !has_new_curves && colours == view.colours &&
+                       view.highlighted == state.drawn_highlighted && view.hidden.lines() == state.drawn_hidden;
+  if (is_same) return;
+  ++view.look;
+  view.colours = std::move(colours);
+  state.drawn_highlighted = view.highlighted;
+  state.drawn_hidden = view.hidden.lines();
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
@@ -179,7 +197,8 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (ImGui::IsKeyPressed(ImGuiKey_Escape) && !had_list && !ImGui::GetIO().WantTextInput) view.x.a = view.x.b = missing;
   view.metrics.update(workspace, runs, commands.data);
   ask_for_curves(view);
-  if (view.shown.update(workspace, runs, view.base, view.options, view.x, commands.data)) {
+  const bool is_new = view.shown.update(workspace, runs, view.base, view.options, view.x, commands.data);
+  if (is_new) {
     view.caption = caption_of(runs);
     state.table.forget();
   }
@@ -187,9 +206,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     empty_state("Computing...", "The curves of these runs appear here in a moment.");
     return;
   }
-  std::vector<RunId> lines;
-  for (const ComparedLine& line : view.lines()) lines.push_back(line.id());
-  view.colours = workspace.colours_of(lines);
+  renew_charts(state, workspace, is_new);
   spacing(2);
   draw_compare_controls(state.fields, view, workspace, runs);
   spacing(4);

@@ -100,11 +100,19 @@ Tone tone_of(const Gain& gain) {
   return Tone::warning;
 }
 
+// Whether it holds together with the others depends on lines that aren't judged.
+constexpr const char* open_verdict = "open";
+
 void set_verdict(ComparedNumbers& row, const RungJudgement& judged) {
   const Gain& gain = judged.over_baseline;
   if (is_missing(gain.factor)) {
     const bool is_timed = !is_missing(judged.tokens_per_s) || !is_missing(judged.steps_per_s);
     row.verdict = is_timed ? "baseline not timed" : "no step times";
+    return;
+  }
+  if (gain.is_open) {
+    row.verdict = open_verdict;
+    row.verdict_tone = Tone::warning;
     return;
   }
   const char* sign = gain.is(Verdict::faster) ? "+ " : gain.is(Verdict::slower) ? "- " : "";
@@ -115,6 +123,28 @@ void set_verdict(ComparedNumbers& row, const RungJudgement& judged) {
 void set_baseline(ComparedNumbers& row, Trust trust) {
   row.verdict = trust == Trust::trusted ? "baseline" : "baseline, " + std::string(to_string(trust));
   row.verdict_tone = trust == Trust::impossible ? Tone::bad : trust == Trust::doubtful ? Tone::warning : Tone::neutral;
+}
+
+// Above the rows: how many of very many lines are judged, and a button that judges the others.
+void draw_unjudged(CompareView& view) {
+  if (view.shown.unjudged == 0) {
+    view.options.judges_all = false;
+    return;
+  }
+  const std::size_t all = view.lines().size();
+  text_quiet(grouped(all - view.shown.unjudged) + " of " + grouped(all) + " rows judged" +
+             (view.options.judges_all ? "..." : ": those seen so far"));
+  mark("compare.judged");
+  wrapped_tooltip("Verdicts of all rows hold together. One that is \"" + std::string(open_verdict) +
+                      "\" may hold with the others or not.",
+                  320);
+  if (view.options.judges_all) return;
+  same_line(10);
+  ImGui::PushFont(fonts().regular, small_size);
+  if (ImGui::SmallButton("Judge all")) view.options.judges_all = true;
+  ImGui::PopFont();
+  mark("compare.judge_all");
+  ImGui::SetItemTooltip("Reads the steps of all runs");
 }
 
 void draw_head(const FittingColumns& fitting, const CompareView& view) {
@@ -253,6 +283,7 @@ void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<
   const ComparedLine& line = view.lines()[i];
   const bool is_base = &line == &view.base_line();
   const RunId id = line.id();
+  view.rows_drawn.push_back(id);
   const bool is_hidden = view.hidden.has(id);
   const auto judged = view.shown.judged.find(id);
   const Quantity metric = view.first_metric();
@@ -307,6 +338,7 @@ void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<
 }
 
 void CompareTable::draw(CompareView& view) {
+  draw_unjudged(view);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const bool has_cursors = !is_missing(view.x.a) || !is_missing(view.x.b);
   const FittingColumns fitting = columns_for(room.x, has_cursors, !is_missing(view.shown.targets.loss));

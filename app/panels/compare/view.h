@@ -2,6 +2,7 @@
 // the resulting curves. UI thread.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -56,6 +57,15 @@ class SeenMetrics {
   std::vector<Quantity> now_;     // in this one
 };
 
+// A chart's curves and words, kept until `CompareView::look` changes: of a thousand lines they take longer to put
+// together than to draw.
+struct KeptChart {
+  std::uint64_t look = 0;
+  std::vector<Curve> curves;
+  std::string note;
+  std::string smoothing;
+};
+
 struct CompareView {
   ComparisonOptions options;
   ChartGrid grid;
@@ -69,12 +79,15 @@ struct CompareView {
   SharedX x;
   TargetLine target;
   HiddenLines hidden;
-  RunId highlighted = 0;  // the line under the mouse in the last frame; 0: none
-  RunId hovered = 0;      // in this frame
-  RunId menu_of = 0;      // the line whose context menu is open
+  RunId highlighted = 0;               // the line under the mouse in the last frame; 0: none
+  RunId hovered = 0;                   // in this frame
+  std::vector<RunId> rows_drawn = {};  // by the table in this frame
+  RunId menu_of = 0;                   // the line whose context menu is open
   bool opens_menu = false;
 
   ComparisonViewModel shown;
+  std::uint64_t look = 0;  // changes with the lines and with how they are drawn
+  std::map<std::string, KeptChart> kept_charts;
   std::vector<int> colours;          // of the lines
   std::vector<std::string> caption;  // of exported figures
 

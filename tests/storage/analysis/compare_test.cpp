@@ -200,6 +200,49 @@ TEST(Verdict, a_ladder_holds_together) {
   EXPECT_EQ(rungs.back().verdict, Verdict::faster) << "far beyond what eleven looks explain";
 }
 
+TEST(Verdict, of_a_part_of_a_family_is_that_of_the_whole_or_open) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> size(0, 7);
+  int open = 0, held = 0, withdrawn = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<SpeedUp> whole;
+    const std::size_t count = 2 + random() % 30;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool is_real = random() % 4 != 0;
+      whole.push_back({.verdict = is_real ? Verdict::faster : Verdict::same, .p = std::exp(-size(random))});
+      if (random() % 10 == 0) whole.back().p = missing;
+    }
+    std::vector<SpeedUp> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(1 + random() % count));
+    const auto hold = [](std::vector<SpeedUp>& family, std::size_t unjudged) {
+      std::vector<SpeedUp*> pointers;
+      for (SpeedUp& each : family) pointers.push_back(&each);
+      hold_together(pointers, unjudged);
+    };
+    hold(part, whole.size() - part.size());
+    hold(whole, 0);
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (part[i].is_open) {
+        EXPECT_EQ(part[i].verdict, Verdict::cannot_tell);
+        ++open;
+        continue;
+      }
+      ASSERT_EQ(part[i].verdict, whole[i].verdict) << "round " << round << ", " << i << " of " << part.size();
+      ++(part[i].verdict == Verdict::faster ? held : withdrawn);
+    }
+  }
+  EXPECT_GT(open, 100);
+  EXPECT_GT(held, 100);
+  EXPECT_GT(withdrawn, 100);
+}
+
+TEST(Verdict, is_never_open_where_all_are_judged) {
+  std::vector<SpeedUp> whole(12, {.verdict = Verdict::faster, .p = 0.03});
+  std::vector<SpeedUp*> family;
+  for (SpeedUp& each : whole) family.push_back(&each);
+  hold_together(family);
+  for (const SpeedUp& each : whole) EXPECT_FALSE(each.is_open);
+}
+
 TEST(OwnInterval, is_that_of_the_median_and_widened_by_repeats) {
   std::vector<double> times;
   for (int i = 0; i < 100; ++i) times.push_back(100 + i % 7);
