@@ -41,6 +41,7 @@ std::vector<Curve> curves(const LadderCurves& shown, Values values) {
       curve.in_legend = loss.repeat == 0 && shown.model.rungs.size() <= most_in_legend;
       curve.order = curve.dash = loss.rung;
       curve.is_context = !strong;
+      curve.stands_out = strong && !is_thin;
       list.push_back(std::move(curve));
     }
   };
