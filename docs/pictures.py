@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the pictures of README.md from the program itself: docs/pictures.py build/stepladder LOGS [NAME...]
+"""Makes the pictures of README.md from the program itself: docs/pictures.py build/stepladder [NAME...]
 
-LOGS is a folder with a100-three-rungs.txt and rtx3080-4090-ladder.txt. ladder.gif needs Pillow and trains a short ladder
-here, whose figures are this machine's, so let nothing else run; it takes about two minutes.
+ladder.gif needs Pillow and trains a short ladder here, whose figures are this machine's, so let nothing else run; it takes about two
+minutes.
 """
 import os
 import pathlib
@@ -78,18 +78,18 @@ def ladder_gif(program):
 
 
 def main():
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
-    logs = pathlib.Path(sys.argv[2]).resolve()
+    examples = DOCS.parent / "assets" / "examples"
     folder = pathlib.Path("/tmp/logs")
     folder.mkdir()
     try:
         program = Program(sys.argv[1], folder)
-        makers = {"impossible": lambda: of_a_log(program, logs / "rtx3080-4090-ladder.txt", "impossible", "ladder"),
-                  "compare": lambda: of_a_log(program, logs / "a100-three-rungs.txt", "compare", "compare"),
-                  "tries": lambda: of_a_log(program, DOCS.parent / "assets" / "examples" / "night-of-tries.db", "tries", "tries"),
+        makers = {"impossible": lambda: of_a_log(program, examples / "rtx3080-ladder.txt", "impossible", "ladder"),
+                  "compare": lambda: of_a_log(program, examples / "a100-three-rungs.csv", "compare", "compare"),
+                  "tries": lambda: of_a_log(program, examples / "night-of-tries.db", "tries", "tries"),
                   "gif": lambda: ladder_gif(program)}
-        for name in sys.argv[3:] or makers:
+        for name in sys.argv[2:] or makers:
             makers[name]()
     finally:
         shutil.rmtree(folder)

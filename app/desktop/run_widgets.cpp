@@ -224,7 +224,7 @@ void start_here(Commands& commands, const std::string& empty) {
     commands.push_back(ShowPanel{"import"});
   }
   ImGui::SetItemTooltip("A real log: ten of eleven rungs are faster than the card can be, since its clock didn't wait");
-  const char* const night = "Noise: a night of tries";
+  const char* const night = "Noise: a hundred tries";
   is_low ? flow_to(night) : same_line(8);
   if (quiet_button(night, "start.night")) {
     commands.push_back(PreviewImport{{.paths = {(assets_folder() / "examples" / "night-of-tries.db").string()}}});

@@ -201,8 +201,8 @@ TryAnswer TrySeriesRunner::answer_of(const Try& it, const TryOpinion& opinion, d
       break;
     case TryEnd::kept:
       answer.verdict = TryVerdict::kept;
-      answer.reason =
-          fmt::format("better, with evidence of {} where {} was needed", compact(opinion.e_value), compact(threshold));
+      answer.reason = fmt::format("better, with an e-value of {} where {} was needed", compact(opinion.e_value),
+                                  compact(threshold));
       break;
     case TryEnd::worse:
       answer.verdict = TryVerdict::worse;

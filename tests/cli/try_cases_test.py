@@ -668,7 +668,7 @@ class Cases(TriedCheckout):
         self.assertIn(f"{status['mean']:.4f}"[:6], first)
         text = self.run_here("show", "1")[1]
         self.assertTrue(text.startswith("Try 1: kept, a gain\n"), text)
-        self.assertIn("reason   better, with evidence", text)
+        self.assertIn("reason   better, with an e-value", text)
         self.assertIn("with changes that aren't in it", text)
         self.assertEqual(json.loads(self.run_here("show", "1", "--json")[1])["try"], 1)
         self.assertIn("began with", self.run_here("show", "0")[1])

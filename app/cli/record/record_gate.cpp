@@ -276,7 +276,9 @@ void add_record_gate(CLI::App& record, CommonOptions& common, ChosenCommand& cho
   add_force(*command, options->forces);
   add_figure_options(*command, options->figure);
   command->add_option("--repeats,--runs", options->runs, "Runs of the command")->transform(positive_count());
-  command->add_option("--max-repeats,--max-runs", options->most_runs, "Most runs while it is inconclusive")
+  command
+      ->add_option("--max-repeats,--max-runs", options->most_runs,
+                   "Most runs while it is inconclusive; else 20, with --against 40 of each")
       ->transform(positive_count());
   command->add_option("--tolerance", options->tolerance_percent, "Change that counts as none, in percent: 1%")
       ->transform(percent(0.01, 0, 50));

@@ -237,7 +237,8 @@ int end(const TryOptions& options, const CommonOptions& common) {
     print_line(json, std::cout);
   else
     std::cout << status_text(try_history(store))
-              << (is_measured ? "All that was kept: " + change_text(json) + "; " : std::string("At the end: "))
+              << (is_measured ? "All that was kept, measured once more in turns: " + change_text(json) + "; "
+                              : std::string("At the end: "))
               << answer->reason << "\n";
   if (runner.held_out_answer() && !common.json)
     std::cout << "Held out: " << change_text(try_json(runner, runner.kept(), *runner.held_out_answer())) << "\n";

@@ -121,9 +121,11 @@ void draw_head(const Columns& at, bool is_log, const LadderTable& table) {
   left(at.name, "rung / change");
   if (at.has_bar) {
     ImGui::SetCursorPos(ImVec2(at.bar, top));
-    text_cut(!table.beside.empty() ? "vs own baseline, log scale"
-                                   : std::string(is_log ? "log scale, " : "") +
-                                         (table.waterfall ? "throughput added" : "median, 95 % interval"),
+    text_cut(!table.beside.empty()
+                 ? "vs own baseline, log scale"
+                 : std::string(is_log ? "log scale, " : "") + (!table.waterfall ? "median, 95 % interval"
+                                                               : is_log         ? "factor of each"
+                                                                                : "throughput added"),
              at.bar_width, palette().quiet, fonts().regular, small_size);
   }
   right(at.tokens, "tokens/s");
