@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the pictures of README.md from the program itself: docs/pictures.py build/stepladder [NAME...]
+"""Makes the pictures of README.md from the program itself: docs/pictures.py build/stepladder LOG [NAME...]
 
-ladder.gif needs Pillow and trains a short ladder here, whose figures are this machine's, so let nothing else run; it takes about two
-minutes.
+LOG is the A100's log of which assets/examples/a100-three-rungs.csv has the figures. ladder.gif needs Pillow and trains
+a short ladder here, whose figures are this machine's, so let nothing else run; it takes about two minutes.
 """
 import os
 import pathlib
@@ -78,7 +78,7 @@ def ladder_gif(program):
 
 
 def main():
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
     examples = DOCS.parent / "assets" / "examples"
     folder = pathlib.Path("/tmp/logs")
@@ -86,10 +86,10 @@ def main():
     try:
         program = Program(sys.argv[1], folder)
         makers = {"impossible": lambda: of_a_log(program, examples / "rtx3080-ladder.txt", "impossible", "ladder"),
-                  "compare": lambda: of_a_log(program, examples / "a100-three-rungs.csv", "compare", "compare"),
+                  "compare": lambda: of_a_log(program, sys.argv[2], "compare", "compare"),
                   "tries": lambda: of_a_log(program, examples / "night-of-tries.db", "tries", "tries"),
                   "gif": lambda: ladder_gif(program)}
-        for name in sys.argv[2:] or makers:
+        for name in sys.argv[3:] or makers:
             makers[name]()
     finally:
         shutil.rmtree(folder)
