@@ -89,14 +89,11 @@ int show_bin(const BinFlags& flags, const CommonOptions& common) {
 int move_runs(const std::vector<std::string>& words, bool restores, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const std::vector<Run> runs = find_runs(store, words, restores ? Among::binned : Among::listed);
-  std::map<RunId, Curation> curations = store.curation().all();
   store.in_one_transaction([&] {
     for (const Run& run : runs) {
       if (!restores && !is_over(run.status))
         throw UsageError(fmt::format("run {} is {}: stop it before you delete it", run.id, to_string(run.status)));
-      Curation curation = curations[run.id];
-      curation.deleted_at = restores ? missing : unix_now();
-      store.curation().set(run.id, curation);
+      store.curation().change(run.id, {.deleted_at = restores ? missing : unix_now()});
     }
   });
   const std::vector<RunId> ids = ids_of(runs);

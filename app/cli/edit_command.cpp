@@ -1,9 +1,7 @@
 // `stepladder edit`: what people add to runs, as the window's History does. All of the runs are changed, or none.
-#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <set>
-#include <tuple>
 
 #include "app/cli/commands.h"
 #include "app/exit_status.h"
@@ -25,15 +23,15 @@ struct EditOptions {
   }
 };
 
-void change(Curation& curation, const EditOptions& options) {
-  for (const std::string& words : options.untags)
-    for (const std::string& tag : tags_from(words)) std::erase(curation.tags, tag);
+CurationChange change_of(const EditOptions& options) {
+  CurationChange change{.note = options.note};
   for (const std::string& words : options.tags)
-    for (const std::string& tag : tags_from(words))
-      if (std::ranges::find(curation.tags, tag) == curation.tags.end()) curation.tags.push_back(tag);
-  if (options.note) curation.note = *options.note;
-  curation.pinned = (curation.pinned || options.pins) && !options.unpins;
-  curation.archived = (curation.archived || options.archives) && !options.unarchives;
+    for (const std::string& tag : tags_from(words)) change.added_tags.push_back(tag);
+  for (const std::string& words : options.untags)
+    for (const std::string& tag : tags_from(words)) change.removed_tags.push_back(tag);
+  if (options.pins || options.unpins) change.pinned = options.pins;
+  if (options.archives || options.unarchives) change.archived = options.archives;
+  return change;
 }
 
 int edit(const EditOptions& options, const CommonOptions& common) {
@@ -58,17 +56,12 @@ int edit(const EditOptions& options, const CommonOptions& common) {
   std::vector<Run> runs = find_runs(store, options.runs);
   if (options.name && runs.size() > 1)
     throw UsageError("--name: " + std::to_string(runs.size()) + " runs can't have one name; name one run");
-  std::map<RunId, Curation> curations = store.curation().all();
+  const CurationChange change = change_of(options);
   std::int64_t changed = 0;
   store.in_one_transaction([&] {
     for (const Run& run : runs) {
-      Curation& curation = curations[run.id];
-      const Curation before = curation;
-      change(curation, options);
-      changed += std::tie(curation.tags, curation.note, curation.pinned, curation.archived) !=
-                     std::tie(before.tags, before.note, before.pinned, before.archived) ||
-                 (options.name && *options.name != run.name);
-      store.curation().set(run.id, curation);
+      const CurationChange undoes = store.curation().change(run.id, change);
+      changed += !undoes.empty() || (options.name && *options.name != run.name);
       if (options.name) store.rename_run(run.id, *options.name);
     }
   });

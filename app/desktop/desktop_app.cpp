@@ -316,8 +316,9 @@ void DesktopApp::execute(const Command& command) {
   // No frame waits long for a lock; a change that isn't stored now is kept.
   const bool may_wait = command.can_wait() && !state_.closes;
   if (may_wait) state_.store.upkeep().set_patience(short_patience);
+  if (command.can_wait() && state_.closes) state_.store.upkeep().set_patience(patience_left());
   const auto set_back = [&] {
-    if (may_wait) state_.store.upkeep().set_patience(usual_patience);
+    if (command.can_wait()) state_.store.upkeep().set_patience(usual_patience);
   };
   try {
     command.execute(state_);
@@ -342,6 +343,11 @@ void DesktopApp::execute(const Command& command) {
   set_back();
 }
 
+std::chrono::milliseconds DesktopApp::patience_left() const {
+  using namespace std::chrono;
+  return std::max(0ms, ceil<milliseconds>(gives_up_ - steady_clock::now()));
+}
+
 void DesktopApp::store_waiting() {
   if (waiting_.empty() || (!state_.closes && std::chrono::steady_clock::now() < next_attempt_)) return;
   for (const Command& command : std::exchange(waiting_, {})) execute(command);
@@ -350,7 +356,8 @@ void DesktopApp::store_waiting() {
 void DesktopApp::close(const std::function<void()>& frame) {
   state_.panels.leave(commands_);
   execute();
-  state_.closes = true;  // from now on a change waits for a lock as long as the store does
+  state_.closes = true;  // from now on all changes together wait for a lock as long as the store does
+  gives_up_ = std::chrono::steady_clock::now() + usual_patience;
   const std::size_t before = state_.messages.list().size();
   store_waiting();
   for (std::size_t i = before; i < state_.messages.list().size(); ++i)

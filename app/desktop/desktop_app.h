@@ -56,7 +56,8 @@ class DesktopApp {
 
  private:
   void execute(const Command& command);
-  void store_waiting();  // the changes that wait for a locked file
+  void store_waiting();                             // the changes that wait for a locked file
+  std::chrono::milliseconds patience_left() const;  // with a lock, at closing
   void ingest_session();
   void take_device();  // that was detected
   void follow_others();
@@ -70,7 +71,8 @@ class DesktopApp {
   std::vector<Command> waiting_;  // changes that another program's lock has held up, in their order
   std::string waits_for_;         // why
   std::chrono::steady_clock::time_point next_attempt_{};
-  Commands commands_;  // of this frame
+  std::chrono::steady_clock::time_point gives_up_{};  // at closing
+  Commands commands_;                                 // of this frame
   bool keeps_drawing_ = false;
   std::shared_future<DeviceReport> probe_;
   std::chrono::steady_clock::time_point next_look_at_trainer_{};

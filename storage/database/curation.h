@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,21 @@ struct Curation {
   bool deleted() const { return !is_missing(deleted_at); }
 };
 
+// One change of a run's marks; everything that it doesn't name stays as it is.
+struct CurationChange {
+  std::vector<std::string> added_tags = {}, removed_tags = {};
+  std::optional<std::string> note = {};
+  std::optional<bool> pinned = {}, archived = {};
+  std::optional<double> deleted_at = {};
+
+  Curation applied_to(Curation curation) const;
+  bool empty() const {
+    return added_tags.empty() && removed_tags.empty() && !note && !pinned && !archived && !deleted_at;
+  }
+  bool deletes() const { return deleted_at && !is_missing(*deleted_at); }
+};
+CurationChange change_between(const Curation& from, const Curation& to);
+
 inline constexpr double bin_days = 30;
 
 // "fast, a100 fast" -> {"fast", "a100"}: tags are separated by commas or spaces.
@@ -34,7 +50,10 @@ class CurationStore {
   explicit CurationStore(Database& database) : database_(database) {}
 
   std::map<RunId, Curation> all();  // without runs that have no mark
+  Curation of(RunId run);
   void set(RunId run, const Curation& curation);
+  // Applies it to what is stored now, in one transaction. Returns what undoes it.
+  CurationChange change(RunId run, const CurationChange& change);
 
  private:
   Database& database_;

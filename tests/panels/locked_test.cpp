@@ -12,7 +12,7 @@ class LockedProject : public testing::Test {
  protected:
   LockedProject() {
     for (const char* name : {"alpha", "beta"}) runs_.push_back(store_.insert_finished({.name = name}, {}));
-    app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}});
+    app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}, .views = {{"run", "Note"}}});
     app_->workspace().selection.runs = {runs_[0]};
     for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
   }
@@ -52,6 +52,38 @@ TEST_F(LockedProject, ChangesWaitInTheirOrderAndNoneIsLost) {
   EXPECT_EQ(app_->workspace().find(runs_[0])->run.name, "second");
   imgui_.press(*app_, ImGuiKey_Z, true);
   EXPECT_EQ(name(0), "first");
+}
+
+TEST_F(LockedProject, ChangesOfOneRunThatWaitDoNotUndoEachOther) {
+  ImGui::GetIO().DisplaySize.y = 1400;  // so that the fields aren't under the sentence about the lock
+  app_->show("run");
+  app_->workspace().selection.shown_run = runs_[0];
+  for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+  other_.in_one_transaction([&] {
+    other_.curation().set(runs_[0], {.archived = true});  // the lock
+    ASSERT_TRUE(imgui_.type(*app_, "run.tags", "night, good"));
+    ASSERT_TRUE(imgui_.click(*app_, "run.pin"));
+    ASSERT_TRUE(imgui_.click(*app_, "run.note"));
+    ImGui::GetIO().AddInputCharactersUTF8("a note");
+    for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+    imgui_.press(*app_, ImGuiKey_Escape);
+    EXPECT_TRUE(app_->messages().empty()) << app_->messages().front().text;
+    EXPECT_TRUE(other_.curation().of(runs_[0]).tags.empty());
+  });
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return !other_.curation().of(runs_[0]).note.empty(); }));
+  Curation stored = other_.curation().of(runs_[0]);
+  EXPECT_EQ(stored.tags, (std::vector<std::string>{"night", "good"}));
+  EXPECT_EQ(stored.note, "a note");
+  EXPECT_TRUE(stored.pinned);
+  EXPECT_TRUE(stored.archived) << "by the other program";
+
+  other_.curation().change(runs_[0], {.added_tags = {"later"}});
+  for (int undone = 0; undone < 3; ++undone) imgui_.press(*app_, ImGuiKey_Z, true);
+  stored = other_.curation().of(runs_[0]);
+  EXPECT_EQ(stored.tags, std::vector<std::string>{"later"});
+  EXPECT_EQ(stored.note, "");
+  EXPECT_FALSE(stored.pinned);
+  EXPECT_TRUE(stored.archived);
 }
 
 TEST_F(LockedProject, AnUndoThatMeetsALockIsDoneLater) {

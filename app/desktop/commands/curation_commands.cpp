@@ -1,7 +1,7 @@
 // Changes the runs and ladders of the project, each with an undo, and empties the bin.
 #include "app/desktop/commands/curation_commands.h"
 
-#include <map>
+#include <utility>
 
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/desktop_state.h"
@@ -22,30 +22,29 @@ void report_bin(DesktopState& desktop, const EmptiedBin& emptied) {
 }  // namespace
 
 void commands::execute(DesktopState& desktop, const Curate& asked) {
-  std::vector<std::pair<RunId, Curation>> before;
-  bool lists_change = false;
+  std::vector<std::pair<RunId, CurationChange>> back;
   desktop.store.in_one_transaction([&] {
-    for (const auto& [run, curation] : asked.changes) {
+    for (const RunId run : asked.runs) {
       const RunEntry* entry = desktop.workspace.find(run);
       if (!entry) continue;
-      if (curation.deleted() && !is_over(entry->run.status))
+      if (asked.change.deletes() && !is_over(entry->run.status))
         throw std::runtime_error(entry->run.name + " is still running: stop it before you delete it.");
-      before.emplace_back(run, entry->curation);
-      lists_change = lists_change || curation.deleted() != entry->curation.deleted();
-      desktop.store.curation().set(run, curation);
+      back.emplace_back(run, desktop.store.curation().change(run, asked.change));
     }
   });
+  const bool lists_change = asked.change.deleted_at.has_value();
   std::vector<RunId> selected;  // deleting deselects them; undo selects them again
-  for (const auto& [run, curation] : before)
+  for (const auto& [run, change] : back) {
     if (desktop.workspace.selection.runs.contains(run)) selected.push_back(run);
-  for (const auto& [run, curation] : asked.changes) desktop.workspace.curate(run, curation);
+    desktop.workspace.curate(run, desktop.store.curation().of(run));
+  }
   if (lists_change) desktop.workspace.load(desktop.store);
-  desktop.can_undo(asked.what, [&desktop, before, selected, lists_change] {
+  desktop.can_undo(asked.what, [&desktop, back, selected, lists_change] {
     desktop.store.in_one_transaction([&] {
-      for (const auto& [run, curation] : before) {
+      for (const auto& [run, change] : back) {
         if (!desktop.store.run(run))
           throw std::runtime_error("Another program has emptied the bin: a run was deleted permanently.");
-        desktop.store.curation().set(run, curation);
+        desktop.store.curation().change(run, change);
       }
     });
     desktop.workspace.load(desktop.store);
@@ -56,12 +55,10 @@ void commands::execute(DesktopState& desktop, const Curate& asked) {
 void commands::execute(DesktopState& desktop, const RestoreRuns& asked) {
   const auto set_deleted = [&desktop, runs = asked.runs](double at) {
     desktop.store.in_one_transaction([&] {
-      std::map<RunId, Curation> curations = desktop.store.curation().all();
       for (const RunId run : runs) {
         if (!desktop.store.run(run))
           throw std::runtime_error("Another program has emptied the bin: a run was deleted permanently.");
-        curations[run].deleted_at = at;
-        desktop.store.curation().set(run, curations[run]);
+        desktop.store.curation().change(run, {.deleted_at = at});
       }
     });
     desktop.workspace.load(desktop.store);
@@ -73,7 +70,7 @@ void commands::execute(DesktopState& desktop, const RestoreRuns& asked) {
 void commands::execute(DesktopState& desktop, const RenameRun& rename) {
   const RunEntry* entry = desktop.workspace.find(rename.run);
   if (!entry || rename.name.empty() || rename.name == entry->run.name) return;
-  const std::string before = entry->run.name;
+  const std::string before = desktop.store.existing_run(rename.run).name;
   const auto call = [&desktop, run = rename.run](const std::string& name) {
     desktop.store.rename_run(run, name);
     desktop.workspace.rename(run, name);
@@ -97,12 +94,8 @@ void commands::execute(DesktopState& desktop, const RenameLadder& rename) {
 void commands::execute(DesktopState& desktop, const DeleteLadder& asked) {
   const Ladder* ladder = desktop.workspace.ladder(asked.ladder);
   if (!ladder) return;
-  Curate curate{.what = "Deleted ladder " + ladder->name, .changes = {}};
-  for (const RunEntry* entry : desktop.workspace.runs_of(asked.ladder)) {
-    Curation changed = entry->curation;
-    changed.deleted_at = unix_now();
-    curate.changes.emplace_back(entry->run.id, std::move(changed));
-  }
+  Curate curate{.what = "Deleted ladder " + ladder->name, .runs = {}, .change = {.deleted_at = unix_now()}};
+  for (const RunEntry* entry : desktop.workspace.runs_of(asked.ladder)) curate.runs.push_back(entry->run.id);
   commands::execute(desktop, curate);
   if (desktop.workspace.selection.ladder == asked.ladder) desktop.workspace.selection.show_ladder(0);
 }

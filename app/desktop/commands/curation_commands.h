@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "app/desktop/command.h"
@@ -10,10 +9,12 @@
 
 namespace stepladder {
 
-// A change that can be undone; `what` is in the past tense ("Archived 3 runs").
+// A change that can be undone; `what` is in the past tense ("Archived 3 runs"). It is applied to what is stored when it
+// is carried out, which may be later than asked for and after other changes of the same runs.
 struct Curate {
   std::string what;
-  std::vector<std::pair<RunId, Curation>> changes;  // the new values of each
+  std::vector<RunId> runs;
+  CurationChange change;
 };
 struct RenameRun {
   RunId run = 0;

@@ -31,11 +31,8 @@ void show_imported(DesktopState& desktop, const ImportPreview& import) {
   desktop.can_undo("Imported " + plural(std::ssize(runs), "run"), [&desktop, runs, number = import.number] {
     desktop.store.in_one_transaction([&] {
       for (const RunId run : runs) {
-        const RunEntry* entry = desktop.workspace.find(run);
-        if (!entry) continue;  // deleted meanwhile
-        Curation curation = entry->curation;
-        curation.deleted_at = unix_now();
-        desktop.store.curation().set(run, curation);
+        if (desktop.workspace.find(run))  // not deleted meanwhile
+          desktop.store.curation().change(run, {.deleted_at = unix_now()});
       }
     });
     desktop.workspace.load(desktop.store);

@@ -178,11 +178,7 @@ void bin_cancelled(DesktopState& desktop) {
   }
   verification.round.clear();
   if (cancelled.empty() || !desktop.session->flush(std::chrono::milliseconds(500))) return;
-  for (const RunId id : cancelled) {
-    Curation curation = desktop.workspace.find(id)->curation;
-    curation.deleted_at = unix_now();
-    desktop.store.curation().set(id, curation);
-  }
+  for (const RunId id : cancelled) desktop.store.curation().change(id, {.deleted_at = unix_now()});
   desktop.workspace.load(desktop.store);
 }
 

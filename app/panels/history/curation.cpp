@@ -1,5 +1,4 @@
-// Curates runs by one command each, so that Undo reverts an action on many runs at once. A change is made to a copy of
-// the run's curation; nothing is stored here.
+// Curates runs by one command each, so that Undo reverts an action on many runs at once. Nothing is stored here.
 #include "app/panels/history/curation.h"
 
 #include <imgui.h>
@@ -15,17 +14,15 @@
 namespace stepladder {
 namespace {
 
-template <class Change>
-void curate(const std::string& done, const std::vector<const RunEntry*>& entries, Commands& commands, Change change) {
+void curate(const std::string& done, const std::vector<const RunEntry*>& entries, CurationChange change,
+            Commands& commands) {
+  if (entries.empty()) return;
   Curate asked{
       .what = done + " " + (entries.size() == 1 ? entries.front()->run.name : plural(std::ssize(entries), "run")),
-      .changes = {}};
-  for (const RunEntry* entry : entries) {
-    Curation curation = entry->curation;
-    change(curation);
-    asked.changes.emplace_back(entry->run.id, std::move(curation));
-  }
-  if (!asked.changes.empty()) commands.push_back(std::move(asked));
+      .runs = {},
+      .change = std::move(change)};
+  for (const RunEntry* entry : entries) asked.runs.push_back(entry->run.id);
+  commands.push_back(std::move(asked));
 }
 
 }  // namespace
@@ -45,18 +42,17 @@ HistorySelection selection_of(const Workspace& workspace, const HistoryRows& lis
 }
 
 void delete_runs(const std::vector<const RunEntry*>& entries, Commands& commands) {
-  const double now = unix_now();
-  curate("Deleted", entries, commands, [now](Curation& curation) { curation.deleted_at = now; });
+  curate("Deleted", entries, {.deleted_at = unix_now()}, commands);
 }
 
 void archive_runs(const std::vector<const RunEntry*>& entries, Commands& commands) {
   const bool all = std::all_of(entries.begin(), entries.end(), [](const RunEntry* e) { return e->curation.archived; });
-  curate(all ? "Unarchived" : "Archived", entries, commands, [all](Curation& curation) { curation.archived = !all; });
+  curate(all ? "Unarchived" : "Archived", entries, {.archived = !all}, commands);
 }
 
 void pin_runs(const std::vector<const RunEntry*>& entries, Commands& commands) {
   const bool all = std::all_of(entries.begin(), entries.end(), [](const RunEntry* e) { return e->curation.pinned; });
-  curate(all ? "Unpinned" : "Pinned", entries, commands, [all](Curation& curation) { curation.pinned = !all; });
+  curate(all ? "Unpinned" : "Pinned", entries, {.pinned = !all}, commands);
 }
 
 void tag_runs(const std::vector<const RunEntry*>& entries, const std::string& words, Commands& commands) {
@@ -76,13 +72,7 @@ void tag_runs(const std::vector<const RunEntry*>& entries, const std::string& wo
   const std::string done = removed.empty() ? "Added " + named(added) + " to"
                            : added.empty() ? "Removed " + named(removed) + " from"
                                            : "Added " + named(added) + " and removed " + named(removed) + " on";
-  curate(done, entries, commands, [&](Curation& curation) {
-    for (const std::string& tag : removed) std::erase(curation.tags, tag);
-    for (const std::string& tag : added) {
-      std::erase(curation.tags, tag);
-      curation.tags.push_back(tag);
-    }
-  });
+  curate(done, entries, {.added_tags = std::move(added), .removed_tags = std::move(removed)}, commands);
 }
 
 void BinPopup::draw(const Workspace& workspace, Commands& commands) {

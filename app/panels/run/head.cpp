@@ -106,19 +106,15 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
     commands.push_back(ShowPanel{"compare"});
   }
   flow_to("Unpinned");
-  Curation changed = shown.curation;
-  changed.pinned = !changed.pinned;
-  if (chip(shown.curation.pinned ? "Pinned" : "Pin", shown.curation.pinned))
+  const bool pinned = shown.curation.pinned;
+  if (chip(pinned ? "Pinned" : "Pin", pinned))
     commands.push_back(
-        Curate{changed.pinned ? "Pinned " + shown.run.name : "Unpinned " + shown.run.name, {{shown.run.id, changed}}});
+        Curate{(pinned ? "Unpinned " : "Pinned ") + shown.run.name, {shown.run.id}, {.pinned = !pinned}});
   mark("run.pin");
   if (over) {
     flow_to("Delete");
-    if (quiet_button("Delete", "run.delete")) {
-      Curation deleted = shown.curation;
-      deleted.deleted_at = unix_now();
-      commands.push_back(Curate{"Deleted " + shown.run.name, {{shown.run.id, deleted}}});
-    }
+    if (quiet_button("Delete", "run.delete"))
+      commands.push_back(Curate{"Deleted " + shown.run.name, {shown.run.id}, {.deleted_at = unix_now()}});
     ImGui::SetItemTooltip("Moves to the bin; recoverable for 30 days");
   }
 }

@@ -38,7 +38,7 @@ bool text_field(const char* id, const char* hint, std::string& text, float heigh
 }  // namespace
 
 void RunNote::take(const Curation& curation) {
-  kept_ = curation;
+  seen_ = kept_ = curation;
   tags_ = tags_text(curation.tags);
   note_ = curation.note;
 }
@@ -53,19 +53,22 @@ void RunNote::show(const RunEntry& run, Commands& commands) {
 void RunNote::keep(Commands& commands) {
   const bool other_tags = tags_from(tags_) != kept_.tags;
   if (run_ == 0 || (!other_tags && note_ == kept_.note)) return;
-  kept_.tags = tags_from(tags_);
-  kept_.note = note_;
-  commands.push_back(
-      Curate{"Changed the " + std::string(other_tags ? "tags" : "note") + " of " + name_, {{run_, kept_}}});
+  Curation typed = kept_;
+  typed.tags = tags_from(tags_);
+  typed.note = note_;
+  commands.push_back(Curate{"Changed the " + std::string(other_tags ? "tags" : "note") + " of " + name_,
+                            {run_},
+                            change_between(kept_, typed)});
+  kept_ = std::move(typed);
 }
 
 void RunNote::draw(const RunEntry& shown, Commands& commands) {
   const Curation& now = shown.curation;
-  const bool changed_elsewhere = now.tags != kept_.tags || now.note != kept_.note;  // by Ctrl+Z, or in History
-  if (changed_elsewhere && !is_typing_) take(now);
-  kept_.pinned = now.pinned;
-  kept_.archived = now.archived;
-  kept_.deleted_at = now.deleted_at;
+  const auto shows = [&now](const Curation& other) { return now.tags == other.tags && now.note == other.note; };
+  if (shows(kept_))
+    seen_ = now;
+  else if (!shows(seen_) && !is_typing_)  // else a change waits for a locked file
+    take(now);                            // changed by Ctrl+Z, or in History
   ImGui::PushID(static_cast<int>(run_));  // so that typed text doesn't move to another run
   ImGui::AlignTextToFramePadding();
   text_quiet("tags");

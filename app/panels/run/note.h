@@ -21,7 +21,8 @@ class RunNote {
 
   RunId run_ = 0;
   std::string name_;
-  Curation kept_;
+  Curation seen_;     // in the project
+  Curation kept_;     // with changes that were asked for since
   std::string tags_;  // as typed, as is the note
   std::string note_;
   bool is_typing_ = false;

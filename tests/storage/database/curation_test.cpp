@@ -27,6 +27,24 @@ TEST(Curation, ComesBackAsItWasWritten) {
   EXPECT_FALSE(read.deleted());
 }
 
+TEST(Curation, AChangeLeavesTheOtherMarksAndReturnsWhatUndoesIt) {
+  RunStore store = RunStore::in_memory();
+  const RunId run = store.create_run({.name = "a run"});
+  store.curation().set(run, {.tags = {"fast", "a100"}, .note = "good", .pinned = true});
+  const CurationChange undoes =
+      store.curation().change(run, {.added_tags = {"fast", "night"}, .removed_tags = {"a100"}, .deleted_at = 1000});
+  EXPECT_EQ(store.curation().of(run).tags, (std::vector<std::string>{"fast", "night"}));
+  EXPECT_EQ(store.curation().of(run).note, "good");
+  EXPECT_TRUE(store.curation().of(run).deleted());
+  EXPECT_FALSE(undoes.note || undoes.pinned || undoes.archived);
+  store.curation().change(run, {.note = "changed since"});
+  EXPECT_FALSE(store.curation().change(run, undoes).empty());
+  EXPECT_EQ(store.curation().of(run).tags, (std::vector<std::string>{"fast", "a100"}));
+  EXPECT_EQ(store.curation().of(run).note, "changed since");
+  EXPECT_FALSE(store.curation().of(run).deleted());
+  EXPECT_TRUE(store.curation().change(run, {.pinned = true}).empty()) << "nothing to undo";
+}
+
 TEST(Curation, TheBinHidesARunAndGivesItBackWhole) {
   RunStore store = RunStore::in_memory();
   const LadderId ladder = store.create_ladder({.name = "ladder"});
