@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <exception>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "app/desktop/desktop_theme.h"
 #include "app/desktop/frames/frames.h"
@@ -27,7 +29,8 @@ namespace fs = std::filesystem;
 fs::path rescued_file(const fs::path& damaged) {
   const fs::path stem = damaged.parent_path() / damaged.stem();
   fs::path out = stem.string() + ".rescued" + damaged.extension().string();
-  for (int number = 2; fs::exists(out); ++number)
+  std::error_code unknown;  // the rescue will say why
+  for (int number = 2; fs::exists(out, unknown); ++number)
     out = stem.string() + ".rescued-" + std::to_string(number) + damaged.extension().string();
   return out;
 }
@@ -52,7 +55,7 @@ class ProblemCard {
     try {
       if (const auto report = rescue_.take()) rescued_ = *report;
     } catch (const std::exception& error) {
-      rescue_problem_ = error_text(error);
+      if (!std::exchange(is_stopping_, false)) rescue_problem_ = error_text(error);
     }
   }
 
@@ -67,11 +70,6 @@ class ProblemCard {
     ImGui::SetCursorPos(ImVec2((viewport->WorkSize.x - width) / 2, viewport->WorkSize.y * 0.28f));
     ImGui::BeginChild("##place", ImVec2(width, 0), ImGuiChildFlags_AutoResizeY);
     begin_tall_card("##card");
-    text_title(rescued_ ? "Saved what could be read" : "This project cannot be opened");
-    spacing(2);
-    text_sentence(capitalised(why_) + (why_.ends_with('.') ? "" : "."));
-    mark("problem.why");
-    spacing(4);
     rescued_ ? draw_rescued() : draw_choices();
     end_card();
     ImGui::EndChild();
@@ -86,37 +84,57 @@ class ProblemCard {
   }
 
   void draw_choices() {
+    text_title("This project cannot be opened");
+    spacing(2);
+    text_sentence(capitalised(why_) + (why_.ends_with('.') ? "" : "."));
+    mark("problem.why");
+    spacing(4);
+    if (rescue_.is_active()) return draw_rescue();
     if (is_damaged_)
       text_quiet_wrapped("What can be read of a project is saved in " + rescued_file(file_).string() +
                          "; the damaged file stays as it is.");
     if (!rescue_problem_.empty()) text_sentence(capitalised(rescue_problem_) + ".", Tone::bad);
     spacing(6);
-    if (rescue_.is_active()) return text_quiet("Reading...");
     if (is_damaged_) {
       if (primary_button("Save what can be read", true, "problem.rescue")) {
         out_ = rescued_file(file_);
         rescue_problem_.clear();
-        rescue_.start([file = file_, out = out_](JobControl&) { return rescue(file, out); }, Window::wake);
+        rescue_.start(
+            [file = file_, out = out_](JobControl& control) {
+              return rescue(file, out, [&control] { return control.is_interrupted(); });
+            },
+            Window::wake);
       }
       same_line(10);
       if (quiet_button("Try again", "problem.again")) decide(file_);
     } else if (primary_button("Try again", true, "problem.again")) {
       decide(file_);
     }
-    draw_quit();
+    draw_quit(why_);
+  }
+
+  void draw_rescue() {
+    text_quiet_wrapped("Saving what can be read in " + out_.string() + "...");
+    spacing(6);
+    if (!quiet_button("Stop", "problem.stop") && !ImGui::IsKeyPressed(ImGuiKey_Escape, false)) return;
+    is_stopping_ = true;
+    rescue_.interrupt();
   }
 
   void draw_rescued() {
-    text_sentence(rescued_text(*rescued_, out_));
+    const std::string text = rescued_text(*rescued_, out_);
+    text_title("Saved what could be read");
+    spacing(2);
+    text_sentence(text);
     mark("problem.rescued");
     spacing(6);
     if (primary_button("Open it", true, "problem.open")) decide(out_);
-    draw_quit();
+    draw_quit(text);
   }
 
-  void draw_quit() {
+  void draw_quit(const std::string& text) {
     same_line(10);
-    if (quiet_button("Copy this text", "problem.copy")) ImGui::SetClipboardText(why_.c_str());
+    if (quiet_button("Copy this text", "problem.copy")) ImGui::SetClipboardText(text.c_str());
     same_line(10);
     if (quiet_button("Quit", "problem.quit") || ImGui::IsKeyPressed(ImGuiKey_Escape, false)) decide(std::nullopt);
   }
@@ -128,6 +146,7 @@ class ProblemCard {
   std::optional<fs::path> next_;
   fs::path out_;
   Job<RescueReport> rescue_;
+  bool is_stopping_ = false;
   std::optional<RescueReport> rescued_;
   std::string rescue_problem_;
 };

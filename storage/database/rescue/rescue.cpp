@@ -222,7 +222,8 @@ bool is_derived(const std::string& table) {
 
 class Rescue {
  public:
-  explicit Rescue(const fs::path& damaged) : name_(damaged), file_(damaged) {}
+  Rescue(const fs::path& damaged, std::function<bool()> is_stopped)
+      : name_(damaged), file_(damaged), is_stopped_(std::move(is_stopped)) {}
 
   // `out` is an empty file.
   RescueReport copy_to(const fs::path& out) {
@@ -315,6 +316,7 @@ class Rescue {
 
   void use_row(RowCopier& copier, const TableShape& shape, const RawRow& row, RescuedTable& table,
                bool& is_behind_gap) {
+    if (is_stopped_ && is_stopped_()) throw StorageError("the rescue was stopped");
     if (shape.name == "summaries") note_summary(shape, row);
     if (is_derived(shape.name)) return;
     if (const std::optional<RunId> run = run_of_row(shape, row); run && (*run < 1 || *run > highest_run)) {
@@ -352,6 +354,7 @@ class Rescue {
 
   fs::path name_;
   PageFile file_;
+  std::function<bool()> is_stopped_;
   std::map<std::string, FoundObject> objects_;
   std::vector<TableShape> shapes_;
   std::optional<StepKey> last_step_;
@@ -361,11 +364,12 @@ class Rescue {
 
 }  // namespace
 
-RescueReport rescue(const fs::path& damaged, const fs::path& out) {
-  if (!fs::exists(damaged)) throw StorageError(damaged.string() + " does not exist");
+RescueReport rescue(const fs::path& damaged, const fs::path& out, const std::function<bool()>& is_stopped) {
+  std::error_code unknown;  // opening it will say why
+  if (!fs::exists(damaged, unknown) && !unknown) throw StorageError(damaged.string() + " does not exist");
   refuse_an_open_file(damaged);
   FileToBe file(out);
-  Rescue work(damaged);
+  Rescue work(damaged, is_stopped);
   RescueReport report = work.copy_to(file.file());
   {
     Database database(file.file(), Database::Mode::read_write);

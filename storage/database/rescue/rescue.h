@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,9 @@ struct RescueReport {
 // Creates `out`, for its owner only, and only if it doesn't exist; it gets its name once it is whole and on the disk.
 // A run that lacks steps is no longer `finished`, and its reason says what it lacks. A file of an older version is
 // brought up to date. Summaries, overviews and requests aren't copied: they are computed again. Throws StorageError: a
-// file of another program or of a newer version, a file that another process has open, or one that holds no table.
-RescueReport rescue(const std::filesystem::path& damaged, const std::filesystem::path& out);
+// file of another program or of a newer version, a file that another process has open, or one that holds no table; also
+// once `is_stopped` is true, and then there is no new file.
+RescueReport rescue(const std::filesystem::path& damaged, const std::filesystem::path& out,
+                    const std::function<bool()>& is_stopped = {});
 
 }  // namespace stepladder

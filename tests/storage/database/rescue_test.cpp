@@ -297,6 +297,19 @@ TEST(Rescue, a_file_whose_steps_are_being_moved_is_brought_up_to_date) {
   EXPECT_EQ(series.dt_ms, std::vector<double>(500, 2.5));
 }
 
+TEST(Rescue, one_that_is_stopped_leaves_nothing_behind) {
+  TemporaryFolder folder;
+  make_project(folder / "a.db");
+  const std::string before = bytes_of(folder / "a.db");
+  int asked = 0;
+  EXPECT_EQ(complaint<StorageError>([&] { rescue(folder / "a.db", folder / "out.db", [&] { return ++asked == 20; }); }),
+            "the rescue was stopped");
+  EXPECT_EQ(asked, 20);
+  EXPECT_EQ(bytes_of(folder / "a.db"), before);
+  for (const auto& entry : fs::directory_iterator(folder / "."))
+    EXPECT_FALSE(entry.path().filename().string().starts_with("out.db")) << entry.path();
+}
+
 TEST(Rescue, refuses_what_it_must_not_read_or_write) {
   TemporaryFolder folder;
   make_project(folder / "a.db");
