@@ -22,14 +22,14 @@ class CollectingSink : public ImportSink {
  public:
   explicit CollectingSink(LoggedRun& logged) : logged_(logged) {}
 
-  void begin_run(const Run& run) override {
-    logged_ = {};
-    logged_.run = run;
-  }
+  void begin_run(const Run& run) override { logged_ = {.run = run, .log = logged_.log}; }
   void step(const StepRecord& record) override { logged_.steps.push_back(record); }
   void metric(const Metric& metric, std::span<const MetricPoint> points) override {
     auto& [known, all] = logged_.metrics[metric.name];
+    std::string& unit = units_[metric.name];
+    if (!metric.unit.empty()) unit = metric.unit;
     known = metric;
+    known.unit = unit;
     all.insert(all.end(), points.begin(), points.end());
   }
   void end_run(const Run& run) override { logged_.run = run; }
@@ -38,6 +38,7 @@ class CollectingSink : public ImportSink {
 
  private:
   LoggedRun& logged_;
+  std::map<std::string, std::string> units_;  // which a log may say once, for all of its runs
 };
 
 double value_of(const std::vector<MetricPoint>& values, const MetricFigure& figure) {
@@ -66,21 +67,21 @@ std::vector<MetricPoint> printed_values(const std::filesystem::path& log, const 
 }
 
 // The values of a metric: those that the log calls so, and those of the steps' own field.
-std::vector<MetricPoint> values_named(const LoggedRun& logged, const Series& steps, const std::string& name) {
+std::vector<MetricPoint> values_named(const LoggedRun& logged, const std::string& name) {
   std::vector<MetricPoint> values;
   if (const auto found = logged.metrics.find(name); found != logged.metrics.end()) values = found->second.second;
   const Quantity quantity = quantity_named(name);
-  for (std::size_t i = 0; is_field(quantity) && i < steps.size(); ++i)
-    if (const double value = stepladder::value_of(steps, i, quantity); !is_missing(value))
-      values.push_back({.step = steps.step[i], .value = value});
+  if (!is_field(quantity)) return values;
+  for (const StepRecord& step : logged.steps)
+    if (const double value = stepladder::value_of(step, quantity); !is_missing(value))
+      values.push_back({.step = step.step, .value = value});
   return values;
 }
 
-LogFigure metric_of(const std::filesystem::path& log, const MetricFigure& figure, const LoggedRun& logged,
-                    const Series& steps) {
-  double value = value_of(values_named(logged, steps, figure.metric), figure);
+LogFigure metric_of(const LoggedRun& logged, const MetricFigure& figure) {
+  double value = value_of(values_named(logged, figure.metric), figure);
   if (is_missing(value) && figure.kind != MetricFigure::Kind::at)
-    value = value_of(printed_values(log, figure.metric), figure);
+    value = value_of(printed_values(logged.log, figure.metric), figure);
   if (is_missing(value)) throw NoFigure("has no " + name_of(figure));
   if (!std::isfinite(value)) throw NoFigure("has no finite " + name_of(figure));
   const auto found = logged.metrics.find(figure.metric);
@@ -113,7 +114,7 @@ bool takes_time(const FigureQuestion& question) {
 }
 
 LoggedRun read_logged_run(const std::filesystem::path& log) {
-  LoggedRun logged;
+  LoggedRun logged{.log = log};
   CollectingSink sink(logged);
   try {
     StoreFile input{log};
@@ -126,13 +127,11 @@ LoggedRun read_logged_run(const std::filesystem::path& log) {
   return logged;
 }
 
-LogFigure figure_of_log(const std::filesystem::path& log, const FigureQuestion& question) {
-  const LoggedRun logged = read_logged_run(log);
-  Series steps;
-  if (logged.problem.empty())
-    for (const StepRecord& step : logged.steps) steps.append(step);
-  if (question.by == FigureBy::metric) return metric_of(log, question.metric, logged, steps);
+LogFigure figure_of_log(const LoggedRun& logged, const FigureQuestion& question) {
+  if (question.by == FigureBy::metric) return metric_of(logged, question.metric);
   if (!logged.problem.empty()) throw NoFigure(logged.problem);
+  Series steps;
+  for (const StepRecord& step : logged.steps) steps.append(step);
   const Summary summary = summarise(logged.run, steps);
   if (question.by == FigureBy::loss) {
     const double loss = is_missing(summary.val_loss_last) ? summary.loss_last : summary.val_loss_last;

@@ -40,10 +40,11 @@ bool takes_time(const FigureQuestion& question);  // rather than a loss or a met
 
 // The last run that a log names: its facts, steps and metrics.
 struct LoggedRun {
-  Run run;
-  std::vector<StepRecord> steps;
-  std::map<std::string, std::pair<Metric, std::vector<MetricPoint>>> metrics;
-  std::string problem;  // why no importer reads all of it: perhaps a script that only prints its result
+  Run run = {};
+  std::filesystem::path log;
+  std::vector<StepRecord> steps = {};
+  std::map<std::string, std::pair<Metric, std::vector<MetricPoint>>> metrics = {};
+  std::string problem = {};  // why no importer reads all of it: perhaps a script that only prints its result
 };
 // Imports the log into memory as `stepladder import` would.
 LoggedRun read_logged_run(const std::filesystem::path& log);
@@ -58,8 +59,8 @@ struct NoFigure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Reads any figure but `wall`; of several runs the last counts. A metric may also be a value that is printed once,
-// without a step: "val_bpb: 0.9979". Throws NoFigure.
-LogFigure figure_of_log(const std::filesystem::path& log, const FigureQuestion& question);
+// Any figure but `wall`; of several runs the last counts. A metric may also be a value that is printed once, without a
+// step: "val_bpb: 0.9979"; it is read from the log's lines. Throws NoFigure.
+LogFigure figure_of_log(const LoggedRun& logged, const FigureQuestion& question);
 
 }  // namespace stepladder

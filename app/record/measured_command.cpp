@@ -151,8 +151,8 @@ std::optional<CommandEnd> end_of_command(const fs::path& state) {
                     has_host ? json["host"].get<std::string>() : ""};
 }
 
-LogFigure figure_of_command(const FigureQuestion& question, const MeasuredCommand& run, const CommandEnd& end) {
-  return question.by == FigureBy::wall ? LogFigure{end.wall_s, "s"} : figure_of_log(run.log, question);
+LogFigure figure_of_command(const FigureQuestion& question, const LoggedRun& logged, const CommandEnd& end) {
+  return question.by == FigureBy::wall ? LogFigure{end.wall_s, "s"} : figure_of_log(logged, question);
 }
 
 bool is_under_way(const MeasuredCommand& run) {

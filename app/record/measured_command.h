@@ -37,7 +37,7 @@ std::optional<CommandEnd> end_of_command(const std::filesystem::path& state);
 void write_end(const std::filesystem::path& state, const CommandEnd& end);
 
 // What a command that has ended says: its wall clock, or the figure in its log. Throws as figure_of_log.
-LogFigure figure_of_command(const FigureQuestion& question, const MeasuredCommand& run, const CommandEnd& end);
+LogFigure figure_of_command(const FigureQuestion& question, const LoggedRun& logged, const CommandEnd& end);
 
 // True if another process has started it, and it hasn't ended.
 bool is_under_way(const MeasuredCommand& run);

@@ -138,7 +138,7 @@ GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQue
   for (const std::string& path : paths)
     for (const fs::path& log : log_files(path)) {
       try {
-        add_figure(sample, figure_of_log(log, question), log);
+        add_figure(sample, figure_of_log(read_logged_run(log), question), log);
       } catch (const NoFigure& error) {
         throw StorageError(log.string() + ": " + error.what());
       }

@@ -168,7 +168,7 @@ std::optional<TrySeriesRunner::PartRuns> TrySeriesRunner::run_parts(const Try& i
     report_(fmt::format("run {} of {}", run + 1, runs.cells.size()));
     const auto end = run_command(command);
     if (!end) return {};
-    Outcome outcome = outcome_of(command, *end);
+    Outcome outcome = outcome_of(read_logged_run(command.log), *end);
     runs.values.push_back(is_missing(outcome.value) ? missing : utility(outcome.value));
     runs.commands.push_back(std::move(command));
     runs.ends.push_back(*end);

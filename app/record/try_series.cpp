@@ -389,13 +389,13 @@ std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64
 }
 
 // In the unit of the series' earlier runs, or not at all.
-TrySeriesRunner::Outcome TrySeriesRunner::outcome_of(const MeasuredCommand& command, const CommandEnd& end) const {
+TrySeriesRunner::Outcome TrySeriesRunner::outcome_of(const LoggedRun& logged, const CommandEnd& end) const {
   if (end.exit_status != 0)
     return {.value = missing,
             .unit = {},
             .error = "the command failed with exit status " + std::to_string(end.exit_status)};
   try {
-    const LogFigure figure = figure_of_command(plan_.figure, command, end);
+    const LogFigure figure = figure_of_command(plan_.figure, logged, end);
     if (!unit().empty() && figure.unit != unit())
       return {.value = missing,
               .unit = {},
@@ -425,14 +425,14 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
                                   const CommandEnd& end) {
   TryRun run{.place = std::ssize(runs_) + 1, .during = during, .state = state, .wall_s = end.wall_s};
   run.exit_status = end.exit_status;
-  const Outcome outcome = outcome_of(command, end);
+  LoggedRun logged = read_logged_run(command.log);
+  const Outcome outcome = outcome_of(logged, end);
   run.value = outcome.value;
   std::map<std::string, double> printed;
   Json facts = Json::object();
-  LoggedRun logged = read_logged_run(command.log);
   const auto figure = [&](const FigureQuestion& question) -> std::optional<double> {
     try {
-      return figure_of_command(question, command, end).value;
+      return figure_of_command(question, logged, end).value;
     } catch (const NoFigure&) {
       return {};
     }

@@ -115,7 +115,7 @@ class TrySeriesRunner {
     std::string unit;
     std::string error;  // why it has no value
   };
-  Outcome outcome_of(const MeasuredCommand& command, const CommandEnd& end) const;
+  Outcome outcome_of(const LoggedRun& logged, const CommandEnd& end) const;
   Run row_of(const Try& state, const std::string& name, const CommandEnd& end, const std::string& error) const;
   struct PartRuns {
     std::vector<PartSet> cells;

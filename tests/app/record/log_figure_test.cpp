@@ -1,0 +1,48 @@
+// The figure of a log that an importer read in full, in part, or not at all.
+#include "app/record/log_figure.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+FigureQuestion metric(const std::string& name) {
+  return {.by = FigureBy::metric, .metric = {.metric = name}};
+}
+
+TEST(LogFigure, OfALogThatIsReadInPartIsThatOfItsSteps) {
+  const LoggedRun logged{.log = "",
+                         .steps = {{.step = 1, .loss = 3}, {.step = 2, .loss = 2.5}},
+                         .problem = "could not be read to its end"};
+  EXPECT_EQ(figure_of_log(logged, metric("loss")).value, 2.5);
+  EXPECT_THROW(figure_of_log(logged, {.by = FigureBy::loss}), NoFigure);
+}
+
+TEST(LogFigure, AUnitThatIsSaidOnceIsKept) {
+  const TemporaryFolder folder;
+  std::ofstream log(folder / "out.log");
+  for (const char* const unit : {" W", ""}) {  // the log of two runs
+    log << "B=8 T=1024\n";
+    for (int step = 1; step <= 5; ++step)
+      log << "step " << step << " | loss 3.5 | dt 100.00ms | power: " << 100 + step << unit << "\n";
+  }
+  log.close();
+  const LogFigure power = figure_of_log(read_logged_run(folder / "out.log"), metric("power"));
+  EXPECT_EQ(power.value, 105);
+  EXPECT_EQ(power.unit, "W");
+}
+
+TEST(LogFigure, AValueThatIsOnlyPrintedIsReadFromTheLines) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "out.txt") << "nothing\nval_bpb: 0.9979\n";
+  const LoggedRun logged = read_logged_run(folder / "out.txt");
+  EXPECT_FALSE(logged.problem.empty());
+  EXPECT_EQ(figure_of_log(logged, metric("val_bpb")).value, 0.9979);
+}
+
+}  // namespace
+}  // namespace stepladder
