@@ -295,8 +295,11 @@ void DesktopApp::draw() {
   draw_ssh_question();
   draw_adoption();
   state_.messages.draw_notice(state_.workspace.undoable, commands_);
-  for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
-    if (window->Active && !window->Hidden && (window->Flags & ImGuiWindowFlags_Tooltip) != 0)
+  if (const ImGuiIO& io = ImGui::GetIO(); io.MouseDelta.x != 0 || io.MouseDelta.y != 0) hides_tooltips_ = false;
+  for (ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+    if (!window->Active || (window->Flags & ImGuiWindowFlags_Tooltip) == 0) continue;
+    window->Hidden = window->Hidden || hides_tooltips_;
+    if (!window->Hidden)
       ui_test_anchors::note("tooltip", window->Pos.x, window->Pos.y, window->Pos.x + window->Size.x,
                             window->Pos.y + window->Size.y);
   }
@@ -391,7 +394,9 @@ void DesktopApp::handle_keys() {
     const bool edits_text = action.key == (ImGuiMod_Ctrl | ImGuiKey_Z) && ImGui::GetIO().WantTextInput;
     bool pressed = action.key != 0 && !edits_text && ImGui::IsKeyChordPressed(action.key);
     for (const ImGuiKeyChord key : action.also) pressed = pressed || ImGui::IsKeyChordPressed(key);
-    if (pressed) commands_.push_back(std::move(action.command));
+    if (!pressed) continue;
+    commands_.push_back(std::move(action.command));
+    hides_tooltips_ = true;
   }
 }
 

@@ -74,6 +74,7 @@ class DesktopApp {
   std::chrono::steady_clock::time_point gives_up_{};  // at closing
   Commands commands_;                                 // of this frame
   bool keeps_drawing_ = false;
+  bool hides_tooltips_ = false;  // after a key, until the mouse moves: the view under it may be another one
   std::shared_future<DeviceReport> probe_;
   std::chrono::steady_clock::time_point next_look_at_trainer_{};
   bool trainer_is_coming_ = false;  // ./run builds it in the background

@@ -19,12 +19,26 @@ std::string more_runs_text(std::int64_t runs, double seconds) {
          (seconds > 0 ? ", " + rough_duration_text(seconds) + ", " : " ");
 }
 
+// The decimals of a value with this uncertainty: two digits of the uncertainty if they are at most 35, else one
+// (Particle Data Group, Review of Particle Physics, section 5.3).
+int decimals_of(double uncertainty) {
+  constexpr int most = 4;
+  if (!(uncertainty > 0)) return 3;
+  const double exponent = std::floor(std::log10(uncertainty));
+  const int digits = uncertainty < 3.55 * std::pow(10, exponent) ? 2 : 1;
+  return std::clamp(digits - 1 - static_cast<int>(exponent), 0, most);
+}
+
 }  // namespace
 
 std::string ci95_text(const Interval& interval) {
   if (!interval.known()) return "-";
-  const int digits = interval.low < 10 ? 3 : 1;
-  return fmt::format("{:.{}f} - {:.{}f}", interval.low, digits, interval.high, digits);
+  const auto end = [width = interval.high - interval.low](double value) {
+    int digits = decimals_of(width);
+    if (value != 0 && std::fabs(value) < 0.5 * std::pow(10, -digits)) digits = decimals_of(std::fabs(value));
+    return fmt::format("{:.{}f}", value, digits);
+  };
+  return end(interval.low) + " - " + end(interval.high);
 }
 
 std::string_view verdict_word(Verdict verdict) {
@@ -44,8 +58,8 @@ std::string verdict_text(const Gain& gain, std::string_view base) {
   if (is_missing(gain.factor)) return gain.worst() == Trust::doubtful ? "doubtful" : "-";
   if (gain.base_trust == Trust::impossible) return std::string(base) + " impossible";
   const bool is_one_run = gain.runs == 1 && (gain.verdict == Verdict::faster || gain.verdict == Verdict::slower);
-  return std::string(verdict_word(gain.verdict)) + (is_one_run ? ", one run" : "") +
-         (gain.worst() == Trust::doubtful ? ", doubtful" : "");
+  const bool is_doubtful = gain.worst() == Trust::doubtful && gain.verdict != Verdict::cannot_tell;
+  return std::string(verdict_word(gain.verdict)) + (is_one_run ? ", one run" : "") + (is_doubtful ? ", doubtful" : "");
 }
 
 std::string loss_text(const LossParity& loss, bool is_baseline) {

@@ -11,11 +11,12 @@
 
 namespace stepladder {
 
-std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" if not known
+// "1.38 - 1.46", "9.1 - 12.3": with the digits that its width supports; "-" if not known.
+std::string ci95_text(const Interval& interval);
 
-// "faster"; "faster, one run" if a side has no repeats; "faster, doubtful" if a side is doubtful; "impossible" or
-// "baseline impossible" if the factor is meaningless; without a factor "-" or "doubtful". `base` names the rung that it
-// is relative to.
+// "faster"; "faster, one run" if a side has no repeats; "faster, doubtful" if a side is doubtful; "inconclusive" says
+// enough; "impossible" or "baseline impossible" if the factor is meaningless; without a factor "-" or "doubtful".
+// `base` names the rung that it is relative to.
 std::string verdict_text(const Gain& gain, std::string_view base = "baseline");
 std::string_view verdict_word(Verdict verdict);        // "inconclusive" for cannot_tell
 std::string_view verdict_word(MetricVerdict verdict);  // likewise

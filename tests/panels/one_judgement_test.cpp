@@ -351,7 +351,7 @@ INSTANTIATE_TEST_SUITE_P(
              Trust::trusted,
              Trust::doubtful,
              Verdict::cannot_tell,
-             "inconclusive, doubtful",
+             "inconclusive",
              LossVerdict::same},
         Case{"disturbed_repeat_is_left_out",
              {{.rung = 0},

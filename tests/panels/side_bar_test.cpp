@@ -23,6 +23,21 @@ TEST(SideBar, FoldsToIconsAndRemembersIt) {
   EXPECT_FALSE(app.settings().side_bar_folded) << "Ctrl+B unfolds it";
 }
 
+TEST(SideBar, ATooltipGoesWithAKeyUntilTheMouseMoves) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  ASSERT_TRUE(imgui.click(app, "side.ladder"));
+  const auto shows_tooltip = [] { return ui_test_anchors::find("tooltip").has_value(); };
+  ASSERT_TRUE(imgui.frames_until(app, shows_tooltip));
+  imgui.press(app, ImGuiKey_5, true);
+  for (int i = 0; i < 60; ++i) imgui.frame(app);
+  EXPECT_FALSE(shows_tooltip());
+  const ImVec2 at = ImGui::GetIO().MousePos;
+  ImGui::GetIO().AddMousePosEvent(at.x + 3, at.y);
+  EXPECT_TRUE(imgui.frames_until(app, shows_tooltip));
+}
+
 TEST(SideBar, EveryViewHasAnIcon) {
   Headless imgui;
   ImGui::NewFrame();

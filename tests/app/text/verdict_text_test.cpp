@@ -20,6 +20,24 @@ RungJudgement rung(int number, double own, double over_baseline, Verdict verdict
   return judged;
 }
 
+TEST(Interval, HasTheDigitsThatItsWidthSupports) {
+  EXPECT_EQ(ci95_text({9.0541, 12.2603}), "9.1 - 12.3");
+  EXPECT_EQ(ci95_text({1.2404, 1.3011}), "1.24 - 1.30");
+  EXPECT_EQ(ci95_text({2.38512, 2.38733}), "2.3851 - 2.3873");
+  EXPECT_EQ(ci95_text({0.0931, 85.869}), "0.09 - 86");
+  EXPECT_EQ(ci95_text({-0.31, 0.42}), "-0.3 - 0.4");
+  EXPECT_EQ(ci95_text({2, 2}), "2.000 - 2.000");
+  EXPECT_EQ(ci95_text({}), "-");
+}
+
+TEST(Verdict, InconclusiveNeedsNoSecondWord) {
+  Gain doubtful;
+  doubtful.factor = 1.5;
+  doubtful.verdict = Verdict::cannot_tell;
+  doubtful.trust = Trust::doubtful;
+  EXPECT_EQ(verdict_text(doubtful), "inconclusive");
+}
+
 TEST(Answer, NamesEachRungByItsOwnStep) {
   const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
   const RungJudgement tf32 = rung(1, 2, 2, Verdict::faster), flash = rung(2, 1, 2, Verdict::same);
