@@ -10,6 +10,7 @@
 #include "app/exit_status.h"
 #include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
+#include "storage/analysis/training_progress.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -86,12 +87,12 @@ SpeedrunLog speedrun_log_of(RunStore& store, const Run& run) {
   if (!run.hardware.empty()) log.gpus.push_back(run.hardware);
   if (!is_missing(run.started_at)) log.started_at_s = whole_number(run.started_at);
 
-  double time_ms = 0;
+  TrainingProgress progress(run);
   store.for_steps(run.id, [&](std::span<const StepRecord> steps) {
     for (const StepRecord& step : steps) {
-      time_ms = is_missing(time_ms) || is_missing(step.dt_ms) ? missing : time_ms + step.dt_ms;
+      progress.add(step);
       log.last_step = step.step;
-      if (!is_missing(step.val_loss)) log.evaluations.push_back({step.step, step.val_loss, time_ms});
+      if (!is_missing(step.val_loss)) log.evaluations.push_back({step.step, step.val_loss, 1000 * progress.seconds()});
     }
   });
   if (run.status != RunStatus::finished)

@@ -19,8 +19,8 @@ namespace stepladder {
 RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& question,
                      const std::filesystem::path& database);
 
-// The run's evaluations and the sum of its step times, read in bounded memory. With a `problem` if it isn't a finished
-// run whose last step was evaluated. Throws StorageError.
+// The run's evaluations and its training time (TrainingProgress), read in bounded memory. With a `problem` if it isn't
+// a finished run whose last step was evaluated. Throws StorageError.
 SpeedrunLog speedrun_log_of(RunStore& store, const Run& run);
 
 }  // namespace stepladder

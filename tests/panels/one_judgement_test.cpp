@@ -12,7 +12,10 @@
 #include "app/desktop/models/ladder_model.h"
 #include "app/desktop/models/run_columns.h"
 #include "app/figures/study.h"
+#include "app/panels/mfu/answer.h"
+#include "app/panels/mfu/table.h"
 #include "app/panels/run/head.h"
+#include "app/record/pool_source.h"
 #include "app/runs/excerpt.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
@@ -46,6 +49,7 @@ RunId add_run(RunStore& store, LadderId ladder, const RepeatedRun& of, int repea
                      .loss = step == of.nan_at ? nan_value
                                                : 3 + 8.0 / static_cast<double>(step) +
                                                      (std::ranges::count(of.spikes, step) > 0 ? 4 : 0),
+                     .val_loss = step == of.steps ? 3.1 : missing,
                      .dt_ms = step == of.untimed_at ? missing : of.dt_ms * wobble,
                      .tokens = of.tokens,
                      .at = 1000 + static_cast<double>(step)});
@@ -215,6 +219,32 @@ TEST_P(OneJudgement, OfARunIsTheSameInHistory) {
     const RunEntry& entry = *workspace_.find(id);
     if (entry.run.status != RunStatus::finished) continue;
     EXPECT_NEAR(speedup(entry.summary, workspace_.find(ids_[1][0])->summary), of_rung, 0.01 * of_rung);
+  }
+}
+
+// MFU lists each run's throughput; a record counts its training time, that of the axis of Compare.
+TEST_P(OneJudgement, OfARunIsTheSameInMfuAndRecord) {
+  if (!GetParam().name.starts_with("awkward_")) return;
+  MfuTable table;
+  derive_rows(table, workspace_, MfuConvention::six_n);
+  for (const RunId id : all_ids()) {
+    const RunEntry& entry = *workspace_.find(id);
+    const auto row = std::ranges::find(table.rows, id, &MfuRow::run);
+    ASSERT_NE(row, table.rows.end());
+    const Json json = run_json(entry.run, store_.summary(entry.run), context_);
+    const auto figure = [&](const char* name) {
+      return json.at(name).is_null() ? missing : json.at(name).get<double>();
+    };
+    EXPECT_EQ(compact(row->tokens_per_s), compact(figure("tokens_per_s"))) << entry.run.name;
+    EXPECT_EQ(percent(row->mfu), percent(figure("mfu"))) << entry.run.name;
+
+    const SpeedrunLog log = speedrun_log_of(store_, entry.run);
+    const Series steps = store_.series(id);
+    const std::vector<double> clock = axis_values(entry.run, steps, Axis::time);
+    ASSERT_EQ(log.evaluations.size(), 1u) << entry.run.name;
+    EXPECT_NEAR(log.evaluations.front().time_ms, 1000 * clock.back(), 1e-6 * 1000 * clock.back()) << entry.run.name;
+    EXPECT_EQ(log.problem.empty(), entry.run.status == RunStatus::finished) << entry.run.name;
+    EXPECT_EQ(log.last_step, entry.summary.last_step);
   }
 }
 
