@@ -127,7 +127,7 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(3));
   text_cut(advice.title, text_width - px(150), palette().text, fonts().semibold, text_size);
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + text_width);
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + std::min(text_width, px(860)));
   text_in(in_print(advice.why), fonts().regular, 13.5f);
   if (!advice.risk.empty()) text_quiet("Risk: " + advice.risk);
   ImGui::PopTextWrapPos();
@@ -220,8 +220,7 @@ void draw(const Workspace& workspace, Commands& commands) {
   const RunEntry* about = advised(workspace);
   if (!about) {
     text_quiet("Stages worth trying next, from your own measurements");
-    empty_state("No advice yet", "Advice on a run appears here. Launch a ladder, or drop a log on the window.");
-    return;
+    return start_here(commands, "No run yet. Advice on a run appears here.");
   }
   text_quiet("Stages worth trying next, each with its evidence");
   const float below = ImGui::GetCursorPosY();

@@ -13,6 +13,7 @@
 
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/views/shared_x.h"
 #include "app/desktop/views/view_commands.h"
@@ -183,7 +184,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   draw_compare_head(state.fields, view, workspace, runs.size(), commands);
   if (runs.empty()) {
     if (workspace.runs().empty()) {
-      empty_state("No runs yet", "Curves of several runs appear here. Launch a ladder, or drop a log on the window.");
+      start_here(commands, "No runs yet. Curves of several runs appear here.");
     } else {
       empty_state("No run selected", "Click Choose runs at the top right, or select runs in History.");
     }

@@ -89,7 +89,7 @@ void draw_formats() {
   };
   for (const Importer& importer : all_importers())
     if (importer.has_runs) add(importer.title);
-  for (const char* const trace : {"traces of PyTorch's profiler", "of Nsight Systems"}) add(trace);
+  for (const char* const trace : {"Trace of PyTorch's profiler", "Trace of Nsight Systems"}) add(trace);
   if (!line.empty()) draw_line();
 }
 

@@ -43,13 +43,13 @@ Columns columns_for(float width, std::size_t beside) {
   Columns at{};
   const float others = px(beside_width) * static_cast<float>(beside);
   at.has_beside = beside > 0 && width > px(1000) + others;
-  at.has_truth = width > px(1120) && (beside == 0 || width > px(1150) + others);
+  at.has_truth = width > px(960) && (beside == 0 || width > px(1150) + others);
   at.has_previous = width > px(830);
   at.has_bar = width > px(720);
   at.answer = px(16);  // the card's padding
   at.number = at.answer + px(116);
   at.name = at.number + px(30);
-  const float tight = at.has_previous ? 1 : 0.8f;  // of the room between the columns
+  const float tight = width > px(1120) ? 1 : 0.8f;  // of the room between the columns
   at.truth = width - px(168);
   at.loss = (at.has_truth ? at.truth : width) - px(132) * tight;
   at.beside = at.loss - px(24) * tight;  // of the last of them

@@ -304,15 +304,16 @@ void draw_in_card(const char* card, ImVec2 size, Chart chart, const RunEntry& sh
   end_card();
 }
 
-// Small charts beneath: learning rate, gradient norm, and the machine's metrics.
-void draw_lanes(State& state, const Workspace& workspace, const RunEntry& shown, float height, Commands& commands) {
-  struct Small {
-    std::string title;
-    std::string unit;
-    std::span<const double> x;
-    std::span<const double> y;
-    const MinMaxPyramid* levels = nullptr;
-  };
+// A small chart beneath: of learning rate, gradient norm, or a metric of the machine.
+struct Small {
+  std::string title;
+  std::string unit;
+  std::span<const double> x;
+  std::span<const double> y;
+  const MinMaxPyramid* levels = nullptr;
+};
+
+std::vector<Small> small_charts(const State& state, const RunEntry& shown) {
   std::vector<Small> small;
   for (const auto& [title, quantity] :
        {std::pair("Learning rate", Quantity::lr), std::pair("Gradient norm", Quantity::grad_norm)}) {
@@ -321,7 +322,11 @@ void draw_lanes(State& state, const Workspace& workspace, const RunEntry& shown,
       small.push_back({title, "", shown.steps, shown.values(quantity), &levels});
   }
   for (const State::Lane& lane : state.lanes) small.push_back({lane.title, lane.unit, lane.steps, lane.values});
-  if (small.empty()) return;
+  return small;
+}
+
+void draw_lanes(State& state, const Workspace& workspace, const RunEntry& shown, float height, Commands& commands) {
+  const std::vector<Small> small = small_charts(state, shown);
   const float gap = px(16);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
   const float width = (ImGui::GetContentRegionAvail().x - gap * static_cast<float>(small.size() - 1)) /
@@ -416,14 +421,16 @@ void draw_body(State& state, const Workspace& workspace, const RunEntry& shown, 
   if (state.metrics.list.all().empty()) {
     const bool is_a_scripts = shown.run.source == "import";
     const float charts = room - (is_a_scripts ? ImGui::GetTextLineHeightWithSpacing() + px(4) : 0);
-    const float lanes = charts > px(420) ? (charts - px(16)) * 0.26f : 0;
+    const bool has_lanes = charts > px(420) && !small_charts(state, shown).empty();
+    const float lanes = has_lanes ? (charts - px(16)) * 0.26f : 0;
     draw_charts(state, workspace, shown, lanes > 0 ? charts - px(16) - lanes : charts, lanes, commands);
     if (is_a_scripts && state.metrics.list.is_complete())
       text_quiet("Other numbers that the script logs or prints by name, such as val/acc or acc=0.3, get charts here.");
     return;
   }
   ImGui::BeginChild("##body");
-  draw_charts(state, workspace, shown, std::clamp(room * 0.44f, px(280), px(520)), px(150), commands);
+  draw_charts(state, workspace, shown, std::clamp(room * 0.44f, px(280), px(520)),
+              small_charts(state, shown).empty() ? 0 : px(150), commands);
   spacing(6);
   draw_metrics(state, workspace, shown, commands);
   ImGui::EndChild();
@@ -466,7 +473,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const RunEntry* shown = workspace.shown_live();
   if (!shown) {
     text_title("Live");
-    start_here(commands, "No run yet. The loss and speed of the running run appear here.");
+    start_here(commands, "No run trains here now. The loss and speed of a running run appear here.");
     return;
   }
   if (shown->loaded && !workspace.detail(shown->run.id)) commands.data.details.push_back(shown->run.id);

@@ -60,9 +60,10 @@ Answer answer(const MfuForm& form, MfuConvention convention, double peak) {
 
 void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
   constexpr ImGuiTableFlags flags = ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoBordersInBody |
-                                    ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_NoSavedSettings;
+                                    ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_NoSavedSettings |
+                                    ImGuiTableFlags_PadOuterX;
   const bool is_wide = ImGui::GetContentRegionAvail().x > px(520);
-  ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(8), px(2)));
+  ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(8), px(4)));
   if (!ImGui::BeginTable("##conventions", is_wide ? 6 : 5, flags)) return ImGui::PopStyleVar();
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
   ImGui::TableSetupColumn("convention", fixed, px(98));
@@ -92,8 +93,7 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
     ImGui::TableNextColumn();
     const std::string name(to_string(convention));
     ImGui::PushFont(font, 13.5f);
-    if (ImGui::Selectable(name.c_str(), is_chosen, ImGuiSelectableFlags_SpanAllColumns, ImVec2(0, px(20))))
-      chosen = convention;
+    if (ImGui::Selectable(name.c_str(), is_chosen, ImGuiSelectableFlags_SpanAllColumns)) chosen = convention;
     ImGui::PopFont();
     if (is_wide) {
       ImGui::TableNextColumn();

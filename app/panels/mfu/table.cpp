@@ -170,7 +170,8 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, std::size
   mark("mfu.row." + std::to_string(place));
   if (!row.remark.empty()) wrapped_tooltip(row.remark, 440);
   ImGui::SameLine(0, 0);
-  colour_square(row.run == 0 ? faded(palette().quiet, 0.35f) : palette().accent);
+  const RunEntry* own = workspace.find(row.run);
+  colour_square(own ? rung_colour(workspace.colour_of(own->run)) : faded(palette().quiet, 0.35f));
   same_line(8);
   text_cut(row.name, ImGui::GetContentRegionAvail().x, palette().text, fonts().regular, 13.5f);
   if (ImGui::TableNextColumn()) {

@@ -112,7 +112,7 @@ void draw_rungs(PathField& field, const char* id, const std::string& anchor, con
 
 void draw_question(State& state, const Workspace& workspace, Commands& commands) {
   const float room = ImGui::GetContentRegionAvail().x;
-  const float rungs = px(64), rule = px(180), judge = px(80), space = px(8);
+  const float rungs = button_width("Rungs"), rule = px(180), judge = px(80), space = px(8);
   const bool narrow = room < px(900);
   const float path = narrow ? room - rungs - space : (room - 2 * rungs - rule - judge - 5 * space) / 2;
   bool entered = state.pool.draw("##pool", "Folder of logs", path, "record.pool", commands.data);
