@@ -171,13 +171,17 @@ class Climber {
                            .changed = first ? "" : difference(before, recipe),
                            .seed_tokens_per_s = planned.seed_tokens_per_s,
                            .loss_against = alone ? 0 : loss_against_,
+                           .stands_on = first   ? -1
+                                        : alone ? 0
+                                                : stands_on_,
                            .asked = asked});
     for (const Stage* stage : stages) seen_.insert(stage->id);
     if (alone) return;
     reached_ = recipe;
+    stands_on_ = static_cast<int>(plan_.rungs.size()) - 1;
     const bool other_values =
         std::ranges::any_of(planned.values, [](const auto& value) { return changes_training(value.first); });
-    if (any(StageKind::changes_the_maths) || other_values) loss_against_ = static_cast<int>(plan_.rungs.size()) - 1;
+    if (any(StageKind::changes_the_maths) || other_values) loss_against_ = stands_on_;
   }
 
   LadderPlan take() { return std::move(plan_); }
@@ -225,6 +229,7 @@ class Climber {
   const PrepareRung& prepare_;
   Recipe reached_;
   std::set<std::string> seen_;  // stages of the rungs so far
+  int stands_on_ = 0;
   int loss_against_ = 0;
   LadderPlan plan_;
 };

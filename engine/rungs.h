@@ -53,7 +53,8 @@ struct Rung {
   // The rung whose loss is this one's reference: the last earlier one that changes training results, else the baseline.
   // A rung on the baseline alone is compared with the baseline.
   int loss_against = 0;
-  int asked = -1;  // its place among the rungs asked for; -1: the baseline, which nobody named
+  int stands_on = -1;  // the rung whose recipe it was applied to, below it; -1: none, it is the baseline
+  int asked = -1;      // its place among the rungs asked for; -1: the baseline, which nobody named
 };
 
 struct SkippedRung {

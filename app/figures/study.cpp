@@ -103,6 +103,7 @@ Study make_study(std::string title, std::string origin, std::vector<LoadedRun> r
       run.rung = static_cast<int>(i);
       run.repeat = 0;
       run.loss_against = 0;
+      run.stands_on = -1;
     }
   }
   const bool tokens_are_known =

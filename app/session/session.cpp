@@ -290,6 +290,7 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, LadderPlan p
       run.rung = rung;
       run.repeat = repeat;
       run.loss_against = planned.loss_against;
+      run.stands_on = planned.stands_on;
       run.stage = planned.stage;
       run.title = planned.title;
       run.changed = rung == 0 ? first_rung_text(planned.recipe) : planned.changed;
@@ -355,6 +356,7 @@ Session::PreparedRun Session::prepare_repeat(RunId id, std::map<std::pair<Ladder
   prepared.run.ladder = before.ladder;
   prepared.run.rung = before.rung;
   prepared.run.loss_against = before.loss_against;
+  prepared.run.stands_on = before.stands_on;
   prepared.run.repeat = repeat++;
   // "name #2" becomes "name #4", not "name #2 #4".
   const std::string number = " #" + std::to_string(before.repeat + 1);

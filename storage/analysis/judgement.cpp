@@ -221,8 +221,8 @@ bool keeps(const RecipeValues& changes, const RecipeValues& below) {
   return any_is_kept || changes.size() == 1;
 }
 
-// The places of the rungs that each one stands on (judge_rungs says how that is found).
-std::vector<std::size_t> stood_on(std::span<const Subject> subjects, std::size_t baseline) {
+// The places of the rungs that each one stands on by their recipes (judge_rungs says how that is found).
+std::vector<std::size_t> inferred_places_below(std::span<const Subject> subjects, std::size_t baseline) {
   std::vector<std::size_t> places(subjects.size(), baseline);
   if (subjects.size() < 2 || is_sweep(subjects)) return places;
   const bool is_ours = run_of(subjects.front()).source == "launched";
@@ -436,8 +436,14 @@ std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const 
   }
   const auto base = place.find(baseline);
   const std::size_t base_place = base == place.end() ? 0 : base->second;
-  const std::vector<std::size_t> below = stood_on(subjects, base_place);
-  for (std::size_t i = 0; i < subjects.size(); ++i) subjects[i].stands_on = below[i];
+  const std::vector<std::size_t> below = inferred_places_below(subjects, base_place);
+  for (std::size_t i = 0; i < subjects.size(); ++i) {
+    subjects[i].stands_on = below[i];
+    const std::int64_t launched_on = subjects[i].runs.front().run->stands_on;
+    const auto named = std::ranges::find(subjects, launched_on, &Subject::rung);
+    if (launched_on < 0 || i == base_place || named - subjects.begin() >= static_cast<std::ptrdiff_t>(i)) continue;
+    subjects[i].stands_on = launched_on == 0 ? base_place : static_cast<std::size_t>(named - subjects.begin());
+  }
   for (std::size_t i = 0; i < subjects.size(); ++i) {
     const auto named = place.find(subjects[i].runs.front().run->loss_against);
     if (named == place.end() || named->second <= base_place || named->second >= i) continue;

@@ -119,8 +119,9 @@ void hold_together(std::span<RungJudgement* const> rungs, std::size_t unjudged);
 
 // Judges a ladder: its runs by rung and repeat. Runs without steps are included with missing figures. Factors are
 // relative to `baseline`; so are losses, unless a rung names another (Run::loss_against). If `baseline` doesn't exist,
-// the first rung is used. A rung stands on the last one below it whose changes it keeps; rungs of a sweep, of a ladder
-// whose rungs have nothing in common, and of several imported files stand on the baseline.
+// the first rung is used. A rung stands on the one that it was launched on (Run::stands_on). If that isn't known, it
+// stands on the last one below it whose changes it keeps; rungs of a sweep, of a ladder whose rungs have nothing in
+// common, and of several imported files stand on the baseline.
 std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const HardwareTable& hardware,
                                        int baseline = -1, const JudgementOptions& options = {});
 

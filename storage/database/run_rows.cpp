@@ -199,6 +199,7 @@ std::string random_uid() {
 const std::string is_listed =
     "runs.hidden = 0 AND runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";
 
+const int run_column_count = 1 + std::tuple_size_v<decltype(run_fields)>;  // the id
 const std::string run_columns = of_runs("id, " + learnt_columns + ", " + settled_columns);
 
 Run read_run(const Database& database, const Statement& row) {

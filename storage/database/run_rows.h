@@ -14,7 +14,7 @@ namespace stepladder {
 
 // The columns that `read_run` reads, for a SELECT in which the table has its own name.
 extern const std::string run_columns;
-inline constexpr int run_column_count = 34;
+extern const int run_column_count;
 
 // The condition on `runs` for lists: without hidden runs, and without those in the bin.
 extern const std::string is_listed;

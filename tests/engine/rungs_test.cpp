@@ -208,6 +208,15 @@ TEST(Ladder, ACheckStandsAloneAndSoDoesEveryRungThatIsToClimbAlone) {
   ASSERT_EQ(together.rungs.size(), 3u);
   EXPECT_TRUE(together.rungs[1].recipe.overfit);
   EXPECT_FALSE(together.rungs[2].recipe.overfit);
+  const auto stands_on = [](const LadderPlan& plan) {
+    std::vector<int> rungs;
+    for (const Rung& rung : plan.rungs) rungs.push_back(rung.stands_on);
+    return rungs;
+  };
+  EXPECT_EQ(stands_on(together), (std::vector<int>{-1, 0, 0}));
+  const std::vector<PlannedRung> three = planned({"flash-attention", "fused-adamw", "compile"});
+  EXPECT_EQ(stands_on(plan_ladder(Recipe{}, three, DeviceReport{})), (std::vector<int>{-1, 0, 1, 2}));
+  EXPECT_EQ(stands_on(plan_ladder(Recipe{}, three, DeviceReport{}, Climb::alone)), (std::vector<int>{-1, 0, 0, 0}));
 
   const LadderPlan alone =
       plan_ladder(Recipe{}, planned({"flash-attention", "fused-adamw"}), DeviceReport{}, Climb::alone);

@@ -35,7 +35,8 @@ std::span<const char* const> migrations() {
                                          patches,
                                          trace_noise,
                                          predictions,
-                                         tries_on_machines};
+                                         tries_on_machines,
+                                         rungs_below};
   return list;
 }
 

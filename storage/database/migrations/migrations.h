@@ -17,6 +17,7 @@ extern const char step_grain[];
 extern const char reported_runs[];
 extern const char tries[];
 extern const char patches[];
+extern const char rungs_below[];
 
 // steps.cpp
 extern const char overviews[];

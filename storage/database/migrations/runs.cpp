@@ -257,4 +257,9 @@ CREATE TABLE patches (
 );
 )sql";
 
+// The rung that a rung was built on; NULL: not known, so it is inferred from the recipes.
+const char rungs_below[] = R"sql(
+ALTER TABLE runs ADD COLUMN stands_on INTEGER;
+)sql";
+
 }  // namespace stepladder::migration

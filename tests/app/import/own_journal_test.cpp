@@ -24,6 +24,7 @@ PlannedRun planned_run() {
                   .name = "nano: bf16 #2",
                   .rung = 2,
                   .repeat = 1,
+                  .stands_on = 0,
                   .loss_against = 1,
                   .stage = "bf16",
                   .title = "bf16",

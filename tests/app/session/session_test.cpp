@@ -90,6 +90,7 @@ TEST(Session, ALadderIsKeptWhole) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     EXPECT_EQ(runs[i].rung, static_cast<int>(i / 2));
     EXPECT_EQ(runs[i].repeat, static_cast<int>(i % 2));
+    EXPECT_EQ(runs[i].stands_on, runs[i].rung - 1);
     EXPECT_EQ(runs[i].status, RunStatus::finished);
     EXPECT_EQ(session.store().series(runs[i].id).size(), 60u);
     EXPECT_NE(runs[i].recipe.find("\"steps\""), std::string::npos);
@@ -126,6 +127,7 @@ TEST(Session, RunsAreRepeatedByTheirOwnRecipes) {
     });
     EXPECT_EQ(run.recipe, first->recipe);
     EXPECT_EQ(run.stage, first->stage);
+    EXPECT_EQ(run.stands_on, first->stands_on);
     EXPECT_EQ(run.status, RunStatus::finished);
     if (run.repeat > 0) {
       EXPECT_TRUE(run.name.ends_with(" #" + std::to_string(run.repeat + 1))) << run.name;

@@ -140,6 +140,7 @@ class Climbed : public testing::Test {
       run.recipe = recipe;
       run.source = source_;
       run.source_path = path_;
+      run.stands_on = launched_on_;
       run.status = RunStatus::finished;
       run.sync = Sync::device;
       run.tokens_per_step = 1000;
@@ -171,6 +172,7 @@ class Climbed : public testing::Test {
     return words;
   }
   std::string source_ = "launched", path_;
+  std::int64_t launched_on_ = -1;
 
  private:
   int rungs_ = 0;
@@ -181,6 +183,23 @@ class Climbed : public testing::Test {
 
 using Words = std::vector<std::string>;
 using Numbers = std::vector<int>;
+
+// By its recipe alone, a rung of one value that the one below sets too is a further step.
+TEST_F(Climbed, AStandsOnTheRungThatItWasLaunchedOn) {
+  add("baseline", R"({"compile": "off"})", 100);
+  add("compile", R"({"compile": "on"})", 50);
+  add("compile-max", R"({"compile": "max"})", 48);
+  EXPECT_EQ(stood_on(), (Numbers{0, 0, 1}));
+  launched_on_ = 0;
+  add("alone", R"({"compile": "reduce"})", 49);
+  EXPECT_EQ(stood_on(), (Numbers{0, 0, 1, 0}));
+  launched_on_ = 3;
+  add("on the one before", R"({"matmul": "tf32"})", 48);
+  EXPECT_EQ(stood_on(), (Numbers{0, 0, 1, 0, 3}));
+  launched_on_ = 77;  // that isn't there
+  add("tf32", R"({"compile": "max", "matmul": "tf32"})", 40);
+  EXPECT_EQ(stood_on().back(), 4) << "inferred";
+}
 
 TEST_F(Climbed, ARungThatBoughtNothingOverTheOneBelowIsNoise) {
   add("baseline", R"({"matmul": "fp32", "seed": 1})", 100);

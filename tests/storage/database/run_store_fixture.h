@@ -29,6 +29,7 @@ inline void expect_alike(const Run& a, const Run& b) {
   EXPECT_EQ(a.ladder, b.ladder);
   EXPECT_EQ(a.rung, b.rung);
   EXPECT_EQ(a.repeat, b.repeat);
+  EXPECT_EQ(a.stands_on, b.stands_on);
   EXPECT_EQ(a.loss_against, b.loss_against);
   EXPECT_EQ(a.parent, b.parent);
   EXPECT_EQ(a.forked_at_step, b.forked_at_step);
@@ -61,6 +62,7 @@ inline void expect_alike(const Run& a, const Run& b) {
   EXPECT_TRUE(alike(a.printed.tokens_per_s, b.printed.tokens_per_s));
   EXPECT_EQ(a.parent, b.parent);
   EXPECT_EQ(a.forked_at_step, b.forked_at_step);
+  EXPECT_EQ(a.stands_on, b.stands_on);
   EXPECT_EQ(a.loss_against, b.loss_against);
   EXPECT_EQ(a.attention, b.attention);
   EXPECT_TRUE(alike(a.setup_ms, b.setup_ms));

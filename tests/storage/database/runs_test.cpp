@@ -24,6 +24,7 @@ TEST_F(RunStoreTest, every_field_of_a_run_comes_back) {
                              .ladder = ladder,
                              .rung = 3,
                              .repeat = 2,
+                             .stands_on = 0,
                              .loss_against = 1,
                              .parent = parent,
                              .forked_at_step = 250,
