@@ -35,7 +35,8 @@ std::string ci95_text(const Interval& interval) {
   if (!interval.known()) return "-";
   const auto end = [width = interval.high - interval.low](double value) {
     int digits = decimals_of(width);
-    if (value != 0 && std::fabs(value) < 0.5 * std::pow(10, -digits)) digits = decimals_of(std::fabs(value));
+    if (value != 0 && std::fabs(value) < 0.5 * std::pow(10, -digits))  // an end that would be 0 has one digit
+      digits = std::clamp(-static_cast<int>(std::floor(std::log10(std::fabs(value)))), 0, 4);
     return fmt::format("{:.{}f}", value, digits);
   };
   return end(interval.low) + " - " + end(interval.high);
