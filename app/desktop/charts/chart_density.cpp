@@ -297,6 +297,7 @@ void ChartDensity::draw_key() const {
   ImGui::GetWindowDrawList()->AddRectFilledMultiColor(
       ImVec2(at.x, at.y + px(3)), ImVec2(at.x + ramp, at.y + height - px(2)), faint, full, full, faint);
   ImGui::Dummy(ImVec2(ramp, height));
+  ImGui::SetItemTooltip("Curves that pass through a place");
   same_line(5);
   text_quiet(key_end());
   ImGui::PopFont();
@@ -307,7 +308,7 @@ float ChartDensity::key_width() const {
 }
 
 std::string ChartDensity::key_end() const {
-  return grouped(most_) + " at a place";
+  return grouped(most_) + " curves";
 }
 
 bool ChartDensity::shows(double x, double y) const {

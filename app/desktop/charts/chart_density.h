@@ -50,7 +50,7 @@ class ChartDensity {
   // Draws the picture. Between BeginPlot and EndPlot.
   void draw(const Chart& chart);
 
-  // Draws what the shades mean, "1 [from faint to full] 740 at a place", at ImGui's cursor.
+  // Draws what the shades mean, "1 [from faint to full] 740 curves", at ImGui's cursor.
   void draw_key() const;
   float key_width() const;
 
