@@ -4,6 +4,7 @@
 
 #include "engine/kernel_parts.h"
 #include "engine/nearest.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 
@@ -15,7 +16,6 @@ const std::vector<Stage>& all_stages() {
   static const std::vector<Stage> list = {
 #define STAGE(name) stages::name(),
 #include "engine/stages/stages.def"
-#include "storage/by_enum.h"
 #undef STAGE
   };
   return list;

@@ -87,19 +87,23 @@ StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs) {
           .is_disturbed = is_disturbed};
 }
 
-std::vector<std::string> slower_here(std::span<const Recipe> rungs, const DeviceReport& report,
+std::vector<std::string> slower_here(std::span<const Rung> rungs, const DeviceReport& report,
                                      std::span<const MeasuredRun> runs) {
+  std::vector<SampleFigures> here;  // seconds a token
+  for (const Rung& rung : rungs) {
+    std::vector<double> seconds = measured_steps(like(rung.recipe, report), runs).quiet;
+    for (double& each : seconds) each /= static_cast<double>(rung.recipe.tokens_per_step());
+    here.push_back(figures_of(seconds));
+  }
   std::vector<std::string> reasons(rungs.size());
-  SampleFigures below;
   for (std::size_t i = 0; i < rungs.size(); ++i) {
-    const SampleFigures here = figures_of(measured_steps(like(rungs[i], report), runs).quiet);
-    if (below.n >= 2 && here.n >= 2) {
-      const double factor = below.mean / here.mean;
-      if (verdict_of(factor, mean_ratio_interval(below, here)) == Verdict::slower)
-        reasons[i] = fmt::format("{} as fast as the rung before it here, by {} of each", factor_text(factor),
-                                 plural(std::min(below.n, here.n), "run"));
-    }
-    below = here;
+    if (rungs[i].stands_on < 0) continue;
+    const SampleFigures& below = here[static_cast<std::size_t>(rungs[i].stands_on)];
+    if (below.n < 2 || here[i].n < 2) continue;
+    const double factor = below.mean / here[i].mean;
+    if (verdict_of(factor, mean_ratio_interval(below, here[i])) == Verdict::slower)
+      reasons[i] = fmt::format("{} as fast as the rung below it here, by {} of each", factor_text(factor),
+                               plural(std::min(below.n, here[i].n), "run"));
   }
   return reasons;
 }

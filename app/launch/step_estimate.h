@@ -8,6 +8,7 @@
 
 #include "engine/device.h"
 #include "engine/recipe.h"
+#include "engine/rungs.h"
 #include "storage/analysis/hardware.h"
 #include "storage/analysis/judgement.h"
 #include "storage/analysis/summary.h"
@@ -31,9 +32,9 @@ std::vector<MeasuredRun> finished_runs(std::span<const RunAndSummary> runs);
 // `seconds` is missing without such a run. The runs' series aren't read.
 StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs);
 
-// For each of a ladder's recipes: that it was measured to be slower than the one before it, beyond the noise, by the
-// runs of measured_step that nobody disturbed, at least two of each. Empty: it wasn't.
-std::vector<std::string> slower_here(std::span<const Recipe> rungs, const DeviceReport& report,
+// For each rung of a ladder: that it was measured to be slower than the one that it stands on, in tokens/s and beyond
+// the noise, by the runs of measured_step that nobody disturbed, at least two of each. Empty: it wasn't.
+std::vector<std::string> slower_here(std::span<const Rung> rungs, const DeviceReport& report,
                                      std::span<const MeasuredRun> runs);
 
 // Why Launch doesn't propose bf16 on this device: a CPU without such instructions, or one whose products were measured

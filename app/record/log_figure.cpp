@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 
 #include "engine/stage.h"
 #include "storage/analysis/metric_figures.h"
@@ -72,16 +73,22 @@ std::vector<MetricPoint> values_named(const LoggedRun& logged, const std::string
   if (const auto found = logged.metrics.find(name); found != logged.metrics.end()) values = found->second.second;
   const Quantity quantity = quantity_named(name);
   if (!is_field(quantity)) return values;
+  std::map<std::int64_t, double> by_step;  // of a run that went on from an earlier step the newer values count
   for (const StepRecord& step : logged.steps)
-    if (const double value = stepladder::value_of(step, quantity); !is_missing(value))
-      values.push_back({.step = step.step, .value = value});
+    if (const double value = stepladder::value_of(step, quantity); !is_missing(value)) by_step[step.step] = value;
+  for (const auto& [step, value] : by_step) values.push_back({.step = step, .value = value});
   return values;
 }
 
 LogFigure metric_of(const LoggedRun& logged, const MetricFigure& figure) {
-  double value = value_of(values_named(logged, figure.metric), figure);
-  if (is_missing(value) && figure.kind != MetricFigure::Kind::at)
-    value = value_of(printed_values(logged.log, figure.metric), figure);
+  const bool is_whole = logged.problem.empty();  // else the lines may go on where the reader stopped
+  const auto printed = [&] {
+    return figure.kind == MetricFigure::Kind::at ? missing
+                                                 : value_of(printed_values(logged.log, figure.metric), figure);
+  };
+  double value = is_whole ? missing : printed();
+  if (is_missing(value)) value = value_of(values_named(logged, figure.metric), figure);
+  if (is_missing(value) && is_whole) value = printed();
   if (is_missing(value)) throw NoFigure("has no " + name_of(figure));
   if (!std::isfinite(value)) throw NoFigure("has no finite " + name_of(figure));
   const auto found = logged.metrics.find(figure.metric);

@@ -33,9 +33,14 @@ int decimals_of(double uncertainty) {
 
 std::string ci95_text(const Interval& interval) {
   if (!interval.known()) return "-";
-  const auto end = [width = interval.high - interval.low](double value) {
+  const auto side = [](double value) { return value < 1 ? -1 : value > 1 ? 1 : 0; };
+  const auto rounded = [](double value, int digits) {
+    return std::round(value * std::pow(10, digits)) / std::pow(10, digits);
+  };
+  const auto end = [&, width = interval.high - interval.low](double value) {
     int digits = decimals_of(width);
-    if (value != 0 && std::fabs(value) < 0.5 * std::pow(10, -digits))  // an end that would be 0 has one digit
+    while (digits < 4 && side(rounded(value, digits)) != side(value)) ++digits;  // an end stays on its side of 1
+    if (value != 0 && std::fabs(value) < 0.5 * std::pow(10, -digits))            // an end that would be 0 has one digit
       digits = std::clamp(-static_cast<int>(std::floor(std::log10(std::fabs(value)))), 0, 4);
     return fmt::format("{:.{}f}", value, digits);
   };

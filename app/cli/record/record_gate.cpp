@@ -66,7 +66,9 @@ void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
     throw StorageError("the command" + (side.name.empty() ? "" : " of " + side.name) + " failed with exit status " +
                        std::to_string(end->exit_status));
   try {
-    add_figure(sample, figure_of_command(sample.question, read_logged_run(run.log), *end), run.log);
+    const LoggedRun logged =
+        sample.question.by == FigureBy::wall ? LoggedRun{.log = run.log} : read_logged_run(run.log);
+    add_figure(sample, figure_of_command(sample.question, logged, *end), run.log);
   } catch (const NoFigure& error) {
     throw StorageError("what the command " + (side.name == "base" ? std::string("of the base ") : "") + "prints " +
                        error.what() +

@@ -63,7 +63,7 @@ void commands::execute(DesktopState& desktop, const PlanLadder& asked) {
     for (const Rung& rung : made.plan.rungs) recipes.push_back(rung.recipe);
     const std::vector<MeasuredRun> runs = desktop.workspace.measured_runs();
     made.first_step = estimate_step(recipes.front(), desktop.device(), desktop.workspace.hardware, runs);
-    made.slower = slower_here(recipes, desktop.device(), runs);
+    made.slower = slower_here(made.plan.rungs, desktop.device(), runs);
     made.seconds = estimate_seconds(recipes, desktop.device(), desktop.workspace.hardware, runs);
   } catch (const RecipeError& error) {  // not a message: the form shows it
     desktop.workspace.launch->plan.problem = error.sentence().worded(label_of);

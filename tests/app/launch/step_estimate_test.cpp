@@ -93,7 +93,7 @@ TEST(SlowerHere, NeedsTwoQuietRunsOfBothAndAClearDifference) {
   const auto words = [&] {
     std::vector<MeasuredRun> runs;
     for (const Done& each : done) runs.push_back({&each.run, &each.summary, nullptr});
-    const std::vector<Recipe> rungs{below, above};
+    const std::vector<Rung> rungs{{.recipe = below}, {.recipe = above, .stands_on = 0}};
     return slower_here(rungs, report, runs);
   };
   done.emplace_back(below, report, 31);
@@ -101,9 +101,24 @@ TEST(SlowerHere, NeedsTwoQuietRunsOfBothAndAClearDifference) {
   done.emplace_back(above, report, 36.1);
   EXPECT_EQ(words(), std::vector<std::string>(2)) << "a single run has no noise";
   done.emplace_back(below, report, 31.1);
-  EXPECT_EQ(words()[1], "0.86 x as fast as the rung before it here, by 2 runs of each");
+  EXPECT_EQ(words()[1], "0.86 x as fast as the rung below it here, by 2 runs of each");
   done.emplace_back(below, report, 40);
   EXPECT_EQ(words()[1], "") << "noise";
+  // A larger batch takes longer steps, and an earlier rung needn't be the one below.
+  Recipe larger = below;
+  larger.batch *= 3;
+  done.clear();
+  for (const double off : {0.0, 0.1}) {
+    done.emplace_back(below, report, 31 + off);
+    done.emplace_back(above, report, 20 + off);
+    done.emplace_back(larger, report, 60 + off);
+  }
+  std::vector<MeasuredRun> runs;
+  for (const Done& each : done) runs.push_back({&each.run, &each.summary, nullptr});
+  std::vector<Rung> rungs{{.recipe = below}, {.recipe = above, .stands_on = 0}, {.recipe = larger, .stands_on = 0}};
+  EXPECT_EQ(slower_here(rungs, report, runs), std::vector<std::string>(3));
+  rungs[2].stands_on = 1;  // 20 ms for a third of the tokens
+  EXPECT_EQ(slower_here(rungs, report, runs), std::vector<std::string>(3)) << "it has the same throughput";
 }
 
 }  // namespace

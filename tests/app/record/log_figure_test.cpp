@@ -22,6 +22,21 @@ TEST(LogFigure, OfALogThatIsReadInPartIsThatOfItsSteps) {
   EXPECT_THROW(figure_of_log(logged, {.by = FigureBy::loss}), NoFigure);
 }
 
+TEST(LogFigure, OfARunThatWentOnFromAnEarlierStepTheNewerValuesCount) {
+  const LoggedRun logged{.log = "",
+                         .steps = {{.step = 1, .loss = 3}, {.step = 2, .loss = 1}, {.step = 2, .loss = 2.5}}};
+  FigureQuestion lowest = metric("loss");
+  lowest.metric = *metric_figure_from("min(loss)");
+  EXPECT_EQ(figure_of_log(logged, lowest).value, 2.5);
+}
+
+TEST(LogFigure, OfALogThatIsReadInPartThePrintedEndCounts) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "out.log") << "loss: 3\nloss: 2\n";
+  const LoggedRun logged{.log = folder / "out.log", .steps = {{.step = 1, .loss = 3}}, .problem = "isn't a log"};
+  EXPECT_EQ(figure_of_log(logged, metric("loss")).value, 2);
+}
+
 TEST(LogFigure, AUnitThatIsSaidOnceIsKept) {
   const TemporaryFolder folder;
   std::ofstream log(folder / "out.log");

@@ -27,6 +27,8 @@ TEST(Interval, HasTheDigitsThatItsWidthSupports) {
   EXPECT_EQ(ci95_text({0.0931, 85.869}), "0.09 - 86");
   EXPECT_EQ(ci95_text({0.2151, 4.495}), "0.2 - 4");
   EXPECT_EQ(ci95_text({-0.31, 0.42}), "-0.3 - 0.4");
+  EXPECT_EQ(ci95_text({1.04, 1.5}), "1.04 - 1.5") << "a verdict excludes 1, and so does its text";
+  EXPECT_EQ(ci95_text({0.6, 0.96}), "0.6 - 0.96");
   EXPECT_EQ(ci95_text({2, 2}), "2.000 - 2.000");
   EXPECT_EQ(ci95_text({}), "-");
 }
