@@ -1,5 +1,6 @@
-// A run comes into question if the trace was taken while it trained, or if its log is in the trace's folder. Runs of
-// other hosts don't. Figures are imported too, and their times are those of the import, so only runs with a host count.
+// A run comes into question if the trace was taken while it trained, or if its log is one of few in the trace's folder.
+// Runs of other hosts, other hardware or another model don't. Figures are imported too, and their times are those of
+// the import, so only runs with a host count.
 #include "app/profile/trace_owner.h"
 
 #include <fmt/format.h>
@@ -12,7 +13,9 @@
 
 #include "app/host/environment.h"
 #include "app/text/format.h"
+#include "storage/analysis/hardware.h"
 #include "storage/analysis/kernel_kind.h"
+#include "storage/analysis/recipe_facts.h"
 #include "storage/analysis/step_profile.h"
 
 namespace stepladder {
@@ -22,6 +25,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr double clocks_differ_s = 2;
+constexpr std::size_t most_in_folder = 3;  // a folder with more logs says nothing about one of them
 
 struct Where {
   std::set<std::string> hosts;  // that trained it
@@ -63,6 +67,18 @@ bool is_during(const Run& run, const TraceOrigin& origin) {
   return !is_missing(run.ended_at) && origin.ended_at < run.ended_at + clocks_differ_s;
 }
 
+bool differ(std::int64_t one, std::int64_t other) {
+  return one > 0 && other > 0 && one != other;
+}
+
+bool have_other_devices(const ProfileFacts& one, const ProfileFacts& other, const HardwareTable& hardware) {
+  return (one.on_gpu && other.on_gpu && *one.on_gpu != *other.on_gpu) || hardware.differ(one.hardware, other.hardware);
+}
+
+bool have_other_models(const ProfileFacts& one, const ProfileFacts& other) {
+  return differ(one.layers, other.layers) || differ(one.d_model, other.d_model);
+}
+
 std::string numbers(const std::vector<RunId>& runs) {
   constexpr std::size_t most = 5;
   const std::size_t left = runs.size() - std::min(most, runs.size());
@@ -73,11 +89,36 @@ std::string numbers(const std::vector<RunId>& runs) {
 
 }  // namespace
 
+ProfileFacts facts_of(const Run& run) {
+  ProfileFacts facts{.name = run.name, .hardware = run.hardware};
+  if (run.device == "cpu" || run.device == "cuda") facts.on_gpu = run.device == "cuda";
+  const RecipeFacts recipe = recipe_facts(run);
+  facts.layers = recipe.layers;
+  facts.d_model = recipe.d_model;
+  return facts;
+}
+
+ProfileFacts facts_of(const StoredTrace& trace, const Run* run) {
+  Run traced;
+  traced.recipe = trace.recipe;
+  if (run) traced = *run;
+  ProfileFacts facts = facts_of(traced);
+  facts.name = trace.name;
+  if (!trace.hardware.empty()) facts.hardware = trace.hardware;
+  if (trace.profile.on_gpu) facts.on_gpu = true;
+  facts.is_whole_trace = !trace.profile.has_steps;
+  return facts;
+}
+
 TraceOwner owner_of(RunStore& store, const StoredTrace& trace) {
   TraceOwner owner;
   std::vector<RunId> same_process, same_place, during, beside;
   const fs::path file = trace.source_path;
+  const HardwareTable hardware = HardwareTable::load(assets_folder());
+  const ProfileFacts traced = facts_of(trace, nullptr);
   for (const Run& run : store.runs()) {
+    const ProfileFacts trained = facts_of(run);
+    if (have_other_devices(traced, trained, hardware) || have_other_models(traced, trained)) continue;
     if (!file.empty() && !run.source_path.empty() && fs::path(run.source_path).parent_path() == file.parent_path())
       beside.push_back(run.id);
     const Where place = where(run);
@@ -104,7 +145,7 @@ TraceOwner owner_of(RunStore& store, const StoredTrace& trace) {
   } else if (!during.empty()) {
     owner.possible = during;
     owner.reason = fmt::format("It may belong to {}, which trained at that time.", numbers(during));
-  } else if (!beside.empty()) {
+  } else if (!beside.empty() && beside.size() <= most_in_folder) {
     owner.possible = beside;
     owner.reason = fmt::format("It may belong to {}, whose log is in the same folder.", numbers(beside));
   }

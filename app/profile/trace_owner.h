@@ -11,12 +11,25 @@
 
 namespace stepladder {
 
+// What a profile is of, as far as that is known.
+struct ProfileFacts {
+  std::string name;
+  std::string hardware;        // empty: not known
+  std::optional<bool> on_gpu;  // nullopt: not known
+  std::int64_t layers = 0;     // 0: not known, as `d_model`
+  std::int64_t d_model = 0;
+  bool is_whole_trace = false;  // the trace marks no steps, so its times aren't of one step
+};
+ProfileFacts facts_of(const Run& run);
+ProfileFacts facts_of(const StoredTrace& trace, const Run* run);  // null: it isn't attached to one
+
 struct TraceOwner {
   std::optional<RunId> run;     // only if it is certain
   std::vector<RunId> possible;  // otherwise; oldest first
   std::string reason;           // a sentence about the one or the others; empty: no run comes into question
 };
 
+// Runs of surely other hardware or models don't come into question, nor do more than three logs of the trace's folder.
 // Certain is one run alone that trained during the trace, and either is of the traced process, or is of the same host
 // (which the trace's file name must say) in the folder that holds the trace's file. Reads all runs of the project.
 TraceOwner owner_of(RunStore& store, const StoredTrace& trace);

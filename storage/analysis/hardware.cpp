@@ -241,6 +241,13 @@ const Hardware* HardwareTable::find(std::string_view name) const {
   return found;
 }
 
+bool HardwareTable::differ(std::string_view one, std::string_view other) const {
+  const std::vector<std::string> a = words_of(one), b = words_of(other);
+  if (a.empty() || b.empty() || fit(a, b) > 0 || fit(b, a) > 0) return false;
+  const Hardware* const found = find(one);
+  return !found || found != find(other);
+}
+
 Peak HardwareTable::peak(std::string_view hardware, std::string_view precision) const {
   Peak peak{.hardware = find(hardware), .devices = device_count(hardware)};
   if (!peak.hardware) return peak;

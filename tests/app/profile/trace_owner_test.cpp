@@ -72,6 +72,33 @@ TEST_F(Owner, another_time_or_host_or_an_unknown_one_is_nobodys) {
   }
 }
 
+TEST_F(Owner, other_hardware_another_model_or_a_full_folder_is_no_suggestion) {
+  const auto add_log = [&](const std::string& hardware, const std::string& recipe, const std::string& device = "") {
+    return store_.insert_finished({.name = "r",
+                                   .source = "import",
+                                   .source_path = "/logs/run.log",
+                                   .device = device,
+                                   .hardware = hardware,
+                                   .recipe = recipe},
+                                  std::vector<StepRecord>{{.step = 1, .loss = 4, .dt_ms = 10}});
+  };
+  add_log("NVIDIA GeForce RTX 3080", "");
+  add_log("", "", "cpu");
+  add_log("", R"({"layers": 24, "d_model": 1024})");
+  StoredTrace kept = trace("/logs/trace.json", "", missing, missing);
+  kept.hardware = "NVIDIA H100 80GB HBM3";
+  kept.recipe = R"({"layers": 12, "d_model": 768})";
+  kept.profile.on_gpu = true;
+  EXPECT_TRUE(owner_of(store_, kept).reason.empty()) << owner_of(store_, kept).reason;
+  const RunId same = add_log("8x NVIDIA H100", R"({"layers": 12, "d_model": 768})"), unknown = add_log("", "");
+  EXPECT_EQ(owner_of(store_, kept).possible, (std::vector{same, unknown}));
+  add_log("", "");
+  EXPECT_EQ(owner_of(store_, kept).possible.size(), 3U);
+  add_log("", "");
+  EXPECT_TRUE(owner_of(store_, kept).possible.empty()) << "a folder of four says nothing about one of them";
+  EXPECT_TRUE(owner_of(store_, kept).reason.empty());
+}
+
 TEST_F(Owner, the_process_that_owns_a_run_is_certain_among_several) {
   const std::string here = this_host();
   add(here, "/data/b", 1'000'200, 1'000'300);

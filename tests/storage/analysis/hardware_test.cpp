@@ -43,6 +43,16 @@ TEST(Hardware, unknown_is_an_answer) {
   EXPECT_FALSE(table().peak("Intel(R) Xeon(R)", "fp32").known());
 }
 
+TEST(Hardware, names_differ_only_if_they_surely_name_two_devices) {
+  EXPECT_TRUE(table().differ("NVIDIA GeForce RTX 3080", "NVIDIA H100 80GB HBM3"));
+  EXPECT_FALSE(table().differ("RTX 3080", "RTX 3080 Ti")) << "a name that says less may be the same";
+  EXPECT_TRUE(table().differ("NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-80GB"));
+  EXPECT_TRUE(table().differ("Unheard-of X1", "Unheard-of X2")) << "of no row";
+  EXPECT_FALSE(table().differ("8x NVIDIA H100", "NVIDIA H100 80GB HBM3"));
+  EXPECT_FALSE(table().differ("H100 SXM", "NVIDIA H100 80GB HBM3")) << "of one row";
+  EXPECT_FALSE(table().differ("", "NVIDIA H100 80GB HBM3"));
+}
+
 TEST(Hardware, peaks_are_dense_and_by_precision) {
   EXPECT_EQ(table().peak("A100", "bfloat16").tflops, 312);
   EXPECT_EQ(table().peak("A100", "tensorfloat32").tflops, 156);
