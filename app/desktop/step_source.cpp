@@ -113,7 +113,8 @@ void StepSource::draw_table(const Series& steps, bool can_choose, ImVec2 size) {
   const std::vector<Column> columns = columns_of(steps);
   ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(8), px(3)));
   const auto count = static_cast<int>(columns.size()) + 1;
-  if (!ImGui::BeginTable("##steps", count, ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingStretchSame, size)) {
+  if (!ImGui::BeginTable(table_id("##steps", count).c_str(), count,
+                         ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingStretchSame, size)) {
     ImGui::PopStyleVar();
     return;
   }

@@ -330,6 +330,10 @@ void wrapped_tooltip(const std::string& text, float width) {
   ImGui::EndTooltip();
 }
 
+std::string table_id(const char* name, int columns) {
+  return name + std::to_string(columns);
+}
+
 void draw_rows(std::size_t count, float height, const std::function<void(std::size_t)>& draw) {
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(count), height);

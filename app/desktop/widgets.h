@@ -90,6 +90,10 @@ void gap(float height);
 // A tooltip for the item just drawn, wrapped at `width`.
 void wrapped_tooltip(const std::string& text, float width);
 
+// The id of a table whose number of columns changes with its room or its content: one for each number. ImGui keeps a
+// column's width by its place, so a column would have the width of another one that was there before.
+std::string table_id(const char* name, int columns);
+
 // Calls draw(i) for those of `count` rows that are in sight. All are `height` high, without it as high as the first.
 void draw_rows(std::size_t count, float height, const std::function<void(std::size_t)>& draw);
 void draw_rows(std::size_t count, const std::function<void(std::size_t)>& draw);

@@ -268,7 +268,8 @@ void SweepView::draw_heads(const std::vector<Column>& columns) {
 
 void SweepView::draw_table(const LadderModel& model, int selected, SweepResult result, Commands& commands) {
   const std::vector<Column> list = columns(result);
-  if (!ImGui::BeginTable("##sweep", static_cast<int>(list.size()),
+  const auto count = static_cast<int>(list.size());
+  if (!ImGui::BeginTable(table_id("##sweep", count).c_str(), count,
                          ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate | ImGuiTableFlags_ScrollY |
                              ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_PadOuterX))
     return;

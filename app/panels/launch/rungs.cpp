@@ -412,7 +412,7 @@ void draw_combinations(const CheckedForm& checked) {
       "seed is a list.");
   const auto columns = static_cast<int>(request.rungs.front().values.size()) + 1;
   if (columns < 2 ||
-      !ImGui::BeginTable("##combinations", columns,
+      !ImGui::BeginTable(table_id("##combinations", columns).c_str(), columns,
                          ImGuiTableFlags_SizingStretchSame | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY))
     return;
   ImGui::TableSetupScrollFreeze(0, 1);

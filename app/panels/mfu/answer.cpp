@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
 #include "app/text/format.h"
 
 namespace stepladder {
@@ -64,7 +65,8 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
                                     ImGuiTableFlags_PadOuterX;
   const bool is_wide = ImGui::GetContentRegionAvail().x > px(520);
   ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(8), px(4)));
-  if (!ImGui::BeginTable("##conventions", is_wide ? 6 : 5, flags)) return ImGui::PopStyleVar();
+  if (!ImGui::BeginTable(table_id("##conventions", is_wide ? 6 : 5).c_str(), is_wide ? 6 : 5, flags))
+    return ImGui::PopStyleVar();
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
   ImGui::TableSetupColumn("convention", fixed, px(98));
   if (is_wide) ImGui::TableSetupColumn("FLOPs per token");

@@ -67,8 +67,12 @@ void draw_head(const Head& head, TableSort& sort) {
                                                 u32(palette().accent));
 }
 
-bool begin_table(const char* id, const std::vector<Head>& heads, TableSort& sort, int frozen_rows = 1) {
-  if (!ImGui::BeginTable(id, static_cast<int>(heads.size()), table_flags, ImGui::GetContentRegionAvail())) return false;
+// ImGui keeps the widths of columns by the table's id and a column's place, so a table with other columns has another.
+bool begin_table(const char* name, const std::vector<Head>& heads, TableSort& sort, int frozen_rows = 1) {
+  std::string id = name;
+  for (const Head& head : heads) id += head.width > 0 ? " " + std::to_string(std::lround(px(head.width))) : " rest";
+  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(heads.size()), table_flags, ImGui::GetContentRegionAvail()))
+    return false;
   ImGui::TableSetupScrollFreeze(0, frozen_rows);
   for (const Head& head : heads)
     ImGui::TableSetupColumn(head.name.c_str(),
@@ -476,7 +480,7 @@ void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after, b
   if (compares) heads.push_back({"before", 66, true, 2});
   heads.push_back({compares ? "after" : "ms/step", 66, true, 3});
   heads.push_back({compares ? "change in ms" : "share", 92, true, 4});
-  if (begin_table(compares ? "##parts2" : "##parts1", heads, use.sort)) {
+  if (begin_table("##parts", heads, use.sort)) {
     draw_rows(rows.size(), [&](std::size_t i) {
       const AnatomyRow& row = rows[i].row;
       ImGui::TableNextRow();
@@ -542,7 +546,7 @@ void draw_several_table(const ProfileView& view, const FoundRows& found, TableUs
   text_cut(names + "; two traces show what differs beyond noise", ImGui::GetContentRegionAvail().x, palette().quiet,
            fonts().regular, small_size);
   mark("profile.several");
-  if (!begin_table(("##several" + std::to_string(heads.size())).c_str(), heads, use.sort, 2)) return;
+  if (!begin_table("##several", heads, use.sort, 2)) return;
   ImGui::TableNextRow();
   left_cell("", palette().quiet);
   left_cell("A step", palette().text, fonts().semibold);
@@ -589,7 +593,7 @@ void draw_roofline_table(const ShownProfile& shown, TableUse& use) {
     return {keys[static_cast<std::size_t>(use.sort.column)]};
   });
   ImGui::BeginChild("##rooflines", ImVec2(0, -foot));
-  if (begin_table(has_rates ? "##kinds9" : "##kinds6", heads, use.sort)) {
+  if (begin_table("##kinds", heads, use.sort)) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const KindRoofline& each = rows[i];
       const std::string known = percent_text(each.known_ms / each.ms);

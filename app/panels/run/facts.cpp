@@ -62,7 +62,8 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
   if (rows.empty()) return text_quiet(other ? "No differences." : "Not recorded.");
   constexpr ImGuiTableFlags flags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingStretchProp;
-  if (!ImGui::BeginTable(id, other ? 3 : 2, flags, ImGui::GetContentRegionAvail())) return;
+  if (!ImGui::BeginTable(table_id(id, other ? 3 : 2).c_str(), other ? 3 : 2, flags, ImGui::GetContentRegionAvail()))
+    return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("setting", ImGuiTableColumnFlags_WidthFixed, px(170));
   // Explicit weights, so that a long name in the head doesn't narrow the values.

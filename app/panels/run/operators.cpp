@@ -57,8 +57,8 @@ void draw_table(const StepProfile& profile, const std::vector<OperatorTime>& row
   }
   constexpr ImGuiTableFlags flags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingStretchProp;
-  if (!ImGui::BeginTable("##operators", 2 + static_cast<int>(shown.size()), flags, ImGui::GetContentRegionAvail()))
-    return;
+  const int count = 2 + static_cast<int>(shown.size());
+  if (!ImGui::BeginTable(table_id("##operators", count).c_str(), count, flags, ImGui::GetContentRegionAvail())) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("part", ImGuiTableColumnFlags_WidthFixed, px(66));
   ImGui::TableSetupColumn("operator", ImGuiTableColumnFlags_WidthStretch);
