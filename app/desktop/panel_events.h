@@ -15,10 +15,13 @@ struct SpeedupToExplain {  // for Profile: the runs of two rungs
 struct TraceToShow {  // for Profile
   std::int64_t trace = 0;
 };
+struct PairToImport {       // for Profile: the next two imported traces are compared with each other
+  bool is_example = false;  // asked for by name, so they replace a chosen pair
+};
 struct WaterfallToggled {};  // for Ladder
 
 struct PanelEvent {
-  std::variant<LadderDraft, SpeedupToExplain, TraceToShow, WaterfallToggled>
+  std::variant<LadderDraft, SpeedupToExplain, TraceToShow, PairToImport, WaterfallToggled>
       what;  // a draft is for Launch, to fill its form
 
   template <class Event>

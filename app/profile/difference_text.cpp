@@ -68,6 +68,16 @@ TextTable difference_table(const ProfileDifference& difference, bool all) {
 }
 
 TextTable kinds_table(const ProfileDifference& difference) {
+std::string clear_rows_text(const ProfileDifference& difference) {
+  if (std::ranges::all_of(difference.rows, [](const RowDifference& row) { return is_missing(row.noise_ms); }))
+    return "Noise isn't known: it needs two steps a side, of traces imported by this version";
+  const std::size_t clear = difference.clear_rows();
+  if (clear == 0) return "Nothing differs beyond the noise between the steps of each trace";
+  return fmt::format("{} of {} {} beyond the noise between the steps of each trace",
+                     grouped(static_cast<std::int64_t>(clear)), plural(std::ssize(difference.rows), "row"),
+                     clear == 1 ? "differs" : "differ");
+}
+
   TextTable table{.heads = {"kind", "before", "after", "difference"}, .right = {false, true, true, true}, .rows = {}};
   std::map<OperatorKind, std::pair<double, double>> sums;
   for (const RowDifference& row : difference.rows) {

@@ -10,13 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
+#include <tuple>
 
 #include "app/host/environment.h"
 #include "app/text/format.h"
-#include "storage/analysis/hardware.h"
 #include "storage/analysis/kernel_kind.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/analysis/step_profile.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -79,6 +80,15 @@ bool have_other_models(const ProfileFacts& one, const ProfileFacts& other) {
   return differ(one.layers, other.layers) || differ(one.d_model, other.d_model);
 }
 
+std::string device_of(const ProfileFacts& facts) {
+  if (!facts.hardware.empty()) return facts.hardware;
+  return *facts.on_gpu ? "a GPU" : "a CPU";
+}
+
+std::string model_of(const ProfileFacts& facts) {
+  return plural(facts.layers, "layer") + (facts.d_model > 0 ? fmt::format(" of {}", grouped(facts.d_model)) : "");
+}
+
 std::string numbers(const std::vector<RunId>& runs) {
   constexpr std::size_t most = 5;
   const std::size_t left = runs.size() - std::min(most, runs.size());
@@ -108,6 +118,19 @@ ProfileFacts facts_of(const StoredTrace& trace, const Run* run) {
   if (trace.profile.on_gpu) facts.on_gpu = true;
   facts.is_whole_trace = !trace.profile.has_steps;
   return facts;
+}
+
+std::string unlike_text(const ProfileFacts& before, const ProfileFacts& after, const HardwareTable& hardware) {
+  std::vector<std::string> why;
+  if (before.is_whole_trace != after.is_whole_trace) {
+    const auto& [whole, step] = before.is_whole_trace ? std::tie(before, after) : std::tie(after, before);
+    why.push_back(fmt::format("{} is a whole trace, {} one step", whole.name, step.name));
+  }
+  if (have_other_devices(before, after, hardware))
+    why.push_back(fmt::format("{} ran on {}, {} on {}", before.name, device_of(before), after.name, device_of(after)));
+  if (have_other_models(before, after))
+    why.push_back(fmt::format("{} has {}, {} has {}", before.name, model_of(before), after.name, model_of(after)));
+  return why.empty() ? "" : fmt::format("These two aren't alike, so neither is better: {}.", fmt::join(why, "; "));
 }
 
 TraceOwner owner_of(RunStore& store, const StoredTrace& trace) {

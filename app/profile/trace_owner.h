@@ -1,11 +1,12 @@
-// The run of this project that an imported trace is of, and whether the trace may explain its speed: for window,
-// command line and reports.
+// The run of this project that an imported trace is of, whether the trace may explain its speed, and whether two
+// profiles are of alike steps: for window, command line and reports.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "storage/analysis/hardware.h"
 #include "storage/database/run_store.h"
 #include "storage/database/traces/trace_store.h"
 
@@ -22,6 +23,9 @@ struct ProfileFacts {
 };
 ProfileFacts facts_of(const Run& run);
 ProfileFacts facts_of(const StoredTrace& trace, const Run* run);  // null: it isn't attached to one
+// Why two profiles' difference is no answer to which is faster, in one sentence: another unit (a step, a whole trace),
+// device or model. Empty: nothing known differs.
+std::string unlike_text(const ProfileFacts& before, const ProfileFacts& after, const HardwareTable& hardware);
 
 struct TraceOwner {
   std::optional<RunId> run;     // only if it is certain

@@ -255,6 +255,14 @@ ProfileDifference difference(std::span<const TracedOperator> before, std::span<c
   return made;
 }
 
+bool ProfileDifference::is_clear() const {
+  return !is_missing(noise_ms) && std::fabs(delta_ms()) > noise_ms;
+}
+
+std::size_t ProfileDifference::clear_rows() const {
+  return static_cast<std::size_t>(std::ranges::count_if(rows, &RowDifference::is_clear));
+}
+
 std::string part_of(const RowDifference& row) {
   return common_text(row, &OperatorTime::part);
 }

@@ -44,6 +44,9 @@ struct ProfileDifference {
   double before_ms = 0, after_ms = 0;  // of a step
   double noise_ms = missing;           // of the steps' difference, as of a row's; no correction
   std::vector<RowDifference> rows;     // the largest difference first; they add up to after_ms - before_ms
+  double delta_ms() const { return after_ms - before_ms; }
+  bool is_clear() const;           // the steps differ beyond their noise; false if that isn't known
+  std::size_t clear_rows() const;  // that differ beyond noise
 };
 
 // Matches rows by part, operator, kernel and shapes; then products of the same operands; then without shapes; then

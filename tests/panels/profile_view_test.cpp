@@ -9,6 +9,7 @@
 #include "app/desktop/profile/imported_trace.h"
 #include "app/desktop/profile/profile_state.h"
 #include "app/import/trace_import.h"
+#include "app/profile/difference_text.h"
 #include "storage/database/traces/trace_store.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
@@ -242,6 +243,118 @@ TEST_F(ProfilePanel, three_traces_are_beside_each_other) {
   EXPECT_EQ(view->several.step_ms.size(), 3U);
   imgui.press(app, ImGuiKey_Escape);
   ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("profile.several").has_value(); }));
+}
+
+// A GPU's step of six kernels, four times; `jitter_us` makes its steps differ.
+std::string gpu_steps(double kernel_us, double jitter_us) {
+  std::vector<std::string> events;
+  std::uint32_t call = 1;
+  for (int step = 1; step <= 4; ++step) {
+    const double start = step * 1000;
+    events.push_back(cpu_step(step, start, 900));
+    for (int i = 0; i < 6; ++i, ++call) {
+      const double at = start + i * 140;
+      events.push_back(op("aten::gelu", at, 20));
+      events.push_back(launch(static_cast<int>(call), at + 5));
+      events.push_back(kernel("gelu_kernel", 7, static_cast<int>(call), at + 10, kernel_us + step * jitter_us));
+    }
+  }
+  return trace_of(events);
+}
+
+TEST_F(ProfilePanel, a_chosen_pair_stays_when_other_traces_come_in) {
+  import("slow", step_text(60));
+  import("fast", step_text(20));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  const auto& view = app.workspace().profile_state->view;
+  ASSERT_TRUE(is_shown(imgui, app));
+  const auto drop = [&](const std::vector<std::string>& texts) {
+    std::vector<std::string> files;
+    for (const std::string& text : texts) {
+      const std::filesystem::path file =
+          folder_.path() / ("dropped" + std::to_string(std::hash<std::string>()(text)) + ".json");
+      std::ofstream(file, std::ios::binary) << text;
+      files.push_back(file.string());
+    }
+    const std::size_t wanted = view->sources.size() + texts.size();
+    app.take_dropped(files);
+    ASSERT_TRUE(imgui.frames_until(app, [&] { return view->sources.size() == wanted; }));
+    for (int i = 0; i < 5; ++i) imgui.frame(app);
+    ASSERT_TRUE(imgui.frames_until(app, [&] { return view && view->after; }));
+  };
+  drop({step_text(40)});
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return view->difference.has_value(); }));
+  const std::int64_t before = view->before->side.id, after = view->after->side.id;
+  drop({step_text(41)});
+  drop({step_text(42), step_text(43), step_text(44)});
+  drop({step_text(45), step_text(46)});
+  EXPECT_EQ(view->before->side.id, before);
+  EXPECT_EQ(view->after->side.id, after);
+  EXPECT_EQ(view->sources.size(), 9U);
+}
+
+TEST_F(ProfilePanel, a_whole_trace_is_not_paired_with_a_step_and_a_chosen_such_pair_says_so) {
+  const TraceId step = import("step", step_text(60));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  const auto& view = app.workspace().profile_state->view;
+  ASSERT_TRUE(is_shown(imgui, app));
+  const std::filesystem::path file = folder_ / "whole.json";
+  std::ofstream(file, std::ios::binary) << trace_of({op("aten::mm", 0, 500), op("aten::gelu", 600, 300)});
+  app.take_dropped({file.string()});
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return view->after && view->after->name == "whole"; }));
+  EXPECT_FALSE(view->before) << "nobody asked for this pair";
+  store_.views().save(
+      "both", R"({"format": 1, "panels": ["profile"], "states": {"profile": {"before": {"kind": 1, "id": )" +
+                  std::to_string(step) + R"(}, "after": {"kind": 1, "id": )" + std::to_string(view->after->side.id) +
+                  "}}}}");
+  app.open_view("both");
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("profile.unlike").has_value(); }));
+  EXPECT_EQ(view->unlike, "These two aren't alike, so neither is better: whole is a whole trace, step one step.");
+  EXPECT_FALSE(view->is_verdict());
+}
+
+TEST_F(ProfilePanel, a_difference_says_how_many_rows_are_beyond_noise) {
+  import("one", gpu_steps(50, 5));
+  import("other", gpu_steps(51, 5));
+  import("slow", gpu_steps(100, 0.1));
+  import("fast", gpu_steps(50, 0.1));
+  const auto told = [&](TraceId before, TraceId after) {
+    const ProfileView view = profile_view({.before = {.kind = ProfileSide::Kind::trace, .id = before},
+                                           .after = {.kind = ProfileSide::Kind::trace, .id = after}},
+                                          store_);
+    return std::pair(clear_rows_text(view.difference.value()), view.is_verdict());
+  };
+  EXPECT_EQ(told(1, 2),
+            std::pair(std::string("Nothing differs beyond the noise between the steps of each trace"), false));
+  EXPECT_NE(told(3, 4).first.find("beyond the noise between"), std::string::npos);
+  EXPECT_FALSE(told(3, 4).first.starts_with("Nothing"));
+}
+
+// The operator's column takes what the others leave, whatever the table's width was before.
+TEST_F(ProfilePanel, the_column_of_operators_takes_the_rest_of_the_width) {
+  import("slow", gpu_steps(100, 0.1));
+  const TraceId fast = import("fast", gpu_steps(50, 0.1));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  store_.views().save(
+      "both",
+      R"({"format": 1, "panels": ["profile"], "states": {"profile": {"before": {"kind": 1, "id": 1}, "after": {"kind": 1, "id": )" +
+          std::to_string(fast) + "}}}}");
+  app.open_view("both");
+  const auto width_at = [&](float width, float height) {
+    ImGui::GetIO().DisplaySize = ImVec2(width, height);
+    for (int i = 0; i < 4; ++i) imgui.frame(app);
+    const auto head = ui_test_anchors::find("profile.sort.3");
+    return head ? head->x1 - head->x0 : 0;
+  };
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("profile.clear_rows").has_value(); }));
+  const float wide = width_at(1600, 900);
+  EXPECT_GT(wide, 150);
+  width_at(1280, 720);
+  EXPECT_FLOAT_EQ(width_at(1600, 900), wide);
 }
 
 TEST_F(ProfilePanel, a_trace_says_which_run_it_may_be_of_and_one_click_attaches_it) {

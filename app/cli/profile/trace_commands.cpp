@@ -10,6 +10,7 @@
 #include "app/exit_status.h"
 #include "app/figures/export.h"
 #include "app/figures/step_trace.h"
+#include "app/host/environment.h"
 #include "app/profile/roofline_report.h"
 #include "app/profile/trace_owner.h"
 #include "app/runs/find_run.h"
@@ -100,6 +101,7 @@ struct Side {
   std::vector<TracedOperator> rows;
   std::string doubt;  // whether it may explain its run's speed
   StepSpread spread;  // of the steps whose mean the rows are
+  ProfileFacts facts;
 };
 
 Side find_side(RunStore& store, const std::string& wanted) {
@@ -108,15 +110,20 @@ Side find_side(RunStore& store, const std::string& wanted) {
     StoredTrace trace = find_trace(store, wanted);
     std::string doubt = doubt_about(store, trace);
     const StepSpread spread = step_spread(trace.profile);
+    const std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
+    ProfileFacts facts = facts_of(trace, run ? &*run : nullptr);
     return {fmt::format("trace {}, {}", trace.id, trace.name), std::move(trace.profile.operators), std::move(doubt),
-            spread};
+            spread, std::move(facts)};
   }
   const Run run = find_run(store, wanted.substr(of_run.size()));
   const FittedProfile fitted = fit_to_step(store.recordings().profile(run.id), store.summary(run).dt_ms_median);
   if (fitted.profile.steps == 0)
     throw UsageError(fmt::format("run {} has no profile: {}", run.id, why_no_profile(run)));
-  return {fmt::format("run {}, {}", run.id, run.name), traced(fitted.profile),
-          doubt_about(fitted.profiled_ms, fitted.measured_ms)};
+  return {fmt::format("run {}, {}", run.id, run.name),
+          traced(fitted.profile),
+          doubt_about(fitted.profiled_ms, fitted.measured_ms),
+          {},
+          facts_of(run)};
 }
 
 int run_several(RunStore& store, const TraceOptions& options, const CommonOptions& common) {
@@ -144,6 +151,8 @@ int run_diff(const TraceOptions& options, const CommonOptions& common) {
       common, [&] { return difference_json(made, before.title, after.title); },
       [&] { return difference_text(made, before.title, after.title, options.all); });
   for (const Side* side : {&before, &after}) tell_doubt(side->title, side->doubt);
+  const std::string unlike = unlike_text(before.facts, after.facts, HardwareTable::load(assets_folder()));
+  if (!unlike.empty()) std::cerr << "stepladder: " << unlike << "\n";
   return exit_done;
 }
 

@@ -356,14 +356,11 @@ std::string several_text(const SeveralTraces& several, const std::vector<std::st
 std::string difference_text(const ProfileDifference& difference, const std::string& before, const std::string& after,
                             bool all) {
   const TextTable rows = difference_table(difference, all);
-  const bool knows_noise =
-      std::ranges::any_of(difference.rows, [](const RowDifference& row) { return !is_missing(row.noise_ms); });
   const bool leaves_out = rows.rows.size() < difference.rows.size() + 1;
   return notes_text(before + " -> " + after) + "\n" + table(kinds_table(difference)) + "\n" + table(rows) +
-         notes_text(knows_noise
-                        ? "* beyond the noise between the steps of each trace, for all rows together; without it, a "
-                          "difference may be noise. Another trace of the same program may differ by more."
-                        : "Noise isn't known: it needs two steps a side, of traces imported by this version.") +
+         notes_text(clear_rows_text(difference) +
+                    (difference.clear_rows() > 0 ? ", for all rows together (*); the others may be noise." : ".") +
+                    " Another trace of the same program may differ by more.") +
          (leaves_out ? notes_text("--all lists the smaller rows, too.") : "");
 }
 

@@ -33,6 +33,7 @@ void commands::execute(DesktopState& desktop, const ExplainSpeedup& explain) {
 
 void commands::execute(DesktopState& desktop, const ImportTraces& import) {
   if (desktop.workspace.database.empty()) throw std::runtime_error("There isn't a database to import into.");
+  if (import.files.size() == 2) desktop.panels.send("profile", {PairToImport{}});
   // Each file is a trace of its own.
   for (const std::string& file : import.files)
     desktop.trace_imports.add(
@@ -76,6 +77,7 @@ void commands::execute(DesktopState& desktop, const OpenExampleTraces&) {
   const std::vector<std::string> files = example_traces();
   if (files.empty()) throw std::runtime_error("The example traces are missing beside the program.");
   commands::execute(desktop, ImportTraces{files});
+  desktop.panels.send("profile", {PairToImport{.is_example = true}});
   desktop.panels.show("profile");
 }
 

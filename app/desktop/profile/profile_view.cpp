@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "app/host/environment.h"
 #include "app/profile/difference_text.h"
 #include "app/profile/predict.h"
 #include "app/profile/roofline_report.h"
@@ -29,11 +30,13 @@ std::vector<ProfileSource> sources_of(RunStore& store) {
   std::vector<ProfileSource> sources;
   for (const StoredTrace& trace : store.traces().list()) {
     sources.push_back({.side = {.kind = ProfileSide::Kind::trace, .id = trace.id},
+    const std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
                        .name = trace.name,
                        .detail = detail_of(trace),
                        .run = trace.run,
                        .has_slices = !store.traces().details().steps(trace.id).empty(),
-                       .is_doubtful = !doubt_about(store, trace).empty()});
+                       .is_doubtful = !doubt_about(store, trace).empty(),
+                       .facts = facts_of(trace, run ? &*run : nullptr)});
   }
   std::reverse(sources.begin(), sources.end());
   std::vector<ProfileSource> runs;
@@ -43,7 +46,8 @@ std::vector<ProfileSource> sources_of(RunStore& store) {
     runs.push_back({.side = {.kind = ProfileSide::Kind::run, .id = id},
                     .name = run->name,
                     .detail = "operators timed here, run " + std::to_string(id),
-                    .run = id});
+                    .run = id,
+                    .facts = facts_of(*run)});
   }
   sources.insert(sources.end(), runs.rbegin(), runs.rend());
   return sources;
@@ -112,6 +116,8 @@ void take_run(ShownProfile& shown, RunStore& store, const StoredTrace& trace) {
   shown.doubt = doubt_about(store, trace);
   shown.owner = trace.run ? TraceOwner{} : owner_of(store, trace);
 }
+  const std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
+  shown.facts = facts_of(trace, run ? &*run : nullptr);
 
 std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, const ProfileView* last) {
   if (const ShownProfile* known = known_side(side, last, store)) {
@@ -153,6 +159,7 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     if (timed.steps == 0) return std::nullopt;
     shown.doubt = doubt_about(fitted.profiled_ms, fitted.measured_ms);
     shown.kinds = KindTimes(timed);
+    shown.facts = facts_of(*run);
     shown.step_ms = step_ms(timed);
     shown.operators = traced(timed);
   } else {
@@ -217,7 +224,7 @@ ProfileView profile_view(const ProfileQuestion& question, RunStore& store, const
   } catch (const std::exception& error) {  // StorageError: damaged slices, a locked file
     view.problem = error.what();
   }
-  if (view.before && view.after)
+  if (view.before && view.after) {
     view.difference =
         difference(view.before->operators, view.after->operators, {view.before->spread, view.after->spread});
   return view;
@@ -226,6 +233,8 @@ ProfileView profile_view(const ProfileQuestion& question, RunStore& store, const
 bool ProfileReader::update(std::shared_ptr<const ProfileView>& into, RunStore& store,
                            std::chrono::milliseconds patience) {
   if (asked_ != started_ && !background_.is_pending()) {
+    view.unlike = unlike_text(view.before->facts, view.after->facts, HardwareTable::load(assets_folder()));
+  }
     started_ = asked_;
     if (store.file().empty()) {  // in memory: tests
       into = std::make_shared<const ProfileView>(profile_view(wanted_, store));

@@ -31,6 +31,7 @@ struct ProfileSource {
   std::optional<RunId> run;
   bool has_slices = false;
   bool is_doubtful = false;  // it may not explain its run's speed (app/profile/trace_owner.h)
+  ProfileFacts facts;
 };
 
 // What a stage would buy of the shown step, in words.
@@ -45,6 +46,7 @@ struct ShownProfile {
   ProfileSide asked;  // as the question named it
   double imported_at = missing;
   std::string name;
+  ProfileFacts facts;
   bool on_gpu = false;
   bool has_steps = true;     // false: the trace marks none, so all of it counts as one
   std::string note;          // about facts that its format lacks
@@ -84,6 +86,10 @@ struct ProfileView {
   std::optional<ProfileDifference> difference;
   std::vector<std::string> several_names;  // of the traces beside each other; empty: fewer than three are chosen
   SeveralTraces several;
+  std::string unlike;        // why the difference isn't a verdict (unlike_text); empty: nothing known speaks against it
+  bool is_verdict() const {  // whether a change of the step may be called better or worse
+    return unlike.empty() && difference && difference->is_clear();
+  }
   std::vector<StoredPasses> all_passes;  // newest first, without rows
   std::optional<ShownPasses> passes, passes_before;
   std::optional<PassComparison> compared_passes;

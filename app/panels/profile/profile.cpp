@@ -52,6 +52,7 @@ struct State {
   ProfileQuestion question;
   bool asked = false;
   std::int64_t seen_import = 0;
+  bool pair_comes = false;                     // the next two imports are compared with each other
   std::optional<SpeedupToExplain> to_explain;  // once the profiles have been read
   std::string message;                         // why an explanation has only one side
   std::array<char, 128> search{};
@@ -119,18 +120,27 @@ void explain(State& state, const Workspace& workspace, const ProfileView& view) 
   state.subject = ProfileSubject::steps;
 }
 
+// An imported trace is shown; a second one is compared with the first if both are alike. A pair stays as it is.
+void take_import(State& state, const Workspace& workspace, const ProfileView& view) {
+  const bool begins_pair = std::exchange(state.pair_comes, false);
+  if (!begins_pair && state.question.before.kind != ProfileSide::Kind::none) return;
+  const ProfileSource* const first = begins_pair ? nullptr : source_of(view, state.question.after);
+  const ProfileSide second{.kind = ProfileSide::Kind::trace, .id = state.seen_import};
+  if (first && first->side.kind == second.kind && first->side.id == second.id) return;
+  const bool are_alike = first && unlike_text(first->facts, source_of(view, second)->facts, workspace.hardware).empty();
+  state.question.before = are_alike ? state.question.after : ProfileSide{};
+  state.question.after = second;
+  state.message.clear();
+  state.subject = ProfileSubject::steps;
+}
+
 // Chooses the profiles to show: an imported one, those of a factor that was clicked, or else the newest.
 void follow(State& state, const Workspace& workspace, const ProfileView& view, Commands& commands) {
   const ProfileQuestion before = state.question;
   if (workspace.profile_state->imported != 0 && workspace.profile_state->imported != state.seen_import &&
       source_of(view, {.kind = ProfileSide::Kind::trace, .id = workspace.profile_state->imported})) {
-    // A second trace is compared with the first.
-    const bool is_second = state.seen_import != 0 || state.question.after.kind != ProfileSide::Kind::none;
     state.seen_import = workspace.profile_state->imported;
-    state.question.before = is_second ? state.question.after : ProfileSide{};
-    state.question.after = {.kind = ProfileSide::Kind::trace, .id = workspace.profile_state->imported};
-    state.message.clear();
-    state.subject = ProfileSubject::steps;
+    take_import(state, workspace, view);
   }
   if (state.to_explain) explain(state, workspace, view);
   // The event may come before the list in which the trace stands.
@@ -443,10 +453,7 @@ void draw_kinds(State& state, const ProfileView& view) {
     const KindBars before{view.before->kinds, view.before->step_ms};
     text_cut("grey: " + view.before->name, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular,
              small_size, Cut::middle);
-    const bool may_be_noise =
-        view.difference && !is_missing(view.difference->noise_ms) &&
-        std::fabs(view.difference->after_ms - view.difference->before_ms) <= view.difference->noise_ms;
-    draw_operator_bars(after, kind_colour, &before, !may_be_noise);
+    draw_operator_bars(after, kind_colour, &before, view.is_verdict());
   } else {
     text_quiet((view.after->has_steps ? "a mean step of " : "the whole trace, ") +
                milliseconds_text(view.after->step_ms));
@@ -498,7 +505,7 @@ void draw_tabs(State& state, const ProfileView& view) {
   TableUse use{.sort = state.sort(tab), .chosen = state.icicle.chosen(), .clicked = {}};
   use.scrolls = std::exchange(state.seen_clicks, state.icicle.clicks()) != state.icicle.clicks();
   if (tab == Tab::difference)
-    draw_difference_table(*view.difference, state.found, use);
+    draw_difference_table(view, state.found, use);
   else if (tab == Tab::operators)
     draw_operator_table(*view.after, state.found, use);
   else if (tab == Tab::roofline)
@@ -510,7 +517,7 @@ void draw_tabs(State& state, const ProfileView& view) {
   else if (tab == Tab::several)
     draw_several_table(view, state.found, use);
   else
-    draw_anatomy_table(view.before ? &*view.before : nullptr, *view.after, state.by_block, use);
+    draw_anatomy_table(view, state.by_block, use);
   if (use.clicked) state.icicle.choose(*use.clicked);
   mark("profile.table");
 }
@@ -671,6 +678,8 @@ Panel panels::profile() {
                                       {"tab", static_cast<int>(state->tab)}};
               },
           .show_view =
+                if (const auto* pair = event.as<PairToImport>())
+                  state->pair_comes |= pair->is_example || state->question.before.kind == ProfileSide::Kind::none;
               [state](const nlohmann::json& json, const Workspace&) {
                 if (!json.is_object()) return;
                 if (json.contains("before")) state->question.before = side_from(json["before"]);

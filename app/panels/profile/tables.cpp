@@ -241,10 +241,10 @@ std::string change_text(double ms, double whole_ms) {
   return (ms < 0 ? "-" : "+") + ms_figure(std::fabs(ms), whole_ms);
 }
 
-// Less time is good; a small change has no colour.
-const ImVec4& change_colour(double ms, double whole_ms) {
+// Less time is good; a small change has no colour, nor has one that is no verdict.
+const ImVec4& change_colour(double ms, double whole_ms, bool is_verdict) {
   if (std::fabs(ms) < 0.002 * whole_ms) return palette().quiet;
-  return ms < 0 ? palette().good : palette().bad;
+  return !is_verdict ? palette().text : ms < 0 ? palette().good : palette().bad;
 }
 
 void list_rows(const char* what, const std::vector<TracedOperator>& rows) {
@@ -260,11 +260,15 @@ void list_rows(const char* what, const std::vector<TracedOperator>& rows) {
   if (rows.size() > most) text_quiet("and " + std::to_string(rows.size() - most) + " more");
 }
 
-// "beyond the noise" has a dot besides its colour; a change that may be noise is grey.
-void noise_cells(const RowDifference& row, double whole) {
+bool may_be_noise(const RowDifference& row) {
+  return !is_missing(row.noise_ms) && !row.is_clear;
+}
+
+// "beyond the noise" has a dot besides its colour.
+void noise_cells(const RowDifference& row, double whole, bool are_alike) {
   const bool is_known = !is_missing(row.noise_ms);
   const double delta = row.delta_ms();
-  const ImVec4& colour = is_known && !row.is_clear ? palette().quiet : change_colour(delta, whole);
+  const ImVec4& colour = may_be_noise(row) ? palette().quiet : change_colour(delta, whole, are_alike && row.is_clear);
   right_cell(change_text(delta, whole), &colour);
   const ImVec2 low = ImGui::GetItemRectMin(), high = ImGui::GetItemRectMax();
   if (is_known && row.is_clear)
@@ -276,22 +280,25 @@ void noise_cells(const RowDifference& row, double whole) {
   right_cell(is_known ? in_print("+/- ") + ms_figure(row.noise_ms, whole) : "-", &palette().quiet);
 }
 
-void difference_row(std::size_t number, const RowDifference& row, double whole, bool is_wide, TableUse& use) {
+// A row that may be noise is grey.
+void difference_row(std::size_t number, const RowDifference& row, double whole, bool is_wide, bool are_alike,
+                    TableUse& use) {
+  const ImVec4& colour = may_be_noise(row) ? palette().quiet : palette().text;
   begin_row(number, choice_of(row), use);
-  left_text(std::string(to_string(row.change)), row.change == RowChange::same ? palette().quiet : palette().text);
+  left_text(std::string(to_string(row.change)), row.change == RowChange::same ? palette().quiet : colour);
   kind_cell(row.kind);
   if (is_wide) left_cell(part_of(row), palette().quiet);
-  left_cell(title_with_shapes(row, in_print(" -> ")), palette().text);
+  left_cell(title_with_shapes(row, in_print(" -> ")), colour);
   if (ImGui::BeginItemTooltip()) {
     if (const std::string part = part_of(row); !part.empty()) text_quiet(part);
     list_rows("before", row.before);
     list_rows("after", row.after);
     ImGui::EndTooltip();
   }
-  if (is_wide) right_cell(in_print(calls_text(row)));
-  right_cell(row.before.empty() ? "-" : ms_figure(row.before_ms, whole));
-  right_cell(row.after.empty() ? "-" : ms_figure(row.after_ms, whole));
-  noise_cells(row, whole);
+  if (is_wide) right_cell(in_print(calls_text(row)), &colour);
+  right_cell(row.before.empty() ? "-" : ms_figure(row.before_ms, whole), &colour);
+  right_cell(row.after.empty() ? "-" : ms_figure(row.after_ms, whole), &colour);
+  noise_cells(row, whole, are_alike);
 }
 
 // The share of the ceiling as a bar and a number.
@@ -383,9 +390,12 @@ void draw_operator_table(const ShownProfile& shown, const FoundRows& found, Tabl
   ImGui::EndTable();
 }
 
-void draw_difference_table(const ProfileDifference& difference, const FoundRows& found, TableUse& use) {
+void draw_difference_table(const ProfileView& view, const FoundRows& found, TableUse& use) {
+  const ProfileDifference& difference = *view.difference;
   const std::vector<const RowDifference*>& rows = found.differences;
   const double whole = std::max(difference.before_ms, difference.after_ms);
+  text_cut(clear_rows_text(difference), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+  mark("profile.clear_rows");
   const bool is_wide = kind_width() > 20;
   std::vector<Head> heads{{"change", 84, false, 0}, {"", 20, false, 1}};  // the colours are named beside the table
   if (is_wide) heads.push_back({"part", 66, false, 2});
@@ -405,17 +415,17 @@ void draw_difference_table(const ProfileDifference& difference, const FoundRows&
   if (is_wide) right_cell("");
   right_cell(ms_figure(difference.before_ms, whole), nullptr, fonts().semibold);
   right_cell(ms_figure(difference.after_ms, whole), nullptr, fonts().semibold);
-  const double delta = difference.after_ms - difference.before_ms;
-  const bool may_be_noise = !is_missing(difference.noise_ms) && std::fabs(delta) <= difference.noise_ms;
-  right_cell(change_text(delta, whole), may_be_noise ? &palette().quiet : &change_colour(delta, whole),
+  const bool is_known = !is_missing(difference.noise_ms), is_noise = is_known && !difference.is_clear();
+  right_cell(change_text(difference.delta_ms(), whole),
+             is_noise ? &palette().quiet : &change_colour(difference.delta_ms(), whole, view.is_verdict()),
              fonts().semibold);
-  ImGui::SetItemTooltip("%s", is_missing(difference.noise_ms) ? "Its noise isn't known"
-                              : may_be_noise                  ? "May be noise between the steps of each trace"
-                                                              : "Beyond the noise between the steps of each trace");
+  ImGui::SetItemTooltip("%s", !is_known  ? "Its noise isn't known"
+                              : is_noise ? "May be noise between the steps of each trace"
+                                         : "Beyond the noise between the steps of each trace");
   right_cell(is_missing(difference.noise_ms) ? "-" : in_print("+/- ") + ms_figure(difference.noise_ms, whole),
              &palette().quiet);
   scroll_to_chosen(rows, use, 2);
-  draw_rows(rows.size(), [&](std::size_t i) { difference_row(i, *rows[i], whole, is_wide, use); });
+  draw_rows(rows.size(), [&](std::size_t i) { difference_row(i, *rows[i], whole, is_wide, view.unlike.empty(), use); });
   ImGui::EndTable();
 }
 
@@ -451,7 +461,9 @@ std::vector<PartRow> parts_of(const ShownProfile* before, const ShownProfile& af
 
 }  // namespace
 
-void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after, bool& by_block, TableUse& use) {
+void draw_anatomy_table(const ProfileView& view, bool& by_block, TableUse& use) {
+  const ShownProfile* const before = view.before ? &*view.before : nullptr;
+  const ShownProfile& after = *view.after;
   const bool compares = before && !before->anatomy.empty();
   std::vector<PartRow> rows = parts_of(compares ? before : nullptr, after, by_block);
   sort_rows(rows, use.sort, [&](const PartRow& each) -> SortKey {
@@ -490,7 +502,7 @@ void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after, b
       right_cell(ms_figure(row.ms, whole));
       const double delta = row.ms - rows[i].before_ms;
       if (compares)
-        right_cell(change_text(delta, whole), &change_colour(delta, whole));
+        right_cell(change_text(delta, whole), &change_colour(delta, whole, view.is_verdict()));
       else
         right_cell(percent_text(row.ms / after.step_ms), &palette().quiet);
     });

@@ -51,8 +51,8 @@ class FoundRows {
 void draw_operator_table(const ShownProfile& shown, const FoundRows& found, TableUse& use);
 void draw_roofline_table(const ShownProfile& shown, TableUse& use);
 void draw_stage_table(const ShownProfile& shown, TableUse& use);
-void draw_difference_table(const ProfileDifference& difference, const FoundRows& found, TableUse& use);
-void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after, bool& by_block, TableUse& use);
+void draw_difference_table(const ProfileView& view, const FoundRows& found, TableUse& use);
+void draw_anatomy_table(const ProfileView& view, bool& by_block, TableUse& use);
 void draw_rank_table(const RankReport& report, TableUse& use);
 void draw_several_table(const ProfileView& view, const FoundRows& found, TableUse& use);
 
