@@ -8,6 +8,7 @@
 
 #include "app/text/format.h"
 #include "storage/traces/anatomy.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -99,6 +100,10 @@ std::string clear_rows_text(const ProfileDifference& difference) {
 bool has_graphs(const std::vector<TracedOperator>& operators) {
   return std::ranges::any_of(
       operators, [](const TracedOperator& each) { return is_compiled(each.time.name) || is_compiled(each.launcher); });
+}
+
+std::string traced_calls_text(const TraceProfile& profile) {
+  return plural(profile.calls, profile.on_gpu ? "kernel call" : "operator call");
 }
 
 std::string calls_text(double calls) {

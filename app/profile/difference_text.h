@@ -1,4 +1,5 @@
-// Words a difference of two profiles, for the command line, the Profile view and reports.
+// Words a difference of two profiles, and how many calls a trace holds, for the command line, the Profile view and
+// reports.
 #pragma once
 
 #include <string>
@@ -24,7 +25,8 @@ TextTable kinds_table(const ProfileDifference& difference);
 // True if some of this work is in graphs that torch.compile made.
 bool has_graphs(const std::vector<TracedOperator>& operators);
 
-std::string calls_text(double calls);              // "-" if there are none
-std::string calls_text(const RowDifference& row);  // "12 -> 4", "12"
+std::string traced_calls_text(const TraceProfile& profile);  // "3,778 kernel calls": of all its steps
+std::string calls_text(double calls);                        // "-" if there are none
+std::string calls_text(const RowDifference& row);            // "12 -> 4", "12"
 
 }  // namespace stepladder

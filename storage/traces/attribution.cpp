@@ -276,7 +276,7 @@ TracedProcess attribute_cpu(const Trace& trace) {
     throw TraceError("has clocks that disagree: " + grouped(time.cut) +
                      " of its slices end after the slices around them");
   if (!profile.has_steps) steps = whole(time.segments);
-  profile.slices = time.operations;
+  profile.calls = time.operations;
   profile.steps = distribute(time.segments, steps, rows, place_times, false);
   std::vector<StepWindow> windows;
   for (std::size_t i = 0; i < profile.steps.size(); ++i) {
@@ -311,7 +311,7 @@ std::int64_t add_gpu(TracedProcess& process, const Trace& trace, const std::stri
     const bool counts = step_at(device.steps, each.start_ns) != nullptr;
     rows.rows()[each.row].calls += counts;
     if (counts) rows.rows()[each.row].work += trace.operands(each.operands).work;
-    (counts ? profile.slices : outside) += 1;
+    (counts ? profile.calls : outside) += 1;
   }
   std::vector<TracedStep> steps = distribute(device.segments, device.steps, rows, place_times, true);
   const std::vector<StepSpan> cpu_steps = marked_steps(trace, SliceKind::step);
@@ -439,7 +439,7 @@ TraceProfile join_ranks(std::vector<TraceProfile> ranks) {
     if (each.on_gpu != joined.on_gpu) throw TraceError("is of a CPU only, but another rank's trace has a GPU");
     joined.has_steps = joined.has_steps && each.has_steps;
     joined.ranks += each.ranks;
-    joined.slices += each.slices;
+    joined.calls += each.calls;
     const double weight = static_cast<double>(each.steps.size()) / static_cast<double>(steps);
     for (const TracedOperator& row : each.operators) {
       TracedOperator& sum = sums[{row.time.part, row.time.name, row.time.shapes, row.launcher}];

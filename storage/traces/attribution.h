@@ -40,7 +40,7 @@ struct TraceProfile {
   bool on_gpu = false;
   bool has_steps = false;  // false: the trace marks none, so all of it counts as one
   int ranks = 0;
-  std::int64_t slices = 0;  // in steps
+  std::int64_t calls = 0;  // of all steps: kernels and copies of a GPU, operators of a CPU
   std::vector<TracedStep> steps;
   std::vector<TracedOperator> operators;  // the most expensive first
   std::vector<std::string> notes;         // sentences about what was left out

@@ -301,7 +301,9 @@ class Traces(unittest.TestCase):
         with gzip.open(path, "wt") as out:
             json.dump(made, out)
         shown = self.place.json("profile", "import", path)
-        self.assertEqual((shown["device"], shown["slices"], shown["steps"]), ("cuda", 10000, 2))
+        self.assertEqual((shown["device"], shown["calls"], shown["steps"]), ("cuda", 10000, 2))
+        calls = sum(row["calls"] for row in shown["operators"] if row["name"])
+        self.assertAlmostEqual(calls * shown["steps"], shown["calls"], msg="the operators' calls are the trace's")
         kinds = {each["kind"]: each for each in shown["kinds"]}
         self.assertAlmostEqual(kinds["matrix products"]["busy_ms"] * 2, busy["gemm"], delta=0.001 * busy["gemm"])
         self.assertAlmostEqual(kinds["copies and casts"]["busy_ms"] * 2, busy["Memcpy"], delta=0.001 * busy["Memcpy"])

@@ -107,7 +107,7 @@ inline void add_traces(RunStore& store, RunId run) {
                       .hardware = "NVIDIA H100 80GB HBM3",
                       .precision = "bf16",
                       .imported_at = 1.7e9};
-    trace.profile = {.on_gpu = true, .has_steps = true, .ranks = 2, .slices = 6};
+    trace.profile = {.on_gpu = true, .has_steps = true, .ranks = 2, .calls = 6};
     for (int rank = 0; rank < 2; ++rank)
       for (std::int64_t step = 1; step <= 2; ++step) {
         TracedStep traced{.rank = rank, .step = step, .start_ms = static_cast<double>(step), .dt_ms = 1.0 + i};

@@ -199,7 +199,7 @@ Json trace_json(const StoredTrace& trace) {
           {"device", profile.on_gpu ? "cuda" : "cpu"},
           {"has_steps", profile.has_steps},
           {"ranks", profile.ranks},
-          {"slices", profile.slices}};
+          {"calls", profile.calls}};
 }
 
 Json trace_details_json(const StoredTrace& trace, const Anatomy& anatomy) {
@@ -233,11 +233,11 @@ Json trace_details_json(const StoredTrace& trace, const Anatomy& anatomy) {
 }
 
 std::string traces_table(const std::vector<StoredTrace>& traces) {
-  std::vector<std::vector<std::string>> cells{{"trace", "name", "run", "device", "ranks", "slices"}};
+  std::vector<std::vector<std::string>> cells{{"trace", "name", "run", "device", "ranks", "calls"}};
   for (const StoredTrace& each : traces)
     cells.push_back({std::to_string(each.id), each.name, each.run ? std::to_string(*each.run) : "-",
                      each.profile.on_gpu ? "cuda" : "cpu", std::to_string(each.profile.ranks),
-                     grouped(each.profile.slices)});
+                     grouped(each.profile.calls)});
   return table(cells, {true, false, true, false, true, true});
 }
 

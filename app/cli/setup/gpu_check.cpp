@@ -338,7 +338,7 @@ void GpuCheck::trace(Part& part) {
   words.push_back(stages);
   words.insert(words.end(), sizes_.big.begin(), sizes_.big.end());
   const Ended ended = command(part, words);
-  part.figures = only(ended.json, {"device", "has_steps", "steps", "step_ms", "slices", "kinds", "notes"});
+  part.figures = only(ended.json, {"device", "has_steps", "steps", "step_ms", "calls", "kinds", "notes"});
   if (!(number_in(ended.json, "step_ms") > 0) && part.problems.empty() && !part.is_stopped)
     part.problems.push_back("the trace has no steps");
 }

@@ -22,7 +22,7 @@ std::string detail_of(const StoredTrace& trace) {
   return "trace " + std::to_string(trace.id) + ", " + format_name(trace.format) + ", " +
          (trace.profile.on_gpu ? "GPU" : "CPU") +
          (trace.profile.ranks > 1 ? ", " + std::to_string(trace.profile.ranks) + " ranks" : "") + ", " +
-         grouped(trace.profile.slices) + " slices";
+         traced_calls_text(trace.profile);
 }
 
 // Traces first, each the newest first.

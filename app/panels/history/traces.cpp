@@ -10,6 +10,7 @@
 #include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/profile/difference_text.h"
 #include "app/text/format.h"
 #include "storage/name_pattern.h"
 
@@ -53,7 +54,7 @@ void draw_trace(const StoredTrace& trace, const Workspace& workspace, Commands& 
   const RunEntry* run = trace.run ? workspace.find(*trace.run) : nullptr;
   cell(run ? "run " + std::to_string(run->run.id) + ", " + run->run.name : "of no run here", palette().quiet);
   cell(device_text(trace), palette().quiet);
-  cell(grouped(trace.profile.slices) + " slices", palette().quiet);
+  cell(traced_calls_text(trace.profile), palette().quiet);
   const bool is_dated = !is_missing(trace.origin.began_at);
   text_cut(local_time_text(is_dated ? trace.origin.began_at : trace.imported_at), ImGui::GetContentRegionAvail().x,
            palette().quiet, fonts().regular, cell_size);

@@ -36,7 +36,7 @@ StoredTrace read_row(const Statement& row) {
   trace.profile.on_gpu = row.integer(6) != 0;
   trace.profile.has_steps = row.integer(7) != 0;
   trace.profile.ranks = static_cast<int>(row.integer(8));
-  trace.profile.slices = count_of(row, 9);
+  trace.profile.calls = count_of(row, 9);
   return trace;
 }
 
@@ -109,7 +109,7 @@ TraceId TraceStore::insert(const StoredTrace& trace) {
                    "precision, began_at, ended_at, host, pid, recipe, id",
                    trace.run, bounded(trace.name, longest_name), known(bounded(trace.source_path, longest_line)),
                    trace.format, is_missing(trace.imported_at) ? unix_now() : trace.imported_at, profile.on_gpu,
-                   profile.has_steps, profile.ranks, profile.slices, known(bounded(trace.hardware, longest_name)),
+                   profile.has_steps, profile.ranks, profile.calls, known(bounded(trace.hardware, longest_name)),
                    known(bounded(trace.precision, longest_name)), trace.origin.began_at, trace.origin.ended_at,
                    known(bounded(trace.origin.host, longest_name)),
                    trace.origin.pid > 0 ? std::optional(trace.origin.pid) : std::nullopt,
@@ -162,7 +162,7 @@ std::optional<StoredTrace> TraceStore::find_same(const StoredTrace& trace, const
   };
   const std::vector<TracedStep> steps = in_order(profile.steps);
   for (const StoredTrace& each : list()) {
-    if ((trace.run && each.run != trace.run) || each.name != trace.name || each.profile.slices != profile.slices)
+    if ((trace.run && each.run != trace.run) || each.name != trace.name || each.profile.calls != profile.calls)
       continue;
     const std::vector<TracedStep> known = read_steps(database_, each.id);
     if (std::equal(known.begin(), known.end(), steps.begin(), steps.end(), is_same)) return find(each.id);

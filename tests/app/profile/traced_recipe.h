@@ -16,7 +16,7 @@ inline void keep_traced_step(RunStore& store, const Recipe& recipe) {
       {.slices = {{.duration_ns = 6'000'000, .name = 0, .kind = OperatorKind::products},
                   {.start_ns = 6'000'000, .duration_ns = 4'000'000, .name = 1, .kind = OperatorKind::optimizer}}}};
   TracedProcess process;
-  process.profile = {.has_steps = true, .ranks = 1, .slices = 2, .steps = {{.step = 1, .dt_ms = 10}}};
+  process.profile = {.has_steps = true, .ranks = 1, .calls = 2, .steps = {{.step = 1, .dt_ms = 10}}};
   process.profile.operators = {
       {.time = {.part = "forward", .name = "aten::mm", .calls = 1, .self_ms = 6, .flops = 6e9}, .busy_ms = 6},
       {.time = {.part = "optimizer", .name = "aten::add_", .calls = 1, .self_ms = 4}, .busy_ms = 4, .bytes = 4e8}};
