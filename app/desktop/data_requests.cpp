@@ -54,6 +54,7 @@ void load_advice(RunStore& store, Workspace& workspace, RunId about) {
   for (AdviceRun& run : project) {
     if (run.run->id != about) continue;
     run.loss = &loss;
+    run.timed = store.recordings().profile(about);
     load_predictions(store, run, workspace);
   }
   *workspace.advice = {.about = about,

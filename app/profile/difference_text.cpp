@@ -68,7 +68,6 @@ TextTable difference_table(const ProfileDifference& difference, bool all) {
   return table;
 }
 
-TextTable kinds_table(const ProfileDifference& difference) {
 std::string clear_rows_text(const ProfileDifference& difference) {
   if (std::ranges::all_of(difference.rows, [](const RowDifference& row) { return is_missing(row.noise_ms); }))
     return "Noise isn't known: it needs two steps a side, of traces imported by this version";
@@ -79,6 +78,7 @@ std::string clear_rows_text(const ProfileDifference& difference) {
                      clear == 1 ? "differs" : "differ");
 }
 
+TextTable kinds_table(const ProfileDifference& difference) {
   TextTable table{.heads = {"kind", "before", "after", "difference"}, .right = {false, true, true, true}, .rows = {}};
   std::map<OperatorKind, std::pair<double, double>> sums;
   for (const RowDifference& row : difference.rows) {

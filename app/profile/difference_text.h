@@ -16,10 +16,10 @@ std::string title_with_shapes(const RowDifference& row, const std::string& arrow
 // The rows worth reading, with their changes; all others in one row; and the whole step. `all`: every row.
 TextTable difference_table(const ProfileDifference& difference, bool all);
 
-// The change of each kind of work, the largest difference first; and of the whole step.
 // "3 of 57 rows differ beyond the noise between the steps of each trace"; or that none does, or that it isn't known.
 std::string clear_rows_text(const ProfileDifference& difference);
 
+// The change of each kind of work, the largest difference first; and of the whole step.
 TextTable kinds_table(const ProfileDifference& difference);
 
 // True if some of this work is in graphs that torch.compile made.

@@ -92,6 +92,7 @@ class Advisor {
     if (!is_over(run_.status) || summary_.steps == 0) return {};
     synchronise_first();
     if (!list_.empty()) return std::move(list_);
+    name_doubts();
     steady_the_loss();
     for (const KnownStage& stage : stages_)
       if (stage.is_off && stage.is_off(run_, facts_)) turn_on(stage);
@@ -128,10 +129,18 @@ class Advisor {
     return part_ms > 0 && summary_.dt_ms_median > 0 ? std::min(part_ms / summary_.dt_ms_median, 0.99) : missing;
   }
   std::string part_text(const char* part, double part_ms) const {
-    return fmt::format("{} takes {} of {} ms ({} of a step)", part, figure_text(part_ms),
-                       figure_text(summary_.dt_ms_median), percent_text(share(part_ms)));
+    return fmt::format("{} takes {} ms on average, {} of the median step of {} ms", part, figure_text(part_ms),
+                       percent_text(share(part_ms)), figure_text(summary_.dt_ms_median));
   }
-  static ExpectedGain bound(double high, std::string from) {
+  // What the profile of operators says about the same wait, since its few steps may have waited for another time.
+  std::string timed_text(OperatorKind kind) const {
+    const double whole = step_ms(about_.timed);
+    if (!(whole > 0)) return "";
+    return fmt::format("; in the {} timed operator by operator it was {} of a step", plural(about_.timed.steps, "step"),
+                       percent_text(KindTimes(about_.timed).of(kind) / whole));
+  }
+  ExpectedGain bound(double high, std::string from) const {
+    if (is_doubtful_) from += ", of a doubtful run";
     return {.low = 1, .high = std::max(high, 1.0), .source = GainSource::arithmetic, .from = std::move(from)};
   }
 
@@ -145,6 +154,18 @@ class Advisor {
            .why = flag.why});
       return;
     }
+  }
+
+  // Gains that follow from doubtful numbers are doubtful too.
+  void name_doubts() {
+    std::string why;
+    for (const Flag& flag : flags_of(run_, summary_, repeats_.of(run_), hardware_))
+      if (trust_of({&flag, 1}) != Trust::trusted) why += (why.empty() ? "" : " ") + flag.why;
+    if (why.empty()) return;
+    is_doubtful_ = true;
+    add({.kind = AdviceKind::trust,
+         .title = "This run is doubtful",
+         .why = why + " So are the gains that follow from its numbers."});
   }
 
   // The bucket in which the loss jumped highest; nothing if it never did.
@@ -347,7 +368,7 @@ class Advisor {
     if (!(waiting >= worth_it)) return;
     add({.change = Change::load_ahead,
          .title = "Load data sooner",
-         .why = part_text("Reading and copying tokens", about_.parts.data_ms) + ".",
+         .why = part_text("Reading and copying tokens", about_.parts.data_ms) + timed_text(OperatorKind::data) + ".",
          .gain = without(OperatorKind::data, waiting, "if no step waited for data")});
   }
 
@@ -384,7 +405,8 @@ class Advisor {
     if (!(waiting >= worth_it) || (facts_.nproc <= 1 && facts_.devices <= 1)) return;
     add({.stage = stage_that(StageEffect::fewer_exchanges),
          .title = "Communicate less often",
-         .why = part_text("Waiting for other processes", about_.parts.communication_ms) + ".",
+         .why = part_text("Waiting for other processes", about_.parts.communication_ms) +
+                timed_text(OperatorKind::communication) + ".",
          .gain = without(OperatorKind::communication, waiting, "with four micro-batches to an update"),
          .risk = "a larger batch, unless the micro-batches get smaller"});
   }
@@ -417,6 +439,7 @@ class Advisor {
   const RecipeFacts facts_;
   const HardwareTable& hardware_;
   const std::span<const KnownStage> stages_;
+  bool is_doubtful_ = false;
   RepeatCounts repeats_;
   Ladders ladders_;
   std::map<LadderId, std::map<int, Gain>> gains_;

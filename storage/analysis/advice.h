@@ -40,6 +40,7 @@ struct AdviceRun {
   const Run* run = nullptr;
   const Summary* summary = nullptr;
   StepParts parts;                         // means of the steady steps
+  StepProfile timed;                       // operators of a few further steps; of no steps: not timed, or not read
   const Overview* loss = nullptr;          // for spikes; null: not known
   std::vector<StagePrediction> predicted;  // empty: no trace of it, or not read
   std::vector<KindPrediction> kinds;       // of advised_kinds; empty as above
@@ -89,9 +90,9 @@ struct Advice {
   std::vector<RunId> evidence;
 };
 
-// Returns advice for one run, most valuable first: problems with its numbers (the list then has nothing about speed),
-// causes of unstable training, then stages by their expected gain (the geometric middle of the range; unknown gains
-// last), then a repeat. The list may be empty. `stages` are all stages, in ladder order.
+// Returns advice for one run, most valuable first: problems with its numbers (without synchronisation the list has
+// nothing else), causes of unstable training, then stages by their expected gain (the geometric middle of the range;
+// unknown gains last), then a repeat. The list may be empty. `stages` are all stages, in ladder order.
 //
 // A stage's gain was measured on neighbouring rungs of the project's ladders, on the same hardware and a model of a
 // similar size; else it is predicted from a trace of the run. What no stage does has a bound: removing a share p of the

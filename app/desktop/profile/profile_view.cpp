@@ -11,6 +11,7 @@
 #include "app/profile/roofline_report.h"
 #include "app/profile/trace_owner.h"
 #include "app/text/format.h"
+#include "app/text/verdict_text.h"
 #include "engine/stage.h"
 #include "storage/database/traces/trace_store.h"
 #include "storage/traces/trace.h"
@@ -29,8 +30,8 @@ std::string detail_of(const StoredTrace& trace) {
 std::vector<ProfileSource> sources_of(RunStore& store) {
   std::vector<ProfileSource> sources;
   for (const StoredTrace& trace : store.traces().list()) {
-    sources.push_back({.side = {.kind = ProfileSide::Kind::trace, .id = trace.id},
     const std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
+    sources.push_back({.side = {.kind = ProfileSide::Kind::trace, .id = trace.id},
                        .name = trace.name,
                        .detail = detail_of(trace),
                        .run = trace.run,
@@ -115,9 +116,9 @@ const ShownProfile* known_side(const ProfileSide& side, const ProfileView* last,
 void take_run(ShownProfile& shown, RunStore& store, const StoredTrace& trace) {
   shown.doubt = doubt_about(store, trace);
   shown.owner = trace.run ? TraceOwner{} : owner_of(store, trace);
-}
   const std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
   shown.facts = facts_of(trace, run ? &*run : nullptr);
+}
 
 std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, const ProfileView* last) {
   if (const ShownProfile* known = known_side(side, last, store)) {
@@ -154,12 +155,17 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     const std::optional<Run> run = store.run(side.id);
     if (!run) return std::nullopt;
     shown.name = run->name;
-    const FittedProfile fitted = fit_to_step(store.recordings().profile(run->id), store.summary(*run).dt_ms_median);
+    const Summary summary = store.summary(*run);
+    const FittedProfile fitted = fit_to_step(store.recordings().profile(run->id), summary.dt_ms_median);
     const StepProfile& timed = fitted.profile;
     if (timed.steps == 0) return std::nullopt;
-    shown.doubt = doubt_about(fitted.profiled_ms, fitted.measured_ms);
-    shown.kinds = KindTimes(timed);
     shown.facts = facts_of(*run);
+    shown.doubt = doubt_about(fitted.profiled_ms, fitted.measured_ms);
+    const std::string waiting = waiting_text(fitted, store.recordings().mean_parts(*run, summary.warmup_steps));
+    shown.fit = fitted.is_comparable ? fit_text(fitted) : "";  // else `doubt` says it
+    if (!waiting.empty()) shown.fit += (shown.fit.empty() ? "" : " ") + waiting;
+    shown.is_scaled = fitted.is_comparable;
+    shown.kinds = KindTimes(timed);
     shown.step_ms = step_ms(timed);
     shown.operators = traced(timed);
   } else {
@@ -227,14 +233,14 @@ ProfileView profile_view(const ProfileQuestion& question, RunStore& store, const
   if (view.before && view.after) {
     view.difference =
         difference(view.before->operators, view.after->operators, {view.before->spread, view.after->spread});
+    view.unlike = unlike_text(view.before->facts, view.after->facts, HardwareTable::load(assets_folder()));
+  }
   return view;
 }
 
 bool ProfileReader::update(std::shared_ptr<const ProfileView>& into, RunStore& store,
                            std::chrono::milliseconds patience) {
   if (asked_ != started_ && !background_.is_pending()) {
-    view.unlike = unlike_text(view.before->facts, view.after->facts, HardwareTable::load(assets_folder()));
-  }
     started_ = asked_;
     if (store.file().empty()) {  // in memory: tests
       into = std::make_shared<const ProfileView>(profile_view(wanted_, store));

@@ -51,7 +51,9 @@ struct ShownProfile {
   bool has_steps = true;     // false: the trace marks none, so all of it counts as one
   std::string note;          // about facts that its format lacks
   std::string doubt;         // why it may not explain its run's speed
-  double step_ms = missing;  // the mean step
+  std::string fit;           // of a run: how its times were scaled, and where its own steps waited for another share
+  double step_ms = missing;  // the mean step; of a run the median one, if its profile is scaled to that
+  bool is_scaled = false;
   std::vector<TracedOperator> operators;
   KindTimes kinds{StepProfile{}};  // of the same
   Anatomy anatomy;
@@ -84,12 +86,12 @@ struct ProfileView {
   std::vector<ProfileSource> sources;
   std::optional<ShownProfile> before, after;
   std::optional<ProfileDifference> difference;
-  std::vector<std::string> several_names;  // of the traces beside each other; empty: fewer than three are chosen
-  SeveralTraces several;
   std::string unlike;        // why the difference isn't a verdict (unlike_text); empty: nothing known speaks against it
   bool is_verdict() const {  // whether a change of the step may be called better or worse
     return unlike.empty() && difference && difference->is_clear();
   }
+  std::vector<std::string> several_names;  // of the traces beside each other; empty: fewer than three are chosen
+  SeveralTraces several;
   std::vector<StoredPasses> all_passes;  // newest first, without rows
   std::optional<ShownPasses> passes, passes_before;
   std::optional<PassComparison> compared_passes;

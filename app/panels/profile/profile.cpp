@@ -455,8 +455,12 @@ void draw_kinds(State& state, const ProfileView& view) {
              small_size, Cut::middle);
     draw_operator_bars(after, kind_colour, &before, view.is_verdict());
   } else {
-    text_quiet((view.after->has_steps ? "a mean step of " : "the whole trace, ") +
-               milliseconds_text(view.after->step_ms));
+    const bool is_run = view.after->side.kind == ProfileSide::Kind::run;
+    const char* const what = !view.after->has_steps  ? "the whole trace, "
+                             : view.after->is_scaled ? "scaled to the median step of "
+                             : is_run                ? "a mean profiled step of "
+                                                     : "a mean step of ";
+    text_quiet(what + milliseconds_text(view.after->step_ms));
     draw_operator_bars(after, kind_colour, nullptr, false);
   }
 }
@@ -605,6 +609,14 @@ void draw_steps(State& state, const Workspace& workspace, const std::shared_ptr<
   for (const std::optional<ShownProfile>* shown_side : {&view.before, &view.after}) {
     if (*shown_side && !(*shown_side)->doubt.empty())
       text_sentence((*shown_side)->name + ": " + (*shown_side)->doubt, Tone::warning);
+    if (*shown_side && !(*shown_side)->fit.empty()) {
+      text_quiet_wrapped((view.before ? (*shown_side)->name + ": " : "") + (*shown_side)->fit);
+      mark("profile.fit");
+    }
+  }
+  if (!view.unlike.empty()) {
+    text_sentence(view.unlike, Tone::warning);
+    mark("profile.unlike");
   }
   if (view.after) draw_owner(*view.after, commands);
   gap(10);
@@ -666,6 +678,8 @@ Panel panels::profile() {
               [state](const PanelEvent& event) {
                 if (const auto* speedup = event.as<SpeedupToExplain>()) state->to_explain = *speedup;
                 if (const auto* trace = event.as<TraceToShow>()) state->to_show = trace->trace;
+                if (const auto* pair = event.as<PairToImport>())
+                  state->pair_comes |= pair->is_example || state->question.before.kind == ProfileSide::Kind::none;
               },
           .view =
               [state](const Workspace&) {
@@ -678,8 +692,6 @@ Panel panels::profile() {
                                       {"tab", static_cast<int>(state->tab)}};
               },
           .show_view =
-                if (const auto* pair = event.as<PairToImport>())
-                  state->pair_comes |= pair->is_example || state->question.before.kind == ProfileSide::Kind::none;
               [state](const nlohmann::json& json, const Workspace&) {
                 if (!json.is_object()) return;
                 if (json.contains("before")) state->question.before = side_from(json["before"]);

@@ -149,7 +149,7 @@ TEST(Advice, a_slow_optimiser_is_worth_a_trace) {
   const auto list = project.advice();
   const Advice* fused = find(list, "fused-adamw");
   ASSERT_TRUE(fused);
-  EXPECT_NE(fused->why.find("46 of 200.2 ms (23 % of a step)"), std::string::npos) << fused->why;
+  EXPECT_NE(fused->why.find("46 ms on average, 23 % of the median step of 200.2 ms"), std::string::npos) << fused->why;
   EXPECT_FALSE(fused->gain.known());
   EXPECT_TRUE(fused->gain.needs_trace);
 
@@ -172,6 +172,38 @@ TEST(Advice, waiting_for_data_and_for_others) {
   ASSERT_TRUE(communication);
   EXPECT_NEAR(communication->gain.high, 1 / (1 - 0.4 + 0.1), 0.01);
   EXPECT_LT(communication - list.data(), data - list.data()) << "the larger gain comes first";
+  EXPECT_EQ(communication->why,
+            "Waiting for other processes takes 160 ms on average, 40 % of the median step of 400.4 ms.");
+}
+
+TEST(Advice, names_both_measurements_of_a_wait) {
+  Project project;
+  AdviceRun& run = project.add(a100(with(gpt2_recipe, R"("nproc":1)", R"("nproc":2)")), 400, {.communication_ms = 120});
+  run.timed = {.steps = 3,
+               .operators = {{.part = "backward", .name = "aten::mm", .calls = 1, .self_ms = 86},
+                             {.part = "backward", .name = "c10d::allreduce_", .calls = 1, .self_ms = 14}}};
+  const auto list = project.advice();
+  const Advice* communication = titled(list, "Communicate less often");
+  ASSERT_TRUE(communication);
+  EXPECT_NE(communication->why.find("; in the 3 steps timed operator by operator it was 14 % of a step."),
+            std::string::npos)
+      << communication->why;
+}
+
+TEST(Advice, gains_of_a_doubtful_run_are_doubtful) {
+  Project project;
+  stepladder::Run lossy = a100(with(gpt2_recipe, R"("nproc":1)", R"("nproc":2)"));
+  lossy.source = "launched";
+  lossy.planned_steps = 60;  // 50 are stored
+  project.add(lossy, 400, {.communication_ms = 160});
+  const auto list = project.advice();
+  ASSERT_FALSE(list.empty());
+  EXPECT_EQ(list.front().title, "This run is doubtful");
+  EXPECT_EQ(list.front().kind, AdviceKind::trust);
+  EXPECT_NE(list.front().why.find("50 of 60 steps are stored"), std::string::npos) << list.front().why;
+  const Advice* communication = titled(list, "Communicate less often");
+  ASSERT_TRUE(communication);
+  EXPECT_NE(source_text(communication->gain).find("of a doubtful run"), std::string::npos);
 }
 
 TEST(Advice, a_gpu_that_waits) {
