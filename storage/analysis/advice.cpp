@@ -159,10 +159,13 @@ class Advisor {
   // Gains that follow from doubtful numbers are doubtful too.
   void name_doubts() {
     std::string why;
-    for (const Flag& flag : flags_of(run_, summary_, repeats_.of(run_), hardware_))
-      if (trust_of({&flag, 1}) != Trust::trusted) why += (why.empty() ? "" : " ") + flag.why;
+    for (const Flag& flag : flags_of(run_, summary_, repeats_.of(run_), hardware_)) {
+      if (trust_of({&flag, 1}) == Trust::trusted) continue;
+      is_doubtful_ = true;
+      // steady_the_loss names these.
+      if (flag.id != FlagId::nonfinite_loss) why += (why.empty() ? "" : " ") + flag.why;
+    }
     if (why.empty()) return;
-    is_doubtful_ = true;
     add({.kind = AdviceKind::trust,
          .title = "This run is doubtful",
          .why = why + " So are the gains that follow from its numbers."});

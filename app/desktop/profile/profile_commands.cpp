@@ -127,7 +127,7 @@ void take_trace(DesktopState& desktop) {
   if (taken->is_own)
     desktop.panels.send("profile", {TraceToShow{taken->id}});
   else
-    shown.imported = taken->id;
+    shown.imported.push_back(taken->id);
   if (!taken->owner.reason.empty() && taken->owner.run)
     desktop.messages.notice(taken->name + ": " + taken->owner.reason);
   reload_traces(desktop);

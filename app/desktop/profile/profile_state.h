@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/desktop/profile/profile_view.h"
 
@@ -13,7 +14,7 @@ struct ProfileState {
   std::shared_ptr<const ProfileView> view;  // null until the view has asked
   std::string reading;                      // the trace that is being imported; empty: none
   double share = 0;                         // that has been read of it
-  std::int64_t imported = 0;                // the last one of this window; 0: none
+  std::vector<std::int64_t> imported;       // by this window, oldest first
 };
 
 }  // namespace stepladder

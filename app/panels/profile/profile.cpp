@@ -51,7 +51,7 @@ enum class ProfileSubject { steps, passes };
 struct State {
   ProfileQuestion question;
   bool asked = false;
-  std::int64_t seen_import = 0;
+  std::size_t seen_imports = 0;
   bool pair_comes = false;                     // the next two imports are compared with each other
   std::optional<SpeedupToExplain> to_explain;  // once the profiles have been read
   std::string message;                         // why an explanation has only one side
@@ -121,15 +121,14 @@ void explain(State& state, const Workspace& workspace, const ProfileView& view) 
 }
 
 // An imported trace is shown; a second one is compared with the first if both are alike. A pair stays as it is.
-void take_import(State& state, const Workspace& workspace, const ProfileView& view) {
+void take_import(State& state, const Workspace& workspace, const ProfileView& view, const ProfileSource& second) {
   const bool begins_pair = std::exchange(state.pair_comes, false);
   if (!begins_pair && state.question.before.kind != ProfileSide::Kind::none) return;
   const ProfileSource* const first = begins_pair ? nullptr : source_of(view, state.question.after);
-  const ProfileSide second{.kind = ProfileSide::Kind::trace, .id = state.seen_import};
-  if (first && first->side.kind == second.kind && first->side.id == second.id) return;
-  const bool are_alike = first && unlike_text(first->facts, source_of(view, second)->facts, workspace.hardware).empty();
+  if (first == &second) return;
+  const bool are_alike = first && unlike_text(first->facts, second.facts, workspace.hardware).empty();
   state.question.before = are_alike ? state.question.after : ProfileSide{};
-  state.question.after = second;
+  state.question.after = second.side;
   state.message.clear();
   state.subject = ProfileSubject::steps;
 }
@@ -137,10 +136,12 @@ void take_import(State& state, const Workspace& workspace, const ProfileView& vi
 // Chooses the profiles to show: an imported one, those of a factor that was clicked, or else the newest.
 void follow(State& state, const Workspace& workspace, const ProfileView& view, Commands& commands) {
   const ProfileQuestion before = state.question;
-  if (workspace.profile_state->imported != 0 && workspace.profile_state->imported != state.seen_import &&
-      source_of(view, {.kind = ProfileSide::Kind::trace, .id = workspace.profile_state->imported})) {
-    state.seen_import = workspace.profile_state->imported;
-    take_import(state, workspace, view);
+  const std::vector<std::int64_t>& imported = workspace.profile_state->imported;
+  for (std::size_t i = state.seen_imports; i < imported.size(); ++i) {
+    const ProfileSource* const source = source_of(view, {.kind = ProfileSide::Kind::trace, .id = imported[i]});
+    if (!source) continue;  // the list in which it stands comes later
+    take_import(state, workspace, view, *source);
+    state.seen_imports = i + 1;
   }
   if (state.to_explain) explain(state, workspace, view);
   // The event may come before the list in which the trace stands.
