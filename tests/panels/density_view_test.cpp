@@ -29,26 +29,27 @@ class ManyCurves : public testing::Test {
     chart_.id = "many";
     chart_.commands = &commands_;
   }
+  void draw_frame() {
+    commands_.data = {};
+    ImGui::NewFrame();
+    ImGui::SetNextWindowPos(ImVec2(0, 0));
+    ImGui::SetNextWindowSize(ImVec2(900, 400));
+    ImGui::Begin("window");
+    draw_chart(chart_);
+    ImGui::PushID(chart_.id);
+    density_ = is_dense(chart_) ? &density_of_chart() : nullptr;
+    ImGui::PopID();
+    ImGui::End();
+    Headless::render();
+  }
   // Draws until the picture is made. Returns the corners of the last frame.
   int draw() {
-    int corners = 0;
     for (int frames = 0; frames < 2000; ++frames) {
-      commands_.data = {};
-      ImGui::NewFrame();
-      ImGui::SetNextWindowPos(ImVec2(0, 0));
-      ImGui::SetNextWindowSize(ImVec2(900, 400));
-      ImGui::Begin("window");
-      draw_chart(chart_);
-      ImGui::PushID(chart_.id);
-      density_ = is_dense(chart_) ? &density_of_chart() : nullptr;
-      ImGui::PopID();
-      ImGui::End();
-      Headless::render();
-      corners = ImGui::GetDrawData()->TotalVtxCount;
-      if (!commands_.data.next_frame) return corners;
+      draw_frame();
+      if (!commands_.data.next_frame) return ImGui::GetDrawData()->TotalVtxCount;
     }
     ADD_FAILURE() << "it never rests";
-    return corners;
+    return ImGui::GetDrawData()->TotalVtxCount;
   }
 
   Headless imgui_;
@@ -121,6 +122,57 @@ TEST_F(ManyCurves, ACurveThatChangesIsDrawnAgain) {
   draw();
   EXPECT_EQ(density_->whole()[3].high, 4000);
   EXPECT_TRUE(density_->shows(250, 4000));
+}
+
+TEST_F(ManyCurves, FewerCurvesAreLookedAtAnewInTheFirstFrame) {
+  make(1000, 3000);
+  values_.back().assign(3000, 4000);  // the only one up there
+  LegendInput input;
+  chart_.legend_input = &input;
+  ui_test_anchors::keep();
+  draw();
+  const auto box = ui_test_anchors::find("chart.many.density");
+  ASSERT_TRUE(box);
+  const Range whole{density_->whole()[997].low, 4000};  // the lowest spike
+  const double room = 0.05 * (whole.high - whole.low);  // of the y axis, below and above
+  const double down = room / (whole.high - whole.low + 2 * room);
+  ImGui::GetIO().AddMousePosEvent((box->x0 + box->x1) / 2, box->y0 + static_cast<float>(down) * (box->y1 - box->y0));
+  draw();
+  draw_frame();
+  ASSERT_EQ(density_->hovered(), 999u);
+  chart_.curves.resize(900);
+  for (int frames = 0; frames < 20; ++frames) {
+    draw_frame();
+    ASSERT_EQ(density_->visible().size(), 900u) << frames;
+    ASSERT_LT(density_->hovered().value_or(0), 900u) << frames;
+  }
+  draw();
+  EXPECT_EQ(density_->curves(), 900u);
+  EXPECT_TRUE(density_->shows(x_[(898UL * 7919 + 13) % 3000], 50 + 898));
+}
+
+TEST_F(ManyCurves, APictureIsFinishedWhileACurveGrowsInEachFrame) {
+  make(1000, 3000);
+  draw();
+  const std::size_t spike = 13;  // of the first curve
+  values_[0][spike] = 9000;
+  for (int frames = 0; frames < 2000 && !density_->shows(x_[spike], 9000); ++frames) {
+    values_[500].back() += 1e-6;
+    draw_frame();
+  }
+  EXPECT_EQ(density_->whole()[0].high, 9000);
+  EXPECT_TRUE(density_->shows(x_[spike], 9000));
+}
+
+TEST_F(ManyCurves, APictureThatIsBeingMadeIsOfOneKindOfAxis) {
+  make(1000, 3000);
+  draw();
+  values_[500].back() += 1e-6;
+  draw_frame();  // begins to look at the curves again
+  chart_.log_y = true;
+  draw();
+  EXPECT_TRUE(density_->shows(x_[13], 50));
+  for (const Range& range : density_->whole()) ASSERT_GT(range.low, 0);
 }
 
 }  // namespace

@@ -64,7 +64,6 @@ std::uint64_t fingerprint(const Chart& chart) {
     add(std::bit_cast<std::uintptr_t>(curve.low.data()));
     add(std::bit_cast<std::uintptr_t>(curve.smoothed.data()));
   }
-  add(chart.log_y ? 1 : 0);
   return sum;
 }
 
@@ -138,23 +137,35 @@ ChartDensity::~ChartDensity() {
   ImGui::UnregisterUserTexture(texture_.get());
 }
 
+void ChartDensity::forget() {
+  making_.reset();
+  made_ = {};
+  picture_y_.reset();
+  drawn_y_.reset();
+  hovered_.reset();
+  number_ = drawn_ = 0;
+}
+
 void ChartDensity::collect(const Chart& chart, const Range& x, bool leaves_out, ImVec2 size) {
   const int frame = ImGui::GetFrameCount();
   const auto charts = std::count_if(densities().begin(), densities().end(),
                                     [&](const auto& each) { return each.second->last_frame() >= frame - 1; });
-  if (last_frame_ < frame - 2) making_.reset(), picture_y_.reset(), made_ = {}, number_ = 0, drawn_y_.reset();
+  if (last_frame_ < frame - 2 || made_.visible.size() != chart.curves.size()) forget();
   last_frame_ = frame;
   deadline_ = Clock::now() + slice / std::max<std::ptrdiff_t>(1, charts);
   const int columns = std::clamp(static_cast<int>(size.x / px(pixels_of_column)), 1, texture_width);
-  const Key now{
-      fingerprint(chart), {.low = x.low, .high = x.high, .is_log = chart.log_x, .parts = columns}, leaves_out};
+  const Key now{.curves = fingerprint(chart),
+                .x = {.low = x.low, .high = x.high, .is_log = chart.log_x, .parts = columns},
+                .log_y = chart.log_y,
+                .leaves_out = leaves_out};
   // Of the hand's movement each frame takes a slice; the first picture, and what is left where it rests, are made
   // whole.
   frames_at_rest_ = now == asked_ ? frames_at_rest_ + 1 : 0;
   asked_ = now;
   is_sliced_ = number_ > 0 && frames_at_rest_ < 3;
-  // What is being made for the x range of a frame ago is finished first: a range that moves in each frame never rests.
-  if (making_ && (making_->key.curves != now.curves || making_->key.leaves_out != now.leaves_out)) making_.reset();
+  // What is being made for the x range and the values of a frame ago is finished first: a range that moves and a run
+  // that takes steps never rest.
+  if (making_ && (making_->key.log_y != now.log_y || making_->key.leaves_out != now.leaves_out)) making_.reset();
   const auto is_behind = [&] { return number_ == 0 || made_.key != now; };
   if (!making_ && is_behind()) {
     making_.emplace(Ranges{.key = now});

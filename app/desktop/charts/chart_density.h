@@ -34,8 +34,8 @@ class ChartDensity {
   // Works on the curves' ranges within `x` and draws again soon if it isn't done.
   void collect(const Chart& chart, const Range& x, bool leaves_out, ImVec2 size);
 
-  // Of each curve as of the last finished look at them, empty before the first: the visible values without those that
-  // the y axis leaves out, and all of them.
+  // Of each of the chart's curves as of the last finished look at them, which is this frame's if their number is new:
+  // the visible values without those that the y axis leaves out, and all of them.
   const std::vector<Range>& visible() const { return made_.visible; }
   const std::vector<Range>& whole() const { return made_.whole; }
   std::size_t curves() const { return made_.curves; }          // that aren't hidden
@@ -60,6 +60,7 @@ class ChartDensity {
   struct Key {
     std::uint64_t curves = 0;  // changes with any of the chart's curves
     PictureAxis x;
+    bool log_y = false;
     bool leaves_out = false;
     friend bool operator==(const Key&, const Key&) = default;
   };
@@ -73,6 +74,7 @@ class ChartDensity {
     std::vector<Range> whole;
   };
 
+  void forget();
   void look_at(const Curve& curve, bool log_y, Ranges& ranges);
   std::optional<std::size_t> nearest(ImVec2 pixel, bool log_y) const;
   void make_picture(const PictureAxis& y);
