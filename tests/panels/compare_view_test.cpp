@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "app/desktop/fields.h"
 #include "app/desktop/models/comparison.h"
@@ -465,14 +466,35 @@ class VeryManyRuns : public testing::Test {
     std::ranges::sort(runs_, {}, [](const RunEntry* entry) { return entry->run.id; });
   }
   void show(const ComparisonOptions& options) {
-    for (int rounds = 0; rounds < 200; ++rounds) {
+    for (int rounds = 0; rounds < 20'000; ++rounds) {
       DataRequests asked;
+      if (rounds > 100) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // another thread works
       shown_.update(workspace_, runs_, runs_.front()->run.id, options, {}, asked);
       if (asked.empty() && rounds > 0) return;
       most_asked_ = std::max(most_asked_, asked.series.size() + asked.excerpts.size());
       read_now(asked, store_, workspace_);
     }
     ADD_FAILURE() << "it never rests";
+  }
+  // One call; no data is read.
+  DataRequests look(const ComparisonOptions& options, std::size_t runs = count, int base = 0) {
+    DataRequests asked;
+    const std::vector<const RunEntry*> first(runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(runs));
+    shown_.update(workspace_, first, first[static_cast<std::size_t>(base)]->run.id, options, {}, asked);
+    EXPECT_LE(shown_.unjudged, shown_.curves.lines.size());
+    return asked;
+  }
+  // Has the rows from the twenty-first on judged on another thread, which goes on.
+  ComparisonOptions begin_to_judge_others() {
+    const RunId first = runs_.front()->run.id;
+    ComparisonOptions options;
+    for (int i = 0; i < 20; ++i) options.rows_on_screen.push_back(first + i);
+    show(options);
+    for (RunId& row : options.rows_on_screen) row += 20;
+    workspace_.patience = std::chrono::milliseconds(0);
+    read_now(look(options), store_, workspace_);
+    look(options);
+    return options;
   }
 
   Headless imgui_;
@@ -525,6 +547,48 @@ TEST_F(VeryManyRuns, AreJudgedAgainForAnotherBaseline) {
   show(options);
   EXPECT_TRUE(shown_.judged.at(first + 7).is_baseline);
   EXPECT_NEAR(shown_.judged.at(first).over_baseline.factor, 0.5, 0.01);
+}
+
+TEST_F(VeryManyRuns, WhatIsJudgedOfFewerIsNotTakenForAll) {
+  show({.judges_all = true});
+  ASSERT_EQ(shown_.unjudged, 0u);
+  workspace_.patience = std::chrono::milliseconds(0);
+  look({}, 100);  // begins
+  workspace_.patience = std::chrono::hours(1);
+  show({.judges_all = true});
+  EXPECT_EQ(shown_.unjudged, 0u);
+  EXPECT_EQ(shown_.judged.size(), static_cast<std::size_t>(count));
+}
+
+TEST_F(VeryManyRuns, AreJudgedAgainIfAResultCameForAnotherBaseline) {
+  const ComparisonOptions options = begin_to_judge_others();
+  while (look({}, count, 100).next_frame) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  workspace_.patience = std::chrono::hours(1);
+  show(options);
+  for (const RunId row : options.rows_on_screen) EXPECT_TRUE(shown_.judged.contains(row)) << row;
+  EXPECT_EQ(shown_.unjudged, count - shown_.judged.size());
+}
+
+TEST_F(VeryManyRuns, AreNotShownInPlaceOfFewThatHoldTogether) {
+  begin_to_judge_others();
+  const std::size_t before = shown_.judged.size();
+  for (std::size_t i = 0; i < 100; ++i) workspace_.load_series(store_, runs_[i]->run.id);
+  while (look({}, 100).next_frame) {
+    ASSERT_TRUE(shown_.judged.size() == before || shown_.judged.size() == 100) << shown_.judged.size();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(shown_.judged.size(), 100u);
+}
+
+TEST_F(VeryManyRuns, ThoseNotJudgedAreNeverMoreThanThereAre) {
+  const RunId first = runs_.front()->run.id;
+  const ComparisonOptions options{.rows_on_screen = {first, first + 7}};
+  show(options);
+  EXPECT_EQ(shown_.unjudged, static_cast<std::size_t>(count) - 2);
+  workspace_.patience = std::chrono::milliseconds(0);
+  while (look(options, 205).next_frame) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(shown_.curves.lines.size(), 205u);
+  EXPECT_EQ(shown_.unjudged, 203u);
 }
 
 }  // namespace

@@ -509,18 +509,24 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
 
 void ComparisonViewModel::judge_all(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
                                     const ComparisonOptions& options, const Basis& basis, bool is_growing) {
-  apart_ = {};
+  if (!apart_.of.empty()) apart_ = {}, ++round_;
   unjudged = 0;
-  judging_.take(judged, std::chrono::milliseconds(0));
-  if (!judging_.is_stale(basis, is_growing)) return;
+  const auto take = [&](std::chrono::milliseconds patience) {
+    if (judging_.take(made_, patience) && pending_round_ == round_) judged.swap(made_);
+  };
+  take(std::chrono::milliseconds(0));
+  Basis now = basis;
+  now.asked.push_back(round_);
+  if (!judging_.is_stale(now, is_growing)) return;
   std::vector<RunSnapshot> all;
   for (const RunEntry* entry : runs) all.push_back(judging_snapshots_.of(*entry));
-  judging_.start(Basis(basis), [all = std::move(all),
-                                siblings = siblings_of(workspace, runs, base_of(runs, base), judging_snapshots_), base,
-                                group_by = options.group_by, hardware = workspace.hardware](JobControl&) {
+  pending_round_ = round_;
+  judging_.start(std::move(now), [all = std::move(all),
+                                  siblings = siblings_of(workspace, runs, base_of(runs, base), judging_snapshots_),
+                                  base, group_by = options.group_by, hardware = workspace.hardware](JobControl&) {
     return judge_lines(all, siblings, base, group_by, hardware);
   });
-  judging_.take(judged, workspace.patience);
+  take(workspace.patience);
 }
 
 // The lines of `wanted` whose steps have been read and that haven't been judged as they are now, with a number that
@@ -555,13 +561,17 @@ void ComparisonViewModel::judge_some(const Workspace& workspace, const std::vect
   std::vector<std::int64_t> now{base, number_of(options.group_by), static_cast<std::int64_t>(workspace.version)};
   for (const RunEntry* entry : runs) now.push_back(entry->run.id);
   for (const RunEntry* entry : base_repeats) now.push_back(fingerprint(*entry));
-  if (apart_.of != now) apart_ = {.of = std::move(now), .lines = {}, .from = {}};
+  if (apart_.of != now) apart_ = {.of = std::move(now), .lines = {}, .from = {}}, ++round_;
+  const auto count_unjudged = [&] {
+    unjudged = curves.lines.size() - std::min(curves.lines.size(), apart_.lines.size());
+  };
+  count_unjudged();
   const auto take = [&](std::chrono::milliseconds patience) {
-    if (!judging_.take(made_, patience) || pending_.of != apart_.of) return;
+    if (!judging_.take(made_, patience) || pending_round_ != round_) return;
     for (auto& [line, rung] : made_) apart_.lines.insert_or_assign(line, std::move(rung));
-    for (const auto& [line, from] : pending_.from) apart_.from.insert_or_assign(line, from);
+    for (const auto& [line, from] : pending_from_) apart_.from.insert_or_assign(line, from);
     judged = apart_.lines;
-    unjudged = curves.lines.size() - std::min(curves.lines.size(), judged.size());
+    count_unjudged();
     std::vector<RungJudgement*> all;
     for (auto& [line, rung] : judged) all.push_back(&rung);
     hold_together(all, unjudged);
@@ -571,6 +581,7 @@ void ComparisonViewModel::judge_some(const Workspace& workspace, const std::vect
   const std::map<RunId, std::int64_t> lines = lines_to_judge(workspace, options, requests);
   if (lines.empty()) return;
   Basis basis{.asked = apart_.of, .data = {}};
+  basis.asked.push_back(round_);
   std::set<RunId> wanted;
   const ComparedLine& base_line = curves.lines[curves.base];
   for (const ComparedLine& line : curves.lines) {
@@ -586,7 +597,8 @@ void ComparisonViewModel::judge_some(const Workspace& workspace, const std::vect
     if (wanted.contains(entry->run.id)) of.push_back(entry);
   std::vector<RunSnapshot> all;
   for (const RunEntry* entry : of) all.push_back(judging_snapshots_.of(*entry));
-  pending_ = {.of = apart_.of, .lines = {}, .from = lines};
+  pending_round_ = round_;
+  pending_from_ = lines;
   judging_.start(std::move(basis),
                  [all = std::move(all), siblings = siblings_of(workspace, of, base_of(runs, base), judging_snapshots_),
                   base, group_by = options.group_by, hardware = workspace.hardware](JobControl&) {

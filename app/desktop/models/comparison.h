@@ -101,7 +101,7 @@ class ComparisonViewModel {
  public:
   ComparedCurves curves;                  // the newest ready ones
   std::map<RunId, RungJudgement> judged;  // by a line's first run; those of earlier runs while new ones are computed
-  std::size_t unjudged = 0;               // lines of very many that weren't on the screen yet; see hold_together
+  std::size_t unjudged = 0;               // of the lines: those of very many that weren't on the screen yet
   ComparedTargets targets;                // of `target_loss`, or of an earlier one while it is being computed
 
   // Returns whether the curves were replaced. Asks for data that is missing, and for the next frame while another
@@ -122,7 +122,7 @@ class ComparisonViewModel {
   void find_targets(const Workspace& workspace, const std::vector<const RunEntry*>& runs,
                     const ComparisonOptions& options, const Basis& data, bool is_growing, DataRequests& requests);
 
-  // Lines of very many, judged some at a time: not held together yet.
+  // Lines of very many, judged some at a time: not held together yet. Empty if all are judged together.
   struct Apart {
     std::vector<std::int64_t> of;  // what they have in common: baseline, grouping and all runs
     std::map<RunId, RungJudgement> lines;
@@ -130,7 +130,9 @@ class ComparisonViewModel {
   };
 
   Apart apart_;
-  Apart pending_;  // what is being judged; its lines arrive in `made_`
+  std::int64_t round_ = 0;                      // counts changes of what `apart_` is of; a result of another is dropped
+  std::int64_t pending_round_ = 0;              // of what is being judged and arrives in `made_`
+  std::map<RunId, std::int64_t> pending_from_;  // Apart::from of its lines
   std::map<RunId, RungJudgement> made_;
   Background<ComparedCurves> drawing_;
   Background<std::map<RunId, RungJudgement>> judging_;
