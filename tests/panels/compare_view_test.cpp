@@ -591,5 +591,28 @@ TEST_F(VeryManyRuns, ThoseNotJudgedAreNeverMoreThanThereAre) {
   EXPECT_EQ(shown_.unjudged, 203u);
 }
 
+// The corners of this colour in the frame that was drawn last.
+std::size_t corners_of(const ImVec4& colour) {
+  std::size_t found = 0;
+  for (const ImDrawList* list : ImGui::GetDrawData()->CmdLists)
+    for (const ImDrawVert& corner : list->VtxBuffer) found += corner.col == u32(colour) ? 1 : 0;
+  return found;
+}
+
+TEST_F(VeryManyRuns, ChartsHaveTheColoursOfTheThemeThatIsChosen) {
+  DesktopApp app(store_, nullptr, DesktopSettings{.panels = {"compare"}});
+  app.workspace().patience = std::chrono::hours(1);
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+  ASSERT_TRUE(imgui_.frames_until(app, [] { return ui_test_anchors::find("chart.loss.density").has_value(); }));
+  std::vector<RunId> lines_drawn;
+  for (const RunEntry* entry : app.workspace().compared()) lines_drawn.push_back(entry->run.id);
+  const int colour = app.workspace().colours_of(lines_drawn).front();  // of the baseline, which is a line
+  const std::size_t corners = corners_of(rung_colour(colour));
+  ASSERT_GT(corners, 50u);
+  apply_theme(false, 1);
+  for (int i = 0; i < 3; ++i) imgui_.frame(app);
+  EXPECT_GT(corners_of(rung_colour(colour)), corners / 2);
+}
+
 }  // namespace
 }  // namespace stepladder

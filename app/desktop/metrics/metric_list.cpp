@@ -64,6 +64,7 @@ void MetricList::update(const Workspace& workspace, const std::vector<const RunE
   if (known == known_to_runs_ && sizes == sizes_) return;
   known_to_runs_ = std::move(known);
   sizes_ = std::move(sizes);
+  ++version_;
   is_cut_ = std::any_of(sizes_.begin(), sizes_.end(), [](std::size_t size) { return size >= most_listed_metrics; });
   std::set<std::string_view> names;
   known_.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -24,6 +25,7 @@ class MetricList {
   // Collects what these runs have logged, and asks for what isn't loaded.
   void update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, DataRequests& requests);
 
+  std::uint64_t version() const { return version_; }         // counts changes of what is known of the metrics
   bool is_complete() const { return is_complete_; }          // all runs' names are loaded
   bool is_cut() const { return is_cut_; }                    // a run has more than the window lists
   const std::vector<Quantity>& all() const { return all_; }  // by name, without the steps' fields
@@ -51,6 +53,7 @@ class MetricList {
   std::vector<std::size_t> sizes_;
   std::vector<Quantity> all_;
   std::map<Quantity, Known> known_;
+  std::uint64_t version_ = 0;
   bool is_complete_ = false;
   bool is_cut_ = false;
   std::array<char, 128> search_{};

@@ -2,6 +2,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,12 +28,20 @@
 namespace stepladder {
 namespace {
 
+// What the charts were put together of, besides curves and colours of lines.
+struct DrawnLook {
+  RunId highlighted = 0;
+  std::set<RunId> hidden;
+  bool is_dark = false;
+  std::uint64_t metrics = 0;  // MetricList::version
+  friend bool operator==(const DrawnLook&, const DrawnLook&) = default;
+};
+
 struct State {
   CompareView view;
   CompareTable table;
   CompareFields fields;
-  RunId drawn_highlighted = 0;  // as the charts were put together
-  std::set<RunId> drawn_hidden;
+  DrawnLook drawn;
   bool list_was_open = false;                            // a list or a menu, in the last frame
   std::optional<std::string> project;                    // the database that the hidden lines are of
   std::map<std::string, std::set<RunId>> hidden_before;  // by project, as last saved
@@ -167,13 +176,16 @@ void renew_charts(State& state, const Workspace& workspace, bool has_new_curves)
   std::vector<RunId> lines;
   for (const ComparedLine& line : view.lines()) lines.push_back(line.id());
   std::vector<int> colours = workspace.colours_of(lines);
-  const bool is_same = lines.size() > most_judged_together && !has_new_curves && colours == view.colours &&
-                       view.highlighted == state.drawn_highlighted && view.hidden.lines() == state.drawn_hidden;
+  DrawnLook now{.highlighted = view.highlighted,
+                .hidden = view.hidden.lines(),
+                .is_dark = theme_is_dark(),
+                .metrics = view.metrics.version()};
+  const bool is_same =
+      lines.size() > most_judged_together && !has_new_curves && colours == view.colours && now == state.drawn;
   if (is_same) return;
   ++view.look;
   view.colours = std::move(colours);
-  state.drawn_highlighted = view.highlighted;
-  state.drawn_hidden = view.hidden.lines();
+  state.drawn = std::move(now);
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
