@@ -214,8 +214,8 @@ std::string needed_text(const RungJudgement& rung) {
 }
 
 std::string needed_text(std::int64_t runs, double seconds, double noise_floor) {
-  const std::string who = runs == 0 ? "At this noise hardly any number of runs " : more_runs_text(runs, seconds);
-  return fmt::format("{}would tell {:.3g} %.", who, 100 * noise_floor);
+  if (runs > 0) return more_runs_text(runs, seconds) + "would settle a difference of this size.";
+  return fmt::format("At this noise hardly any number of runs would tell {:.3g} %.", 100 * noise_floor);
 }
 
 std::string fit_text(const FittedProfile& fitted) {
@@ -244,5 +244,6 @@ std::string waiting_text(const FittedProfile& fitted, const StepParts& parts) {
   }
   return text;
 }
+// The number of runs is of the difference that was seen: a smaller one needs more.
 
 }  // namespace stepladder

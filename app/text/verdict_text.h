@@ -38,9 +38,9 @@ struct AnsweredRung {
 // machine). Impossible: 10 of 11. All together 3.10 x baseline." Empty with nothing but a baseline.
 std::string answer_text(std::span<const AnsweredRung> rungs);
 
-// "About 7 more runs of each, 12 min, would tell 1 %."; if more than a thousand were needed, says that hardly any
-// number would; empty if the verdicts are clear, or nothing is known. `seconds`: of all these runs; missing if not
-// known.
+// "About 7 more runs of each, 12 min, would settle a difference of this size."; if more than a thousand were needed,
+// says that hardly any number would; empty if the verdicts are clear, or nothing is known. `seconds`: of all these
+// runs; missing if not known.
 std::string needed_text(const RungJudgement& rung);
 std::string needed_text(std::int64_t runs, double seconds, double noise_floor);
 

@@ -112,6 +112,12 @@ bool is_busy(const RungJudgement& rung) {
                      [](const Flag& flag) { return flag.id == FlagId::busy_machine; });
 }
 
+// Whether more runs could settle what two sides differ in: not if one is impossible, or if others disturbed one, whose
+// scatter and time then aren't those of a quiet machine.
+bool can_repeats_settle(const RungJudgement& base, const RungJudgement& rung) {
+  return std::max(base.trust, rung.trust) < Trust::impossible && !is_busy(base) && !is_busy(rung);
+}
+
 // The seconds from the run's start to its end; where these aren't known, the sum of its steps.
 double seconds_of(const MeasuredRun& run) {
   const double seconds = run.run->ended_at - run.run->started_at;
@@ -390,6 +396,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     const bool is_together = are_together(places[base], places[of]);
     const bool is_here = is_together && do_equal_work(subjects[base], rungs[base], subjects[of], rungs[of]);
     if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
+    if (!is_here || !can_repeats_settle(rungs[base], rungs[of])) found.needed_runs = 0;
     if (!is_together) static_cast<SpeedUp&>(found) = {};
     found.trust = is_here || is_missing(over) ? rungs[of].trust : std::max(rungs[of].trust, Trust::doubtful);
     found.base_trust = rungs[base].trust;
@@ -416,6 +423,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     const Subject& against = subjects[subjects[i].loss_against.value_or(baseline)];
     rung.loss_against = against.rung;
     rung.loss = rung_parity(against, subjects[i], of_losses);
+    if (!can_repeats_settle(rungs[baseline], rung)) rung.loss.needed_runs = 0;
   }
   if (!options.apart) hold_families_together(rungs);
   return rungs;

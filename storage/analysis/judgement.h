@@ -82,7 +82,7 @@ struct RungJudgement {
   RungAnswer answer() const;
 
   // About how many more runs of each side would settle both the factor over the baseline and the loss; 0: both are
-  // settled, or no number is known.
+  // settled, no number is known, or no number would do: a side is impossible or was disturbed.
   std::int64_t needed_runs() const { return std::max(over_baseline.needed_runs, loss.needed_runs); }
   double needed_seconds() const { return static_cast<double>(needed_runs()) * needed_run_seconds; }
 

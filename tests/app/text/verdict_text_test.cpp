@@ -76,6 +76,13 @@ TEST(Answer, OneRunIsNotReal) {
   EXPECT_EQ(answer_word(tf32.answer()), "faster, one run");
 }
 
+TEST(Needed, ClaimsNoSmallerDifferenceThanTheOneSeen) {
+  RungJudgement judged = rung(1, 0.69, 0.69, Verdict::cannot_tell, 1);
+  judged.over_baseline.needed_runs = 19;
+  judged.needed_run_seconds = 20;
+  EXPECT_EQ(needed_text(judged), "About 19 more runs of each, 6 min, would settle a difference of this size.");
+}
+
 TEST(Answer, SaysWhatIsWrongWithTheRungBelow) {
   const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
   RungJudgement below = rung(1, 12, 12, Verdict::faster), above = rung(2, 1.2, 14, Verdict::faster);

@@ -74,6 +74,20 @@ TEST_F(Rungs, AStageThatFellBackIsNotCreditedWithAGain) {
   EXPECT_EQ(flag->why, "compile-max fell back to compile: the loss is 5, there 4. Its figures are the plainer step's.");
 }
 
+// The scatter of disturbed steps isn't that of a quiet machine.
+TEST_F(Rungs, NoNumberOfRunsSettlesADisturbedRung) {
+  for (auto& run : runs_) run.status = RunStatus::finished;
+  series_[1] = {};
+  for (std::int64_t step = 1; step <= 60; ++step)
+    series_[1].append({.step = step, .loss = 3, .dt_ms = 60 + static_cast<double>(step * 37 % 80), .tokens = 1000});
+  summaries_[1] = summarise(series_[1], -1, 1000);
+  ASSERT_GT(judge_rungs(measured_, {})[1].needed_runs(), 0);
+  summaries_[1].watched_steps = summaries_[1].disturbed_steps = 54;
+  const RungJudgement disturbed = judge_rungs(measured_, {})[1];
+  EXPECT_EQ(disturbed.trust, Trust::doubtful);
+  EXPECT_EQ(disturbed.needed_runs(), 0);
+}
+
 TEST_F(Rungs, AFlagOfALaterRepeatNamesTheRepeatAsPeopleCount) {
   runs_[1].rung = 0;
   runs_[1].repeat = 1;
