@@ -162,6 +162,17 @@ void check_steps(const Run& run, const Summary& summary, std::vector<Flag>& flag
                   : "; the throughput excludes them, and the training time counts each as the one before.")});
 }
 
+// The precision of a peak, and where it is known from.
+std::string precision_text(const Peak& peak, const Run& run) {
+  std::string text(to_string(peak.precision));
+  if (peak.assumed)
+    return text +
+           ", its fastest: " + (run.precision.empty() ? "the run's precision is unknown" : "none for " + run.precision);
+  const std::string names = run.stage + " " + run.title + " " + run.changed;
+  const bool is_named = run.source != "launched" && names.find(run.precision) != std::string::npos;
+  return text + (is_named ? ", as its name says" : "");
+}
+
 double disturbed_share(const Summary& summary) {
   return summary.watched_steps == 0
              ? 0
@@ -332,6 +343,7 @@ PhysicalLimit limit_of(const Run& run, const Summary& summary, const HardwareTab
   if (!is_missing(summary.tokens_per_s)) limit.tflops = flops_per_token * summary.tokens_per_s / 1e12;
   if (const Peak peak = peak_of(run, hardware); peak.known()) {
     limit.peak_tflops = peak.total_tflops();
+    limit.peak_in = precision_text(peak, run);
     limit.tokens_per_s = limit.peak_tflops * 1e12 / flops_per_token;
   }
   return limit;

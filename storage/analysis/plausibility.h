@@ -168,6 +168,7 @@ struct PhysicalLimit {
   double peak_tflops = missing;   // of all devices together
   double tokens_per_s = missing;  // at that peak
   std::string condition;          // AssumedParams::condition; views then mark the figures with ~
+  std::string peak_in;            // "fp32, as its name says", "bf16, its fastest: the run's precision is unknown"
 };
 PhysicalLimit limit_of(const Run& run, const Summary& summary, const HardwareTable& hardware);
 

@@ -97,7 +97,8 @@ void draw_arithmetic(const LadderRung& rung) {
                   compact_in_unit(judged.limit.tflops) + " TFLOP/s" +
                   (is_missing(judged.limit.peak_tflops)
                        ? ""
-                       : "; the hardware's peak is " + compact_in_unit(judged.limit.peak_tflops) + " TFLOP/s"));
+                       : "; the hardware's peak is " + compact_in_unit(judged.limit.peak_tflops) + " TFLOP/s in " +
+                             judged.limit.peak_in));
   } else if (run.params > 0) {
     const double tflops = 6.0 * static_cast<double>(run.params) * judged.tokens_per_s / 1e12;
     text_sentence("x 6 x " + compact(static_cast<double>(run.params)) + " parameters (6N) = " + compact(tflops) +

@@ -42,8 +42,23 @@ void add_child(BlockName& name, const std::string& child) {
 }
 
 std::string_view precision_in(std::string_view words) {
+// Whether one of the settings in a list is "fp32": "fp32 master weights" are no precision of the step.
+bool sets_fp32(std::string_view words) {
+  for (std::size_t at = 0; at <= words.size();) {
+    const std::size_t end = std::min(words.find_first_of(",;:()`", at), words.size());
+    std::string_view setting = words.substr(at, end - at);
+    while (setting.starts_with(' ')) setting.remove_prefix(1);
+    while (setting.ends_with(' ')) setting.remove_suffix(1);
+    for (const std::string_view fp32 : {"fp32", "FP32", "float32", "fp32 baseline", "FP32 baseline"})
+      if (setting == fp32) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
   if (contains_word(words, "bf16") || contains_word(words, "bfloat16")) return "bf16";
-  return contains_word(words, "tf32") ? "tf32" : "";
+  if (contains_word(words, "tf32")) return "tf32";
+  return sets_fp32(words) ? "fp32" : "";
 }
 
 }  // namespace
@@ -64,7 +79,7 @@ BlockName BlockOutline::name() const {
   }
   if (name.title.empty()) name.title = cleaned(described);
   if (name.title.empty()) name.title = name.stage;
-  name.precision = precision_in(name.stage + " " + name.title);
+  name.precision = precision_in(name.stage + ": " + name.title);
   return name;
 }
 

@@ -61,6 +61,17 @@ TEST(LadderOutline, begins_with_the_last_block_where_the_newest_is_first) {
   }
 }
 
+TEST(BlockOutline, a_name_states_fp32_only_as_a_setting) {
+  const auto precision_of = [](const char* text) {
+    BlockOutline outline(nullptr);
+    outline.enter_item({0, text});
+    return outline.name().precision;
+  };
+  EXPECT_EQ(precision_of("Baseline: `fp32, Batch=2 seq_len = 1024`"), "fp32");
+  EXPECT_EQ(precision_of("Mixed precision: fp32 master weights"), "");
+  EXPECT_EQ(precision_of("bf16: instead of fp32"), "bf16");
+}
+
 TEST(CappedNotes, the_sink_gets_twenty_and_a_count) {
   Told told;
   CappedNotes notes(told, "lines were skipped");

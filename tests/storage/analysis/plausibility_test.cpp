@@ -132,6 +132,16 @@ TEST(Impossible, begins_at_the_throughput_limit) {
   EXPECT_TRUE(is_missing(limit_of(run, {}, table()).tokens_per_s));
 }
 
+TEST(Impossible, the_peak_says_which_precision_it_is_in) {
+  auto run = imported("NVIDIA GeForce RTX 3080", 8192, "fp32");
+  run.params = 124'439'808;
+  EXPECT_EQ(limit_of(run, {}, table()).peak_in, "fp32");
+  run.title = "fp32, Batch=2";
+  EXPECT_EQ(limit_of(run, {}, table()).peak_in, "fp32, as its name says");
+  run.precision.clear();
+  EXPECT_EQ(limit_of(run, {}, table()).peak_in, "bf16, its fastest: the run's precision is unknown");
+}
+
 TEST(Impossible, a_figure_that_a_text_reports_is_judged_too) {
   auto run = imported("NVIDIA GeForce RTX 3080", 0, "bf16");
   run.status = RunStatus::reported;
