@@ -163,7 +163,7 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
     measured += is_measured(judged) ? 1 : 0;
     impossible += answer == RungAnswer::impossible ? 1 : 0;
     if (answer == RungAnswer::noise) {
-      named[answer].push_back(rung.title);
+      named[answer].push_back(title);
     } else if (answer == RungAnswer::cannot_tell) {
       const auto below = std::ranges::find_if(
           rungs, [&](const AnsweredRung& other) { return other.judged->rung == judged.stands_on; });
@@ -171,11 +171,12 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
       const std::string reason = reason_of(judged, stands_on);
       if (!unproven.contains(reason)) reasons.push_back(reason);
       if (reason.empty()) open_rungs.push_back({&judged, stands_on});
-      unproven[reason].push_back(rung.title);
+      unproven[reason].push_back(title);
+    const std::string title = rung.title.empty() ? subject_of(judged) : rung.title;
     } else if (answer != RungAnswer::baseline && answer != RungAnswer::impossible) {
       const LossVerdict loss = judged.loss.verdict;
       const bool costs = loss == LossVerdict::worse || loss == LossVerdict::diverged;
-      named[answer].push_back(rung.title + " " + factor_text(judged.own_step.factor) +
+      named[answer].push_back(title + " " + factor_text(judged.own_step.factor) +
                               (costs ? " (loss " + std::string(to_string(loss)) + ")" : ""));
     }
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -142,6 +143,20 @@ std::optional<std::string> different_tokens(std::span<const FileRun> files) {
   return "the number of tokens per step differs: " + grouped(least) + " to " + grouped(most);
 }
 
+// Phases of one training start where the last has ended: one program on the same data doesn't start at a third of the
+// loss.
+std::optional<std::string> different_starts(std::span<const FileRun> files) {
+  double least = missing, most = missing;
+  for (const FileRun& file : files) {
+    const double loss = file.summary->loss_first;
+    if (!std::isfinite(loss) || !(loss > 0) || file.summary->first_step > 1) continue;
+    least = is_missing(least) ? loss : std::min(least, loss);
+    most = is_missing(most) ? loss : std::max(most, loss);
+  }
+  if (is_missing(least) || least > most / 3) return std::nullopt;
+  return "the first losses are " + figure_text(least) + " to " + figure_text(most) + ", so data or weights differ";
+}
+
 struct StepTime {
   double ms = missing;       // median
   double scatter = missing;  // the width between the quartiles, of the median
@@ -211,6 +226,7 @@ FileGrouping group_files(std::span<const FileRun> files) {
     group_by(found, facts, grouping);
     return grouping;
   }
+  if (auto different = different_starts(files)) return {FilesAre::apart, *different, each_a_rung("").rung};
   if (auto different = different_tokens(files)) return each_a_rung(*different);
   const bool are_named = std::all_of(files.begin(), files.end(), [](const FileRun& file) { return file.has_own_name; });
   if (are_named && !any_configuration) return each_a_rung("each has a name and no configuration");

@@ -36,9 +36,10 @@ struct FileGrouping {
 // 2. Files that differ in it are rungs, one for each combination of what differs: a sweep if these are values of the
 //    recipe alone.
 // 3. Files of different programs (their log formats differ) are apart.
-// Files that name no difference are rungs if the step times of a tenth of them differ from the median file's by more
-// than 5 % and more than twice the width between the quartiles within a file (docs/measuring.md), or if each has a name
-// of its own and no configuration; else repeats.
+// Files that name no difference are apart if one's first loss is at most a third of another's: other data or weights,
+// as the phases of one training have. Else they are rungs if the step times of a tenth of them differ from the median
+// file's by more than 5 % and more than twice the width between the quartiles within a file (docs/measuring.md), or if
+// each has a name of its own and no configuration; else repeats.
 FileGrouping group_files(std::span<const FileRun> files);
 
 // Whether a setting may differ between repeats: the seed, and names of runs, places and times.

@@ -4,6 +4,7 @@
 #include "storage/importers/logs/block_outline.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "storage/analysis/known_stage.h"
@@ -41,7 +42,6 @@ void add_child(BlockName& name, const std::string& child) {
   name.stage += ", " + own;
 }
 
-std::string_view precision_in(std::string_view words) {
 // Whether one of the settings in a list is "fp32": "fp32 master weights" are no precision of the step.
 bool sets_fp32(std::string_view words) {
   for (std::size_t at = 0; at <= words.size();) {
@@ -56,6 +56,7 @@ bool sets_fp32(std::string_view words) {
   return false;
 }
 
+std::string_view precision_in(std::string_view words) {
   if (contains_word(words, "bf16") || contains_word(words, "bfloat16")) return "bf16";
   if (contains_word(words, "tf32")) return "tf32";
   return sets_fp32(words) ? "fp32" : "";
@@ -178,8 +179,21 @@ bool LadderOutline::newest_first() const {
   return stages_.size() > 1 && contains_word(stages_.back(), "baseline") && !contains_word(stages_.front(), "baseline");
 }
 
+std::string LadderOutline::why_apart() const {
+  if (std::ranges::all_of(stages_, [](const std::string& stage) { return stage.empty(); }))
+    return "have no names, and may be phases on other data";
+  constexpr std::array phases{"pretraining", "pretrain", "midtraining", "mid",  "sft", "finetuning",
+                              "finetune",    "dpo",      "rl",          "rlhf", "grpo"};
+  const auto is_named = [&](const char* phase) {
+    return std::ranges::any_of(stages_, [&](const std::string& stage) { return contains_word(stage, phase); });
+  };
+  return std::ranges::count_if(phases, is_named) > 1 ? "are phases of one training" : "";
+}
+
 void LadderOutline::report(ImportSink& sink) const {
   if (stages_.size() < 2) return;
+  if (const std::string why = why_apart(); !why.empty())
+    return sink.note(0, "its " + std::to_string(stages_.size()) + " trainings " + why + ", so they are in no ladder");
   const bool turned = newest_first();
   std::vector<int> rungs;
   for (std::size_t i = 0; i < stages_.size(); ++i)

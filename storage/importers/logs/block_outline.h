@@ -96,11 +96,13 @@ class LadderOutline {
 
   bool empty() const { return stages_.empty(); }
 
-  // Reports the ladder to the sink if there are several runs.
+  // Reports the ladder to the sink if there are several runs; those that nothing names, or that are phases of one
+  // training, are in none.
   void report(ImportSink& sink) const;
 
  private:
   bool newest_first() const;
+  std::string why_apart() const;  // why the runs aren't rungs of one ladder; empty if they are
 
   std::string name_;
   std::string notes_;

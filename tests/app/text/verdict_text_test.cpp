@@ -93,5 +93,12 @@ TEST(Answer, SaysWhatIsWrongWithTheRungBelow) {
             "Real: none. Not proven: TF32 (rung 1 is impossible). Impossible: 1 of 3. All together 14.0 x baseline.");
 }
 
+TEST(Answer, ARungWithoutANameHasItsNumber) {
+  const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
+  const RungJudgement unmeasured{.rung = 1};
+  const std::vector<AnsweredRung> rungs{{"", &base}, {"", &unmeasured}};
+  EXPECT_EQ(answer_text(rungs), "Real: none. Not proven: rung 1 (not measured).");
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -72,6 +72,17 @@ TEST(BlockOutline, a_name_states_fp32_only_as_a_setting) {
   EXPECT_EQ(precision_of("bf16: instead of fp32"), "bf16");
 }
 
+TEST(LadderOutline, trainings_without_names_and_phases_are_in_no_ladder) {
+  for (const auto& stages : {std::vector<const char*>{"", ""}, std::vector<const char*>{"Midtraining", "SFT"}}) {
+    LadderOutline outline("log");
+    for (const char* stage : stages) outline.add_run(stage);
+    Told told;
+    outline.report(told);
+    EXPECT_TRUE(told.rungs.empty());
+    EXPECT_EQ(told.notes.size(), 1u);
+  }
+}
+
 TEST(CappedNotes, the_sink_gets_twenty_and_a_count) {
   Told told;
   CappedNotes notes(told, "lines were skipped");

@@ -47,6 +47,15 @@ TEST(FileGrouping, step_times_far_apart_make_rungs) {
   EXPECT_NE(decision.reason.find("67 to 100 ms"), std::string::npos) << decision.reason;
 }
 
+TEST(FileGrouping, phases_of_one_training_are_apart) {
+  std::vector<File> files{file(100), file(67)};
+  files[0].summary.loss_first = 11.1;
+  files[1].summary.loss_first = 1.3;
+  EXPECT_EQ(grouped(files).files, FilesAre::apart);
+  files[1].summary.loss_first = 9;
+  EXPECT_EQ(grouped(files).files, FilesAre::rungs) << "another initialisation";
+}
+
 TEST(FileGrouping, step_times_within_the_scatter_are_repeats) {
   EXPECT_EQ(grouped({file(100, 0.1), file(115, 0.1)}).files, FilesAre::repeats);
   EXPECT_EQ(grouped({file(100, 0.02), file(115, 0.02)}).files, FilesAre::rungs);
