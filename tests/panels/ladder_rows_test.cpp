@@ -57,6 +57,21 @@ TEST(LadderRows, ABusyMachineIsSaidInTheRow) {
   EXPECT_TRUE(ui_test_anchors::find("ladder.doubt.1")) << "not 'synchronised' in green";
 }
 
+TEST(LadderRows, ANarrowWindowSaysThatColumnsAreHidden) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "L"});
+  for (int rung = 0; rung < 2; ++rung) store.create_run({.name = "r", .ladder = ladder, .rung = rung});
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  app.workspace().patience = std::chrono::hours(1);
+  for (const float width : {1000.0F, 1900.0F}) {
+    ImGui::GetIO().DisplaySize = ImVec2(width, 900);
+    ui_test_anchors::keep();
+    for (int i = 0; i < 6; ++i) imgui.frame(app);
+    EXPECT_EQ(ui_test_anchors::find("ladder.hidden_columns").has_value(), width < 1100) << width;
+  }
+}
+
 TEST(LadderRows, TheSelectedRungIsOnTheScreenAtFirst) {
   RunStore store = RunStore::in_memory();
   const LadderId ladder = store.create_ladder({.name = "L"});

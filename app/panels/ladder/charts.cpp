@@ -68,7 +68,9 @@ bool needs_log_axis(const LadderModel& model) {
 void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size, Commands& commands) {
   const LadderModel& model = shown.model;
   const float gap = px(16);
-  const bool strip = size.y > px(290) && model.rungs.size() > 1;  // a baseline alone has no differences
+  const bool has_differences = model.rungs.size() > 1;  // a baseline alone has none
+  const bool strip = size.y > px(290) && has_differences;
+  const bool lacks_room = has_differences && !strip;
   const float upper = strip ? (size.y - gap) * 0.52f : size.y;
   ImGui::BeginGroup();
   begin_card("##loss", ImVec2(size.x, upper));
@@ -83,7 +85,7 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
   }
   draw_chart({.id = "loss",
               .title = "Loss",
-              .note = behind_text(behind),
+              .note = behind > 0 || !lacks_room ? behind_text(behind) : "difference chart hidden",
               .x_label = std::string(axis_title_of(model.comparison_axis)),
               .curves = curves(shown,
                                [](const LossCurve& loss) {

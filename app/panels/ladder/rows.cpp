@@ -2,6 +2,7 @@
 // ladders' factors span rows that ImGui's tables can't. Numbers that aren't trusted are hatched or grey, never hidden.
 #include "app/panels/ladder/rows.h"
 
+#include <fmt/format.h>
 #include <imgui.h>
 
 #include <algorithm>
@@ -107,6 +108,19 @@ float beside_end(const Columns& at, const LadderTable& table, std::size_t i) {
   return at.beside - px(beside_width) * static_cast<float>(table.beside.size() - 1 - i);
 }
 
+// Names the columns that a narrow card hides.
+void draw_hidden_columns(const Columns& at, float room, const LadderTable& table) {
+  std::vector<std::string> hidden;
+  if (!at.has_truth) hidden.emplace_back("plausible?");
+  if (!at.has_previous) hidden.emplace_back("vs previous");
+  if (!at.has_bar) hidden.emplace_back("the bars");
+  if (!table.beside.empty() && !at.has_beside) hidden.emplace_back("other ladders");
+  if (hidden.empty()) return;
+  text_cut(plural(hidden.size(), "column") + " hidden", room, palette().quiet, fonts().regular, small_size);
+  mark("ladder.hidden_columns");
+  wrapped_tooltip(fmt::format("No room for {}. A wider window shows them.", fmt::join(hidden, ", ")), 320);
+}
+
 void draw_head(const Columns& at, bool is_log, const LadderTable& table) {
   const float top = ImGui::GetCursorPosY();
   const auto left = [&](float x, const std::string& text) {
@@ -119,6 +133,8 @@ void draw_head(const Columns& at, bool is_log, const LadderTable& table) {
   };
   left(at.answer, "answer");
   left(at.name, "rung / change");
+  same_line(12);
+  draw_hidden_columns(at, at.name + at.name_width - ImGui::GetCursorPosX(), table);
   if (at.has_bar) {
     ImGui::SetCursorPos(ImVec2(at.bar, top));
     text_cut(!table.beside.empty()
