@@ -151,7 +151,12 @@ void figure_tiles(std::span<const FigureTile> tiles) {
     if (i > 0) ImGui::SameLine(start + each * static_cast<float>(i));
     ImGui::BeginGroup();
     text_cut(tiles[i].name, room, palette().quiet, fonts().regular, small_size);
-    text_cut(tiles[i].value, room, palette().text, fonts().semibold, 19);
+    const bool is_doubted = !tiles[i].doubt.empty();
+    text_cut(tiles[i].value, room, is_doubted ? palette().quiet : palette().text, fonts().semibold, 19);
+    if (is_doubted) {
+      wrapped_tooltip(tiles[i].doubt, 360);
+      mark("doubted." + tiles[i].name);
+    }
     if (!tiles[i].detail.empty()) text_cut(tiles[i].detail, room, palette().quiet, fonts().regular, small_size);
     ImGui::EndGroup();
   }

@@ -34,11 +34,13 @@ std::string cut_to(const std::string& text, float width, Cut cut = Cut::end);  /
 std::string combo_text(const std::string& text, float width);  // cut to what a combo of this width shows
 void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont* font, float size, Cut cut = Cut::end);
 
-// Large numbers in a row, equally wide, each cut to its width.
+// Large numbers in a row, equally wide, each cut to its width. `doubt`: why a figure can't be relied on; it is grey
+// then.
 struct FigureTile {
   std::string name;
   std::string value;
   std::string detail = {};
+  std::string doubt = {};
 };
 void figure_tiles(std::span<const FigureTile> tiles);
 

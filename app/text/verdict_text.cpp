@@ -94,6 +94,13 @@ std::string subject_of(const RungJudgement& below) {
   return below.is_baseline ? "the baseline" : "rung " + std::to_string(below.rung);
 }
 
+// "busy machine"
+std::string title_in_lower_case(const Flag& flag) {
+  std::string title(kind_of(flag.id).title);
+  title.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(title.front())));
+  return title;
+}
+
 const Flag* doubt_of(const RungJudgement& rung) {
   for (const Flag& flag : rung.flags)
     if (kind_of(flag.id).trust == Trust::doubtful || flag.id == FlagId::other_machine) return &flag;
@@ -108,9 +115,7 @@ std::string reason_of(const RungJudgement& rung, const RungJudgement* below) {
   const Flag* doubt = doubt_of(rung);
   if (!doubt && below) doubt = doubt_of(*below);
   if (!doubt) return rung.own_step.worst() == Trust::doubtful ? "not the same work" : "";
-  std::string title(kind_of(doubt->id).title);
-  title.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(title.front())));
-  return title;
+  return title_in_lower_case(*doubt);
 }
 
 // A rung without a reason that its gain is not proven, and the rung that it stands on.
@@ -144,6 +149,14 @@ std::string list_of(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+std::string doubt_text(const Plausibility& found) {
+  if (found.trust == Trust::trusted) return "";
+  std::string text = found.trust == Trust::impossible ? "Impossible: " : "Doubtful: ";
+  const auto flag =
+      std::ranges::find_if(found.flags, [&](const Flag& each) { return kind_of(each.id).trust == found.trust; });
+  return text + title_in_lower_case(*flag);
+}
+
 std::string_view answer_word(RungAnswer answer) {
   if (answer == RungAnswer::faster_once) return "faster, one run";
   if (answer == RungAnswer::slower_once) return "slower, one run";
@@ -159,6 +172,7 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
   std::int64_t impossible = 0, measured = 0;
   for (const AnsweredRung& rung : rungs) {
     const RungJudgement& judged = *rung.judged;
+    const std::string title = rung.title.empty() ? subject_of(judged) : rung.title;
     const RungAnswer answer = judged.answer();
     measured += is_measured(judged) ? 1 : 0;
     impossible += answer == RungAnswer::impossible ? 1 : 0;
@@ -172,7 +186,6 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
       if (!unproven.contains(reason)) reasons.push_back(reason);
       if (reason.empty()) open_rungs.push_back({&judged, stands_on});
       unproven[reason].push_back(title);
-    const std::string title = rung.title.empty() ? subject_of(judged) : rung.title;
     } else if (answer != RungAnswer::baseline && answer != RungAnswer::impossible) {
       const LossVerdict loss = judged.loss.verdict;
       const bool costs = loss == LossVerdict::worse || loss == LossVerdict::diverged;
@@ -214,6 +227,7 @@ std::string needed_text(const RungJudgement& rung) {
                                             : more_runs_text(runs, rung.needed_seconds()) + "would settle the loss.";
 }
 
+// The number of runs is of the difference that was seen: a smaller one needs more.
 std::string needed_text(std::int64_t runs, double seconds, double noise_floor) {
   if (runs > 0) return more_runs_text(runs, seconds) + "would settle a difference of this size.";
   return fmt::format("At this noise hardly any number of runs would tell {:.3g} %.", 100 * noise_floor);
@@ -245,6 +259,5 @@ std::string waiting_text(const FittedProfile& fitted, const StepParts& parts) {
   }
   return text;
 }
-// The number of runs is of the difference that was seen: a smaller one needs more.
 
 }  // namespace stepladder

@@ -25,6 +25,10 @@ std::string try_verdict_word(std::string verdict);     // likewise, of a try
 // "val_bpb 0.9812, baseline 0.9790: worse, a difference of 0.0022 (95 % interval 0.0011 to 0.0033)".
 std::string difference_text(const std::string& name, const MetricComparison& metric);
 
+// Why the speed of a run, or of a rung, can't be relied on: "Impossible: throughput above the hardware's peak",
+// "Doubtful: busy machine"; empty if it is trusted.
+std::string doubt_text(const Plausibility& found);
+
 // "same", "worse by 0.0312", "inconclusive"; "baseline" for the rung that the others are compared with.
 std::string loss_text(const LossParity& loss, bool is_baseline);
 

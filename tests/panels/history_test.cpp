@@ -53,6 +53,55 @@ TEST_F(HistoryView, SeveralTagsAtOnceAreAllKeptAndUndoneTogether) {
   EXPECT_TRUE(tags(0).empty());
 }
 
+// A100, GPT-2 124M: 8,192 tokens in a millisecond are 20 times the card's peak. The last step took longer.
+RunId insert_impossible(RunStore& store, double dt_ms = 1) {
+  std::vector<StepRecord> steps;
+  for (std::int64_t step = 1; step <= 20; ++step)
+    steps.push_back({.step = step,
+                     .loss = 3,
+                     .dt_ms = step == 20 ? 4 * dt_ms : dt_ms,
+                     .tokens = 8192,
+                     .at = 1000 + static_cast<double>(step)});
+  return store.insert_finished({.name = "too fast",
+                                .status = RunStatus::finished,
+                                .source = "launched",
+                                .created_at = 2,
+                                .started_at = 1000,
+                                .tokens_per_step = 8192,
+                                .params = 124'439'808,
+                                .device = "cuda",
+                                .hardware = "NVIDIA A100-SXM4-40GB",
+                                .precision = "bf16"},
+                               steps);
+}
+
+TEST_F(HistoryView, AnImpossibleSpeedIsMarkedAndExportedAsSuch) {
+  const std::string id = std::to_string(insert_impossible(store_));
+  open(1600);
+  EXPECT_TRUE(shows("history.trust." + id + ".impossible"));
+  for (const char* column : {"dt_ms_median", "tokens_per_s"})
+    EXPECT_TRUE(shows("history.doubted." + id + "." + column)) << column;
+  EXPECT_FALSE(shows("history.doubted." + id + ".loss_last"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.export"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.export.copy_csv"));
+  const std::string copied = ImGui::GetClipboardText();
+  EXPECT_NE(copied.find(",trust\n"), std::string::npos) << copied;
+  EXPECT_NE(copied.find(",impossible\n"), std::string::npos) << copied;
+}
+
+// Run and Live show the medians of a run that is over, in grey if they can't be relied on.
+TEST_F(HistoryView, AnImpossibleSpeedIsMarkedInRunAndLiveToo) {
+  const RunId id = insert_impossible(store_);
+  for (const char* panel : {"run", "live"}) {
+    app_.emplace(store_, nullptr, DesktopSettings{.panels = {panel}});
+    app_->workspace().selection.shown_run = id;
+    ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+    EXPECT_TRUE(shows("doubted.tokens/s")) << panel;
+    EXPECT_TRUE(shows("doubted.step time")) << panel;
+    EXPECT_EQ(shows("live.tokens_per_s.8.19 M"), std::string(panel) == "live") << "not the last step's";
+  }
+}
+
 TEST_F(HistoryView, ActionsLeaveSelectedRunsAloneThatTheFilterHides) {
   open(1600);
   EXPECT_FALSE(shows("history.hidden"));

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "app/text/format.h"
+#include "app/text/verdict_text.h"
 #include "storage/analysis/compare.h"
 #include "storage/analysis/judgement.h"
 #include "storage/analysis/metric_comparison.h"
-#include "storage/analysis/plausibility.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/number_text.h"
 
@@ -18,17 +18,6 @@ namespace stepladder {
 namespace {
 
 constexpr const char* recipe_prefix = "recipe.";
-
-const RunEntry* baseline_of(const RunEntry& entry, const ColumnContext& context) {
-  if (const RunEntry* chosen = context.workspace->find(context.baseline)) return chosen;
-  if (!entry.run.ladder) return nullptr;
-  const std::vector<const RunEntry*> runs = context.workspace->runs_of(*entry.run.ladder);
-  if (runs.empty()) return nullptr;
-  std::vector<const Run*> first_rung;
-  for (const RunEntry* run : runs)
-    if (run->run.rung == runs.front()->run.rung) first_rung.push_back(&run->run);
-  return context.workspace->find(reference_of(first_rung).id);
-}
 
 struct NumberColumn {
   const char* id;
@@ -101,6 +90,22 @@ std::string mfu_percent(double share) {
 }
 
 }  // namespace
+
+const RunEntry* baseline_of(const RunEntry& entry, const ColumnContext& context) {
+  if (const RunEntry* chosen = context.workspace->find(context.baseline)) return chosen;
+  if (!entry.run.ladder) return nullptr;
+  const std::vector<const RunEntry*> runs = context.workspace->runs_of(*entry.run.ladder);
+  if (runs.empty()) return nullptr;
+  std::vector<const Run*> first_rung;
+  for (const RunEntry* run : runs)
+    if (run->run.rung == runs.front()->run.rung) first_rung.push_back(&run->run);
+  return context.workspace->find(reference_of(first_rung).id);
+}
+
+SpeedDoubt speed_doubt(const RunEntry& entry, const HardwareTable& hardware) {
+  const Plausibility found = plausibility_of(entry.run, entry.summary, 1, hardware);
+  return {found.trust, doubt_text(found)};
+}
 
 const std::vector<RunColumn>& measured_columns() {
   using enum ColumnKind;

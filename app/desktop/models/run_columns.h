@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/desktop/workspace.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 
@@ -36,6 +37,17 @@ struct ColumnContext {
   const Workspace* workspace = nullptr;
   RunId baseline = 0;
 };
+
+// The run that factors are relative to; null if there is none.
+const RunEntry* baseline_of(const RunEntry& entry, const ColumnContext& context);
+
+// Whether a run's speed can be relied on, and in a few words why not: its figures are then grey in every view. It takes
+// about 0.1 ms.
+struct SpeedDoubt {
+  Trust trust = Trust::trusted;
+  std::string why;  // "Impossible: throughput above the hardware's peak"; empty if it can
+};
+SpeedDoubt speed_doubt(const RunEntry& entry, const HardwareTable& hardware);
 
 // The values of a run's recipe by name, parsed once per run. UI thread.
 const std::map<std::string, std::string>& parsed_recipe(const RunEntry& entry);

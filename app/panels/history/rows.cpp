@@ -181,6 +181,12 @@ const std::vector<std::string>& history_group_names() {
   return names;
 }
 
+const SpeedDoubt& HistoryRows::doubt_of(const RunEntry& entry, const Workspace& workspace) {
+  const auto [known, is_new] = doubts.try_emplace(entry.run.id);
+  if (is_new) known->second = speed_doubt(entry, workspace.hardware);
+  return known->second;
+}
+
 void HistoryRows::update(HistoryColumns& columns, const Workspace& workspace) {
   std::string wanted = std::string(filter.data()) + '\n' + sorted_by + (ascending ? "+" : "-") +
                        std::to_string(static_cast<int>(group)) + (archived ? "a" : "") +
@@ -190,7 +196,7 @@ void HistoryRows::update(HistoryColumns& columns, const Workspace& workspace) {
   if (wanted == made_for) return;
   made_for = std::move(wanted);
   rows.clear();
-  impossible.clear();
+  doubts.clear();
   const std::vector<const RunEntry*> found = matching_runs(*this, workspace);
   matching = found.size();
   listed.clear();

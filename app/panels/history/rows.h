@@ -39,7 +39,9 @@ struct HistoryRows {
   std::string filter_problem;  // if set, no run is hidden
   std::vector<MetricFigure> filter_figures;
   std::string made_for;
-  std::map<RunId, bool> impossible;  // whether a run's times are impossible; of drawn rows only, as it takes 0.1 ms
+  std::map<RunId, SpeedDoubt> doubts;  // of drawn rows only, see doubt_of
+
+  const SpeedDoubt& doubt_of(const RunEntry& entry, const Workspace& workspace);
 
   void update(HistoryColumns& columns, const Workspace& workspace);
 };

@@ -176,35 +176,57 @@ std::string why_empty(const MetricColumn& column) {
   return "The run has no " + column.figure.metric + ", or no finite value of it.";
 }
 
-// Grey if the times are impossible, as in Ladder.
-void draw_number(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible) {
+// Why a cell's number can't be relied on; a factor needs its baseline's speed too. Empty if it can.
+std::string doubt_about(HistoryRows& list, const RunColumn& column, const RunEntry& entry,
+                        const ColumnContext& context) {
+  if (!rests_on_times(column)) return "";
+  const SpeedDoubt& own = list.doubt_of(entry, *context.workspace);
+  if (column.id != "factor" || own.trust == Trust::impossible) return own.why;
+  const RunEntry* base = baseline_of(entry, context);
+  const SpeedDoubt of_base = base ? list.doubt_of(*base, *context.workspace) : SpeedDoubt{};
+  return own.why.empty() && !of_base.why.empty() ? "Its baseline is " + std::string(to_string(of_base.trust)) : own.why;
+}
+
+// Grey if the speed is doubtful or impossible, as in Ladder.
+void draw_number(HistoryRows& list, const RunColumn& column, const RunEntry& entry, const ColumnContext& context) {
   const std::string text = in_print(cell_text(column, entry, context));
   if (text.empty()) {
     ImGui::Dummy(ImVec2(std::max(1.0f, ImGui::GetContentRegionAvail().x), px(22)));
     if (column.metric) ImGui::SetItemTooltip("%s", why_empty(*column.metric).c_str());
     return;
   }
-  const bool doubted = impossible && rests_on_times(column);
-  const bool is_quiet = text == "-" || text == "..." || doubted;
+  const std::string doubt = text == "-" ? "" : doubt_about(list, column, entry, context);
+  const bool is_quiet = text == "-" || text == "..." || !doubt.empty();
   middle_line();
   text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, nullptr, 0,
              is_quiet ? &palette().quiet : &palette().text);
-  if (doubted)
-    ImGui::SetItemTooltip("Impossible: more FLOP/s than the hardware's peak. The Run view shows the arithmetic.");
+  if (doubt.empty()) return;
+  wrapped_tooltip(doubt + ". The Run view shows the arithmetic.", 320);
+  mark("history.doubted." + std::to_string(entry.run.id) + "." + column.id);
 }
 
-void draw_cell(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible,
+// A run that finished with a speed that can't be relied on isn't shown as a success.
+void draw_status(const RunEntry& entry, const SpeedDoubt& doubt) {
+  const std::string status(to_string(entry.run.status));
+  if (entry.run.status != RunStatus::finished || doubt.trust == Trust::trusted)
+    return pill(status, status_tone(entry.run.status));
+  pill(std::string(to_string(doubt.trust)), doubt.trust == Trust::impossible ? Tone::bad : Tone::warning);
+  wrapped_tooltip("Finished. " + doubt.why + ".", 320);
+  mark("history.trust." + std::to_string(entry.run.id) + "." + std::string(to_string(doubt.trust)));
+}
+
+void draw_cell(HistoryRows& list, const RunColumn& column, const RunEntry& entry, const ColumnContext& context,
                const ImVec4& colour, Commands& commands) {
   switch (column.kind) {
     case ColumnKind::spark:
       return draw_spark(entry, column.id == "spark_dt" ? Quantity::dt_ms : Quantity::loss, colour, *context.workspace,
                         commands);
     case ColumnKind::status:
-      return pill(std::string(to_string(entry.run.status)), status_tone(entry.run.status));
+      return draw_status(entry, list.doubt_of(entry, *context.workspace));
     case ColumnKind::tags:
       return draw_tags(entry);
     case ColumnKind::number:
-      return draw_number(column, entry, context, impossible);
+      return draw_number(list, column, entry, context);
     case ColumnKind::text:
       break;
   }
@@ -253,14 +275,9 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
   }
   ImGui::TableNextColumn();
   draw_name(table, row, commands);
-  auto known = table.list.impossible.find(entry.run.id);
-  if (known == table.list.impossible.end()) {
-    const bool impossible = plausibility_of(entry.run, entry.summary, 1, workspace.hardware).trust == Trust::impossible;
-    known = table.list.impossible.emplace(entry.run.id, impossible).first;
-  }
   for (const RunColumn* column : columns) {
     ImGui::TableNextColumn();
-    draw_cell(*column, entry, context, known->second, colour, commands);
+    draw_cell(table.list, *column, entry, context, colour, commands);
   }
   ImGui::PopID();
 }
@@ -531,11 +548,19 @@ std::vector<std::vector<std::string>> shown_table(HistoryTable& table, const Wor
   }
   std::vector<std::vector<std::string>> rows(1, {"run"});
   for (const RunColumn* column : columns) rows.front().push_back(column->title);
+  bool any_doubt = false;
   for (const HistoryRow& row : table.list.rows) {
     if (!row.entry) continue;
     rows.push_back({row.entry->run.name});
     for (const RunColumn* column : columns) rows.back().push_back(cell_text(*column, *row.entry, context));
+    const SpeedDoubt& doubt = table.list.doubt_of(*row.entry, workspace);
+    rows.back().push_back(doubt.trust == Trust::trusted ? "" : std::string(to_string(doubt.trust)));
+    any_doubt = any_doubt || doubt.trust != Trust::trusted;
   }
+  if (any_doubt)  // as `stepladder runs` prints it
+    rows.front().emplace_back("trust");
+  else
+    std::for_each(rows.begin() + 1, rows.end(), [](std::vector<std::string>& row) { row.pop_back(); });
   return rows;
 }
 

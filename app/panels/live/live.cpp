@@ -18,6 +18,7 @@
 #include "app/desktop/commands/run_commands.h"
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/commands/window_commands.h"
+#include "app/desktop/models/run_columns.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_widgets.h"
@@ -224,12 +225,19 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
 
   const bool is_planned = shown.run.planned_steps > 0;
   const std::int64_t step = any ? series.step.back() : 0;  // a script's may begin at 0
+  // Of a run that is over the medians count, as in every other view.
+  const Summary& summary = shown.summary;
+  const bool is_measured = is_over(shown.run.status) && summary.steps > 0;
+  const std::string of_last = any ? "last step" : "", of_speed = is_measured ? "median" : of_last;
+  const std::string doubt = is_measured ? speed_doubt(shown, workspace.hardware).why : "";
+  const double dt_ms = is_measured ? summary.dt_ms_median : any ? series.dt_ms.back() : missing;
+  const double tokens_per_s = is_measured ? summary.tokens_per_s : any ? shown.tokens_per_s.back() : missing;
   const std::array<FigureTile, 6> tiles = {
       {{"step", grouped(step) + (is_planned ? " of " + grouped(shown.run.planned_steps) : "")},
-       {"loss", any ? loss_text(series.loss.back()) : "-"},
+       {"loss", any ? loss_text(series.loss.back()) : "-", of_last},
        {"validation loss", loss_text(val_loss)},
-       {"step time", any ? milliseconds_text(series.dt_ms.back()) : "-"},
-       {"tokens/s", any ? tokens_per_s_text(shown.tokens_per_s.back()) : "-"},
+       {"step time", milliseconds_text(dt_ms), of_speed, doubt},
+       {"tokens/s", tokens_per_s_text(tokens_per_s), of_speed, doubt},
        {is_running && !workspace.is_paused ? "time left" : "status",
         is_running ? (workspace.is_paused ? "paused"
                       : !is_planned       ? "-"
@@ -238,6 +246,7 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
                                           : duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)))
                    : std::string(to_string(shown.run.status))}}};
   figure_tiles(tiles);
+  mark("live.tokens_per_s." + tiles[4].value);
   if (is_planned && (is_running || shown.run.status != RunStatus::finished)) draw_progress(workspace, shown);
 }
 

@@ -16,6 +16,7 @@
 #include "app/desktop/commands/run_commands.h"
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/commands/window_commands.h"
+#include "app/desktop/models/run_columns.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -78,6 +79,9 @@ void RunHead::draw(const Workspace& workspace, const RunEntry& shown, Commands& 
 
 void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   pill_beside_buttons(std::string(to_string(shown.run.status)), status_tone(shown.run.status));
+  if (const SpeedDoubt doubt = speed_doubt(shown, workspace.hardware); doubt.trust != Trust::trusted)
+    pill_beside_buttons(std::string(to_string(doubt.trust)),
+                        doubt.trust == Trust::impossible ? Tone::bad : Tone::warning);
   const bool over = is_over(shown.run.status);
   if (shown.run.source == "launched" && over) {
     flow_to("Repeat run");
@@ -159,20 +163,22 @@ void RunFigures::draw(const Workspace& workspace, const RunEntry& shown, Command
   if (!is_missing(use.mfu))
     std::snprintf(mfu.data(), mfu.size(), "%s%.*f %%", use.assumed.empty() ? "" : "~", use.mfu < 10 ? 1 : 0,
                   use.mfu * 100);
+  const std::string doubt = speed_doubt(shown, workspace.hardware).why;
   const Interval ci95 = tokens_per_s_.first == shown.run.id ? tokens_per_s_.second : Interval{};
   const std::array<FigureTile, 6> tiles{{
       {"tokens/s", tokens_per_s_text(summary.tokens_per_s),
        ci95.known() ? "95 %: " + tokens_per_s_text(ci95.low) + " \xE2\x80\x93 " + tokens_per_s_text(ci95.high)
        : is_missing(summary.tokens_per_s) ? ""
-                                          : "no interval"},
+                                          : "no interval",
+       doubt},
       {"step time", milliseconds_text(summary.dt_ms_median),
-       is_missing(summary.dt_ms_p95) ? "" : "p95 " + milliseconds_text(summary.dt_ms_p95)},
+       is_missing(summary.dt_ms_p95) ? "" : "p95 " + milliseconds_text(summary.dt_ms_p95), doubt},
       {"loss", loss_text(summary.loss_last),
        is_missing(summary.loss_first) ? "" : "from " + loss_text(summary.loss_first)},
       {"validation loss", loss_text(summary.val_loss_last),
        is_missing(summary.val_loss_min) ? "not evaluated" : "min " + loss_text(summary.val_loss_min)},
       {"MFU", mfu[0] ? mfu.data() : "-",
-       mfu[0] ? use.convention + (use.condition.empty() ? "" : ", " + use.condition) : "unknown peak or model"},
+       mfu[0] ? use.convention + (use.condition.empty() ? "" : ", " + use.condition) : "unknown peak or model", doubt},
       {"steps", grouped(summary.steps), grouped(summary.warmup_steps) + " warm-up"},
   }};
   figure_tiles(tiles);

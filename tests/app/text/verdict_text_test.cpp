@@ -76,6 +76,14 @@ TEST(Answer, OneRunIsNotReal) {
   EXPECT_EQ(answer_word(tf32.answer()), "faster, one run");
 }
 
+TEST(Doubt, NamesTheFlagThatDecides) {
+  EXPECT_EQ(doubt_text({.flags = {{FlagId::not_repeated, ""}}}), "");
+  EXPECT_EQ(doubt_text({.flags = {{FlagId::busy_machine, ""}}, .trust = Trust::doubtful}), "Doubtful: busy machine");
+  EXPECT_EQ(doubt_text({.flags = {{FlagId::impossible_throughput, ""}, {FlagId::busy_machine, ""}},
+                        .trust = Trust::impossible}),
+            "Impossible: throughput above the hardware's peak");
+}
+
 TEST(Needed, ClaimsNoSmallerDifferenceThanTheOneSeen) {
   RungJudgement judged = rung(1, 0.69, 0.69, Verdict::cannot_tell, 1);
   judged.over_baseline.needed_runs = 19;
