@@ -102,6 +102,17 @@ TEST_F(HistoryView, AnImpossibleSpeedIsMarkedInRunAndLiveToo) {
   }
 }
 
+TEST_F(HistoryView, MfuHasImpossibleRunsBelowTheOthers) {
+  const std::string sound = std::to_string(insert_impossible(store_, 100));
+  const std::string impossible = std::to_string(insert_impossible(store_));
+  app_.emplace(store_, nullptr, DesktopSettings{.panels = {"mfu"}});
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+  ASSERT_TRUE(shows("mfu.row.0"));
+  ASSERT_TRUE(imgui_.type(*app_, "mfu.filter", "yours"));
+  ASSERT_TRUE(shows("mfu.run." + impossible));
+  EXPECT_LT(ui_test_anchors::find("mfu.run." + sound)->y0, ui_test_anchors::find("mfu.run." + impossible)->y0);
+}
+
 TEST_F(HistoryView, ActionsLeaveSelectedRunsAloneThatTheFilterHides) {
   open(1600);
   EXPECT_FALSE(shows("history.hidden"));

@@ -35,6 +35,11 @@ void read_published_once(MfuTable& table, const std::string& imported) {
   }
 }
 
+// A run of the examples that the program brings along.
+bool is_example(const Run& run) {
+  return run.source == "example" || run.source_path.starts_with((assets_folder() / "examples").string() + "/");
+}
+
 MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTable& table) {
   const Run& run = entry.run;
   const ModelShape shape = shape_of(run, entry.summary);
@@ -47,7 +52,9 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
              .devices = peak.devices,
              .seq = shape.seq_len,
              .params = shape.params,
-             .tokens_per_s = entry.summary.tokens_per_s};
+             .tokens_per_s = entry.summary.tokens_per_s,
+             .doubt = speed_doubt(entry, table),
+             .is_example = is_example(run)};
   row.mfu = use.mfu;
   if (is_missing(row.mfu)) {
     row.remark = is_missing(row.tokens_per_s) ? "Unknown throughput."
@@ -58,7 +65,7 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
     return row;
   }
   row.is_assumed = !use.assumed.empty();
-  row.remark = use.assumed;
+  row.remark = row.doubt.why.empty() ? use.assumed : row.doubt.why + ". " + use.assumed;
   return row;
 }
 
@@ -81,6 +88,11 @@ MfuRow row_of(const PublishedRow& published, std::size_t index, MfuConvention co
     row.mfu = utilisation(flops_per_token(convention, published.shape), published.tokens_per_s,
                           peak_of(*gpu, Precision::bf16) * published.gpus);
   return row;
+}
+
+// Rows with figures first, then impossible ones, and last those without a value.
+int rank_of(const MfuRow& row, double value) {
+  return is_missing(value) ? 2 : row.doubt.trust == Trust::impossible ? 1 : 0;
 }
 
 double sort_value(const MfuRow& row, int column) {
@@ -109,7 +121,7 @@ void take_shown(MfuTable& table) {
   table.shown.clear();
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const MfuRow& row = table.rows[i];
-    const char* kind = row.run == 0 ? " published" : " yours";
+    const char* kind = row.run == 0 ? " published" : row.is_example ? " example" : " yours";
     if (holds(row.name + " " + row.hardware + kind, table.seen_filter)) table.shown.push_back(i);
   }
   const int column = table.sorted_by;
@@ -123,8 +135,8 @@ void take_shown(MfuTable& table) {
     }
     const double left = sort_value(x, column);
     const double right = sort_value(y, column);
-    // Unknown values are last, in either order.
-    if (is_missing(left) || is_missing(right)) return !is_missing(left) && is_missing(right);
+    const int left_rank = rank_of(x, left), right_rank = rank_of(y, right);  // the same in either order
+    if (left_rank != right_rank || left_rank == 2) return left_rank < right_rank;
     return table.ascending ? left < right : right < left;
   });
 }
@@ -168,6 +180,7 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, std::size
     }
   }
   mark("mfu.row." + std::to_string(place));
+  if (row.run != 0) mark("mfu.run." + std::to_string(row.run));
   if (!row.remark.empty()) wrapped_tooltip(row.remark, 440);
   ImGui::SameLine(0, 0);
   const RunEntry* own = workspace.find(row.run);
@@ -186,15 +199,16 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, std::size
   };
   number(row.seq > 0 ? grouped(row.seq) : "-", palette().quiet);
   number(row.params > 0 ? compact(static_cast<double>(row.params)) : "-", palette().quiet);
-  number(tokens_per_s_text(row.tokens_per_s), palette().text);
+  const bool is_doubted = row.doubt.trust != Trust::trusted;
+  number(tokens_per_s_text(row.tokens_per_s), is_doubted ? palette().quiet : palette().text);
   number(percent(row.stated), palette().text);
   number(percent(row.computed), palette().quiet);
   const bool differs = std::fabs(row.difference()) >= 0.00005;
   number(points_text(row.difference()), differs ? palette().warning : palette().quiet);
   const Tone tone = tone_of_share(row.mfu);
-  number((row.is_assumed ? "~" : "") + percent(row.mfu), tone != Tone::neutral ? tone_colour(tone)
-                                                         : row.is_assumed      ? palette().quiet
-                                                                               : palette().text);
+  number((row.is_assumed ? "~" : "") + percent(row.mfu), is_doubted || row.is_assumed ? palette().quiet
+                                                         : tone != Tone::neutral      ? tone_colour(tone)
+                                                                                      : palette().text);
   ImGui::PopID();
 }
 
@@ -204,13 +218,15 @@ void draw_head(MfuTable& table, MfuConvention convention) {
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
   const float field = px(150);
-  const std::size_t own = table.rows.size() - table.published.size();
+  const auto examples = std::ranges::count_if(table.rows, &MfuRow::is_example);
+  const auto own = std::ssize(table.rows) - std::ssize(table.published) - examples;
   // The tables' starred MFU is 6N; every other convention is compared with their MFU without a star.
   const char* figure = convention == MfuConvention::six_n ? "MFU* (6 N)" : "MFU (6 N + 4 L d T)";
-  const std::string counts =
-      table.published_problem.empty()
-          ? grouped(own) + " yours, " + grouped(table.published.size()) + " published as " + figure
-          : "published runs missing: " + table.published_problem;
+  const std::string counts = table.published_problem.empty()
+                                 ? grouped(own) + " yours, " +
+                                       (examples > 0 ? plural(examples, "example") + ", " : "") +
+                                       grouped(table.published.size()) + " published as " + figure
+                                 : "published runs missing: " + table.published_problem;
   text_cut(counts, std::max(px(20), ImGui::GetContentRegionAvail().x - field - px(20)),
            table.published_problem.empty() ? palette().quiet : palette().bad, fonts().regular, small_size);
   ImGui::SameLine(ImGui::GetContentRegionMax().x - field);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/models/run_columns.h"
 #include "app/panels/mfu/calculator.h"
 
 namespace stepladder {
@@ -23,6 +24,8 @@ struct MfuRow {
   double mfu = missing;       // by the view's convention
   std::string remark;         // the assumption, or why the figure is missing
   bool is_assumed = false;
+  SpeedDoubt doubt = {};  // in the throughput of a run
+  bool is_example = false;
 
   double difference() const { return is_missing(stated) ? missing : computed - stated; }
 };
