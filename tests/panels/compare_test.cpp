@@ -33,7 +33,7 @@ TEST(CompareNumbers, a_faster_line_says_by_how_much) {
   const ComparedNumbers row = row_of(&judged);
   EXPECT_EQ(row.tokens_per_s, "2.00 k");
   EXPECT_EQ(row.factor, "2.00 x");
-  EXPECT_EQ(row.ci95, "1.9 - 2.1");
+  EXPECT_EQ(row.ci95, "1.90 - 2.10");
   EXPECT_EQ(row.verdict, "+ faster");
   EXPECT_EQ(row.verdict_tone, Tone::good);
   EXPECT_TRUE(row.loss);
