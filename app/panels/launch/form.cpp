@@ -149,6 +149,9 @@ RungRow& LaunchForm::insert_row(std::size_t place, std::string text, bool on) {
 
 void LaunchForm::propose(const CheckedForm& checked, const Workspace& workspace) {
   if (!workspace.device || !where.empty()) return;
+  const std::pair by(checked.check, checked.plan);
+  if (by == proposed_by_) return;
+  proposed_by_ = by;
   if (std::string recipe = to_json(checked.request.base); recipe != proposed_for_) {
     proposed_for_ = std::move(recipe);
     for (RungRow& row : rows) {
@@ -225,7 +228,9 @@ void LaunchForm::take(const LadderDraft& draft) {
 const CheckedForm& FormCheck::check(const LaunchForm& form, const Workspace& workspace) {
   if (!input_ || *input_ != form) {
     input_ = form;
+    const std::uint64_t check = checked_.check + 1;
     checked_ = checked_input(form);
+    checked_.check = check;
   }
   checked_.problem = problem_of(form, checked_, workspace);
   checked_.can_be_planned = false;

@@ -1,9 +1,11 @@
 // The Launch view's form: the chosen recipe and rungs, and the resulting ladder. UI thread.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/desktop/command.h"
@@ -58,12 +60,13 @@ struct LaunchForm : LaunchInput {
   RungRow& insert_row(std::size_t place, std::string text, bool on = true);
 
   // Notes which rungs aren't proposed on this machine, and turns those off that no user has chosen. `checked` is this
-  // form's.
+  // form's; nothing is done twice for one check and its plan.
   void propose(const CheckedForm& checked, const Workspace& workspace);
 
  private:
   int next_id_ = 0;
-  std::string proposed_for_;  // the recipe, as JSON
+  std::string proposed_for_;                                 // the recipe, as JSON
+  std::pair<std::uint64_t, const LaunchPlan*> proposed_by_;  // the check and its plan
 };
 
 // What a form becomes, and what is wrong with it.
@@ -76,7 +79,8 @@ struct CheckedForm {
   std::vector<std::string> row_problems;              // of each row; empty: none
   std::map<std::string, std::string> field_problems;  // by the field's name
   bool can_be_saved = true;
-  std::string text;  // text_of the request
+  std::string text;         // text_of the request
+  std::uint64_t check = 0;  // its number, from 1
 
   // By the workspace, in every frame.
   std::string problem;               // why it cannot be launched; empty if it can
