@@ -334,8 +334,8 @@ std::vector<Small> small_charts(const State& state, const RunEntry& shown) {
   return small;
 }
 
-void draw_lanes(State& state, const Workspace& workspace, const RunEntry& shown, float height, Commands& commands) {
-  const std::vector<Small> small = small_charts(state, shown);
+void draw_lanes(const std::vector<Small>& small, State& state, const Workspace& workspace, const RunEntry& shown,
+                float height, Commands& commands) {
   const float gap = px(16);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
   const float width = (ImGui::GetContentRegionAvail().x - gap * static_cast<float>(small.size() - 1)) /
@@ -361,8 +361,7 @@ void draw_lanes(State& state, const Workspace& workspace, const RunEntry& shown,
 }
 
 // Loss and speed and, unless `lanes` is 0, the small charts beneath them.
-void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown, float height, float lanes,
-                 Commands& commands) {
+void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown, float height, Commands& commands) {
   const float gap = px(16);
   const ImVec2 room(ImGui::GetContentRegionAvail().x, height);
   const float loss_width = (room.x - gap) * 0.58f;
@@ -402,7 +401,6 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   }
   draw_in_card("##dt", ImVec2(0, has_throughput ? half : room.y), std::move(dt), shown, state.x, commands);
   ImGui::EndGroup();
-  if (lanes > 0) draw_lanes(state, workspace, shown, lanes, commands);
 }
 
 // The metrics of the run, on top of those of its ladder's other runs.
@@ -427,19 +425,21 @@ void draw_metrics(State& state, const Workspace& workspace, const RunEntry& show
 void draw_body(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   state.metrics.list.update(workspace, {&shown}, commands.data);
   const float room = ImGui::GetContentRegionAvail().y;
+  const std::vector<Small> small = small_charts(state, shown);
   if (state.metrics.list.all().empty()) {
     const bool is_a_scripts = shown.run.source == "import";
     const float charts = room - (is_a_scripts ? ImGui::GetTextLineHeightWithSpacing() + px(4) : 0);
-    const bool has_lanes = charts > px(420) && !small_charts(state, shown).empty();
+    const bool has_lanes = charts > px(420) && !small.empty();
     const float lanes = has_lanes ? (charts - px(16)) * 0.26f : 0;
-    draw_charts(state, workspace, shown, lanes > 0 ? charts - px(16) - lanes : charts, lanes, commands);
+    draw_charts(state, workspace, shown, has_lanes ? charts - px(16) - lanes : charts, commands);
+    if (has_lanes) draw_lanes(small, state, workspace, shown, lanes, commands);
     if (is_a_scripts && state.metrics.list.is_complete())
       text_quiet("Other numbers that the script logs or prints by name, such as val/acc or acc=0.3, get charts here.");
     return;
   }
   ImGui::BeginChild("##body");
-  draw_charts(state, workspace, shown, std::clamp(room * 0.44f, px(280), px(520)),
-              small_charts(state, shown).empty() ? 0 : px(150), commands);
+  draw_charts(state, workspace, shown, std::clamp(room * 0.44f, px(280), px(520)), commands);
+  if (!small.empty()) draw_lanes(small, state, workspace, shown, px(150), commands);
   spacing(6);
   draw_metrics(state, workspace, shown, commands);
   ImGui::EndChild();
