@@ -98,6 +98,40 @@ class Units(unittest.TestCase):
         self.assertEqual(self.units({"a.cpp": "//\n" * 60, "b.cpp": "//\n" * 60, "c.cpp": "//\n" * 40, "d.cpp": "//\n" * 200}), [0, 1, 0, 2])
 
 
+class FirstStart(unittest.TestCase):
+    def configured(self, part, cache="", **environment):
+        """What `configure` of .ci/setup passes to CMake in a folder with this cache, where Clang is there."""
+        with tempfile.TemporaryDirectory(prefix="stepladder-start-") as folder:
+            build = pathlib.Path(folder) / "build"
+            build.mkdir()
+            if cache:
+                (build / "CMakeCache.txt").write_text(cache)
+            (pathlib.Path(folder) / "venv" / "bin").mkdir(parents=True)
+            (pathlib.Path(folder) / "venv" / "bin" / "python").symlink_to(sys.executable)
+            script = f'source "{ROOT}/.ci/setup"; CMAKE=echo; clang++-16() {{ :; }}; configure {part}'
+            kept = {name: value for name, value in os.environ.items() if name not in ("CXX", "STEPLADDER_PRESET")}
+            return subprocess.run(["bash", "-c", script], check=True, text=True, stderr=subprocess.PIPE,
+                                  env={**kept, "STEPLADDER_CACHE": folder, "STEPLADDER_BUILD": str(build), **environment}).stderr
+
+    def test_a_new_folder_is_compiled_quickly_by_clang(self):
+        first = self.configured("program")
+        self.assertIn("-DSTEPLADDER_QUICK=ON", first)
+        self.assertIn("-DCMAKE_CXX_COMPILER=clang++-16", first)
+        self.assertNotIn("CMAKE_CXX_COMPILER", self.configured("program", CXX="g++"))
+        for part in ("trainer", "tests"):
+            self.assertIn("-DSTEPLADDER_QUICK=OFF", self.configured(part))
+            self.assertNotIn("CMAKE_CXX_COMPILER", self.configured(part))
+
+    def test_the_trainers_build_begins_anew_with_the_usual_compiler(self):
+        later = self.configured("trainer", "STEPLADDER_QUICK:BOOL=ON\n")
+        self.assertIn("--fresh", later)
+        self.assertIn("-DSTEPLADDER_QUICK=OFF", later)
+        self.assertNotIn("CMAKE_CXX_COMPILER", later)
+        usual = self.configured("program", "STEPLADDER_QUICK:BOOL=OFF\nSTEPLADDER_TRAINER:BOOL=ON\n")
+        self.assertNotIn("--fresh", usual)
+        self.assertIn("-DSTEPLADDER_QUICK=OFF", usual)
+
+
 class Locks(unittest.TestCase):
     @unittest.skipUnless(shutil.which("flock"), "there is no flock")
     def test_who_packages_waits_for_the_folder_of_the_other_architecture(self):
