@@ -160,33 +160,40 @@ class Import {
     return hidden;
   }
 
+  // Others see an input's runs together with all that came with them.
   void show_hidden() {
     const std::vector<RunId> hidden = hidden_runs();
-    if (!hidden.empty())
-      store_().in_one_transaction([&] {
-        store_().hidden_runs().show(hidden);
-        for (const StoredTries& each : std::exchange(outcome_.tries, {})) store_().tries().save(each);
-      });
+    if (hidden.empty() && outcome_.published.empty() && stored_passes_ == outcome_.passes.size() &&
+        stored_views_ == outcome_.views.size())
+      return;
+    RunStore& store = store_();
+    store.in_one_transaction([&] {
+      store.hidden_runs().show(hidden);
+      for (const StoredTries& each : outcome_.tries) store.tries().save(each);
+      if (!outcome_.published.empty()) store_published(store);
+      for (std::size_t i = stored_passes_; i < outcome_.passes.size(); ++i) store_passes(store, outcome_.passes[i]);
+      for (std::size_t i = stored_views_; i < outcome_.views.size(); ++i) store_view(store, outcome_.views[i]);
+    });
+    outcome_.tries.clear();
+    outcome_.published.clear();
+    stored_passes_ = outcome_.passes.size();
+    stored_views_ = outcome_.views.size();
     for (std::size_t i = std::exchange(shown_, outcome_.runs.size()); i < outcome_.runs.size(); ++i) {
       if (const auto kept = keep_logged_rate(store_(), outcome_.runs[i].id)) outcome_.runs[i].printed = *kept;
     }
-    if (!outcome_.published.empty()) store_published();
-    for (; stored_passes_ < outcome_.passes.size(); ++stored_passes_) store_passes(outcome_.passes[stored_passes_]);
-    for (; stored_views_ < outcome_.views.size(); ++stored_views_) store_view(outcome_.views[stored_views_]);
   }
 
   // Adds the rows that the project doesn't have.
-  void store_published() {
-    const std::string before = store_().settings().get(published_setting).value_or("");
-    const std::string added = unknown_rows(std::exchange(outcome_.published, {}), published_rows(before, {}));
+  void store_published(RunStore& store) {
+    const std::string before = store.settings().get(published_setting).value_or("");
+    const std::string added = unknown_rows(outcome_.published, published_rows(before, {}));
     constexpr std::size_t most = 4 << 20;
-    if (!added.empty() && before.size() + added.size() <= most)
-      store_().settings().set(published_setting, before + added);
+    if (!added.empty() && before.size() + added.size() <= most) store.settings().set(published_setting, before + added);
   }
 
   // Passes that the project has already keep their number.
-  void store_passes(StoredPasses& passes) {
-    PassStore kept = store_().traces().passes();
+  void store_passes(RunStore& store, StoredPasses& passes) {
+    PassStore kept = store.traces().passes();
     for (const StoredPasses& each : kept.list()) {
       if (each.name == passes.name && (is_missing(passes.measured_at) || each.measured_at == passes.measured_at))
         passes.id = each.id;
@@ -195,8 +202,8 @@ class Import {
   }
 
   // Saves an imported view. One that the project has already keeps its name; the other gets a number.
-  void store_view(std::pair<std::string, std::string>& view) {
-    ViewStore& views = store_().views();
+  void store_view(RunStore& store, std::pair<std::string, std::string>& view) {
+    ViewStore& views = store.views();
     const std::string name = view.first;
     for (int number = 2; views.content(view.first).value_or(view.second) != view.second; ++number)
       view.first = name + " (" + std::to_string(number) + ")";

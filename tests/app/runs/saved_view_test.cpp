@@ -95,5 +95,31 @@ TEST(SavedView, is_imported_with_its_project) {
   }));
 }
 
+TEST(SavedView, comes_with_the_runs_or_neither_does) {
+  TemporaryFolder folder;
+  {
+    RunStore store = RunStore::open(folder / "theirs.stepladder");
+    const std::vector<StepRecord> steps{{.step = 1, .loss = 3}};
+    const RunId run = store.insert_finished({.name = "first"}, steps);
+    store.views().save("night", text_of(SavedView{.panels = {"history"}, .runs = {{.id = run, .name = "first"}}}));
+  }
+  ImportRequest request;
+  request.paths = {(folder / "theirs.stepladder").string()};
+  bool failed = true;
+  for (int good = 1; failed; ++good) {
+    RunStore own = RunStore::open(folder.path() / ("own" + std::to_string(good) + ".db"));
+    int calls = 0;
+    const ImportOutcome outcome = import_into(
+        [&]() -> RunStore& {
+          if (++calls > good) throw StorageError("the disk is full");
+          return own;
+        },
+        request);
+    failed = outcome.error != nullptr;
+    EXPECT_EQ(own.runs().size(), own.views().names().size()) << good << " calls";
+    EXPECT_EQ(own.runs().size(), outcome.runs.size()) << good << " calls";
+  }
+}
+
 }  // namespace
 }  // namespace stepladder
