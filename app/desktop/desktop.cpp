@@ -32,7 +32,7 @@
 #include "engine/device.h"
 #include "engine/open_trainer.h"
 #include "storage/database/example.h"
-#include "storage/database/file_is_locked.h"
+#include "storage/database/not_stored_now.h"
 
 namespace stepladder {
 namespace {

@@ -31,7 +31,7 @@
 #include "app/text/format.h"
 #include "engine/device.h"
 #include "engine/open_trainer.h"
-#include "storage/database/file_is_locked.h"
+#include "storage/database/not_stored_now.h"
 #include "storage/errors.h"
 #include "storage/traces/trace_file.h"
 
@@ -289,7 +289,7 @@ void DesktopApp::draw() {
                                    : state_.unstored + " Training continues.";
   const std::string held_up = waiting_.empty() ? ""
                                                : waits_for_ + ". " + plural(std::ssize(waiting_), "change") +
-                                                     " of yours will be stored once it is free.";
+                                                     " of yours will be stored once that is over.";
   state_.messages.draw_errors({unstored, held_up}, bar, commands_);
   draw_closing();
   draw_ssh_question();
@@ -326,7 +326,7 @@ void DesktopApp::execute(const Command& command) {
   try {
     command.execute(state_);
     return set_back();
-  } catch (const FileIsLocked& error) {
+  } catch (const NotStoredNow& error) {
     if (may_wait) {
       waiting_.push_back(command);
       waits_for_ = error.what();

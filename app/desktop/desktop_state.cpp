@@ -14,7 +14,7 @@
 #include "app/desktop/workspace/machines_state.h"
 #include "app/host/environment.h"
 #include "app/launch/ladder_file.h"
-#include "storage/database/file_is_locked.h"
+#include "storage/database/not_stored_now.h"
 
 namespace stepladder {
 namespace {
@@ -119,7 +119,7 @@ void DesktopState::undo_last() {
   workspace.undoable = changes_.empty() ? "" : changes_.back().what;
   try {
     last.undo();
-  } catch (const FileIsLocked&) {  // it can be undone later
+  } catch (const NotStoredNow&) {  // it can be undone later
     changes_.push_back(last);
     workspace.undoable = last.what;
     throw;

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <thread>
 
-#include "storage/database/file_is_locked.h"
+#include "storage/database/not_stored_now.h"
 #include "storage/errors.h"
 #include "storage/own_folder.h"
 #include "storage/records.h"
@@ -48,7 +48,7 @@ constexpr Limit limits[] = {
 };
 
 [[noreturn]] void throw_no_space(const fs::path& file) {
-  throw StorageError("no space is left on the volume of " + file.string());
+  throw NotStoredNow("no space is left on the volume of " + file.string());
 }
 
 [[noreturn]] void throw_damaged(const fs::path& file, Database::Mode mode, const std::string& sentence) {
@@ -311,7 +311,7 @@ void Database::fail(int code) const {
       throw FileIsLocked(fmt::format("{} was locked by another process for {} s", name, wait_.patience.count() / 1000));
     case SQLITE_IOERR:
       if (error_number == ENOSPC || error_number == EDQUOT || volume_is_full(file_)) throw_no_space(file_);
-      throw StorageError(name + " could not be read or written: " + (error_number ? reason_of(error_number) : message));
+      throw NotStoredNow(name + " could not be read or written: " + (error_number ? reason_of(error_number) : message));
     case SQLITE_CANTOPEN:
       if (error_number == ENOSPC || error_number == EDQUOT || volume_is_full(file_)) throw_no_space(file_);
       if (mode_ == Mode::read_write && !can_write_folder_of(file_))

@@ -1,5 +1,8 @@
-// Another program holds the project's file while the user changes something.
+// Another program holds the project's file, or the disk is full, while the user changes something.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "app/desktop/commands/curation_commands.h"
 #include "tests/panels/headless.h"
@@ -84,6 +87,22 @@ TEST_F(LockedProject, ChangesOfOneRunThatWaitDoNotUndoEachOther) {
   EXPECT_EQ(stored.note, "");
   EXPECT_FALSE(stored.pinned);
   EXPECT_TRUE(stored.archived);
+}
+
+TEST_F(LockedProject, AChangeThatAFullDiskRefusesIsStoredLater) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  rename("first");
+  const bool waits = says_that_it_waits();
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_TRUE(waits);
+  EXPECT_TRUE(app_->messages().empty()) << app_->messages().front().text;
+  EXPECT_EQ(name(0), "alpha");
+  EXPECT_TRUE(imgui_.frames_until(*app_, [&] { return name(0) == "first"; }));
 }
 
 TEST_F(LockedProject, AnUndoThatMeetsALockIsDoneLater) {

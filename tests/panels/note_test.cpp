@@ -48,6 +48,17 @@ TEST_F(Note, IsKeptWhenItsFieldIsLeftByEscape) {
   EXPECT_EQ(kept(runs_[0]).note, "") << "and not kept again, since the field shows what is kept";
 }
 
+TEST_F(Note, TheOrderOfTagsIsNoChange) {
+  store_.curation().set(runs_[0], {.tags = {"fast", "a100"}});
+  open(runs_[0]);
+  ASSERT_TRUE(imgui_.type(*app_, "run.tags", "a100, fast"));
+  for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+  EXPECT_EQ(app_->workspace().undoable, "");
+  ASSERT_TRUE(imgui_.type(*app_, "run.tags", "a100, fast, new"));
+  for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+  EXPECT_EQ(app_->workspace().undoable, "Changed the tags of first");
+}
+
 TEST_F(Note, IsKeptWithItsRunWhenAnotherIsShown) {
   open(runs_[0]);
   type("run.note", "of the first");

@@ -1,5 +1,6 @@
 #include "app/panels/run/note.h"
 
+#include <fmt/core.h>
 #include <imgui.h>
 
 #include <algorithm>
@@ -51,14 +52,12 @@ void RunNote::show(const RunEntry& run, Commands& commands) {
 }
 
 void RunNote::keep(Commands& commands) {
-  const bool other_tags = tags_from(tags_) != kept_.tags;
-  if (run_ == 0 || (!other_tags && note_ == kept_.note)) return;
   Curation typed = kept_;
   typed.tags = tags_from(tags_);
   typed.note = note_;
-  commands.push_back(Curate{"Changed the " + std::string(other_tags ? "tags" : "note") + " of " + name_,
-                            {run_},
-                            change_between(kept_, typed)});
+  const CurationChange change = change_between(kept_, typed);
+  if (run_ == 0 || change.empty()) return;
+  commands.push_back(Curate{fmt::format("Changed the {} of {}", change.note ? "note" : "tags", name_), {run_}, change});
   kept_ = std::move(typed);
 }
 
