@@ -50,7 +50,7 @@ struct GateSide {
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
-// Runs the command once more. Throws StorageError if it fails, with the end of what it printed.
+// Runs the command once more, and prints its figure. Throws StorageError if it fails, with the end of what it printed.
 void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
   const std::string number = std::to_string(sample.values.size() + 1);
   MeasuredCommand run{.log = folder / (side.name + number + ".log"),
@@ -59,7 +59,7 @@ void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
                       .folder = side.folder,
                       .environment = side.environment};
   run.environment.emplace_back("STEPLADDER_RUN", number);
-  std::cerr << "stepladder: run " << number << (side.name.empty() ? "" : ", " + side.name) << "\n";
+  if (number == "1") std::cerr << "stepladder: running the " << (side.name == "base" ? "base" : "command") << "\n";
   const auto end = run_measured(run, interrupted);
   if (!end) throw Stopped();
   if (end->exit_status != 0)
@@ -69,6 +69,8 @@ void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
     const LoggedRun logged =
         sample.question.by == FigureBy::wall ? LoggedRun{.log = run.log} : read_logged_run(run.log);
     add_figure(sample, figure_of_command(sample.question, logged, *end), run.log);
+    std::cerr << "stepladder: run " << number << (side.name.empty() ? "" : ", " + side.name) << ": "
+              << significant(sample.values.back(), 4) << " " << sample.unit << "\n";
   } catch (const NoFigure& error) {
     throw StorageError("what the command " + (side.name == "base" ? std::string("of the base ") : "") + "prints " +
                        error.what() +
