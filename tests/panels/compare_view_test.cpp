@@ -425,6 +425,16 @@ TEST_F(GroupedRuns, AreMeansOverTheRunsThatAreThere) {
   EXPECT_EQ(shown.targets.lines.at(4).reached, 2);
 }
 
+TEST_F(GroupedRuns, ARenamedRunLeavesTheOthersNamesShort) {
+  store_.rename_run(runs_[2], "tuned");
+  open();
+  const std::vector<ComparedLine> lines = compared({}).curves.lines;
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(lines[0].label, "0");
+  EXPECT_EQ(lines[0].name, "run 0");
+  EXPECT_EQ(lines[2].label, "tuned");
+}
+
 TEST_F(GroupedRuns, BySeedHaveARunOfEachLearningRate) {
   open();
   const ComparisonViewModel shown = compared({.group_by = "recipe.seed"});

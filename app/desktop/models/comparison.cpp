@@ -87,23 +87,39 @@ std::size_t place_of(const std::vector<RunsOfLine>& lines, RunId base) {
   return 0;
 }
 
-// Removes the words with which all names begin.
-void shorten_labels(std::vector<ComparedLine>& lines) {
-  if (lines.size() < 2) return;
-  std::string common = lines.front().label;
+// The longest beginning, up to the end of a word, that at least `least` names have before more text; empty without one.
+std::string common_beginning(const std::vector<ComparedLine>& lines, std::size_t least) {
+  std::string longest;
   for (const ComparedLine& line : lines) {
-    std::size_t same = 0;
-    while (same < common.size() && same < line.label.size() && common[same] == line.label[same]) ++same;
-    common.resize(same);
+    for (std::size_t end = line.label.size(); end > longest.size() + 1; --end) {
+      if (std::string_view(" :/").find(line.label[end - 1]) == std::string_view::npos) continue;
+      const std::string beginning = line.label.substr(0, end);
+      const auto sharing = static_cast<std::size_t>(std::ranges::count_if(lines, [&](const ComparedLine& other) {
+        return other.label.size() > end && other.label.starts_with(beginning);
+      }));
+      if (sharing < least) continue;
+      longest = beginning;
+      break;
+    }
   }
-  const bool one_is_all =
-      std::ranges::any_of(lines, [&](const ComparedLine& line) { return line.label.size() == common.size(); });
-  if (one_is_all) return;
-  const std::size_t cut = common.find_last_of(" :/");
-  if (cut == std::string::npos) return;
+  return longest;
+}
+
+// Removes the words with which all names begin; in one ladder also if a few runs were renamed, unless what remains of
+// two names would be equal.
+void shorten_labels(std::vector<ComparedLine>& lines, bool is_one_ladder) {
+  if (lines.size() < 2) return;
+  const std::string common = common_beginning(lines, is_one_ladder ? lines.size() / 2 + 1 : lines.size());
+  if (common.empty()) return;
+  std::vector<std::string> names;
   for (const ComparedLine& line : lines)
-    if (line.label.size() <= cut + 1) return;
-  for (ComparedLine& line : lines) line.label.erase(0, cut + 1);
+    names.push_back(line.label.starts_with(common) && line.label.size() > common.size()
+                        ? line.label.substr(common.size())
+                        : line.label);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (names[i] == names[k] && lines[i].label != lines[k].label) return;
+  for (std::size_t i = 0; i < lines.size(); ++i) lines[i].label = std::move(names[i]);
 }
 
 // Numbers runs of the same name.
@@ -117,6 +133,11 @@ void number_equal_labels(std::vector<ComparedLine>& lines) {
 // Smoothing shows a trend in noise. A validation loss is a mean over many batches already, and is quoted by its value.
 bool can_be_smoothed(Quantity quantity) {
   return quantity != Quantity::val_loss;
+}
+
+bool is_one_ladder(const std::vector<RunSnapshot>& runs) {
+  return std::ranges::all_of(
+      runs, [&](const RunSnapshot& run) { return run.run.ladder && run.run.ladder == runs.front().run.ladder; });
 }
 
 // One run's part of a line.
@@ -259,12 +280,13 @@ ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const
     const Run& first = of_line.runs.front()->run;
     const bool by_recipe = !of_line.group.empty() && options.group_by != group_by_rung;
     line.label = by_recipe ? of_line.group : first.name;
+    line.name = line.label;
     if (of_line.runs.size() > 1 || by_recipe) line.label += ", n = " + std::to_string(of_line.runs.size());
     for (const Quantity metric : options.metrics)
       fill(line.metrics[metric], of_line.runs, metric, options, curves.places);
   }
   if (curves.lines.empty()) return curves;
-  if (options.group_by.empty() || options.group_by == group_by_rung) shorten_labels(curves.lines);
+  if (options.group_by.empty() || options.group_by == group_by_rung) shorten_labels(curves.lines, is_one_ladder(runs));
   number_equal_labels(curves.lines);
   const ComparedLine& reference = curves.lines[curves.base];
   for (ComparedLine& line : curves.lines)

@@ -71,7 +71,8 @@ struct ComparedMetric {
 // One line in every chart: a run, or the mean of several.
 struct ComparedLine {
   std::vector<RunId> runs;
-  std::string label;
+  std::string label;                           // short: the difference between the names
+  std::string name;                            // of its first run, or of its group
   int rung = 0;                                // of its first run
   std::map<Quantity, ComparedMetric> metrics;  // those that were asked for
   std::int64_t excerpt = 0;                    // steps that the points were chosen from; 0: all

@@ -311,7 +311,8 @@ void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<
   if (ImGui::IsItemClicked(ImGuiMouseButton_Right)) view.open_menu(id);
   mark("compare.row." + std::to_string(id));
   if (is_hidden) mark("compare.hidden." + std::to_string(id));
-  ImGui::SetItemTooltip("Click: hide or show. Double-click: only this one. Right button: colour, baseline, details");
+  ImGui::SetItemTooltip("%s\nClick: hide or show. Double-click: only this one. Right button: colour, baseline, details",
+                        line.name.c_str());
   ImGui::SameLine(px(12));
   const float text_top = top + px(2);  // the pills beside it are higher
   ImGui::SetCursorPosY(text_top);
@@ -349,7 +350,9 @@ void CompareTable::draw(CompareView& view) {
   // A table for each set of columns, so that each keeps its own widths.
   std::string id = "##numbers";
   for (const NumberColumn* column : columns) id += std::to_string(column->rank) + ".";
-  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 1, flags, room)) return;
+  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 1, flags,
+                         ImVec2(std::min(room.x, px(1600)), room.y)))  // wider, a name would be far from its numbers
+    return;
   draw_head(fitting, view);
   draw_rows(view.lines().size(), [&](std::size_t i) { draw_row(view, i, columns); });
   ImGui::EndTable();
