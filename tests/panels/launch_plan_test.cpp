@@ -109,6 +109,25 @@ TEST(LaunchPlan, DoesNotProposeWhatWasSlowerHere) {
   }
 }
 
+TEST(LaunchPlan, DoesNotProposeWhatThisMachineCannotTrain) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"launch"}});
+  app.workspace().device = describe_cpu();
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 1600);
+  ui_test_anchors::keep();
+  for (int i = 0; i < 8; ++i) imgui.frame(app);
+  const LadderPlan& plan = app.workspace().launch->plan.plan;
+  ASSERT_GT(plan.rungs.size(), 3U);
+  EXPECT_TRUE(plan.skipped.empty()) << plan.skipped.front().stage << " is ticked";
+  std::size_t row = 0;
+  while (all_stages()[row + 1].id != "tf32") ++row;
+  EXPECT_TRUE(ui_test_anchors::find("launch.rung_left_out." + std::to_string(row))) << "its row says why";
+  ASSERT_TRUE(imgui.click(app, "launch.rung.tf32"));
+  for (int i = 0; i < 8; ++i) imgui.frame(app);
+  EXPECT_FALSE(plan.skipped.empty()) << "who ticks it is told too";
+}
+
 TEST(LaunchPlan, ProposesBf16WhereItsProductsAreFaster) {
   for (const double bf16 : {0.0, 0.3, 1.7}) {
     RunStore store = RunStore::in_memory();

@@ -172,6 +172,8 @@ void LaunchForm::propose(const CheckedForm& checked, const Workspace& workspace)
     for (std::size_t rung = 1; checked.plan && rung < checked.plan->slower.size(); ++rung)
       if (checked.plan->plan.rungs[rung].asked == checked.asked[i])
         row.not_proposed = why.empty() ? checked.plan->slower[rung] : why;
+    if (const SkippedRung* skipped = checked.plan ? checked.plan->skipped(checked.asked[i]) : nullptr)
+      row.not_proposed = skipped->reason.worded(label_of);
     if (row.is_usual && !row.not_proposed.empty()) row.on = false;
   }
 }
