@@ -65,7 +65,7 @@ std::string heading(const ProfiledRun& profiled) {
 std::string operators_text(const ProfiledRun& profiled, bool shapes) {
   const StepProfile& profile = profiled.fitted.profile;
   const double whole = step_ms(profile);
-  std::vector<std::vector<std::string>> cells{{"part", "operator", "calls", "a step", "share", "GFLOP/s"}};
+  std::vector<std::vector<std::string>> cells{{"part", "operator", "calls", "a step", "share", "FLOP/s"}};
   std::vector<bool> right{false, false, true, true, true, true};
   if (shapes) {
     cells.front().emplace_back("shapes");
@@ -80,8 +80,7 @@ std::string operators_text(const ProfiledRun& profiled, bool shapes) {
       continue;
     }
     cells.push_back({each.part, title_of(each), each.calls > 0 ? compact(each.calls) : "-",
-                     milliseconds_text(each.self_ms), percent_text(each.self_ms / whole),
-                     compact(gigaflops_per_s(each))});
+                     milliseconds_text(each.self_ms), percent_text(each.self_ms / whole), flop_rate_text(each)});
     if (shapes) cells.back().push_back(each.shapes);
   }
   std::string notes;

@@ -30,7 +30,7 @@ constexpr std::string_view dropped_first[] = {
     "largest gap", "seed vs baseline", "seed tokens/s", "spread",        "range",        "median",      "max",
     "min",         "values",           "unit",          "device",        "what changed", "vs previous", "val loss",
     "why",         "factor",           "step time",     "95 % interval", "checkpoints",  "created",     "steps",
-    "formula",     "shapes",           "GFLOP/s",       "calls"};
+    "formula",     "shapes",           "FLOP/s",        "calls"};
 constexpr std::string_view shortened[] = {"name", "what", "operator", "stage"};  // in the middle
 
 // Words that a terminal shows in colour: verdicts, trust, states.

@@ -10,6 +10,7 @@
 
 #include "storage/analysis/kernel_kind.h"
 #include "storage/analysis/own_kernels.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -146,6 +147,12 @@ std::string title_of(const OperatorTime& each) {
 
 double gigaflops_per_s(const OperatorTime& each) {
   return is_missing(each.flops) || each.self_ms <= 0 ? missing : each.flops / each.self_ms / 1e6;
+}
+
+std::string flop_rate_text(const OperatorTime& each) {
+  const double rate = gigaflops_per_s(each);
+  if (is_missing(rate)) return compact(rate);
+  return rate >= 999.5 ? compact(rate / 1e3) + " T" : compact(rate) + " G";
 }
 
 std::string why_no_profile(const Run& run) {

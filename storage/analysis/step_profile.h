@@ -80,9 +80,10 @@ struct FittedProfile {
 FittedProfile fit_to_step(StepProfile profile, double median_ms);
 bool is_comparable(double profiled_ms, double measured_ms);  // they differ by at most half
 
-std::string title_of(const OperatorTime& each);    // "addmm"; "outside operators"
-double gigaflops_per_s(const OperatorTime& each);  // missing if its FLOPs are unknown
-std::string why_no_profile(const Run& run);        // a sentence
+std::string title_of(const OperatorTime& each);        // "addmm"; "outside operators"
+double gigaflops_per_s(const OperatorTime& each);      // missing if its FLOPs are unknown
+std::string flop_rate_text(const OperatorTime& each);  // "512 G", "15.0 T", before "FLOP/s"; "-" if unknown
+std::string why_no_profile(const Run& run);            // a sentence
 
 // One row for each part and name, whatever the shapes; the most expensive first.
 std::vector<OperatorTime> by_name(const StepProfile& profile);

@@ -79,7 +79,7 @@ std::string shortened(const std::string& name) {
 }
 
 std::string operators_text(const TraceProfile& profile, bool all) {
-  std::vector<std::vector<std::string>> cells{{"part", "operator", "kind", "calls", "a step", "busy", "GFLOP/s"}};
+  std::vector<std::vector<std::string>> cells{{"part", "operator", "kind", "calls", "a step", "busy", "FLOP/s"}};
   std::vector<bool> right{false, false, false, true, true, true, true};
   if (all) {
     cells.front().emplace_back("shapes");
@@ -97,8 +97,7 @@ std::string operators_text(const TraceProfile& profile, bool all) {
     const OperatorTime row = row_of(each);
     cells.push_back({each.time.part, all ? title_of(row) : shortened(title_of(row)),
                      std::string(to_string(kind_of(each))), each.time.calls > 0 ? compact(each.time.calls) : "-",
-                     milliseconds_text(each.time.self_ms), milliseconds_text(each.busy_ms),
-                     compact(gigaflops_per_s(each.time))});
+                     milliseconds_text(each.time.self_ms), milliseconds_text(each.busy_ms), flop_rate_text(each.time)});
     if (all) cells.back().push_back(each.time.shapes);
   }
   std::string text = table(cells, right);

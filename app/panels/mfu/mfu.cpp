@@ -63,7 +63,7 @@ void draw_head(State& state) {
   mark("mfu.convention");
   ImGui::SetCursorPosY(top);
   text_title("MFU");
-  text_cut("Share of the hardware's peak FLOP/s that the model used; conventions differ by a sixth for the same run",
+  text_cut("Share of the hardware's peak FLOP/s that the model used; conventions differ by up to 15 % for the same run",
            right - width - ImGui::GetCursorPosX() - px(16), palette().quiet, fonts().regular, small_size);
 }
 

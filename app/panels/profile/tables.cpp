@@ -371,7 +371,7 @@ void draw_operator_table(const ShownProfile& shown, const FoundRows& found, Tabl
                     {"calls", 54, true, 3},
                     {"ms/step", 66, true, 4},
                     {"share", 54, true, 5},
-                    {"GFLOP/s", 70, true, 6}},
+                    {"FLOP/s", 70, true, 6}},
                    use.sort))
     return;
   scroll_to_chosen(rows, use, 1);
@@ -385,7 +385,7 @@ void draw_operator_table(const ShownProfile& shown, const FoundRows& found, Tabl
     right_cell(calls_text(each.time.calls));
     right_cell(ms_figure(each.time.self_ms, shown.step_ms));
     right_cell(percent_text(each.time.self_ms / shown.step_ms), &palette().quiet);
-    right_cell(compact(gigaflops_per_s(each.time)), &palette().quiet);
+    right_cell(flop_rate_text(each.time), &palette().quiet);
   });
   ImGui::EndTable();
 }

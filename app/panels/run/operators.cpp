@@ -25,7 +25,7 @@ void draw_shapes(const StepProfile& profile, const OperatorTime& row) {
   for (const OperatorTime& each : profile.operators) {
     if (each.part != row.part || each.name != row.name || each.shapes.empty()) continue;
     ImGui::TextUnformatted((each.shapes + "   " + calls_text(each.calls) + " calls, " +
-                            milliseconds_text(each.self_ms) + ", " + compact(gigaflops_per_s(each)) + " GFLOP/s")
+                            milliseconds_text(each.self_ms) + ", " + flop_rate_text(each) + "FLOP/s")
                                .c_str());
   }
   ImGui::EndTooltip();
@@ -46,7 +46,7 @@ constexpr std::array<Column, 4> figures{{
        std::snprintf(text.data(), text.size(), "%.1f %%", 100 * row.self_ms / whole_ms);
        return std::string(text.data());
      }},
-    {"GFLOP/s", 56, false, [](const OperatorTime& row, double) { return compact(gigaflops_per_s(row)); }},
+    {"FLOP/s", 56, false, [](const OperatorTime& row, double) { return flop_rate_text(row); }},
 }};
 
 void draw_table(const StepProfile& profile, const std::vector<OperatorTime>& rows) {

@@ -75,6 +75,11 @@ TEST(StepProfile, ShapesAreOneRow) {
   EXPECT_EQ(rows[0].calls, 4);
   EXPECT_DOUBLE_EQ(rows[0].self_ms, 10);
   EXPECT_DOUBLE_EQ(gigaflops_per_s(rows[0]), 1);
+  EXPECT_EQ(flop_rate_text(rows[0]), "1.00 G");
+  OperatorTime fast = rows[0];
+  fast.flops *= 15'000;
+  EXPECT_EQ(flop_rate_text(fast), "15.0 T");
+  EXPECT_EQ(flop_rate_text(rows[1]), "-");
   EXPECT_EQ(rows[1].name, "aten::gelu");
   EXPECT_TRUE(is_missing(gigaflops_per_s(rows[1])));
   EXPECT_EQ(rows[2].part, "optimizer");
