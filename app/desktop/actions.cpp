@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "app/desktop/commands/curation_commands.h"
 #include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/import_commands.h"
 #include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/commands/run_commands.h"
 #include "app/desktop/commands/selection_commands.h"
@@ -18,6 +22,7 @@
 #include "app/desktop/workspace.h"
 #include "app/desktop/workspace/verification.h"
 #include "app/profile/example_traces.h"
+#include "app/runs/examples.h"
 #include "app/text/format.h"
 
 namespace stepladder {
@@ -48,8 +53,15 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   actions.push_back({.title = "Undo" + (workspace.undoable.empty() ? "" : ": " + workspace.undoable),
                      .command = Undo{},
                      .key = ImGuiMod_Ctrl | ImGuiKey_Z});
-  actions.push_back(
-      {.title = std::string("Open the example traces: ") + example_traces_title, .command = OpenExampleTraces{}});
+  for (const ExampleFile& example : example_files)
+    actions.push_back({.title = std::string("Example: ") + example.title, .command = OpenExample{path_of(example)}});
+  actions.push_back({.title = std::string("Example: ") + example_traces_title,
+                     .command = OpenExampleTraces{},
+                     .detail = "a pair of traces"});
+  if (std::any_of(workspace.runs().begin(), workspace.runs().end(),
+                  [](const RunEntry& entry) { return is_example(entry.run); }))
+    actions.push_back(
+        {.title = "Remove the examples", .command = RemoveExamples{}, .detail = "their runs go to the bin"});
   actions.push_back({.title = "Switch theme", .command = ToggleTheme{}, .key = ImGuiMod_Ctrl | ImGuiKey_T});
   actions.push_back({.title = "Theme: dark", .command = SetTheme{ThemeChoice::dark}});
   actions.push_back({.title = "Theme: light", .command = SetTheme{ThemeChoice::light}});
@@ -102,16 +114,18 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
 std::vector<Action> places_to_go(const Workspace& workspace) {
   std::vector<Action> actions;
   for (const std::string& view : workspace.views)
-    actions.push_back({.title = "Open view: " + view, .command = OpenView{view}});
+    actions.push_back({.title = "Open view: " + view, .command = OpenView{view}, .is_place = true});
   for (auto ladder = workspace.ladders().rbegin(); ladder != workspace.ladders().rend(); ++ladder) {
     actions.push_back({.title = "Ladder: " + ladder->name,
                        .command = SelectLadder{ladder->id},
-                       .detail = local_time_text(ladder->created_at)});
+                       .detail = local_time_text(ladder->created_at),
+                       .is_place = true});
   }
   for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend(); ++entry) {
     actions.push_back({.title = "Run: " + entry->run.name,
                        .command = OpenRun{entry->run.id},
-                       .detail = local_time_text(entry->run.created_at)});
+                       .detail = local_time_text(entry->run.created_at),
+                       .is_place = true});
   }
   return actions;
 }
@@ -174,6 +188,52 @@ std::optional<int> fuzzy_score(const std::string& typed, const std::string& text
     if (const auto score = score_from(typed, text, at)) best = std::max(*best, *score);
   }
   return best;
+}
+
+namespace {
+
+// Whether the words of `text` begin with the typed ones, in their order.
+bool begins_as_typed(const std::string& typed, const std::string& text) {
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  const auto is_same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  std::istringstream words(typed);
+  std::string word;
+  for (std::size_t at = 0; words >> word;) {
+    const auto fits = [&](std::size_t from) {
+      return (from == 0 || !is_letter(text[from - 1])) && from + word.size() <= text.size() &&
+             std::equal(word.begin(), word.end(), text.begin() + static_cast<std::ptrdiff_t>(from), is_same);
+    };
+    while (at < text.size() && !fits(at)) ++at;
+    if (at >= text.size()) return false;
+    at += word.size();
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::size_t> matching_actions(const std::vector<Action>& actions, const std::string& typed,
+                                          const std::vector<std::string>& recent) {
+  struct Match {
+    std::size_t place;
+    std::tuple<int, std::ptrdiff_t, int> order;  // least first
+  };
+  std::vector<Match> matches;
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    const Action& action = actions[i];
+    const std::string text = action.detail.empty() ? action.title : action.title + " " + action.detail;
+    const auto score = fuzzy_score(typed, text);
+    if (!score) continue;
+    const int tier = typed.empty() ? 0 : (begins_as_typed(typed, action.title) ? 0 : 2) + (action.is_place ? 1 : 0);
+    const auto used = std::distance(recent.begin(), std::find(recent.begin(), recent.end(), action.title));
+    matches.push_back({i, {tier, used, tier < 2 ? 0 : -*score}});
+  }
+  std::ranges::stable_sort(matches, {}, &Match::order);
+  std::vector<std::size_t> places;
+  for (const Match& match : matches) places.push_back(match.place);
+  return places;
 }
 
 }  // namespace stepladder

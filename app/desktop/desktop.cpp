@@ -112,7 +112,7 @@ Closing show_window(Window& window, RunStore& store, Session* session, const std
   } catch (const StorageError& error) {
     no_example = error.what();
   }
-  DesktopApp app(store, session, settings);
+  DesktopApp app(store, session, settings.for_project(store.file().string()));
   app.set_display_scale(window.display_scale());
   if (session) {
     app.empty_bin(unix_now() - bin_days * 24 * 3600);

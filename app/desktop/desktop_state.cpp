@@ -68,8 +68,6 @@ DesktopState::DesktopState(RunStore& run_store, Session* run_session, DesktopSet
   recall(workspace, settings);
   panels.show_all(settings.panels);
   panels.use_layout(settings.layout);
-  if (const auto project = settings.projects.find(workspace.database); project != settings.projects.end())
-    for (const auto& [panel, view] : project->second.views) settings.views.try_emplace(panel, view);
   for (const Panel& panel : panels.all()) {
     const auto view = settings.views.find(panel.id);
     if (panel.recall && view != settings.views.end()) panel.recall(view->second);
@@ -89,6 +87,8 @@ DesktopSettings DesktopState::current_settings() const {
   ProjectView& project = now.projects[workspace.database];
   project = {.ladder = selection.ladder, .runs = {selection.runs.begin(), selection.runs.end()}};
   for (const auto& [run, colour] : selection.colours) project.colours[std::to_string(run)] = colour;
+  project.panels = now.panels;
+  project.layout = now.layout;
   project.views = now.views;
   return now;
 }
@@ -114,17 +114,28 @@ void DesktopState::can_undo(const std::string& what, std::function<void()> undo)
 
 void DesktopState::undo_last() {
   if (changes_.empty()) return messages.notice("Nothing to undo");
-  const Change last = std::move(changes_.back());
-  changes_.pop_back();
-  workspace.undoable = changes_.empty() ? "" : changes_.back().what;
+  undo_at(changes_.size() - 1);
+}
+
+void DesktopState::undo(const std::string& what) {
+  for (std::size_t i = changes_.size(); i-- > 0;)
+    if (changes_[i].what == what) return undo_at(i);
+  messages.notice("Nothing to undo");
+}
+
+void DesktopState::undo_at(std::size_t place) {
+  const Change change = std::move(changes_[place]);
+  changes_.erase(changes_.begin() + static_cast<std::ptrdiff_t>(place));
+  const auto name_next = [this] { workspace.undoable = changes_.empty() ? "" : changes_.back().what; };
+  name_next();
   try {
-    last.undo();
+    change.undo();
   } catch (const NotStoredNow&) {  // it can be undone later
-    changes_.push_back(last);
-    workspace.undoable = last.what;
+    changes_.insert(changes_.begin() + static_cast<std::ptrdiff_t>(place), change);
+    name_next();
     throw;
   }
-  messages.notice("Undone: " + last.what);
+  messages.notice("Undone: " + change.what);
 }
 
 void DesktopState::forget_changes() {

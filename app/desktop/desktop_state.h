@@ -72,7 +72,8 @@ struct DesktopState {
   // Notes that a change was made, and how it is undone. `what` is in the past tense.
   void can_undo(const std::string& what, std::function<void()> undo);
   void undo_last();
-  void forget_changes();  // they may concern runs that no longer exist
+  void undo(const std::string& what);  // the newest change of this name, whatever came after it
+  void forget_changes();               // they may concern runs that no longer exist
 
   // Writes a file into the folder of exports; `write` runs on another thread.
   void save(const std::string& name, const std::string& ending,
@@ -84,6 +85,7 @@ struct DesktopState {
     std::function<void()> undo;
   };
   std::vector<Change> changes_;
+  void undo_at(std::size_t place);
 };
 
 }  // namespace stepladder

@@ -18,6 +18,7 @@
 #include "app/desktop/workspace/verification.h"
 #include "app/host/environment.h"
 #include "app/profile/example_traces.h"
+#include "app/runs/examples.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 #include "storage/by_enum.h"
@@ -180,7 +181,31 @@ bool way_in(const char* title, const std::string& what, const char* button, cons
 
 }  // namespace
 
-void start_here(Commands& commands, const std::string& empty) {
+std::int64_t count_examples(const Workspace& workspace) {
+  return std::count_if(workspace.runs().begin(), workspace.runs().end(),
+                       [](const RunEntry& entry) { return is_example(entry.run); });
+}
+
+bool has_only_examples(const Workspace& workspace) {
+  return std::all_of(workspace.runs().begin(), workspace.runs().end(),
+                     [](const RunEntry& entry) { return is_example(entry.run); });
+}
+
+void example_buttons(Commands& commands) {
+  ImGui::AlignTextToFramePadding();
+  text_quiet("Examples");
+  for (const ExampleFile& example : example_files) {
+    flow_to(example.title);
+    if (quiet_button(example.title, std::string("start.") + example.file))
+      commands.push_back(OpenExample{path_of(example)});
+    ImGui::SetItemTooltip("%s", example.what);
+  }
+  flow_to(example_traces_title);
+  if (quiet_button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
+  ImGui::SetItemTooltip("A step of modded-nanogpt on 8 H100 before and after a record's change, in Profile");
+}
+
+void start_here(const Workspace& workspace, Commands& commands, const std::string& empty) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(12);
   const float all = std::min(room.x, px(1180));
@@ -214,37 +239,33 @@ void start_here(Commands& commands, const std::string& empty) {
   if (way_in("Follow my script", "Paste them into your script; then `stepladder follow stepladder/` shows the run here",
              copy, "start.follow", size, script_lines))
     commands.push_back(CopyText{script_lines, "The lines for your script"});
-  const char* impossible = "Impossible: an RTX 3080 ladder";
-  is_low ? flow_for(px(76) + button_width(impossible), 16) : ImGui::SetCursorPosX(left);
-  ImGui::AlignTextToFramePadding();
-  text_quiet("Examples");
-  same_line(8);
-  if (quiet_button(impossible, "start.impossible")) {
-    commands.push_back(PreviewImport{{.paths = {(assets_folder() / "examples" / "rtx3080-ladder.txt").string()}}});
-    commands.push_back(ShowPanel{"import"});
+  if (is_low)
+    flow_for(px(76) + button_width(example_files.front().title), 16);
+  else
+    ImGui::SetCursorPosX(left);
+  example_buttons(commands);
+  if (!empty.empty()) return;
+  if (const std::int64_t examples = count_examples(workspace); examples > 0) {
+    ImGui::AlignTextToFramePadding();
+    text_quiet("All " + plural(examples, "run") + " here are examples, not yours.");
+    same_line(8);
+    if (quiet_button("Remove the examples", "start.remove")) commands.push_back(RemoveExamples{});
+    ImGui::SetItemTooltip("Their runs go to the bin; Ctrl+Z brings them back");
   }
-  ImGui::SetItemTooltip("A real log: ten of eleven rungs are faster than the card can be, since its clock didn't wait");
-  const char* const night = "Noise: a hundred tries";
-  is_low ? flow_to(night) : same_line(8);
-  if (quiet_button(night, "start.night")) {
-    commands.push_back(PreviewImport{{.paths = {(assets_folder() / "examples" / "night-of-tries.db").string()}}});
-    commands.push_back(ShowPanel{"import"});
-  }
-  ImGui::SetItemTooltip("A hundred changes of a training, eight of them gains of 1 to 10 %%, on a machine that drifts");
-  is_low ? flow_to(example_traces_title) : same_line(8);
-  if (quiet_button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
-  ImGui::SetItemTooltip("A step of modded-nanogpt on 8 H100 before and after a record's change, in Profile");
-  if (!is_low) return;
   spacing(2);
   ImGui::Separator();
   spacing(2);
 }
 
+bool can_trace(const Run& run) {
+  return run.source == "launched" && is_over(run.status);
+}
+
 void trace_button(const Run& run, bool trains, const std::string& name, Commands& commands) {
-  if (run.source != "launched" || !is_over(run.status)) return;
-  flow_to("Trace this run");
+  if (!can_trace(run)) return;
+  flow_to(trace_label);
   ImGui::BeginDisabled(trains);
-  if (quiet_button("Trace this run", name)) commands.push_back(TraceRun{run.id});
+  if (quiet_button(trace_label, name)) commands.push_back(TraceRun{run.id});
   ImGui::EndDisabled();
   ImGui::SetItemTooltip(
       "Trains a few steps of its recipe again, in a process of its own, and shows in Profile where "

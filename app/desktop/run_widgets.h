@@ -28,10 +28,19 @@ void verification_card(const Workspace& workspace, Commands& commands);
 
 // What the program is for, three ways in and examples. `empty`: what a view that has nothing to show says, which makes
 // this all of its content; without it the view continues beneath.
-void start_here(Commands& commands, const std::string& empty = {});
+void start_here(const Workspace& workspace, Commands& commands, const std::string& empty = {});
 
-// Traces a run that was launched here and is over; beside the last item, or beneath it if there is no room. Nothing for
-// other runs. `trains`: a run trains now, and both would disturb each other.
+// Buttons that open the examples, beside each other or beneath.
+void example_buttons(Commands& commands);
+
+// The runs that came with the program, and whether the project has no others.
+std::int64_t count_examples(const Workspace& workspace);
+bool has_only_examples(const Workspace& workspace);
+
+// Traces a run that was launched here and is over (`can_trace`); beside the last item, or beneath it if there is no
+// room. Nothing for other runs. `trains`: a run trains now, and both would disturb each other.
+inline constexpr const char* trace_label = "Trace this run";
+bool can_trace(const Run& run);
 void trace_button(const Run& run, bool trains, const std::string& name, Commands& commands);
 
 // A combo of all runs, the newest first; returns a picked one. `words` is the text of the closed box, `width` pixels

@@ -99,8 +99,6 @@ DesktopSettings load_settings() {
   take(read, "theme", theme);
   settings.theme = theme_names.find(theme).value_or(settings.theme);
   take(read, "scale", settings.scale);
-  take(read, "panels", settings.panels);
-  take(read, "layout", settings.layout);
   take(read, "width", settings.width);
   take(read, "height", settings.height);
   take(read, "maximised", settings.maximised);
@@ -114,6 +112,8 @@ DesktopSettings load_settings() {
       take(view, "ladder", project.ladder);
       take(view, "runs", project.runs);
       take(view, "colours", project.colours);
+      take(view, "panels", project.panels);
+      take(view, "layout", project.layout);
       take(view, "views", project.views);
     }
   }
@@ -123,17 +123,28 @@ DesktopSettings load_settings() {
   return settings;
 }
 
+DesktopSettings DesktopSettings::for_project(const std::string& database) const {
+  DesktopSettings own = *this;
+  own.panels = DesktopSettings().panels;
+  own.layout.clear();
+  own.views.clear();
+  const auto project = projects.find(database);
+  if (project == projects.end()) return own;
+  if (!project->second.panels.empty()) own.panels = project->second.panels;
+  own.layout = project->second.layout;
+  own.views = project->second.views;
+  return own;
+}
+
 void save_settings(const DesktopSettings& settings) {
   const fs::path file = settings_file();
   make_private_folders(file.parent_path());
   json projects = json::object();
   for (const auto& [database, view] : settings.projects)
-    projects[database] = {
-        {"ladder", view.ladder}, {"runs", view.runs}, {"colours", view.colours}, {"views", view.views}};
+    projects[database] = {{"ladder", view.ladder}, {"runs", view.runs},     {"colours", view.colours},
+                          {"panels", view.panels}, {"layout", view.layout}, {"views", view.views}};
   const json all{{"theme", theme_names[settings.theme]},
                  {"scale", settings.scale},
-                 {"panels", settings.panels},
-                 {"layout", settings.layout},
                  {"width", settings.width},
                  {"height", settings.height},
                  {"maximised", settings.maximised},

@@ -15,14 +15,17 @@ enum class ThemeChoice { dark, light, system };
 // What one database's views showed last, what was selected, and the colours of its runs.
 struct ProjectView {
   std::int64_t ladder = 0;
-  std::vector<std::int64_t> runs;                 // selected
-  std::map<std::string, int> colours = {};        // by the run's number; chosen by the user
+  std::vector<std::int64_t> runs;           // selected
+  std::map<std::string, int> colours = {};  // by the run's number; chosen by the user
+  std::vector<std::string> panels = {};     // as DesktopSettings; empty: the first screen
+  std::string layout = {};
   std::map<std::string, std::string> views = {};  // each panel's state (Panel::remember), by its id
 };
 
 struct DesktopSettings {
   ThemeChoice theme = ThemeChoice::dark;
-  float scale = 1;                            // on top of the display's own
+  float scale = 1;  // on top of the display's own
+  // Of the open project, which has them in the file (ProjectView):
   std::vector<std::string> panels{"ladder"};  // on the screen, left to right
   std::string layout;                         // ImGui's own: docking, columns
   int width = 1600;                           // of the window
@@ -31,8 +34,11 @@ struct DesktopSettings {
   bool line_styles = false;                     // dashes besides colours
   bool side_bar_folded = false;                 // icons only
   std::string exports_folder;                   // empty: the default (chart_export.h)
-  std::map<std::string, std::string> views;     // of the open project; not in the file, which has ProjectView::views
+  std::map<std::string, std::string> views;     // of the open project, as `panels`
   std::map<std::string, ProjectView> projects;  // by the database's path
+
+  // These with what `database` showed last; a new project shows the first screen.
+  DesktopSettings for_project(const std::string& database) const;
 };
 
 std::filesystem::path settings_file();

@@ -265,6 +265,19 @@ void flow_for(float width, float gap) {
   if (ImGui::GetItemRectMax().x + px(gap) + width <= right) ImGui::SameLine(0, px(gap));
 }
 
+float flowing_height(std::span<const std::string> labels, float width, float gap) {
+  float lines = labels.empty() ? 0 : 1, at = 0;
+  for (const std::string& label : labels) {
+    const float each = button_width(label);
+    if (at > 0 && at + px(gap) + each > width) {
+      ++lines;
+      at = 0;
+    }
+    at += (at > 0 ? px(gap) : 0) + each;
+  }
+  return lines * ImGui::GetFrameHeight() + std::max(0.0f, lines - 1) * ImGui::GetStyle().ItemSpacing.y;
+}
+
 bool chip(const char* label, bool on) {
   ImGui::PushStyleColor(ImGuiCol_Button, on ? faded(palette().accent, 0.22f) : ImVec4(0, 0, 0, 0));
   ImGui::PushStyleColor(ImGuiCol_Text, on ? palette().accent : palette().text);

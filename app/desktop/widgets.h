@@ -73,6 +73,9 @@ void field_name(const std::string& text, float gap = 8);  // in grey before a fi
 void flow_to(const char* label, float gap = 8);
 void flow_for(float width, float gap = 8);  // the same for an item of `width` pixels
 
+// The height of buttons with these labels in `width` pixels, the first at the left and the others by flow_to().
+float flowing_height(std::span<const std::string> labels, float width, float gap = 8);
+
 // A button that is on or off. Returns whether it was pressed.
 bool chip(const char* label, bool on);
 

@@ -220,7 +220,7 @@ void draw(const Workspace& workspace, Commands& commands) {
   const RunEntry* about = advised(workspace);
   if (!about) {
     text_quiet("Stages worth trying next, from your own measurements");
-    return start_here(commands, "No run yet. Advice on a run appears here.");
+    return start_here(workspace, commands, "No run yet. Advice on a run appears here.");
   }
   text_quiet("Stages worth trying next, each with its evidence");
   const float below = ImGui::GetCursorPosY();

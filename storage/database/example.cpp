@@ -50,7 +50,7 @@ void describe(Run& run, const std::string& precision_before, std::size_t steps) 
   run.recipe = R"({"batch":4,"seq":1024,"steps":)" + std::to_string(steps) + R"(,"device":"cuda","matmul":")" +
                run.precision + "\"}";
   if (run.rung == 0) return;
-  run.changed = run.precision == precision_before ? "metric: throughput as well as time (the log names no other change)"
+  run.changed = run.precision == precision_before ? "the log names no change but a printed throughput"
                                                   : "precision " + precision_before + " -> " + run.precision;
 }
 

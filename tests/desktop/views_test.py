@@ -113,7 +113,7 @@ class Views(unittest.TestCase):
         desktop.wait(lambda: {"compare.axis", "history.filter"} <= set(desktop.ui_test_anchors()), "two views side by side")
         self.assertEqual(desktop.stop(), 0)
         kept = json.loads((desktop.path / "config" / "stepladder" / "desktop.json").read_text())
-        self.assertEqual(kept["panels"], ["compare", "history"])
+        self.assertEqual(kept["projects"][str(desktop.database)]["panels"], ["compare", "history"])
         self.assertEqual(sorted(kept["projects"][str(desktop.database)]["runs"]), [1, 2, 3])
 
         desktop.start()

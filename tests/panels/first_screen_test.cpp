@@ -1,37 +1,74 @@
 // What an empty project shows: what the program is for, three ways in, and an example that makes the point.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
+#include <optional>
 
 #include "app/desktop/models/import_preview.h"
 #include "app/desktop/ui_test_anchors.h"
 #include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
 namespace {
 
-TEST(FirstScreen, HasThreeWaysInAndAnExampleOfTheImpossible) {
-  for (const char* view : {"live", "history", "run", "ladder"}) {
-    RunStore store = RunStore::in_memory();
-    Headless imgui;
-    DesktopApp app(store, nullptr, DesktopSettings{.panels = {view}});
+class FirstScreen : public testing::Test {
+ protected:
+  void open(const char* view) { app_.emplace(store_, nullptr, DesktopSettings{.panels = {view}}); }
+  bool shows(const std::string& anchor) {
     ui_test_anchors::keep();
-    for (int i = 0; i < 3; ++i) imgui.frame(app);
-    for (const char* name :
-         {"start.launch", "start.import", "start.follow", "start.impossible", "start.night", "start.example"})
-      EXPECT_TRUE(ui_test_anchors::find(name)) << view << " " << name;
-    if (view != std::string("ladder")) continue;
-    ASSERT_TRUE(imgui.click(app, "start.impossible"));
-    for (int i = 0; i < 1000 && app.workspace().import->state != ImportPreview::State::understood; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      imgui.frame(app);
-    }
-    const auto& runs = app.workspace().import->runs;
-    ASSERT_EQ(runs.size(), 11u);
-    EXPECT_EQ(runs[1].run.title, "Weight tying");
-    EXPECT_NEAR(runs[1].summary.tokens_per_s, 149'000, 1000) << "beyond what the card can do";
+    for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
+    return ui_test_anchors::find(anchor).has_value();
   }
+  // Opens the example with this button.
+  void open_example(const std::string& button) {
+    ASSERT_TRUE(imgui_.click(*app_, button));
+    ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return !app_->workspace().import->is_reading(); }));
+  }
+
+  TemporaryFolder folder_;
+  RunStore store_ = RunStore::open(folder_ / "first.db");
+  Headless imgui_;
+  std::optional<DesktopApp> app_;
+};
+
+TEST_F(FirstScreen, HasThreeWaysInAndExamples) {
+  for (const char* view : {"live", "history", "run", "ladder"}) {
+    open(view);
+    for (const char* name : {"start.launch", "start.import", "start.follow", "start.rtx3080-ladder.txt",
+                             "start.night-of-tries.db", "start.example"})
+      EXPECT_TRUE(shows(name)) << view << " " << name;
+  }
+}
+
+TEST_F(FirstScreen, AnExampleOpensOnWhatItShowsAndLeavesTheWaysIn) {
+  open("ladder");
+  open_example("start.rtx3080-ladder.txt");
+  const auto& runs = app_->workspace().runs();
+  ASSERT_EQ(runs.size(), 11u) << "without a further click";
+  EXPECT_NEAR(runs[1].summary.tokens_per_s, 149'000, 1000) << "beyond what the card can do";
+  EXPECT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("ladder.rung.10").has_value(); }));
+  EXPECT_TRUE(shows("start.launch")) << "nothing here is the user's own";
+  open_example("start.rtx3080-ladder.txt");
+  EXPECT_EQ(runs.size(), 11u) << "it is in the project already";
+  ASSERT_TRUE(imgui_.click(*app_, "start.remove"));
+  EXPECT_TRUE(runs.empty());
+  imgui_.press(*app_, ImGuiKey_Z, true);
+  EXPECT_EQ(runs.size(), 11u);
+}
+
+TEST_F(FirstScreen, AnExampleOfTriesOpensInTries) {
+  open("import");
+  open_example("start.night-of-tries.db");
+  EXPECT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("tries.row.100").has_value(); }));
+}
+
+TEST_F(FirstScreen, ExamplesAreFoundAmongAllActions) {
+  open("history");
+  imgui_.press(*app_, ImGuiKey_K, true);
+  ImGui::GetIO().AddInputCharactersUTF8("exam");
+  ASSERT_TRUE(shows("palette.row.2"));
+  imgui_.press(*app_, ImGuiKey_Enter);
+  EXPECT_TRUE(imgui_.frames_until(*app_, [&] { return app_->workspace().runs().size() == 11; }));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "app/desktop/actions.h"
 #include "app/desktop/charts/chart_export.h"
+#include "app/desktop/commands/curation_commands.h"
 #include "app/desktop/models/ladder_model.h"
 #include "app/desktop/models/run_columns.h"
 #include "app/desktop/panel.h"
@@ -104,25 +105,51 @@ class Settings : public testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST(Palette, ViewsAndActionsAreBeforeRunsAndRecentOnesFirst) {
+  std::vector<Action> actions;
+  for (const char* title : {"Show Live", "Switch theme", "Theme: dark", "Reload the database"})
+    actions.push_back({.title = title, .command = Undo{}});
+  for (const char* title : {"Run: theme park", "Run: live"})
+    actions.push_back({.title = title, .command = Undo{}, .is_place = true});
+  const auto first = [&](const std::string& typed, const std::vector<std::string>& recent = {}) {
+    std::vector<std::string> titles;
+    for (const std::size_t place : matching_actions(actions, typed, recent)) titles.push_back(actions[place].title);
+    return titles;
+  };
+  EXPECT_EQ(first("live"), (std::vector<std::string>{"Show Live", "Run: live"}));
+  EXPECT_EQ(first("theme").back(), "Run: theme park");
+  EXPECT_EQ(first("theme", {"Switch theme"}).front(), "Switch theme");
+  EXPECT_EQ(first("theme", {"Theme: dark", "Switch theme"}).front(), "Theme: dark");
+  EXPECT_EQ(first("run li").front(), "Run: live");
+  EXPECT_EQ(first("", {"Reload the database"}).front(), "Reload the database");
+  EXPECT_EQ(first("swithem"), (std::vector<std::string>{"Switch theme"})) << "letters in order";
+}
+
 TEST_F(Settings, ComeBackAsTheyWereSaved) {
   DesktopSettings settings;
   settings.theme = ThemeChoice::system;
   settings.scale = 1.5f;
-  settings.panels = {"compare", "history"};
-  settings.layout = "[Window][##frame]\n";
   settings.width = 1234;
   settings.line_styles = true;
-  settings.projects["/a/b.db"] = {.ladder = 3, .runs = {1, 2}, .views = {{"history", R"({"filter":"a \"b\""})"}}};
+  settings.projects["/a/b.db"] = {.ladder = 3,
+                                  .runs = {1, 2},
+                                  .panels = {"compare", "history"},
+                                  .layout = "[Window][##frame]\n",
+                                  .views = {{"history", R"({"filter":"a \"b\""})"}}};
   save_settings(settings);
   const DesktopSettings read = load_settings();
   EXPECT_EQ(read.theme, ThemeChoice::system);
   EXPECT_EQ(read.scale, 1.5f);
-  EXPECT_EQ(read.panels, settings.panels);
-  EXPECT_EQ(read.layout, settings.layout);
   EXPECT_EQ(read.width, 1234);
   EXPECT_TRUE(read.line_styles);
   EXPECT_EQ(read.projects.at("/a/b.db").views, settings.projects.at("/a/b.db").views);
-  EXPECT_TRUE(read.views.empty()) << "nothing of one project is another's";
+  const DesktopSettings same = read.for_project("/a/b.db"), other = read.for_project("/a/new.db");
+  EXPECT_EQ(same.panels, (std::vector<std::string>{"compare", "history"}));
+  EXPECT_EQ(same.layout, "[Window][##frame]\n");
+  EXPECT_EQ(same.views, settings.projects.at("/a/b.db").views);
+  EXPECT_EQ(other.panels, DesktopSettings().panels) << "nothing of one project is another's";
+  EXPECT_TRUE(other.layout.empty());
+  EXPECT_TRUE(other.views.empty());
   EXPECT_EQ(read.projects.at("/a/b.db").runs, (std::vector<std::int64_t>{1, 2}));
 }
 

@@ -175,6 +175,32 @@ TEST(Ladder, ThirteenRungsAreOnTheScreenAndTheGapBelowThemCanBeDragged) {
   EXPECT_NEAR(ui_test_anchors::find("ladder.splitter")->y0, splitter->y0 - 150, 3);
 }
 
+TEST(Ladder, TheSelectedRungsButtonsAreOnTheScreen) {
+  RunStore store = RunStore::in_memory();
+  add_ladder(store, "ladder", {"a", "b", "c", "d", "e", "f", "g", "h", "i"});
+  for (const ImVec2 size : {ImVec2(1280, 720), ImVec2(1600, 900)}) {
+    Headless imgui;
+    DesktopApp app(store, nullptr, {.panels = {"ladder"}});
+    ImGui::GetIO().DisplaySize = size;
+    ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("ladder.rung.4").has_value(); }));
+    ASSERT_TRUE(imgui.click(app, "ladder.rung.4"));
+    for (const char* button : {"ladder.open", "ladder.real", "ladder.trace"}) {
+      ASSERT_TRUE(shows(imgui, app, button));
+      const auto box = ui_test_anchors::find(button);
+      EXPECT_LT(box->y1, size.y - 20) << button << " at " << size.x;
+      EXPECT_LT(box->x1, size.x - 20) << button << " at " << size.x;
+    }
+  }
+}
+
+TEST(Live, NumbersARungAsLadderDoes) {
+  RunStore store = RunStore::in_memory();
+  add_ladder(store, "ladder", {"a", "b", "c"});
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"live"}});
+  EXPECT_TRUE(shows(imgui, app, "live.place.rung 0 (1 of 3)"));
+}
+
 TEST(SmallWindow, EveryTabOfRunCanBeReached) {
   RunStore store = RunStore::in_memory();
   add_ladder(store, "ladder", {"baseline"});

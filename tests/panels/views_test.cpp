@@ -246,6 +246,26 @@ TEST_F(ImportView, TheButtonBesideTheImportedRunsUndoesIt) {
   EXPECT_EQ(import().state, State::nothing);
 }
 
+TEST_F(ImportView, AFolderWithATraceIsCountedAndUndoneWithItWhateverCameAfter) {
+  const std::filesystem::path logs = folder_ / "logs";
+  std::filesystem::create_directories(logs);
+  std::ofstream(logs / "a.log") << log_of(30);
+  std::filesystem::copy_file(
+      std::filesystem::path(STEPLADDER_SOURCE_DIR) / "tests/data/traces" / "kernel_names.json.gz",
+      logs / "step.json.gz");
+  app_->take_dropped({logs.string()});
+  wait_for(State::understood);
+  EXPECT_EQ(contents_text(import()), "1 run and 1 trace");
+  ASSERT_TRUE(click("import.keep"));
+  wait_for(State::kept);
+  wait_until([&] { return app_->workspace().undoable.starts_with("Imported trace"); });
+  ASSERT_TRUE(click("side.history"));
+  ASSERT_TRUE(click("side.import"));
+  ASSERT_TRUE(click("import.undo"));
+  wait_until([&] { return app_->workspace().runs().empty(); });
+  EXPECT_TRUE(app_->workspace().traces.empty());
+}
+
 TEST_F(ImportView, TheRoleAndPlaceOfAFileAreSetInThePreview) {
   const std::filesystem::path logs = folder_ / "logs";
   std::filesystem::create_directories(logs);

@@ -5,8 +5,12 @@
 #include <optional>
 #include <utility>
 
+#include "app/desktop/commands/curation_commands.h"
+#include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/profile/profile_commands.h"
+#include "app/desktop/profile/profile_state.h"
+#include "app/runs/examples.h"
 #include "app/text/format.h"
 #include "storage/traces/trace_file.h"
 
@@ -22,13 +26,26 @@ void start_import(DesktopState& desktop) {
                            desktop.wake);
 }
 
+// The traces of these files that were imported by this window.
+void remove_traces(DesktopState& desktop, const std::vector<std::string>& files) {
+  if (files.empty()) return;
+  const std::vector<std::int64_t>& imported = desktop.workspace.profile_state->imported;
+  for (const StoredTrace& trace : desktop.store.traces().list())
+    if (std::ranges::find(files, trace.source_path) != files.end() &&
+        std::ranges::find(imported, trace.id) != imported.end())
+      desktop.store.traces().remove(trace.id);
+  reload_traces(desktop);
+}
+
 // Shows the stored runs, and lets all of them be undone together.
-void show_imported(DesktopState& desktop, const ImportPreview& import) {
+void show_imported(DesktopState& desktop, ImportPreview& import) {
   desktop.workspace.load(desktop.store);
   std::vector<RunId> runs;
   for (const ImportPreview::PreviewRun& imported : import.runs) runs.push_back(imported.run.id);
   if (runs.empty()) return;
-  desktop.can_undo("Imported " + plural(std::ssize(runs), "run"), [&desktop, runs, number = import.number] {
+  import.undo = "Imported " + contents_text(import);
+  desktop.can_undo(import.undo, [&desktop, runs, number = import.number, traces = import.traces] {
+    remove_traces(desktop, traces);
     desktop.store.in_one_transaction([&] {
       for (const RunId run : runs) {
         if (desktop.workspace.find(run))  // not deleted meanwhile
@@ -41,13 +58,28 @@ void show_imported(DesktopState& desktop, const ImportPreview& import) {
   });
 }
 
+// Shows the ladder, or the tries, of what was imported now or before.
+void open_imported(DesktopState& desktop) {
+  ImportPreview& import = *desktop.workspace.import;
+  RunId first = 0;
+  if (!import.runs.empty())
+    first = import.runs.front().run.id;
+  else if (!import.skipped.empty() && !import.skipped.front().runs.empty())
+    first = import.skipped.front().runs.front();
+  const RunEntry* entry = desktop.workspace.find(first);
+  if (!entry || !entry->run.ladder) return desktop.panels.show("import");  // which says why
+  commands::execute(desktop, SelectLadder{*entry->run.ladder});
+  if (desktop.workspace.kept_tries.contains(*entry->run.ladder)) desktop.panels.show("tries");
+  if (import.runs.empty()) import = {};
+}
+
 std::string without_stop(std::string sentence) {
   if (sentence.ends_with('.')) sentence.pop_back();
   return sentence;
 }
 
 // The preview stays, so that its button tries again; if a part was stored, the rest is previewed.
-void report_not_stored(DesktopState& desktop, const ImportPreview& import) {
+void report_not_stored(DesktopState& desktop, ImportPreview& import) {
   if (import.runs.empty()) {
     desktop.workspace.import->state = ImportPreview::State::understood;
     return desktop.messages.show_error("Nothing was imported: " + without_stop(import.not_stored) +
@@ -88,6 +120,23 @@ void commands::execute(DesktopState& desktop, const ForgetImport&) {
   *desktop.workspace.import = {};
 }
 
+void commands::execute(DesktopState& desktop, const UndoImport&) {
+  desktop.undo(desktop.workspace.import->undo);
+}
+
+void commands::execute(DesktopState& desktop, const OpenExample& example) {
+  if (desktop.workspace.import->is_reading()) throw std::runtime_error("Another import is being read.");
+  *desktop.workspace.import = {.asked = {.paths = {example.path}, .opens_it = true}};
+  commands::execute(desktop, KeepImport{});
+}
+
+void commands::execute(DesktopState& desktop, const RemoveExamples&) {
+  Curate curate{.what = "Removed the examples", .runs = {}, .change = {.deleted_at = unix_now()}};
+  for (const RunEntry& entry : desktop.workspace.runs())
+    if (is_example(entry.run)) curate.runs.push_back(entry.run.id);
+  commands::execute(desktop, curate);
+}
+
 // The result of a preview or an import. All runs of an import can be undone together.
 void take_import(DesktopState& desktop) {
   if (desktop.import_job.is_active()) desktop.workspace.import->progress = desktop.import_job.progress();
@@ -99,13 +148,15 @@ void take_import(DesktopState& desktop) {
   const bool is_kept = desktop.workspace.import->state == ImportPreview::State::kept;
   if (ImportPreview& import = *desktop.workspace.import;
       !import.traces.empty() && (is_kept || (import.runs.empty() && import.tables == 0))) {
-    commands::execute(desktop, ImportTraces{std::exchange(import.traces, {})});
+    commands::execute(desktop, ImportTraces{import.traces});
     if (!is_kept) {
       import = {};
       desktop.panels.show("profile");
     }
   }
-  if (is_kept) show_imported(desktop, *desktop.workspace.import);
+  if (!is_kept) return;
+  show_imported(desktop, *desktop.workspace.import);
+  if (desktop.workspace.import->asked.opens_it) open_imported(desktop);
 }
 
 }  // namespace stepladder

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/text/format.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -84,6 +85,17 @@ void read_into(ImportPreview& into, const std::filesystem::path& database, bool 
 }
 
 }  // namespace
+
+std::string contents_text(const ImportPreview& import) {
+  std::vector<std::string> parts;
+  if (!import.runs.empty()) parts.push_back(plural(std::ssize(import.runs), "run"));
+  if (import.tables > 0) parts.push_back(plural(import.tables, "table"));
+  if (!import.traces.empty()) parts.push_back(plural(std::ssize(import.traces), "trace"));
+  if (parts.empty()) return "nothing";
+  std::string text = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 < parts.size() ? ", " : " and ") + parts[i];
+  return text;
+}
 
 ImportPreview read_import(const ImportQuestion& asked, const std::filesystem::path& database, bool keeps,
                           JobControl& job) {

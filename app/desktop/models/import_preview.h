@@ -18,7 +18,8 @@ struct ImportQuestion {
   std::string text;  // instead of paths
   ImportOptions options;
   FileChoices choices;
-  bool again = false;  // also what is in the project already
+  bool again = false;     // also what is in the project already
+  bool opens_it = false;  // its ladder or tries, once it is in the project
 };
 
 // The result of an import, or of its preview.
@@ -44,10 +45,14 @@ struct ImportPreview {
   std::vector<SkippedImport> skipped;     // the project has them already
   std::vector<std::string> traces;        // of profilers, in the folders: Profile reads them
   std::int64_t tables = 0;                // of call times or of published utilisation, which are no runs
+  std::string undo;                       // the name of the change that undoes the import; empty: nothing does
   std::vector<std::string> source_lines;  // of each note: its line of the file; empty if unknown
 
   bool is_reading() const { return state == State::reading || state == State::keeping; }
 };
+
+// "21 runs and 9 traces", of what the project gets.
+std::string contents_text(const ImportPreview& import);
 
 // Reads the files into memory, or with `keeps` into `database`. Skips what `database` has already, unless asked
 // otherwise, through a connection of its own; a preview needs no database. An interrupted import keeps nothing of the

@@ -110,12 +110,14 @@ void Messages::draw_notice(const std::string& undoable, Commands& commands) cons
     if (message.is_error) continue;
     const ImGuiViewport* viewport = ImGui::GetMainViewport();
     ImGui::SetNextWindowPos(
-        ImVec2(viewport->WorkPos.x + viewport->WorkSize.x / 2, viewport->WorkPos.y + viewport->WorkSize.y - px(6)),
+        ImVec2(viewport->WorkPos.x + viewport->WorkSize.x / 2, viewport->WorkPos.y + viewport->WorkSize.y - px(2)),
         ImGuiCond_Always, ImVec2(0.5f, 1));
     ImGui::PushStyleColor(ImGuiCol_WindowBg, palette().text);
     ImGui::PushStyleColor(ImGuiCol_Text, palette().background);
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(8), px(2)));
     ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(8));
-    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(8)));
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(2)));
+    ImGui::PushFont(fonts().regular, 13.5f);  // as high as a view's margin, so that it covers none of it
     ImGui::Begin("##notice", nullptr,
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoDocking |
                      ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoNav |
@@ -139,6 +141,8 @@ void Messages::draw_notice(const std::string& undoable, Commands& commands) cons
       ImGui::PopStyleColor();
     }
     ImGui::End();
+    ImGui::PopFont();
+    ImGui::PopStyleVar();
     ImGui::PopStyleColor(2);
   }
 }

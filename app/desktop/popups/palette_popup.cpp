@@ -11,6 +11,7 @@ namespace stepladder {
 namespace {
 
 constexpr int rows_shown = 12;
+constexpr std::size_t most_recent = 20;
 
 float row_height() {
   return px(32);
@@ -49,19 +50,15 @@ void PalettePopup::open(std::vector<Action> actions) {
 
 void PalettePopup::match() {
   matched_for_ = typed_.data();
-  matches_.clear();
-  std::vector<int> scores(actions_.size());
-  for (std::size_t i = 0; i < actions_.size(); ++i) {
-    const Action& action = actions_[i];
-    const std::string text = action.detail.empty() ? action.title : action.title + " " + action.detail;
-    if (const auto score = fuzzy_score(matched_for_, text)) {
-      scores[i] = *score;
-      matches_.push_back(i);
-    }
-  }
-  if (!matched_for_.empty())
-    std::ranges::stable_sort(matches_, [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  matches_ = matching_actions(actions_, matched_for_, recent_);
   selected_ = 0;
+}
+
+void PalettePopup::choose(const Action& action, Commands& commands) {
+  commands.push_back(action.command);
+  std::erase(recent_, action.title);
+  recent_.insert(recent_.begin(), action.title);
+  if (recent_.size() > most_recent) recent_.pop_back();
 }
 
 void PalettePopup::draw(Commands& commands) {
@@ -77,7 +74,7 @@ void PalettePopup::draw(Commands& commands) {
   if (!matches_.empty() && (ImGui::IsKeyPressed(ImGuiKey_Enter) || ImGui::IsKeyPressed(ImGuiKey_KeypadEnter)))
     chosen = selected_;
   if (const auto clicked = draw_matches(moved)) chosen = clicked;
-  if (chosen) commands.push_back(actions_[matches_[static_cast<std::size_t>(*chosen)]].command);
+  if (chosen) choose(actions_[matches_[static_cast<std::size_t>(*chosen)]], commands);
   const bool left = !is_new_ && !ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows);
   if (chosen || left || ImGui::IsKeyPressed(ImGuiKey_Escape)) is_open_ = false;
   is_new_ = false;

@@ -19,6 +19,7 @@ class PalettePopup {
 
  private:
   void match();
+  void choose(const Action& action, Commands& commands);
   void begin_window() const;
   bool move_selection();                        // by the arrow keys; returns whether it moved
   std::optional<int> draw_matches(bool moved);  // the index of the clicked match
@@ -29,6 +30,7 @@ class PalettePopup {
   std::vector<std::size_t> matches_;  // indices into actions_, best first
   std::array<char, 128> typed_{};
   std::string matched_for_;
+  std::vector<std::string> recent_;  // titles of chosen actions, the newest first
   int selected_ = 0;
 };
 

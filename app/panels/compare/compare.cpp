@@ -196,7 +196,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   draw_compare_head(state.fields, view, workspace, runs.size(), commands);
   if (runs.empty()) {
     if (workspace.runs().empty()) {
-      start_here(commands, "No runs yet. Curves of several runs appear here.");
+      start_here(workspace, commands, "No runs yet. Curves of several runs appear here.");
     } else {
       empty_state("No run selected", "Click Choose runs at the top right, or select runs in History.");
     }

@@ -183,7 +183,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
       spacing(4);
       draw_history_traces(state.traces, "", workspace, commands);
     }
-    start_here(commands, "No runs yet. Every run is listed here.");
+    start_here(workspace, commands, "No runs yet. Every run is listed here.");
     return;
   }
   state.table.columns.update(workspace);

@@ -174,17 +174,13 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
   draw_chart(chart);
 }
 
-std::string count_text(const ImportPreview& import) {
-  return import.runs.empty() ? plural(import.tables, "table") : plural(std::ssize(import.runs), "run");
-}
-
 // The imported runs, and buttons to open them.
 void draw_kept(const Workspace& workspace, Commands& commands) {
   const ImportPreview& import = *workspace.import;
   begin_card("##kept", ImVec2(0, ImGui::GetFrameHeight() + px(30)));
   ImGui::AlignTextToFramePadding();
-  const bool is_empty = import.runs.empty() && import.tables == 0;
-  text_toned(is_empty ? "Nothing was imported." : "Imported " + count_text(import) + ".",
+  const bool is_empty = import.runs.empty() && import.tables == 0 && import.traces.empty();
+  text_toned(is_empty ? "Nothing was imported." : "Imported " + contents_text(import) + ".",
              is_empty ? Tone::bad : Tone::good);
   std::vector<RunId> ids;
   std::vector<LadderId> ladders;
@@ -209,10 +205,11 @@ void draw_kept(const Workspace& workspace, Commands& commands) {
       commands.push_back(SelectRuns{ids});
       commands.push_back(ShowPanel{"history"});
     }
+  }
+  if (!import.undo.empty()) {
     ImGui::SameLine();
-    if (workspace.undoable == "Imported " + plural(std::ssize(import.runs), "run")) {
-      if (quiet_button("Undo import", "import.undo")) commands.push_back(Undo{});
-    }
+    if (quiet_button("Undo import", "import.undo")) commands.push_back(UndoImport{});
+    ImGui::SetItemTooltip("Its runs go to the bin");
   }
   end_card();
 }
@@ -315,7 +312,7 @@ Ending ending_of(const ImportPreview& import) {
   Ending ending{.forget = import.state == ImportPreview::State::kept ? "Import more" : "Discard"};
   ending.width = button_width(ending.forget);
   if (import.state == ImportPreview::State::kept || (import.runs.empty() && import.tables == 0)) return ending;
-  ending.keep = "Import " + count_text(import);
+  ending.keep = "Import " + contents_text(import);
   ImGui::PushFont(fonts().semibold, text_size);
   ending.width += button_width(ending.keep) + px(8);
   ImGui::PopFont();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/desktop/commands/import_commands.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/text/format.h"
@@ -93,6 +94,16 @@ void draw_formats() {
   if (!line.empty()) draw_line();
 }
 
+void centred_examples(Commands& commands) {
+  static float width = 0;  // as drawn last
+  const float room = ImGui::GetContentRegionAvail().x;
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room - width) / 2));
+  ImGui::BeginGroup();
+  example_buttons(commands);
+  ImGui::EndGroup();
+  width = ImGui::GetItemRectSize().x;
+}
+
 // A bar that moves to and fro, since the amount to read is unknown in advance.
 void moving_bar(float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -117,7 +128,7 @@ void draw_nothing(const std::string& last_path, Commands& commands) {
   const ImVec2 low = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   begin_card("##drop", ImVec2(0, 0), true);
-  ImGui::SetCursorPosY(std::max(px(14), (room.y - px(330)) / 2));
+  ImGui::SetCursorPosY(std::max(px(14), (room.y - px(390)) / 2));
   draw_drop_sign();
   gap(22);
   centred("Drop logs, tables, traces or folders on this window", fonts().display, 19, palette().text);
@@ -130,7 +141,7 @@ void draw_nothing(const std::string& last_path, Commands& commands) {
   centred("Review the runs before importing them. On the command line:", fonts().regular, small_size, palette().quiet);
   centred("stepladder import runs/ --tokens-per-step 524288", fonts().semibold, 13.5f, palette().text);
   if (!last_path.empty()) {
-    gap(34);
+    gap(20);
     const std::string label = "Read " + std::filesystem::path(last_path).filename().string() + " again";
     const float width = button_width(label);
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (ImGui::GetContentRegionAvail().x - width) / 2));
@@ -138,6 +149,8 @@ void draw_nothing(const std::string& last_path, Commands& commands) {
     ImGui::SetItemTooltip("%s", last_path.c_str());
     mark("import.again");
   }
+  gap(34);
+  centred_examples(commands);
   end_card();
   const float inset = px(8);
   if (room.x > px(200) && room.y > px(120))

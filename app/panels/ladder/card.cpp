@@ -4,8 +4,10 @@
 
 #include <imgui.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/commands/run_commands.h"
@@ -133,9 +135,52 @@ void draw_facts(const LadderRung& rung) {
   if (const std::string needed = needed_text(rung.judged); !needed.empty()) fact(needed);
 }
 
-}  // namespace
+// The buttons beneath the text, which stays above them however little room there is.
+class Footer {
+ public:
+  Footer(const LadderModel& model, const LadderRung& rung, int baseline) : model_(model), rung_(rung) {
+    const Run& run = rung.first;
+    labels_.emplace_back("Run details");
+    if (run.source == "launched" && model.is_over && rung.judged.rung != baseline && run.ladder) {
+      const LadderRung* base = model.rung(baseline);
+      baseline_ = baseline;
+      lacking_ = base && !base->has_finished_run ? base : !rung.has_finished_run ? &rung : nullptr;
+      verifies_ = !lacking_;
+      labels_.push_back(lacking_ ? "Repeat rung " + std::to_string(lacking_->judged.rung) : "Verify gain");
+    }
+    if (can_trace(run)) labels_.emplace_back(trace_label);
+  }
+  float height(float width) const { return flowing_height(labels_, width); }
 
-void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int baseline, Commands& commands) {
+  void draw(Commands& commands) const {
+    if (quiet_button("Run details", "ladder.open")) commands.push_back(OpenRun{rung_.first.id});
+    if (lacking_) {
+      flow_to(labels_[1].c_str());
+      if (quiet_button(labels_[1].c_str(), "ladder.repeat_lacking"))
+        commands.push_back(Repeat{{lacking_->first.id}, 1});
+      ImGui::SetItemTooltip("Rung %d has no finished run yet; to verify a gain both sides need one",
+                            lacking_->judged.rung);
+    } else if (verifies_) {
+      const int repeats = repeats_to_verify(rung_.judged);
+      flow_to("Verify gain");
+      if (quiet_button("Verify gain", "ladder.real"))
+        commands.push_back(ConfirmSpeedup{*rung_.first.ladder, baseline_, rung_.judged.rung, repeats});
+      ImGui::SetItemTooltip(
+          "Repeats this rung and the baseline in turns until the verdict is clear, or each has %d runs", repeats);
+    }
+    trace_button(rung_.first, !model_.is_over, "ladder.trace", commands);
+  }
+
+ private:
+  const LadderModel& model_;
+  const LadderRung& rung_;
+  std::vector<std::string> labels_;
+  const LadderRung* lacking_ = nullptr;  // a side without a finished run
+  bool verifies_ = false;
+  int baseline_ = 0;
+};
+
+void draw_text(const LadderModel& model, const LadderRung& rung, int baseline) {
   const Run& run = rung.first;
   const Summary& summary = rung.summary;
   const bool is_first = &rung == &model.rungs.front();
@@ -164,27 +209,20 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     text_quiet_wrapped(flag_advice(flag));
   }
   if (summary.steps > 0) draw_facts(rung);  // a reported figure has none
-  spacing(4);
-  if (quiet_button("Run details", "ladder.open")) commands.push_back(OpenRun{run.id});
-  if (run.source == "launched" && model.is_over && !is_baseline && run.ladder) {
-    const LadderRung* base = model.rung(baseline);
-    const LadderRung* lacking = base && !base->has_finished_run ? base : !rung.has_finished_run ? &rung : nullptr;
-    const int repeats = repeats_to_verify(rung.judged);
-    if (lacking) {
-      const std::string label = "Repeat rung " + std::to_string(lacking->judged.rung);
-      flow_to(label.c_str());
-      if (quiet_button(label.c_str(), "ladder.repeat_lacking")) commands.push_back(Repeat{{lacking->first.id}, 1});
-      ImGui::SetItemTooltip("Rung %d has no finished run yet; to verify a gain both sides need one",
-                            lacking->judged.rung);
-      return trace_button(run, !model.is_over, "ladder.trace", commands);
-    }
-    flow_to("Verify gain");
-    if (quiet_button("Verify gain", "ladder.real"))
-      commands.push_back(ConfirmSpeedup{*run.ladder, baseline, rung.judged.rung, repeats});
-    ImGui::SetItemTooltip("Repeats this rung and the baseline in turns until the verdict is clear, or each has %d runs",
-                          repeats);
-  }
-  trace_button(run, !model.is_over, "ladder.trace", commands);
+}
+
+}  // namespace
+
+void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int baseline, Commands& commands) {
+  const Footer footer(model, rung, baseline);
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float below = footer.height(room.x) + px(8);
+  ImGui::SetNextWindowSizeConstraints(ImVec2(0, 0), ImVec2(room.x + px(10), std::max(px(20), room.y - below)));
+  ImGui::BeginChild("##text", ImVec2(room.x + px(10), 0), ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_NavFlattened);
+  draw_text(model, rung, baseline);
+  ImGui::EndChild();
+  spacing(2);
+  footer.draw(commands);
 }
 
 }  // namespace stepladder

@@ -102,7 +102,10 @@ bool ladder_combo(const char* id, const char* words, const Workspace& workspace,
 void draw_name(LadderHead& head, const Ladder& ladder, float width, Commands& commands) {
   if (!head.renaming) {
     text_cut(ladder.name, width, palette().text, fonts().display, title_size);
-    if (ImGui::IsItemHovered()) ImGui::SetItemTooltip("Double-click to rename");
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip)) {  // beside it: the facts are beneath
+      ImGui::SetNextWindowPos(ImVec2(ImGui::GetItemRectMax().x + px(12), ImGui::GetItemRectMin().y - px(2)));
+      ImGui::SetTooltip("Double-click to rename");
+    }
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
       head.rename(ladder.name);
     }

@@ -104,7 +104,7 @@ void draw_below(State& state, const Workspace& workspace, const LadderCurves& sh
     }
     ImGui::SameLine(0, gap);
   }
-  begin_card("##card", ImVec2(0, room.y), true);
+  begin_card("##card", ImVec2(0, room.y));
   if (const LadderRung* rung = shown.model.rung(shown.selected))
     draw_ladder_card(shown.model, *rung, shown.baseline, commands);
   end_card();
@@ -186,7 +186,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const Ladder* ladder = workspace.shown_ladder();
   if (!ladder) {
     text_title("Ladder");
-    start_here(commands, "No ladder yet. Its rungs appear here.");
+    start_here(workspace, commands, "No ladder yet. Its rungs appear here.");
     return;
   }
   take_project(state, workspace.database);
@@ -220,7 +220,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const int baseline = state.shown.model.rung(workspace.selection.baseline_rung)
                            ? workspace.selection.baseline_rung
                            : state.shown.model.rungs.front().judged.rung;
-  if (workspace.ladders().size() == 1 && ladder->source == "example") start_here(commands);
+  if (has_only_examples(workspace)) start_here(workspace, commands);
   state.head.draw(workspace, *ladder, state.shown.model, commands);
   handle_keys(state, selected, commands);
   spacing(2);

@@ -137,11 +137,12 @@ void draw_head(const Columns& at, bool is_log, const LadderTable& table) {
   draw_hidden_columns(at, at.name + at.name_width - ImGui::GetCursorPosX(), table);
   if (at.has_bar) {
     ImGui::SetCursorPos(ImVec2(at.bar, top));
-    text_cut(!table.beside.empty()
-                 ? "vs own baseline, log scale"
-                 : std::string(is_log ? "log scale, " : "") + (!table.waterfall ? "median, 95 % interval"
-                                                               : is_log         ? "factor of each"
-                                                                                : "throughput added"),
+    text_cut(!table.beside.empty() ? "vs own baseline, log scale"
+             : table.waterfall
+                 ? "factor of each, log scale"
+                 : std::string(at.bar_width >= px(150) ? (is_log ? "log scale, median" : "median, 95 % interval")
+                               : is_log                ? "log scale"
+                                                       : "median"),
              at.bar_width, palette().quiet, fonts().regular, small_size);
   }
   right(at.tokens, "tokens/s");
@@ -174,6 +175,9 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
   const float end = at.x + std::max(px(3), width * scale.share(value));
   float from = at.x;
   const bool steps = waterfall && before && !is_missing(before->judged.tokens_per_s);
+  // On a log scale a bar has no beginning, only its end means something: what steps from nothing is a mark there.
+  const bool is_mark = waterfall && scale.is_log && !steps;
+  if (is_mark) from = end - px(4);
   if (steps) {
     from = at.x + width * scale.share(before->judged.tokens_per_s);
     // From the previous rung down to this one.
@@ -186,7 +190,9 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
   const bool failed = rung.first.status == RunStatus::failed;
   const bool reported = rung.first.status == RunStatus::reported;
   if (reported) draw->AddRect(low, high, u32(rung_colour(rung.colour)), px(3), 0, px(1.5f));
-  if (reported ? rung.judged.trust == Trust::impossible : !rung.trusted()) {
+  if (is_mark && !rung.trusted()) {
+    draw->AddRectFilled(low, high, u32(palette().quiet), px(1));  // too narrow to hatch
+  } else if (reported ? rung.judged.trust == Trust::impossible : !rung.trusted()) {
     hatch(low, high);
   } else if (!reported) {
     const ImVec4 colour = steps ? step_colour(rung.judged.over_previous) : rung_colour(rung.colour);
@@ -528,6 +534,13 @@ void draw_ladder_table(const LadderModel& model, const LadderTable& table, Comma
                     ImGuiChildFlags_AlwaysUseWindowPadding | ImGuiChildFlags_NavFlattened);
   ImGui::PopStyleVar();
   if (table.beside.empty()) {
+    if (const LadderRung* baseline = model.rung(table.baseline); table.waterfall && at.has_bar && baseline) {
+      const float one = ImGui::GetWindowPos().x + at.bar + at.bar_width * scale.share(baseline->judged.tokens_per_s);
+      const float top = ImGui::GetCursorScreenPos().y;
+      ImGui::GetWindowDrawList()->AddLine(ImVec2(one - px(2), top),
+                                          ImVec2(one - px(2), top + px(row_height + 1) * static_cast<float>(rows)),
+                                          u32(palette().quiet, 0.35f));
+    }
     for (std::size_t i = 0; i < model.rungs.size(); ++i) {
       const float top = ImGui::GetCursorPosY();
       draw_row(model, i, nullptr, nullptr, table, at, scale, commands);

@@ -90,7 +90,8 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
   return curves;
 }
 
-// "rung 5 of 9, repeat 2 of 3"; of a sweep "combination 2 of 6, seed 1 of 2"; empty without a ladder.
+// "rung 4 (5 of 9), repeat 2 of 3": numbered as in Ladder, whose baseline is rung 0; of a sweep "combination 2 of 6,
+// seed 1 of 2"; empty without a ladder.
 std::string place_in_ladder(const Workspace& workspace, const Run& run, bool is_sweep) {
   if (!run.ladder) return "";
   std::set<int> rungs;
@@ -100,7 +101,8 @@ std::string place_in_ladder(const Workspace& workspace, const Run& run, bool is_
     repeats += other->run.rung == run.rung ? 1 : 0;
   }
   const auto place = std::distance(rungs.begin(), rungs.find(run.rung)) + 1;
-  return (is_sweep ? "combination " : "rung ") + std::to_string(place) + " of " + std::to_string(rungs.size()) +
+  const std::string of = std::to_string(place) + " of " + std::to_string(rungs.size());
+  return (is_sweep ? "combination " + of : "rung " + std::to_string(run.rung) + " (" + of + ")") +
          (repeats > 1
               ? (is_sweep ? ", seed " : ", repeat ") + std::to_string(run.repeat + 1) + " of " + std::to_string(repeats)
               : "");
@@ -124,13 +126,15 @@ void draw_head(State& state, const Workspace& workspace, const RunEntry& shown, 
     if (!fact.empty()) line += (line.empty() ? "" : "  \xE2\x80\x93  ") + fact;
   };
   if (!shown.run.title.empty() && shown.run.title != shown.run.name) say(shown.run.name);
-  say(place_in_ladder(workspace, shown.run, is_sweep));
+  const std::string place = place_in_ladder(workspace, shown.run, is_sweep);
+  say(place);
   say(in_print(shown.run.hardware));
   say(shown.run.precision);
   const bool is_a_scripts = shown.run.source == "import";
   if (is_running && !workspace.is_ours(shown.run.id)) say(is_a_scripts ? "a script's" : "trained outside this window");
   if (is_running && !shown.series().empty()) say(lateness_text(shown.run, shown.series().at.back()));
   text_cut(line, right - px(340), palette().quiet, fonts().regular, small_size);
+  mark("live.place." + place);
   ImGui::EndGroup();
   ImGui::SameLine(right - stop_width);
   if (is_running && shown.run.source == "import") {  // a script's, which takes no requests
@@ -482,7 +486,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const RunEntry* shown = workspace.shown_live();
   if (!shown) {
     text_title("Live");
-    start_here(commands, "No run trains here now. The loss and speed of a running run appear here.");
+    start_here(workspace, commands, "No run trains here now. The loss and speed of a running run appear here.");
     return;
   }
   if (shown->loaded && !workspace.detail(shown->run.id)) commands.data.details.push_back(shown->run.id);

@@ -12,6 +12,7 @@
 #include "app/desktop/widgets.h"
 #include "app/host/environment.h"
 #include "app/panels/mfu/answer.h"
+#include "app/runs/examples.h"
 #include "app/text/format.h"
 
 namespace stepladder {
@@ -33,11 +34,6 @@ void read_published_once(MfuTable& table, const std::string& imported) {
   } catch (const StorageError& error) {
     table.published_problem = error.what();
   }
-}
-
-// A run of the examples that the program brings along.
-bool is_example(const Run& run) {
-  return run.source == "example" || run.source_path.starts_with((assets_folder() / "examples").string() + "/");
 }
 
 MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTable& table) {
@@ -267,7 +263,8 @@ void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, co
   constexpr ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable | ImGuiTableFlags_Hideable |
                                     ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH |
                                     ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp;
-  const ImVec2 room = ImGui::GetContentRegionAvail();
+  ImVec2 room = ImGui::GetContentRegionAvail();
+  room.x = std::min(room.x, px(1600));  // wider, a name would be far from its numbers
   ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(6), px(3)));
   if (!ImGui::BeginTable("##runs", column_count, flags, room)) return ImGui::PopStyleVar();
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;

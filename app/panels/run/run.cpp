@@ -163,7 +163,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const RunEntry* shown = shown_run(workspace);
   if (!shown) {
     text_title("Run");
-    start_here(commands, "No run yet. A run's details appear here.");
+    start_here(workspace, commands, "No run yet. A run's details appear here.");
     return;
   }
   if (shown->run.id != state.shown) show_run(state, workspace, *shown, commands);

@@ -24,7 +24,7 @@ TEST(Example, is_the_ladder_of_the_log) {
   const std::vector<stepladder::Run> runs = store.runs_of(ladder.id);
   ASSERT_EQ(runs.size(), 3u);
 
-  const std::vector<std::string> stages{"baseline", "baseline-change", "tf32"};
+  const std::vector<std::string> stages{"baseline", "unnamed-change", "tf32"};
   const std::vector<std::string> precisions{"fp32", "fp32", "tf32"};
   // Medians of `time` over steps 6 to 50, calculated without this program; loss of the first and the last step.
   const std::vector<double> dt_ms{1298.9661693572998, 301.0420799255371, 125.82159042358398};

@@ -1,0 +1,24 @@
+// A run of an example is recognised by the file it was read from, or is the ladder that each new project begins with.
+#include "app/runs/examples.h"
+
+#include "app/host/environment.h"
+
+namespace stepladder {
+namespace {
+
+const std::string& folder() {
+  static const std::string path = (assets_folder() / "examples").string() + "/";
+  return path;
+}
+
+}  // namespace
+
+std::string path_of(const ExampleFile& example) {
+  return folder() + example.file;
+}
+
+bool is_example(const Run& run) {
+  return run.source == "example" || run.source_path.starts_with(folder());
+}
+
+}  // namespace stepladder
