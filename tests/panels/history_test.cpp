@@ -206,6 +206,16 @@ TEST_F(HistoryView, ATagIsInSightHoweverNarrowTheTable) {
   EXPECT_TRUE(widths());
 }
 
+TEST_F(HistoryView, TheTableHasHalfOfTheRoomBesideCurvesAndTraces) {
+  open(1280);
+  ImGui::GetIO().DisplaySize = ImVec2(1280, 720);
+  app_->workspace().traces.assign(5, StoredTrace{.name = "step"});
+  ASSERT_TRUE(shows("history.table"));
+  const auto table = ui_test_anchors::find("history.table");
+  EXPECT_GT(table->y1 - table->y0, (720 - table->y0) / 2 - 20);
+  EXPECT_LT(ui_test_anchors::find("history.tag")->y1, 720 - 100) << "and the curves have room for a chart";
+}
+
 TEST_F(HistoryView, ANarrowTableSaysHowManyColumnsDoNotFitUntilTheUserChooses) {
   open(1900);
   EXPECT_FALSE(shows("history.left_out"));
@@ -349,8 +359,15 @@ TEST_F(HistoryOfMetrics, AFilterComparesMetrics) {
   EXPECT_EQ(copied(), "run,stage\nalpha,\n");
   ASSERT_TRUE(imgui_.type(*app_, "history.filter", "at(val/acc, 1000)<0.3"));
   EXPECT_EQ(copied(), "run,stage\ngamma,\n");
+  ASSERT_TRUE(imgui_.click(*app_, "history.filter"));
+  imgui_.press(*app_, ImGuiKey_End);
+  ImGui::GetIO().AddInputCharactersUTF8(" val/akk<3");
+  imgui_.press(*app_, ImGuiKey_Enter);
+  EXPECT_EQ(copied(), "run,stage\ngamma,\n") << "the last filter that could be applied is";
+  ASSERT_TRUE(imgui_.type(*app_, "history.filter", ""));
+  EXPECT_EQ(copied(), "run,stage\nalpha,\nbeta,\ndelta,\ngamma,\n");
   ASSERT_TRUE(imgui_.type(*app_, "history.filter", "val/akk<3"));
-  EXPECT_EQ(copied(), "run,stage\nalpha,\nbeta,\ndelta,\ngamma,\n") << "a filter with a problem hides nothing";
+  EXPECT_EQ(copied(), "run,stage\nalpha,\nbeta,\ndelta,\ngamma,\n") << "all, since no filter was applied before";
 }
 
 TEST_F(HistoryOfMetrics, ARunThatLogsIsFollowed) {

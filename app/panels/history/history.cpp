@@ -59,6 +59,9 @@ void draw_filter(HistoryRows& list) {
   ImGui::InputTextWithHint("##filter", "Filter, e.g. nano status=finished min(val_loss) < 3.3", list.filter.data(),
                            list.filter.size(), ImGuiInputTextFlags_EscapeClearsAll);
   mark("history.filter");
+  if (!list.filter_problem.empty())
+    ImGui::GetWindowDrawList()->AddRect(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), u32(palette().warning),
+                                        ImGui::GetStyle().FrameRounding);
   if (list.filter[0] == 0)
     wrapped_tooltip(
         "Words, and conditions on values of runs and recipes and on metrics: loss_last<3 batch=16 tags~night val/acc > "
@@ -173,15 +176,29 @@ void show_state(State& state, const nlohmann::json& json) {
   }
 }
 
+// ", 3 of them examples,"; empty if none is.
+std::string examples_text(const Workspace& workspace) {
+  const std::int64_t examples = count_examples(workspace);
+  if (examples == 0) return "";
+  return (examples == std::ssize(workspace.runs()) ? ", all" : ", " + grouped(examples) + " of them") + " examples,";
+}
+
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   text_title("History");
-  text_cut(workspace.database.empty() ? "No database yet"
-                                      : plural(std::ssize(workspace.runs()), "run") + " in " + workspace.database,
-           ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+  const HistoryRows& list = state.table.list;
+  if (!list.filter_problem.empty())
+    text_cut(list.last_filter.empty() ? "The filter isn't applied: all runs are listed."
+                                      : "The filter isn't applied: these are the runs of \"" + list.last_filter + "\".",
+             ImGui::GetContentRegionAvail().x, palette().warning, fonts().regular, small_size);
+  else
+    text_cut(workspace.database.empty()
+                 ? "No database yet"
+                 : plural(std::ssize(workspace.runs()), "run") + examples_text(workspace) + " in " + workspace.database,
+             ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   if (workspace.runs().empty()) {
     if (!workspace.traces.empty()) {
       spacing(4);
-      draw_history_traces(state.traces, "", workspace, commands);
+      draw_history_traces(state.traces, height_of(state.traces, workspace), "", workspace, commands);
     }
     start_here(workspace, commands, "No runs yet. Every run is listed here.");
     return;
@@ -196,9 +213,14 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
   const std::string list_filter(state.table.list.filter.data());
-  const float overlay = workspace.selection.runs.empty() ? px(92) : std::max(px(240), room.y * 0.44f);
-  const float traces = height_of(state.traces, workspace);
-  begin_card("##table", ImVec2(0, std::max(px(120), room.y - gap - overlay - (traces > 0 ? traces + gap : 0))));
+  // The table has at least half; of the rest the curves go before the traces.
+  const bool has_curves = !workspace.selection.runs.empty();
+  const float overlay = has_curves ? std::max(px(200), room.y * 0.44f) : px(92);
+  float traces = height_of(state.traces, workspace);
+  const float half = std::max(px(120), room.y * 0.5f);
+  if (traces > 0)
+    traces = std::clamp(room.y - half - 2 * gap - overlay, std::min(traces, least_height_of_traces()), traces);
+  begin_card("##table", ImVec2(0, std::max(half, room.y - gap - overlay - (traces > 0 ? traces + gap : 0))));
   draw_history_table(state.table, state.tags, workspace, commands);
   if (state.table.list.rows.empty()) {
     ImGui::SetCursorPosY(px(60));  // beneath the table's head
@@ -207,9 +229,10 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
                 is_filtered ? "Press Esc in the filter to clear it." : "Click Archived above to list them.");
   }
   end_card();
+  mark("history.table");
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
   if (traces > 0) {
-    draw_history_traces(state.traces, list_filter, workspace, commands);
+    draw_history_traces(state.traces, traces, list_filter, workspace, commands);
     ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
   }
   begin_card("##overlay", ImVec2(0, 0));

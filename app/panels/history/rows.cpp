@@ -81,13 +81,16 @@ std::set<std::string> metric_names(const Workspace& workspace) {
   return names;
 }
 
-// A filter that cannot be parsed (such as a half typed one), or whose metrics haven't been read yet, hides nothing.
-std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& workspace) {
+std::vector<const RunEntry*> listed_runs(const HistoryRows& list, const Workspace& workspace) {
+  std::vector<const RunEntry*> listed;
+  for (const RunEntry& entry : workspace.runs())
+    if (list.archived || !entry.curation.archived) listed.push_back(&entry);
+  return listed;
+}
+
+// The listed runs that pass a filter. Throws FilterError if it can't be parsed, or if its metrics haven't been read.
+std::vector<const RunEntry*> passing(const std::string& text, HistoryRows& list, const Workspace& workspace) {
   constexpr const char* reading = "Reading metrics...";
-  list.filter_problem.clear();
-  list.filter_figures.clear();
-  std::vector<const RunEntry*> found;
-  const auto listed = [&](const RunEntry& entry) { return list.archived || !entry.curation.archived; };
   RunContext context;
   context.hardware = workspace.hardware;
   for (const RunEntry& entry : workspace.runs()) {
@@ -98,26 +101,49 @@ std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& w
   const FigureTable& metrics = workspace.project_metrics ? workspace.project_metrics->table : none;
   bool asked_for_metrics = false;
   try {
-    const RunFilter filter(list.filter.data(), {.recipe = [&] { return recipe_names(workspace); },
-                                                .metrics =
-                                                    [&] {
-                                                      asked_for_metrics = true;
-                                                      return metric_names(workspace);
-                                                    }});
+    const RunFilter filter(text, {.recipe = [&] { return recipe_names(workspace); },
+                                  .metrics =
+                                      [&] {
+                                        asked_for_metrics = true;
+                                        return metric_names(workspace);
+                                      }});
     list.filter_figures = filter.figures();
     for (const MetricFigure& figure : list.filter_figures)
       if (!metrics.has(figure)) throw FilterError(reading);
-    for (const RunEntry& entry : workspace.runs()) {
-      if (listed(entry) && filter.accepts(entry.run, entry.summary, context, metrics)) found.push_back(&entry);
-    }
+    std::vector<const RunEntry*> found = listed_runs(list, workspace);
+    std::erase_if(found,
+                  [&](const RunEntry* entry) { return !filter.accepts(entry->run, entry->summary, context, metrics); });
+    return found;
+  } catch (const FilterError&) {
+    if (asked_for_metrics && !workspace.project_metrics) throw FilterError(reading);
+    throw;
+  }
+}
+
+// While a filter can't be applied, such as a half typed one, the last one that could be is.
+std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& workspace) {
+  list.filter_problem.clear();
+  list.filter_figures.clear();
+  const std::string typed = list.filter.data();
+  try {
+    std::vector<const RunEntry*> found = passing(typed, list, workspace);
+    list.last_filter = typed;
+    return found;
   } catch (const FilterError& error) {
     list.filter_problem = error.why;
-    if (asked_for_metrics && !workspace.project_metrics) list.filter_problem = reading;
-    for (const RunEntry& entry : workspace.runs()) {
-      if (listed(entry)) found.push_back(&entry);
-    }
   }
-  return found;
+  const std::vector<MetricFigure> wanted = list.filter_figures;
+  try {
+    if (!list.last_filter.empty()) {
+      std::vector<const RunEntry*> found = passing(list.last_filter, list, workspace);
+      list.filter_figures.insert(list.filter_figures.end(), wanted.begin(), wanted.end());
+      return found;
+    }
+  } catch (const FilterError&) {  // its metric is gone
+    list.last_filter.clear();
+  }
+  list.filter_figures = wanted;
+  return listed_runs(list, workspace);
 }
 
 // Sorts by the chosen column: pinned runs first, then numbers, then words; last, in either direction, NaN and what is

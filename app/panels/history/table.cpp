@@ -488,8 +488,11 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   // A table for each set of columns, so that each keeps its own widths and order.
   std::string id = "##runs";
   for (const RunColumn* column : columns) id += "," + column->id;
-  const float inner_width = std::max(visible_width, wanted_width(columns));
-  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 2, flags, room, inner_width)) return;
+  // On a very wide screen a name would be far from its numbers.
+  const float most = std::max(px(1600), wanted_width(columns) * 1.3f);
+  const float inner_width = std::max(std::min(visible_width, most), wanted_width(columns));
+  const ImVec2 size(std::min(room.x, most + ImGui::GetStyle().ScrollbarSize), room.y);
+  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 2, flags, size, inner_width)) return;
   ImGui::TableSetupScrollFreeze(2, 1);
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
   ImGui::TableSetupColumn(

@@ -64,25 +64,34 @@ void draw_trace(const StoredTrace& trace, const Workspace& workspace, Commands& 
 
 }  // namespace
 
+float least_height_of_traces() {
+  return px(28) + ImGui::GetFrameHeight();
+}
+
 float height_of(const HistoryTraces& traces, const Workspace& workspace) {
   if (workspace.traces.empty()) return 0;
   const auto rows = static_cast<float>(std::min(workspace.traces.size(), most_in_sight));
-  return px(28) + ImGui::GetFrameHeight() + (traces.are_shown ? rows * px(row_height) + px(8) : 0);
+  return least_height_of_traces() + (traces.are_shown ? rows * px(row_height) + px(8) : 0);
 }
 
-void draw_history_traces(HistoryTraces& traces, const std::string& filter, const Workspace& workspace,
+void draw_history_traces(HistoryTraces& traces, float height, const std::string& filter, const Workspace& workspace,
                          Commands& commands) {
-  const float height = height_of(traces, workspace);
-  if (height <= 0) return;
   const std::vector<const StoredTrace*> rows = found(workspace, filter);
-  begin_card("##traces", ImVec2(0, height), true);
+  const bool has_room = !traces.are_shown || height >= least_height_of_traces() + px(row_height);
+  begin_card("##traces", ImVec2(0, height), has_room);
+  if (!has_room) {
+    ImGui::AlignTextToFramePadding();
+    text_quiet(plural(std::ssize(workspace.traces), "trace") + ": clear the selection to list them");
+    return end_card();
+  }
   const std::string label = (traces.are_shown ? "Hide " : "Show ") + plural(std::ssize(workspace.traces), "trace");
   if (quiet_button(label.c_str(), "history.traces")) traces.are_shown = !traces.are_shown;
   if (traces.are_shown) {
     same_line(12);
     text_quiet(rows.empty() ? "No trace's name has the filter's words"
                             : "Traces of profilers; a click opens one in Profile");
-    if (ImGui::BeginTable("##rows", 5, ImGuiTableFlags_SizingStretchProp)) {
+    const ImVec2 size(std::min(ImGui::GetContentRegionAvail().x, px(1600)), 0);
+    if (ImGui::BeginTable("##rows", 5, ImGuiTableFlags_SizingStretchProp, size)) {
       for (const float width : {3.0f, 3.0f, 2.2f, 1.2f, 1.4f})
         ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, width);
       draw_rows(rows.size(), px(row_height), [&](std::size_t i) { draw_trace(*rows[i], workspace, commands); });
