@@ -118,5 +118,14 @@ TEST(LineLayout, AlignedNumbersAndKindsThatTakeTurnsAreKnown) {
   EXPECT_GT(checker.known(), steps);
 }
 
+// Each number was searched for up to the line's end: with these, for half an hour.
+TEST(StepLine, ALineMayHaveAMillionNumbers) {
+  std::string line = "step 7 | loss 3.5 | ids";
+  for (int i = 0; i < 1'000'000; ++i) line += " 1";
+  const ReadLine read = read_step_line(line);
+  EXPECT_EQ(read.line.step, 7);
+  EXPECT_EQ(read.line.loss, 3.5);
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -250,9 +250,10 @@ class LineReading {
   // "  0 350.10 ms run, 11.01 loss, 0.0010 LR": the step leads, and names follow their numbers.
   Meaning meaning_behind(const Pair& pair) {
     if (!pair.key.empty() || !pair.unit.empty() || pair.separated || pair.total >= 0) return {};
-    const std::string_view rest = behind(pair);
+    constexpr std::size_t longest_name = 100;
+    const std::string_view rest = behind(pair).substr(0, longest_name);
+    if (!rest.starts_with(' ')) return {};
     const std::string_view name = rest.substr(0, rest.find_first_of(",|;"));
-    if (!name.starts_with(' ')) return {};
     if (name.find_first_of("0123456789:=([") != std::string_view::npos) {
       if (before(pair).empty()) row_ = pair.whole;
       return {};
