@@ -21,6 +21,7 @@ constexpr double same_start_nats = 0.002;    // how well
 constexpr double share_of_same_start = 0.1;  // of the deviation between seeds
 constexpr double far_deviations = 6;
 constexpr std::size_t fewest_in_blocks = 4;
+constexpr std::size_t fewest_batches_apart = 3;  // so many at the end are no spike
 
 struct SharedSteps {
   std::vector<std::int64_t> step;
@@ -64,28 +65,40 @@ SharedSteps shared_steps(const Series& base, const Series& run, std::vector<doub
   return shared;
 }
 
-// The last quarter, with values far from its median pulled in.
-std::vector<double> tail_of(const std::vector<double>& values) {
-  std::vector<double> tail(values.end() - static_cast<std::ptrdiff_t>((values.size() + 3) / 4), values.end());
-  if (tail.size() < 4) return tail;
-  const double middle = median_of(tail);
-  std::vector<double> distances(tail.size());
-  std::transform(tail.begin(), tail.end(), distances.begin(), [&](double x) { return std::abs(x - middle); });
-  const double reach = far_deviations * 1.4826 * median_of(std::move(distances));
-  for (double& value : tail) value = std::clamp(value, middle - reach, middle + reach);
-  return tail;
-}
-
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The last quarter.
+std::vector<double> tail_of(const std::vector<double>& values) {
+  return {values.end() - static_cast<std::ptrdiff_t>((values.size() + 3) / 4), values.end()};
+}
+
+// Around the median; further away is an outlier.
+Interval usual_range(const std::vector<double>& values) {
+  constexpr double any = std::numeric_limits<double>::infinity();
+  if (values.size() < 4) return {-any, any};
+  const double middle = median_of(values);
+  std::vector<double> distances(values.size());
+  std::transform(values.begin(), values.end(), distances.begin(), [&](double x) { return std::abs(x - middle); });
+  const double reach = far_deviations * 1.4826 * median_of(std::move(distances));
+  return {middle - reach, middle + reach};
+}
+
+// The last quarter, with outliers pulled in.
+std::vector<double> calm_tail_of(const std::vector<double>& values) {
+  std::vector<double> tail = tail_of(values);
+  const Interval usual = usual_range(tail);
+  for (double& value : tail) value = std::clamp(value, usual.low, usual.high);
+  return tail;
 }
 
 // The step after which the run stayed more than `band` above the base; 0 unless it ends higher than it began while the
 // base does better.
 std::int64_t unlearned_since(const SharedSteps& shared, double band) {
   if (shared.step.size() < fewest_to_diverge) return 0;
-  const bool rose = mean_of(tail_of(shared.loss)) > shared.loss.front() + band;
-  const bool base_fell = mean_of(tail_of(shared.base_loss)) < shared.base_loss.front();
+  const bool rose = mean_of(calm_tail_of(shared.loss)) > shared.loss.front() + band;
+  const bool base_fell = mean_of(calm_tail_of(shared.base_loss)) < shared.base_loss.front();
   if (!rose || !base_fell) return 0;
   std::size_t since = shared.step.size();
   while (since > 0 && shared.loss[since - 1] - shared.base_loss[since - 1] > band) --since;
@@ -117,23 +130,47 @@ struct TailGap {
   double half = 0;
 };
 
-TailGap tail_gap(const SharedSteps& shared) {
+// Half of a mean's 95 % interval.
+double half_of_mean(double squares, double n) {
+  return student_t_quantile(0.975, n - 1) * std::sqrt(squares / (n * (n - 1)));
+}
+
+// Outliers at the very end, all on one side.
+std::vector<double> apart_at_end(const std::vector<double>& values) {
+  const Interval usual = usual_range(values);
+  std::size_t first = values.size();
+  while (first > 0 && (values.back() > usual.high ? values[first - 1] > usual.high : values[first - 1] < usual.low))
+    --first;
+  return {values.begin() + static_cast<std::ptrdiff_t>(first), values.end()};
+}
+
+// Outliers don't count, unless the run ends with them: then they are where it ended. One batch may be a spike, but an
+// evaluation has many: if only the last one is apart, the interval reaches as far as it.
+TailGap tail_gap(const SharedSteps& shared, bool are_evaluations) {
   std::vector<double> gaps(shared.step.size());
   std::transform(shared.loss.begin(), shared.loss.end(), shared.base_loss.begin(), gaps.begin(), std::minus());
-  const std::vector<double> tail = tail_of(gaps);
+  const std::vector<double> apart = apart_at_end(tail_of(gaps));
+  if (apart.size() >= (are_evaluations ? 2 : fewest_batches_apart)) {
+    const double mean = mean_of(apart);
+    double squares = 0;
+    for (const double gap : apart) squares += (gap - mean) * (gap - mean);
+    return {.mean = mean, .half = half_of_mean(squares, static_cast<double>(apart.size()))};
+  }
+  const std::vector<double> tail = calm_tail_of(gaps);
   TailGap found{.mean = mean_of(tail)};
   const auto block = static_cast<std::size_t>(std::ceil(block_length(tail)));
   const std::size_t blocks = tail.size() / block;
-  if (tail.size() < fewest_in_blocks || blocks < 2) return found;
-  double squares = 0;
-  for (std::size_t i = 0; i < blocks; ++i) {
-    const auto first = tail.begin() + static_cast<std::ptrdiff_t>(i * tail.size() / blocks);
-    const auto end = tail.begin() + static_cast<std::ptrdiff_t>((i + 1) * tail.size() / blocks);
-    const double off = std::accumulate(first, end, 0.0) / static_cast<double>(end - first) - found.mean;
-    squares += off * off;
+  if (tail.size() >= fewest_in_blocks && blocks >= 2) {
+    double squares = 0;
+    for (std::size_t i = 0; i < blocks; ++i) {
+      const auto first = tail.begin() + static_cast<std::ptrdiff_t>(i * tail.size() / blocks);
+      const auto end = tail.begin() + static_cast<std::ptrdiff_t>((i + 1) * tail.size() / blocks);
+      const double off = std::accumulate(first, end, 0.0) / static_cast<double>(end - first) - found.mean;
+      squares += off * off;
+    }
+    found.half = half_of_mean(squares, static_cast<double>(blocks));
   }
-  const auto n = static_cast<double>(blocks);
-  found.half = student_t_quantile(0.975, n - 1) * std::sqrt(squares / (n * (n - 1)));
+  if (are_evaluations && !apart.empty()) found.half = std::max(found.half, std::abs(apart.back() - found.mean));
   return found;
 }
 
@@ -177,7 +214,7 @@ void judge_gap(LossParity& parity, const std::vector<Pair>& pairs, const LossRul
   for (const Pair& pair : pairs) {
     const SharedSteps& shared = parity.by_validation ? pair.validation : pair.training;
     if (shared.empty()) continue;
-    const TailGap gap = tail_gap(shared);
+    const TailGap gap = tail_gap(shared, parity.by_validation);
     gaps.push_back(gap.mean);
     by_steps = std::max(by_steps, gap.half);
     alike = alike && began_alike(pair.training);
@@ -239,7 +276,7 @@ RunSpread loss_spread(std::span<const LossRun> repeats) {
     const SharedSteps shared = shared_steps(*repeats.front().series, *repeats[i].series, &Series::loss);
     if (shared.empty()) continue;
     if (began_alike(shared)) return {};
-    gaps.push_back(tail_gap(shared).mean);
+    gaps.push_back(tail_gap(shared, false).mean);
   }
   const double mean = mean_of(gaps);
   RunSpread spread{.freedom = static_cast<double>(gaps.size() - 1), .from = SpreadFrom::project};
@@ -257,7 +294,7 @@ LossParity loss_parity(std::span<const LossRun> base, std::span<const LossRun> r
   }
   const Pair& first = pairs.front();
   parity.by_validation = decides(first.validation, first.training);
-  take_largest_gap(parity, first.training.empty() ? first.validation : first.training);
+  take_largest_gap(parity, parity.by_validation || first.training.empty() ? first.validation : first.training);
   const bool comparable =
       may_be_compared(*base.front().run, *base.front().series, *runs.front().run, *runs.front().series);
   for (const Pair& pair : pairs) {

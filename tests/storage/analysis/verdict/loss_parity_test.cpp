@@ -163,6 +163,43 @@ TEST(LossParity, a_spike_of_one_step_decides_nothing) {
   EXPECT_EQ(parity(curve(0, 50, 1), spiked, known).verdict, LossVerdict::same) << "and no divergence";
 }
 
+// A loss that falls from 4 to 2, with noise of about 0.01 of its own, and the last values `off` from it.
+Series falling(std::size_t count, double phase, std::size_t last, double off, double StepRecord::*loss) {
+  Series series;
+  for (std::size_t i = 0; i < count; ++i) {
+    StepRecord step{.step = static_cast<std::int64_t>(i + 1)};
+    step.loss = 4 - 2 * static_cast<double>(i) / static_cast<double>(count);
+    step.*loss = step.loss + 0.01 * std::sin(phase * static_cast<double>(i)) + (i + last >= count ? off : 0);
+    series.append(step);
+  }
+  return series;
+}
+
+TEST(LossParity, a_run_is_worth_what_it_ended_with) {
+  const Series usual = falling(400, 1.7, 0, 0, &StepRecord::loss);
+  for (const std::size_t last : {3, 5, 20, 60, 99}) {
+    const LossParity jumped = parity(usual, falling(400, 2.9, last, 0.5, &StepRecord::loss));
+    EXPECT_EQ(jumped.verdict, LossVerdict::worse) << last;
+    EXPECT_GT(jumped.tail_gap, 0.4) << last;
+    EXPECT_EQ(parity(usual, falling(400, 2.9, last, -0.5, &StepRecord::loss)).verdict, LossVerdict::better) << last;
+  }
+  EXPECT_EQ(parity(usual, falling(400, 2.9, 2, 0.5, &StepRecord::loss)).verdict, LossVerdict::same) << "a spike";
+  EXPECT_EQ(parity(usual, falling(400, 2.9, 60, 0.001, &StepRecord::loss)).verdict, LossVerdict::same);
+}
+
+TEST(LossParity, the_last_evaluation_is_never_left_out) {
+  for (const std::size_t count : {30, 60, 200}) {
+    const Series usual = falling(count, 1.7, 0, 0, &StepRecord::val_loss);
+    const LossParity last = parity(usual, falling(count, 2.9, 1, 5, &StepRecord::val_loss));
+    EXPECT_EQ(last.verdict, LossVerdict::inconclusive) << count;
+    EXPECT_GT(last.ci95.high, 4.9);
+    EXPECT_NEAR(last.max_gap, 5, 0.05) << "of the loss that decides";
+    EXPECT_EQ(last.at_step, static_cast<std::int64_t>(count));
+    EXPECT_EQ(parity(usual, falling(count, 2.9, 2, 0.5, &StepRecord::val_loss)).verdict, LossVerdict::worse) << count;
+    EXPECT_EQ(parity(usual, falling(count, 2.9, 0, 0, &StepRecord::val_loss)).verdict, LossVerdict::same) << count;
+  }
+}
+
 TEST(LossParity, validation_decides_where_both_have_it_near_the_end) {
   Series base = curve(0, 50, 1);
   Series run = curve(0.5, 50, 2);
