@@ -31,6 +31,8 @@ std::string interval_words(const GateJudgement& judged, const FigureQuestion& qu
                         judged.now.mean, judged.baseline.mean, question.lower_is_better ? "lower" : "higher");
   words += fmt::format("the factor against the baseline is {:.4f}", judged.factor);
   if (!judged.ci95.known()) return words + ", and its interval needs two runs of each that differ";
+  if (judged.ci95.low == judged.ci95.high)
+    return words + "; all figures are equal to the last digit, so their noise is below what the log shows";
   return words + fmt::format(" (95 % interval {:.4f} to {:.4f})", judged.ci95.low, judged.ci95.high);
 }
 
