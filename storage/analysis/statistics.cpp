@@ -87,7 +87,8 @@ Residuals residuals_of(std::span<const double> steps) {
 }
 
 // Correlation of neighbouring steps, without pairs that have an outlier, corrected for the bias of a fitted mean and
-// slope: raw = rho - (2 + 4 rho) / n on average (Kendall 1954; Orcutt & Winokur 1969).
+// slope: raw = rho - (2 + 4 rho) / n on average (Kendall 1954; Orcutt & Winokur 1969). Few steps can't show that their
+// noise is slower than they are many.
 double neighbour_correlation(const Residuals& residuals) {
   const std::vector<double>& x = residuals.values;
   const double far = 3.5 * residuals.spread;
@@ -101,7 +102,7 @@ double neighbour_correlation(const Residuals& residuals) {
   if (squares <= 0) return 0;
   const double raw = products / squares;
   const auto n = static_cast<double>(x.size());
-  return std::clamp((raw + 2 / n) / (1 - 4 / n), 0.0, 0.97);
+  return std::clamp((raw + 2 / n) / (1 - 4 / n), 0.0, std::clamp(1 - 10 / n, 0.97, 0.995));
 }
 
 // The factor by which blocks of this length understate the error of a median, since they miss correlations across their

@@ -107,6 +107,12 @@ TEST(Intervals, cover_the_truth_with_few_steps_that_are_much_alike) {
   }
 }
 
+// A machine that is slow or fast for a hundred steps: 1,000 of them are worth five.
+TEST(Intervals, cover_the_truth_where_noise_is_slow) {
+  const Tally tally = judge_pairs(300, {.rho = 0.99, .steps = 1000}, 1.05, 4);
+  EXPECT_GE(tally.covered, 270);  // 92 % of these 300
+}
+
 TEST(Verdict, two_equal_machines_are_hardly_ever_told_apart) {
   for (const double noise : {0.01, 0.1}) {
     const Tally tally = judge_pairs(500, {.noise = noise, .warmup = 2, .outliers = 0.02, .steps = 150}, 1, 3);
