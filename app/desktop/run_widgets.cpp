@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -215,8 +216,13 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
   const ImVec2 size(each, is_low ? 0 : px(150));
   if (!empty.empty()) ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, room.y * 0.3f - px(100)));
   ImGui::SetCursorPosX(left);
+  const std::int64_t examples = empty.empty() ? count_examples(workspace) : 0;
   if (empty.empty()) {
     text_strong(what_it_is_for);
+    if (examples > 0) {
+      flow_for(px(260), 12);
+      text_quiet("All " + plural(examples, "run") + " here are examples, not yours.");
+    }
   } else {
     text_in(what_it_is_for, fonts().display, title_size);
     ImGui::SetCursorPosX(left);
@@ -239,22 +245,30 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
   if (way_in("Follow my script", "Paste them into your script; then `stepladder follow stepladder/` shows the run here",
              copy, "start.follow", size, script_lines))
     commands.push_back(CopyText{script_lines, "The lines for your script"});
-  if (is_low)
-    flow_for(px(76) + button_width(example_files.front().title), 16);
-  else
-    ImGui::SetCursorPosX(left);
-  example_buttons(commands);
-  if (!empty.empty()) return;
-  if (const std::int64_t examples = count_examples(workspace); examples > 0) {
-    ImGui::AlignTextToFramePadding();
-    text_quiet("All " + plural(examples, "run") + " here are examples, not yours.");
-    same_line(8);
-    if (quiet_button("Remove the examples", "start.remove")) commands.push_back(RemoveExamples{});
+  if (examples > 0) {
+    const char* const remove = "Remove the examples";
+    is_low ? flow_to(remove, 12) : ImGui::SetCursorPosX(left);
+    if (quiet_button(remove, "start.remove")) commands.push_back(RemoveExamples{});
     ImGui::SetItemTooltip("Their runs go to the bin; Ctrl+Z brings them back");
   }
+  if (is_low)
+    flow_for(px(76) + button_width(example_files.front().title), 16);
+  else if (examples == 0)
+    ImGui::SetCursorPosX(left);
+  else
+    same_line(16);
+  example_buttons(commands);
+  if (!empty.empty()) return;
   spacing(2);
   ImGui::Separator();
   spacing(2);
+}
+
+std::string hardware_text(const Run& run) {
+  const std::size_t name = run.hardware.find(" x ");
+  if (run.device != "cpu" || name == std::string::npos || run.hardware.find_first_not_of("0123456789") != name)
+    return in_print(run.hardware);
+  return run.hardware.substr(name + 3) + ", " + plural(std::atoll(run.hardware.c_str()), "core");
 }
 
 bool can_trace(const Run& run) {

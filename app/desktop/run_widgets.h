@@ -37,6 +37,9 @@ void example_buttons(Commands& commands);
 std::int64_t count_examples(const Workspace& workspace);
 bool has_only_examples(const Workspace& workspace);
 
+// Its hardware in words: "AMD EPYC, 2 cores", where a project has "2 x AMD EPYC".
+std::string hardware_text(const Run& run);
+
 // Traces a run that was launched here and is over (`can_trace`); beside the last item, or beneath it if there is no
 // room. Nothing for other runs. `trains`: a run trains now, and both would disturb each other.
 inline constexpr const char* trace_label = "Trace this run";

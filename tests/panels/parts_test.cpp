@@ -14,6 +14,7 @@
 #include "app/desktop/models/ladder_model.h"
 #include "app/desktop/models/run_columns.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/system/portal.h"
 #include "app/panels/ladder/beside.h"
@@ -104,6 +105,14 @@ class Settings : public testing::Test {
   }
   std::filesystem::path folder_;
 };
+
+TEST(Hardware, OfAProcessorIsItsNameAndCores) {
+  EXPECT_EQ(hardware_text({.device = "cpu", .hardware = "2 x AMD EPYC"}), "AMD EPYC, 2 cores");
+  EXPECT_EQ(hardware_text({.device = "cpu", .hardware = "1 x Intel Xeon"}), "Intel Xeon, 1 core");
+  EXPECT_EQ(hardware_text({.device = "cuda", .hardware = "8 x NVIDIA H100"}), "8 \xC3\x97 NVIDIA H100")
+      << "eight of them";
+  EXPECT_EQ(hardware_text({.device = "cpu", .hardware = "Apple M3"}), "Apple M3");
+}
 
 TEST(Palette, ViewsAndActionsAreBeforeRunsAndRecentOnesFirst) {
   std::vector<Action> actions;

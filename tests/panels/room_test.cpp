@@ -184,6 +184,9 @@ TEST(Ladder, TheSelectedRungsButtonsAreOnTheScreen) {
     ImGui::GetIO().DisplaySize = size;
     ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("ladder.rung.4").has_value(); }));
     ASSERT_TRUE(imgui.click(app, "ladder.rung.4"));
+    ASSERT_TRUE(shows(imgui, app, "chart.loss"));
+    const auto chart = ui_test_anchors::find("chart.loss");
+    EXPECT_GT(chart->y1 - chart->y0, 60) << "the table leaves room for the curves";
     for (const char* button : {"ladder.open", "ladder.real", "ladder.trace"}) {
       ASSERT_TRUE(shows(imgui, app, button));
       const auto box = ui_test_anchors::find(button);

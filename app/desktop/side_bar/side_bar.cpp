@@ -8,6 +8,7 @@
 #include <array>
 
 #include "app/desktop/commands/window_commands.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/side_bar/icons.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -146,10 +147,13 @@ void draw_machine(const SideBar& bar, Commands& commands) {
   text_quiet("This machine");
   ImGui::SetCursorPosX(left);
   const std::optional<DeviceReport>& device = bar.workspace.device;
-  const std::string hardware = device             ? device->hardware(device->resolve("auto"))
-                               : bar.is_detecting ? "Detecting hardware..."
-                                                  : "Unknown";
-  text_cut(in_print(hardware), width, palette().text, fonts().semibold, 13.5f);
+  const auto words = [&] {
+    Run here{.device = device->resolve("auto")};
+    here.hardware = device->hardware(here.device);
+    return hardware_text(here);
+  };
+  const std::string hardware = device ? words() : bar.is_detecting ? "Detecting hardware..." : "Unknown";
+  text_cut(hardware, width, palette().text, fonts().semibold, 13.5f);
   ImGui::SetCursorPosX(left);
   const bool knows_load = std::find(bar.open.begin(), bar.open.end(), "launch") != bar.open.end();
   text_cut(state_text(bar.workspace, knows_load), width, palette().quiet, fonts().regular, small_size);

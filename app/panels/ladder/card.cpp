@@ -216,7 +216,7 @@ void draw_text(const LadderModel& model, const LadderRung& rung, int baseline) {
 void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int baseline, Commands& commands) {
   const Footer footer(model, rung, baseline);
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float below = footer.height(room.x) + px(8);
+  const float below = footer.height(room.x) + px(2) + 2 * ImGui::GetStyle().ItemSpacing.y;
   ImGui::SetNextWindowSizeConstraints(ImVec2(0, 0), ImVec2(room.x + px(10), std::max(px(20), room.y - below)));
   ImGui::BeginChild("##text", ImVec2(room.x + px(10), 0), ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_NavFlattened);
   draw_text(model, rung, baseline);

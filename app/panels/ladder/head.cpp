@@ -68,7 +68,7 @@ std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
           })) +
           " steps";
   line += tokens_text(model);
-  if (!first.hardware.empty()) line += "  \xE2\x80\x93  " + in_print(first.hardware);
+  if (!first.hardware.empty()) line += "  \xE2\x80\x93  " + hardware_text(first);
   line += ladder.source == "launched" ? "  \xE2\x80\x93  measured here, " + local_time_text(ladder.created_at)
                                       : "  \xE2\x80\x93  " + ladder.source + ", from " + ladder.source_path;
   return line;

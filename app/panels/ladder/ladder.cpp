@@ -137,7 +137,9 @@ void draw_table(State& state, const Workspace& workspace, const LadderCurves& sh
   std::vector<BesideRow> rows;
   if (!beside.empty()) rows = beside_rows(model, beside);
   const float wanted = as_sweep ? room : ladder_table_height(beside.empty() ? model.rungs.size() : rows.size());
-  const float height = std::clamp(wanted, px(80), std::max(px(80), room * state.table_share));
+  constexpr float least_below = 180;  // so that the charts can be read
+  const float most = std::min(room * state.table_share, room - px(least_below));
+  const float height = std::clamp(wanted, px(80), std::max(px(80), most));
   // The fastest rung, which is selected at first, may change while a ladder trains: the table stays where it is then.
   const std::pair<LadderId, int> selection{model.ladder, workspace.selection.rung};
   const bool shows_selected = std::exchange(state.shown_selection, selection) != selection;

@@ -128,7 +128,7 @@ void draw_head(State& state, const Workspace& workspace, const RunEntry& shown, 
   if (!shown.run.title.empty() && shown.run.title != shown.run.name) say(shown.run.name);
   const std::string place = place_in_ladder(workspace, shown.run, is_sweep);
   say(place);
-  say(in_print(shown.run.hardware));
+  say(hardware_text(shown.run));
   say(shown.run.precision);
   const bool is_a_scripts = shown.run.source == "import";
   if (is_running && !workspace.is_ours(shown.run.id)) say(is_a_scripts ? "a script's" : "trained outside this window");

@@ -4,6 +4,7 @@
 
 #include <imgui.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -65,7 +66,8 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
                                     ImGuiTableFlags_PadOuterX;
   const bool is_wide = ImGui::GetContentRegionAvail().x > px(520);
   ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(8), px(4)));
-  if (!ImGui::BeginTable(table_id("##conventions", is_wide ? 6 : 5).c_str(), is_wide ? 6 : 5, flags))
+  const ImVec2 room(std::min(ImGui::GetContentRegionAvail().x, px(1100)), 0);
+  if (!ImGui::BeginTable(table_id("##conventions", is_wide ? 6 : 5).c_str(), is_wide ? 6 : 5, flags, room))
     return ImGui::PopStyleVar();
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
   ImGui::TableSetupColumn("convention", fixed, px(98));

@@ -195,7 +195,7 @@ void draw_ceilings(const Roof& roof, const Range& x, const Range& y) {
     const ImVec4 colour = is_chosen ? palette().text : faded(palette().quiet, 0.7f);
     plot_line(("##" + ceiling.words).c_str(), is_missing(ridge) ? x.low : ridge, ceiling.tflops, x.high, ceiling.tflops,
               colour, is_chosen ? 2.0f : 1.2f);
-    label_at(x.high * 0.97, ceiling.tflops, ceiling.words + "  " + compact(ceiling.tflops),
+    label_at(x.high * 0.97, ceiling.tflops, ceiling.words + "  " + compact_in_unit(ceiling.tflops) + " TFLOP/s",
              is_chosen ? palette().text : palette().quiet, ceiling.tflops == highest);
   }
   const double ridge = ridge_intensity(highest, roof.bandwidth);

@@ -113,7 +113,7 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
     if (!value.empty()) text_quiet_wrapped(name + ": " + value);
   };
   spacing(2);
-  say("Hardware", in_print(run.hardware));
+  say("Hardware", hardware_text(run));
   say("Precision", run.precision);
   say("Attention", run.attention);
   say("Parameters", run.params > 0 ? grouped(run.params) : "");
