@@ -87,7 +87,7 @@ class Commands(unittest.TestCase):
         self.assertIn("aten::_fused_adamw_", updates[1])
         status, out, _ = self.place.run("operators", base)
         self.assertEqual(status, 0)
-        self.assertIn("GFLOP/s", out)
+        self.assertIn("FLOP/s", out)
         status, out, _ = self.place.run("operators", base, fused)
         change = ["change"] if all(run["comparable"] for run in listed) else []
         self.assertEqual(out.splitlines()[3].split(), ["run", str(base), "run", str(fused), *change])

@@ -127,7 +127,7 @@ std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& w
   const std::string typed = list.filter.data();
   try {
     std::vector<const RunEntry*> found = passing(typed, list, workspace);
-    list.last_filter = typed;
+    if (!found.empty() || typed.empty()) list.last_filter = typed;  // a half typed word may match nothing
     return found;
   } catch (const FilterError& error) {
     list.filter_problem = error.why;

@@ -37,7 +37,7 @@ struct HistoryRows {
   std::size_t matching = 0;
   std::set<RunId> listed;      // the runs that pass the filter, in folded groups too
   std::string filter_problem;  // why the filter isn't applied; then the runs of `last_filter` are listed
-  std::string last_filter;     // that could be read; empty: all runs
+  std::string last_filter;     // that could be read and had matches; empty: all runs
   std::vector<MetricFigure> filter_figures;
   std::string made_for;
   std::map<RunId, SpeedDoubt> doubts;  // of drawn rows only, see doubt_of
