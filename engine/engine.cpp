@@ -46,9 +46,7 @@ struct Engine::Impl {
   std::future<Answer> ask(std::function<Answer(const TrainerLibrary&)> question) REQUIRES(mutex);
   const TrainerLibrary& loaded_library() REQUIRES(engine_thread);
   const DeviceReport& probe() REQUIRES(engine_thread);
-  std::deque<Job>::iterator place_of(RunId run) REQUIRES(mutex) {
-    return std::ranges::find_if(queue, [&](const Job& job) { return job.run() == run; });
-  }
+  std::deque<Job>::iterator place_of(RunId run) REQUIRES(mutex) { return std::ranges::find(queue, run, &Job::run); }
   bool is_idle() REQUIRES(mutex) { return queue.empty() && !running && cancelling == 0; }
   void end_cancelled(const std::vector<Job>& jobs) EXCLUDES(mutex);
 

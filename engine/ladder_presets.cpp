@@ -99,7 +99,7 @@ const std::vector<LadderPreset>& ladder_presets() {
 
 const LadderPreset& ladder_preset(std::string_view name) {
   const auto& plans = ladder_presets();
-  const auto found = std::ranges::find_if(plans, [&](const LadderPreset& known) { return known.name == name; });
+  const auto found = std::ranges::find(plans, name, &LadderPreset::name);
   if (found != plans.end()) return *found;
   std::vector<std::string> names;
   for (const LadderPreset& known : plans) names.push_back(known.name);

@@ -242,13 +242,13 @@ std::vector<BusyProcess> BusyProcesses::sample(std::size_t most) {
 std::string names_of(const std::vector<BusyProcess>& processes) {
   std::vector<BusyProcess> named;  // several of one name together
   for (const BusyProcess& each : processes) {
-    const auto same = std::ranges::find_if(named, [&](const BusyProcess& other) { return other.name == each.name; });
+    const auto same = std::ranges::find(named, each.name, &BusyProcess::name);
     if (same == named.end())
       named.push_back(each);
     else
       same->cores += each.cores;
   }
-  std::ranges::stable_sort(named, [](const BusyProcess& a, const BusyProcess& b) { return a.cores > b.cores; });
+  std::ranges::stable_sort(named, std::greater{}, &BusyProcess::cores);
   std::string text;
   for (const BusyProcess& each : named) {
     char cores[32];

@@ -191,8 +191,7 @@ const std::vector<ModelPreset>& model_presets() {
 
 void apply_preset(Recipe& recipe, std::string_view name) {
   const auto& presets = model_presets();
-  const auto preset =
-      std::ranges::find_if(presets, [&](const ModelPreset& candidate) { return candidate.name == name; });
+  const auto preset = std::ranges::find(presets, name, &ModelPreset::name);
   if (preset == presets.end()) {
     std::vector<std::string> known;
     for (const ModelPreset& candidate : presets) known.emplace_back(candidate.name);

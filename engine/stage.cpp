@@ -36,7 +36,7 @@ const std::vector<KnownStage>& known_stages() {
 
 const Stage* find_stage(std::string_view id) {
   const auto& known = all_stages();
-  const auto found = std::ranges::find_if(known, [&](const Stage& stage) { return stage.id == id; });
+  const auto found = std::ranges::find(known, id, &Stage::id);
   return found == known.end() ? nullptr : &*found;
 }
 

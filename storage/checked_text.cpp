@@ -10,12 +10,12 @@ bool is_letter_or_digit(char c) {
 }
 
 bool has_only(std::string_view text, std::string_view more) {
-  return std::all_of(text.begin(), text.end(),
-                     [&](char c) { return is_letter_or_digit(c) || more.find(c) != std::string_view::npos; });
+  return std::ranges::all_of(text,
+                             [&](char c) { return is_letter_or_digit(c) || more.find(c) != std::string_view::npos; });
 }
 
 bool has_control_characters(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; });
+  return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; });
 }
 
 }  // namespace

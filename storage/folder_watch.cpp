@@ -71,7 +71,7 @@ void FolderWatch::list(Folder& folder) {
     if (!inner) inner = std::make_unique<Folder>(Folder{.path = it->path()});
     folder.inner.push_back(std::move(inner));
   }
-  std::sort(folder.inner.begin(), folder.inner.end(), [](const auto& a, const auto& b) { return a->path < b->path; });
+  std::ranges::sort(folder.inner, [](const auto& a, const auto& b) { return a->path < b->path; });
 }
 
 }  // namespace stepladder

@@ -12,7 +12,7 @@ bool is_digit(char c) {
 
 // Removes the digits that `text` begins with, and returns them without zeros in front.
 std::string_view take_number(std::string_view& text) {
-  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
+  const auto end = std::ranges::find_if_not(text, is_digit);
   std::string_view digits = text.substr(0, static_cast<std::size_t>(end - text.begin()));
   text.remove_prefix(digits.size());
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));

@@ -156,7 +156,7 @@ std::vector<std::string> names_in(int folder, std::size_t most) {
     if (names.size() >= most) break;
   }
   ::closedir(listing);
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

@@ -41,7 +41,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
   std::vector<std::string> variables;
   for (char** variable = environ; *variable; ++variable) {
     const auto replaces = [&](const std::string& other) { return name_of(*variable) == name_of(other); };
-    if (std::none_of(changes.begin(), changes.end(), replaces)) variables.emplace_back(*variable);
+    if (std::ranges::none_of(changes, replaces)) variables.emplace_back(*variable);
   }
   for (const std::string& change : changes)
     if (change.find('=') != std::string::npos) variables.push_back(change);
@@ -134,8 +134,8 @@ Process::Process(const Launch& launch) {
   const std::vector<std::string> variables = environment_with(launch.environment);
   const std::string& name = launch.program.empty() ? launch.command.at(0) : launch.program;
   // posix_spawnp looks on our PATH, which is not always the program's.
-  const bool has_own_path = std::any_of(launch.environment.begin(), launch.environment.end(),
-                                        [](const std::string& change) { return name_of(change) == "PATH"; });
+  const bool has_own_path =
+      std::ranges::any_of(launch.environment, [](const std::string& change) { return name_of(change) == "PATH"; });
   const std::string program = has_own_path ? file_of(name, variables) : name;
   int error = attributes.spawn(pid_, program, launch.command, variables);
   if (error == ENOEXEC) {  // a script without #!
@@ -230,8 +230,7 @@ void close_all_but(const std::vector<int>& kept) {
   constexpr std::size_t most = 1 << 20;
   for (const std::string& name : names_in(open_folder("/proc/self/fd").get(), most)) {
     const int descriptor = std::atoi(name.c_str());
-    if (descriptor > STDERR_FILENO && std::find(kept.begin(), kept.end(), descriptor) == kept.end())
-      ::close(descriptor);
+    if (descriptor > STDERR_FILENO && std::ranges::find(kept, descriptor) == kept.end()) ::close(descriptor);
   }
 }
 

@@ -70,8 +70,7 @@ RunId run_of(const RunEvent& event) {
 
 void Series::append(const StepRecord& record) {
   // Nearly always at the end; only a run that was resumed from an earlier step inserts elsewhere.
-  const auto place =
-      empty() || step.back() < record.step ? step.end() : std::lower_bound(step.begin(), step.end(), record.step);
+  const auto place = empty() || step.back() < record.step ? step.end() : std::ranges::lower_bound(step, record.step);
   const auto index = place - step.begin();
   const bool replaces = place != step.end() && *place == record.step;
   const auto put = [&](auto& column, auto value) {

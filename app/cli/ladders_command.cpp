@@ -32,7 +32,7 @@ int list(const Limit& limit, const CommonOptions& common) {
       places.push_back(&run);
       ids.push_back(run.id);
     }
-    const auto finished = std::ranges::count_if(runs, [](const Run& run) { return run.status == RunStatus::finished; });
+    const auto finished = std::ranges::count(runs, RunStatus::finished, &Run::status);
     all.push_back({{"id", ladder.id},
                    {"name", ladder.name},
                    {"source", ladder.source},

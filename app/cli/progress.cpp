@@ -243,7 +243,7 @@ Progress::~Progress() {
 }
 
 const Run* Progress::find(RunId id, std::size_t& place) const {
-  const auto found = std::ranges::find_if(runs_, [id](const Run& run) { return run.id == id; });
+  const auto found = std::ranges::find(runs_, id, &Run::id);
   place = static_cast<std::size_t>(found - runs_.begin());
   return found == runs_.end() ? nullptr : &*found;
 }

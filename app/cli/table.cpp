@@ -81,8 +81,7 @@ std::string in_colour(const std::string& cell) {
     for (const std::string_view known : words)
       if (word == known || (word.starts_with(known) && word.substr(known.size()).starts_with(' ')))
         return marked(cell, colour);
-  if (const auto flag = std::ranges::find_if(flag_kinds, [&](const FlagKind& kind) { return kind.name == word; });
-      flag != flag_kinds.end())
+  if (const auto flag = std::ranges::find(flag_kinds, word, &FlagKind::name); flag != flag_kinds.end())
     return marked(cell, flag->trust == Trust::impossible ? Colour::red : Colour::yellow);
   return cell;
 }
@@ -261,8 +260,8 @@ std::string table(const std::vector<Row>& given, const std::vector<bool>& aligne
   for (Row& row : rows) {
     for (std::string& cell : row) {
       cell = harmless(std::move(cell));
-      std::replace_if(
-          cell.begin(), cell.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+      std::ranges::replace_if(
+          cell, [](char c) { return c == '\n' || c == '\t'; }, ' ');
     }
   }
   if (rows.empty()) return {};

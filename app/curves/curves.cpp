@@ -17,14 +17,14 @@ namespace {
 // The place of the last step on a long run's clock, by the totals of all its times.
 double milliseconds_before(const Points& total_ms, std::int64_t clock_starts_after) {
   const auto last = static_cast<double>(clock_starts_after);
-  const auto end = std::upper_bound(total_ms.x.begin(), total_ms.x.end(), last);
+  const auto end = std::ranges::upper_bound(total_ms.x, last);
   return end == total_ms.x.begin() ? 0 : total_ms.y[static_cast<std::size_t>(end - total_ms.x.begin()) - 1];
 }
 
 // The y at x of the line through (from, to); missing beyond its ends.
 double between(const std::vector<double>& from, const std::vector<double>& to, double x) {
   if (from.empty() || !(x >= from.front() && x <= from.back())) return missing;
-  const auto k = static_cast<std::size_t>(std::lower_bound(from.begin(), from.end(), x) - from.begin());
+  const auto k = static_cast<std::size_t>(std::ranges::lower_bound(from, x) - from.begin());
   if (k == 0 || from[k] == x) return to[k];
   return to[k - 1] + (x - from[k - 1]) / (from[k] - from[k - 1]) * (to[k] - to[k - 1]);
 }
@@ -191,11 +191,10 @@ Points points_of(const Run& run, const Series& series, Quantity quantity, Axis a
     points.x.push_back(x[i]);
     points.y.push_back(y);
   }
-  if (!std::is_sorted(points.x.begin(), points.x.end())) {
+  if (!std::ranges::is_sorted(points.x)) {
     std::vector<std::size_t> order(points.x.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return points.x[a] < points.x[b]; });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return points.x[a] < points.x[b]; });
     Points sorted{.is_path = points.is_path};
     for (const std::size_t i : order) {
       sorted.x.push_back(points.x[i]);
@@ -216,7 +215,7 @@ Points ratio(const Points& run, const Points& base) {
 
 MeanCurve mean_of(std::span<const Points> runs) {
   MeanCurve curve;
-  curve.mean.is_path = std::all_of(runs.begin(), runs.end(), [](const Points& run) { return run.is_path; });
+  curve.mean.is_path = std::ranges::all_of(runs, &Points::is_path);
   std::vector<std::size_t> at(runs.size(), 0);  // each run's first point that isn't before x
   for (const double x : all_x(runs)) {
     double sum = 0;
@@ -249,7 +248,7 @@ MeanCurve mean_of(std::span<const Points> runs) {
 RangeStatistics statistics_between(const Points& points, double x_low, double x_high) {
   RangeStatistics found;
   double sum = 0;
-  const auto from = std::lower_bound(points.x.begin(), points.x.end(), x_low) - points.x.begin();
+  const auto from = std::ranges::lower_bound(points.x, x_low) - points.x.begin();
   for (auto i = static_cast<std::size_t>(from); i < points.x.size() && points.x[i] <= x_high; ++i) {
     const double y = points.y[i];
     if (is_missing(y)) continue;
@@ -266,7 +265,7 @@ RangeStatistics statistics_between(const Points& points, double x_low, double x_
 
 double value_at(const Points& points, double x) {
   if (points.empty() || x < points.x.front() || x > points.x.back()) return missing;
-  const auto after = std::lower_bound(points.x.begin(), points.x.end(), x);
+  const auto after = std::ranges::lower_bound(points.x, x);
   auto i = static_cast<std::size_t>(after - points.x.begin());
   if (i > 0 && x - points.x[i - 1] < points.x[i] - x) --i;
   return points.y[i];

@@ -17,8 +17,8 @@ Polyline decimate(std::span<const double> x, std::span<const double> y, double x
       ++line.not_finite;
     }
   }
-  const auto lower = static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), x_min) - x.begin());
-  const auto upper = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), x_max) - x.begin());
+  const auto lower = static_cast<std::size_t>(std::ranges::lower_bound(x, x_min) - x.begin());
+  const auto upper = static_cast<std::size_t>(std::ranges::upper_bound(x, x_max) - x.begin());
   // The nearest finite neighbours outside, for lines that cross the edge.
   std::size_t first = lower;
   while (first > 0 && !std::isfinite(y[first - 1])) --first;
@@ -56,7 +56,7 @@ Polyline decimate(std::span<const double> x, std::span<const double> y, double x
       if (y[i] > y[kept[2]]) kept[2] = i;
       kept[3] = i;
     }
-    std::sort(kept.begin(), kept.end());
+    std::ranges::sort(kept);
     for (std::size_t k = 0; k < kept.size(); ++k) {
       if (k == 0 || kept[k] != kept[k - 1]) add(kept[k]);
     }

@@ -17,8 +17,8 @@ void add_to_columns(std::span<const double> x, std::span<const double> low, std:
                     const PictureAxis& axis, std::span<ColumnRange> ranges) {
   if (!(axis.high > axis.low) || (axis.is_log && !(axis.low > 0))) return;
   const auto is_known = [&](std::size_t i) { return std::isfinite(low[i]) && std::isfinite(high[i]); };
-  auto first = static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), axis.low) - x.begin());
-  auto end = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), axis.high) - x.begin());
+  auto first = static_cast<std::size_t>(std::ranges::lower_bound(x, axis.low) - x.begin());
+  auto end = static_cast<std::size_t>(std::ranges::upper_bound(x, axis.high) - x.begin());
   // The nearest neighbours outside, for lines that cross the edge.
   while (first > 0 && !is_known(--first)) {
   }

@@ -75,8 +75,8 @@ void MinMaxPyramid::show(std::span<const double> x, std::span<const double> y, d
   line.not_finite = not_finite_;
   line.off_range = points_;
   if (taken_ == 0) return;
-  const auto lower = static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), x_min) - x.begin());
-  const auto upper = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), x_max) - x.begin());
+  const auto lower = static_cast<std::size_t>(std::ranges::lower_bound(x, x_min) - x.begin());
+  const auto upper = static_cast<std::size_t>(std::ranges::upper_bound(x, x_max) - x.begin());
   if (upper > lower) line.off_range -= finite_before(y, upper) - finite_before(y, lower);
   const auto add = [&](std::span<const double> from_x, std::span<const double> from_y, std::size_t i) {
     if (!std::isfinite(from_y[i])) return;

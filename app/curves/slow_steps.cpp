@@ -16,8 +16,7 @@ std::string reason_for(const Series& series, std::size_t i, std::span<const Syst
   if (i == 0) return "first step: memory is allocated and kernels are chosen";
   if (!is_missing(series.val_loss[i])) return "validation ran here";
   if (!is_missing(series.val_loss[i - 1])) return "validation ran just before";
-  if (std::find(saved.begin(), saved.end(), step) != saved.end() ||
-      std::find(saved.begin(), saved.end(), step - 1) != saved.end())
+  if (std::ranges::find(saved, step) != saved.end() || std::ranges::find(saved, step - 1) != saved.end())
     return "a checkpoint was written here";
   for (const SystemMetrics& sample : metrics) {
     if (sample.step >= step - 1 && sample.step <= step && !sample.throttle_reason.empty())
@@ -55,7 +54,7 @@ std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMet
   for (std::size_t i = 0; i < series.size(); ++i) {
     if (std::isfinite(series.dt_ms[i]) && series.dt_ms[i] > slow_factor * median) slow.push_back(i);
   }
-  std::sort(slow.begin(), slow.end(), [&](std::size_t a, std::size_t b) { return series.dt_ms[a] > series.dt_ms[b]; });
+  std::ranges::sort(slow, [&](std::size_t a, std::size_t b) { return series.dt_ms[a] > series.dt_ms[b]; });
   if (slow.size() > most) slow.resize(most);
   std::vector<SlowStep> found;
   for (const std::size_t i : slow) {

@@ -116,11 +116,10 @@ std::vector<std::string> repeats_in(const Json& json, const Request& request) {
   if (request.number != 1) throw Refusal("'repeats' are started once; each of them is started again by itself.");
   if (repeats.size() > most_repeats)
     throw Refusal("'repeats' has more than " + std::to_string(most_repeats) + " runs.");
-  if (!std::all_of(repeats.begin(), repeats.end(), Uid::allows))
+  if (!std::ranges::all_of(repeats, Uid::allows))
     throw Refusal("'repeats' must be a list of UUIDs of 32 lower-case hexadecimal digits.");
   if (std::set(repeats.begin(), repeats.end()).size() != repeats.size()) throw Refusal("'repeats' names a run twice.");
-  if (std::find(repeats.begin(), repeats.end(), request.run) == repeats.end())
-    throw Refusal("'repeats' doesn't name 'run'.");
+  if (std::ranges::find(repeats, request.run) == repeats.end()) throw Refusal("'repeats' doesn't name 'run'.");
   return repeats;
 }
 
@@ -195,7 +194,7 @@ std::vector<std::int64_t> attempts_in(int run_folder) {
     const auto attempt = parse_number<std::int64_t>(std::string_view(name).substr(begin, size - std::strlen(".jsonl")));
     if (attempt && *attempt > 0 && attempt_journal(*attempt) == name) attempts.push_back(*attempt);
   }
-  std::sort(attempts.begin(), attempts.end());
+  std::ranges::sort(attempts);
   return attempts;
 }
 

@@ -45,8 +45,7 @@ Json partitions_in(const std::string& text) {
     if (is_default) fields[0].pop_back();
     auto counts = split(fields[2], '/');  // allocated, idle, other, total
     counts.resize(4);
-    auto found =
-        std::find_if(partitions.begin(), partitions.end(), [&](const Json& p) { return p["name"] == fields[0]; });
+    auto found = std::ranges::find_if(partitions, [&](const Json& p) { return p["name"] == fields[0]; });
     if (found == partitions.end()) {
       if (partitions.size() >= most_partitions) break;
       partitions.push_back({{"name", fields[0]},

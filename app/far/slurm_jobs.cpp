@@ -254,7 +254,7 @@ void SlurmJobs::poll() {
   const auto since = Clock::now() - last_ask_;
   const bool is_soon = is_new_ || cluster_.awaits_queue();
   if (last_ask_ != Clock::time_point() && since < (is_soon ? Clock::duration(least_interval) : ask_interval)) return;
-  const bool any = std::any_of(known_.begin(), known_.end(), [](const auto& entry) {
+  const bool any = std::ranges::any_of(known_, [](const auto& entry) {
     return entry.second.has_folder_entry && !entry.second.job.is_over() && Clock::now() >= entry.second.next_detail;
   });
   const bool of_all_users = cluster_.is_asked();

@@ -419,8 +419,7 @@ void Talker::remove_forgotten() {
   const Descriptor all = open_folder(folder_ + "/runs");
   if (!all) return;
   const auto names = names_in(all.get(), most_run_folders);
-  const bool any =
-      std::any_of(names.begin(), names.end(), [](const auto& name) { return name.starts_with(".forgotten-"); });
+  const bool any = std::ranges::any_of(names, [](const auto& name) { return name.starts_with(".forgotten-"); });
   if (!any) return;
   children_.start({own_program(), "remove-forgotten", folder_}, 600s, [](const Outcome&) {});
 }

@@ -27,8 +27,7 @@ std::string x_label(XAxis x) {
 }
 
 const Overview* overview_of(const LoadedRun& loaded, Quantity quantity) {
-  const auto found =
-      std::ranges::find_if(loaded.overviews, [&](const Overview& overview) { return overview.quantity == quantity; });
+  const auto found = std::ranges::find(loaded.overviews, quantity, &Overview::quantity);
   return found == loaded.overviews.end() ? nullptr : &*found;
 }
 
@@ -80,7 +79,7 @@ FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Overview& overview,
   for (const Bucket& bucket : overview.buckets) {  // the places of the crosses
     if (bucket.not_finite == 0) continue;
     const auto step = static_cast<double>(bucket.last_step);
-    const auto at = std::upper_bound(means.mean.x.begin(), means.mean.x.end(), step) - means.mean.x.begin();
+    const auto at = std::ranges::upper_bound(means.mean.x, step) - means.mean.x.begin();
     means.mean.y.insert(means.mean.y.begin() + at, std::numeric_limits<double>::quiet_NaN());
     means.low.insert(means.low.begin() + at, missing);
     means.high.insert(means.high.begin() + at, missing);

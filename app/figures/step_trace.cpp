@@ -56,7 +56,7 @@ class Layout {
         memory.push_back({&point,
                           static_cast<std::uint64_t>(std::max(start_of(step) + point.at_ns - first, std::int64_t{0})),
                           step.slices.rank + 1});
-      if (std::ranges::any_of(step.slices.lanes, [](const SliceLane& each) { return each.on_gpu; })) {
+      if (std::ranges::any_of(step.slices.lanes, &SliceLane::on_gpu)) {
         const auto start = static_cast<std::uint64_t>(start_of(step) - first);
         windows.push_back({&step.slices, start, start + static_cast<std::uint64_t>(step.slices.length_ns)});
       }

@@ -145,8 +145,7 @@ std::string first_sentence(const Study& study) {
            ", so no factor over it can be trusted.";
   if (const std::size_t impossible = count(Trust::impossible); impossible > 0)
     return "No " + rung_word + " is credibly faster than the baseline: " + std::to_string(impossible) + " of " +
-           std::to_string(
-               std::ranges::count_if(study.rungs, [](const StudyRung& rung) { return rung.is_measured(); })) +
+           std::to_string(std::ranges::count_if(study.rungs, &StudyRung::is_measured)) +
            " are beyond the hardware's peak.";
   return "No " + rung_word + " is clearly faster than the baseline with the same loss.";
 }

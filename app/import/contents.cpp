@@ -19,7 +19,7 @@ std::vector<fs::path> content_files(const fs::path& path) {
          !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
       if (it->is_regular_file(error)) files.push_back(it->path());
     }
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
   } else if (fs::is_regular_file(path, error)) {
     files.push_back(path);
     if (const fs::path log = path.string() + "-wal"; fs::exists(log, error)) files.push_back(log);

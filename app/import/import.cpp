@@ -91,7 +91,7 @@ FolderContents contents_of(const fs::path& folder) {
     }
     if (it->is_regular_file()) contents.files[it->path().parent_path()].push_back(it->path());
   }
-  for (auto& [parent, files] : contents.files) std::sort(files.begin(), files.end());
+  for (auto& [parent, files] : contents.files) std::ranges::sort(files);
   return contents;
 }
 
@@ -271,7 +271,7 @@ class Import {
 
   void read_by(std::string_view format) {
     std::vector<std::string>& formats = outcome_.formats;
-    if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.emplace_back(format);
+    if (std::ranges::find(formats, format) == formats.end()) formats.emplace_back(format);
   }
 
   void take_folder(const fs::path& folder);
@@ -401,7 +401,7 @@ const FileChoice& Import::choice_for(const std::string& file) const {
 // Brings the files into the order that the user chose, without those that belong to no ladder.
 void Import::keep_apart(std::vector<std::size_t>& files) {
   const auto order = [this](std::size_t i) { return choice_for(outcome_.runs[i].source_path).order; };
-  std::stable_sort(files.begin(), files.end(), [&](std::size_t a, std::size_t b) { return order(a) < order(b); });
+  std::ranges::stable_sort(files, [&](std::size_t a, std::size_t b) { return order(a) < order(b); });
   std::erase_if(files, [this](std::size_t i) {
     Run& run = outcome_.runs[i];
     const FileChoice& choice = choice_for(run.source_path);
@@ -466,8 +466,7 @@ int Import::place(const std::vector<std::size_t>& files, const FileGrouping& gro
 std::string grouping_text(const ImportGrouping& grouping) {
   const FileGrouping& decision = grouping.decision;
   const auto files = static_cast<std::int64_t>(grouping.files);
-  const std::int64_t rungs =
-      decision.rung.empty() ? files : 1 + *std::max_element(decision.rung.begin(), decision.rung.end());
+  const std::int64_t rungs = decision.rung.empty() ? files : 1 + *std::ranges::max_element(decision.rung);
   const std::string are = decision.files == FilesAre::apart     ? "in no ladder"
                           : decision.files == FilesAre::repeats ? "repeats of one rung"
                           : rungs == files                      ? "a rung each"

@@ -87,8 +87,7 @@ MayAdd may_add(RunStore& store, const Run& run, const std::string& uid, const Jo
 
 bool is_beside(RunStore& store, const Run& run, const JournalOrigin& origin) {
   const auto origins = origins_of(store, run.id, run.uid);
-  return std::any_of(origins.begin(), origins.end(),
-                     [&](const auto& each) { return each && each->above.is(origin.above); });
+  return std::ranges::any_of(origins, [&](const auto& each) { return each && each->above.is(origin.above); });
 }
 
 std::string maker_of(RunStore& store, const Run& run, const std::string& uid) {

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t longest_kept_output = 16 << 20;  // of a journal: later output is only read for steps
 
 bool has_end(const std::vector<JournalEvent>& events) {
-  return std::any_of(events.begin(), events.end(), [](const auto& event) { return event.kind == "end"; });
+  return std::ranges::any_of(events, [](const auto& event) { return event.kind == "end"; });
 }
 
 }  // namespace

@@ -58,8 +58,7 @@ void LiveSink::metric(const Metric& metric, std::span<const MetricPoint> points)
 }
 
 bool LiveSink::has_ended(RunId run) const {
-  return std::any_of(recorded_.begin(), recorded_.end(),
-                     [&](const RecordedRun& known) { return known.run == run && known.ended; });
+  return std::ranges::any_of(recorded_, [&](const RecordedRun& known) { return known.run == run && known.ended; });
 }
 
 void LiveSink::end_run(const Run& run) {

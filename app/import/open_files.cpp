@@ -88,7 +88,7 @@ std::vector<std::int64_t> with_descendants(std::int64_t pid) {
   std::vector<std::int64_t> found{pid};
   for (std::size_t i = 0; i < found.size() && found.size() < most_processes; ++i)
     for (auto [child, end] = children.equal_range(found[i]); child != end; ++child)
-      if (std::find(found.begin(), found.end(), child->second) == found.end()) found.push_back(child->second);
+      if (std::ranges::find(found, child->second) == found.end()) found.push_back(child->second);
   return found;
 }
 

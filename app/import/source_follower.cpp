@@ -153,7 +153,7 @@ void SourceFollower::load_position(Followed& each) {
 bool SourceFollower::has_more_before(const Followed& each) {
   if (each.merge != Merge::own || intake_.position(each.source->source()).run != 0) return false;
   const std::string before = each.source->continues();
-  return !before.empty() && std::any_of(followed_.begin(), followed_.end(), [&](const auto& other) {
+  return !before.empty() && std::ranges::any_of(followed_, [&](const auto& other) {
     return other->source->source() == before && !other->drained && other->trouble.empty();
   });
 }
@@ -312,8 +312,7 @@ void SourceFollower::write_events(Followed& each, const std::vector<SourceEvent>
 
 // Of each source that may grow, the process that has it open owns its run: when that is gone, every Stepladder sees it.
 void SourceFollower::find_writers() {
-  const bool any =
-      std::any_of(followed_.begin(), followed_.end(), [](const auto& each) { return !each->ended && !each->joined; });
+  const bool any = std::ranges::any_of(followed_, [](const auto& each) { return !each->ended && !each->joined; });
   if (!any || Clock::now() - looked_for_writers_ < between_writer_looks) return;
   looked_for_writers_ = Clock::now();
   const auto open = files_open_for_writing(other_own_processes());
@@ -348,9 +347,8 @@ void SourceFollower::finish_if_idle(Followed& each, bool at_end) {
   if (!at_end && (!each.drained || quiet < (each.writer ? after_the_writer : give_up_after))) return;
   if (!store_rest(each)) return;
   each.ended = true;
-  const bool goes_on = std::any_of(followed_.begin(), followed_.end(), [&](const auto& other) {
-    return other.get() != &each && other->run == each.run && !other->ended;
-  });
+  const bool goes_on = std::ranges::any_of(
+      followed_, [&](const auto& other) { return other.get() != &each && other->run == each.run && !other->ended; });
   if (goes_on) return;  // in another file, whose end is the run's
   const auto known = each.joined || each.run == 0 ? std::nullopt : store_.run(each.run);
   if (!known || (is_over(known->status) && known->status != RunStatus::interrupted)) return;

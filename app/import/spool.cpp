@@ -63,7 +63,7 @@ std::vector<std::int64_t> numbers_in(const fs::path& database, std::string_view 
   if (!folder) return numbers;
   for (const std::string& name : names_in(folder.get(), most_files))
     if (const auto number = number_in(name, begin, ending)) numbers.push_back(*number);
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   return numbers;
 }
 

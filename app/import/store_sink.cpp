@@ -147,8 +147,7 @@ void StoreSink::finish(ImportOutcome& outcome, const std::string& source_hash, c
   outcome.has_published = outcome.has_published || !published_.empty();
   std::move(passes_.begin(), passes_.end(), std::back_inserter(outcome.passes));
   for (Run& run : runs_) outcome.runs.push_back(std::move(run));
-  std::stable_sort(notes_.begin(), notes_.end(),
-                   [](const ImportNote& a, const ImportNote& b) { return a.line < b.line; });
+  std::ranges::stable_sort(notes_, {}, &ImportNote::line);
   for (ImportNote& note : notes_) outcome.notes.push_back(std::move(note));
 }
 

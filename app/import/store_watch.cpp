@@ -178,7 +178,7 @@ void StoreWatch::rejoin() {
   const std::set<std::string> noted = known.empty() ? std::set<std::string>() : noted_sources(*store);
   const auto open = files_open_for_writing(known.empty() ? std::vector<std::int64_t>() : processes());
   const auto has_open = [&](const fs::path& path) {
-    return std::any_of(open.begin(), open.end(), [&](const auto& each) {
+    return std::ranges::any_of(open, [&](const auto& each) {
       return each.first == path || each.first.parent_path() == path || each.first == path.string() + "-wal";
     });
   };
@@ -242,7 +242,7 @@ void StoreWatch::scan() {
   const std::vector<std::int64_t> alive = processes();
   std::vector<std::pair<std::int64_t, fs::path>> open;
   for (const auto& [file, pid] : files_open_for_writing(alive)) open.emplace_back(pid, file);
-  std::sort(open.begin(), open.end());
+  std::ranges::sort(open);
   for (const auto& [pid, file] : open)
     if (seen_.insert(file).second) scan_file(file);
   scan_workplaces(alive);

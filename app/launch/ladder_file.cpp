@@ -221,7 +221,7 @@ LadderDraft draft_for_any_folder(LadderDraft draft) {
     rung.text = rung_text(planned);
   }
   for (SweptValue& swept : draft.over)
-    if (is_path(swept.name)) std::for_each(swept.values.begin(), swept.values.end(), make_absolute);
+    if (is_path(swept.name)) std::ranges::for_each(swept.values, make_absolute);
   return draft;
 }
 

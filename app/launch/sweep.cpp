@@ -70,7 +70,7 @@ LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>
   check_count(swept, request.repeats);
   std::vector<PlannedRung> combinations(1);
   for (const SweptValue& each : swept) {
-    if (std::ranges::count_if(swept, [&](const SweptValue& other) { return other.name == each.name; }) > 1)
+    if (std::ranges::count(swept, each.name, &SweptValue::name) > 1)
       throw RecipeError(FieldName{"over"}, each.name + " is swept twice; list all its values once");
     if (each.name == seed_name) {
       if (request.repeats > 1)

@@ -124,7 +124,7 @@ void FarRuns::scan(bool at_all_machines) {
 // Registers a run. Called in the transaction that creates it, or first adds to it.
 void FarRuns::register_run(const FarRun& far_run, RunId id) {
   const auto members = store_.machines().members(far_run.uid);
-  if (std::find(members.begin(), members.end(), id) != members.end()) return;
+  if (std::ranges::find(members, id) != members.end()) return;
   store_.machines().add_member(id, far_run.uid);
   Run run = store_.existing_run(id);
   Json environment = object_in(run.environment);
@@ -140,7 +140,7 @@ void FarRuns::register_run(const FarRun& far_run, RunId id) {
 void FarRuns::join_repeats(const FarRun& far_run, RunId id) {
   const Json request = Json::parse(far_run.request, nullptr, false);
   const std::vector<Uid> repeats = request.is_object() ? repeats_of(request) : std::vector<Uid>();
-  const auto at = std::find(repeats.begin(), repeats.end(), far_run.uid);
+  const auto at = std::ranges::find(repeats, far_run.uid);
   if (at == repeats.end()) return;
   Run run = store_.existing_run(id);
   if (run.ladder) return;

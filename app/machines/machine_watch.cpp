@@ -188,7 +188,7 @@ void MachineWatch::publish(RunStore& store, FarRuns& runs) {
   const bool is_looked_at = unix_now() - looked_at_ < look_lasts_s;
   std::map<MachineAlias, MachineStatus> before = statuses_;
   std::erase_if(statuses_, [&](const auto& each) {
-    return std::none_of(machines.begin(), machines.end(), [&](const Machine& m) { return m.alias == each.first; });
+    return std::ranges::none_of(machines, [&](const Machine& m) { return m.alias == each.first; });
   });
   bool changed = before.size() != statuses_.size();
   for (const Machine& machine : machines) {

@@ -31,8 +31,7 @@ Descriptor FarOutputFile::opened(const fs::path& file, int flags) const {
 
 void FarOutputFile::ingest(const fs::path& journal, std::uint64_t size,
                            const std::function<void(std::string_view)>& show) {
-  auto read =
-      std::find_if(journals_.begin(), journals_.end(), [&](const Read& each) { return each.journal == journal; });
+  auto read = std::ranges::find(journals_, journal, &Read::journal);
   if (read == journals_.end()) read = journals_.insert(journals_.end(), Read{journal, JournalReader(0), 0});
   while (read->given < size) {
     const std::string bytes = read_at(opened(journal, O_RDONLY).get(), read->given,
@@ -73,7 +72,7 @@ void FarOutputFile::ingest(const fs::path& journal, std::uint64_t size,
 }
 
 double FarOutputFile::written_at(std::int64_t byte) const {
-  const auto after = std::upper_bound(times_.begin(), times_.end(), std::pair{byte, 1e300});
+  const auto after = std::ranges::upper_bound(times_, std::pair{byte, 1e300});
   return after == times_.begin() ? missing : std::prev(after)->second;
 }
 

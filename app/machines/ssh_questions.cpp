@@ -88,7 +88,7 @@ std::vector<SshQuestion> SshQuestions::open() const {
     question.is_secret = kind != "confirm" && text.find("yes/no") == std::string::npos;
     questions.push_back(std::move(question));
   }
-  std::sort(questions.begin(), questions.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  std::ranges::sort(questions, [](const auto& a, const auto& b) { return a.id < b.id; });
   return questions;
 }
 

@@ -110,7 +110,7 @@ std::string spread_warning(const std::vector<CallRow>& rows) {
 std::vector<CallRow> call_rows(std::vector<CallTimes> times) {
   std::vector<CallRow> rows;
   for (CallTimes& each : times) rows.push_back(row_of(std::move(each)));
-  std::ranges::stable_sort(rows, [](const CallRow& a, const CallRow& b) { return a.mean_ms < b.mean_ms; });
+  std::ranges::stable_sort(rows, {}, &CallRow::mean_ms);
   return rows;
 }
 

@@ -73,14 +73,14 @@ std::vector<Stretch> stretches_of(const StepSlices& step, bool on_gpu) {
     }
   }
   finish_thread();
-  std::ranges::sort(all, [](const Stretch& a, const Stretch& b) { return a.start_ns < b.start_ns; });
+  std::ranges::sort(all, {}, &Stretch::start_ns);
   return all;
 }
 
 }  // namespace
 
 RangeSums::RangeSums(const StepSlices& step) {
-  const bool on_gpu = std::ranges::any_of(step.lanes, [](const SliceLane& each) { return each.on_gpu; });
+  const bool on_gpu = std::ranges::any_of(step.lanes, &SliceLane::on_gpu);
   const std::vector<Stretch> work = stretches_of(step, on_gpu);
   const OperatorKind nothing = on_gpu ? OperatorKind::idle : OperatorKind::between;
   std::vector<Stretch> active;

@@ -106,7 +106,7 @@ SliceIndex::SliceIndex(const StepSlices& step) {
 }
 
 SlicePlace SliceIndex::place_of(std::size_t number) const {
-  const auto behind = std::upper_bound(row_starts_.begin(), row_starts_.end(), number);
+  const auto behind = std::ranges::upper_bound(row_starts_, number);
   const auto row = static_cast<std::size_t>(behind - row_starts_.begin()) - 1;
   return {row, number - row_starts_[row]};
 }
@@ -195,7 +195,7 @@ void SliceSearch::add_name(const SliceIndex& index, std::size_t name) {
 }
 
 SlicePlace SliceSearch::place_of(std::size_t number) const {
-  const auto behind = std::upper_bound(row_starts_.begin(), row_starts_.end(), number);
+  const auto behind = std::ranges::upper_bound(row_starts_, number);
   const auto row = static_cast<std::size_t>(behind - row_starts_.begin()) - 1;
   return {row, number - row_starts_[row]};
 }
@@ -308,8 +308,7 @@ const KeptSlice* slice_at(const SliceRow& row, double ns, double slack_ns) {
 }
 
 const MemoryPoint& memory_peak(const StepSlices& step) {
-  return *std::ranges::max_element(step.memory,
-                                   [](const MemoryPoint& a, const MemoryPoint& b) { return a.total() < b.total(); });
+  return *std::ranges::max_element(step.memory, {}, &MemoryPoint::total);
 }
 
 std::vector<const MemoryPoint*> memory_columns(const StepSlices& step, TimeRange shown, std::size_t columns) {

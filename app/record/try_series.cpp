@@ -290,7 +290,7 @@ bool TrySeriesRunner::is_spent() const {
 }
 
 std::int64_t TrySeriesRunner::runs_of_try(std::int64_t number) const {
-  return std::ranges::count_if(runs_, [&](const TryRun& run) { return run.during == number; });
+  return std::ranges::count(runs_, number, &TryRun::during);
 }
 
 MeasuredCommand TrySeriesRunner::next_command() const {
@@ -449,7 +449,7 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
   if (logged.run.tokens_per_step > 0) facts["tokens per step"] = logged.run.tokens_per_step;
   if (!logged.steps.empty()) facts["steps"] = logged.steps.size();
   run.others = Json{{"unit", outcome.unit}, {"error", outcome.error}, {"figures", printed}, {"facts", facts}}.dump();
-  const auto repeat = std::ranges::count_if(runs_, [&](const TryRun& each) { return each.state == state; });
+  const auto repeat = std::ranges::count(runs_, state, &TryRun::state);
   const Try& it = tries_[static_cast<std::size_t>(state)];
   Run row = row_of(it, state == 0 ? "unchanged" : "try " + std::to_string(state), end, outcome.error);
   row.ladder = series_.ladder;

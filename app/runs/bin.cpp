@@ -55,7 +55,7 @@ std::vector<BinnedRun> runs_in_bin(RunStore& store) {
     if (!run) continue;
     binned.push_back({*run, curation.deleted_at, checkpoint_bytes(checkpoint_owner(store.file(), *run))});
   }
-  std::ranges::sort(binned, [](const BinnedRun& a, const BinnedRun& b) { return a.deleted_at < b.deleted_at; });
+  std::ranges::sort(binned, {}, &BinnedRun::deleted_at);
   return binned;
 }
 

@@ -59,7 +59,7 @@ std::vector<Run> runs_among(RunStore& store, Among among) {
   if (among == Among::listed) return store.runs();
   std::vector<Run> runs;
   for (BinnedRun& binned : runs_in_bin(store)) runs.push_back(std::move(binned.run));
-  std::ranges::sort(runs, [](const Run& a, const Run& b) { return a.id < b.id; });
+  std::ranges::sort(runs, {}, &Run::id);
   return runs;
 }
 

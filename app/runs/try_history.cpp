@@ -61,7 +61,7 @@ bool is_time_metric(const std::string& metric) {
 }
 
 std::int64_t runs_of_try(const TryHistory& history, std::int64_t number) {
-  return std::ranges::count_if(history.runs, [&](const TryRun& run) { return run.during == number; });
+  return std::ranges::count(history.runs, number, &TryRun::during);
 }
 
 std::string try_metric(const TryHistory& history) {

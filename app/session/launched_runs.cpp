@@ -84,7 +84,7 @@ std::vector<Run> runs_to_continue(std::span<const Run> runs) {
     });
     if (replaced != left.end()) left.erase(replaced);
   }
-  std::ranges::sort(left, [](const Run& a, const Run& b) { return a.id < b.id; });
+  std::ranges::sort(left, {}, &Run::id);
   return left;
 }
 

@@ -122,8 +122,7 @@ void SpeedupConfirmation::judge_runs() {
   answer_ = {.speedup = gain, .repeats = std::min(counted(judged[0]), counted(judged[1])), .reason = {}};
   left_out_ = static_cast<std::size_t>(judged[0].left_out + judged[1].left_out);
   // More repeats here don't bring the two sides together.
-  const auto elsewhere =
-      std::ranges::find_if(judged[1].flags, [](const Flag& each) { return each.id == FlagId::other_machine; });
+  const auto elsewhere = std::ranges::find(judged[1].flags, FlagId::other_machine, &Flag::id);
   is_only_busy_ = elsewhere == judged[1].flags.end() && is_doubted_only_for(FlagId::busy_machine, judged[0]) &&
                   is_doubted_only_for(FlagId::busy_machine, judged[1]);
   doubt_.clear();

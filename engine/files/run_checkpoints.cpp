@@ -105,7 +105,7 @@ Contents look_into(const fs::path& folder, const CheckpointOwner& owner) {
 }
 
 void sort_by_step(std::vector<Checkpoint>& checkpoints) {
-  std::ranges::sort(checkpoints, [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });
+  std::ranges::sort(checkpoints, {}, &Checkpoint::step);
 }
 
 std::string temporary_name(const std::string& checkpoint, const CheckpointOwner& owner, const char* ending) {

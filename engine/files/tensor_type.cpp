@@ -36,7 +36,7 @@ constexpr std::array<TypeFacts, 13> types = {{{TensorType::f64, "F64", 8},
 static_assert(types.size() == enum_count<TensorType>());
 
 const TypeFacts& facts(TensorType type) {
-  return *std::ranges::find_if(types, [&](const TypeFacts& known) { return known.type == type; });
+  return *std::ranges::find(types, type, &TypeFacts::type);
 }
 
 float bf16_to_f32(std::uint16_t bits) {

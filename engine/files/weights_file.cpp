@@ -85,7 +85,7 @@ void WeightsFile::mark_in_out() {
 }
 
 const TensorInfo* WeightsFile::find(std::string_view name) const {
-  const auto found = std::ranges::find_if(tensors_, [&](const TensorInfo& tensor) { return tensor.name == name; });
+  const auto found = std::ranges::find(tensors_, name, &TensorInfo::name);
   return found == tensors_.end() ? nullptr : &*found;
 }
 

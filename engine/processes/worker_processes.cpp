@@ -154,7 +154,7 @@ void WorkerProcesses::kill_all() {
 }
 
 bool WorkerProcesses::all_ended() const {
-  return std::ranges::all_of(workers_, [](const Worker& worker) { return worker.ended; });
+  return std::ranges::all_of(workers_, &Worker::ended);
 }
 
 std::optional<std::string> WorkerProcesses::failure() const {

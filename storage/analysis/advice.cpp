@@ -48,7 +48,7 @@ Ladders ladders_of(std::span<const AdviceRun> project) {
   for (auto& [id, rungs] : ladders) {
     for (auto& [place, rung] : rungs) {
       const auto is_out = [](const AdviceRun* run) { return was_cut_short(*run->run); };
-      if (!std::all_of(rung.begin(), rung.end(), is_out)) std::erase_if(rung, is_out);
+      if (!std::ranges::all_of(rung, is_out)) std::erase_if(rung, is_out);
     }
   }
   return ladders;
@@ -104,7 +104,7 @@ class Advisor {
     const auto value = [](const Advice& advice) {
       return advice.gain.known() ? std::sqrt(advice.gain.low * advice.gain.high) : 1.0;
     };
-    std::stable_sort(list_.begin(), list_.end(), [&](const Advice& a, const Advice& b) {
+    std::ranges::stable_sort(list_, [&](const Advice& a, const Advice& b) {
       return a.kind != b.kind ? a.kind < b.kind : value(a) > value(b);
     });
     return std::move(list_);
@@ -112,7 +112,7 @@ class Advisor {
 
  private:
   void add(Advice advice) {
-    if (std::find(advice.evidence.begin(), advice.evidence.end(), run_.id) == advice.evidence.end())
+    if (std::ranges::find(advice.evidence, run_.id) == advice.evidence.end())
       advice.evidence.insert(advice.evidence.begin(), run_.id);
     list_.push_back(std::move(advice));
   }
@@ -469,7 +469,7 @@ std::vector<AdviceRun> known_before(std::span<const AdviceRun> project, const Re
   for (const AdviceRun& other : project) {
     const bool is_own = other.run->ladder == first.ladder;
     if (is_own ? other.run->rung >= first.rung : !(other.run->created_at < first.created_at)) continue;
-    const bool is_repeated = !is_own && std::any_of(rung.begin(), rung.end(), [&](const AdviceRun* run) {
+    const bool is_repeated = !is_own && std::ranges::any_of(rung, [&](const AdviceRun* run) {
       return is_copy(*other.summary, *run->summary);
     });
     if (!is_repeated) known.push_back(other);
@@ -530,8 +530,7 @@ std::string source_text(const ExpectedGain& gain) {
 
 std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware,
                            std::span<const KnownStage> stages) {
-  const auto found =
-      std::find_if(project.begin(), project.end(), [&](const AdviceRun& run) { return run.run->id == about; });
+  const auto found = std::ranges::find_if(project, [&](const AdviceRun& run) { return run.run->id == about; });
   if (found == project.end()) return {};
   return Advisor(project, *found, hardware, stages).advise();
 }

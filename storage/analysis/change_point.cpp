@@ -119,14 +119,13 @@ Period period_of(const std::vector<std::int64_t>& steps, std::int64_t last_step)
   if (steps.size() < 3) return {};
   std::map<std::int64_t, std::size_t> distances;
   for (std::size_t i = 1; i < steps.size(); ++i) ++distances[steps[i] - steps[i - 1]];
-  const auto commonest = std::max_element(distances.begin(), distances.end(),
-                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto commonest =
+      std::ranges::max_element(distances, [](const auto& a, const auto& b) { return a.second < b.second; });
   const std::int64_t period = commonest->first;
   if (period < 2) return {};
   std::map<std::int64_t, std::size_t> places;
   for (const std::int64_t step : steps) ++places[step % period];
-  const auto place =
-      std::max_element(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto place = std::ranges::max_element(places, [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto expected = static_cast<std::size_t>((last_step - steps.front()) / period) + 1;
   const bool regular = place->second >= 3 && 5 * place->second >= 4 * expected && 2 * place->second >= steps.size();
   return regular ? Period{static_cast<std::size_t>(period), place->second} : Period{};
@@ -176,7 +175,7 @@ Spikes find_spikes(const Series& series, std::size_t first_steady) {
   spikes.period = period.steps;
   spikes.regular = period.hits;
   if (period.steps > 0) {
-    const auto evaluated = std::count_if(spikes.at.begin(), spikes.at.end(), [&](std::size_t i) {
+    const auto evaluated = std::ranges::count_if(spikes.at, [&](std::size_t i) {
       return !is_missing(series.val_loss[i]) || (i > 0 && !is_missing(series.val_loss[i - 1]));
     });
     spikes.validation = 2 * static_cast<std::size_t>(evaluated) > spikes.at.size();

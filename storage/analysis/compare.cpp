@@ -124,12 +124,12 @@ Looks::Looks(std::size_t most, std::size_t first) {
 }
 
 bool Looks::is_at(std::size_t number) const {
-  return runs.empty() || std::binary_search(runs.begin(), runs.end(), number) || number > runs.back();
+  return runs.empty() || std::ranges::binary_search(runs, number) || number > runs.back();
 }
 
 double Looks::error_at(std::size_t number) const {
   if (runs.empty()) return 0.05;
-  const auto after = std::upper_bound(runs.begin(), runs.end(), number);
+  const auto after = std::ranges::upper_bound(runs, number);
   const std::size_t look = after == runs.begin() ? runs.front() : *std::prev(after);
   return 0.05 * static_cast<double>(look) /
          static_cast<double>(std::accumulate(runs.begin(), runs.end(), std::size_t{0}));
@@ -204,7 +204,7 @@ void hold_together(std::span<SpeedUp* const> family, std::size_t unjudged) {
   std::vector<SpeedUp*> tested;
   for (SpeedUp* each : family)
     if (!is_missing(each->p)) tested.push_back(each);
-  std::stable_sort(tested.begin(), tested.end(), [](const SpeedUp* a, const SpeedUp* b) { return a->p < b->p; });
+  std::ranges::stable_sort(tested, [](const SpeedUp* a, const SpeedUp* b) { return a->p < b->p; });
   bool holds = true;
   bool may_hold = true;
   for (std::size_t i = 0; i < tested.size(); ++i) {

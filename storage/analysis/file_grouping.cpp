@@ -83,12 +83,12 @@ Differences differences_of(const std::vector<Facts>& files) {
   for (const Facts& facts : files) {
     for (const auto& [name, value] : facts) {
       std::vector<std::string>& known = values[name];
-      if (std::find(known.begin(), known.end(), value) == known.end()) known.push_back(value);
+      if (std::ranges::find(known, value) == known.end()) known.push_back(value);
     }
   }
   std::vector<std::string> order(outside_the_recipe.begin(), outside_the_recipe.end());
   for (const auto& [name, known] : values)
-    if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
+    if (std::ranges::find(order, name) == order.end()) order.push_back(name);
   Differences found;
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (values[order[i]].size() < 2) continue;
@@ -178,7 +178,7 @@ std::vector<StepTime> step_times(std::span<const FileRun> files) {
 double median_member(const std::vector<StepTime>& times, double StepTime::*member) {
   std::vector<double> values;
   for (const StepTime& time : times) values.push_back(time.*member);
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values[(values.size() - 1) / 2];
 }
 
@@ -194,8 +194,7 @@ bool differs_between_repeats(const std::string& setting) {
   const std::string name = lower_case(setting.substr(setting.rfind('.') + 1));
   static const std::set<std::string> names = {"name", "run", "id", "uuid", "host", "hostname", "port", "date", "time"};
   if (names.contains(name)) return true;
-  return std::any_of(of_repeats.begin(), of_repeats.end(),
-                     [&](std::string_view part) { return name.find(part) != std::string::npos; });
+  return std::ranges::any_of(of_repeats, [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
 std::string_view to_string(FilesAre files) {
@@ -228,7 +227,7 @@ FileGrouping group_files(std::span<const FileRun> files) {
   }
   if (auto different = different_starts(files)) return {FilesAre::apart, *different, each_a_rung("").rung};
   if (auto different = different_tokens(files)) return each_a_rung(*different);
-  const bool are_named = std::all_of(files.begin(), files.end(), [](const FileRun& file) { return file.has_own_name; });
+  const bool are_named = std::ranges::all_of(files, &FileRun::has_own_name);
   if (are_named && !any_configuration) return each_a_rung("each has a name and no configuration");
   if (are_named) return repeats("the configurations are the same but for seeds and names");
   const std::vector<StepTime> times = step_times(files);
@@ -236,9 +235,8 @@ FileGrouping group_files(std::span<const FileRun> files) {
   const double middle = median_member(times, &StepTime::ms);
   const double scatter = median_member(times, &StepTime::scatter);
   const double least = std::max(least_share, quartile_widths * scatter);
-  const auto apart = std::count_if(times.begin(), times.end(), [&](const StepTime& time) {
-    return std::max(time.ms, middle) / std::min(time.ms, middle) - 1 > least;
-  });
+  const auto apart = std::ranges::count_if(
+      times, [&](const StepTime& time) { return std::max(time.ms, middle) / std::min(time.ms, middle) - 1 > least; });
   const std::string within = percent_text(scatter) + " between the quartiles of a file";
   if (apart > 0 && static_cast<double>(apart) >= least_share_of_files * static_cast<double>(times.size()))
     return each_a_rung("the median steps take " + range_text(times) + ", with " + within);

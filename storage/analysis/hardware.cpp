@@ -46,7 +46,7 @@ std::vector<std::string> words_of(std::string_view name) {
       finish();
       continue;
     }
-    const bool number = !word.empty() && std::all_of(word.begin(), word.end(), is_digit);
+    const bool number = !word.empty() && std::ranges::all_of(word, is_digit);
     if (is_digit(lower) && (word == "rtx" || word == "gtx" || word == "rx")) finish();
     if (!is_digit(lower) && number && word.size() == 4) finish();  // 3080ti
     if (number && word.size() < 4 && lower == 'x') {               // 8xA100: a count
@@ -61,16 +61,15 @@ std::vector<std::string> words_of(std::string_view name) {
 
 // The number of words of the alias, if the name has them all; 0 if one is absent.
 std::size_t fit(const std::vector<std::string>& name, const std::vector<std::string>& alias) {
-  const bool all = std::all_of(alias.begin(), alias.end(), [&](const std::string& word) {
-    return std::find(name.begin(), name.end(), word) != name.end();
-  });
+  const bool all =
+      std::ranges::all_of(alias, [&](const std::string& word) { return std::ranges::find(name, word) != name.end(); });
   return all ? alias.size() : 0;
 }
 
 bool is_laptop(const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [](const std::string& word) { return word == "laptop" || word == "mobile" || word == "max"; }) &&
-         std::none_of(words.begin(), words.end(), [](const std::string& word) {
+  return std::ranges::any_of(
+             words, [](const std::string& word) { return word == "laptop" || word == "mobile" || word == "max"; }) &&
+         std::ranges::none_of(words, [](const std::string& word) {
            return word.size() == 2 && word[0] == 'm' && is_digit(word[1]);  // Apple's M1 Max
          });
 }
@@ -193,7 +192,7 @@ void HardwareTable::add_user_file() {
 
 void HardwareTable::add(std::vector<Hardware> rows) {
   for (Hardware& row : rows) {
-    const auto known = std::find_if(rows_.begin(), rows_.end(), [&](const Hardware& h) { return h.name == row.name; });
+    const auto known = std::ranges::find(rows_, row.name, &Hardware::name);
     if (known == rows_.end()) {
       rows_.push_back(std::move(row));
     } else {
@@ -271,8 +270,7 @@ std::string with_row(std::string_view csv, const Hardware& row) {
   std::vector<std::string> lines = split(csv, '\n');
   if (lines.back().empty()) lines.pop_back();
   std::erase_if(lines, [&](const std::string& old) { return old.starts_with(row.name + ","); });
-  if (std::none_of(lines.begin(), lines.end(),
-                   [](const std::string& old) { return old.starts_with(hardware_columns); }))
+  if (std::ranges::none_of(lines, [](const std::string& old) { return old.starts_with(hardware_columns); }))
     lines.emplace_back(hardware_columns);
   lines.push_back(line);
   std::string all;

@@ -38,14 +38,13 @@ void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats,
     rung.trust = std::max(rung.trust, found.trust);
     rung.is_checked = rung.is_checked && found.is_checked;
     for (Flag& flag : found.flags) {
-      const bool known =
-          std::any_of(rung.flags.begin(), rung.flags.end(), [&](const Flag& other) { return other.id == flag.id; });
+      const bool known = std::ranges::any_of(rung.flags, [&](const Flag& other) { return other.id == flag.id; });
       if (known) continue;
       if (&run != &subject.runs.front()) flag.why = "Repeat " + std::to_string(run.run->repeat + 1) + ": " + flag.why;
       rung.flags.push_back(std::move(flag));
     }
   }
-  std::stable_sort(rung.flags.begin(), rung.flags.end(), [](const Flag& a, const Flag& b) { return a.id < b.id; });
+  std::ranges::stable_sort(rung.flags, {}, &Flag::id);
   const MeasuredRun& first = subject.runs.front();
   rung.limit = limit_of(*first.run, *first.summary, hardware);
   const std::int64_t params = params_of(*first.run, *first.summary).count;
@@ -57,7 +56,7 @@ void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats,
 // remedy.
 Subject without_disturbed(Subject subject) {
   const auto is_out = [](const MeasuredRun& run) { return is_disturbed(*run.summary); };
-  const bool any_quiet = !std::all_of(subject.runs.begin(), subject.runs.end(), is_out);
+  const bool any_quiet = !std::ranges::all_of(subject.runs, is_out);
   std::erase_if(subject.siblings, is_out);
   if (any_quiet) std::erase_if(subject.runs, is_out);
   return subject;
@@ -71,16 +70,17 @@ bool is_unfinished(const MeasuredRun& run) {
 
 // The subject without the repeats that didn't finish, if one did: they have fewer steps, or none.
 Subject without_unfinished(Subject subject) {
-  const bool any_finished = !std::all_of(subject.runs.begin(), subject.runs.end(), is_unfinished);
+  const bool any_finished = !std::ranges::all_of(subject.runs, is_unfinished);
   if (any_finished) std::erase_if(subject.runs, is_unfinished);
   return subject;
 }
 
 // Counts the finished repeats or, if there are none, all of them.
 int count_repeats(const Subject& subject) {
-  const auto finished = std::count_if(subject.runs.begin(), subject.runs.end(),
-                                      [](const MeasuredRun& run) { return run.run->status == RunStatus::finished; }) +
-                        std::ssize(subject.siblings);
+  const auto finished =
+      std::ranges::count_if(subject.runs,
+                            [](const MeasuredRun& run) { return run.run->status == RunStatus::finished; }) +
+      std::ssize(subject.siblings);
   return static_cast<int>(finished > 0 ? finished : std::ssize(subject.runs));
 }
 
@@ -88,15 +88,14 @@ std::vector<RunPlace> places_of(const Subject& subject) {
   std::vector<RunPlace> places;
   for (const MeasuredRun& run : subject.runs) {
     RunPlace place = place_of(*run.run);
-    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(std::move(place));
+    if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
   }
   return places;
 }
 
 // Whether all runs of both sides were measured in one place, as far as it is known.
 bool are_together(std::span<const RunPlace> base, std::span<const RunPlace> rung) {
-  return std::all_of(rung.begin(), rung.end(),
-                     [&](const RunPlace& place) { return why_no_factor(base, place).empty(); });
+  return std::ranges::all_of(rung, [&](const RunPlace& place) { return why_no_factor(base, place).empty(); });
 }
 
 // Whether the factor compares equal work: a factor of steps/s does only if the steps are equal.
@@ -108,8 +107,7 @@ bool do_equal_work(const Subject& base, const RungJudgement& base_rung, const Su
 }
 
 bool is_busy(const RungJudgement& rung) {
-  return std::any_of(rung.flags.begin(), rung.flags.end(),
-                     [](const Flag& flag) { return flag.id == FlagId::busy_machine; });
+  return std::ranges::any_of(rung.flags, [](const Flag& flag) { return flag.id == FlagId::busy_machine; });
 }
 
 // Whether more runs could settle what two sides differ in: not if one is impossible, or if others disturbed one, whose
@@ -161,7 +159,7 @@ RunSpread known_loss_spread(const Subject& base, const SpreadTable& table) {
 // Finds a run whose loss became NaN between the steps of an excerpt, by its summary.
 const MeasuredRun* lost_between(const Subject& against, const Subject& subject) {
   const Summary& base = *against.runs.front().summary;
-  const auto lost = std::find_if(subject.runs.begin(), subject.runs.end(), [&](const MeasuredRun& run) {
+  const auto lost = std::ranges::find_if(subject.runs, [&](const MeasuredRun& run) {
     return run.is_excerpt() && run.summary->nonfinite_steps > 0 && base.nonfinite_steps == 0 &&
            run.summary->first_nonfinite_step <= base.last_step;
   });
@@ -232,7 +230,7 @@ std::vector<std::size_t> inferred_places_below(std::span<const Subject> subjects
   std::vector<std::size_t> places(subjects.size(), baseline);
   if (subjects.size() < 2 || is_sweep(subjects)) return places;
   const bool is_ours = run_of(subjects.front()).source == "launched";
-  const bool is_one_file = std::all_of(subjects.begin(), subjects.end(), [&](const Subject& subject) {
+  const bool is_one_file = std::ranges::all_of(subjects, [&](const Subject& subject) {
     return run_of(subject).source_path == run_of(subjects.front()).source_path;
   });
   if (!is_ours && !is_one_file) return places;
@@ -312,8 +310,7 @@ double factor_over(const RungJudgement& base, const RungJudgement& rung) {
 }
 
 const Run& reference_of(std::span<const Run* const> runs) {
-  const auto finished =
-      std::find_if(runs.begin(), runs.end(), [](const Run* run) { return run->status == RunStatus::finished; });
+  const auto finished = std::ranges::find_if(runs, [](const Run* run) { return run->status == RunStatus::finished; });
   return finished == runs.end() ? *runs.front() : **finished;
 }
 
@@ -437,8 +434,8 @@ std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const 
   std::map<int, std::size_t> place;
   for (auto& [rung, subject] : by_rung) {
     subject.rung = rung;
-    std::stable_sort(subject.runs.begin(), subject.runs.end(),
-                     [](const MeasuredRun& a, const MeasuredRun& b) { return a.run->repeat < b.run->repeat; });
+    std::ranges::stable_sort(subject.runs,
+                             [](const MeasuredRun& a, const MeasuredRun& b) { return a.run->repeat < b.run->repeat; });
     place[rung] = subjects.size();
     subjects.push_back(std::move(subject));
   }

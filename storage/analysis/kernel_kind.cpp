@@ -94,7 +94,7 @@ NameParts parts_of(std::string_view name) {
 }
 
 const KernelFamily* family_in(std::string_view words, bool are_arguments = false) {
-  const auto* const found = std::find_if(kernel_families.begin(), kernel_families.end(), [&](const KernelFamily& each) {
+  const auto* const found = std::ranges::find_if(kernel_families, [&](const KernelFamily& each) {
     return (!are_arguments || each.place == FamilyPlace::anywhere) && has_words(words, each.words);
   });
   return found == kernel_families.end() ? nullptr : found;

@@ -32,14 +32,14 @@ bool shows(const std::string& words, std::string_view sign) {
 
 std::string known_stage(const Run& run, std::span<const KnownStage> stages) {
   const auto is_id = [&](const KnownStage& stage) { return stage.id == run.stage; };
-  if (run.source == "launched" || std::any_of(stages.begin(), stages.end(), is_id)) return run.stage;
+  if (run.source == "launched" || std::ranges::any_of(stages, is_id)) return run.stage;
   for (const std::string* text : {&run.changed, &run.title, &run.stage}) {
     const std::string words = in_plain_words(*text);
     // A line about timing before a change ("calculating the time at tf32 precision") doesn't name the change.
     if (words.starts_with(" calculating") || words.starts_with(" changing the baseline")) return "";
     const auto shown = [&](const std::string& sign) { return shows(words, sign); };
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-      if (std::any_of(stage->words.begin(), stage->words.end(), shown)) return stage->id;
+      if (std::ranges::any_of(stage->words, shown)) return stage->id;
     }
   }
   return "";

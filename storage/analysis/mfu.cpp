@@ -162,7 +162,7 @@ class PublishedTable {
       return std::nullopt;
     }
     const auto cell = [&](std::string_view name) {
-      const auto found = std::find(columns_.begin(), columns_.end(), name);
+      const auto found = std::ranges::find(columns_, name);
       const auto place = static_cast<std::size_t>(found - columns_.begin());
       return place < columns_.size() && place < cells.size() ? cells[place] : std::string_view();
     };
@@ -184,8 +184,7 @@ class PublishedTable {
     }
     if (row.gpus <= 0) return std::nullopt;
     for (char& c : row.gpu) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    const auto model =
-        std::find_if(known_.begin(), known_.end(), [&](const PublishedRow& each) { return each.model == row.model; });
+    const auto model = std::ranges::find(known_, row.model, &PublishedRow::model);
     if (model != known_.end()) row.shape.layers = model->shape.layers, row.shape.d_model = model->shape.d_model;
     return row;
   }
@@ -228,7 +227,7 @@ std::vector<PublishedRow> published_rows(std::string_view markdown, const std::v
 
 std::vector<PublishedRow> with_imported(std::vector<PublishedRow> shipped, std::string_view markdown) {
   for (PublishedRow& row : published_rows(markdown, shipped)) {
-    if (std::none_of(shipped.begin(), shipped.end(), [&](const PublishedRow& each) { return is_same(each, row); }))
+    if (std::ranges::none_of(shipped, [&](const PublishedRow& each) { return is_same(each, row); }))
       shipped.push_back(std::move(row));
   }
   return shipped;
@@ -237,7 +236,7 @@ std::vector<PublishedRow> with_imported(std::vector<PublishedRow> shipped, std::
 std::string unknown_rows(std::string_view markdown, const std::vector<PublishedRow>& known) {
   std::string lines, last_header;
   for_rows(markdown, known, [&](const PublishedRow& row, std::string_view line, const std::string& header) {
-    if (std::any_of(known.begin(), known.end(), [&](const PublishedRow& each) { return is_same(each, row); })) return;
+    if (std::ranges::any_of(known, [&](const PublishedRow& each) { return is_same(each, row); })) return;
     if (header != last_header) lines += header + "\n";
     last_header = header;
     (lines += line) += "\n";

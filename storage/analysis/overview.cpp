@@ -46,7 +46,7 @@ class Writer {
     const auto same = [](T a, T b) { return std::memcmp(&a, &b, sizeof a) == 0; };  // NaN is itself
     if (before && std::equal(values.begin(), values.end(), before->begin(), same)) {
       put(Column::as_before);
-    } else if (std::all_of(values.begin(), values.end(), [&](T value) { return same(value, values.front()); })) {
+    } else if (std::ranges::all_of(values, [&](T value) { return same(value, values.front()); })) {
       put(Column::constant);
       put(values.front());
     } else {

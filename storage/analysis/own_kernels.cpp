@@ -43,8 +43,7 @@ const OwnKernel* find_own_kernel(std::string_view name) {
     return nullptr;
   name.remove_prefix(space + 2);
   if (name.ends_with(backward)) name.remove_suffix(backward.size());
-  const auto* const found =
-      std::find_if(own_kernels.begin(), own_kernels.end(), [&](const OwnKernel& each) { return each.name == name; });
+  const auto* const found = std::ranges::find(own_kernels, name, &OwnKernel::name);
   return found == own_kernels.end() ? nullptr : found;
 }
 

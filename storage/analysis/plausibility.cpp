@@ -245,8 +245,7 @@ ModelShape shape_of(const Run& run, const Summary& summary) {
                    .d_model = facts.d_model,
                    .seq_len = facts.seq,
                    .vocab = facts.vocab};
-  const auto gpt2 =
-      std::find_if(gpt2_sizes.begin(), gpt2_sizes.end(), [&](const Gpt2& size) { return size.params == shape.params; });
+  const auto gpt2 = std::ranges::find(gpt2_sizes, shape.params, &Gpt2::params);
   if (gpt2 == gpt2_sizes.end()) return shape;
   if (shape.layers == 0) shape.layers = gpt2->layers;
   if (shape.d_model == 0) shape.d_model = gpt2->d_model;
@@ -313,8 +312,7 @@ void RepeatCounts::add(const Run& run) {
   Baseline& baseline = baselines_.try_emplace(*run.ladder, Baseline{.rung = run.rung}).first->second;
   if (run.rung < baseline.rung) baseline = {.rung = run.rung};
   if (run.rung == baseline.rung) {
-    if (RunPlace place = place_of(run);
-        std::find(baseline.places.begin(), baseline.places.end(), place) == baseline.places.end())
+    if (RunPlace place = place_of(run); std::ranges::find(baseline.places, place) == baseline.places.end())
       baseline.places.push_back(std::move(place));
   }
   Counts& counts = counts_[{*run.ladder, run.rung}];

@@ -173,7 +173,7 @@ class ResampledMedian {
   // Relative to the measured median.
   template <class BlockStart>
   double draw(std::size_t block, BlockStart&& block_start) {
-    std::fill(counts_.begin(), counts_.end(), 0U);
+    std::ranges::fill(counts_, 0U);
     const std::size_t n = residuals_.values.size();
     const double per_width = 1 / width_;
     double trend = -0.5 * static_cast<double>(n - 1) * residuals_.slope - lowest_;

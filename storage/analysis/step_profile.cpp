@@ -50,9 +50,9 @@ constexpr std::array wrappers{"autograd::",       "Torch-Compiled", "TorchDynamo
                               "CompiledFunction", "AOTDispatcher",  "Pregraph"};
 
 bool is_view(std::string_view name) {
-  if (name.empty() || name == "detach" || std::find(views.begin(), views.end(), name) != views.end()) return true;
+  if (name.empty() || name == "detach" || std::ranges::find(views, name) != views.end()) return true;
   const auto begins_name = [&](std::string_view word) { return name.starts_with(word); };
-  return std::any_of(wrappers.begin(), wrappers.end(), begins_name) ||
+  return std::ranges::any_of(wrappers, begins_name) ||
          (!name.starts_with("aten::") && (name.ends_with("Backward") || name.ends_with("Backward0")));
 }
 
@@ -184,8 +184,7 @@ std::vector<OperatorTime> by_name(const StepProfile& profile) {
   }
   std::vector<OperatorTime> rows;
   for (auto& [key, sum] : sums) rows.push_back(std::move(sum));
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const OperatorTime& a, const OperatorTime& b) { return a.self_ms > b.self_ms; });
+  std::ranges::stable_sort(rows, std::greater{}, &OperatorTime::self_ms);
   return rows;
 }
 
@@ -198,7 +197,7 @@ std::vector<OperatorKind> kinds_in(std::span<const KindTimes> runs) {
   std::vector<OperatorKind> kinds;
   std::copy_if(all_operator_kinds.begin(), all_operator_kinds.end(), std::back_inserter(kinds),
                [&](OperatorKind kind) { return most(kind) > 0; });
-  std::stable_sort(kinds.begin(), kinds.end(), [&](OperatorKind a, OperatorKind b) { return most(a) > most(b); });
+  std::ranges::stable_sort(kinds, [&](OperatorKind a, OperatorKind b) { return most(a) > most(b); });
   return kinds;
 }
 

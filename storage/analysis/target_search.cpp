@@ -29,8 +29,7 @@ void TargetSearch::add(const Series& steps) {
 }
 
 TargetReached reach(const Run& run, const Series& series, double target_loss) {
-  const bool validated =
-      std::any_of(series.val_loss.begin(), series.val_loss.end(), [](double loss) { return !is_missing(loss); });
+  const bool validated = std::ranges::any_of(series.val_loss, [](double loss) { return !is_missing(loss); });
   TargetSearch search(run, target_loss, validated);
   search.add(series);
   return search.reached();

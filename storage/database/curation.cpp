@@ -27,7 +27,7 @@ std::vector<std::string> tags_from(const std::string& text) {
   std::vector<std::string> tags;
   std::string tag;
   const auto take = [&] {
-    if (!tag.empty() && std::find(tags.begin(), tags.end(), tag) == tags.end()) tags.push_back(tag);
+    if (!tag.empty() && std::ranges::find(tags, tag) == tags.end()) tags.push_back(tag);
     tag.clear();
   };
   for (const char c : text) {

@@ -126,8 +126,8 @@ std::vector<Machine> MachineStore::machines() {
   std::vector<Machine> machines;
   for (const Order& order : orders_.all(order_kind::machine))
     if (auto machine = machine_from(order)) machines.push_back(std::move(*machine));
-  std::sort(machines.begin(), machines.end(),
-            [](const Machine& a, const Machine& b) { return naturally_before(a.alias.text(), b.alias.text()); });
+  std::ranges::sort(
+      machines, [](const Machine& a, const Machine& b) { return naturally_before(a.alias.text(), b.alias.text()); });
   return machines;
 }
 
@@ -186,14 +186,14 @@ std::vector<MachineInFile> MachineStore::machines_in_file() {
     if (const auto found = by_alias.find(runs.text(0)); found != by_alias.end())
       found->second->open_runs.push_back(
           {runs.text(1), runs.text(2), runs.text(3), runs.text(4), runs.text(5), runs.integer(6) != 0});
-  std::sort(machines.begin(), machines.end(),
-            [](const MachineInFile& a, const MachineInFile& b) { return naturally_before(a.alias, b.alias); });
+  std::ranges::sort(machines,
+                    [](const MachineInFile& a, const MachineInFile& b) { return naturally_before(a.alias, b.alias); });
   return machines;
 }
 
 Machine MachineStore::adopt(const MachineInFile& shown) {
   const std::vector<MachineInFile> now = machines_in_file();
-  if (std::find(now.begin(), now.end(), shown) == now.end())
+  if (std::ranges::find(now, shown) == now.end())
     throw StorageError("the project's file says something else of the machine by now: look at it again");
   const auto checked = [&]<class Text>(Text& into, const std::string& text) {
     if (const std::string why = Text::refused(text); !why.empty())
@@ -262,7 +262,7 @@ std::vector<FarRun> MachineStore::open_runs() {
   std::vector<FarRun> runs;
   for (const Order& order : orders_.all(order_kind::far_run))
     if (auto run = far_run_in(order); run && !run->is_over) runs.push_back(std::move(*run));
-  std::sort(runs.begin(), runs.end(), [](const FarRun& a, const FarRun& b) {
+  std::ranges::sort(runs, [](const FarRun& a, const FarRun& b) {
     return std::pair(a.asked_at, a.uid.text()) < std::pair(b.asked_at, b.uid.text());
   });
   return runs;

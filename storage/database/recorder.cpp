@@ -201,7 +201,7 @@ void Recorder::note_refused(std::vector<RunEvent>& events) {
 void Recorder::keep_apart(const std::vector<RunEvent>& events, const std::vector<RunId>& runs) {
   std::vector<RunEvent> without_run;
   for (const RunEvent& event : events)
-    if (std::find(runs.begin(), runs.end(), run_of(event)) != runs.end()) without_run.push_back(event);
+    if (std::ranges::find(runs, run_of(event)) != runs.end()) without_run.push_back(event);
   runs_apart_.insert(runs.begin(), runs.end());
   const bool one = runs_apart_.size() == 1;
   std::string text = fmt::format("run{} {} {} not in {}", one ? "" : "s", fmt::join(runs_apart_, ", "),

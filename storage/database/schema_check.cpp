@@ -130,7 +130,7 @@ std::string refusal(const SchemaObject& object) {
   if (lower(kind.name) != object.name) return "its list of tables names " + shown(object.name) + " wrongly";
   const std::string stranger = " " + shown(object.name) + " that isn't Stepladder's";
   if (kind.words == "table") {
-    if (std::find(words.begin(), words.end(), "references") == words.end()) return {};
+    if (std::ranges::find(words, "references") == words.end()) return {};
     return "it has a table" + stranger + " and refers to other tables";
   }
   if (kind.words == "index") return is_plain_index(words, kind.after_name) ? "" : "it has a computed index" + stranger;

@@ -85,7 +85,7 @@ bool is_separator(char c) {
 std::string_view last_part(std::string_view word) {
   const auto is_slash = [](char c) { return c == '/' || c == '\\'; };
   const bool is_rooted = !word.empty() && (is_slash(word.front()) || word.front() == '~');
-  const auto slashes = std::count_if(word.begin(), word.end(), is_slash);
+  const auto slashes = std::ranges::count_if(word, is_slash);
   const auto has = [&](std::string_view part) { return word.find(part) != std::string_view::npos; };
   if (!(is_rooted && slashes > 1) && !(word.starts_with('~') && slashes > 0) && !has(":/") && !has(":\\") &&
       !has("../"))
@@ -214,7 +214,7 @@ class Removal {
     const std::vector<std::string> own = tables_of(fresh);
     for (const std::string& table : tables_of(database_)) {
       const KeptTable* const kept = listed(table);
-      if (std::find(own.begin(), own.end(), table) == own.end()) {
+      if (std::ranges::find(own, table) == own.end()) {
         count("other_tables", "DELETE FROM " + quoted(table));
         database_.execute("DROP TABLE " + quoted(table));
       } else if (!kept) {
@@ -231,8 +231,7 @@ class Removal {
                         "SELECT name, upper(type) FROM pragma_table_info('" + std::string(kept.table) + "')");
          rows.step();) {
       const bool is_text = rows.text(1) == "TEXT" || rows.text(1) == "BLOB" || rows.text(1).empty();
-      if (is_text && std::find(kept.texts.begin(), kept.texts.end(), rows.text(0)) == kept.texts.end())
-        others.push_back(rows.text(0));
+      if (is_text && std::ranges::find(kept.texts, rows.text(0)) == kept.texts.end()) others.push_back(rows.text(0));
     }
     for (const std::string& column : others)
       count(std::string(kept.table) + "." + column, "UPDATE " + std::string(kept.table) + " SET " + quoted(column) +

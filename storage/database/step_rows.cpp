@@ -168,7 +168,7 @@ void insert_steps(Database& database, RunId run, std::span<const StepRecord> ste
   const auto last = database.find("SELECT max(step) FROM steps WHERE run_id = ?", run);
   const bool is_new = !last || steps.front().step > *last;
   const auto goes_back = [](const StepRecord& a, const StepRecord& b) { return a.step >= b.step; };
-  const bool ascends = std::adjacent_find(steps.begin(), steps.end(), goes_back) == steps.end();
+  const bool ascends = std::ranges::adjacent_find(steps, goes_back) == steps.end();
   if (ascends && is_new)
     insert_new_steps(database, run, steps);
   else

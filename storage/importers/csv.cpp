@@ -85,7 +85,7 @@ struct Header {
 };
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), name) != words.end();
+  return std::ranges::find(words, name) != words.end();
 }
 
 // The meaning of a column's name; the scanner of log lines reads it as "name = 0".
@@ -102,7 +102,7 @@ Header read_header(std::string_view line) {
   if (line.size() > 16384) return header;
   std::size_t most = 0;
   for (const char separator : {',', ';', '\t'}) {
-    const auto count = static_cast<std::size_t>(std::count(line.begin(), line.end(), separator));
+    const auto count = static_cast<std::size_t>(std::ranges::count(line, separator));
     if (count <= most) continue;
     most = count;
     header.separator = separator;
@@ -417,9 +417,7 @@ class Table : public TextLines {
     run.name = gathered.name;
     run.stage = has_own_name ? gathered.stage : key;
     begin(std::move(run), header_.metric >= 0 && header_.value >= 0 ? gathered.labels : labels());
-    if (!gathered.place.empty())
-      std::stable_sort(gathered.steps.begin(), gathered.steps.end(),
-                       [](const PrintedStep& a, const PrintedStep& b) { return a.step < b.step; });
+    if (!gathered.place.empty()) std::ranges::stable_sort(gathered.steps, {}, &PrintedStep::step);
     for (const PrintedStep& step : gathered.steps) run_.add(step);
     for (const auto& [name, points] : gathered.others)
       for (const MetricPoint& point : points) run_.log(name, {}, point);

@@ -22,13 +22,13 @@ void Importer::read(ImportInput& input, const ImportOptions& options, ImportSink
 const Importer& importer_for(std::string_view head, const std::filesystem::path& path, const ImportOptions& options) {
   const auto& known = all_importers();
   if (!options.format.empty()) {
-    const auto named = std::find_if(known.begin(), known.end(), [&](auto& it) { return it.id == options.format; });
+    const auto named = std::ranges::find_if(known, [&](auto& it) { return it.id == options.format; });
     if (named != known.end()) return *named;
     std::string ids;
     for (const Importer& importer : known) ids += (ids.empty() ? "" : ", ") + importer.id;
     throw ImportError("unknown format '" + options.format + "'; the formats are " + ids);
   }
-  const auto found = std::find_if(known.begin(), known.end(), [&](auto& it) { return it.recognises(head, path); });
+  const auto found = std::ranges::find_if(known, [&](auto& it) { return it.recognises(head, path); });
   if (found == known.end()) throw ImportError("no importer recognises this format");
   return *found;
 }

@@ -106,8 +106,7 @@ class ProfilerTable : public TextLines {
     }
     std::string model = name_.substr(0, name_.find("_" + calls.computation));
     if (model.empty()) model = "unnamed model";
-    const auto known =
-        std::find_if(all_.begin(), all_.end(), [&](const StoredPasses& each) { return each.model == model; });
+    const auto known = std::ranges::find(all_, model, &StoredPasses::model);
     StoredPasses& passes = known != all_.end() ? *known : all_.emplace_back();
     if (passes.rows.empty())
       passes = {.measured_at = measured_at_,

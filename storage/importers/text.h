@@ -28,7 +28,7 @@ constexpr bool is_ascii(char c) {
 
 inline bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   // Most words differ in size or first letter; comparing these is faster than a call of memcmp.
-  return std::any_of(words.begin(), words.end(), [&](std::string_view it) {
+  return std::ranges::any_of(words, [&](std::string_view it) {
     return it.size() == word.size() && (word.empty() || it.front() == word.front()) && it == word;
   });
 }

@@ -174,15 +174,15 @@ double p_of(const SampleFigures& metric, const SampleFigures& baseline, const Re
 std::vector<ArrivedRun> runs_as_they_arrived(const RecordPool& pool, const RecordPool* baseline,
                                              const RecordRule& rule) {
   std::vector<ArrivedRun> runs;
-  const bool dated = std::all_of(pool.logs.begin(), pool.logs.end(),
-                                 [](const SpeedrunLog& log) { return log.started_at_s.has_value(); });
+  const bool dated =
+      std::ranges::all_of(pool.logs, [](const SpeedrunLog& log) { return log.started_at_s.has_value(); });
   for (std::size_t i = 0; i < pool.logs.size(); ++i) {
     const SpeedrunLog& log = pool.logs[i];
     runs.push_back({i, dated ? log.started_at_s : std::nullopt, log.final.value, log.final.time_ms / 1e3, missing});
   }
   if (dated)
-    std::stable_sort(runs.begin(), runs.end(),
-                     [](const ArrivedRun& a, const ArrivedRun& b) { return *a.started_at_s < *b.started_at_s; });
+    std::ranges::stable_sort(
+        runs, [](const ArrivedRun& a, const ArrivedRun& b) { return *a.started_at_s < *b.started_at_s; });
   const SampleFigures theirs = baseline ? figures_of(final_values(*baseline)) : SampleFigures{};
   std::vector<double> values;
   for (ArrivedRun& run : runs) {

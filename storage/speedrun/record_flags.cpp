@@ -56,7 +56,7 @@ std::string groups_text(const std::map<std::string, std::vector<std::string>>& g
 
 std::string gpu_model(const SpeedrunLog& log) {
   std::vector<std::string> models = log.gpus;
-  std::sort(models.begin(), models.end());
+  std::ranges::sort(models);
   models.erase(std::unique(models.begin(), models.end()), models.end());
   return list_text(models);
 }
@@ -263,7 +263,7 @@ std::string node_of(const SpeedrunLog& log) {
 void flag_baseline(const Logs& logs, const Logs& baseline, std::vector<RecordFlag>& flags) {
   const auto ours = groups_of(logs, node_of);
   const auto theirs = groups_of(baseline, node_of);
-  const bool shared = std::any_of(ours.begin(), ours.end(), [&](const auto& it) { return theirs.contains(it.first); });
+  const bool shared = std::ranges::any_of(ours, [&](const auto& it) { return theirs.contains(it.first); });
   if (!ours.empty() && !theirs.empty() && !shared)
     flags.push_back(
         {"baseline-other-node", "The baseline's GPUs have other PCI addresses, so it ran on another machine: " +

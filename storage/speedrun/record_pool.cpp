@@ -26,7 +26,7 @@ void RecordPool::add(SpeedrunLog log) {
     return;
   }
   const bool known =
-      std::any_of(logs.begin(), logs.end(), [&](const SpeedrunLog& it) { return it.script_hash == log.script_hash; });
+      std::ranges::any_of(logs, [&](const SpeedrunLog& it) { return it.script_hash == log.script_hash; });
   if (known) log.script = {};
   logs.push_back(std::move(log));
 }
@@ -52,7 +52,7 @@ std::vector<fs::path> log_files(const fs::path& path) {
     throw StorageError(path.string() + " holds no log: no file ends in .txt, .log or .out" +
                        (subfolders ? "; name its subfolders, each of which is a pool of its own" : ""));
   if (files.size() > most_files) throw StorageError(path.string() + " holds more than 10,000 files");
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

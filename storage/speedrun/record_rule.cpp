@@ -55,7 +55,7 @@ class RuleReader {
   template <std::size_t count>
   std::size_t choice(const char* key, const std::array<const char*, count>& words) {
     const std::string word = text(key, true);
-    const auto found = std::find(words.begin(), words.end(), word);
+    const auto found = std::ranges::find(words, word);
     if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
     fail(key, fmt::format("must be one of {}", fmt::join(words, ", ")));
   }
@@ -158,10 +158,10 @@ RecordRule find_record_rule(const std::string& name, const fs::path& assets_fold
   std::vector<std::string> known;
   for (const fs::path& folder : {user_rules_folder(), assets_folder / "rules"}) {
     const std::vector<std::string> names = names_in(folder);
-    if (std::find(names.begin(), names.end(), name) != names.end()) return read_record_rule(folder / (name + ".json"));
+    if (std::ranges::find(names, name) != names.end()) return read_record_rule(folder / (name + ".json"));
     known.insert(known.end(), names.begin(), names.end());
   }
-  std::sort(known.begin(), known.end());
+  std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
   throw UnknownRule(fmt::format("there is no rule '{}'; there are {}, and you can add your own to {}",
                                 name.substr(0, 100), fmt::join(known, ", "), user_rules_folder().string()));

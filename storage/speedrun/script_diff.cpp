@@ -135,7 +135,7 @@ std::vector<DiffLine> script_diff(std::string_view before, std::string_view afte
       ++k;
     }
   }
-  std::reverse(diff.begin(), diff.end());
+  std::ranges::reverse(diff);
   return diff;
 }
 
@@ -148,7 +148,7 @@ std::string difference_in_short(std::string_view before, std::string_view after)
   std::string text = comments ? "only comments and spaces differ, " : "";
   text += std::to_string(gone) + " lines removed, " + std::to_string(diff.size() - gone) + " added";
   const auto show = [&](DiffLine::Kind kind, const char* mark) {
-    const auto found = std::find_if(diff.begin(), diff.end(), [&](const DiffLine& it) { return it.kind == kind; });
+    const auto found = std::ranges::find(diff, kind, &DiffLine::kind);
     if (found == diff.end()) return;
     const std::string_view line = trimmed(found->text);
     text += std::string(mark) + std::string(line.substr(0, longest_shown)) + (line.size() > longest_shown ? "..." : "");

@@ -80,7 +80,7 @@ void take_gpu(std::string_view line, SpeedrunLog& log) {
   std::string_view name = trimmed(line.substr(0, end));
   std::string_view bus = trimmed(line.substr(end + 1));
   bus = bus.substr(0, bus.find_first_of(" \t|"));
-  if (std::count(bus.begin(), bus.end(), ':') != 2 || bus.find('.') == std::string_view::npos) return;
+  if (std::ranges::count(bus, ':') != 2 || bus.find('.') == std::string_view::npos) return;
   const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
   if (digits == 0) return;
   name = trimmed(name.substr(digits));
@@ -249,7 +249,7 @@ std::optional<std::int64_t> printed_date(std::string_view line) {
   constexpr std::string_view days = "MonTueWedThuFriSatSun";
   line = trimmed(line.substr(0, 80));
   if (line.size() < 24 || days.find(line.substr(0, 3)) % 3 != 0) return {};
-  const auto month = std::find(months.begin(), months.end(), line.substr(4, 3));
+  const auto month = std::ranges::find(months, line.substr(4, 3));
   if (month == months.end()) return {};
   const auto number = [&](std::size_t at, std::size_t size) {
     return parse_number<int>(trimmed(line.substr(at, size))).value_or(-1);

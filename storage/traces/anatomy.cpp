@@ -51,8 +51,8 @@ auto place_in_step(const AnatomyRow& row) {
 }
 
 void sort(Anatomy& anatomy) {
-  std::stable_sort(anatomy.begin(), anatomy.end(),
-                   [](const AnatomyRow& a, const AnatomyRow& b) { return place_in_step(a) < place_in_step(b); });
+  std::ranges::stable_sort(
+      anatomy, [](const AnatomyRow& a, const AnatomyRow& b) { return place_in_step(a) < place_in_step(b); });
 }
 
 }  // namespace
@@ -112,9 +112,8 @@ double model_ms(const Anatomy& anatomy) {
 
 std::string title_of(const AnatomyRow& row, const Anatomy& anatomy) {
   const bool is_rest = is_of_model(row) && row.part == ModelPart::unknown;
-  const bool is_alone = std::none_of(anatomy.begin(), anatomy.end(), [&](const AnatomyRow& each) {
-    return each.phase == row.phase && each.part != ModelPart::unknown;
-  });
+  const bool is_alone = std::ranges::none_of(
+      anatomy, [&](const AnatomyRow& each) { return each.phase == row.phase && each.part != ModelPart::unknown; });
   return is_rest && is_alone ? std::string(to_string(row.phase)) : title_of(row);
 }
 

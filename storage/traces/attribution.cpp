@@ -43,8 +43,7 @@ std::uint16_t busiest_lane(const std::vector<Segment>& kernels, RowTable& rows) 
   std::map<std::uint16_t, std::int64_t> busy;
   for (const Segment& each : kernels)
     busy[each.lane] += rows.rows()[each.row].order == 0 ? each.end_ns - each.start_ns : 0;
-  const auto most =
-      std::max_element(busy.begin(), busy.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(busy, [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == busy.end() ? std::uint16_t{0} : most->first;
 }
 
@@ -228,8 +227,9 @@ void add_operators(TraceProfile& profile, RowTable& rows) {
 }
 
 void finish(TraceProfile& profile) {
-  std::stable_sort(profile.operators.begin(), profile.operators.end(),
-                   [](const TracedOperator& a, const TracedOperator& b) { return a.time.self_ms > b.time.self_ms; });
+  std::ranges::stable_sort(profile.operators, [](const TracedOperator& a, const TracedOperator& b) {
+    return a.time.self_ms > b.time.self_ms;
+  });
   if (!profile.has_steps)
     profile.notes.emplace_back("The trace marks no steps (ProfilerStep#), so all of it counts as one step.");
 }
@@ -291,8 +291,7 @@ TracedProcess attribute_cpu(const Trace& trace) {
 
 // The CPU's span for a GPU's step: the step of the same number, else the same time.
 StepSpan cpu_span(const std::vector<StepSpan>& cpu_steps, const StepSpan& step) {
-  const auto found = std::find_if(cpu_steps.begin(), cpu_steps.end(),
-                                  [&](const StepSpan& each) { return each.number == step.number; });
+  const auto found = std::ranges::find(cpu_steps, step.number, &StepSpan::number);
   return found != cpu_steps.end() ? *found : step;
 }
 
@@ -431,8 +430,7 @@ TraceProfile join_ranks(std::vector<TraceProfile> ranks) {
   TraceProfile joined{.on_gpu = ranks.front().on_gpu, .has_steps = true};
   std::size_t steps = 0;
   for (const TraceProfile& each : ranks) steps += each.steps.size();
-  const bool knows_sd =
-      std::all_of(ranks.begin(), ranks.end(), [](const TraceProfile& each) { return each.steps.size() >= 2; });
+  const bool knows_sd = std::ranges::all_of(ranks, [](const TraceProfile& each) { return each.steps.size() >= 2; });
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
   std::map<Key, TracedOperator> sums;
   for (TraceProfile& each : ranks) {
@@ -459,10 +457,11 @@ TraceProfile join_ranks(std::vector<TraceProfile> ranks) {
     joined.notes.insert(joined.notes.end(), each.notes.begin(), each.notes.end());
   }
   for (auto& [key, sum] : sums) joined.operators.push_back(std::move(sum));
-  std::sort(joined.notes.begin(), joined.notes.end());
+  std::ranges::sort(joined.notes);
   joined.notes.erase(std::unique(joined.notes.begin(), joined.notes.end()), joined.notes.end());
-  std::stable_sort(joined.operators.begin(), joined.operators.end(),
-                   [](const TracedOperator& a, const TracedOperator& b) { return a.time.self_ms > b.time.self_ms; });
+  std::ranges::stable_sort(joined.operators, [](const TracedOperator& a, const TracedOperator& b) {
+    return a.time.self_ms > b.time.self_ms;
+  });
   return joined;
 }
 

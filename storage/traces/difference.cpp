@@ -26,7 +26,7 @@ std::string operation_of(const TracedOperator& row) {
   if (const std::size_t space = name.rfind("::"); space != std::string::npos) name = name.substr(space + 2);
   if (const std::size_t end = name.rfind("_backward"); end != std::string::npos) name.resize(end);
   const auto is_mark = [](char c) { return c == '_'; };
-  name.erase(name.begin(), std::find_if_not(name.begin(), name.end(), is_mark));
+  name.erase(name.begin(), std::ranges::find_if_not(name, is_mark));
   name.erase(std::find_if_not(name.rbegin(), name.rend(), is_mark).base(), name.end());
   return name;
 }
@@ -97,9 +97,8 @@ class Matcher {
         ms += each.time.self_ms;
         calls += each.time.calls;
       }
-      std::stable_sort(rows.begin(), rows.end(), [](const TracedOperator& a, const TracedOperator& b) {
-        return a.time.self_ms > b.time.self_ms;
-      });
+      std::ranges::stable_sort(
+          rows, [](const TracedOperator& a, const TracedOperator& b) { return a.time.self_ms > b.time.self_ms; });
     };
     sum(row.before, row.before_ms, row.before_calls);
     sum(row.after, row.after_ms, row.after_calls);
@@ -223,7 +222,7 @@ void judge_noise(std::vector<RowDifference>& rows, const StepSpreads& spreads) {
     row.noise_ms = noise.ms;
     if (!is_missing(noise.chance)) chances.emplace_back(noise.chance, &row);
   }
-  std::stable_sort(chances.begin(), chances.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(chances, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (std::size_t i = 0; i < chances.size(); ++i) {
     if (chances[i].first * static_cast<double>(chances.size() - i) > 0.05) break;
     chances[i].second->is_clear = true;
@@ -249,7 +248,7 @@ ProfileDifference difference(std::span<const TracedOperator> before, std::span<c
   for (RowDifference& row : made.rows) row.change = change_of(row, made.before_ms);
   judge_noise(made.rows, spreads);
   made.noise_ms = noise_of(made.after_ms - made.before_ms, spreads.before, spreads.after).ms;
-  std::stable_sort(made.rows.begin(), made.rows.end(), [](const RowDifference& a, const RowDifference& b) {
+  std::ranges::stable_sort(made.rows, [](const RowDifference& a, const RowDifference& b) {
     return std::fabs(a.delta_ms()) > std::fabs(b.delta_ms());
   });
   return made;

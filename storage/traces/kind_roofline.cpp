@@ -103,8 +103,7 @@ std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& 
     sums[i].is_memory_bound = !is_missing(sums[i].least_ms) && memory_ms[i] * 2 > sums[i].least_ms;
     kinds.push_back(sums[i]);
   }
-  std::stable_sort(kinds.begin(), kinds.end(),
-                   [](const KindRoofline& a, const KindRoofline& b) { return a.ms > b.ms; });
+  std::ranges::stable_sort(kinds, std::greater{}, &KindRoofline::ms);
   return kinds;
 }
 

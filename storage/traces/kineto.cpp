@@ -96,7 +96,7 @@ struct Event {
 };
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 
 // The kind of a slice that counts; nullopt: it doesn't. Traces of older versions capitalise their categories.

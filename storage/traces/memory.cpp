@@ -35,7 +35,7 @@ class PartSpans {
   using Span = std::pair<std::int64_t, std::int64_t>;
 
   static void join(std::vector<Span>& spans) {
-    std::sort(spans.begin(), spans.end());
+    std::ranges::sort(spans);
     std::vector<Span> joined;
     for (const Span& span : spans) {
       if (!joined.empty() && span.first <= joined.back().second)
@@ -47,7 +47,7 @@ class PartSpans {
   }
 
   bool is_in(std::uint8_t part, std::int64_t ns) const {
-    const auto behind = std::upper_bound(spans_[part].begin(), spans_[part].end(), Span{ns, INT64_MAX});
+    const auto behind = std::ranges::upper_bound(spans_[part], Span{ns, INT64_MAX});
     return behind != spans_[part].begin() && ns < std::prev(behind)->second;
   }
 

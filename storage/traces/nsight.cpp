@@ -89,7 +89,7 @@ class NsightReader {
     if (devices.size() > most_processes) throw TraceError(fmt::format("holds more than {} processes", most_processes));
     std::vector<std::pair<std::int64_t, std::int64_t>> order;
     for (const auto& [process, device] : devices) order.emplace_back(device, process);
-    std::sort(order.begin(), order.end());
+    std::ranges::sort(order);
     for (const auto& [device, process] : order) numbers_.emplace(process, numbers_.size());
     traces_.resize(order.size());
   }

@@ -104,8 +104,7 @@ void ProductPrecision::add_kernel(std::string_view name) {
 }
 
 std::string ProductPrecision::precision() const {
-  const auto most =
-      std::max_element(flops_.begin(), flops_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(flops_, [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == flops_.end()) return "";
   if (most->first == "c10::BFloat16") return "bf16";
   if (most->first == "c10::Half") return "fp16";

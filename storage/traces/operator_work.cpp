@@ -133,8 +133,7 @@ const Rule* rule_of(std::string_view name) {
     name.remove_prefix(aten.size());
   else if (name.find("::") == std::string_view::npos)
     return nullptr;
-  const auto* const found =
-      std::find_if(rules.begin(), rules.end(), [&](const Rule& each) { return each.name == name; });
+  const auto* const found = std::ranges::find(rules, name, &Rule::name);
   return found == rules.end() ? nullptr : found;
 }
 
@@ -313,8 +312,7 @@ double value_bytes(std::string_view type) {
                                                                        {"c10::Float8_e5m2fnuz", 1},
                                                                        {"GenericList", 4},
                                                                        {"long long", 8}}};
-  const auto* const found =
-      std::find_if(types.begin(), types.end(), [&](const auto& each) { return each.first == type; });
+  const auto* const found = std::ranges::find_if(types, [&](const auto& each) { return each.first == type; });
   return found == types.end() ? missing : found->second;
 }
 

@@ -41,8 +41,7 @@ std::optional<int> number_of(const std::string& word) {
 }
 
 bool has_one_of(const std::string& text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string::npos; });
 }
 
 // "block 3", "layers.3", "h.3", "TransformerBlock_3".
@@ -61,9 +60,8 @@ ModelPart part_of(const std::vector<std::string>& words) {
   std::string joined;
   for (const std::string& word : words) joined += word;
   const auto is_word = [&](std::initializer_list<std::string_view> wanted) {
-    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-      return std::find(wanted.begin(), wanted.end(), word) != wanted.end();
-    });
+    return std::ranges::any_of(
+        words, [&](const std::string& word) { return std::ranges::find(wanted, word) != wanted.end(); });
   };
   if (has_one_of(joined, {"attention"}) || is_word({"attn"}) || joined.ends_with("attn")) return ModelPart::attention;
   if (has_one_of(joined, {"feedforward"}) || is_word({"mlp", "ffn"}) || joined.ends_with("mlp")) return ModelPart::mlp;

@@ -248,7 +248,7 @@ std::uint32_t RowTable::row(const RowKey& key) {
 // Gaps have names that the trace lacks: their rows have numbers behind all names.
 std::uint32_t RowTable::gap(std::string_view name) {
   if (name.empty()) return row({});
-  const auto known = std::find(gap_names_.begin(), gap_names_.end(), name);
+  const auto known = std::ranges::find(gap_names_, name);
   const auto number = static_cast<std::uint32_t>(known - gap_names_.begin());
   const RowKey key{.name = 0, .shapes = 0, .launcher = UINT32_MAX - number};
   if (known != gap_names_.end()) return known_.at(key);
@@ -334,8 +334,7 @@ CpuTime cpu_time(const Trace& trace, const Places& places, const std::vector<Ste
     }
     thread.finish();
   }
-  std::sort(time.launches.begin(), time.launches.end(),
-            [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
+  std::ranges::sort(time.launches, {}, &Launch::correlation);
   return time;
 }
 
@@ -349,8 +348,7 @@ const Launch* find_launch(const std::vector<Launch>& launches, std::uint32_t cor
 
 std::vector<TracedStep> distribute(std::vector<Segment>& segments, const std::vector<StepSpan>& steps, RowTable& rows,
                                    PlaceTimes& places, bool gaps) {
-  std::sort(segments.begin(), segments.end(),
-            [](const Segment& a, const Segment& b) { return a.start_ns < b.start_ns; });
+  std::ranges::sort(segments, {}, &Segment::start_ns);
   return Sweep(segments, steps, rows, places, gaps).run();
 }
 
@@ -359,7 +357,7 @@ void require_few_steps(std::size_t steps) {
 }
 
 std::vector<StepSpan> in_order(std::vector<StepSpan> spans) {
-  std::sort(spans.begin(), spans.end(), [](const StepSpan& a, const StepSpan& b) { return a.start_ns < b.start_ns; });
+  std::ranges::sort(spans, {}, &StepSpan::start_ns);
   for (std::size_t i = 0; i + 1 < spans.size(); ++i) spans[i].end_ns = std::min(spans[i].end_ns, spans[i + 1].start_ns);
   std::erase_if(spans, [](const StepSpan& each) { return each.end_ns <= each.start_ns; });
   require_few_steps(spans.size());

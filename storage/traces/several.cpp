@@ -35,14 +35,12 @@ std::vector<std::vector<double>> shared_steps(const TraceProfile& profile, const
 }
 
 void name_straggler(RankReport& report, const std::vector<std::vector<double>>& steps) {
-  const auto latest = std::max_element(report.rows.begin(), report.rows.end(),
-                                       [](const RankRow& a, const RankRow& b) { return a.own_ms() < b.own_ms(); });
+  const auto latest = std::ranges::max_element(report.rows, {}, &RankRow::own_ms);
   if (steps.size() < 2) {
     report.sentence = "Whether the ranks wait for one of them can't be told from fewer than two steps of all ranks.";
     return;
   }
-  if (std::all_of(report.rows.begin(), report.rows.end(),
-                  [](const RankRow& row) { return row.communication_ms <= 0; })) {
+  if (std::ranges::all_of(report.rows, [](const RankRow& row) { return row.communication_ms <= 0; })) {
     report.sentence = "The trace shows no communication, so no rank is known to wait for another.";
     return;
   }
@@ -119,8 +117,7 @@ SeveralTraces beside_each_other(std::span<const std::span<const TracedOperator>>
     return ms;
   };
   for (auto& [key, row] : rows) made.rows.push_back(std::move(row));
-  std::stable_sort(made.rows.begin(), made.rows.end(),
-                   [&](const SharedRow& a, const SharedRow& b) { return most(a) > most(b); });
+  std::ranges::stable_sort(made.rows, [&](const SharedRow& a, const SharedRow& b) { return most(a) > most(b); });
   return made;
 }
 

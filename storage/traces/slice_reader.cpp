@@ -113,7 +113,7 @@ class SliceReader {
     if (!is_new) return known->second;
     const Place& place = places_.places[PlaceTimes::place_of(number)];
     const WorkPlace kept{PlaceTimes::phase_of(number), place.part, place.block};
-    const auto found = std::find(made_.places.begin(), made_.places.end(), kept);
+    const auto found = std::ranges::find(made_.places, kept);
     known->second = static_cast<std::uint16_t>(found - made_.places.begin());
     if (found == made_.places.end()) made_.places.push_back(kept);
     return known->second;
@@ -239,8 +239,7 @@ std::vector<std::size_t> steps_to_keep(const std::vector<TracedStep>& steps) {
   std::iota(by_time.begin(), by_time.end(), std::size_t{0});
   constexpr std::size_t few = 10;
   if (steps.size() <= few) return by_time;
-  std::stable_sort(by_time.begin(), by_time.end(),
-                   [&](std::size_t a, std::size_t b) { return steps[a].dt_ms < steps[b].dt_ms; });
+  std::ranges::stable_sort(by_time, [&](std::size_t a, std::size_t b) { return steps[a].dt_ms < steps[b].dt_ms; });
   const std::set<std::size_t> chosen{0, by_time[(steps.size() - 1) / 2], steps.size() - 1};
   return {chosen.begin(), chosen.end()};
 }

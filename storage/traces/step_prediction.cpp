@@ -15,7 +15,7 @@ namespace stepladder {
 namespace {
 
 bool is_about(const WorkChange& change, OperatorKind kind) {
-  return std::find(change.kinds.begin(), change.kinds.end(), kind) != change.kinds.end();
+  return std::ranges::find(change.kinds, kind) != change.kinds.end();
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ double PredictedSteps::ms_of(const WorkChange& change) const {
 }
 
 bool PredictedSteps::are_parts_known() const {
-  return std::any_of(rows_.begin(), rows_.end(), [](const LawRow& row) { return row.part != ModelPart::unknown; });
+  return std::ranges::any_of(rows_, [](const LawRow& row) { return row.part != ModelPart::unknown; });
 }
 
 ReplayChange PredictedSteps::change_of(const Step& step, std::span<const WorkChange> changes) const {
@@ -243,7 +243,7 @@ class StepReader {
     for (std::size_t row = first; row < behind; ++row) {
       for (const KeptSlice& slice : step_.rows[row].slices) slices.emplace_back(&slice, step_.rows[row].depth);
     }
-    std::stable_sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) {
+    std::ranges::stable_sort(slices, [](const auto& a, const auto& b) {
       return std::pair(a.first->start_ns, a.second) < std::pair(b.first->start_ns, b.second);
     });
     lane_ = step_.rows[first].lane;

@@ -259,8 +259,7 @@ void put_in_order(StepSlices& step) {
   }
   step.lanes = std::move(lanes);
   for (SliceRow& row : step.rows) row.lane = place[row.lane];
-  std::stable_sort(step.rows.begin(), step.rows.end(),
-                   [](const SliceRow& a, const SliceRow& b) { return a.lane < b.lane; });
+  std::ranges::stable_sort(step.rows, {}, &SliceRow::lane);
 }
 
 }  // namespace

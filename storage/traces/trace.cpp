@@ -82,9 +82,8 @@ void Trace::add(const MemoryChange& change) {
 }
 
 void Trace::sort() {
-  std::stable_sort(memory_.begin(), memory_.end(),
-                   [](const MemoryChange& a, const MemoryChange& b) { return a.at_ns < b.at_ns; });
-  std::sort(slices_.begin(), slices_.end(), [](const TraceSlice& a, const TraceSlice& b) {
+  std::ranges::stable_sort(memory_, {}, &MemoryChange::at_ns);
+  std::ranges::sort(slices_, [](const TraceSlice& a, const TraceSlice& b) {
     return std::tuple(a.lane, a.start_ns, -a.duration_ns) < std::tuple(b.lane, b.start_ns, -b.duration_ns);
   });
 }
@@ -111,8 +110,8 @@ void Trace::find_origin(std::int64_t base_ns) {
     first = std::min(first, slice.start_ns);
     last = std::max(last, slice.start_ns + slice.duration_ns);
   }
-  const auto most = std::max_element(slices_of.begin(), slices_of.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::ranges::max_element(slices_of, [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == slices_of.end()) return;
   const std::string& process = most->first;
   if (!process.empty() && process.size() < 10 && process.find_first_not_of("0123456789") == std::string::npos)

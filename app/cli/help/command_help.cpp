@@ -268,7 +268,7 @@ std::span<const CommandHelp> all_command_help() {
 
 const CommandHelp* help_of(const CLI::App& command) {
   const std::string path = command_path(command);
-  const auto found = std::ranges::find_if(all_help, [&](const CommandHelp& row) { return path == row.command; });
+  const auto found = std::ranges::find(all_help, path, &CommandHelp::command);
   return found == std::end(all_help) ? nullptr : found;
 }
 

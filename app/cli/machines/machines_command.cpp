@@ -229,8 +229,7 @@ int add(const MachinesFlags& flags, const CommonOptions& common) {
 int adopt(const MachinesFlags& flags, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const std::vector<MachineInFile> known = store.machines().machines_in_file();
-  const auto found =
-      std::ranges::find_if(known, [&](const MachineInFile& machine) { return machine.alias == flags.alias; });
+  const auto found = std::ranges::find(known, flags.alias, &MachineInFile::alias);
   if (found == known.end())
     throw NotFound("the project's file brought no machine " + harmless(flags.alias),
                    {.code = "no-such-machine",

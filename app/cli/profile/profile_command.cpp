@@ -46,7 +46,7 @@ struct ProfileOptions {
 constexpr double cpu_seconds = 120;
 
 void fill_recipe(const ProfileOptions& options, const DeviceReport& report, Recipe& recipe) {
-  const auto shape = std::ranges::find_if(shapes, [&](const Shape& each) { return each.name == options.model; });
+  const auto shape = std::ranges::find(shapes, options.model, &Shape::name);
   if (shape == shapes.end()) {
     apply_preset(recipe, options.model);
   } else {

@@ -477,7 +477,7 @@ Json GpuCheck::document() const {
                         {"made_at", time_json(began_at_)},
                         {"device", options_.device},
                         {"minutes", options_.minutes},
-                        {"complete", std::ranges::all_of(parts_, [](const Part& part) { return part.is_complete(); })},
+                        {"complete", std::ranges::all_of(parts_, &Part::is_complete)},
                         {"parts", parts}},
                        scratch_.path());
 }

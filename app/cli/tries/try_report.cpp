@@ -16,8 +16,8 @@ namespace stepladder {
 namespace {
 
 std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char letter) { return letter == '\t' || letter == '\n' || letter == '\r'; }, ' ');
+  std::ranges::replace_if(
+      text, [](char letter) { return letter == '\t' || letter == '\n' || letter == '\r'; }, ' ');
   return text;
 }
 

@@ -31,7 +31,7 @@ bool waits_for_gpu(const ReplayTask& task) {
 }  // namespace
 
 bool ReplayStep::has_gpu() const {
-  return std::find(on_gpu.begin(), on_gpu.end(), true) != on_gpu.end();
+  return std::ranges::find(on_gpu, true) != on_gpu.end();
 }
 
 // The ends of all tasks that work, of the GPU's streams or of the threads, in the order of time.
@@ -45,11 +45,11 @@ struct Replay::Ends {
       if (!tasks[i].is_outside_operators) order[step.on_gpu[tasks[i].lane]].push_back(i);
     }
     starts = order[0];
-    std::stable_sort(starts.begin(), starts.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return tasks[a].start_ns < tasks[b].start_ns; });
+    std::ranges::stable_sort(starts,
+                             [&](std::uint32_t a, std::uint32_t b) { return tasks[a].start_ns < tasks[b].start_ns; });
     for (std::vector<std::uint32_t>& each : order) {
-      std::stable_sort(each.begin(), each.end(),
-                       [&](std::uint32_t a, std::uint32_t b) { return end_of(tasks[a]) < end_of(tasks[b]); });
+      std::ranges::stable_sort(each,
+                               [&](std::uint32_t a, std::uint32_t b) { return end_of(tasks[a]) < end_of(tasks[b]); });
     }
   }
 
@@ -140,7 +140,7 @@ void Replay::link() {
   std::iota(order.begin(), order.end(), 0U);
 
   // Of each lane in the order of time; the boundaries come last.
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
     const bool is_last_a = a >= given_, is_last_b = b >= given_;
     return std::tie(is_last_a, tasks[a].start_ns) < std::tie(is_last_b, tasks[b].start_ns);
   });
@@ -161,7 +161,7 @@ void Replay::link() {
                       node.awaited == ReplayTask::none || node.awaits_step_before ? task.start_ns : end_of(task),
                       end_of(task));
   };
-  std::stable_sort(nodes_.begin(), nodes_.end(), [&](const Node& a, const Node& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(nodes_, [&](const Node& a, const Node& b) { return place(a) < place(b); });
 
   // Whatever isn't in that order, as in a trace whose clocks disagree, is no predecessor.
   std::vector<std::uint32_t> position(tasks.size());

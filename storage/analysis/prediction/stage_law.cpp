@@ -8,7 +8,7 @@ namespace stepladder {
 namespace {
 
 bool contains(const auto& list, const auto& wanted) {
-  return std::find(list.begin(), list.end(), wanted) != list.end();
+  return std::ranges::find(list, wanted) != list.end();
 }
 
 struct Sums {
@@ -121,7 +121,7 @@ LawAnswer apply(const StageLaw& law, const LawFacts& facts, std::span<const LawR
                       .at_most = term.at_most,
                       .why = std::string(term.why)};
     const auto has_part = [](const LawRow& row) { return row.part != ModelPart::unknown; };
-    if (term.part != ModelPart::unknown && std::none_of(rows.begin(), rows.end(), has_part)) {
+    if (term.part != ModelPart::unknown && std::ranges::none_of(rows, has_part)) {
       answer.unknown = "nothing in the trace shows which work belongs to which part of the model";
       return answer;
     }

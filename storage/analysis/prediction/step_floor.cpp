@@ -35,8 +35,7 @@ StepFloor step_floor(std::span<const LawRow> rows, double tflops, double bandwid
   floor.known_share = work_ms > 0 ? known_ms / work_ms : 0;
   for (const KindFloor& each : sums)
     if (each.ms > 0) floor.kinds.push_back(each);
-  std::stable_sort(floor.kinds.begin(), floor.kinds.end(),
-                   [](const KindFloor& a, const KindFloor& b) { return a.gap_ms() > b.gap_ms(); });
+  std::ranges::stable_sort(floor.kinds, std::greater{}, &KindFloor::gap_ms);
   if (is_missing(tflops) || is_missing(bandwidth_gb_s)) return floor;
   floor.floor_ms = 0;
   for (const KindFloor& each : floor.kinds) floor.floor_ms += each.least_ms;

@@ -119,8 +119,7 @@ std::vector<std::pair<std::size_t, std::size_t>> others_like(const std::vector<P
   const double most = fit.squares + (spread.known() ? t * t * spread.variance() : 0);
   for (std::size_t a = 0; a < parts; ++a)
     for (std::size_t b = a + 1; b < parts; ++b) {
-      if (std::any_of(pairs.begin(), pairs.end(), [&](const PairEffect& it) { return it.a == a && it.b == b; }))
-        continue;
+      if (std::ranges::any_of(pairs, [&](const PairEffect& it) { return it.a == a && it.b == b; })) continue;
       columns[column] = product(columns[a + 1], columns[b + 1]);
       const auto with = least_squares(columns, y);
       if (with && (with->squares <= most || is_exact(*with, y))) others.emplace_back(a, b);
@@ -208,14 +207,14 @@ std::vector<std::size_t> droppable_parts(const FactorialAnswer& answer) {
   for (std::size_t i = 0; i < answer.parts.size(); ++i)
     if (answer.parts[i].ci95.known() && !(answer.parts[i].ci95.low > 0) && !may_act[i]) found.push_back(i);
   const auto most = [&](std::size_t part) { return std::max(0.0, answer.parts[part].ci95.high); };
-  std::stable_sort(found.begin(), found.end(), [&](std::size_t a, std::size_t b) { return most(a) < most(b); });
+  std::ranges::stable_sort(found, [&](std::size_t a, std::size_t b) { return most(a) < most(b); });
   double lost = 0;
-  const auto end = std::find_if(found.begin(), found.end(), [&](std::size_t part) {
+  const auto end = std::ranges::find_if(found, [&](std::size_t part) {
     lost += most(part);
     return lost > std::max(0.0, total / 10);
   });
   found.erase(end, found.end());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 

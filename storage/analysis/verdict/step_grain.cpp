@@ -58,8 +58,8 @@ double distance(const std::vector<double>& sorted) {
   // All values are equal: the grain follows from the next value above or below, if it is near, and from the digits.
   double nearest = grain_of_digits(distinct[0]);
   if (nearest == 0) nearest = most_of_a_step * distinct[0];
-  const auto above = std::upper_bound(sorted.begin(), sorted.end(), distinct[0] * (1 + rounding));
-  const auto below = std::lower_bound(sorted.begin(), sorted.end(), distinct[0] * (1 - rounding));
+  const auto above = std::ranges::upper_bound(sorted, distinct[0] * (1 + rounding));
+  const auto below = std::ranges::lower_bound(sorted, distinct[0] * (1 - rounding));
   if (above != sorted.end()) nearest = std::min(nearest, *above - distinct[0]);
   if (below != sorted.begin()) nearest = std::min(nearest, distinct[0] - *(below - 1));
   return nearest;
@@ -70,7 +70,7 @@ double distance(const std::vector<double>& sorted) {
 double bias_in_grains(const std::vector<double>& sorted, double grain) {
   const double middle = sorted[sorted.size() / 2];
   const auto share_below = [&](double edge) {
-    return static_cast<double>(std::lower_bound(sorted.begin(), sorted.end(), edge) - sorted.begin()) /
+    return static_cast<double>(std::ranges::lower_bound(sorted, edge) - sorted.begin()) /
            static_cast<double>(sorted.size());
   };
   const double low = share_below(middle - grain / 2);
@@ -91,7 +91,7 @@ StepGrain grain_of(std::span<const double> steps_ms, ReadFrom from) {
   StepGrain grain;
   if (steps_ms.size() < fewest_with_grain) return grain;
   std::vector<double> sorted(steps_ms.begin(), steps_ms.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   grain.ms = distance(sorted);
   if (grain.ms <= 0) return grain;
   const double middle = sorted[sorted.size() / 2];

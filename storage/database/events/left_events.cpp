@@ -61,8 +61,7 @@ std::vector<std::unique_ptr<LeftEvents>> LeftEvents::of_database(const fs::path&
     }
   }
   // A process's spill file holds older events than its ring.
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a->steps_.empty() && !b->steps_.empty(); });
+  std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return a->steps_.empty() && !b->steps_.empty(); });
   return found;
 }
 
@@ -101,7 +100,7 @@ bool LeftEvents::understand() {
   if (!content) return false;
   origin_ = std::move(content->origin);
   steps_ = std::move(content->steps);
-  std::reverse(steps_.begin(), steps_.end());  // taken from the end
+  std::ranges::reverse(steps_);  // taken from the end
   return true;
 }
 

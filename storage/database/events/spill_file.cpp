@@ -25,8 +25,7 @@ fs::path cache_folder() {
 }
 
 std::int64_t count_steps(std::span<const RunEvent> events) {
-  return std::count_if(events.begin(), events.end(),
-                       [](const RunEvent& event) { return std::holds_alternative<StepRecord>(event); });
+  return std::ranges::count_if(events, [](const RunEvent& event) { return std::holds_alternative<StepRecord>(event); });
 }
 
 }  // namespace

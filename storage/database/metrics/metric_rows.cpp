@@ -125,7 +125,7 @@ void insert_points(Database& database, RunId run, MetricId metric, std::span<con
   const auto last = database.find("SELECT max(step) FROM metric_values WHERE metric_id = ?", metric);
   const bool is_new = !last || points.front().step > *last;
   const auto goes_back = [](const MetricPoint& a, const MetricPoint& b) { return a.step >= b.step; };
-  if (is_new && std::adjacent_find(points.begin(), points.end(), goes_back) == points.end())
+  if (is_new && std::ranges::adjacent_find(points, goes_back) == points.end())
     insert_new_points(database, run, metric, points);
   else
     for (const MetricPoint& point : points) replace_point(database, run, metric, point);

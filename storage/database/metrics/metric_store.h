@@ -32,13 +32,11 @@ class FigureTable {
   explicit FigureTable(std::vector<MetricFigure> figures) : figures_(std::move(figures)) {}
 
   const std::vector<MetricFigure>& figures() const { return figures_; }
-  bool has(const MetricFigure& figure) const {
-    return std::find(figures_.begin(), figures_.end(), figure) != figures_.end();
-  }
+  bool has(const MetricFigure& figure) const { return std::ranges::find(figures_, figure) != figures_.end(); }
 
   // `missing` if the run has no such value, or the table no such figure. A value that was logged as NaN is NaN.
   double value(RunId run, const MetricFigure& figure) const {
-    const auto column = std::find(figures_.begin(), figures_.end(), figure);
+    const auto column = std::ranges::find(figures_, figure);
     const auto row = rows_.find(run);
     if (column == figures_.end() || row == rows_.end()) return missing;
     return row->second[static_cast<std::size_t>(column - figures_.begin())];

@@ -381,8 +381,7 @@ RescueReport rescue(const fs::path& damaged, const fs::path& out, const std::fun
 }
 
 bool RescueReport::is_whole() const {
-  return runs.empty() && stale_pages == 0 &&
-         std::none_of(tables.begin(), tables.end(), [](const RescuedTable& table) { return table.is_damaged(); });
+  return runs.empty() && stale_pages == 0 && std::ranges::none_of(tables, &RescuedTable::is_damaged);
 }
 
 }  // namespace stepladder

@@ -83,7 +83,7 @@ void settle_references(Database& database) {
 
 // A run that lacks an unknown number of steps at its end, or all of them.
 bool end_may_be_missing(const StepLosses& losses, RunId run) {
-  return std::any_of(losses.gaps.begin(), losses.gaps.end(), [&](const StepGap& gap) {
+  return std::ranges::any_of(losses.gaps, [&](const StepGap& gap) {
     const bool is_behind = !gap.before || gap.before->run <= run;
     const bool is_before = !gap.after || gap.after->run > run;
     return is_behind && is_before;

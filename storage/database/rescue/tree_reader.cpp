@@ -68,7 +68,7 @@ bool TreeReader::read_page(std::uint32_t number, int depth) {
   if (depth > 0 && page->cells.empty()) return false;
   const bool has_rows = shape_ && page->kind != PageKind::inner_table;
   const auto rows = has_rows ? rows_of(*page, *shape_) : std::vector<std::optional<RawRow>>(page->cells.size());
-  const auto good = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.has_value(); });
+  const auto good = std::ranges::count_if(rows, [](const auto& row) { return row.has_value(); });
   if (has_rows && 2 * good < std::ssize(rows)) return false;
   read_[number] = true;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -97,7 +97,7 @@ void TreeReader::read_lost_pages(const std::vector<const TableShape*>& shapes,
     for (const TableShape* shape : shapes) {
       if (is_of_index(page->kind) != shape->is_index) continue;
       auto found = rows_of(*page, *shape);
-      const auto good = std::count_if(found.begin(), found.end(), [](const auto& row) { return row.has_value(); });
+      const auto good = std::ranges::count_if(found, [](const auto& row) { return row.has_value(); });
       if (good == most && best) best = nullptr;  // it could be of two tables
       if (good <= most) continue;
       most = good;
@@ -156,7 +156,7 @@ TableShape shape_of(Database& database, const std::string& name, const std::stri
   }
   // A table WITHOUT ROWID is stored with its key first.
   if (table.is_index) {
-    std::stable_sort(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
+    std::ranges::stable_sort(columns, [](const Column& a, const Column& b) {
       return (a.key == 0 ? 1'000 : a.key) < (b.key == 0 ? 1'000 : b.key);
     });
   }
@@ -177,7 +177,7 @@ bool TableShape::fits(const std::vector<Value>& values) const {
 }
 
 std::size_t TableShape::index_of(const std::string& column) const {
-  const auto found = std::find_if(columns.begin(), columns.end(), [&](auto& it) { return it.name == column; });
+  const auto found = std::ranges::find_if(columns, [&](auto& it) { return it.name == column; });
   return static_cast<std::size_t>(found - columns.begin());
 }
 

@@ -149,7 +149,7 @@ void apply_frames(const std::vector<Frame>& frames, std::size_t end, WriteAheadL
 // Whether the log's pages differ from the file's. If not, they have been moved there, and the log is only left over.
 bool differs_from(const fs::path& database, const fs::path& log_file, const WriteAheadLog& log) {
   ByteFile file(database), log_bytes(log_file);
-  return std::any_of(log.pages.begin(), log.pages.end(), [&](const auto& entry) {
+  return std::ranges::any_of(log.pages, [&](const auto& entry) {
     const std::int64_t at = (static_cast<std::int64_t>(entry.first) - 1) * log.page_size;
     return at + log.page_size > file.size() ||
            file.read(at, log.page_size) != log_bytes.read(entry.second, log.page_size);
@@ -167,7 +167,7 @@ WriteAheadLog read_once(const fs::path& database, const fs::path& log_file) {
   const auto is_commit = [](const Frame& frame) {
     return frame.state == Frame::State::sound && frame.pages_after_commit != 0;
   };
-  const auto bad = reader.header_is_sound() ? std::find_if(frames.begin(), frames.end(), is_damaged) : frames.begin();
+  const auto bad = reader.header_is_sound() ? std::ranges::find_if(frames, is_damaged) : frames.begin();
   const auto after_last_commit = [&](auto end) {
     const auto last = std::find_if(std::make_reverse_iterator(end), frames.rend(), is_commit);
     return static_cast<std::size_t>(frames.rend() - last);

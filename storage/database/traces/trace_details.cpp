@@ -15,7 +15,7 @@ namespace {
 // The value whose name is `text`; the first if none is.
 template <class Values>
 auto value_named(const Values& values, const std::string& text) {
-  const auto found = std::find_if(values.begin(), values.end(), [&](auto each) { return to_string(each) == text; });
+  const auto found = std::ranges::find_if(values, [&](auto each) { return to_string(each) == text; });
   return found == values.end() ? values.front() : *found;
 }
 

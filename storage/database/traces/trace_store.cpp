@@ -69,8 +69,8 @@ std::vector<TracedStep> read_steps(Database& database, TraceId id) {
   while (kinds.step()) {
     const auto step = places.find({kinds.integer(0), kinds.integer(1)});
     const std::string name = kinds.text(2);
-    const auto kind = std::find_if(all_operator_kinds.begin(), all_operator_kinds.end(),
-                                   [&](OperatorKind each) { return to_string(each) == name; });
+    const auto kind =
+        std::ranges::find_if(all_operator_kinds, [&](OperatorKind each) { return to_string(each) == name; });
     if (step == places.end() || kind == all_operator_kinds.end()) continue;
     steps[step->second].ms[static_cast<std::size_t>(*kind)] = measure_of(kinds, 3);
     steps[step->second].busy_ms[static_cast<std::size_t>(*kind)] = measure_of(kinds, 4);
@@ -152,7 +152,7 @@ std::optional<StoredTrace> TraceStore::find(TraceId id) {
 
 std::optional<StoredTrace> TraceStore::find_same(const StoredTrace& trace, const TraceProfile& profile) {
   const auto in_order = [](std::vector<TracedStep> steps) {
-    std::sort(steps.begin(), steps.end(), [](const TracedStep& a, const TracedStep& b) {
+    std::ranges::sort(steps, [](const TracedStep& a, const TracedStep& b) {
       return std::pair(a.rank, a.step) < std::pair(b.rank, b.step);
     });
     return steps;

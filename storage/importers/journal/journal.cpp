@@ -170,7 +170,7 @@ std::vector<fs::path> journals_in(const fs::path& folder) {
   for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error))
     if (const auto place = journal_place(it->path()); place && it->is_regular_file(unknown))
       found.emplace_back(*place, it->path());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   std::vector<fs::path> files;
   for (auto& [place, path] : found) files.push_back(std::move(path));
   return files;

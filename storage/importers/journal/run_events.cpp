@@ -167,7 +167,7 @@ Json fields_of(const OperatorTime& each) {
 
 // The rest of too many operators, part by part.
 void add_rest(std::vector<OperatorTime>& rest, const OperatorTime& more) {
-  auto found = std::find_if(rest.begin(), rest.end(), [&](const auto& each) { return each.part == more.part; });
+  auto found = std::ranges::find_if(rest, [&](const auto& each) { return each.part == more.part; });
   if (found == rest.end()) found = rest.insert(rest.end(), {.part = more.part, .name = "other operators"});
   found->calls += more.calls;
   found->self_ms += more.self_ms;

@@ -125,7 +125,7 @@ void BlockOutline::code(std::string_view text) {
 
 bool BlockOutline::separate(std::string_view text, LogLine::Place place) {
   constexpr std::size_t long_rule = 50;
-  const bool rule = std::none_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+  const bool rule = std::ranges::none_of(text, [](char c) { return is_letter(c) || is_digit(c); });
   const bool code = !rule && place == LogLine::Place::outside && is_code_line(text);
   if (code || (rule && text.size() >= long_rule && text.front() == '=')) forget_texts();
   return rule || code;
@@ -180,8 +180,7 @@ bool LadderOutline::newest_first() const {
 }
 
 std::string LadderOutline::why_apart() const {
-  if (std::ranges::all_of(stages_, [](const std::string& stage) { return stage.empty(); }))
-    return "have no names, and may be phases on other data";
+  if (std::ranges::all_of(stages_, &std::string::empty)) return "have no names, and may be phases on other data";
   constexpr std::array phases{"pretraining", "pretrain", "midtraining", "mid",  "sft", "finetuning",
                               "finetune",    "dpo",      "rl",          "rlhf", "grpo"};
   const auto is_named = [&](const char* phase) {

@@ -96,8 +96,8 @@ bool are_equal(double a, double b) {
 }
 
 std::int64_t runs_in(const std::vector<SourceEvent>& events) {
-  return std::count_if(events.begin(), events.end(),
-                       [](const SourceEvent& event) { return std::holds_alternative<RunBegins>(event); });
+  return std::ranges::count_if(events,
+                               [](const SourceEvent& event) { return std::holds_alternative<RunBegins>(event); });
 }
 
 const StepRecord* step_in(const SourceEvent& event) {
@@ -330,7 +330,7 @@ class GrowingText : public GrowingSource {
         const StepRecord* const step = step_in(event);
         return step && last_ >= 0 && step->step > last_;
       };
-      if (is_another(events) || std::any_of(events.begin(), events.end(), is_beyond)) piece = replaced();
+      if (is_another(events) || std::ranges::any_of(events, is_beyond)) piece = replaced();
       return;
     }
     if (runs_in(events) > (begun_ ? 0 : 1)) return;

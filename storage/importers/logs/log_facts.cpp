@@ -138,7 +138,7 @@ std::string hardware_named_in(std::string_view line) {
 // for any other line.
 std::string setting_in_row(std::string_view line) {
   const std::string_view text = trimmed(line);
-  if (text.size() < 5 || text.front() != '|' || std::count(text.begin(), text.end(), '|') != 3) return {};
+  if (text.size() < 5 || text.front() != '|' || std::ranges::count(text, '|') != 3) return {};
   const std::size_t bar = text.find('|', 1);
   return std::string(trimmed(text.substr(1, bar - 1))) + ": " +
          std::string(trimmed(text.substr(bar + 1, text.size() - bar - 2)));

@@ -207,7 +207,7 @@ std::vector<std::int64_t> StepCounter::place(std::span<const double> epochs, std
   std::vector<std::int64_t> gaps;
   for (std::int64_t gap = std::max<std::int64_t>(least, 1); gap <= most && std::ssize(gaps) < 100; ++gap)
     if (fits(gap) && last == before * gap && !spaced(last, gap).empty()) gaps.push_back(gap);
-  if (gaps.size() > 1 && std::count_if(gaps.begin(), gaps.end(), [](std::int64_t gap) { return gap % 5 == 0; }) == 1)
+  if (gaps.size() > 1 && std::ranges::count_if(gaps, [](std::int64_t gap) { return gap % 5 == 0; }) == 1)
     std::erase_if(gaps, [](std::int64_t gap) { return gap % 5 != 0; });  // as people choose them
   is_certain = gaps.size() == 1;
   if (!gaps.empty()) return spaced(last, gaps.back());

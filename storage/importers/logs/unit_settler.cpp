@@ -117,7 +117,7 @@ std::int64_t iterations_of_a_step(Steps steps) {
   const PrintedStep& last = steps.back();
   if (last.iteration < 0) return 1;
   for (std::int64_t each = last.iteration / std::max<std::int64_t>(last.step, 1), tries = 0; tries < 2; --each, ++tries)
-    if (each > 0 && std::all_of(steps.begin(), steps.end(), [&](const PrintedStep& step) {
+    if (each > 0 && std::ranges::all_of(steps, [&](const PrintedStep& step) {
           return step.iteration < 0 || step.iteration / each == step.step ||
                  (step.iteration + each - 1) / each == step.step;
         }))
@@ -193,9 +193,8 @@ class UnitSettler {
     const UnitEvidence evidence = evidence_of_units(worked_out);
     const Units inferred = infer_units(evidence);
     take(inferred, evidence.tokens_are_certain);
-    const bool timed = std::any_of(steps_.begin(), steps_.end(), [](const PrintedStep& step) {
-      return !is_missing(step.time) || !is_missing(step.elapsed);
-    });
+    const bool timed = std::ranges::any_of(
+        steps_, [](const PrintedStep& step) { return !is_missing(step.time) || !is_missing(step.elapsed); });
     if (!evidence.since_start && units_.per_step == 1) settle_interval(evidence);
     if (iterations_ == 0) units_.ms_per_time = missing;
     if (iterations_ > 1) units_.per_step /= static_cast<double>(iterations_);

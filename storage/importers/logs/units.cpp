@@ -62,7 +62,7 @@ double rounding_of(std::vector<double>& values) {
   const auto has_more = [&](double value) {
     return std::fabs(value / unit - std::round(value / unit)) > 1e-6 * std::max(1.0, value / unit);
   };
-  while (unit > 1e-6 && std::any_of(values.begin(), values.end(), has_more)) unit /= 10;
+  while (unit > 1e-6 && std::ranges::any_of(values, has_more)) unit /= 10;
   return values.empty() ? 0 : unit / 2 / quantile(values, 0.5);
 }
 

@@ -63,7 +63,7 @@ std::string precision_named(const Json& value) {
 }
 
 bool is_one_of(const std::string& key, std::initializer_list<std::string_view> keys) {
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
+  return std::ranges::find(keys, key) != keys.end();
 }
 
 // Returns the tokens of one sample; 0 if the configuration doesn't give them.

@@ -153,7 +153,7 @@ LoggedSteps::Drafts LoggedSteps::empty_drafts() const {
   for (const std::string& name : chosen_)
     if (const auto found = columns_.find(name); !name.empty() && found != columns_.end())
       for (const MetricPoint& point : found->second) steps.push_back(point.step);
-  std::sort(steps.begin(), steps.end());
+  std::ranges::sort(steps);
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   Drafts drafts(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {

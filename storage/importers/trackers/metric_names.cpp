@@ -47,15 +47,15 @@ Words words_of(std::string_view name) {
 }
 
 bool is_in(std::string_view word, List list) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+  return std::ranges::find(list, word) != list.end();
 }
 
 bool any(const Words& words, List list) {
-  return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return is_in(word, list); });
+  return std::ranges::any_of(words, [&](const std::string& word) { return is_in(word, list); });
 }
 
 bool only(const Words& words, List list) {
-  return std::all_of(words.begin(), words.end(), [&](const std::string& word) { return is_in(word, list); });
+  return std::ranges::all_of(words, [&](const std::string& word) { return is_in(word, list); });
 }
 
 // Removes the word that names a unit of time and returns how many milliseconds that is; 0 if no word does.

@@ -37,7 +37,7 @@ void note_roles(const LoggedSteps& logged, const std::vector<LoggedBatch::Values
   // Without any, the one that counts the steps isn't named either.
   if (with_role.empty()) with_role.push_back(logged.name_of(MetricRole::none));
   for (const auto& [metric, points] : metrics)
-    if (std::find(with_role.begin(), with_role.end(), metric.name) == with_role.end()) others.push_back(metric.name);
+    if (std::ranges::find(with_role, metric.name) == with_role.end()) others.push_back(metric.name);
   if (!others.empty())
     notes.push_back("kept " + plural(std::ssize(others), "more metric: ", "more metrics: ") + short_list(others));
 }
@@ -127,7 +127,7 @@ void MetricTable::take_points(const Use& use) {
 }
 
 bool MetricTable::empty() const {
-  return std::all_of(columns_.begin(), columns_.end(), [](const auto& entry) { return entry.second.points.empty(); });
+  return std::ranges::all_of(columns_, [](const auto& entry) { return entry.second.points.empty(); });
 }
 
 double MetricTable::first_at() const {
@@ -166,11 +166,11 @@ void MetricTable::number_calls(CallCount& count) {
       times.push_back(point.at);
     }
   }
-  std::sort(times.begin(), times.end());
+  std::ranges::sort(times);
   for (auto& [name, column] : columns_) {
     if (name == count.leading) continue;
     for (MetricPoint& point : column.points) {
-      const std::int64_t calls = before + (std::upper_bound(times.begin(), times.end(), point.at) - times.begin());
+      const std::int64_t calls = before + (std::ranges::upper_bound(times, point.at) - times.begin());
       point.step = std::max<std::int64_t>(calls - 1, 0);
     }
   }
@@ -201,7 +201,7 @@ MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
   for (auto& [name, column] : columns_) {
     if (begins.empty() && !column.points.empty()) attempts.front()[name] = std::exchange(column.points, {});
     for (const MetricPoint& point : column.points) {
-      const auto later = std::upper_bound(begins.begin(), begins.end(), point.at);
+      const auto later = std::ranges::upper_bound(begins, point.at);
       attempts[is_missing(point.at) ? 0 : static_cast<std::size_t>(later - begins.begin())][name].push_back(point);
     }
   }
@@ -223,8 +223,7 @@ MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
     batch = std::move(part);
   }
   const auto by_step = [](const StepRecord& a, const StepRecord& b) { return a.step < b.step; };
-  if (!std::is_sorted(steps.records.begin(), steps.records.end(), by_step))
-    std::stable_sort(steps.records.begin(), steps.records.end(), by_step);
+  if (!std::ranges::is_sorted(steps.records, by_step)) std::ranges::stable_sort(steps.records, by_step);
 
   note_roles(logged, steps.metrics, steps.notes);
   if (bad_steps_ > 0)

@@ -243,7 +243,7 @@ void for_each_file(const fs::path& folder, const Visit& visit) {
     if (error) break;
     if (it->is_regular_file(error)) files.push_back(it->path());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   for (const fs::path& file : files) visit(file.lexically_relative(folder).generic_string(), file);
 }
 
@@ -304,13 +304,13 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.is_directory(error) && !entry.path().filename().string().starts_with('.')) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
 bool is_experiment_folder(const fs::path& folder) {
   const std::vector<fs::path> inner = folders_in(folder);
-  return fs::exists(folder / "meta.yaml") && std::any_of(inner.begin(), inner.end(), is_run_folder);
+  return fs::exists(folder / "meta.yaml") && std::ranges::any_of(inner, is_run_folder);
 }
 
 void read_experiment_folder(const fs::path& folder, const fs::path& store, ImportSink& sink) {
@@ -328,8 +328,7 @@ void read_experiment_folder(const fs::path& folder, const fs::path& store, Impor
     else
       entries.push_back({number_or(meta["start_time"], 0), inner});
   }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.started_at < b.started_at; });
+  std::ranges::stable_sort(entries, {}, &Entry::started_at);
   const std::string name = read_meta(folder)["name"];
   LadderOfRuns ladder(name.empty() ? folder.filename().string() : name, sink);
   for (const Entry& entry : entries) {
@@ -581,7 +580,7 @@ Importer importers::mlflow() {
 
 bool is_mlflow_folder(const fs::path& folder) {
   const std::vector<fs::path> inner = folders_in(folder);
-  return is_experiment_folder(folder) || std::any_of(inner.begin(), inner.end(), is_experiment_folder);
+  return is_experiment_folder(folder) || std::ranges::any_of(inner, is_experiment_folder);
 }
 
 void read_mlflow_folder(const fs::path& folder, ImportSink& sink) {

@@ -181,8 +181,8 @@ class ProjectFile {
           "(SELECT nan_mask FROM nan_steps WHERE nan_steps.run_id = steps.run_id AND nan_steps.step = steps.step)";
     std::string list = table + ".step, " + nan_mask + ", " + tables_.list(table, {"tokens"});
     for (const StepValue& value : step_values) {
-      const auto stored = std::find_if(value.stored.begin(), value.stored.end(),
-                                       [&](const StoredAs& it) { return it.column && columns.contains(it.column); });
+      const auto stored = std::ranges::find_if(
+          value.stored, [&](const StoredAs& it) { return it.column && columns.contains(it.column); });
       list += stored == value.stored.end() ? ", NULL" : ", " + table + "." + stored->column;
       steps.units.push_back(stored == value.stored.end() ? 1 : stored->units);
     }
@@ -203,7 +203,7 @@ class ProjectFile {
     }
     std::size_t passed_on = 0;
     for (auto& [id, runs] : ladders) {
-      std::stable_sort(runs.begin(), runs.end(), [](const Entry& a, const Entry& b) { return a.rung < b.rung; });
+      std::ranges::stable_sort(runs, {}, &Entry::rung);
       std::vector<int> rungs;
       for (const Entry& entry : runs) {
         if (!read_run(entry.id)) continue;
@@ -418,7 +418,7 @@ class ProjectFile {
 
   bool has_columns(const std::string& table, std::initializer_list<const char*> names) {
     const std::set<std::string>& columns = tables_.columns(table);
-    return std::all_of(names.begin(), names.end(), [&](const char* name) { return columns.contains(name); });
+    return std::ranges::all_of(names, [&](const char* name) { return columns.contains(name); });
   }
 
   void read_metrics(RunId run) {

@@ -86,8 +86,7 @@ StepChoice::Kind StepChoice::kind_of(const std::string& name) const {
 }
 
 bool StepChoice::logs_loss(const LoggedRow& row) const {
-  return std::any_of(row.values.begin(), row.values.end(),
-                     [this](const auto& each) { return kind_of(each.first).is_loss; });
+  return std::ranges::any_of(row.values, [this](const auto& each) { return kind_of(each.first).is_loss; });
 }
 
 void StepChoice::flush(MetricTable& table) {
@@ -155,7 +154,7 @@ void StepChoice::decide() {
       best = kind.rank;
       name_ = name;
     }
-  const bool agree = best > 0 && std::all_of(waiting_.begin(), waiting_.end(), [this](const LoggedRow& row) {
+  const bool agree = best > 0 && std::ranges::all_of(waiting_, [this](const LoggedRow& row) {
                        const double value = row.value(name_);
                        return is_missing(value) || value == static_cast<double>(row.counted);
                      });

@@ -84,7 +84,7 @@ std::vector<fs::path> event_files_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.is_regular_file(error) && is_event_file_name(entry.path())) files.push_back(entry.path());
   // events.out.tfevents.SECONDS.HOST...: sorting by name sorts by time.
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -102,7 +102,7 @@ std::vector<fs::path> event_folders_in(const fs::path& folder) {
     if (!is_event_file_name(it->path())) return {};
     if (folders.empty() || folders.back() != it->path().parent_path()) folders.push_back(it->path().parent_path());
   }
-  std::sort(folders.begin(), folders.end());
+  std::ranges::sort(folders);
   folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
   return folders;
 }
@@ -183,7 +183,7 @@ class GrowingEvents : public GrowingSource {
   std::vector<fs::path> files_to_read() const {
     std::vector<fs::path> all = files();
     for (const fs::path& file : held_files()) all.push_back(file);
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
   }

@@ -111,7 +111,7 @@ class WandbTable : public TextLines {
   }
 
   std::size_t run_named(const std::string& name) {
-    const auto found = std::find_if(runs_.begin(), runs_.end(), [&](auto& it) { return it.run.title == name; });
+    const auto found = std::ranges::find_if(runs_, [&](auto& it) { return it.run.title == name; });
     if (found != runs_.end()) return static_cast<std::size_t>(found - runs_.begin());
     ForeignRun& run = runs_.emplace_back();
     run.run.status = RunStatus::finished;

@@ -598,7 +598,7 @@ std::vector<fs::path> wandb_files_in(const fs::path& folder) {
         (name.starts_with("offline-run-") || name.starts_with("run-")))
       look_into(entry.path());
   }
-  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+  std::ranges::sort(files, [](const fs::path& a, const fs::path& b) {
     // (offline-)run-DATE_TIME-ID: sorting by the folder's name sorts by time.
     return a.parent_path().filename() != b.parent_path().filename()
                ? a.parent_path().filename() < b.parent_path().filename()

@@ -156,7 +156,7 @@ bool LineJoiner::open_table(std::string_view line) {
   split_cells(line, cells_, 0);
   bool counts = false, measures = false;
   for (const std::string_view cell : cells_) {
-    if (!is_alpha(cell.front()) || std::count(cell.begin(), cell.end(), ' ') > 3) return false;
+    if (!is_alpha(cell.front()) || std::ranges::count(cell, ' ') > 3) return false;
     const Field field = field_of(cell);
     counts |= field == Field::step || field == Field::epoch;
     measures |= field == Field::loss || field == Field::val_loss;
@@ -169,7 +169,7 @@ bool LineJoiner::open_table(std::string_view line) {
 bool LineJoiner::take_row(std::string_view line) {
   if (line.find_first_not_of(is_row(line) ? "-=+ \t|:" : "-=+ \t") == std::string_view::npos) return true;  // a rule
   split_cells(line, cells_, columns_.size());
-  if (cells_.size() != columns_.size() || !std::all_of(cells_.begin(), cells_.end(), is_value)) {
+  if (cells_.size() != columns_.size() || !std::ranges::all_of(cells_, is_value)) {
     columns_.clear();
     return false;
   }

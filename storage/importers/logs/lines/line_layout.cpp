@@ -96,8 +96,7 @@ bool LineLayout::learn(std::string_view text, const ReadLine& read, const ReadTr
     first.strict |= slot.field == Field::moment;  // it is one by its size
     slot.compound = first.at + first.size != end;
     // The last of several numbers that make one value ends where the value ends.
-    const bool ends =
-        std::any_of(numbers_.begin(), numbers_.end(), [&](const Number& it) { return it.at + it.size == end; });
+    const bool ends = std::ranges::any_of(numbers_, [&](const Number& it) { return it.at + it.size == end; });
     if (!ends || (slot.compound && slot.signed_)) return false;
     slots_.push_back(slot);
   }
@@ -114,7 +113,7 @@ bool LineLayout::read(std::string_view text, StepLine& line) const {
   Places places;
   if (!match(text, places)) return false;
   line = line_;
-  return std::all_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return fill(slot, text, places, line); });
+  return std::ranges::all_of(slots_, [&](const Slot& slot) { return fill(slot, text, places, line); });
 }
 
 // Finds the numbers of `text`, if everything else is unchanged.

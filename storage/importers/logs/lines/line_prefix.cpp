@@ -76,7 +76,7 @@ std::size_t syslog(std::string_view line) {
   const std::size_t end = line.find("]: ");
   if (begin == 0 || end == std::string_view::npos || end < begin) return 0;
   const std::string_view source = line.substr(begin, end - begin);
-  return std::count(source.begin(), source.end(), ' ') == 1 && source.rfind('[') > source.find(' ') ? end + 3 : 0;
+  return std::ranges::count(source, ' ') == 1 && source.rfind('[') > source.find(' ') ? end + 3 : 0;
 }
 
 // "2026-11-26T10:00:00.123456Z ", and behind it "stdout F ", as Kubernetes' files have it.

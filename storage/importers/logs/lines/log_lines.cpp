@@ -243,8 +243,7 @@ bool LogLines::take_fence(std::string_view line) {
 // alike up to the first measured number. The earlier ones of these become steps too.
 bool LogLines::confirms(std::string_view text, const ReadLine& read) {
   const std::string_view head = text.substr(0, read.doubtful);
-  if (std::any_of(heads_.begin(), heads_.end(), [&](const std::string& known) { return are_alike(known, head); }))
-    return true;
+  if (std::ranges::any_of(heads_, [&](const std::string& known) { return are_alike(known, head); })) return true;
   const bool goes_on = !doubtful_.empty() &&
                        are_alike(doubtful_.front().text.substr(0, doubtful_.front().head), head) &&
                        read.line.step >= doubtful_.back().step;
@@ -270,8 +269,7 @@ void LogLines::take_doubtful() {
 }
 
 void LogLines::know_head(std::string_view head) {
-  if (head.empty() || std::any_of(heads_.begin(), heads_.end(), [&](const auto& known) { return known == head; }))
-    return;
+  if (head.empty() || std::ranges::any_of(heads_, [&](const auto& known) { return known == head; })) return;
   if (heads_.size() == most_heads) heads_.pop_front();
   heads_.emplace_back(head);
 }

@@ -90,7 +90,7 @@ std::string_view heading_of(std::string_view line) {
   if (sharp && !(text.find_first_not_of('#') != std::string_view::npos && text[text.find_first_not_of('#')] == ' '))
     return {};
   const std::string_view words = trimmed(text, "#=*->~ \t");
-  if (words.size() < 2 || std::none_of(words.begin(), words.end(), is_letter)) return {};
+  if (words.size() < 2 || std::ranges::none_of(words, is_letter)) return {};
   for (const std::string_view start : {"Running ", "http", "end of", "arguments"})
     if (words.starts_with(start)) return {};
   return words;
@@ -105,7 +105,7 @@ std::optional<Item> item_of(std::string_view line) {
       line[at + 1] != ' ')
     return std::nullopt;
   const std::string_view text = trimmed(line.substr(at + 1));
-  if (text.empty() || std::none_of(text.begin(), text.end(), is_letter)) return std::nullopt;
+  if (text.empty() || std::ranges::none_of(text, is_letter)) return std::nullopt;
   return Item{indent, text};
 }
 
@@ -152,7 +152,7 @@ std::string_view family_of(std::string_view text, const StepLine& line) {
   if (has("Train Epoch:")) return "pytorch-examples";
   if (start.find(' ') != std::string_view::npos && start.size() < 48 && is_digit(start.front()) && !has("|"))
     return "build-nanogpt";
-  if (std::count(text.begin(), text.end(), '=') > 1) return "key=value";
+  if (std::ranges::count(text, '=') > 1) return "key=value";
   return "plain";
 }
 

@@ -12,8 +12,8 @@ constexpr std::size_t longest_key = 80;
 constexpr std::size_t most_pairs = 200;  // of one line
 
 bool is_name(std::string_view name) {
-  const bool has_letter = std::any_of(name.begin(), name.end(), is_alpha);
-  const auto words = 1 + std::count(name.begin(), name.end(), ' ');
+  const bool has_letter = std::ranges::any_of(name, is_alpha);
+  const auto words = 1 + std::ranges::count(name, ' ');
   return has_letter && !name.ends_with(".py") && name.size() <= longest_key && words <= 4 &&
          name.find_first_of("\"'{}[]=:|") == name.npos;
 }
