@@ -10,6 +10,8 @@
 
 namespace stepladder {
 
+using Json = nlohmann::ordered_json;
+
 inline constexpr int deepest_json = 100;  // of configurations and of what a project holds
 
 inline bool nests_deep(std::string_view json, int deepest = deepest_json) {
@@ -27,33 +29,32 @@ inline bool nests_deep(std::string_view json, int deepest = deepest_json) {
 }
 
 // An empty object for any other text.
-inline nlohmann::ordered_json object_in(std::string_view text) {
-  using Json = nlohmann::ordered_json;
+inline Json object_in(std::string_view text) {
   Json json = nests_deep(text) ? Json() : Json::parse(text, nullptr, false);
   return json.is_object() ? json : Json::object();
 }
 
 // Bytes that aren't UTF-8 become U+FFFD.
-template <class Json>
-std::string json_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+template <class Value>
+std::string json_text(const Value& json) {
+  return json.dump(-1, ' ', false, Value::error_handler_t::replace);
 }
 
 // The field of an object; null if there is none.
-template <class Json>
-Json field_in(const Json& object, const char* name) {
+template <class Object>
+Object field_in(const Object& object, const char* name) {
   const auto found = object.find(name);
-  return found != object.end() ? *found : Json();
+  return found != object.end() ? *found : Object();
 }
 
-template <class Json>
-std::string text_in(const Json& object, const char* name) {
+template <class Object>
+std::string text_in(const Object& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->template get<std::string>() : "";
 }
 
-template <class Json>
-std::int64_t integer_in(const Json& object, const char* name, std::int64_t otherwise = 0) {
+template <class Object>
+std::int64_t integer_in(const Object& object, const char* name, std::int64_t otherwise = 0) {
   const auto found = object.find(name);
   if (found == object.end() || !found->is_number_integer()) return otherwise;
   const bool is_too_large =
@@ -61,8 +62,8 @@ std::int64_t integer_in(const Json& object, const char* name, std::int64_t other
   return is_too_large ? otherwise : found->template get<std::int64_t>();
 }
 
-template <class Json>
-bool flag_in(const Json& object, const char* name) {
+template <class Object>
+bool flag_in(const Object& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_boolean() && found->template get<bool>();
 }

@@ -16,8 +16,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t bytes_at_once = 512 << 10;  // of a journal, stored in one transaction of about 50 ms
 
 constexpr std::int64_t searched_for_header = 64 << 20;  // bytes: the first line may be behind damage

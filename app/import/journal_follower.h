@@ -21,6 +21,7 @@
 #include "storage/importers/journal/journal_run.h"
 #include "storage/importers/journal/run_events.h"
 #include "storage/intake/intake.h"
+#include "storage/json_values.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
@@ -90,7 +91,7 @@ class JournalFollower {
     std::optional<RunId> joined;
     JournalOrigin origin;
     std::set<RunId> refused;  // runs that its journals name, which was reported
-    nlohmann::ordered_json descriptions;
+    Json descriptions;
     std::int64_t values_read = 0;
     Clock::time_point next_look{};
     bool settled = false;  // it is over, as far as its files show

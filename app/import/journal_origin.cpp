@@ -9,12 +9,11 @@
 #include "storage/database/events/event_origin.h"
 #include "storage/folder_watch.h"
 #include "storage/importers/journal/journal_reader.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Inodes are used again, so that only the time of birth distinguishes two folders.
 JournalOrigin::Place place_of(const fs::path& folder) {

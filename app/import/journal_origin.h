@@ -3,11 +3,11 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "storage/database/run_store.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 
@@ -27,7 +27,7 @@ struct JournalOrigin {
   static JournalOrigin far(const std::string& name) { return {{name, ""}, {name, ""}}; }
 
   // As a part of the state in the table `followed`; empty if it isn't there, as in rows of earlier versions.
-  nlohmann::ordered_json json() const;
+  Json json() const;
   static std::optional<JournalOrigin> in(const std::string& state);
 };
 

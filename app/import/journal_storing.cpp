@@ -5,11 +5,10 @@
 
 #include "app/import/journal_follower.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t longest_kept_output = 16 << 20;  // of a journal: later output is only read for steps
 

@@ -13,8 +13,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // The facts that a log or a table gives.
 void add_facts(const Run& from, Run& run) {
   for (std::string Run::*text :

@@ -4,7 +4,6 @@
 #include "app/import/store_sink.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -16,8 +15,6 @@
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t steps_in_memory = 16'384;
 constexpr std::size_t points_in_memory = 65'536;

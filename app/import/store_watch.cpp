@@ -18,13 +18,12 @@
 #include "storage/importers/journal/journal.h"
 #include "storage/importers/logs/growing_text.h"
 #include "storage/importers/trackers/store_folder.h"
+#include "storage/json_values.h"
 #include "storage/number_text.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::milliseconds between_polls(250);
 constexpr std::chrono::seconds often_at_first(20);  // most stores are opened soon; later one look a second is enough

@@ -16,6 +16,7 @@
 #include "storage/checked_text.h"
 #include "storage/database/process.h"
 #include "storage/errors.h"
+#include "storage/json_values.h"
 #include "storage/own_folder.h"
 #include "storage/wording.h"
 
@@ -23,7 +24,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::ordered_json;
 using namespace std::chrono_literals;
 
 constexpr auto between_writes = 80ms;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "app/figures/export.h"
@@ -21,7 +20,6 @@
 namespace stepladder {
 namespace {
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* ending = ".json";
 

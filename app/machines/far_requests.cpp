@@ -18,8 +18,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t tree_piece = 512 << 10;
 constexpr std::size_t most_repeats = 1000;
 constexpr const char* tree_name = "tree.tar.gz";

@@ -26,8 +26,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t most_files = 4096;                              // of one far run
 constexpr std::uint64_t most_copied_bytes = std::uint64_t{16} << 30;  // of one far run, until it is over
 constexpr std::size_t most_state_bytes = 64 << 10;

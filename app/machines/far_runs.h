@@ -21,6 +21,7 @@
 #include "app/machines/link.h"
 #include "app/machines/output_file.h"
 #include "storage/database/run_store.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 
@@ -101,7 +102,6 @@ class FarRuns {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Json = nlohmann::ordered_json;
   struct Followed;
 
   Followed& follow(const FarRun& run);

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,7 +17,7 @@
 namespace stepladder {
 
 // The uids of all runs of its submission, itself included; empty if it was started alone.
-std::vector<Uid> repeats_of(const nlohmann::ordered_json& request);
+std::vector<Uid> repeats_of(const Json& request);
 
 struct FarRuns::Followed {
   FarRun row;

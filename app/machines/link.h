@@ -11,13 +11,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "app/process/piped_process.h"
 #include "storage/database/machine_store.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 
@@ -41,7 +41,6 @@ struct SshAsks {
 // Not thread-safe: one thread. Nothing blocks.
 class Link {
  public:
-  using Json = nlohmann::ordered_json;
   using Clock = std::chrono::steady_clock;
 
   enum class State {

@@ -9,11 +9,11 @@
 #include "app/text/format.h"
 #include "storage/bounded_text.h"
 #include "storage/importers/journal/journal_reader.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Result = MachineCheck::Result;
 
 constexpr std::size_t most_listed = 64;

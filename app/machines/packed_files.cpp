@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -126,12 +125,11 @@ PackedFiles PackedFiles::working_tree(std::uintmax_t most_bytes) {
   const fs::path below = fs::canonical(fs::current_path()).lexically_relative(top);
   const std::string prefix = below == "." ? "" : below.string() + "/";
   tree.description_ =
-      nlohmann::ordered_json{
-          {"commit", commit},      {"branch", first_line(checkout->git({"rev-parse", "--abbrev-ref", "HEAD"}))},
-          {"folder", prefix},      {"files", files},
-          {"bytes", bytes},        {"patch", patch},
-          {"patch_is_cut", is_cut}}
-          .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+      Json{{"commit", commit},      {"branch", first_line(checkout->git({"rev-parse", "--abbrev-ref", "HEAD"}))},
+           {"folder", prefix},      {"files", files},
+           {"bytes", bytes},        {"patch", patch},
+           {"patch_is_cut", is_cut}}
+          .dump(-1, ' ', false, Json::error_handler_t::replace);
   return tree;
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <tuple>
@@ -17,13 +16,12 @@
 #include "storage/analysis/kernel_kind.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/analysis/step_profile.h"
+#include "storage/json_values.h"
 #include "storage/wording.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr double clocks_differ_s = 2;
 constexpr std::size_t most_in_folder = 3;  // a folder with more logs says nothing about one of them
@@ -34,24 +32,18 @@ struct Where {
   std::int64_t pid = 0;         // of a watched program, whose run belongs to its keeper
 };
 
-std::string text_of(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 Where where(const Run& run) {
   Where found;
   const Json environment = Json::parse(run.environment, nullptr, false);
   if (!environment.is_object()) return found;
-  if (const std::string host = text_of(environment, "host"); !host.empty()) found.hosts.insert(host);
+  if (const std::string host = text_in(environment, "host"); !host.empty()) found.hosts.insert(host);
   if (const auto hosts = environment.find("hosts"); hosts != environment.end() && hosts->is_array()) {
     for (const Json& host : *hosts)
       if (host.is_string()) found.hosts.insert(host.get<std::string>());
   }
-  if (const auto pid = environment.find("program_pid"); pid != environment.end() && pid->is_number_integer())
-    found.pid = pid->get<std::int64_t>();
-  const std::string cwd = text_of(environment, "cwd");
-  found.folder = cwd.empty() ? text_of(environment, "folder") : cwd;
+  found.pid = integer_in(environment, "program_pid");
+  const std::string cwd = text_in(environment, "cwd");
+  found.folder = cwd.empty() ? text_in(environment, "folder") : cwd;
   return found;
 }
 

@@ -21,12 +21,12 @@
 #include "storage/bounded_text.h"
 #include "storage/errors.h"
 #include "storage/importers/journal/journal_reader.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto poll_interval = std::chrono::milliseconds(200);

@@ -2,18 +2,16 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/summary.h"
 #include "storage/database/curation.h"
+#include "storage/json_values.h"
 #include "storage/records.h"
 
 namespace stepladder {
-
-using Json = nlohmann::ordered_json;
 
 // `missing` is null; NaN and infinities, which JSON numbers cannot express, are the words "NaN", "Infinity" and
 // "-Infinity".

@@ -21,7 +21,7 @@
 namespace stepladder {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 constexpr double least_share = 0.05;          // of step times; seeds of one script differ by 1 to 2 %
 constexpr double quartile_widths = 2;         // that step times must differ by at least
@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 8> outside_the_recipe = {"log format",   
 constexpr std::array<std::string_view, 10> of_repeats = {"seed",    "run_name", "run_id",  "exp_name", "job",
                                                          "out_dir", "output",   "log_dir", "logdir",   "timestamp"};
 
-std::string as_text(const Json& value) {
+std::string as_text(const SortedJson& value) {
   return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
@@ -55,7 +55,7 @@ std::map<std::string, std::string> facts_of(const Run& run) {
   add("precision", run.precision);
   add("attention kernel", run.attention);
   if (run.params > 0) facts["number of parameters"] = grouped(run.params);
-  const Json recipe = Json::parse(run.recipe, nullptr, false);
+  const SortedJson recipe = SortedJson::parse(run.recipe, nullptr, false);
   if (recipe.is_object()) {
     // A log's stage is a heading in it; a tracker's is the run's name, which no two runs share.
     if (recipe.contains("log_family")) add("stage", run.stage), add("log format", as_text(recipe["log_family"]));
@@ -63,7 +63,7 @@ std::map<std::string, std::string> facts_of(const Run& run) {
       if (!value.is_null() && name != "log_family" && !differs_between_repeats(name))
         facts.try_emplace(name, as_text(value));
   }
-  const Json environment = Json::parse(run.environment, nullptr, false);
+  const SortedJson environment = SortedJson::parse(run.environment, nullptr, false);
   if (environment.is_object() && environment.contains("source_hash"))
     facts["source code"] = as_text(environment["source_hash"]);
   return facts;

@@ -6,27 +6,27 @@
 namespace stepladder {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
-Json object_of(const std::string& text) {
-  if (text.empty()) return Json::object();
-  Json json = Json::parse(text, nullptr, false);
-  return json.is_object() ? json : Json::object();
+SortedJson object_of(const std::string& text) {
+  if (text.empty()) return SortedJson::object();
+  SortedJson json = SortedJson::parse(text, nullptr, false);
+  return json.is_object() ? json : SortedJson::object();
 }
 
 // The whole number in a value, at most 10^9, so that products of two don't overflow.
-std::int64_t integer_in(const Json& value) {
+std::int64_t integer_in(const SortedJson& value) {
   constexpr std::int64_t largest = 1'000'000'000;
   return std::clamp(value.get<std::int64_t>(), -largest, largest);
 }
 
-std::int64_t integer_or(const Json& object, const char* key, std::int64_t otherwise) {
+std::int64_t integer_or(const SortedJson& object, const char* key, std::int64_t otherwise) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number_integer() ? integer_in(*found) : otherwise;
 }
 
 // The value of the first of `names` in the object, with or without a path in front ("model.n_layer").
-std::int64_t count_of(const Json& object, std::initializer_list<std::string_view> names) {
+std::int64_t count_of(const SortedJson& object, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
     for (const auto& [key, value] : object.items()) {
       const std::string_view last = std::string_view(key).substr(key.find_last_of("./") + 1);
@@ -36,7 +36,7 @@ std::int64_t count_of(const Json& object, std::initializer_list<std::string_view
   return 0;
 }
 
-std::optional<std::string> text_of(const Json& object, const char* key) {
+std::optional<std::string> text_of(const SortedJson& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return std::nullopt;
   return found->get<std::string>();
@@ -46,7 +46,7 @@ std::optional<std::string> text_of(const Json& object, const char* key) {
 
 RecipeFacts recipe_facts(const Run& run) {
   RecipeFacts facts;
-  const Json recipe = object_of(run.recipe);
+  const SortedJson recipe = object_of(run.recipe);
   facts.data = text_of(recipe, "data");
   facts.vocab = count_of(recipe, {"vocab", "vocab_size"});
   facts.layers = count_of(recipe, {"layers", "n_layer", "n_layers", "num_layers", "num_hidden_layers"});
@@ -75,7 +75,7 @@ RecipeFacts recipe_facts(const Run& run) {
 
 std::map<std::string, std::string> recipe_values(const Run& run) {
   std::map<std::string, std::string> values;
-  const Json recipe = object_of(run.recipe);
+  const SortedJson recipe = object_of(run.recipe);
   for (const auto& [name, value] : recipe.items())
     values[name] = value.is_string() ? value.get<std::string>() : value.dump();
   return values;
@@ -83,7 +83,7 @@ std::map<std::string, std::string> recipe_values(const Run& run) {
 
 bool same_recipe_but_batch(const Run& a, const Run& b) {
   const auto rest = [](const Run& run) {
-    Json recipe = object_of(run.recipe);
+    SortedJson recipe = object_of(run.recipe);
     for (const char* key : {"batch", "grad_accum", "steps", "warmup", "eval_every", "eval_batches", "sample_every",
                             "sample_tokens", "sample_prompt", "save_every", "keep", "lr", "lr_warmup", "seed"})
       recipe.erase(key);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "storage/bounded_text.h"
 #include "storage/database/database.h"
@@ -14,8 +13,6 @@
 
 namespace stepladder {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double time_in(const Json& json, const char* name) {
   const Json time = field_in(json, name);

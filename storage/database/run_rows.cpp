@@ -150,8 +150,8 @@ Run read(const Statement& row) {
 // The values that a program printed, and over them those of a store that it writes; one of them if the other isn't
 // JSON.
 std::string recipe_with(const std::string& printed, const std::string& of_store) {
-  auto recipe = nlohmann::ordered_json::parse(printed, nullptr, false);
-  const auto known = nlohmann::ordered_json::parse(of_store, nullptr, false);
+  auto recipe = Json::parse(printed, nullptr, false);
+  const auto known = Json::parse(of_store, nullptr, false);
   if (recipe.is_discarded() || known.is_discarded()) return printed.empty() ? of_store : printed;
   recipe.merge_patch(known);
   return json_text(recipe);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -20,8 +19,6 @@
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // The part of a table that is kept: all its numbers, and these columns of its texts and bytes.
 struct KeptTable {

@@ -16,8 +16,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::chrono::seconds silent_after(60);
 constexpr std::int64_t marked_bytes = 4096;  // at the start and at the end of what was read
 

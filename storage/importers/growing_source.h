@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,14 +15,15 @@
 #include <vector>
 
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/json_values.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {
 
 // The position up to which a store has been read; before the first piece 0 and null.
 struct SourcePosition {
-  std::int64_t amount = 0;       // bytes or rows that were taken
-  nlohmann::ordered_json state;  // what the next reader needs to continue
+  std::int64_t amount = 0;  // bytes or rows that were taken
+  Json state;               // what the next reader needs to continue
 
   bool operator==(const SourcePosition&) const = default;
 };
@@ -145,9 +145,9 @@ std::filesystem::path path_of_source(std::string_view source);
 std::string stamp_of(const std::vector<std::filesystem::path>& files);
 
 // The mark of a file's first `bytes` bytes, by which a replaced file is noticed: {"bytes": 1234, "head": ...}.
-nlohmann::ordered_json mark_of(const RegularFile& file, std::int64_t bytes);
+Json mark_of(const RegularFile& file, std::int64_t bytes);
 // The reason why the file isn't the one with this mark; empty if it is, or if the mark is null.
-std::string replaced_since(const RegularFile& file, const nlohmann::ordered_json& mark);
+std::string replaced_since(const RegularFile& file, const Json& mark);
 
 // Adds the contents of a piece to the known run: facts, configuration and environment. Returns the tokens of one
 // sample; 0 if the configuration doesn't give them.

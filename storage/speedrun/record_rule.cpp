@@ -20,30 +20,30 @@ namespace stepladder {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 constexpr std::uintmax_t largest_rule = 64 << 10;
 
 // Takes the keys of one file, each at most once; finish() refuses those that nobody asked for.
 class RuleReader {
  public:
-  RuleReader(const fs::path& file, const Json& json) : file_(file), json_(json) {}
+  RuleReader(const fs::path& file, const SortedJson& json) : file_(file), json_(json) {}
 
   std::string text(const char* key, bool required) {
-    const Json* value = find(key, required);
+    const SortedJson* value = find(key, required);
     if (!value) return {};
     if (!value->is_string() || (required && value->get_ref<const std::string&>().empty())) fail(key, "must be a text");
     return value->get<std::string>();
   }
 
   bool flag(const char* key) {
-    const Json* value = find(key, false);
+    const SortedJson* value = find(key, false);
     if (value && !value->is_boolean()) fail(key, "must be true or false");
     return value && value->get<bool>();
   }
 
   double number(const char* key, double low, double high) {
-    const Json* value = find(key, false);
+    const SortedJson* value = find(key, false);
     if (!value) return missing;
     const double it = value->is_number() ? value->get<double>() : missing;
     if (!(it > low && it < high))
@@ -72,7 +72,7 @@ class RuleReader {
   }
 
  private:
-  const Json* find(const char* key, bool required) {
+  const SortedJson* find(const char* key, bool required) {
     asked_.insert(key);
     const auto found = json_.find(key);
     if (found == json_.end() || found->is_null()) {
@@ -83,11 +83,11 @@ class RuleReader {
   }
 
   const fs::path& file_;
-  const Json& json_;
+  const SortedJson& json_;
   std::set<std::string, std::less<>> asked_;
 };
 
-Json parse(const fs::path& file) {
+SortedJson parse(const fs::path& file) {
   std::error_code error;
   const std::uintmax_t size = fs::file_size(file, error);
   RegularFile in(file);
@@ -95,10 +95,10 @@ Json parse(const fs::path& file) {
   if (size > largest_rule) throw RuleError(file.string() + " is larger than 64 KiB, so it isn't a rule");
   const std::string text(std::istreambuf_iterator<char>(in), {});
   try {
-    Json json = Json::parse(text);
+    SortedJson json = SortedJson::parse(text);
     if (!json.is_object()) throw RuleError(file.string() + ":1: a rule must be a JSON object");
     return json;
-  } catch (const Json::parse_error& error_in_text) {
+  } catch (const SortedJson::parse_error& error_in_text) {
     throw RuleError(file.string() + ":" + std::to_string(line_at(text, error_in_text.byte)) + ": this isn't JSON");
   }
 }
@@ -123,7 +123,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }  // namespace
 
 RecordRule read_record_rule(const fs::path& file) {
-  const Json json = parse(file);
+  const SortedJson json = parse(file);
   RuleReader reader(file, json);
   RecordRule rule;
   rule.name = file.stem().string();

@@ -8,7 +8,7 @@
 namespace stepladder {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 TEST(Csv, ColumnsThatNeverChangeAreValuesOfTheRecipe) {
   const Told told = import_text(
@@ -18,8 +18,8 @@ TEST(Csv, ColumnsThatNeverChangeAreValuesOfTheRecipe) {
       "3,4.8,100,16,3e-4,muon,130,\n",
       {}, "t.csv");
   ASSERT_EQ(told.runs.size(), 1u);
-  const Json recipe = Json::parse(told.runs.front().run.recipe);
-  EXPECT_EQ(recipe, (Json{{"log_family", "csv"}, {"batch_size", 16}, {"lr", 3e-4}, {"optimizer", "muon"}}));
+  const SortedJson recipe = SortedJson::parse(told.runs.front().run.recipe);
+  EXPECT_EQ(recipe, (SortedJson{{"log_family", "csv"}, {"batch_size", 16}, {"lr", 3e-4}, {"optimizer", "muon"}}));
   EXPECT_DOUBLE_EQ(told.runs.front().steps.back().lr, 3e-4) << "a step's value too";
 }
 
@@ -29,14 +29,14 @@ TEST(Csv, EachRunOfATableHasItsOwnConstants) {
       "a,1,5,16\nb,1,5,32\na,2,4,16\nb,2,4,32\na,3,3,16\nb,3,3,64\n",
       {}, "t.csv");
   ASSERT_EQ(told.runs.size(), 2u);
-  EXPECT_EQ(Json::parse(told.runs[0].run.recipe).value("batch_size", 0), 16);
-  EXPECT_FALSE(Json::parse(told.runs[1].run.recipe).contains("batch_size"));
+  EXPECT_EQ(SortedJson::parse(told.runs[0].run.recipe).value("batch_size", 0), 16);
+  EXPECT_FALSE(SortedJson::parse(told.runs[1].run.recipe).contains("batch_size"));
 }
 
 TEST(Csv, AQuotedTextIsValidJson) {
   const Told told = import_text("step,loss,note\n1,5,\"a \"\"b\"\" \\c\"\n2,4,\"a \"\"b\"\" \\c\"\n", {}, "t.csv");
   ASSERT_EQ(told.runs.size(), 1u);
-  EXPECT_TRUE(Json::accept(told.runs.front().run.recipe)) << told.runs.front().run.recipe;
+  EXPECT_TRUE(SortedJson::accept(told.runs.front().run.recipe)) << told.runs.front().run.recipe;
 }
 
 TEST(Csv, ARateIsKeptWhenTheTokensOfAStepAreUnknown) {

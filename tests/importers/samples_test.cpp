@@ -12,7 +12,7 @@
 
 namespace stepladder {
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 namespace {
 
 const fs::path sample_folder = fs::path(STEPLADDER_SOURCE_DIR) / "tests" / "importers" / "samples";
@@ -29,7 +29,7 @@ Told import_file(const fs::path& file) {
   return import_text(content(file), {}, file.filename().string());
 }
 
-Json number(double value) {
+SortedJson number(double value) {
   if (is_missing(value)) return nullptr;
   if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : "inf";
   return value;
@@ -37,18 +37,18 @@ Json number(double value) {
 
 // Every step as [step, loss, val_loss, dt_ms], so that a reader can check it against the log; every metric as [step,
 // value].
-Json described(const Told& told) {
-  Json runs = Json::array();
+SortedJson described(const Told& told) {
+  SortedJson runs = SortedJson::array();
   for (const ToldRun& it : told.runs) {
-    Json steps = Json::array();
+    SortedJson steps = SortedJson::array();
     for (const StepRecord& step : it.steps)
       steps.push_back({step.step, number(step.loss), number(step.val_loss), number(step.dt_ms)});
-    Json metrics = Json::object();
+    SortedJson metrics = SortedJson::object();
     for (const auto& [name, points] : it.metrics)
       for (const MetricPoint& point : points) metrics[name].push_back({point.step, number(point.value)});
     runs.push_back({{"metrics", metrics},
                     {"stage", it.run.stage},
-                    {"family", Json::parse(it.run.recipe).at("log_family")},
+                    {"family", SortedJson::parse(it.run.recipe).at("log_family")},
                     {"tokens_per_step", it.run.tokens_per_step},
                     {"params", it.run.params},
                     {"hardware", it.run.hardware},
@@ -58,7 +58,7 @@ Json described(const Told& told) {
   return runs;
 }
 
-void expect_alike(const Json& got, const Json& wanted, const std::string& where) {
+void expect_alike(const SortedJson& got, const SortedJson& wanted, const std::string& where) {
   ASSERT_EQ(got.is_number(), wanted.is_number()) << where << ": " << got << " is not " << wanted;
   if (wanted.is_number()) {
     EXPECT_NEAR(got.get<double>(), wanted.get<double>(), 1e-6 * std::fabs(wanted.get<double>())) << where;
@@ -78,12 +78,12 @@ TEST(Samples, EachComesToWhatLiesBesideIt) {
     if (entry.path().extension() == ".json") continue;
     SCOPED_TRACE(entry.path().filename().string());
     fs::path beside = entry.path();
-    const Json got = described(import_file(entry.path()));
+    const SortedJson got = described(import_file(entry.path()));
     beside.replace_extension(".json");
     // To make a new one, set STEPLADDER_WRITE_SAMPLES=1 and check the written file.
     if (std::getenv("STEPLADDER_WRITE_SAMPLES") && !fs::exists(beside)) std::ofstream(beside) << got.dump(1) << "\n";
     ASSERT_TRUE(fs::exists(beside)) << beside;
-    expect_alike(got, Json::parse(content(beside)), entry.path().filename().string());
+    expect_alike(got, SortedJson::parse(content(beside)), entry.path().filename().string());
     ++checked;
   }
   EXPECT_GE(checked, 25);
@@ -91,9 +91,9 @@ TEST(Samples, EachComesToWhatLiesBesideIt) {
 
 // The steps and losses of all runs.
 std::string steps_of(const Told& told) {
-  Json runs = Json::array();
+  SortedJson runs = SortedJson::array();
   for (const ToldRun& it : told.runs) {
-    Json steps = Json::array();
+    SortedJson steps = SortedJson::array();
     for (const StepRecord& step : it.steps) steps.push_back({step.step, number(step.loss), number(step.val_loss)});
     runs.push_back(steps);
   }
@@ -151,7 +151,7 @@ std::string reported(const Importer& importer, const fs::path& file, const std::
   } catch (const ImportError& error) {
     failure = error.what();
   }
-  Json all = Json::array({failure, told.notes, told.rungs});
+  SortedJson all = SortedJson::array({failure, told.notes, told.rungs});
   for (const ToldRun& run : told.runs) {
     for (const StepRecord& step : run.steps)
       all.push_back({step.step, number(step.loss), number(step.val_loss), number(step.dt_ms), number(step.at)});
@@ -160,7 +160,7 @@ std::string reported(const Importer& importer, const fs::path& file, const std::
     all.push_back(
         {run.run.name, run.run.recipe, run.run.environment, run.run.tokens_per_step, to_string(run.run.status)});
   }
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return all.dump(-1, ' ', false, SortedJson::error_handler_t::replace);
 }
 
 TEST(Samples, ARunIsTheSameHoweverItsBytesAreCut) {

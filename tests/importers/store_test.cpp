@@ -20,7 +20,7 @@ namespace stepladder {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 fs::path stores() {
   const char* fresh = std::getenv("STEPLADDER_STORES");
@@ -33,11 +33,11 @@ std::string bytes_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-double number(const Json& value) {
+double number(const SortedJson& value) {
   return value.is_string() ? std::strtod(value.get_ref<const std::string&>().c_str(), nullptr) : value.get<double>();
 }
 
-void expect_number(const Json& row, const char* key, double value, double tolerance) {
+void expect_number(const SortedJson& row, const char* key, double value, double tolerance) {
   SCOPED_TRACE(std::string(key) + " of step " + row.at("step").dump());
   if (!row.contains(key)) {
     EXPECT_TRUE(is_missing(value)) << value;
@@ -50,17 +50,17 @@ void expect_number(const Json& row, const char* key, double value, double tolera
 }
 
 void expect_runs(const CollectingSink& sink, const std::string& name) {
-  const Json expected = Json::parse(bytes_of(stores() / (name + ".json")));
+  const SortedJson expected = SortedJson::parse(bytes_of(stores() / (name + ".json")));
   ASSERT_EQ(sink.runs.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const Json& want = expected[i];
+    const SortedJson& want = expected[i];
     const CollectingSink::Told& told = sink.runs[i];
     SCOPED_TRACE(name + ", run " + want.at("title").get<std::string>());
     EXPECT_EQ(told.run.title, want.at("title"));
     EXPECT_EQ(to_string(told.run.status), want.at("status"));
     EXPECT_EQ(told.ladder, want.value("ladder", ""));
     EXPECT_EQ(told.rung, want.value("rung", -1));
-    EXPECT_EQ(told.run.recipe.empty() ? Json::object() : Json::parse(told.run.recipe), want.at("config"));
+    EXPECT_EQ(told.run.recipe.empty() ? SortedJson::object() : SortedJson::parse(told.run.recipe), want.at("config"));
     const std::pair<const char*, double> times[] = {
         {"started_at", told.run.started_at}, {"ended_at", told.run.ended_at}, {"created_at", told.run.created_at}};
     for (const auto& [key, at] : times) {
@@ -68,11 +68,11 @@ void expect_runs(const CollectingSink& sink, const std::string& name) {
         EXPECT_NEAR(at, want.at(key).get<double>(), 1e-3) << key;
       }
     }
-    const Json& steps = want.at("steps");
+    const SortedJson& steps = want.at("steps");
     std::map<std::int64_t, StepRecord> newest;
     for (const StepRecord& record : told.steps) newest[record.step] = record;
     ASSERT_EQ(newest.size(), steps.size());
-    for (const Json& row : steps) {
+    for (const SortedJson& row : steps) {
       const StepRecord& record = newest[row.at("step").get<std::int64_t>()];
       EXPECT_EQ(record.step, row.at("step"));
       expect_number(row, "loss", record.loss, 0);

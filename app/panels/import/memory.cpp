@@ -8,7 +8,7 @@ namespace stepladder {
 
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 constexpr std::size_t most_corrections = 50;
 
@@ -24,7 +24,7 @@ std::string format_of(const ImportPreview& import) {
 }  // namespace
 
 std::string ImportMemory::text() const {
-  Json list = Json::array();
+  SortedJson list = SortedJson::array();
   for (const Correction& it : corrections) {
     list.push_back({{"folder", it.folder},
                     {"format", it.format},
@@ -36,15 +36,16 @@ std::string ImportMemory::text() const {
                     {"flat", it.options.files == FilesAre::rungs},
                     {"repeats", it.options.files == FilesAre::repeats}});
   }
-  return Json{{"path", last_path}, {"corrections", list}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return SortedJson{{"path", last_path}, {"corrections", list}}.dump(-1, ' ', false,
+                                                                     SortedJson::error_handler_t::replace);
 }
 
 void ImportMemory::recall(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const SortedJson json = SortedJson::parse(text, nullptr, false);
   if (!json.is_object()) return;
   try {
     last_path = json.value("path", "");
-    for (const Json& it : json.value("corrections", Json::array())) {
+    for (const SortedJson& it : json.value("corrections", SortedJson::array())) {
       corrections.push_back({.folder = it.value("folder", ""),
                              .format = it.value("format", ""),
                              .options = {.tokens_per_step = it.value("tokens_per_step", std::int64_t{0}),
@@ -56,7 +57,7 @@ void ImportMemory::recall(const std::string& text) {
                                                   : it.value("repeats", false) ? FilesAre::repeats
                                                                                : FilesAre::detect}});
     }
-  } catch (const Json::exception&) {  // from another version: keeps the part that could be read
+  } catch (const SortedJson::exception&) {  // from another version: keeps the part that could be read
   }
 }
 

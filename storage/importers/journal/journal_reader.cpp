@@ -12,8 +12,6 @@
 namespace stepladder {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t worth_moving = 1 << 20;
 
 bool parse(std::string_view text, JournalEvent& event) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -14,8 +13,8 @@
 namespace stepladder {
 
 struct JournalEvent {
-  std::string kind;               // "e"
-  nlohmann::ordered_json fields;  // the whole object, nested at most 20 deep
+  std::string kind;  // "e"
+  Json fields;       // the whole object, nested at most 20 deep
 };
 
 // Memory is bounded by the longest line and the largest piece that is taken.
@@ -62,9 +61,9 @@ class JournalReader {
 };
 
 // The number in a field; `missing` if there is none.
-double number_in(const nlohmann::ordered_json& object, const char* name);
+double number_in(const Json& object, const char* name);
 
 // A number or "NaN", "Infinity", "-Infinity"; false for anything else.
-bool number_of(const nlohmann::ordered_json& value, double& number);
+bool number_of(const Json& value, double& number);
 
 }  // namespace stepladder

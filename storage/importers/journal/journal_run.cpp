@@ -15,8 +15,6 @@
 namespace stepladder {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::int64_t newest_format = 1;
 constexpr std::size_t most_descriptions = 10'000;
 constexpr std::size_t most_kinds = 100;
@@ -251,7 +249,7 @@ void JournalRun::describe(LoggedBatch& batch) const {
   }
 }
 
-nlohmann::ordered_json JournalRun::descriptions() const {
+Json JournalRun::descriptions() const {
   Json all = Json::array();
   for (const auto& [name, metric] : described_)
     all.push_back({{"name", name},

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "storage/importers/journal/journal_reader.h"
 #include "storage/importers/trackers/logged_steps.h"
+#include "storage/json_values.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -55,8 +55,8 @@ class JournalRun {
   void describe(LoggedBatch& batch) const;
 
   // The descriptions that `describe` uses, as JSON for a later reader.
-  nlohmann::ordered_json descriptions() const;
-  void take_descriptions(const nlohmann::ordered_json& descriptions);
+  Json descriptions() const;
+  void take_descriptions(const Json& descriptions);
 
   std::vector<TextSample> take_texts() { return std::exchange(texts_, {}); }
   std::vector<ConsoleText> take_outputs() { return std::exchange(outputs_, {}); }
@@ -68,14 +68,14 @@ class JournalRun {
   void take_header(const JournalEvent& event, const JournalHeader& header);
   void take_end(const JournalEvent& event, const JournalHeader& header);
   void take_step(const JournalEvent& event, const JournalHeader& header, LoggedSteps& steps);
-  void take_metric(const nlohmann::ordered_json& fields);
+  void take_metric(const Json& fields);
   void take_text(const JournalEvent& event);
-  void put(const char* name, const nlohmann::ordered_json& value);
-  void put_summary(const std::string& name, const nlohmann::ordered_json& value);
+  void put(const char* name, const Json& value);
+  void put_summary(const std::string& name, const Json& value);
 
   Run run_;
-  nlohmann::ordered_json recipe_;
-  nlohmann::ordered_json environment_;
+  Json recipe_;
+  Json environment_;
   std::map<std::string, Metric> described_;  // by name or pattern
   std::vector<TextSample> texts_;
   std::vector<ConsoleText> outputs_;

@@ -18,8 +18,6 @@
 namespace stepladder {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t longest_bytes = 150'000;              // of a text; a byte takes up to six characters
 constexpr std::size_t longest_operators = 900 << 10;        // of a line, without the rest
 constexpr std::int64_t most_count = 1'000'000'000'000'000;  // of steps, tokens, bytes: a stranger may write any number

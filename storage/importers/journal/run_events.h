@@ -2,17 +2,17 @@
 // the same events. Both directions are here, so that they agree.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "storage/importers/journal/journal_reader.h"
+#include "storage/json_values.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
 // A line of a journal: the object in ASCII, a tab, its checksum, a line feed.
-std::string journal_line(const nlohmann::ordered_json& fields);
+std::string journal_line(const Json& fields);
 
 // A run when it was queued, with what belongs to it. Numbers that only one database knows (`id`, `parent`, `ladder`)
 // aren't part of it.
@@ -22,9 +22,9 @@ struct PlannedRun {
   std::string parent_uid;  // of the run that it was forked from
 
   // The value of the field `stepladder` of a `run` line.
-  nlohmann::ordered_json fields() const;
+  Json fields() const;
   // Empty if the `run` line is somebody else's. Whatever the line says, the run is `queued` and `launched`.
-  static std::optional<PlannedRun> of(const nlohmann::ordered_json& run_line);
+  static std::optional<PlannedRun> of(const Json& run_line);
 };
 
 // An event as a line. A line has at most JournalReader::longest_line bytes: a longer text is cut, and the cheapest

@@ -19,7 +19,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t text_piece_bytes = 256 << 10;

@@ -17,8 +17,6 @@
 namespace stepladder {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int deepest = 8;
 
 std::string folded(std::string_view name) {
@@ -146,7 +144,7 @@ std::string import_name(const std::filesystem::path& path, std::string_view name
   return name.empty() ? stem : stem + " " + std::string(name);
 }
 
-nlohmann::ordered_json json_or_text(std::string_view text) {
+Json json_or_text(std::string_view text) {
   if (nests_deep(text)) return std::string(text);
   Json value = Json::parse(text.begin(), text.end(), nullptr, false);
   return value.is_discarded() ? Json(std::string(text)) : value;

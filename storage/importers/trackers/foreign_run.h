@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,6 +10,7 @@
 
 #include "storage/importers/importer.h"
 #include "storage/importers/trackers/metric_table.h"
+#include "storage/json_values.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -19,8 +19,8 @@ namespace stepladder {
 inline constexpr std::size_t most_settings = 10'000;
 
 struct ForeignRun {
-  Run run;                        // run.stage and run.title: its name in the store
-  nlohmann::ordered_json config;  // its parameters; an object, nested or flat, or null
+  Run run;      // run.stage and run.title: its name in the store
+  Json config;  // its parameters; an object, nested or flat, or null
   MetricTable metrics;
   std::vector<std::string> notes;
 };
@@ -32,7 +32,7 @@ std::string pass_on(ForeignRun run, ImportSink& sink);
 
 // Sets the run's recipe to the configuration, flat, and fills in the fields that it has. Returns the tokens of one
 // sample; 0 if it doesn't give them.
-std::int64_t fill_from_config(const nlohmann::ordered_json& config, Run& run);
+std::int64_t fill_from_config(const Json& config, Run& run);
 
 // Passes on the runs of one project, experiment or group, one after the other. finish() makes a ladder of several: each
 // is a rung, but runs of the same configuration (apart from the seed) share one.
@@ -55,7 +55,7 @@ class LadderOfRuns {
 std::string import_name(const std::filesystem::path& path, std::string_view name);
 
 // Parses text that may be JSON; other text is returned as it is. "NaN", "Infinity" stay text.
-nlohmann::ordered_json json_or_text(std::string_view text);
+Json json_or_text(std::string_view text);
 
 // A number as trackers write it, JSON's own or NaN, Infinity, -Infinity with or without quotes; false for anything
 // else.

@@ -12,8 +12,6 @@
 namespace stepladder {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Rows that were logged closer together were sent in one go, long after their steps.
 constexpr double together_s = 1e-3;
 

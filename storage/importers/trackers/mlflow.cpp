@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
@@ -20,8 +19,6 @@
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double from_milliseconds(double ms) {
   return ms > 0 ? ms / 1000 : missing;

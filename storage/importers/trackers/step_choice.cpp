@@ -13,8 +13,6 @@
 namespace stepladder {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t rows_to_decide_by = 1000;
 constexpr std::size_t most_kinds = 10'000;
 constexpr double most_steps = 1e15;

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "storage/importers/trackers/metric_table.h"
+#include "storage/json_values.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -30,7 +30,7 @@ struct LoggedRow {
 class StepChoice {
  public:
   // `given`: the user's choice; empty: none. `state` is that of an earlier reader, or null.
-  explicit StepChoice(std::string given = {}, const nlohmann::ordered_json& state = nullptr);
+  explicit StepChoice(std::string given = {}, const Json& state = nullptr);
 
   // W&B's define_metric: the step of the metrics whose names `pattern` matches ("train/*").
   void define(const std::string& pattern, const std::string& step_metric) { defined_[pattern] = step_metric; }
@@ -42,7 +42,7 @@ class StepChoice {
 
   const std::string& name() const { return name_; }  // of the number; empty: the store's own step
   std::string note() const;                          // a sentence about the choice; empty: there was none
-  nlohmann::ordered_json state() const;
+  Json state() const;
 
  private:
   struct Kind {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "storage/importers/trackers/foreign_run.h"
@@ -125,8 +124,6 @@ void read_event_folders(const fs::path& folder, ImportSink& sink) {
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // The event files of one run: all of a folder, or one. A program that was started again writes another file.
 class GrowingEvents : public GrowingSource {

@@ -1,7 +1,6 @@
 // Trackio's store: one SQLite file per project (trackio/sqlite_storage.py). Each row of `metrics` is one call of log(),
 // as JSON; older files identify runs by name only, newer ones by an id.
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "storage/importers/growing_source.h"
@@ -15,8 +14,6 @@
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 bool has_trackio_tables(ForeignDatabase& database) {
   if (!database.has_tables({"metrics"})) return false;

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -24,8 +23,6 @@
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t file_header_size = 7;
 constexpr std::size_t piece_header_size = 7;

@@ -6,19 +6,17 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "storage/checksum.h"
 #include "storage/importers/trackers/wire_reader.h"
+#include "storage/json_values.h"
 #include "storage/wording.h"
 
 namespace stepladder {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t header_size = 12;  // length and its checksum
 constexpr std::size_t footer_size = 4;
