@@ -12,6 +12,7 @@
 #include "storage/analysis/judgement.h"
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/by_enum.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -498,17 +499,7 @@ bool PublishedGain::is_of(double tokens_per_s_before, double tokens_per_s_after)
 }
 
 std::string_view to_string(Held held) {
-  switch (held) {
-    case Held::as_expected:
-      return "as expected";
-    case Held::more:
-      return "more than expected";
-    case Held::is_source:
-      return "not scored";
-    case Held::less:
-      break;
-  }
-  return "less than expected";
+  return by_enum<Held, std::string_view>("as expected", "more than expected", "less than expected", "not scored")[held];
 }
 
 std::string source_text(const ExpectedGain& gain) {

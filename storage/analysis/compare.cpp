@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "storage/analysis/means/student_t.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -103,17 +104,7 @@ double break_even_steps(double setup_ms, double dt_before_ms, double dt_after_ms
 }
 
 std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::faster:
-      return "faster";
-    case Verdict::same:
-      return "same";
-    case Verdict::slower:
-      return "slower";
-    case Verdict::cannot_tell:
-      break;
-  }
-  return "cannot-tell";
+  return by_enum<Verdict, std::string_view>("faster", "same", "slower", "cannot-tell")[verdict];
 }
 
 Looks::Looks(std::size_t most, std::size_t first) {

@@ -11,6 +11,7 @@
 
 #include "storage/analysis/file_grouping.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -249,25 +250,8 @@ std::vector<std::size_t> inferred_places_below(std::span<const Subject> subjects
 }  // namespace
 
 std::string_view to_string(RungAnswer answer) {
-  switch (answer) {
-    case RungAnswer::baseline:
-      return "baseline";
-    case RungAnswer::real:
-      return "real";
-    case RungAnswer::faster_once:
-      return "faster-one-run";
-    case RungAnswer::slower:
-      return "slower";
-    case RungAnswer::slower_once:
-      return "slower-one-run";
-    case RungAnswer::noise:
-      return "noise";
-    case RungAnswer::cannot_tell:
-      return "cannot-tell";
-    case RungAnswer::impossible:
-      break;
-  }
-  return "impossible";
+  return by_enum<RungAnswer, std::string_view>("baseline", "real", "faster-one-run", "slower", "slower-one-run",
+                                               "noise", "cannot-tell", "impossible")[answer];
 }
 
 RungAnswer RungJudgement::answer() const {

@@ -7,6 +7,7 @@
 
 #include "storage/analysis/means/mean_test.h"
 #include "storage/analysis/means/student_t.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -95,17 +96,7 @@ double factor_from(double base, double value) {
 }
 
 std::string_view to_string(MetricVerdict verdict) {
-  switch (verdict) {
-    case MetricVerdict::better:
-      return "better";
-    case MetricVerdict::worse:
-      return "worse";
-    case MetricVerdict::same:
-      return "same";
-    case MetricVerdict::cannot_tell:
-      break;
-  }
-  return "cannot-tell";
+  return by_enum<MetricVerdict, std::string_view>("cannot-tell", "better", "worse", "same")[verdict];
 }
 
 MetricVerdict metric_verdict(double delta, Direction direction) {

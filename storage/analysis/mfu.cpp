@@ -7,6 +7,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "storage/by_enum.h"
 #include "storage/csv.h"
 #include "storage/number_text.h"
 #include "storage/wording.h"
@@ -39,35 +40,13 @@ double scaled(double factor, double value) {
 }  // namespace
 
 std::string_view to_string(MfuConvention convention) {
-  switch (convention) {
-    case MfuConvention::llm_c:
-      return "llm.c";
-    case MfuConvention::nano_gpt:
-      return "nanoGPT";
-    case MfuConvention::palm:
-      return "PaLM/Mosaic";
-    case MfuConvention::mosaic_tables:
-      return "Mosaic tables";
-    case MfuConvention::six_n:
-      break;
-  }
-  return "6N";
+  return by_enum<MfuConvention, std::string_view>("6N", "llm.c", "nanoGPT", "PaLM/Mosaic", "Mosaic tables")[convention];
 }
 
 std::string_view formula_of(MfuConvention convention) {
-  switch (convention) {
-    case MfuConvention::llm_c:
-      return "6 N + 6 L d T, N with the vocabulary padded to 128";
-    case MfuConvention::nano_gpt:
-      return "6 N + 12 L d T, N without position embeddings";
-    case MfuConvention::palm:
-      return "6 N + 12 L d T";
-    case MfuConvention::mosaic_tables:
-      return "6 N + 4 L d T";
-    case MfuConvention::six_n:
-      break;
-  }
-  return "6 N";
+  return by_enum<MfuConvention, std::string_view>("6 N", "6 N + 6 L d T, N with the vocabulary padded to 128",
+                                                  "6 N + 12 L d T, N without position embeddings", "6 N + 12 L d T",
+                                                  "6 N + 4 L d T")[convention];
 }
 
 double flops_per_token(MfuConvention convention, const ModelShape& shape) {

@@ -7,6 +7,7 @@
 
 #include "storage/analysis/mfu.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/by_enum.h"
 #include "storage/contention.h"
 #include "storage/wording.h"
 
@@ -198,15 +199,7 @@ bool is_disturbed(const Summary& summary) {
 }
 
 std::string_view to_string(Trust trust) {
-  switch (trust) {
-    case Trust::impossible:
-      return "impossible";
-    case Trust::doubtful:
-      return "doubtful";
-    case Trust::trusted:
-      break;
-  }
-  return "trusted";
+  return by_enum<Trust, std::string_view>("trusted", "doubtful", "impossible")[trust];
 }
 
 std::string_view to_string(FlagId id) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/trainer/plan/squares.h"
+#include "storage/by_enum.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 #define STEPLADDER_PAIR_INSTRUCTIONS 1
@@ -460,19 +461,7 @@ void use_pair_unit(PairUnit chosen) {
 }
 
 const char* name_of(PairUnit unit) {
-  switch (unit) {
-    case PairUnit::none:
-      return "own";
-    case PairUnit::plain:
-      return "plain pairs";
-    case PairUnit::plain_tiles:
-      return "plain tiles";
-    case PairUnit::avx512_bf16:
-      return "AVX512-BF16";
-    case PairUnit::amx:
-      return "AMX";
-  }
-  return "";
+  return by_enum<PairUnit>("own", "plain pairs", "AVX512-BF16", "plain tiles", "AMX")[unit];
 }
 
 void multiply(const PairProduct& p, const Bf16* panels) {

@@ -10,6 +10,7 @@
 
 #include "storage/analysis/means/student_t.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
@@ -253,21 +254,8 @@ bool have_equal_steps(const Run& base, const Series& base_series, const Run& run
 }
 
 std::string_view to_string(LossVerdict verdict) {
-  switch (verdict) {
-    case LossVerdict::same:
-      return "same";
-    case LossVerdict::better:
-      return "better";
-    case LossVerdict::worse:
-      return "worse";
-    case LossVerdict::inconclusive:
-      return "inconclusive";
-    case LossVerdict::diverged:
-      return "diverged";
-    case LossVerdict::not_comparable:
-      break;
-  }
-  return "not-comparable";
+  return by_enum<LossVerdict, std::string_view>("same", "better", "worse", "inconclusive", "diverged",
+                                                "not-comparable")[verdict];
 }
 
 RunSpread loss_spread(std::span<const LossRun> repeats) {

@@ -11,6 +11,7 @@
 
 #include "storage/analysis/means/student_t.h"
 #include "storage/analysis/plausibility.h"
+#include "storage/by_enum.h"
 #include "storage/csv.h"
 
 namespace stepladder {
@@ -31,17 +32,7 @@ std::string_view kind_of(const Run& run, const Summary& summary) {
 }  // namespace
 
 std::string_view to_string(SpreadFrom from) {
-  switch (from) {
-    case SpreadFrom::prior:
-      return "prior";
-    case SpreadFrom::project:
-      return "project";
-    case SpreadFrom::repeats:
-      return "repeats";
-    case SpreadFrom::unknown:
-      break;
-  }
-  return "";
+  return by_enum<SpreadFrom, std::string_view>("", "prior", "project", "repeats")[from];
 }
 
 RunSpread pooled(const RunSpread& known, const RunSpread& more) {

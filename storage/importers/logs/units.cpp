@@ -35,19 +35,7 @@ const char* name_of(TimeUnit unit) {
 }
 
 const char* name_of(RateMeaning rate) {
-  switch (rate) {
-    case RateMeaning::tokens_per_s:
-      return "tokens/s";
-    case RateMeaning::tokens_per_ms:
-      return "tokens/ms";
-    case RateMeaning::samples_per_s:
-      return "samples/s";
-    case RateMeaning::iterations_per_s:
-      return "steps/s";
-    case RateMeaning::unknown:
-      break;
-  }
-  return "";
+  return by_enum<RateMeaning>("", "tokens/s", "tokens/ms", "samples/s", "steps/s")[rate];
 }
 
 RateMeaning by_label(RateLabel label) {
@@ -390,20 +378,7 @@ Unit unit_of(std::string_view text) {
 }
 
 double milliseconds_in(TimeUnit unit) {
-  switch (unit) {
-    case TimeUnit::us:
-      return 1e-3;
-    case TimeUnit::s:
-      return 1e3;
-    case TimeUnit::min:
-      return 6e4;
-    case TimeUnit::h:
-      return 3.6e6;
-    case TimeUnit::ms:
-    case TimeUnit::unknown:
-      return 1;
-  }
-  return 1;
+  return by_enum<TimeUnit>(1.0, 1e-3, 1.0, 1e3, 6e4, 3.6e6)[unit];
 }
 
 }  // namespace stepladder
