@@ -166,25 +166,12 @@ Item read_item(std::string_view message) {
   std::string nested;
   WireReader field(message);
   while (field.next()) {
-    switch (field.number()) {
-      case 1:
-        key = field.bytes();
-        break;
-      case 2:
-        nested += (nested.empty() ? "" : ".") + std::string(field.bytes());
-        break;
-      case 5:
-        item.number = static_cast<double>(field.zigzag());
-        break;
-      case 6:
-        item.number = field.real();
-        break;
-      case 16:
-        item.json = field.bytes();
-        break;
-      default:
-        break;
-    }
+    const std::uint64_t number = field.number();
+    if (number == 1) key = field.bytes();
+    if (number == 2) nested += (nested.empty() ? "" : ".") + std::string(field.bytes());
+    if (number == 5) item.number = static_cast<double>(field.zigzag());
+    if (number == 6) item.number = field.real();
+    if (number == 16) item.json = field.bytes();
   }
   item.name = key.empty() ? nested : std::string(key);
   if (double value = 0; !item.number && read_number(item.json, value)) item.number = value;
@@ -282,28 +269,13 @@ class WandbReader {
     ++records_;
     WireReader field(message);
     while (field.next()) {
-      switch (field.number()) {
-        case 2:
-          read_history(field.bytes());
-          break;
-        case 5:
-          read_config(field.bytes());
-          break;
-        case 12:
-          read_definition(field.bytes());
-          break;
-        case 17:
-          read_run(field.bytes());
-          break;
-        case 18:
-          read_exit(field.bytes());
-          break;
-        case 26:
-          read_environment(field.bytes());
-          break;
-        default:
-          break;
-      }
+      const std::uint64_t number = field.number();
+      if (number == 2) read_history(field.bytes());
+      if (number == 5) read_config(field.bytes());
+      if (number == 12) read_definition(field.bytes());
+      if (number == 17) read_run(field.bytes());
+      if (number == 18) read_exit(field.bytes());
+      if (number == 26) read_environment(field.bytes());
     }
     if (field.malformed()) ++malformed_;
   }
@@ -381,40 +353,17 @@ class WandbReader {
     WireReader field(message);
     while (field.next()) {
       const std::string text(field.bytes());
-      switch (field.number()) {
-        case 1:
-          facts_["run_id"] = id = text;
-          break;
-        case 3:
-          facts_["project"] = project_ = text;
-          break;
-        case 4:
-          read_config(field.bytes());
-          break;
-        case 6:
-          facts_["group"] = group_ = text;
-          break;
-        case 7:
-          facts_["job_type"] = text;
-          break;
-        case 8:
-          run_.run.title = run_.run.stage = text;
-          break;
-        case 9:
-          run_.run.changed = text;
-          break;
-        case 10:
-          if (facts_["tags"].size() < most_settings) facts_["tags"].push_back(text);
-          break;
-        case 13:
-          facts_["host"] = text;
-          break;
-        case 17:
-          if (files_ == 1) run_.run.started_at = timestamp_message(field.bytes());
-          break;
-        default:
-          break;
-      }
+      const std::uint64_t number = field.number();
+      if (number == 1) facts_["run_id"] = id = text;
+      if (number == 3) facts_["project"] = project_ = text;
+      if (number == 4) read_config(field.bytes());
+      if (number == 6) facts_["group"] = group_ = text;
+      if (number == 7) facts_["job_type"] = text;
+      if (number == 8) run_.run.title = run_.run.stage = text;
+      if (number == 9) run_.run.changed = text;
+      if (number == 10 && facts_["tags"].size() < most_settings) facts_["tags"].push_back(text);
+      if (number == 13) facts_["host"] = text;
+      if (number == 17 && files_ == 1) run_.run.started_at = timestamp_message(field.bytes());
     }
     if (run_.run.title.empty()) run_.run.title = run_.run.stage = id;
   }
