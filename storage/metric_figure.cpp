@@ -3,7 +3,6 @@
 #include "storage/metric_figure.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <utility>

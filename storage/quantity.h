@@ -1,7 +1,6 @@
 // A quantity that a chart shows: a field of the steps, or a metric by its name (Metric in records.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>

@@ -3,10 +3,8 @@
 #include "storage/records.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <stdexcept>
-#include <utility>
 
 #include "storage/by_enum.h"
 #include "storage/record_fields.h"

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <map>
 #include <memory>
 
 #include "app/cli/commands.h"

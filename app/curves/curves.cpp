@@ -4,7 +4,6 @@
 #include "app/curves/curves.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>

@@ -1,9 +1,7 @@
 // A run's steps as curves: a quantity over an axis, differences between runs, means over repeats. Pure.
 #pragma once
 
-#include <array>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

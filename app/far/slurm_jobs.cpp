@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "app/far/machine.h"
-#include "app/far/slurm_cluster.h"
 #include "storage/database/process.h"
 
 namespace stepladder::far {

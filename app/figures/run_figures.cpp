@@ -4,7 +4,6 @@
 #include "app/figures/run_figures.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>

@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include "app/import/file_input.h"
 #include "app/import/store_sink.h"

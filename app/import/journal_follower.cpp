@@ -4,12 +4,9 @@
 #include "app/import/journal_follower.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "storage/database/process.h"
 #include "storage/importers/trackers/foreign_run.h"
-#include "storage/json_values.h"
 #include "storage/wording.h"
 
 namespace stepladder {

@@ -9,7 +9,6 @@
 #include "storage/database/events/event_origin.h"
 #include "storage/folder_watch.h"
 #include "storage/importers/journal/journal_reader.h"
-#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

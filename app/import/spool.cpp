@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -19,7 +18,6 @@
 #include "storage/errors.h"
 #include "storage/importers/journal/journal_reader.h"
 #include "storage/number_text.h"
-#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "app/runs/saved_view.h"
 #include "app/text/format.h"

@@ -8,13 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <utility>
-#include <vector>
 
-#include "app/import/open_files.h"
 #include "storage/importers/journal/journal.h"
 #include "storage/importers/logs/growing_text.h"
 #include "storage/importers/trackers/store_folder.h"

@@ -1,12 +1,10 @@
 #include "app/import/trace_import.h"
 
-#include <filesystem>
 #include <set>
 #include <utility>
 
 #include "app/import/follow_request.h"
 #include "storage/traces/trace.h"
-#include "storage/traces/trace_file.h"
 
 namespace stepladder {
 namespace {

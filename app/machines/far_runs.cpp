@@ -14,13 +14,11 @@
 #include <utility>
 
 #include "app/machines/followed_run.h"
-#include "app/machines/output_file.h"
 #include "app/text/format.h"
 #include "engine/stage.h"
 #include "storage/base64.h"
 #include "storage/bounded_text.h"
 #include "storage/importers/logs/growing_text.h"
-#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

@@ -17,7 +17,6 @@
 #include "app/text/format.h"
 #include "storage/importers/journal/journal_line.h"
 #include "storage/importers/journal/journal_reader.h"
-#include "storage/json_values.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

@@ -10,7 +10,6 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "app/host/git.h"

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <map>
 
 #include "engine/stage.h"
 #include "storage/analysis/metric_figures.h"

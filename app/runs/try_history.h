@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "app/runs/run_json.h"
 #include "storage/database/run_store.h"

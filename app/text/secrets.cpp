@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <string_view>
 #include <utility>
 
 namespace stepladder {

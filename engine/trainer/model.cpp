@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/architecture.h"
 #include "engine/trainer/attention.h"
 #include "engine/trainer/kernels/classifier.h"
 #include "engine/trainer/kernels/fused_blocks.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <string>
 
 #include "engine/kernel_parts.h"
 #include "engine/trainer/library_kernels.h"

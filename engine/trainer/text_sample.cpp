@@ -3,7 +3,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "engine/trainer/settings.h"
 

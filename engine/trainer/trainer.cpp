@@ -24,7 +24,6 @@
 #include "engine/trainer/preflight.h"
 #include "engine/trainer/profile/step_tracer.h"
 #include "engine/trainer/settings.h"
-#include "engine/trainer/step/make_step.h"
 #include "engine/trainer/step_timer.h"
 #include "engine/trainer/text_sample.h"
 #include "engine/trainer/weights.h"

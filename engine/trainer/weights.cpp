@@ -2,8 +2,6 @@
 // whose row count differs from the model's. load_model reads and checks all tensors before it changes one.
 #include "engine/trainer/weights.h"
 
-#include <algorithm>
-
 #include "engine/architecture.h"
 
 namespace stepladder {

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <utility>
 
 #include "storage/analysis/judgement.h"
 #include "storage/analysis/plausibility.h"

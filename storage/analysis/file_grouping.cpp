@@ -9,8 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <string_view>
-#include <vector>
 
 #include "storage/analysis/summary.h"
 #include "storage/by_enum.h"

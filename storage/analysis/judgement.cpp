@@ -3,7 +3,6 @@
 // inconclusive, whatever the numbers say; across two machines there is none.
 #include "storage/analysis/judgement.h"
 
-#include <algorithm>
 #include <limits>
 #include <map>
 #include <set>

@@ -7,7 +7,6 @@
 #include <optional>
 #include <type_traits>
 
-#include "storage/by_enum.h"
 #include "storage/csv.h"
 #include "storage/number_text.h"
 #include "storage/wording.h"

@@ -1,7 +1,6 @@
 // Model and hardware FLOP utilisation, by conventions that are always named: they differ by a sixth for the same run.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>

@@ -2,7 +2,6 @@
 // those of the stage compile ("stepladder::gelu"), of the backward pass too ("plan::qkv_backward").
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 

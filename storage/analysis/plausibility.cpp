@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "storage/analysis/mfu.h"
 #include "storage/analysis/recipe_facts.h"
-#include "storage/by_enum.h"
 #include "storage/contention.h"
 #include "storage/wording.h"
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "storage/analysis/change_point.h"
 #include "storage/analysis/training_progress.h"

@@ -9,12 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <system_error>
 #include <thread>
 
 #include "storage/database/not_stored_now.h"
-#include "storage/errors.h"
 #include "storage/own_folder.h"
 #include "storage/records.h"
 #include "storage/regular_file.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "storage/database/column_values.h"
-#include "storage/database/database.h"
 #include "storage/database/process.h"
 #include "storage/wording.h"
 

@@ -2,7 +2,6 @@
 #include "storage/database/run_store.h"
 
 #include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include "storage/bounded_text.h"
@@ -12,7 +11,6 @@
 #include "storage/database/run_rows.h"
 #include "storage/database/run_store_impl.h"
 #include "storage/database/schema.h"
-#include "storage/errors.h"
 #include "storage/user_folders.h"
 
 namespace stepladder {

@@ -12,7 +12,6 @@
 
 #include "storage/database/backup.h"
 #include "storage/database/column_values.h"
-#include "storage/database/database.h"
 #include "storage/database/migrations/migrations.h"
 #include "storage/database/process.h"
 #include "storage/database/schema_check.h"

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 #include <set>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -3,11 +3,9 @@
 // take the fast path of multi-row inserts.
 #include "storage/database/step_rows.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "storage/database/column_values.h"
 #include "storage/database/following/follow_store.h"
 
 namespace stepladder {

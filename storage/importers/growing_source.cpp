@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <utility>
 
 #include "storage/checksum.h"
 #include "storage/folder_watch.h"
-#include "storage/json_values.h"
-#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "storage/importers/trackers/metric_names.h"
 

@@ -2,7 +2,6 @@
 // passes, optimiser, communication, idle. Pure.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>

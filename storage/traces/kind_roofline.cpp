@@ -5,8 +5,6 @@
 #include <set>
 #include <tuple>
 
-#include "storage/traces/operator_work.h"
-
 namespace stepladder {
 namespace {
 

@@ -8,8 +8,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "storage/traces/segments.h"
-
 namespace stepladder {
 namespace {
 

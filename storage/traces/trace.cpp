@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
-#include <map>
 #include <tuple>
 
 #include "storage/analysis/kernel_kind.h"

@@ -7,12 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include "storage/regular_file.h"
-#include "storage/traces/trace.h"
 
 namespace stepladder {
 namespace {

@@ -1,6 +1,5 @@
 // `stepladder record gate`: fails a build that is slower than its baseline.
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>

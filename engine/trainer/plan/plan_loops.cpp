@@ -4,7 +4,6 @@
 #include "engine/trainer/plan/plan_loops.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace stepladder {
 namespace {

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <numeric>
 #include <ranges>
-#include <utility>
-#include <vector>
 
 #include "storage/analysis/means/student_t.h"
 #include "storage/analysis/plausibility.h"

@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstddef>
-#include <cstring>
 #include <limits>
 #include <new>
 #include <type_traits>

@@ -4,8 +4,6 @@
 #include "storage/database/events/event_rows.h"
 
 #include <cmath>
-#include <limits>
-#include <map>
 
 #include "storage/analysis/step_profile.h"
 #include "storage/bounded_text.h"

@@ -16,7 +16,6 @@
 #include "storage/database/events/event_bytes.h"
 #include "storage/database/events/event_ring.h"
 #include "storage/database/events/spill_file.h"
-#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "storage/database/events/event_bytes.h"
-#include "storage/own_folder.h"
 #include "storage/user_folders.h"
 
 namespace stepladder {

@@ -3,12 +3,8 @@
 // query for each name, since lists ask for thousands of runs.
 #include "storage/database/metrics/metric_store.h"
 
-#include <algorithm>
 #include <iterator>
-#include <limits>
-#include <map>
 #include <set>
-#include <utility>
 
 #include "storage/analysis/metric_comparison.h"
 #include "storage/bounded_text.h"

@@ -5,8 +5,6 @@
 
 #include <limits>
 
-#include "storage/importers/journal/journal_line.h"
-#include "storage/json_values.h"
 #include "storage/records.h"
 
 namespace stepladder {

@@ -8,7 +8,6 @@
 #include "storage/importers/importer.h"
 #include "storage/importers/journal/run_events.h"
 #include "storage/importers/trackers/foreign_run.h"
-#include "storage/json_values.h"
 #include "storage/name_pattern.h"
 #include "storage/wording.h"
 

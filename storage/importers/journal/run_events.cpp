@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "storage/checksum.h"
-#include "storage/json_values.h"
 #include "storage/record_fields.h"
 
 namespace stepladder {

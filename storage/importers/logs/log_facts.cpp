@@ -3,7 +3,6 @@
 // UnitSettler reports to the user.
 #include "storage/importers/logs/log_facts.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "storage/importers/logs/lines/pair_meaning.h"

@@ -4,7 +4,6 @@
 #include "storage/importers/logs/run_assembler.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "storage/wording.h"
 

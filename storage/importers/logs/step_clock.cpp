@@ -1,6 +1,5 @@
 #include "storage/importers/logs/step_clock.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 

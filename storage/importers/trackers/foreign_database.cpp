@@ -8,7 +8,6 @@
 #include <chrono>
 #include <system_error>
 
-#include "storage/importers/importer.h"
 #include "storage/regular_file.h"
 
 namespace stepladder {

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "storage/analysis/file_grouping.h"
-#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {

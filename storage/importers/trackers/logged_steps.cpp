@@ -2,11 +2,9 @@
 // chosen once and kept in `state`, so a restart gives the same records.
 #include "storage/importers/trackers/logged_steps.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "storage/importers/trackers/metric_names.h"
 #include "storage/json_values.h"
 
 namespace stepladder {

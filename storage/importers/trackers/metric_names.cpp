@@ -4,13 +4,10 @@
 #include "storage/importers/trackers/metric_names.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
-#include <string>
-#include <vector>
 
 namespace stepladder {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "storage/importers/journal/journal_reader.h"
 #include "storage/importers/trackers/metric_names.h"
-#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <utility>
 
 #include "storage/importers/logs/lines/line_layout.h"
 #include "storage/importers/logs/lines/pair_meaning.h"

@@ -3,7 +3,6 @@
 #include "storage/importers/logs/lines/log_lines.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/text.h"

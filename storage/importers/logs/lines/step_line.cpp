@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "storage/importers/logs/lines/line_layout.h"
-#include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {

@@ -6,12 +6,10 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "storage/checksum.h"
-#include "storage/importers/trackers/wire_reader.h"
 #include "storage/json_values.h"
 #include "storage/wording.h"
 
