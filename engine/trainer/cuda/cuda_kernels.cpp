@@ -1,8 +1,6 @@
 // Loads a compiled module of engine/kernels and launches its kernels through the driver's own interface, which is
 // looked up at run time so that nothing links libcuda. Launches go to LibTorch's current stream and can be captured in
 // a graph.
-#include "engine/trainer/cuda/cuda_kernels.h"
-
 #include <ATen/cuda/CUDAContextLight.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -12,6 +10,8 @@
 #include <map>
 #include <stdexcept>
 #include <vector>
+
+#include "engine/trainer/cuda/make_parts.h"
 
 namespace stepladder {
 namespace {

@@ -1,5 +1,3 @@
-#include "engine/trainer/cuda/cuda_step_graph.h"
-
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAContextLight.h>
 #include <ATen/cuda/CUDAGraph.h>
@@ -8,6 +6,8 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <map>
+
+#include "engine/trainer/cuda/make_parts.h"
 
 namespace stepladder {
 namespace {

@@ -1,9 +1,5 @@
 // The only symbol that libstepladder_trainer_cuda exports.
-#include "engine/trainer/cuda/cuda_kernels.h"
-#include "engine/trainer/cuda/cuda_parts.h"
-#include "engine/trainer/cuda/cuda_step_graph.h"
-#include "engine/trainer/cuda/lt_library.h"
-#include "engine/trainer/cuda/nccl_group.h"
+#include "engine/trainer/cuda/make_parts.h"
 
 extern "C" __attribute__((visibility("default"))) const stepladder::CudaParts* stepladder_cuda_parts() {
   static const stepladder::CudaParts parts = {

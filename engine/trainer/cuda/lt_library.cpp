@@ -1,5 +1,3 @@
-#include "engine/trainer/cuda/lt_library.h"
-
 #include <ATen/cuda/CUDAContextLight.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
@@ -10,6 +8,8 @@
 
 #include <stdexcept>
 #include <string>
+
+#include "engine/trainer/cuda/make_parts.h"
 
 namespace stepladder {
 namespace {

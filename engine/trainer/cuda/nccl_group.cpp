@@ -1,11 +1,11 @@
 #ifdef STEPLADDER_NCCL
 #define USE_C10D_NCCL
 
-#include "engine/trainer/cuda/nccl_group.h"
-
 #include <c10/util/env.h>
 
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+
+#include "engine/trainer/cuda/make_parts.h"
 
 namespace stepladder {
 namespace {
