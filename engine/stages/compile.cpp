@@ -16,10 +16,10 @@
 // input from memory, changes it by an addition or two, and writes it back; some of those operations are slow in
 // themselves: a tanh for each of GELU's elements, forward and again backward. So everything between two products
 // becomes one loop over rows that stay in the cache, forward and backward (engine/trainer/kernels/fused_blocks.h):
-//   bias and GELU, with one exponential for value and slope, the slope kept for the backward pass (fused_mlp.h);
+//   bias and GELU, with one exponential for value and slope, the slope kept for the backward pass (fused_mlp);
 //   the bias of a block's last product, the residual add, LayerNorm, and the rounding for the next product
-//   (fused_add_norm.h);
-//   scale, causal mask and softmax of attention spelled out, without the half that is masked (fused_attention.h).
+//   (fused_add_norm);
+//   scale, causal mask and softmax of attention spelled out, without the half that is masked (fused_attention).
 // Gradients of biases and norms are summed up in the same passes.
 //
 // And the classifier: its logits are (B T, V), for 4,096 tokens and GPT-2's vocabulary 823 MB, and the plain way writes

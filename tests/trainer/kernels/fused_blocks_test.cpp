@@ -6,9 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/trainer/kernels/fused_add_norm.h"
-#include "engine/trainer/kernels/fused_attention.h"
-#include "engine/trainer/kernels/fused_mlp.h"
 #include "engine/trainer/settings.h"
 #include "tests/trainer/trained.h"
 
