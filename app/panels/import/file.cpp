@@ -1,7 +1,5 @@
 // The popup for one previewed file: role, name, order, tokens per step. Each change is a new preview command with all
 // choices, so what is shown is always what an import would store.
-#include "app/panels/import/file.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "app/desktop/commands/import_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/import/parts.h"
 #include "storage/by_enum.h"
 
 namespace stepladder {

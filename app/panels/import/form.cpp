@@ -1,7 +1,5 @@
 // Draws the form for facts that a log lacks. The fields flow into as many lines as the width needs; a change of any
 // makes the caller read the source again.
-#include "app/panels/import/form.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/import/parts.h"
 #include "app/text/format.h"
 #include "storage/by_enum.h"
 

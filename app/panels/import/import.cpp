@@ -21,12 +21,7 @@
 #include "app/desktop/system/path_field.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/panels/import/file.h"
-#include "app/panels/import/form.h"
-#include "app/panels/import/memory.h"
-#include "app/panels/import/notes.h"
-#include "app/panels/import/rows.h"
-#include "app/panels/import/waiting.h"
+#include "app/panels/import/parts.h"
 #include "app/text/format.h"
 #include "storage/analysis/plausibility.h"
 

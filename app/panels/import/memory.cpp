@@ -1,8 +1,8 @@
-#include "app/panels/import/memory.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+
+#include "app/panels/import/parts.h"
 
 namespace stepladder {
 

@@ -1,7 +1,5 @@
 // Draws an import's notes, which may be many thousand: their heights are computed when the width changes, and only the
 // visible ones are drawn. A note's tooltip shows its line of the file.
-#include "app/panels/import/notes.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "app/desktop/commands/export_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/import/parts.h"
 #include "app/text/format.h"
 
 namespace stepladder {

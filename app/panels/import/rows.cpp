@@ -1,7 +1,5 @@
 // Draws the table of previewed or imported runs. Columns have fixed places by the card's width, and the least important
 // ones disappear first; the edit button exists for files with a single run only.
-#include "app/panels/import/rows.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/import/parts.h"
 #include "app/text/format.h"
 
 namespace stepladder {

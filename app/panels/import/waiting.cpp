@@ -1,7 +1,5 @@
 // Draws Import while there is nothing to show: the place to drop files and the known formats, or what is being read. It
 // draws its own frame and arrow, since ImGui has neither.
-#include "app/panels/import/waiting.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/import/parts.h"
 #include "app/text/format.h"
 
 namespace stepladder {

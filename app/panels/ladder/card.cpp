@@ -1,7 +1,5 @@
 // Draws the selected rung's card: verdicts, flags, the arithmetic from throughput to FLOP/s, and figures. It only words
 // the judgement that the model has; numbers are those of the rung's row.
-#include "app/panels/ladder/card.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/ladder/parts.h"
 #include "app/session/speedup_confirmation.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"

@@ -1,7 +1,5 @@
 // Draws Ladder's curves: losses, their differences from the baseline's on the same axis, and the ECDF of step times.
 // All rungs are drawn, and only the baseline and the selected one are strong.
-#include "app/panels/ladder/charts.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -10,7 +8,7 @@
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/panels/ladder/operators.h"
+#include "app/panels/ladder/parts.h"
 #include "app/text/format.h"
 
 namespace stepladder {

@@ -1,7 +1,5 @@
 // Draws Ladder's head: title, picker of ladders, facts, buttons with their popups, and the state of a verification.
 // Continue appears only if runs are left to train, and a sweep shown by its values hides what concerns rungs.
-#include "app/panels/ladder/head.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -23,6 +21,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/verification.h"
+#include "app/panels/ladder/parts.h"
 #include "app/session/launched_runs.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"

@@ -19,11 +19,7 @@
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/panels/ladder/card.h"
-#include "app/panels/ladder/charts.h"
-#include "app/panels/ladder/head.h"
-#include "app/panels/ladder/operators.h"
-#include "app/panels/ladder/rows.h"
+#include "app/panels/ladder/parts.h"
 #include "app/panels/ladder/sweep.h"
 
 namespace stepladder {

@@ -1,5 +1,3 @@
-#include "app/panels/ladder/operators.h"
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -7,6 +5,7 @@
 #include "app/desktop/operator_bars.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/ladder/parts.h"
 #include "app/text/verdict_text.h"
 
 namespace stepladder {

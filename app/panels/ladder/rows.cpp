@@ -1,7 +1,5 @@
 // Draws Ladder's table by hand, at places that depend on the width (`columns_for`), because bars, whiskers and other
 // ladders' factors span rows that ImGui's tables can't. Numbers that aren't trusted are hatched or grey, never hidden.
-#include "app/panels/ladder/rows.h"
-
 #include <fmt/format.h>
 #include <imgui.h>
 
@@ -18,6 +16,7 @@
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/ladder/parts.h"
 #include "app/session/speedup_confirmation.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"

@@ -10,7 +10,7 @@
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/panels/ladder/rows.h"
+#include "app/panels/ladder/parts.h"
 #include "app/text/format.h"
 
 namespace stepladder {

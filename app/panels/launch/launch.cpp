@@ -15,9 +15,7 @@
 #include "app/desktop/workspace/machines_state.h"
 #include "app/launch/noise_runs.h"
 #include "app/panels/launch/form.h"
-#include "app/panels/launch/queue.h"
-#include "app/panels/launch/resume.h"
-#include "app/panels/launch/rungs.h"
+#include "app/panels/launch/parts.h"
 #include "app/text/format.h"
 #include "engine/metrics_sampler.h"
 

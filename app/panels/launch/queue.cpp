@@ -1,5 +1,3 @@
-#include "app/panels/launch/queue.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "app/desktop/commands/run_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/launch/parts.h"
 #include "app/text/format.h"
 
 namespace stepladder {

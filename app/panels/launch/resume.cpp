@@ -1,7 +1,5 @@
 // Draws the button and popup that continue a run from its newest checkpoint. The list of runs with checkpoints is read
 // from disk when the popup opens, not in each frame.
-#include "app/panels/launch/resume.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/launch_state.h"
 #include "app/panels/launch/form.h"
+#include "app/panels/launch/parts.h"
 #include "app/text/format.h"
 
 namespace stepladder {

@@ -1,7 +1,5 @@
 // Draws Launch's rung editor: rows to type, drag, duplicate and remove. A change to the list is carried out after all
 // rows are drawn; a row keeps its id when it moves, so focus and selection follow it.
-#include "app/panels/launch/rungs.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/launch_state.h"
+#include "app/panels/launch/parts.h"
 #include "app/text/format.h"
 #include "engine/ladder_presets.h"
 #include "engine/stage.h"

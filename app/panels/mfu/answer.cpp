@@ -1,7 +1,5 @@
 // Draws the calculator's results: MFU and HFU by every convention, and the chosen one's arithmetic so that a reader can
 // check it. The formulas are storage/analysis's.
-#include "app/panels/mfu/answer.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/mfu/parts.h"
 #include "app/text/format.h"
 
 namespace stepladder {

@@ -1,7 +1,5 @@
 // Draws the calculator's fields and fills them from a run, a preset or a published row. As soon as the user changes a
 // number, the form no longer names its source (`leave`).
-#include "app/panels/mfu/calculator.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/mfu/parts.h"
 #include "app/text/format.h"
 #include "engine/recipe.h"
 

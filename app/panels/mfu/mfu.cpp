@@ -10,10 +10,7 @@
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/panels/mfu/answer.h"
-#include "app/panels/mfu/calculator.h"
-#include "app/panels/mfu/roofline.h"
-#include "app/panels/mfu/table.h"
+#include "app/panels/mfu/parts.h"
 
 namespace stepladder {
 namespace {

@@ -1,6 +1,6 @@
 // Draws the roofline: the chosen device's ceilings, and runs as points. Points of other devices are hollow, since this
 // isn't their roof; a point above the roof is a cross, because it can't be right.
-#include "app/panels/mfu/roofline.h"
+#include "storage/analysis/roofline.h"
 
 #include <imgui.h>
 #include <implot.h>
@@ -12,8 +12,8 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/mfu/parts.h"
 #include "app/text/format.h"
-#include "storage/analysis/roofline.h"
 
 namespace stepladder {
 namespace {

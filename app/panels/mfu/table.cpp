@@ -1,7 +1,5 @@
 // Derives and draws the rows of the project's and of published runs. Rows are derived when runs or convention change,
 // and sorted and filtered when those change; unknown values are last in either order.
-#include "app/panels/mfu/table.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -11,7 +9,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/host/environment.h"
-#include "app/panels/mfu/answer.h"
+#include "app/panels/mfu/parts.h"
 #include "app/runs/examples.h"
 #include "app/text/format.h"
 

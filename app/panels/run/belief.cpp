@@ -1,7 +1,5 @@
 // Draws the Run view's side: flags with their arithmetic, how the steps were timed, hardware, and the parts of a step.
 // It judges the run alone; comparisons are in Ladder and Compare.
-#include "app/panels/run/belief.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/run/parts.h"
 #include "app/text/format.h"
 #include "storage/analysis/plausibility.h"
 

@@ -1,5 +1,3 @@
-#include "app/panels/run/charts.h"
-
 #include <imgui.h>
 
 #include <map>
@@ -9,6 +7,7 @@
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/run/parts.h"
 #include "app/text/format.h"
 
 namespace stepladder {

@@ -1,7 +1,5 @@
 // Draws a run's recipe and environment as names and values, next to another run's or the current environment's. Nested
 // JSON becomes `a.b`; any project's JSON may be shown, so nothing is assumed about its fields.
-#include "app/panels/run/facts.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/run/parts.h"
 
 namespace stepladder {
 namespace {

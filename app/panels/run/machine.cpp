@@ -1,5 +1,3 @@
-#include "app/panels/run/machine.h"
-
 #include <imgui.h>
 
 #include <array>
@@ -7,6 +5,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/run/parts.h"
 
 namespace stepladder {
 namespace {

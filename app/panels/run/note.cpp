@@ -1,5 +1,3 @@
-#include "app/panels/run/note.h"
-
 #include <fmt/core.h>
 #include <imgui.h>
 
@@ -9,6 +7,7 @@
 #include "app/desktop/commands/curation_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/run/parts.h"
 
 namespace stepladder {
 namespace {

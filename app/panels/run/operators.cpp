@@ -1,7 +1,5 @@
 // Draws a run's step profile: bars by kind of operator beside those of the compared run, and a table by name. Rows are
 // summed when the profile or the step that it is scaled to has changed.
-#include "app/panels/run/operators.h"
-
 #include <imgui.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "app/desktop/operator_bars.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/run/parts.h"
 #include "app/profile/difference_text.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"

@@ -1,5 +1,3 @@
-#include "app/panels/run/output.h"
-
 #include <imgui.h>
 
 #include <string>
@@ -7,6 +5,7 @@
 #include "app/desktop/commands/run_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/run/parts.h"
 #include "app/text/format.h"
 
 namespace stepladder {

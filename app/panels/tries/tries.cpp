@@ -19,7 +19,7 @@
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/panels/run/output.h"
+#include "app/panels/run/parts.h"
 #include "app/panels/tries/chart.h"
 #include "app/panels/tries/parts.h"
 #include "app/panels/tries/patch.h"
