@@ -2,7 +2,6 @@
 #include "app/desktop/data_requests.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/workspace/advice_view.h"

@@ -17,7 +17,6 @@
 #include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/machines/machine_commands.h"
 #include "app/desktop/models/import_preview.h"
-#include "app/desktop/models/project_metrics.h"
 #include "app/desktop/models/record_view.h"
 #include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/profile/profile_state.h"

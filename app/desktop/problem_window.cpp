@@ -18,7 +18,6 @@
 #include "app/job.h"
 #include "app/text/format.h"
 #include "storage/database/rescue/rescue.h"
-#include "storage/errors.h"
 
 namespace stepladder {
 namespace {

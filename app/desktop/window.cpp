@@ -9,7 +9,6 @@
 #include <implot.h>
 
 #include <algorithm>
-#include <functional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>

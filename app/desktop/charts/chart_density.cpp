@@ -9,7 +9,6 @@
 #include <bit>
 #include <cmath>
 #include <map>
-#include <string>
 #include <utility>
 
 #include "app/desktop/theme.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdio>
 #include <utility>
-#include <vector>
 
 #include "app/desktop/charts/chart_density.h"
 #include "app/desktop/theme.h"

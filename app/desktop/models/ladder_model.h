@@ -1,7 +1,6 @@
 // The Ladder view's model, derived from the runs when they change rather than in every frame. UI thread.
 #pragma once
 
-#include <array>
 #include <map>
 #include <string>
 #include <vector>

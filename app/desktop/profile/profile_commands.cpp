@@ -2,7 +2,6 @@
 #include "app/desktop/profile/profile_commands.h"
 
 #include <filesystem>
-#include <optional>
 #include <utility>
 
 #include "app/desktop/desktop_state.h"

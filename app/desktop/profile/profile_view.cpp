@@ -9,7 +9,6 @@
 #include "app/profile/difference_text.h"
 #include "app/profile/predict.h"
 #include "app/profile/roofline_report.h"
-#include "app/profile/trace_owner.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 #include "engine/stage.h"

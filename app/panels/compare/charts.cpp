@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 

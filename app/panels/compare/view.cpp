@@ -1,7 +1,6 @@
 #include "app/panels/compare/view.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace stepladder {
 

@@ -2,7 +2,6 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "app/desktop/theme.h"

@@ -5,7 +5,6 @@
 
 #include <imgui_internal.h>  // SetKeyOwner
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 

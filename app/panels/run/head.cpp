@@ -4,7 +4,6 @@
 
 #include <imgui.h>
 
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <memory>

@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "app/desktop/theme.h"
