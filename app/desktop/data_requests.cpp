@@ -48,7 +48,7 @@ void load_advice(RunStore& store, Workspace& workspace, RunId about) {
     if (wanted) run.parts = store.recordings().mean_parts(entry->run, entry->summary.warmup_steps);
     project.push_back(run);
   }
-  std::reverse(project.begin(), project.end());
+  std::ranges::reverse(project);
   const Overview loss = store.overview(about, Quantity::loss);
   for (AdviceRun& run : project) {
     if (run.run->id != about) continue;
@@ -72,8 +72,7 @@ void load_resumable(RunStore& store, Workspace& workspace) {
     const std::vector<Checkpoint> saved = run_checkpoints(checkpoint_owner(store.file(), entry->run));
     if (!saved.empty()) resumable.push_back({id, saved.back().step});
   }
-  std::sort(resumable.begin(), resumable.end(),
-            [](const ResumableRun& a, const ResumableRun& b) { return a.run > b.run; });
+  std::ranges::sort(resumable, std::greater{}, &ResumableRun::run);
 }
 
 // Has every curve that a chart lacks read. Returns whether any was read since the last call.

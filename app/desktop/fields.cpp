@@ -126,8 +126,8 @@ bool is_meant(std::string_view name, std::string_view typed) {
 }
 
 bool hardware_matches(const Hardware& hardware, std::string_view typed) {
-  return holds(hardware.name, typed) || std::any_of(hardware.aliases.begin(), hardware.aliases.end(),
-                                                    [&](const std::string& alias) { return holds(alias, typed); });
+  return holds(hardware.name, typed) ||
+         std::ranges::any_of(hardware.aliases, [&](const std::string& alias) { return holds(alias, typed); });
 }
 
 bool pick_hardware(const char* id, std::string& name, const HardwareTable& table, const char* none, bool any_name) {

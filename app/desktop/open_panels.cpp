@@ -38,11 +38,11 @@ std::vector<Panel> all_panels() {
 }
 
 bool OpenPanels::is_known(const std::string& id) const {
-  return std::any_of(panels_.begin(), panels_.end(), [&](const Panel& panel) { return panel.id == id; });
+  return std::ranges::any_of(panels_, [&](const Panel& panel) { return panel.id == id; });
 }
 
 bool OpenPanels::is_open(const std::string& id) const {
-  return std::find(open_.begin(), open_.end(), id) != open_.end();
+  return std::ranges::find(open_, id) != open_.end();
 }
 
 void OpenPanels::show(const std::string& id) {
@@ -60,7 +60,7 @@ void OpenPanels::show_beside(const std::string& id) {
 void OpenPanels::show_all(const std::vector<std::string>& ids) {
   std::vector<std::string> wanted;
   for (const std::string& id : ids)
-    if (is_known(id) && std::find(wanted.begin(), wanted.end(), id) == wanted.end()) wanted.push_back(id);
+    if (is_known(id) && std::ranges::find(wanted, id) == wanted.end()) wanted.push_back(id);
   if (wanted.empty() || wanted == open_) return;
   open_ = std::move(wanted);
   layout_is_stale_ = true;
@@ -109,7 +109,7 @@ void OpenPanels::lay_out(unsigned dockspace) {
 void OpenPanels::draw(const Workspace& workspace, Commands& commands) {
   const bool focus = std::exchange(focus_is_stale_, false);
   for (Panel& panel : panels_) {
-    const auto place = std::find(open_.begin(), open_.end(), panel.id);
+    const auto place = std::ranges::find(open_, panel.id);
     if (place == open_.end()) {
       if (panel.leave) panel.leave(commands);
       continue;

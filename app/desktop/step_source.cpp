@@ -37,8 +37,7 @@ std::vector<Column> columns_of(const Series& steps) {
   std::vector<Column> columns;
   for (const Column& column : all_columns) {
     const std::vector<double>& values = steps.*column.values;
-    if (std::any_of(values.begin(), values.end(), [](double value) { return !is_missing(value); }))
-      columns.push_back(column);
+    if (std::ranges::any_of(values, [](double value) { return !is_missing(value); })) columns.push_back(column);
   }
   return columns;
 }

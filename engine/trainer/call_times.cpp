@@ -126,7 +126,7 @@ class Experiment {
           time(row);
       }
     }
-    while (std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return needs_calls(row); })) {
+    while (std::ranges::any_of(rows_, [&](const Row& row) { return needs_calls(row); })) {
       for (Row& row : rows_) {
         if (may_go_on(row)) row.times.ms.push_back(time(row));
       }

@@ -112,8 +112,7 @@ void OperatorWatch::begin_step() {
 }
 
 void OperatorWatch::end_part(double StepParts::*part) {
-  const auto named = std::find_if(all_step_parts.begin(), all_step_parts.end(),
-                                  [&](const NamedStepPart& each) { return each.ms == part; });
+  const auto named = std::ranges::find(all_step_parts, part, &NamedStepPart::ms);
   of_part_[{}].self = Clock::now() - part_began_ - accounted_;
   for (const auto& [key, totals] : of_part_) totals_[{std::string(named->name), key.name, key.shapes}].add(totals);
   of_part_.clear();

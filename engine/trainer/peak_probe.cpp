@@ -85,7 +85,7 @@ double tflops_of(std::int64_t size, double ms) {
 }
 
 double fastest(const std::vector<double>& values) {
-  return *std::min_element(values.begin(), values.end());
+  return *std::ranges::min_element(values);
 }
 
 // Doubles the matrices until two sizes in a row gain nothing, or they become too large or too slow; then

@@ -100,8 +100,8 @@ const ImVec4& ink() {
 
 bool is_dense(const Chart& chart) {
   if (chart.steps_up) return false;
-  const auto lines = static_cast<std::size_t>(
-      std::count_if(chart.curves.begin(), chart.curves.end(), [](const Curve& curve) { return !curve.hidden; }));
+  const auto lines =
+      static_cast<std::size_t>(std::ranges::count_if(chart.curves, [](const Curve& curve) { return !curve.hidden; }));
   return lines > std::min(most_lines, chart.most_points / (least_columns * points_of_column));
 }
 
@@ -112,8 +112,7 @@ ChartDensity& density_of_chart() {
   if (found == all.end()) {
     // One that wasn't drawn lately is taken over, since a texture is large.
     const int before = ImGui::GetFrameCount() - 2;
-    const auto unused =
-        std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.second->last_frame() < before; });
+    const auto unused = std::ranges::find_if(all, [&](const auto& each) { return each.second->last_frame() < before; });
     std::unique_ptr<ChartDensity> density;
     if (unused != all.end()) {
       density = std::move(unused->second);
@@ -192,7 +191,7 @@ void ChartDensity::look_at(const Curve& curve, bool log_y, Ranges& ranges) {
   const PictureAxis& x = ranges.key.x;
   const auto each = static_cast<std::size_t>(x.parts);
   const std::span columns(ranges.columns.data() + ranges.next * each, each);
-  std::fill(columns.begin(), columns.end(), ColumnRange());
+  std::ranges::fill(columns, ColumnRange());
   if (curve.hidden) return;
   ++ranges.curves;
   ranges.not_finite += curve.not_finite + (curve.levels ? curve.levels->not_finite() : 0);
@@ -245,7 +244,7 @@ void ChartDensity::paint() {
   const std::span<const std::int32_t> counts = picture_.counts();
   const int columns = picture_.columns();
   const int rows = picture_.rows();
-  most_ = static_cast<std::uint32_t>(std::max(1, *std::max_element(counts.begin(), counts.end())));
+  most_ = static_cast<std::uint32_t>(std::max(1, *std::ranges::max_element(counts)));
   std::vector<std::uint32_t> shades(most_ + 1, 0);
   for (std::uint32_t count = 1; count <= most_; ++count)
     shades[count] = 0x00ffffffu | static_cast<std::uint32_t>(255 * shade_of(count, most_)) << 24;

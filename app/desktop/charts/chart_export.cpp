@@ -44,7 +44,7 @@ Figure figure_of(const Chart& chart) {
   for (const Curve& curve : chart.curves) {
     if (!curve.hidden) curves.push_back(&curve);
   }
-  std::stable_sort(curves.begin(), curves.end(), [](const Curve* a, const Curve* b) { return a->order < b->order; });
+  std::ranges::stable_sort(curves, [](const Curve* a, const Curve* b) { return a->order < b->order; });
   constexpr std::size_t most_in_legend = 20;
   for (const Curve* curve : curves) {
     const std::span<const double> y = curve->smoothed.empty() ? curve->y : curve->smoothed;

@@ -23,7 +23,7 @@ namespace {
 bool line_styles_on = false;
 
 std::size_t nearest_index(std::span<const double> x, double at) {
-  const auto after = std::lower_bound(x.begin(), x.end(), at);
+  const auto after = std::ranges::lower_bound(x, at);
   if (after == x.end()) return x.size() - 1;
   if (after == x.begin()) return 0;
   return static_cast<std::size_t>(after - x.begin()) - (at - *(after - 1) < *after - at ? 1 : 0);
@@ -114,7 +114,7 @@ std::vector<const Curve*> in_legend_order(const Chart& chart) {
   for (const Curve& curve : chart.curves) {
     if (curve.in_legend) curves.push_back(&curve);
   }
-  std::stable_sort(curves.begin(), curves.end(), [](const Curve* a, const Curve* b) { return a->order < b->order; });
+  std::ranges::stable_sort(curves, [](const Curve* a, const Curve* b) { return a->order < b->order; });
   return curves;
 }
 
@@ -266,7 +266,7 @@ void draw_layers(const Chart& chart, const ChartView& view) {
 }
 
 bool has_room_for_legend(const Chart& chart, float height) {
-  const auto rows = std::count_if(chart.curves.begin(), chart.curves.end(), [](const Curve& c) { return c.in_legend; });
+  const auto rows = std::ranges::count_if(chart.curves, &Curve::in_legend);
   const float share = chart.legend_input ? 0.8f : 0.6f;  // a line that one hides makes room
   return chart.legend && px(14) + px(17) * static_cast<float>(rows) < share * (height - px(40));
 }

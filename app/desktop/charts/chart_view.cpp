@@ -219,7 +219,7 @@ void decimate_band(const Curve& curve, const Range& x, int columns, CurveView& v
   view.spikes.clear();
   if (curve.low.empty()) return;
   const auto place = [&](double at) {
-    return static_cast<std::size_t>(std::lower_bound(curve.x.begin(), curve.x.end(), at) - curve.x.begin());
+    return static_cast<std::size_t>(std::ranges::lower_bound(curve.x, at) - curve.x.begin());
   };
   const std::size_t first = place(x.low) - (place(x.low) > 0 ? 1 : 0);
   const std::size_t end = std::min(place(x.high) + 1, curve.x.size());
@@ -258,7 +258,7 @@ void decimate_curve(const Curve& curve, const Range& x, int columns, CurveView& 
 // The columns of each line, so that all lines together stay within the chart's points: up to four points a column, as
 // many again if they are smoothed, and two of a band.
 int columns_of_line(const Chart& chart, float width) {
-  const auto any = [&](auto&& has) { return std::any_of(chart.curves.begin(), chart.curves.end(), has); };
+  const auto any = [&](auto&& has) { return std::ranges::any_of(chart.curves, has); };
   const bool smoothed = any([](const Curve& curve) { return !curve.smoothed.empty(); });
   const bool banded = any([](const Curve& curve) { return !curve.low.empty(); });
   const std::size_t points = 4UL + (smoothed ? 4 : 0) + (banded ? 2 : 0);
@@ -288,10 +288,10 @@ void Range::include(double value) {
 }
 
 bool has_points(const Chart& chart) {
-  return std::any_of(chart.curves.begin(), chart.curves.end(), [](const Curve& curve) {
+  return std::ranges::any_of(chart.curves, [](const Curve& curve) {
     if (curve.not_finite > 0) return true;
     if (curve.levels) return curve.levels->points() + curve.levels->not_finite() > 0;
-    return std::any_of(curve.y.begin(), curve.y.end(), [](double y) { return !is_missing(y); });
+    return std::ranges::any_of(curve.y, [](double y) { return !is_missing(y); });
   });
 }
 

@@ -153,8 +153,7 @@ void draw_caption(const Chart& chart, const ChartView& view, const Drawn& drawn)
   const auto add = [&](const std::string& words, const char* between) {
     if (!words.empty()) text += (text.empty() ? "" : between) + words;
   };
-  const bool has_hidden =
-      std::any_of(chart.curves.begin(), chart.curves.end(), [](const Curve& curve) { return curve.hidden; });
+  const bool has_hidden = std::ranges::any_of(chart.curves, &Curve::hidden);
   add(caption(view, drawn.off_screen, has_hidden), "  \xE2\x80\x93  ");
   add(view.density ? chart.smoothing.substr(0, chart.smoothing.find(',')) : chart.smoothing, ", ");
   if (drawn.floor_is_below) add(chart.floor_label + " " + loss_text(chart.floor) + " below", ", ");

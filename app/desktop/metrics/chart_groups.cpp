@@ -56,7 +56,7 @@ std::vector<ChartGroup> in_groups(std::span<const std::string> group_of_each) {
   std::vector<ChartGroup> groups;
   for (std::size_t chart = 0; chart < group_of_each.size(); ++chart) {
     const std::string& name = group_of_each[chart];
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const ChartGroup& each) { return each.name == name; });
+    auto group = std::ranges::find(groups, name, &ChartGroup::name);
     if (group == groups.end()) group = groups.insert(name.empty() ? groups.begin() : groups.end(), {name, {}});
     group->charts.push_back(chart);
   }

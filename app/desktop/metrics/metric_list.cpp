@@ -65,7 +65,7 @@ void MetricList::update(const Workspace& workspace, const std::vector<const RunE
   known_to_runs_ = std::move(known);
   sizes_ = std::move(sizes);
   ++version_;
-  is_cut_ = std::any_of(sizes_.begin(), sizes_.end(), [](std::size_t size) { return size >= most_listed_metrics; });
+  is_cut_ = std::ranges::any_of(sizes_, [](std::size_t size) { return size >= most_listed_metrics; });
   std::set<std::string_view> names;
   known_.clear();
   for (const std::vector<Metric>* of_run : known_to_runs_) {

@@ -90,7 +90,7 @@ std::string answer_of(const LadderModel& model) {
 LadderModel model_of(const LadderInput& input) {
   LadderModel model{.ladder = input.ladder, .baseline = input.baseline, .comparison_axis = input.comparison_axis};
   const std::vector<RunSnapshot>& runs = input.runs;
-  model.is_over = std::ranges::none_of(runs, [](const RunSnapshot& run) { return run.is_active; });
+  model.is_over = std::ranges::none_of(runs, &RunSnapshot::is_active);
   if (runs.empty()) return model;
   model.loss_floor = runs.front().run.loss_floor;
 
@@ -196,8 +196,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
     basis.asked.insert(basis.asked.end(), {entry->run.id, entry->is_active()});
     basis.data.insert(basis.data.end(), {fingerprint(*entry), workspace.detail(entry->run.id) != nullptr});
     if (!snapshots_.is_coarse(*entry)) continue;
-    const auto known =
-        std::ranges::find_if(model.losses, [&](const LossCurve& curve) { return curve.run == entry->run.id; });
+    const auto known = std::ranges::find(model.losses, entry->run.id, &LossCurve::run);
     std::optional<SharedX> sight;
     if (zoom && zoom->zoomed() && known != model.losses.end() && model.comparison_axis == comparison_axis)
       sight = steps_in_sight(*zoom, known->places);

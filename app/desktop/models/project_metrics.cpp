@@ -12,7 +12,7 @@ namespace {
 ProjectMetrics read_metrics(RunStore& store, std::vector<MetricFigure> figures, const JobControl& job) {
   ProjectMetrics read;
   read.names = store.metrics().all_names(most_listed_metrics);
-  std::ranges::sort(read.names, [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  std::ranges::sort(read.names, {}, &Metric::name);
   read.table = store.metrics().table(std::move(figures), [&] { return job.is_interrupted(); });
   return read;
 }

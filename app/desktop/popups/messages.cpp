@@ -53,7 +53,7 @@ bool Messages::has_notice() const {
 }
 
 void Messages::draw_errors(const std::vector<std::string>& waiting, float left, Commands& commands) const {
-  const bool any_error = std::ranges::any_of(list_, [](const Message& message) { return message.is_error; });
+  const bool any_error = std::ranges::any_of(list_, &Message::is_error);
   const bool any_waits = std::ranges::any_of(waiting, [](const std::string& sentence) { return !sentence.empty(); });
   if (!any_error && !any_waits) return;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();

@@ -38,7 +38,7 @@ std::vector<ProfileSource> sources_of(RunStore& store) {
                        .is_doubtful = !doubt_about(store, trace).empty(),
                        .facts = facts_of(trace, run ? &*run : nullptr)});
   }
-  std::reverse(sources.begin(), sources.end());
+  std::ranges::reverse(sources);
   std::vector<ProfileSource> runs;
   for (const RunId id : store.traces().details().timed_runs()) {
     const std::optional<Run> run = store.run(id);
@@ -59,11 +59,11 @@ void take_slices(ShownProfile& shown, RunStore& store) {
   shown.steps = details.steps(shown.side.id);
   if (shown.steps.empty()) return;
   const auto is_of_rank = [&](const KeptStepName& each) { return each.rank == shown.side.rank; };
-  if (std::none_of(shown.steps.begin(), shown.steps.end(), is_of_rank)) shown.side.rank = shown.steps.front().rank;
+  if (std::ranges::none_of(shown.steps, is_of_rank)) shown.side.rank = shown.steps.front().rank;
   std::vector<KeptStepName> of_rank;
   std::copy_if(shown.steps.begin(), shown.steps.end(), std::back_inserter(of_rank), is_of_rank);
-  const bool is_kept = std::any_of(of_rank.begin(), of_rank.end(),
-                                   [&](const KeptStepName& each) { return each.step == shown.side.step; });
+  const bool is_kept =
+      std::ranges::any_of(of_rank, [&](const KeptStepName& each) { return each.step == shown.side.step; });
   // The middle one, which has the median time if only three of many are kept.
   if (!is_kept) shown.side.step = of_rank[of_rank.size() / 2].step;
   shown.slices = std::make_shared<StepSlices>(details.slices(shown.side.id, shown.side.rank, shown.side.step));
@@ -185,7 +185,7 @@ std::optional<ShownPasses> read_passes(std::int64_t id, RunStore& store) {
 
 void take_passes(ProfileView& view, const ProfileQuestion& question, RunStore& store) {
   view.all_passes = store.traces().passes().list();
-  std::reverse(view.all_passes.begin(), view.all_passes.end());
+  std::ranges::reverse(view.all_passes);
   if (question.passes != 0) view.passes = read_passes(question.passes, store);
   if (!view.passes && !view.all_passes.empty()) view.passes = read_passes(view.all_passes.front().id, store);
   if (question.passes_before != 0) view.passes_before = read_passes(question.passes_before, store);

@@ -157,7 +157,7 @@ constexpr std::array icons{
 
 bool draw_icon(ImDrawList* draw, std::string_view name, ImVec2 at, float size, ImU32 colour) {
   const Pen pen(draw, at, size, colour);
-  const auto found = std::find_if(icons.begin(), icons.end(), [&](const Icon& icon) { return icon.name == name; });
+  const auto found = std::ranges::find(icons, name, &Icon::name);
   const bool is_known = found != icons.end();
   is_known ? found->draw(pen) : pen.circle({12, 12}, 4);
   return is_known;

@@ -65,7 +65,7 @@ void draw_head(const SideBar& bar, Commands& commands) {
 
 void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& commands) {
   const Panel& panel = bar.panels[i];
-  const bool is_open = std::find(bar.open.begin(), bar.open.end(), panel.id) != bar.open.end();
+  const bool is_open = std::ranges::find(bar.open, panel.id) != bar.open.end();
   ImGui::PushID(panel.id.c_str());
   const ImVec2 at = ImGui::GetCursorScreenPos();
   if (ImGui::InvisibleButton("##open", size))
@@ -106,7 +106,7 @@ void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& command
 std::string machine_of(RunId run, const Workspace& workspace) {
   for (const MachineStatus& status : workspace.machines->list)
     for (const FarWork& work : status.work)
-      if (std::find(work.runs.begin(), work.runs.end(), run) != work.runs.end()) return status.machine.alias.text();
+      if (std::ranges::find(work.runs, run) != work.runs.end()) return status.machine.alias.text();
   return {};
 }
 
@@ -155,7 +155,7 @@ void draw_machine(const SideBar& bar, Commands& commands) {
   const std::string hardware = device ? words() : bar.is_detecting ? "Detecting hardware..." : "Unknown";
   text_cut(hardware, width, palette().text, fonts().semibold, 13.5f);
   ImGui::SetCursorPosX(left);
-  const bool knows_load = std::find(bar.open.begin(), bar.open.end(), "launch") != bar.open.end();
+  const bool knows_load = std::ranges::find(bar.open, "launch") != bar.open.end();
   text_cut(state_text(bar.workspace, knows_load), width, palette().quiet, fonts().regular, small_size);
   ImGui::PopStyleVar();
   ImGui::SetCursorPos(ImVec2(left - px(10), ImGui::GetCursorPosY() + px(8)));

@@ -33,8 +33,8 @@ const RunEntry* same_run(const Workspace& workspace, const ViewRun& wanted) {
   const bool is_known = !wanted.uid.empty();
   if (entry && (!is_known || entry->run.uid.empty() || entry->run.uid == wanted.uid)) return entry;
   if (!is_known) return nullptr;
-  const auto found = std::find_if(workspace.runs().begin(), workspace.runs().end(),
-                                  [&](const RunEntry& each) { return each.run.uid == wanted.uid; });
+  const auto found =
+      std::ranges::find_if(workspace.runs(), [&](const RunEntry& each) { return each.run.uid == wanted.uid; });
   return found == workspace.runs().end() ? nullptr : &*found;
 }
 

@@ -66,9 +66,7 @@ void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way
       read_new_steps(store, *found);
     }
   }
-  const auto place = [&](RunId id) {
-    return std::ranges::find_if(under_way, [&](const Run& run) { return run.id == id; });
-  };
+  const auto place = [&](RunId id) { return std::ranges::find(under_way, id, &Run::id); };
   std::ranges::sort(others_, [&](RunId a, RunId b) { return place(a) < place(b); });
   if (others_ != order_before) ++version;
 }

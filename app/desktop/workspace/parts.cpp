@@ -14,8 +14,7 @@ namespace stepladder {
 Workspace::Workspace() = default;
 
 const SkippedRung* LaunchPlan::skipped(int asked_place) const {
-  const auto found =
-      std::ranges::find_if(plan.skipped, [&](const SkippedRung& each) { return each.asked == asked_place; });
+  const auto found = std::ranges::find(plan.skipped, asked_place, &SkippedRung::asked);
   return found == plan.skipped.end() ? nullptr : &*found;
 }
 

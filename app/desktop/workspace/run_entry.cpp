@@ -46,8 +46,8 @@ void RunEntry::append(const StepRecord& record) {
 void RunEntry::replace_steps(const Series& read) {
   if (read.empty()) return;
   const std::vector<std::int64_t>& known = series_->step;
-  const auto first = std::lower_bound(known.begin(), known.end(), read.step.front()) - known.begin();
-  const auto end = std::upper_bound(known.begin(), known.end(), read.step.back()) - known.begin();
+  const auto first = std::ranges::lower_bound(known, read.step.front()) - known.begin();
+  const auto end = std::ranges::upper_bound(known, read.step.back()) - known.begin();
   bool is_same = end - first == std::ssize(read.step);
   for_each_field(series_columns, [&](const auto& column) {
     const auto& known_values = (*series_).*column.values;

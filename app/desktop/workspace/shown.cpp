@@ -17,7 +17,7 @@ RunEntry* Workspace::entry(RunId id) {
 }
 
 const Ladder* Workspace::ladder(LadderId id) const {
-  const auto found = std::ranges::find_if(ladders_, [id](const Ladder& l) { return l.id == id; });
+  const auto found = std::ranges::find(ladders_, id, &Ladder::id);
   return found == ladders_.end() ? nullptr : &*found;
 }
 

@@ -29,14 +29,14 @@ constexpr float buttons_width = 70;  // of a chart's metric and menu, right of i
 constexpr const char* dragged_chart = "compare chart";
 
 std::string smoothing_words(const ComparisonOptions& options, const std::vector<Curve>& curves) {
-  if (std::all_of(curves.begin(), curves.end(), [](const Curve& curve) { return curve.smoothed.empty(); })) return "";
+  if (std::ranges::all_of(curves, [](const Curve& curve) { return curve.smoothed.empty(); })) return "";
   std::array<char, 48> text{};
   std::snprintf(text.data(), text.size(), "smoothing %.2f, raw values behind", static_cast<double>(options.smoothing));
   return text.data();
 }
 
 bool can_be_log(const CompareView& view, Quantity metric) {
-  return view.log_x && std::all_of(view.lines().begin(), view.lines().end(), [&](const ComparedLine& line) {
+  return view.log_x && std::ranges::all_of(view.lines(), [&](const ComparedLine& line) {
            const Points& points = line.of(metric).points;
            return points.empty() || points.x.front() > 0;
          });
@@ -284,8 +284,8 @@ void draw_compared_metric(CompareView& view, const PlacedChart& placed, Commands
 void put_together_gap(const CompareView& view, Quantity metric, Chart& chart) {
   const ComparisonOptions& options = view.shown.curves.options;
   const ComparedLine& base = view.base_line();
-  const bool of_means = std::any_of(view.lines().begin(), view.lines().end(),
-                                    [&](const ComparedLine& line) { return line.of(metric).behind > 0; });
+  const bool of_means =
+      std::ranges::any_of(view.lines(), [&](const ComparedLine& line) { return line.of(metric).behind > 0; });
   chart.note = (options.gap == Gap::ratio ? "relative to " : "minus ") + base.label + (of_means ? ", means" : "");
   int order = 0;
   for (const ComparedLine& line : view.lines()) {
@@ -317,7 +317,7 @@ void draw_compared_gap(CompareView& view, const PlacedChart& placed, Commands& c
 // True if this metric's curves have been derived; a chart that was just added waits for its own.
 bool is_computed(const CompareView& view, Quantity metric) {
   const std::vector<Quantity>& metrics = view.shown.curves.options.metrics;
-  return std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
+  return std::ranges::find(metrics, metric) != metrics.end();
 }
 
 void draw_compared_card(CompareView& view, const GridCell& cell, GridChange& change, Commands& commands) {

@@ -241,8 +241,7 @@ void draw_compare_controls(CompareFields& fields, CompareView& view, const Works
 
 void draw_line_menu(CompareView& view, const Workspace& workspace, Commands& commands) {
   if (std::exchange(view.opens_menu, false)) ImGui::OpenPopup("##line");
-  const auto line = std::find_if(view.lines().begin(), view.lines().end(),
-                                 [&](const ComparedLine& each) { return each.id() == view.menu_of; });
+  const auto line = std::ranges::find(view.lines(), view.menu_of, &ComparedLine::id);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
   if (line != view.lines().end() && ImGui::BeginPopup("##line")) {
     const RunId id = line->id();

@@ -23,7 +23,7 @@ void ChartGrid::move(std::size_t from, std::size_t to) {
 std::vector<Quantity> ChartGrid::metrics() const {
   std::vector<Quantity> metrics;
   for (const GridChart& chart : charts) metrics.push_back(chart.quantity);
-  std::sort(metrics.begin(), metrics.end());
+  std::ranges::sort(metrics);
   metrics.erase(std::unique(metrics.begin(), metrics.end()), metrics.end());
   return metrics;
 }

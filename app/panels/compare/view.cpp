@@ -5,7 +5,7 @@
 namespace stepladder {
 
 bool HiddenLines::any_of(const std::vector<ComparedLine>& lines) const {
-  return std::any_of(lines.begin(), lines.end(), [&](const ComparedLine& line) { return has(line.id()); });
+  return std::ranges::any_of(lines, [&](const ComparedLine& line) { return has(line.id()); });
 }
 
 void HiddenLines::click(RunId line) {
@@ -19,7 +19,7 @@ void HiddenLines::show_only(RunId line, const std::vector<ComparedLine>& lines) 
   for (const ComparedLine& other : lines) {
     if (other.id() != line) others.insert(other.id());
   }
-  const bool is_alone = !has(line) && std::all_of(others.begin(), others.end(), [&](RunId id) { return has(id); });
+  const bool is_alone = !has(line) && std::ranges::all_of(others, [&](RunId id) { return has(id); });
   hidden_ = is_alone ? std::set<RunId>{} : std::move(others);
   clicked_ = 0;
 }
@@ -45,7 +45,7 @@ std::vector<Quantity> SeenMetrics::of(const std::vector<Quantity>& wanted) const
   if (wanted.size() <= most) return wanted;
   std::vector<Quantity> found;
   for (const Quantity metric : wanted)
-    if (std::find(seen_.begin(), seen_.end(), metric) != seen_.end()) found.push_back(metric);
+    if (std::ranges::find(seen_, metric) != seen_.end()) found.push_back(metric);
   return found;
 }
 
@@ -53,9 +53,9 @@ Quantity CompareView::first_metric() const {
   const std::vector<Quantity>& computed = shown.curves.options.metrics;
   const std::vector<GridChart>& charts = grid.charts;
   const auto is_computed = [&](const GridChart& chart) {
-    return std::find(computed.begin(), computed.end(), chart.quantity) != computed.end();
+    return std::ranges::find(computed, chart.quantity) != computed.end();
   };
-  const auto first = std::find_if(charts.begin(), charts.end(), is_computed);
+  const auto first = std::ranges::find_if(charts, is_computed);
   return first != charts.end() ? first->quantity : computed.empty() ? Quantity::loss : computed.front();
 }
 

@@ -24,8 +24,7 @@ void HistoryColumns::update(const Workspace& workspace) {
   }
   if (known_for == workspace.version) return;
   known_for = workspace.version;
-  has_tags = std::any_of(workspace.runs().begin(), workspace.runs().end(),
-                         [](const RunEntry& entry) { return !entry.curation.tags.empty(); });
+  has_tags = std::ranges::any_of(workspace.runs(), [](const RunEntry& entry) { return !entry.curation.tags.empty(); });
   known = measured_columns();
   for (RunColumn& column : recipe_columns(workspace)) known.push_back(std::move(column));
   if (shown.empty()) {
@@ -36,7 +35,7 @@ void HistoryColumns::update(const Workspace& workspace) {
 }
 
 const RunColumn* HistoryColumns::find(const std::string& id) {
-  const auto found = std::find_if(known.begin(), known.end(), [&](const RunColumn& c) { return c.id == id; });
+  const auto found = std::ranges::find(known, id, &RunColumn::id);
   if (found != known.end()) return &*found;
   const auto made = metrics.find(id);
   if (made != metrics.end()) return &made->second;
@@ -47,7 +46,7 @@ const RunColumn* HistoryColumns::find(const std::string& id) {
 }
 
 bool HistoryColumns::shows(const std::string& id) const {
-  return std::find(shown.begin(), shown.end(), id) != shown.end();
+  return std::ranges::find(shown, id) != shown.end();
 }
 
 void HistoryColumns::add(const std::string& id) {
@@ -55,7 +54,7 @@ void HistoryColumns::add(const std::string& id) {
   const RunColumn* column = find(id);
   auto place = shown.end();
   if (column && column->metric)
-    place = std::find_if(shown.begin(), shown.end(), [](const std::string& each) { return !metric_column(each); });
+    place = std::ranges::find_if(shown, [](const std::string& each) { return !metric_column(each); });
   shown.insert(place, id);
 }
 
@@ -64,7 +63,7 @@ void HistoryColumns::remove(const std::string& id) {
 }
 
 void HistoryColumns::move(const std::string& id, int places) {
-  const auto at = std::find(shown.begin(), shown.end(), id);
+  const auto at = std::ranges::find(shown, id);
   if (at == shown.end()) return;
   const auto to = at - shown.begin() + places;
   if (to < 0 || to >= std::ssize(shown)) return;
@@ -76,8 +75,7 @@ std::vector<MetricFigure> HistoryColumns::figures() {
   for (const std::string& id : shown) {
     const RunColumn* column = find(id);
     if (!column || !column->metric) continue;
-    if (std::find(figures.begin(), figures.end(), column->metric->figure) == figures.end())
-      figures.push_back(column->metric->figure);
+    if (std::ranges::find(figures, column->metric->figure) == figures.end()) figures.push_back(column->metric->figure);
   }
   return figures;
 }

@@ -46,12 +46,12 @@ void delete_runs(const std::vector<const RunEntry*>& entries, Commands& commands
 }
 
 void archive_runs(const std::vector<const RunEntry*>& entries, Commands& commands) {
-  const bool all = std::all_of(entries.begin(), entries.end(), [](const RunEntry* e) { return e->curation.archived; });
+  const bool all = std::ranges::all_of(entries, [](const RunEntry* e) { return e->curation.archived; });
   curate(all ? "Unarchived" : "Archived", entries, {.archived = !all}, commands);
 }
 
 void pin_runs(const std::vector<const RunEntry*>& entries, Commands& commands) {
-  const bool all = std::all_of(entries.begin(), entries.end(), [](const RunEntry* e) { return e->curation.pinned; });
+  const bool all = std::ranges::all_of(entries, [](const RunEntry* e) { return e->curation.pinned; });
   curate(all ? "Unpinned" : "Pinned", entries, {.pinned = !all}, commands);
 }
 
@@ -59,9 +59,9 @@ void tag_runs(const std::vector<const RunEntry*>& entries, const std::string& wo
   std::vector<std::string> added;
   std::vector<std::string> removed;
   for (const std::string& tag : tags_from(words)) {
-    const bool all = std::all_of(entries.begin(), entries.end(), [&](const RunEntry* entry) {
+    const bool all = std::ranges::all_of(entries, [&](const RunEntry* entry) {
       const std::vector<std::string>& tags = entry->curation.tags;
-      return std::find(tags.begin(), tags.end(), tag) != tags.end();
+      return std::ranges::find(tags, tag) != tags.end();
     });
     (all ? removed : added).push_back(tag);
   }

@@ -95,11 +95,10 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
     const RunEntry* entry = workspace.find(id);
     if (!entry) continue;
     const bool in_legend = count <= few;
-    const bool has_namesake =
-        in_legend && std::any_of(workspace.selection.runs.begin(), workspace.selection.runs.end(), [&](RunId other) {
-          const RunEntry* same = workspace.find(other);
-          return other != id && same && same->run.name == entry->run.name;
-        });
+    const bool has_namesake = in_legend && std::ranges::any_of(workspace.selection.runs, [&](RunId other) {
+                                const RunEntry* same = workspace.find(other);
+                                return other != id && same && same->run.name == entry->run.name;
+                              });
     Curve curve{
         .label = entry->run.name + (has_namesake ? ", run " + std::to_string(id) : "") + "##" + std::to_string(id),
         .colour = rung_colour(colour),

@@ -91,8 +91,8 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const ImVec4& colour, 
 
 // The first row of a run, which has one in each of its tags' groups; rows.size(): none.
 std::size_t place_of(RunId run, const std::vector<HistoryRow>& rows) {
-  const auto found = std::find_if(rows.begin(), rows.end(),
-                                  [run](const HistoryRow& row) { return row.entry && row.entry->run.id == run; });
+  const auto found =
+      std::ranges::find_if(rows, [run](const HistoryRow& row) { return row.entry && row.entry->run.id == run; });
   return static_cast<std::size_t>(found - rows.begin());
 }
 
@@ -380,8 +380,8 @@ void draw_head_row(const std::vector<const RunColumn*>& columns, HistoryColumns&
 
 // Gives the table the list's order.
 void show_order(const HistoryRows& list, const std::vector<const RunColumn*>& columns) {
-  const auto sorted = std::find_if(columns.begin(), columns.end(),
-                                   [&](const RunColumn* column) { return column->id == list.sorted_by; });
+  const auto sorted =
+      std::ranges::find_if(columns, [&](const RunColumn* column) { return column->id == list.sorted_by; });
   const bool is_shown = sorted != columns.end() || list.sorted_by == "name";
   const int place = sorted != columns.end() ? static_cast<int>(sorted - columns.begin()) + 2 : 1;
   ImGui::TableSetColumnSortDirection(place,
@@ -398,13 +398,12 @@ void take_dragged_order(HistoryColumns& all, const std::vector<const RunColumn*>
   std::vector<std::pair<int, std::string>> order;
   for (std::size_t i = 0; i < columns.size(); ++i)
     order.emplace_back(table->Columns[static_cast<int>(i) + 2].DisplayOrder, columns[i]->id);
-  if (std::is_sorted(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; }))
-    return;
-  std::sort(order.begin(), order.end());
+  if (std::ranges::is_sorted(order, [](const auto& a, const auto& b) { return a.first < b.first; })) return;
+  std::ranges::sort(order);
   std::vector<std::string> shown;
   for (auto& [place, id] : order) shown.push_back(std::move(id));
   for (const std::string& id : all.shown)  // those that don't fit
-    if (std::find(shown.begin(), shown.end(), id) == shown.end()) shown.push_back(id);
+    if (std::ranges::find(shown, id) == shown.end()) shown.push_back(id);
   all.shown = std::move(shown);
 }
 
@@ -440,7 +439,7 @@ void handle_table_keys(HistoryTable& table, const Workspace& workspace, Commands
   }
   constexpr std::ptrdiff_t page = 10;
   constexpr std::array<std::ptrdiff_t, keys.size()> steps{1, -1, page, -page, 0, 0};
-  const auto pressed = std::find_if(keys.begin(), keys.end(), [](ImGuiKey key) { return ImGui::IsKeyPressed(key); });
+  const auto pressed = std::ranges::find_if(keys, [](ImGuiKey key) { return ImGui::IsKeyPressed(key); });
   if (pressed == keys.end()) return;
   const auto last = std::ssize(rows) - 1;
   const std::ptrdiff_t step = steps[static_cast<std::size_t>(pressed - keys.begin())];

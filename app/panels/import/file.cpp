@@ -53,7 +53,7 @@ void choose(const ImportPreview& import, const std::string& path, const FileChoi
 
 void move(const ImportPreview& import, const std::string& path, int by, Commands& commands) {
   std::vector<std::string> files = files_beside(import, path);
-  const auto at = std::find(files.begin(), files.end(), path);
+  const auto at = std::ranges::find(files, path);
   if (at == files.end()) return;
   const std::ptrdiff_t to = at - files.begin() + by;
   if (to < 0 || to >= std::ssize(files)) return;

@@ -65,7 +65,7 @@ const ImportOptions* ImportMemory::said_last_time(const ImportPreview& import) c
   const std::string folder = folder_of(import);
   const std::string format = format_of(import);
   const auto find = [&](auto&& fits) {
-    const auto found = std::find_if(corrections.begin(), corrections.end(), fits);
+    const auto found = std::ranges::find_if(corrections, fits);
     return found == corrections.end() ? nullptr : &found->options;
   };
   if (!folder.empty()) {

@@ -52,7 +52,7 @@ void draw_flags(const std::vector<Flag>& flags, float width) {
   ImGui::BeginGroup();
   // Most logs hold a single run: shown in the tooltip, not in every row.
   const auto is_shown = [](const Flag& flag) { return flag.id != FlagId::not_repeated; };
-  const auto in_row = static_cast<std::size_t>(std::count_if(flags.begin(), flags.end(), is_shown));
+  const auto in_row = static_cast<std::size_t>(std::ranges::count_if(flags, is_shown));
   for (const Flag& flag : flags) {
     if (!is_shown(flag)) continue;
     const std::string words(kind_of(flag.id).title);

@@ -35,8 +35,7 @@ void draw_beside_picker(std::list<FollowedBeside>& others, const Workspace& work
   // It stays open while ladders are chosen.
   for (auto other = workspace.ladders().rbegin(); other != workspace.ladders().rend(); ++other) {
     if (other->id == own || !holds(other->name, typed)) continue;
-    const auto found = std::find_if(others.begin(), others.end(),
-                                    [&](const FollowedBeside& beside) { return beside.ladder == other->id; });
+    const auto found = std::ranges::find(others, other->id, &FollowedBeside::ladder);
     bool on = found != others.end();
     const std::string item =
         other->name + "   " + local_time_text(other->created_at) + "##" + std::to_string(other->id);
@@ -76,9 +75,8 @@ std::vector<BesideRow> beside_rows(const LadderModel& own, const std::vector<Bes
     BesideRow& row = rows.emplace_back(BesideRow{&rung, {}});
     for (const BesideLadder& other : others) {
       const auto& theirs = other.model->rungs;
-      const auto found = std::find_if(theirs.begin(), theirs.end(), [&](const LadderRung& r) {
-        return !taken.contains(&r) && is_same_stage(r, rung);
-      });
+      const auto found = std::ranges::find_if(
+          theirs, [&](const LadderRung& r) { return !taken.contains(&r) && is_same_stage(r, rung); });
       row.others.push_back(found == theirs.end() ? nullptr : &*found);
       if (found != theirs.end()) taken.insert(&*found);
     }

@@ -22,8 +22,7 @@ std::vector<Curve> curves(const LadderCurves& shown, Values values) {
   std::vector<Curve> list;
   constexpr std::ptrdiff_t few = 8;  // of more repeats each is thin, else they would be one broad band
   const auto is_crowded = [&](int rung) {
-    return std::count_if(shown.model.losses.begin(), shown.model.losses.end(),
-                         [rung](const LossCurve& loss) { return loss.rung == rung; }) > few;
+    return std::ranges::count(shown.model.losses, rung, &LossCurve::rung) > few;
   };
   const bool crowds_selected = is_crowded(shown.selected), crowds_baseline = is_crowded(shown.baseline);
   const auto add_where = [&](auto&& condition) {

@@ -22,16 +22,16 @@ const FittedProfile* profile_of(const LadderModel& model, const Workspace& works
 
 // The previous rung in the ladder; null for the first.
 const LadderRung* before(const LadderModel& model, int selected) {
-  const auto at = std::find_if(model.rungs.begin(), model.rungs.end(),
-                               [&](const LadderRung& rung) { return rung.judged.rung == selected; });
+  const auto at =
+      std::ranges::find_if(model.rungs, [&](const LadderRung& rung) { return rung.judged.rung == selected; });
   return at == model.rungs.begin() || at == model.rungs.end() ? nullptr : &*(at - 1);
 }
 
 }  // namespace
 
 bool has_operators(const LadderModel& model, const Workspace& workspace) {
-  return std::any_of(model.losses.begin(), model.losses.end(),
-                     [&](const LossCurve& curve) { return workspace.profile(curve.run) != nullptr; });
+  return std::ranges::any_of(model.losses,
+                             [&](const LossCurve& curve) { return workspace.profile(curve.run) != nullptr; });
 }
 
 void draw_times_switch(bool& shows_operators) {

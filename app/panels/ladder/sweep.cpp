@@ -97,7 +97,7 @@ bool SweepView::follow(const Workspace& workspace, LadderId ladder, Commands& co
   }
   const std::vector<std::string> names = swept_names(runs);
   results_ = names.empty() ? SweepResults{} : sweep_results(swept, names, workspace.hardware.spreads);
-  if (std::find(names.begin(), names.end(), against_) == names.end()) against_ = names.empty() ? "" : names.front();
+  if (std::ranges::find(names, against_) == names.end()) against_ = names.empty() ? "" : names.front();
   return !names.empty();
 }
 
@@ -158,7 +158,7 @@ std::vector<std::size_t> SweepView::sorted_rungs(const std::vector<Column>& colu
     const SweptRung& rung = results_.rungs[place];
     return column.kind == Column::Kind::result ? rung.of(column.result).mean : static_cast<double>(rung.finished);
   };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     if (column.kind == Column::Kind::value) {
       const auto& left = results_.rungs[a].values[column.value];
       const auto& right = results_.rungs[b].values[column.value];
@@ -188,7 +188,7 @@ void SweepView::draw_choices(SweepResult result) {
   mark("ladder.sweep.result");
   if (results_.names.size() > 1) {
     same_line(8);
-    const auto named = std::find(results_.names.begin(), results_.names.end(), against_);
+    const auto named = std::ranges::find(results_.names, against_);
     int at = static_cast<int>(named - results_.names.begin());
     if (choice("##against", "against", at, results_.names, px(120)))
       against_ = results_.names[static_cast<std::size_t>(at)];

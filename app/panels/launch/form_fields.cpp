@@ -104,8 +104,7 @@ void toggle_choice(std::string& value, const RecipeField& field, const std::stri
   std::vector<std::string> chosen = listed_values(field, value.empty() ? usual : value);
   if (std::erase(chosen, choice) == 0) chosen.push_back(choice);
   std::vector<std::string> in_order = choices_of(field);
-  std::erase_if(in_order,
-                [&](const std::string& each) { return std::find(chosen.begin(), chosen.end(), each) == chosen.end(); });
+  std::erase_if(in_order, [&](const std::string& each) { return std::ranges::find(chosen, each) == chosen.end(); });
   value = list_text(in_order);
   if (value == usual) value.clear();
 }
@@ -114,7 +113,7 @@ void toggle_choice(std::string& value, const RecipeField& field, const std::stri
 void draw_choices(std::string& value, const RecipeField& field, const std::string& usual) {
   const std::vector<std::string> chosen = listed_values(field, value.empty() ? usual : value);
   for (const std::string& choice : choices_of(field)) {
-    bool is_chosen = std::find(chosen.begin(), chosen.end(), choice) != chosen.end();
+    bool is_chosen = std::ranges::find(chosen, choice) != chosen.end();
     if (ImGui::Checkbox(("##" + choice).c_str(), &is_chosen)) toggle_choice(value, field, usual, choice);
     mark("launch.box." + std::string(field.name) + "." + choice);
     ImGui::SetItemTooltip("Sweep: train with each of the ticked values");

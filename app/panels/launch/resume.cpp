@@ -66,8 +66,8 @@ void draw_popup(ResumeChoice& choice, const Workspace& workspace, Commands& comm
     return mark("launch.resume.none");
   }
   draw_resumable(choice, workspace);
-  const auto chosen = std::find_if(workspace.launch->resumable.begin(), workspace.launch->resumable.end(),
-                                   [&](const ResumableRun& run) { return run.run == choice.run; });
+  const auto chosen =
+      std::ranges::find_if(workspace.launch->resumable, [&](const ResumableRun& run) { return run.run == choice.run; });
   if (chosen == workspace.launch->resumable.end()) return text_quiet("Choose a run.");
   ImGui::AlignTextToFramePadding();
   text_quiet("Train to step");

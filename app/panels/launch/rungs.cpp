@@ -52,7 +52,7 @@ std::string left_out(const RungRow& row, int asked, const CheckedForm& checked, 
 const Rung* planned_rung(const CheckedForm& checked, int asked) {
   if (asked < 0 || !checked.plan) return nullptr;
   const std::vector<Rung>& rungs = checked.plan->plan.rungs;
-  const auto found = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.asked == asked; });
+  const auto found = std::ranges::find(rungs, asked, &Rung::asked);
   return found == rungs.end() ? nullptr : &*found;
 }
 
@@ -268,8 +268,7 @@ void carry_out(const RowChange& change, RungEditor& editor, LaunchForm& form) {
 
 void move_selected(RungEditor& editor, LaunchForm& form) {
   if (!ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) return;
-  const auto selected =
-      std::find_if(form.rows.begin(), form.rows.end(), [&](const RungRow& row) { return row.id == editor.selected; });
+  const auto selected = std::ranges::find(form.rows, editor.selected, &RungRow::id);
   if (selected == form.rows.end()) return;
   if (ImGui::IsKeyChordPressed(ImGuiMod_Alt | ImGuiKey_UpArrow) && selected != form.rows.begin())
     std::iter_swap(selected, selected - 1);
@@ -284,8 +283,8 @@ void move_selected(RungEditor& editor, LaunchForm& form) {
 std::string own_rung(const LaunchForm& form, const Recipe& base) {
   for (int number = 1;; ++number) {
     const std::string name = "mine" + (number > 1 ? std::to_string(number) : std::string());
-    const bool taken = std::any_of(form.rows.begin(), form.rows.end(),
-                                   [&](const RungRow& row) { return row.text.starts_with(name + ":"); });
+    const bool taken =
+        std::ranges::any_of(form.rows, [&](const RungRow& row) { return row.text.starts_with(name + ":"); });
     if (!taken) return name + ":batch=" + std::to_string(2 * base.batch);
   }
 }
@@ -332,7 +331,7 @@ void draw_presets(RungEditor& editor, LaunchForm& form, const CheckedForm& check
   for (const std::string& name : workspace.launch->presets) {
     if (ImGui::Selectable((name + "##saved").c_str())) commands.push_back(OpenLadderPreset{name});
     std::string word = name;
-    std::replace(word.begin(), word.end(), ' ', '_');
+    std::ranges::replace(word, ' ', '_');
     mark("launch.preset.saved." + word);
   }
   if (workspace.launch->presets.empty()) text_quiet("Ladders that you save appear here.");

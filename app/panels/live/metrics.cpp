@@ -18,7 +18,7 @@ bool ChosenMetrics::has(Quantity metric) const {
   if (all_) return false;
   const std::string name(to_string(metric));
   return names_.contains(name) ||
-         std::any_of(meant_by_.begin(), meant_by_.end(), [&](const std::string& text) { return is_meant(name, text); });
+         std::ranges::any_of(meant_by_, [&](const std::string& text) { return is_meant(name, text); });
 }
 
 std::vector<Quantity> ChosenMetrics::of(const MetricList& list) const {

@@ -70,9 +70,8 @@ std::string MachineForm::problem(const Workspace& workspace) const {
   for (const std::string& word : {partition_, account_, time_})
     if (why.empty()) why = SlurmWord::refused(word);
   if (!why.empty()) return why;
-  const bool is_known =
-      std::any_of(workspace.machines->list.begin(), workspace.machines->list.end(),
-                  [this](const MachineStatus& status) { return status.machine.alias.text() == alias_; });
+  const bool is_known = std::ranges::any_of(
+      workspace.machines->list, [this](const MachineStatus& status) { return status.machine.alias.text() == alias_; });
   return is_new_ && is_known ? alias_ + " is in the list already." : "";
 }
 

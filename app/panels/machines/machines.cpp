@@ -248,8 +248,9 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
   }
   // A machine that can't be reached shows the reason already.
   const bool is_bad = status.report.is_reachable && status.link == MachineStatus::Link::up &&
-                      std::any_of(status.checks.begin(), status.checks.end(),
-                                  [](const MachineCheck& check) { return check.result == MachineCheck::Result::bad; });
+                      std::ranges::any_of(status.checks, [](const MachineCheck& check) {
+                        return check.result == MachineCheck::Result::bad;
+                      });
   if (is_bad || state.opened == status.machine.alias) draw_checks(status.checks);
   draw_work(status, workspace, commands);
   end_card();

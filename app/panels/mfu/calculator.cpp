@@ -75,7 +75,7 @@ void draw_preset_combo(MfuForm& form) {
     return shape.params == now.params && shape.layers == now.layers && shape.d_model == now.d_model;
   };
   const auto& presets = model_presets();
-  const auto current = std::find_if(presets.begin(), presets.end(), is_now);
+  const auto current = std::ranges::find_if(presets, is_now);
   if (!ImGui::BeginCombo("##preset", current == presets.end() ? "custom" : std::string(current->name).c_str())) return;
   for (const ModelPreset& preset : presets) {
     if (!ImGui::Selectable(std::string(preset.name).c_str(), current != presets.end() && preset.name == current->name))
@@ -123,8 +123,8 @@ ModelShape shape_of(const MfuForm& form) {
 }
 
 const Hardware* hardware_of(const MfuForm& form, const HardwareTable& table) {
-  const auto found = std::find_if(table.all().begin(), table.all().end(),
-                                  [&](const Hardware& hardware) { return hardware.name == form.hardware; });
+  const auto found =
+      std::ranges::find_if(table.all(), [&](const Hardware& hardware) { return hardware.name == form.hardware; });
   return found == table.all().end() ? nullptr : &*found;
 }
 

@@ -76,8 +76,7 @@ Roof roof_of(const MfuForm& form, const HardwareTable& table) {
       const double peak = peak_of(*hardware, precision);
       if (is_missing(peak)) continue;
       const std::string name(to_string(precision));
-      const auto same = std::find_if(roof.ceilings.begin(), roof.ceilings.end(),
-                                     [&](const Ceiling& it) { return it.tflops == peak; });
+      const auto same = std::ranges::find(roof.ceilings, peak, &Ceiling::tflops);
       if (same == roof.ceilings.end()) {
         roof.ceilings.push_back({peak, name});
       } else {
@@ -251,8 +250,7 @@ void draw_plot(const Roofline& roofline, const Roof& roof, RunId chosen, MfuConv
 
 // The bound of the calculator's run, else the number of points that the chart can't show.
 std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) {
-  const auto point = std::find_if(roofline.points.begin(), roofline.points.end(),
-                                  [&](const RooflinePoint& it) { return it.run == chosen; });
+  const auto point = std::ranges::find(roofline.points, chosen, &RooflinePoint::run);
   const double ridge = ridge_intensity(roof.peak, roof.bandwidth);
   if (point != roofline.points.end() && !is_missing(ridge))
     return compact(point->intensity) + " FLOP/byte, ridge at " + compact(ridge) +

@@ -20,7 +20,7 @@ struct SliceChoice {
   std::string title;  // empty: nothing is chosen
 
   bool operator==(const SliceChoice&) const = default;
-  bool has(const std::string& name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
+  bool has(const std::string& name) const { return std::ranges::find(names, name) != names.end(); }
 };
 
 class Icicle {

@@ -20,8 +20,7 @@ namespace stepladder {
 namespace {
 
 const StoredPasses* find(const ProfileView& view, std::int64_t id) {
-  const auto found = std::find_if(view.all_passes.begin(), view.all_passes.end(),
-                                  [&](const StoredPasses& each) { return each.id == id; });
+  const auto found = std::ranges::find(view.all_passes, id, &StoredPasses::id);
   return found == view.all_passes.end() ? nullptr : &*found;
 }
 

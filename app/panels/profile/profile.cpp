@@ -257,7 +257,7 @@ bool choose_others(const ProfileView& view, std::vector<ProfileSide>& others, co
     const bool is_shown = (source.side.kind == question.after.kind && source.side.id == question.after.id) ||
                           (source.side.kind == question.before.kind && source.side.id == question.before.id);
     if (is_shown) continue;
-    const auto known = std::find(others.begin(), others.end(), source.side);
+    const auto known = std::ranges::find(others, source.side);
     bool is_on = known != others.end();
     ImGui::PushID(number);
     ImGui::BeginDisabled(!is_on && others.size() >= most);
@@ -494,8 +494,8 @@ void draw_tabs(State& state, const ProfileView& view) {
                            Entry{"What next", Tab::stages, !view.after->stages.empty()},
                            Entry{"Ranks", Tab::ranks, !view.after->ranks.rows.empty()},
                            Entry{"Several", Tab::several, !view.several_names.empty()}};
-  const auto chosen = std::find_if(entries.begin(), entries.end(),
-                                   [&](const Entry& entry) { return entry.tab == state.tab && entry.is_there; });
+  const auto chosen =
+      std::ranges::find_if(entries, [&](const Entry& entry) { return entry.tab == state.tab && entry.is_there; });
   const Tab tab = chosen == entries.end() ? Tab::operators : state.tab;
   bool is_first = true;
   for (const Entry& entry : entries) {

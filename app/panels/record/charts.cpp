@@ -227,8 +227,8 @@ int draw_published(const PublishedRecords& published, int highlighted, ImVec2 si
   ImPlot::SetupAxisFormat(ImAxis_Y1, "%g");
   ImPlot::SetupAxisTicks(ImAxis_Y1, ticks.data(), static_cast<int>(ticks.size()));
   ImPlot::SetupAxisLimits(ImAxis_X1, x.front() - room, x.back() + room, ImPlotCond_Once);
-  ImPlot::SetupAxisLimits(ImAxis_Y1, *std::min_element(y.begin(), y.end()) / 1.3,
-                          *std::max_element(y.begin(), y.end()) * 1.3, ImPlotCond_Once);
+  ImPlot::SetupAxisLimits(ImAxis_Y1, *std::ranges::min_element(y) / 1.3, *std::ranges::max_element(y) * 1.3,
+                          ImPlotCond_Once);
   ImPlot::SetupFinish();
   ImPlotSpec spec;
   spec.LineColor = palette().accent;

@@ -173,7 +173,7 @@ void draw_verdict(const RecordView& view) {
 
 // "Unfinished logs" of "unfinished-logs".
 std::string in_words(std::string id) {
-  std::replace(id.begin(), id.end(), '-', ' ');
+  std::ranges::replace(id, '-', ' ');
   return capitalised(std::move(id));
 }
 

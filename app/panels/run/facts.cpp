@@ -54,7 +54,7 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
   }
   if (other) {
     for (const auto& held : *other) {
-      const bool mine = std::any_of(own.begin(), own.end(), [&](const auto& fact) { return fact.first == held.first; });
+      const bool mine = std::ranges::any_of(own, [&](const auto& fact) { return fact.first == held.first; });
       if (!mine) rows.push_back({&held.first, &none, &held.second});
     }
   }

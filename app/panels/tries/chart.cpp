@@ -36,7 +36,7 @@ Heights heights_of(const TriesView& view) {
     if (std::isfinite(view.half_band))
       must.insert(must.end(), {each.value - view.half_band, each.value + view.half_band});
   }
-  std::sort(others.begin(), others.end());
+  std::ranges::sort(others);
   const std::size_t off = others.size() / 50;  // of either end
   for (std::size_t i = off; i + off < others.size(); ++i) must.push_back(others[i]);
   if (must.empty()) return {};
@@ -105,7 +105,7 @@ void draw_legend(const TriesView& view) {
   const std::array<const char*, 6> verdicts{"kept", "cannot-tell", "worse", "guard", "invalid", "failed"};
   for (const char* verdict : verdicts) {
     const auto is_it = [&](const TryFigures& each) { return each.verdict == verdict; };
-    const auto count = std::count_if(view.figures.begin(), view.figures.end(), is_it);
+    const auto count = std::ranges::count_if(view.figures, is_it);
     if (count == 0) continue;
     same_line(14);
     const ImVec2 at = ImGui::GetCursorScreenPos();

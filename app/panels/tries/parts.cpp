@@ -70,7 +70,7 @@ void draw_parts(const Json& parts, bool lower_is_better) {
   if (bars.empty() || !(widest > 0))
     return text_quiet_wrapped("`stepladder try parts` runs a kept change in parts and says which of them did it.");
   const auto size = [](const Bar& bar) { return std::isfinite(bar.gain) ? std::abs(bar.gain) : -1; };
-  std::stable_sort(bars.begin(), bars.end(), [&](const Bar& a, const Bar& b) { return size(a) > size(b); });
+  std::ranges::stable_sort(bars, [&](const Bar& a, const Bar& b) { return size(a) > size(b); });
   text_quiet("Better to the right; with 95 % intervals");
   const float width = ImGui::GetContentRegionAvail().x, names = width * 0.38f, height = px(20);
   const float left = ImGui::GetCursorScreenPos().x, zero = left + names + (width - names) / 2;

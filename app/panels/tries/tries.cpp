@@ -263,8 +263,7 @@ void draw_runs(State& state, const Workspace& workspace, const TryCurves& curves
 
 void draw_console(State& state, const Workspace& workspace, const TryCurves& curves, Commands& commands) {
   if (curves.own.empty()) return text_quiet("No run");
-  if (std::find(curves.own.begin(), curves.own.end(), state.console) == curves.own.end())
-    state.console = curves.own.front();
+  if (std::ranges::find(curves.own, state.console) == curves.own.end()) state.console = curves.own.front();
   for (std::size_t i = 0; i < curves.own.size(); ++i) {
     if (i > 0) same_line(6);
     if (chip(("run " + std::to_string(curves.own[i])).c_str(), state.console == curves.own[i]))
@@ -292,8 +291,7 @@ void draw_patch_of(State& state, const TriesView& view, const Try& it) {
 }
 
 void draw_chosen(State& state, const Workspace& workspace, const TriesView& view, Commands& commands) {
-  const auto found = std::find_if(view.shown.tries.begin(), view.shown.tries.end(),
-                                  [&](const Try& each) { return each.number == state.chosen; });
+  const auto found = std::ranges::find(view.shown.tries, state.chosen, &Try::number);
   if (found == view.shown.tries.end()) return;
   const Try& it = *found;
   const TryFigures& figures = view.figures[static_cast<std::size_t>(found - view.shown.tries.begin())];

@@ -204,7 +204,7 @@ at::Tensor LtProducts::workspace(const at::Tensor& near) {
 LtProducts::Plan& LtProducts::plan_of(const Call& call) {
   const std::array<std::int64_t, 8> key{call.transpose_a, call.transpose_b, call.m,          call.n,
                                         call.k,           type_of(call.a),  type_of(call.d), call.epilogue};
-  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& plan) { return plan->key == key; });
+  const auto known = std::ranges::find_if(plans_, [&](const auto& plan) { return plan->key == key; });
   if (known != plans_.end()) return **known;
   Plan& plan = *plans_.emplace_back(std::make_unique<Plan>(library_.api));
   plan.key = key;

@@ -162,7 +162,7 @@ void DataParallel::Group::make_reducer(const std::vector<at::Tensor>& parameters
   // that sending begins early.
   auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
       parameters, {c10d::kDefaultFirstBucketBytes, c10d::kDefaultBucketBytesCap});
-  std::reverse(buckets.begin(), buckets.end());
+  std::ranges::reverse(buckets);
   // Gradients are stored in the buckets themselves: one copy instead of two.
   reducer = std::make_unique<c10d::Reducer>(
       parameters, std::move(buckets), processes, std::vector<bool>(parameters.size(), false),

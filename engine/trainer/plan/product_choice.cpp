@@ -175,7 +175,7 @@ ChosenProducts<T> choose_products(const PlanShape& shape, const std::vector<Prod
                       " x " + std::to_string(is_gradient ? depth : in) + (is_gradient ? ", gradient" : " and back") +
                       (std::is_same_v<T, Bf16> ? ", bf16" : ", float32");
     const auto by_name = [&](const std::string& wanted) {
-      return std::find_if(ways.begin(), ways.end(), [&](const auto& each) { return each.name == wanted; });
+      return std::ranges::find_if(ways, [&](const auto& each) { return each.name == wanted; });
     };
     std::string timings = "not timed: the budget is used up";
     if (const KeptChoice* known = kept.find(key); known && by_name(known->name) != ways.end()) {
