@@ -550,12 +550,12 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
     const std::size_t count = std::min<std::size_t>(2, overview.order.size());
     const PredictionAnswer& last = overview.order[count - 1];
     overview.sentence = fmt::format(
-        "The step is at {} of its floor of {}. After {} ({}) it is at {}{}.", percent_text(floor / subject.step_ms),
-        milliseconds_text(floor), count == 1 ? "this one" : "these " + words_of(count), last.stage,
+        "The step's floor, {}, is {} of it. After {} ({}) that is {}{}.", milliseconds_text(floor),
+        percent_text(floor / subject.step_ms), count == 1 ? "this one" : "these " + words_of(count), last.stage,
         last.step.bound == Bound::at_most ? "most " : "about ", percent_text(std::min(1.0, floor / last.step.ms)));
   } else if (!is_missing(floor)) {
-    overview.sentence = fmt::format("The step is at {} of its floor of {}.", percent_text(floor / subject.step_ms),
-                                    milliseconds_text(floor));
+    overview.sentence = fmt::format("The step's floor, {}, is {} of it.", milliseconds_text(floor),
+                                    percent_text(floor / subject.step_ms));
   }
   return overview;
 }

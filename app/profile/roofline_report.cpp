@@ -74,6 +74,8 @@ std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& 
            " aren't known. `stepladder doctor --probe` measures those of the machine that it runs on.";
   std::string text = "Ceiling: " + compact(ceiling.tflops) + " TFLOP/s and " + compact(ceiling.bandwidth_gb_s) +
                      " GB/s of " + device + " (" + ceiling.source + ").";
+  if (!is_missing(ceiling.fp8_tflops) && ceiling.precision != Precision::fp8)
+    text += " Products in fp8: " + compact(ceiling.fp8_tflops) + " TFLOP/s.";
   const auto is_above = [&](bool by_memory) {
     return std::ranges::any_of(
         kinds, [&](const KindRoofline& each) { return each.is_memory_bound == by_memory && each.share() > 1.02; });

@@ -3,6 +3,8 @@
 // that existed before a rung, so it must never see that rung's own measurement.
 #include "storage/analysis/advice.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -450,7 +452,6 @@ class Advisor {
 };
 
 Held judge(const ExpectedGain& expected, double came) {
-  if (!expected.known()) return came > 1 + noise ? Held::as_expected : Held::less;
   if (came < expected.low * (1 - noise)) return Held::less;
   return came > expected.high * (1 + noise) ? Held::more : Held::as_expected;
 }
@@ -485,9 +486,8 @@ std::string outcome_text(const ExpectedGain& expected, const AdviceOutcome& outc
   const std::string range = expected.low == expected.high
                                 ? factor_text(expected.low)
                                 : factor_text(expected.low) + " to " + factor_text(expected.high);
-  return (expected.known() ? "Expected " + range + " (" + source_text(expected) + ")"
-                           : std::string("Expected a gain of unknown size")) +
-         ", measured " + factor_text(outcome.factor) + ": " + std::string(to_string(outcome.held)) + ".";
+  return fmt::format("Expected {} ({}), measured {}: {}.", range, source_text(expected), factor_text(outcome.factor),
+                     to_string(outcome.held));
 }
 
 }  // namespace
@@ -535,10 +535,11 @@ std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const
       const Run& before = *std::prev(rung)->second.front()->run;
       const Run& run = *rung->second.front()->run;
       const Gain& gain = gains.at(rung->first);
-      if (gain.worst() == Trust::impossible || is_missing(gain.factor)) continue;
+      if (gain.worst() != Trust::trusted || is_missing(gain.factor)) continue;
       const std::vector<AdviceRun> known = known_before(project, rung->second);
       for (Advice& advice : advise(known, before.id, hardware, stages)) {
-        if (advice.kind != AdviceKind::speed || advice.stage.empty() || advice.stage != known_stage(run, stages))
+        if (advice.kind != AdviceKind::speed || !advice.gain.known() || advice.stage.empty() ||
+            advice.stage != known_stage(run, stages))
           continue;
         AdviceOutcome outcome{.before = before.id, .after = run.id, .factor = gain.factor};
         const bool is_source =

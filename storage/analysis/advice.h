@@ -115,9 +115,9 @@ struct AdviceOutcome {
 };
 
 // Returns an outcome for each rung whose stage the advisor would have suggested for the previous rung, given the runs
-// that existed then. Within 1 % of the range counts as inside it; if the gain was unknown, any speed-up is as expected.
-// A rung is never compared with itself: a copy of its log elsewhere in the project is no evidence, and if the published
-// gain was measured in this log, the outcome says so instead of a score.
+// that existed then; none where nobody knew the gain, or the measured one is doubtful. Within 1 % of the range counts
+// as inside it. A rung is never compared with itself: a copy of its log elsewhere in the project is no evidence, and if
+// the published gain was measured in this log, the outcome says so instead of a score.
 std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware,
                                        std::span<const KnownStage> stages);
 

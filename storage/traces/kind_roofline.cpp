@@ -54,6 +54,7 @@ Ceiling ceiling_of(const HardwareTable& table, std::string_view hardware, std::s
   if (!row) return ceiling;
   if (ceiling.precision != Precision::unknown)
     ceiling.tflops = row->peak_tflops[static_cast<std::size_t>(ceiling.precision)];
+  ceiling.fp8_tflops = row->peak_tflops[static_cast<std::size_t>(Precision::fp8)];
   ceiling.bandwidth_gb_s = row->bandwidth_gb_s;
   ceiling.source = row->source;
   return ceiling;
@@ -61,7 +62,14 @@ Ceiling ceiling_of(const HardwareTable& table, std::string_view hardware, std::s
 
 Ceiling of_rank(Ceiling ceiling, const TraceProfile& profile) {
   const double sharing = profile.on_gpu ? 1 : std::max(profile.ranks, 1);
-  if (ceiling.known()) ceiling.tflops /= sharing, ceiling.bandwidth_gb_s /= sharing;
+  for (double* peak : {&ceiling.tflops, &ceiling.fp8_tflops, &ceiling.bandwidth_gb_s}) *peak /= sharing;
+  return ceiling;
+}
+
+Ceiling of_operator(Ceiling ceiling, std::string_view name) {
+  const bool is_fp8 = name.find("_scaled_mm") != std::string_view::npos;
+  if (is_fp8 && !is_missing(ceiling.fp8_tflops))
+    ceiling.precision = Precision::fp8, ceiling.tflops = ceiling.fp8_tflops;
   return ceiling;
 }
 
@@ -93,7 +101,8 @@ std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& 
     total += work;
     sum.flops = total.flops;
     sum.bytes = total.bytes;
-    if (ceiling.known()) add_least(sum, work, ceiling, memory_ms[static_cast<std::size_t>(kind)]);
+    const Ceiling own = of_operator(ceiling, row.launcher.empty() ? row.time.name : row.launcher);
+    if (own.known()) add_least(sum, work, own, memory_ms[static_cast<std::size_t>(kind)]);
   }
   std::vector<KindRoofline> kinds;
   for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -18,6 +18,7 @@ struct Ceiling {
   std::string hardware;  // empty: not known which
   Precision precision = Precision::unknown;
   double tflops = missing;          // the peak in that precision
+  double fp8_tflops = missing;      // the peak of the products that ran in fp8 beside it
   double bandwidth_gb_s = missing;  // of the memory
   std::string source;               // "measured here", or who says so
   bool known() const { return !is_missing(tflops) && !is_missing(bandwidth_gb_s); }
@@ -46,6 +47,9 @@ struct KindRoofline {
 
 // The ceiling of one rank: a GPU has its own, but the ranks of a CPU share it.
 Ceiling of_rank(Ceiling ceiling, const TraceProfile& profile);
+
+// The ceiling of one operator, by its name: PyTorch's products in fp8 are called `_scaled_mm`.
+Ceiling of_operator(Ceiling ceiling, std::string_view name);
 
 // The roofline of one piece of work that took `ms`. Its share is missing without a ceiling.
 KindRoofline roofline_of(const Work& work, double ms, const Ceiling& ceiling);

@@ -163,11 +163,12 @@ void Icicle::draw_tooltip(const Hovered& hovered) const {
   if (!detail.launcher.empty() && detail.launcher != step.names[slice.name])
     text_quiet("launched by " + detail.launcher);
   const double share = step.length_ns > 0 ? ns / static_cast<double>(step.length_ns) : 0;
-  ImGui::TextUnformatted((slice_time_text(ns) + ", " + percent_text(share) + " of the step, from " +
+  ImGui::TextUnformatted((slice_time_text(ns) + ", " + fine_percent_text(share) + " of the step, from " +
                           slice_time_text(static_cast<double>(slice.start_ns)) + " on")
                              .c_str());
   quiet_line(work_text(detail));
-  quiet_line(rate_text(detail, ns, hovered.profile->peak));
+  const std::string& name = detail.launcher.empty() ? step.names[slice.name] : detail.launcher;
+  quiet_line(rate_text(detail, ns, of_operator(hovered.profile->peak, name)));
   ImGui::PopTextWrapPos();
   ImGui::EndTooltip();
 }

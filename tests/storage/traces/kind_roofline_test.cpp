@@ -59,6 +59,20 @@ TEST(KindRoofline, IsTheLowerOneOfPeakAndMemory) {
   EXPECT_TRUE(found[1].is_memory_bound);
 }
 
+TEST(KindRoofline, ProductsInFp8HaveTheirOwnPeak) {
+  const Ceiling ceiling{
+      .hardware = "H", .precision = Precision::bf16, .tflops = 10, .fp8_tflops = 20, .bandwidth_gb_s = 1e6};
+  TracedOperator kernel = traced_row("nvjet_qqtst_128x256", 1, {1e10, 1e3});
+  kernel.launcher = "aten::_scaled_mm";
+  const std::vector<KindRoofline> found =
+      rooflines(profile_of({kernel, traced_row("aten::mm", 1, {5e9, 1e3})}), ceiling);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NEAR(found[0].least_ms, 1, 1e-9) << "0.5 ms each";
+  Ceiling unknown = ceiling;
+  unknown.fp8_tflops = missing;
+  EXPECT_EQ(of_operator(unknown, "aten::_scaled_mm").tflops, 10);
+}
+
 TEST(KindRoofline, ClaimsNothingOfWhatIsMostlyUnknown) {
   const Ceiling ceiling = ceiling_of(one_device("Box", 10, 20, 100), "Box", "fp32");
   const KindRoofline found =
