@@ -103,7 +103,8 @@ SpeedrunLog speedrun_log_of(RunStore& store, const Run& run) {
     log.problem = fmt::format("was last evaluated at step {} of {}", log.evaluations.back().step, log.last_step);
   else
     log.final = log.evaluations.back();
-  log.unfinished = !log.problem.empty() && log.last_step > 0;
+  log.has_steps = log.last_step > 0;
+  log.unfinished = !log.problem.empty() && log.has_steps;
   return log;
 }
 

@@ -137,14 +137,17 @@ void add_figure(GateSample& sample, const LogFigure& figure, const fs::path& log
 
 GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQuestion& question) {
   GateSample sample{.question = question, .unit = {}, .values = {}, .machine = machine_fingerprint()};
-  for (const std::string& path : paths)
-    for (const fs::path& log : log_files(path)) {
+  for (const std::string& path : paths) {
+    const PoolFiles found = log_files(path);
+    if (!found.links.empty()) throw StorageError(found.links.front().string() + " " + link_problem);
+    for (const fs::path& log : found.logs) {
       try {
         add_figure(sample, figure_of_log(read_logged_run(log), question), log);
       } catch (const NoFigure& error) {
         throw StorageError(log.string() + ": " + error.what());
       }
     }
+  }
   return sample;
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 
 #include "app/exit_status.h"
@@ -16,6 +15,7 @@
 #include "storage/by_enum.h"
 #include "storage/checksum.h"
 #include "storage/errors.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 namespace {
@@ -38,7 +38,8 @@ struct CopiedLog {
   bool counts = true;
 };
 
-// The logs of a pool, those that don't count included. Logs of one name get a number.
+// The logs of a pool, those that don't count included. Logs of one name get a number. A file without training steps is
+// somebody's other file, and stays out.
 std::vector<CopiedLog> logs_of(const RecordPool& pool, const std::string& folder) {
   std::vector<CopiedLog> logs;
   std::set<std::string> taken;
@@ -52,15 +53,18 @@ std::vector<CopiedLog> logs_of(const RecordPool& pool, const std::string& folder
     logs.push_back({folder + "/" + name, path, counts});
   };
   for (const SpeedrunLog& log : pool.logs) add(log.file, true);
-  for (const ExcludedLog& log : pool.excluded) add(log.file, false);
+  for (const ExcludedLog& log : pool.excluded)
+    if (log.has_steps) add(log.file, false);
   return logs;
 }
 
 // Copies the bytes, and returns the log's entry in the list of files.
 Json copy_log(const CopiedLog& log, const fs::path& to) {
-  std::ifstream in(log.from, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  if (!in && !in.eof()) throw StorageError(log.from.string() + " cannot be read");
+  const RegularFile in(log.from);
+  if (!in.why().empty()) throw StorageError(log.from.string() + " " + in.why());
+  const auto size = static_cast<std::size_t>(in.size());
+  const std::string bytes = in.read_at(0, size);
+  if (bytes.size() != size) throw StorageError(log.from.string() + " cannot be read");
   write_whole(to / log.name, bytes);
   return {{"file", log.name},
           {"bytes", bytes.size()},

@@ -22,7 +22,7 @@ bool may_be_log(const fs::path& file) {
 
 void RecordPool::add(SpeedrunLog log) {
   if (!log.problem.empty()) {
-    excluded.push_back({std::move(log.file), std::move(log.problem), log.unfinished});
+    excluded.push_back({std::move(log.file), std::move(log.problem), log.unfinished, log.has_steps});
     return;
   }
   const bool known =
@@ -31,13 +31,13 @@ void RecordPool::add(SpeedrunLog log) {
   logs.push_back(std::move(log));
 }
 
-std::vector<fs::path> log_files(const fs::path& path) {
+PoolFiles log_files(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     if (!fs::exists(path, error)) throw StorageError(path.string() + " does not exist");
-    return {path};
+    return {.logs = {path}, .links = {}};
   }
-  std::vector<fs::path> files;
+  PoolFiles found;
   bool subfolders = false;
   fs::directory_iterator it(path, error);
   for (; !error && it != fs::directory_iterator(); it.increment(error)) {
@@ -45,19 +45,26 @@ std::vector<fs::path> log_files(const fs::path& path) {
     if (it->is_directory(unknown))
       subfolders = true;
     else if (it->is_regular_file(unknown) && may_be_log(it->path()))
-      files.push_back(it->path());
+      (it->is_symlink(unknown) ? found.links : found.logs).push_back(it->path());
   }
   if (error) throw StorageError(path.string() + " cannot be read: " + error.message());
-  if (files.empty())
+  if (found.logs.empty() && !found.links.empty())
+    throw StorageError(path.string() +
+                       " holds no log: its files are links, which a pool doesn't follow; name the logs");
+  if (found.logs.empty())
     throw StorageError(path.string() + " holds no log: no file ends in .txt, .log or .out" +
                        (subfolders ? "; name its subfolders, each of which is a pool of its own" : ""));
-  if (files.size() > most_files) throw StorageError(path.string() + " holds more than 10,000 files");
-  std::ranges::sort(files);
-  return files;
+  if (found.logs.size() + found.links.size() > most_files)
+    throw StorageError(path.string() + " holds more than 10,000 files");
+  std::ranges::sort(found.logs);
+  std::ranges::sort(found.links);
+  return found;
 }
 
 void add_logs(RecordPool& pool, const fs::path& path, const LogQuestion& question) {
-  for (const fs::path& file : log_files(path)) pool.add(load_speedrun_log(file, question));
+  const PoolFiles found = log_files(path);
+  for (const fs::path& file : found.logs) pool.add(load_speedrun_log(file, question));
+  for (const fs::path& link : found.links) pool.excluded.push_back({.file = link.string(), .why = link_problem});
 }
 
 }  // namespace stepladder

@@ -13,6 +13,7 @@ struct ExcludedLog {
   std::string file;
   std::string why;
   bool unfinished = false;  // a run that was begun and doesn't count
+  bool has_steps = false;   // it holds training steps, so it is a log
 };
 
 struct RecordPool {
@@ -22,11 +23,19 @@ struct RecordPool {
   void add(SpeedrunLog log);
 };
 
-// The log, or of a folder its logs as add_logs reads them, by name. Throws StorageError as it does.
-std::vector<std::filesystem::path> log_files(const std::filesystem::path& path);
+// A folder from elsewhere may hold links to files that its user never meant to show, so none is followed.
+struct PoolFiles {
+  std::vector<std::filesystem::path> logs;
+  std::vector<std::filesystem::path> links;  // they would be logs by name
+};
+inline constexpr const char* link_problem = "is a link, which a pool doesn't follow; name the log itself";
+
+// The log, which may be a link, or of a folder its logs as add_logs reads them, by name. Throws StorageError as it
+// does.
+PoolFiles log_files(const std::filesystem::path& path);
 
 // Adds the log, or of a folder the files that end in .txt, .log or .out or have no ending, by name; not those of its
-// subfolders. Throws StorageError if the path doesn't exist or a folder holds no such file.
+// subfolders. Links are excluded. Throws StorageError if the path doesn't exist or a folder holds no such file.
 void add_logs(RecordPool& pool, const std::filesystem::path& path, const LogQuestion& question);
 
 }  // namespace stepladder

@@ -239,6 +239,7 @@ void take_attempt(Attempt attempt, std::size_t finished, const LogQuestion& ques
   log.clock = std::move(attempt.clock);
   log.scheduled_steps = attempt.scheduled;
   log.last_step = std::max<std::int64_t>(attempt.last_step, 0);
+  log.has_steps = attempt.last_step >= 0;
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ struct SpeedrunLog {
   std::string driver;
   std::optional<std::int64_t> started_at_s;  // unix seconds, if the printed local time is taken for UTC
 
+  bool has_steps = false;   // of a training
   std::string problem;      // why the log doesn't count; empty if it does
   bool unfinished = false;  // because training didn't reach its last evaluation
 };

@@ -160,6 +160,42 @@ class Record(unittest.TestCase):
             self.assertEqual(status, code, err)
             self.assertIn(said, err)
 
+    def test_a_pool_takes_no_file_through_a_link(self):
+        """A folder from elsewhere may hold links to private files, and files that are no logs: none is in a claim."""
+        private = self.place.path / "private.txt"
+        private.write_text("a secret\n")
+        runs = self.pool("runs", LOSSES, 97.5, 0)
+        before = self.pool("before", [3.2788, 3.2779, 3.2791, 3.2782], 101, 0.5)
+        elsewhere = self.pool("elsewhere", [3.2], 90, 0.7) / "0.txt"
+        for folder in (runs, before):
+            (folder / "passwd.txt").symlink_to(private)
+            (folder / "id_rsa").symlink_to("../private.txt")
+            (folder / "fast.txt").symlink_to(elsewhere)
+            (folder / "notes.txt").write_text("a secret, with no step\n")
+        (runs / "cut.txt").write_text(log_text(3.1, printed=120))
+        against = ("--baseline", before, "--rule", "modded-nanogpt-1")
+        status, claim = self.judge(runs, *against)
+        self.assertEqual((claim["n"], len(claim["excluded"])), (6, 9))
+        self.assertEqual({it["why"] for it in claim["excluded"] if "fast" in it["file"]},
+                         {"is a link, which a pool doesn't follow; name the log itself"})
+        out = self.place.path / "claim"
+        status, _, err = self.place.run("record", "export", runs, *against, "--out", out, "--explain", "unfinished-logs=x")
+        self.assertEqual(status, 0, err)
+        self.assertEqual({it.name for it in (out / "logs").iterdir()}, {*(f"{i}.txt" for i in range(6)), "cut.txt"})
+        self.assertEqual({it.name for it in (out / "baseline").iterdir()}, {f"{i}.txt" for i in range(4)})
+        for file in out.rglob("*"):
+            self.assertNotIn("a secret", file.read_text() if file.is_file() else "", file)
+
+        # What the user names is read, a link too; a folder of links alone says why it has no log.
+        links = self.place.path / "links"
+        links.mkdir()
+        (links / "fast.txt").symlink_to(elsewhere)
+        self.assertEqual(self.judge(links / "fast.txt")[1]["n"], 1)
+        for command in (("record", links), ("record", "gate", links, "--out", self.place.path / "gate.json")):
+            status, _, err = self.place.run(*command)
+            self.assertEqual(status, 1, err)
+            self.assertIn("links", err)
+
     def test_trade_of_steps_for_loss(self):
         for name, steps, losses in (("short", 300, LOSSES), ("long", 400, [loss - 0.005 for loss in LOSSES]),
                                     ("candidate", 350, [loss - 0.006 for loss in LOSSES])):

@@ -50,7 +50,7 @@ std::size_t stamp_of(const RecordQuestion& question, const std::filesystem::path
     if (name.empty()) continue;
     if (std::filesystem::exists(name, error)) {
       try {
-        for (const std::filesystem::path& file : log_files(name)) add_file(file);
+        for (const std::filesystem::path& file : log_files(name).logs) add_file(file);
       } catch (const StorageError&) {
         add(1);  // a folder without a log
       }

@@ -4,10 +4,14 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <random>
 
+#include "storage/errors.h"
 #include "storage/speedrun/log_line.h"
+#include "storage/speedrun/record_pool.h"
 #include "tests/storage/speedrun/speedrun_text.h"
+#include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
 namespace {
@@ -79,6 +83,31 @@ TEST(SpeedrunLog, reads_other_programs) {
   EXPECT_EQ(chat.problem, "");
   EXPECT_DOUBLE_EQ(chat.final.value, 0.2602);
   EXPECT_DOUBLE_EQ(chat.final.time_ms, 150000);
+}
+
+TEST(RecordPool, follows_no_link_in_a_folder) {
+  const TemporaryFolder place;
+  const std::filesystem::path pool = place.path() / "pool";
+  std::filesystem::create_directory(pool);
+  std::ofstream(place.path() / "elsewhere.txt") << LogText{}.text();
+  std::ofstream(pool / "log.txt") << LogText{.final_loss = 3.27}.text();
+  std::ofstream(pool / "cut.txt") << LogText{.printed = 100}.text();
+  std::ofstream(pool / "notes.txt") << "a secret\n";
+  std::filesystem::create_symlink("../elsewhere.txt", pool / "link.txt");
+  RecordPool read;
+  add_logs(read, pool, {});
+  ASSERT_EQ(read.logs.size(), 1u);
+  EXPECT_EQ(read.logs[0].file, pool / "log.txt");
+  ASSERT_EQ(read.excluded.size(), 3u);
+  EXPECT_TRUE(read.excluded[0].has_steps && read.excluded[0].unfinished);
+  EXPECT_FALSE(read.excluded[1].has_steps) << read.excluded[1].file;
+  EXPECT_EQ(read.excluded[2].why, link_problem);
+  EXPECT_FALSE(read.excluded[2].has_steps);
+  RecordPool named;
+  add_logs(named, pool / "link.txt", {});
+  EXPECT_EQ(named.logs.size(), 1u) << "a link that the user names";
+  for (const char* file : {"log.txt", "cut.txt", "notes.txt"}) std::filesystem::remove(pool / file);
+  EXPECT_THROW(add_logs(named, pool, {}), StorageError);
 }
 
 TEST(SpeedrunLog, survives_any_bytes) {
