@@ -11,6 +11,7 @@
 #include "storage/checksum.h"
 #include "storage/importers/journal/journal_reader.h"
 #include "storage/importers/journal/journal_run.h"
+#include "storage/importers/journal/run_events.h"
 #include "storage/name_pattern.h"
 #include "tests/importers/collecting_sink.h"
 #include "tests/storage/temporary_folder.h"
@@ -184,6 +185,46 @@ TEST(Journal, AFolderOfRanksAndAttemptsIsOneRun) {
   EXPECT_EQ(sink.runs[0].metrics.at("rank/1/dt_ms")[0].value, 30);
   EXPECT_EQ(sink.runs[0].metrics.at("rank/1/loss")[0].value, 9);
   EXPECT_EQ(sink.runs[0].run.status, RunStatus::finished);
+}
+
+TEST(Journal, OnlyAnEndThatSaysSoIsFinished) {
+  using enum RunStatus;
+  const struct {
+    std::string fields;
+    RunStatus status;
+    std::string reason;
+  } cases[] = {{R"("status":"finished","code":0)", finished, ""},
+               {R"("status":"finished")", finished, ""},
+               {R"("status":"finished","code":null)", finished, ""},
+               {R"("code":0)", finished, ""},
+               {R"("status":"finished","code":137)", failed, "exit code 137"},
+               {R"("status":"finished","code":"x")", failed, "exit code \"x\""},
+               {R"("status":"finished","code":1,"reason":"OOM")", failed, "OOM"},
+               {R"("code":1)", failed, "exit code 1"},
+               {R"("status":null,"code":-9)", failed, "exit code -9"},
+               {R"("status":"crashed","code":1,"reason":"OOM")", failed, "OOM"},
+               {R"("status":"faster")", failed, "its journal ends with the unknown status \"faster\""},
+               {R"("status":"running")", failed, "its journal ends with the unknown status \"running\""},
+               {R"("status":5)", failed, "its journal ends with the unknown status 5"},
+               {R"("status":"stopped","code":130)", stopped, ""},
+               {R"("status":"interrupted")", interrupted, ""},
+               {R"("x":1)", interrupted, "its journal doesn't say how it ended"}};
+  for (const auto& each : cases) {
+    const CollectingSink sink =
+        imported(header() + log(0, 1001, R"("loss":3)") + line(R"({"e":"end","t":2000.0,)" + each.fields + "}"));
+    ASSERT_EQ(sink.runs.size(), 1u);
+    EXPECT_EQ(sink.runs[0].run.status, each.status) << each.fields;
+    EXPECT_EQ(sink.runs[0].run.reason, each.reason) << each.fields;
+    // A run that Stepladder trained is read by the same rule.
+    JournalReader reader;
+    reader.take(line(R"({"e":"end","t":2000.0,)" + each.fields + "}"));
+    JournalEvent event;
+    ASSERT_TRUE(reader.next(event));
+    const std::optional<RunEvent> own = run_event_of(event, 1);
+    ASSERT_TRUE(own);
+    EXPECT_EQ(std::get<RunEnded>(*own).status, each.status) << each.fields;
+    EXPECT_EQ(std::get<RunEnded>(*own).reason, each.reason) << each.fields;
+  }
 }
 
 TEST(Journal, OtherFilesAreRefused) {

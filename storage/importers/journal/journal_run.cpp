@@ -164,11 +164,7 @@ void JournalRun::take_header(const JournalEvent& event, const JournalHeader& hea
 }
 
 void JournalRun::take_end(const JournalEvent& event, const JournalHeader& header) {
-  const std::string status = text_in(event.fields, "status");
-  std::string reason = text_in(event.fields, "reason");
-  const RunStatus end = status == "failed"    ? RunStatus::failed
-                        : status == "stopped" ? RunStatus::stopped
-                                              : RunStatus::finished;
+  auto [end, reason] = journal_end(event.fields);
   if (header.rank == 0 && (!ended_ || run_.status != RunStatus::failed)) {
     run_.status = end;
     run_.reason = std::move(reason);

@@ -313,16 +313,37 @@ MetricValues values_of(const Json& fields, RunId run) {
 }
 
 RunEnded end_of(const Json& fields, RunId run) {
-  // For words that this version doesn't know, the run doesn't count as finished.
-  const RunStatus status = named(run_status_from, text_in(fields, "status"), RunStatus::failed);
+  JournalEnd end = journal_end(fields);
   return {.run = run,
           .at = number_in(fields, "t"),
-          .status = is_over(status) ? status : RunStatus::failed,
-          .reason = text_in(fields, "reason"),
+          .status = end.status,
+          .reason = std::move(end.reason),
           .peak_memory_bytes = count_in(fields, "peak_memory_bytes")};
 }
 
 }  // namespace
+
+JournalEnd journal_end(const Json& fields) {
+  constexpr auto replaced = Json::error_handler_t::replace;
+  constexpr std::size_t longest_shown = 100;
+  const Json said = field_in(fields, "status"), code = field_in(fields, "code");
+  const bool has_failed = !code.is_null() && code != Json(0) && code != Json(false);
+  JournalEnd end{.reason = text_in(fields, "reason")};
+  std::string shown;
+  if (said.is_null()) {
+    end.status = has_failed ? RunStatus::failed : code.is_null() ? RunStatus::interrupted : RunStatus::finished;
+    if (code.is_null()) shown = "its journal doesn't say how it ended";
+  } else {
+    const RunStatus status = named(run_status_from, text_in(fields, "status"), RunStatus::queued);
+    const bool is_known = is_over(status) && status != RunStatus::reported;
+    end.status = !is_known || (status == RunStatus::finished && has_failed) ? RunStatus::failed : status;
+    if (!is_known)
+      shown = "its journal ends with the unknown status " + said.dump(-1, ' ', true, replaced).substr(0, longest_shown);
+  }
+  if (has_failed && shown.empty()) shown = "exit code " + code.dump(-1, ' ', true, replaced).substr(0, longest_shown);
+  if (end.reason.empty() && end.status != RunStatus::stopped) end.reason = std::move(shown);
+  return end;
+}
 
 std::string journal_line(const Json& fields) {
   std::string line = fields.dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -34,6 +34,15 @@ std::string line_of(const RunEvent& event);
 // The event in such a line, for that run; empty for other lines.
 std::optional<RunEvent> run_event_of(const JournalEvent& event, RunId run);
 
+// How a run ended by the fields of its journal's `end` line. It is finished only if the line says so, or has the exit
+// code 0; without a word of success it is interrupted. Another exit code, or a status that this version doesn't know,
+// is a failure. The reason is the line's, else what the line shows.
+struct JournalEnd {
+  RunStatus status = RunStatus::interrupted;
+  std::string reason;
+};
+JournalEnd journal_end(const nlohmann::ordered_json& fields);
+
 // Bytes as text whose characters are U+0000 to U+00FF, and back; other characters become '?'.
 std::string text_of_bytes(std::string_view bytes);
 std::string bytes_of_text(std::string_view text);
