@@ -223,6 +223,27 @@ class Import(Case):
         named = self.place.json("import", runs / "passwd.log")  # the user wants it
         self.assertEqual(len(named["runs"]), 1)
 
+    def test_a_last_line_that_may_be_cut_is_left_out(self):
+        note = "the last line has no end and was left out: it may be cut"
+        line = "step {} | loss {:.3f} | dt {}ms\n".format
+        lines = "".join(line(i, 20 - i, 100) for i in range(8, 11))
+        ends_in_loss = "".join(f"step {i} | loss {20 - i:.3f}\n" for i in range(8, 11))
+        record = "".join(json.dumps({"step": i, "loss": 20.125 - i}) + "\n" for i in range(8, 11))
+        for number, (text, last, is_left_out) in enumerate((
+                (ends_in_loss + "step 11 | loss 1", 10, True), (ends_in_loss + "step 11 | loss 1.23", 10, True),
+                (ends_in_loss + "step 11 | loss 1.234", 11, False), (ends_in_loss + "step 11 | loss 1\n", 11, False),
+                (ends_in_loss + "step 11 | lo", 10, True), (ends_in_loss + "the end", 10, False),
+                (lines + "step 11 | loss 9.000 | dt 10", 10, True), (lines + "step 11 | loss 9.000", 10, True),
+                (lines + "step 11 | loss 9.000 | dt 100ms", 11, False),
+                (record + '{"step": 11, "loss": 9.12', 10, True), (record + '{"step": 11, "loss": 9}', 11, False))):
+            with self.subTest(text[-30:]):
+                told = self.place.json("import", self.file(f"{number}.log", text))
+                self.assertEqual(told["runs"][0]["last_step"], last)
+                self.assertEqual([each["text"] for each in told["notes"] if each["text"] == note], [note] * is_left_out)
+        process = self.place.start("import", "-", "--json", stdin=subprocess.PIPE)
+        out, err = process.communicate(ends_in_loss + "step 11 | loss 2")
+        self.assertEqual(json.loads(out)["runs"][0]["last_step"], 11, err)  # as a user pastes it
+
     def test_what_the_project_has_is_skipped(self):
         log = self.file("a.log", STEPS)
         code, out, err = self.place.run("import", log)

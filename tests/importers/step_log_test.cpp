@@ -208,6 +208,44 @@ TEST(StepLog, EncodingsEndsAndNoise) {
   EXPECT_TRUE(noisy.noted("longer than a MiB"));
 }
 
+TEST(StepLog, ALastLineWithoutEndCountsOnlyIfItIsWhole) {
+  const std::string losses = "step 8 | loss 12.250\nstep 9 | loss 11.125\nstep 10 | loss 10.500\n";
+  const std::string rates =
+      "step 8 loss 2.5 tok/sec 40960\nstep 9 loss 2.4 tok/sec 40961\nstep 10 loss 2.3 tok/sec 40962\n";
+  const std::string mixed =
+      "step:9/11 val_loss:3.5 train_time:90ms\nstep:9/11 train_time:90ms\nstep:10/11 train_time:100ms\n";
+  const std::string records = "{\"step\": 9, \"loss\": 2.125}\n{\"step\": 10, \"loss\": 2.0625}\n";
+  const std::string ranks = "0: step 9 | loss 2.125\n0: step 10 | loss 2.062\n";
+  const struct {
+    std::string text;
+    std::int64_t last_step;
+    bool is_noted;
+  } cases[] = {{losses + "step 11 | loss 9.250", 11, false},
+               {losses + "step 11 | loss 9.2", 10, true},
+               {losses + "step 11 | loss 9.", 10, true},
+               {losses + "step 11 | loss 1", 10, true},
+               {losses + "step 11 | loss 1\n", 11, false},
+               {losses + "training ended", 10, false},
+               {rates + "step 11 loss 2.2 tok/sec 40963", 11, false},
+               {rates + "step 11 loss 2.2 tok/sec 4096", 10, true},
+               {rates + "step 11 loss 2.2 tok/s", 10, true},
+               {mixed + "step:11/11 val_loss:3.4 train_time:110ms", 11, false},
+               {mixed + "step:11/11 val_loss:3.4 train_time:11", 10, true},
+               {records + "{\"step\": 11, \"loss\": 2}", 11, false},
+               {records + "{\"step\": 11, \"loss\": 2.03", 10, true},
+               {ranks + "0: step 11 | loss 2.031", 11, false},
+               {ranks + "0: step 11 | loss 2.0", 10, true},
+               {"step 11 | loss 2.031", 11, false}};
+  for (const auto& each : cases) {
+    const Told told = import_text(each.text);
+    ASSERT_EQ(told.runs.size(), 1u) << each.text;
+    EXPECT_EQ(told.runs[0].steps.back().step, each.last_step) << each.text;
+    EXPECT_EQ(told.noted("the last line has no end and was left out: it may be cut"), each.is_noted) << each.text;
+    const Told pasted = import_text(each.text, {}, "");
+    EXPECT_FALSE(pasted.noted("has no end")) << "a paste often lacks it";
+  }
+}
+
 TEST(StepLog, ManyStepsAreToldWhileItReads) {
   std::string text;
   for (int i = 1; i <= 200'000; ++i)

@@ -27,7 +27,7 @@ double tokens_per_s_in(std::string_view text) {
 }  // namespace
 
 StepLog::StepLog(const std::filesystem::path& path, const ImportOptions& options, ImportSink& sink)
-    : lines_(sink),
+    : lines_(sink, !path.empty() && !options.live),
       outline_(options.known_stages),
       run_(options, sink),
       ladder_(path.stem().string()),

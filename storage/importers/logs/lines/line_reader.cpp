@@ -141,7 +141,7 @@ bool LineReader::cut_last(std::string_view& line) {
   given_.swap(carried_);
   carried_.clear();
   line = given_;
-  return true;
+  return rest_given_ = true;
 }
 
 namespace {

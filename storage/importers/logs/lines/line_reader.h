@@ -47,7 +47,8 @@ class LineReader {
   // is redrawn); of these only LF counts as a line. Lines over a MiB are skipped with a note.
   bool next(std::string_view& line);
 
-  std::int64_t number() const { return number_; }  // of the line just given, from 1
+  std::int64_t number() const { return number_; }      // of the line just given, from 1
+  bool has_given_rest() const { return rest_given_; }  // the line just given is the last one, and has no end
 
  private:
   void skipped(const char* why);
@@ -66,6 +67,7 @@ class LineReader {
   bool skipping_ = false;   // until the end of an overlong line
   bool finished_ = false;
   bool ends_noted_ = false;
+  bool rest_given_ = false;
   CappedNotes skipped_;
 };
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int longest_literal = 1000;  // lines
 constexpr std::size_t most_heads = 4;
+constexpr std::size_t most_step_lines = 8;
 constexpr std::size_t alike_lines = 3;  // so many lines don't repeat the same prose around growing numbers
 
 // Whether two texts differ in nothing but their numbers and spaces.
@@ -30,6 +31,48 @@ bool are_alike(std::string_view a, std::string_view b) {
     a.remove_prefix(1);
     b.remove_prefix(1);
   }
+}
+
+// The numbers of a line, and what is behind the last one.
+struct LineEnd {
+  int numbers = 0;
+  std::size_t digits = 0, fraction = 0, exponent = 0;  // digits of the last number
+  std::string_view rest;
+};
+
+LineEnd end_of(std::string_view line) {
+  LineEnd end;
+  line = trimmed(line);
+  std::size_t at = 0;
+  const auto count_digits = [&] {
+    const std::size_t from = at;
+    while (at < line.size() && is_digit(line[at])) ++at;
+    return at - from;
+  };
+  const auto digit_at = [&](std::size_t place) { return place < line.size() && is_digit(line[place]); };
+  while (at < line.size()) {
+    if (!is_digit(line[at])) {
+      ++at;
+      continue;
+    }
+    end = {.numbers = end.numbers + 1, .digits = count_digits()};
+    if (at < line.size() && line[at] == '.' && digit_at(at + 1)) end.fraction = (++at, count_digits());
+    if (at < line.size() && lower(line[at]) == 'e') {
+      const std::size_t sign = at + 1 < line.size() && (line[at + 1] == '-' || line[at + 1] == '+') ? 1 : 0;
+      if (digit_at(at + 1 + sign)) end.exponent = (at += 1 + sign, count_digits());
+    }
+    end.rest = line.substr(at);
+  }
+  return end;
+}
+
+// Whether a line ends as a whole one does: with as many numbers, and the same behind the last of them. A number at the
+// very end has as many digits behind the point, or as a whole number no fewer digits.
+bool end_alike(std::string_view line, std::string_view whole) {
+  const LineEnd ours = end_of(line), known = end_of(whole);
+  if (ours.numbers != known.numbers || ours.rest != known.rest) return false;
+  return !ours.rest.empty() || (ours.fraction == known.fraction && ours.exponent == known.exponent &&
+                                (ours.fraction + ours.exponent > 0 || ours.digits >= known.digits));
 }
 
 // The places of commas that may be decimal points, and of points that then separate thousands; none if the line has
@@ -75,7 +118,13 @@ const LogLine* LogLines::next() {
     std::string_view line;
     const std::int64_t last_number = number_;
     if (next_line(line)) {
-      prefix_.exists() ? take_prefixed(line, number_ == last_number) : take(line);
+      const bool is_redrawn = number_ == last_number;
+      if (checks_last_ && may_be_cut(line, is_redrawn)) {
+        sink_.note(number_, "the last line has no end and was left out: it may be cut");
+        continue;
+      }
+      prefix_.exists() ? take_prefixed(line, is_redrawn) : take(line);
+      if (checks_last_) keep_as_known(line);
     } else {
       if (!finished_ || std::exchange(ended_, true)) return nullptr;
       joiner_.end();
@@ -114,6 +163,33 @@ bool LogLines::next_line(std::string_view& line) {
   if (!reader_.next(line)) return false;
   number_ = reader_.number();
   return true;
+}
+
+// Whether the line is the last one, has no end, and is a step that nothing shows to be whole: it is an open record, or
+// it ends otherwise than the step before and the last ones of other kinds.
+bool LogLines::may_be_cut(std::string_view line, bool is_redrawn) {
+  if (!reader_.has_given_rest() || next_first_ < first_lines_.size()) return false;
+  if (joiner_.in_block() || place_ == LogLine::Place::code) return false;
+  const std::string_view text = trimmed(prefix_.exists() ? prefix_.strip(line, is_redrawn) : line);
+  if (text.starts_with("{\"") || text.starts_with("{'") || text.starts_with("[{"))
+    return text.back() != (text.front() == '{' ? '}' : ']');
+  if (last_step_.empty() || !may_say_step(text)) return false;
+  const ReadLine read = read_step_line(text);
+  if (!read.says_step && !read.opens && !read.bare_loss) return false;
+  return !end_alike(line, last_step_) &&
+         std::ranges::none_of(step_lines_, [&](const std::string& known) { return end_alike(line, known); });
+}
+
+// Remembers how a step's line ends.
+void LogLines::keep_as_known(std::string_view line) {
+  const LogLine::Kind kind = ready_.filled > 0 ? ready_.lines.front().kind : LogLine::Kind::words;
+  if (std::exchange(is_new_kind_, false)) {
+    if (step_lines_.size() == most_step_lines) step_lines_.pop_front();
+    step_lines_.emplace_back(line);
+  }
+  if (kind == LogLine::Kind::step || kind == LogLine::Kind::record || kind == LogLine::Kind::bar ||
+      kind == LogLine::Kind::summary || kind == LogLine::Kind::bare_loss)
+    last_step_ = line;
 }
 
 LogLine& LogLines::push(LogLine::Kind kind, std::string_view text) {
@@ -305,6 +381,7 @@ bool LogLines::take_step(std::string_view text) {
   }
   if (read.says_step) {
     layouts_.learn(text, read, trace);
+    is_new_kind_ = true;
     if (read.doubtful == 0) know_head(text.substr(0, trace.first_measured));
     if (!doubtful_.empty() &&
         are_alike(doubtful_.front().text.substr(0, doubtful_.front().head), text.substr(0, trace.first_measured)))

@@ -45,7 +45,9 @@ struct LogLine {
 
 class LogLines {
  public:
-  explicit LogLines(ImportSink& sink) : sink_(sink), reader_(sink) {}
+  // `checks_last`: a last line without an end that may be cut is left out with a note.
+  explicit LogLines(ImportSink& sink, bool checks_last = false)
+      : sink_(sink), reader_(sink), checks_last_(checks_last) {}
 
   // As LineReader's.
   void give(std::string_view bytes) { reader_.give(bytes); }
@@ -58,6 +60,8 @@ class LogLines {
 
  private:
   bool next_line(std::string_view& line);
+  bool may_be_cut(std::string_view line, bool is_redrawn);
+  void keep_as_known(std::string_view line);
   void take_prefixed(std::string_view line, bool is_redrawn);
   void take(std::string_view line);
   std::string_view with_points(std::string_view line);
@@ -83,6 +87,10 @@ class LogLines {
 
   ImportSink& sink_;
   LineReader reader_;
+  const bool checks_last_;
+  std::string last_step_;               // the last line that counts or measures a step
+  std::deque<std::string> step_lines_;  // one of each of the last kinds of such lines
+  bool is_new_kind_ = false;            // the line just taken is such a one
   LinePrefix prefix_;
   double prefix_time_ = missing;
   std::vector<std::pair<std::string, std::int64_t>> first_lines_;  // with their numbers
