@@ -227,6 +227,26 @@ TEST(Journal, OnlyAnEndThatSaysSoIsFinished) {
   }
 }
 
+TEST(Journal, AFolderThatCannotBeReadSaysWhy) {
+  const TemporaryFolder folder;
+  const auto refusal = [&](const std::string& bytes) {
+    std::ofstream(folder.path() / "rank-0.1.jsonl", std::ios::binary) << bytes;
+    CollectingSink sink;
+    try {
+      read_journal_folder(folder.path(), sink);
+    } catch (const ImportError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal(line(R"({"e":"run","v":2,"uid":"0123456789abcdef0123456789abcdef"})") + end),
+            "holds no readable journal: rank-0.1.jsonl is a journal of format 2, which a newer version of Stepladder "
+            "wrote; this version reads format 1");
+  EXPECT_EQ(refusal(line(R"({"e":"run","v":1,"uid":"0123456789abcdef0123456789abcdef","stepladder":{"name":"L"}})")),
+            "holds no readable journal: rank-0.1.jsonl is the journal of a run that Stepladder trained; `stepladder "
+            "follow` takes all of it in");
+}
+
 TEST(Journal, OtherFilesAreRefused) {
   CollectingSink sink;
   for (const std::string& bytes : {std::string(), end, std::string("{\"e\":\"run\",\"v\":1}\n"),

@@ -178,6 +178,7 @@ std::vector<fs::path> journals_in(const fs::path& folder) {
 
 void read_journal_folder(const fs::path& folder, ImportSink& sink) {
   JournalImport import(fs::absolute(folder).lexically_normal(), sink);
+  std::string first_refusal;
   for (const fs::path& file : journals_in(folder)) {
     try {
       StoreFile input(file);
@@ -185,10 +186,12 @@ void read_journal_folder(const fs::path& folder, ImportSink& sink) {
       push_all(input, import);
       import.end_file();
     } catch (const ImportError& error) {
-      sink.note(0, file.filename().string() + " " + error.what());
+      const std::string refusal = file.filename().string() + " " + error.what();
+      if (first_refusal.empty()) first_refusal = refusal;
+      sink.note(0, refusal);
     }
   }
-  if (!import.has_begun()) throw ImportError("holds no readable journal");
+  if (!import.has_begun()) throw ImportError("holds no readable journal: " + first_refusal);
   import.finish();
 }
 

@@ -61,7 +61,8 @@ std::optional<JournalHeader> journal_header(const JournalEvent& event) {
   if (event.kind != "run") return std::nullopt;
   const Json& from = event.fields;
   if (const std::int64_t format = integer_in(from, "v"); format > newest_format)
-    throw ImportError("is a journal of format " + std::to_string(format) + ", and this version of Stepladder knows " +
+    throw ImportError("is a journal of format " + std::to_string(format) +
+                      ", which a newer version of Stepladder wrote; this version reads format " +
                       std::to_string(newest_format));
   JournalHeader header{.uid = text_in(from, "uid"),
                        .id = text_in(from, "id"),
