@@ -113,15 +113,6 @@ std::string RegularFile::read_at(std::int64_t offset, std::size_t most) const {
                              std::min(most, static_cast<std::size_t>(rest)));
 }
 
-bool leads_out_of(const std::filesystem::path& folder, const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_symlink(std::filesystem::symlink_status(path, error))) return false;
-  const std::filesystem::path whole = std::filesystem::canonical(folder, error);
-  if (error) return true;
-  const std::filesystem::path target = std::filesystem::canonical(path, error);
-  return error || std::mismatch(whole.begin(), whole.end(), target.begin(), target.end()).first != whole.end();
-}
-
 std::string strange_neighbour_of(const std::filesystem::path& database) {
   for (const char* ending : {"-wal", "-shm", "-journal"}) {
     const std::filesystem::path beside = database.string() + ending;

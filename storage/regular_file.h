@@ -35,10 +35,6 @@ class RegularFile : public std::istream {
   const std::unique_ptr<Buffer> buffer_;
 };
 
-// Whether `path`, found in `folder` or below it, is a link to something outside it, or to nothing. A folder from
-// elsewhere may hold such links to files that its user never named.
-bool leads_out_of(const std::filesystem::path& folder, const std::filesystem::path& path);
-
 // The reason, as a sentence, why SQLite must not open a database: a file beside it that SQLite would follow, write
 // through, or remove another file for. Empty if there is none.
 std::string strange_neighbour_of(const std::filesystem::path& database);

@@ -22,7 +22,6 @@
 #include "storage/importers/trackers/store_file.h"
 #include "storage/importers/trackers/store_folder.h"
 #include "storage/intake/intake.h"
-#include "storage/regular_file.h"
 #include "storage/traces/trace_file.h"
 #include "storage/wording.h"
 
@@ -70,10 +69,9 @@ std::string name_of_folder(const fs::path& folder) {
 struct FolderContents {
   std::map<fs::path, std::vector<fs::path>> files;  // by their folder
   std::vector<fs::path> stores;                     // folders that are another tracker's store
-  std::vector<fs::path> outer_links;                // to files and folders outside the folder
 };
 
-// The files and stores in a folder, without hidden ones and without what links lead to outside it.
+// The files and stores in a folder, without hidden ones.
 FolderContents contents_of(const fs::path& folder) {
   FolderContents contents;
   for (auto it = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied);
@@ -83,10 +81,6 @@ FolderContents contents_of(const fs::path& folder) {
     const std::string name = it->path().filename().string();
     if (name.starts_with(".") || name == "__pycache__") {
       if (it->is_directory()) it.disable_recursion_pending();
-      continue;
-    }
-    if (leads_out_of(folder, it->path())) {
-      contents.outer_links.push_back(it->path());
       continue;
     }
     if (it->is_directory() && is_store_folder(it->path())) {
@@ -299,8 +293,6 @@ class Import {
 void Import::take_folder(const fs::path& folder) {
   if (is_store_folder(folder)) return take_store(folder);
   const FolderContents contents = contents_of(folder);
-  for (const fs::path& link : contents.outer_links)
-    outcome_.notes.push_back({link.string(), 0, "left out: this link leads out of the folder; name it to import it"});
   const std::size_t first = outcome_.runs.size(), skipped = outcome_.skipped.size(), passes = outcome_.passes.size(),
                     traces = outcome_.traces.size();
   std::map<fs::path, std::vector<std::size_t>> by_parent;  // runs of stores with one each, and of files

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "app/import/follow_request.h"
-#include "storage/regular_file.h"
 #include "storage/traces/trace.h"
 
 namespace stepladder {
@@ -85,8 +84,7 @@ std::vector<std::string> TraceSearch::find_new(const std::vector<std::filesystem
       std::error_code unreadable;
       if (it->is_directory(unreadable) && (name.starts_with(".") || it.depth() >= deepest_followed_folder))
         it.disable_recursion_pending();
-      if ((name.find(".json") != std::string::npos || name.find(".sqlite") != std::string::npos) &&
-          !leads_out_of(path, it->path()))
+      if (name.find(".json") != std::string::npos || name.find(".sqlite") != std::string::npos)
         look_at(it->path(), is_last, found);
     }
   }

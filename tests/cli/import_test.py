@@ -207,22 +207,6 @@ class Import(Case):
         self.assertEqual([(r["rung"], r["stage"]) for r in told["runs"]], [(0, "a"), (1, "b")])
         self.assertEqual(self.place.run("import", "--flat", "--repeats", folder)[0], 2)
 
-    def test_a_link_out_of_a_folder_is_left_out(self):
-        self.file("elsewhere/private.log", STEPS.replace("loss 4", "loss 3"))
-        self.file("runs/a.log", STEPS)
-        inside = self.file("runs/sub/b.log", STEPS.replace("loss 4", "loss 2"))
-        runs = inside.parent.parent
-        (runs / "within.log").symlink_to("sub/b.log")
-        (runs / "passwd.log").symlink_to(self.place.path / "elsewhere/private.log")
-        (runs / "sub/deep.log").symlink_to("../../elsewhere/private.log")
-        (runs / "store").symlink_to(self.place.path / "elsewhere")
-        told = self.place.json("import", runs)
-        self.assertEqual({pathlib.Path(run["source_path"]).name for run in told["runs"]}, {"a.log", "b.log", "within.log"})
-        left_out = {pathlib.Path(note["file"]).name for note in told["notes"] if "leads out of" in note["text"]}
-        self.assertEqual(left_out, {"passwd.log", "deep.log", "store"}, told["notes"])
-        named = self.place.json("import", runs / "passwd.log")  # the user wants it
-        self.assertEqual(len(named["runs"]), 1)
-
     def test_a_last_line_that_may_be_cut_is_left_out(self):
         note = "the last line has no end and was left out: it may be cut"
         line = "step {} | loss {:.3f} | dt {}ms\n".format
