@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "storage/analysis/means/mean_test.h"
 #include "storage/analysis/means/student_t.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/by_enum.h"
@@ -86,11 +87,14 @@ Interval usual_range(const std::vector<double>& values) {
   return {middle - reach, middle + reach};
 }
 
+void pull_in(std::vector<double>& values, const Interval& usual) {
+  for (double& value : values) value = std::clamp(value, usual.low, usual.high);
+}
+
 // The last quarter, with outliers pulled in.
 std::vector<double> calm_tail_of(const std::vector<double>& values) {
   std::vector<double> tail = tail_of(values);
-  const Interval usual = usual_range(tail);
-  for (double& value : tail) value = std::clamp(value, usual.low, usual.high);
+  pull_in(tail, usual_range(tail));
   return tail;
 }
 
@@ -131,14 +135,8 @@ struct TailGap {
   double half = 0;
 };
 
-// Half of a mean's 95 % interval.
-double half_of_mean(double squares, double n) {
-  return student_t_quantile(0.975, n - 1) * std::sqrt(squares / (n * (n - 1)));
-}
-
 // Outliers at the very end, all on one side.
-std::vector<double> apart_at_end(const std::vector<double>& values) {
-  const Interval usual = usual_range(values);
+std::vector<double> apart_at_end(const std::vector<double>& values, const Interval& usual) {
   std::size_t first = values.size();
   while (first > 0 && (values.back() > usual.high ? values[first - 1] > usual.high : values[first - 1] < usual.low))
     --first;
@@ -150,14 +148,14 @@ std::vector<double> apart_at_end(const std::vector<double>& values) {
 TailGap tail_gap(const SharedSteps& shared, bool are_evaluations) {
   std::vector<double> gaps(shared.step.size());
   std::transform(shared.loss.begin(), shared.loss.end(), shared.base_loss.begin(), gaps.begin(), std::minus());
-  const std::vector<double> apart = apart_at_end(tail_of(gaps));
+  std::vector<double> tail = tail_of(gaps);
+  const Interval usual = usual_range(tail);
+  const std::vector<double> apart = apart_at_end(tail, usual);
   if (apart.size() >= (are_evaluations ? 2 : fewest_batches_apart)) {
-    const double mean = mean_of(apart);
-    double squares = 0;
-    for (const double gap : apart) squares += (gap - mean) * (gap - mean);
-    return {.mean = mean, .half = half_of_mean(squares, static_cast<double>(apart.size()))};
+    const SampleFigures end = figures_of(apart);
+    return {.mean = end.mean, .half = mean_interval(end).high - end.mean};
   }
-  const std::vector<double> tail = calm_tail_of(gaps);
+  pull_in(tail, usual);
   TailGap found{.mean = mean_of(tail)};
   const auto block = static_cast<std::size_t>(std::ceil(block_length(tail)));
   const std::size_t blocks = tail.size() / block;
@@ -169,7 +167,8 @@ TailGap tail_gap(const SharedSteps& shared, bool are_evaluations) {
       const double off = std::accumulate(first, end, 0.0) / static_cast<double>(end - first) - found.mean;
       squares += off * off;
     }
-    found.half = half_of_mean(squares, static_cast<double>(blocks));
+    const auto n = static_cast<double>(blocks);
+    found.half = student_t_quantile(0.975, n - 1) * std::sqrt(squares / (n * (n - 1)));
   }
   if (are_evaluations && !apart.empty()) found.half = std::max(found.half, std::abs(apart.back() - found.mean));
   return found;

@@ -197,6 +197,8 @@ TEST(LossParity, the_last_evaluation_is_never_left_out) {
     EXPECT_EQ(last.at_step, static_cast<std::int64_t>(count));
     EXPECT_EQ(parity(usual, falling(count, 2.9, 2, 0.5, &StepRecord::val_loss)).verdict, LossVerdict::worse) << count;
     EXPECT_EQ(parity(usual, falling(count, 2.9, 0, 0, &StepRecord::val_loss)).verdict, LossVerdict::same) << count;
+    EXPECT_EQ(parity(usual, falling(count, 1.7, 2, 0.5, &StepRecord::val_loss)).verdict, LossVerdict::worse)
+        << "equal gaps";
   }
 }
 
