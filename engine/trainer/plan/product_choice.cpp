@@ -107,6 +107,23 @@ class Trials {
   std::vector<std::unique_ptr<Trial<T>>> trials_;
 };
 
+// "qkv's way+attention_out's way+...", in the order of PlanProducts.
+template <class T>
+std::string names_of(const PlanProducts<T>& products) {
+  std::string names;
+  for (const ProductWay<T>* way : {&products.attention, &products.attention_out, &products.fc, &products.fc_out,
+                                   &products.head, &products.gradient})
+    names += (names.empty() ? "" : "+") + way->name;
+  return names;
+}
+
+// ", bf16, 2 threads"
+template <class T>
+std::string conditions(const PlanShape& shape) {
+  return (std::is_same_v<T, Bf16> ? ", bf16, " : ", float32, ") + std::to_string(shape.workers) +
+         (shape.workers == 1 ? " thread" : " threads");
+}
+
 struct Timed {
   std::size_t best = 0;
   std::string timings;
@@ -173,7 +190,7 @@ ChosenProducts<T> choose_products(const PlanShape& shape, const std::vector<Prod
     const bool is_gradient = &way == &chosen.products.gradient;
     std::string key = std::to_string(is_gradient ? out : depth) + " x " + std::to_string(is_gradient ? in : out) +
                       " x " + std::to_string(is_gradient ? depth : in) + (is_gradient ? ", gradient" : " and back") +
-                      (std::is_same_v<T, Bf16> ? ", bf16" : ", float32");
+                      conditions<T>(shape);
     const auto by_name = [&](const std::string& wanted) {
       return std::ranges::find_if(ways, [&](const auto& each) { return each.name == wanted; });
     };
@@ -204,11 +221,42 @@ ChosenProducts<T> choose_products(const PlanShape& shape, const std::vector<Prod
   return chosen;
 }
 
+template <class T>
+void confirm_by_steps(const PlanShape& shape, const ProductWay<T>& first, KeptChoices& kept,
+                      const std::function<double(const PlanProducts<T>&)>& step_s, ChosenProducts<T>& chosen) {
+  const PlanProducts<T> all_first = PlanProducts<T>::all_by(first);
+  const std::string names = names_of(chosen.products);
+  if (names == names_of(all_first)) return;
+  const std::string key = "all in a step, " + std::to_string(shape.layers) + " layers of " +
+                          std::to_string(shape.width) + ", " + std::to_string(shape.heads) + " heads, " +
+                          std::to_string(shape.padded_vocab) + " tokens, batch " + std::to_string(shape.sequences) +
+                          " x " + std::to_string(shape.length) + conditions<T>(shape);
+  KeptChoice answer;
+  if (const KeptChoice* known = kept.find(key); known && (known->name == names || known->name == first.name)) {
+    answer = *known;
+  } else {
+    const double mixed_s = step_s(chosen.products), first_s = step_s(all_first);
+    answer = {mixed_s < first_s ? names : first.name,
+              names + " " + in_ms(mixed_s) + ", " + first.name + " " + in_ms(first_s)};
+    kept.keep(key, answer);
+    kept.save();
+  }
+  chosen.lines.push_back(key + ": " + answer.name + " (" + answer.timings + ")");
+  if (answer.name != names) chosen.products = all_first;
+}
+
 template std::vector<ProductWay<float>> own_ways();
 template std::vector<ProductWay<Bf16>> own_ways();
 template ChosenProducts<float> choose_products(const PlanShape& shape, const std::vector<ProductWay<float>>& ways,
                                                KeptChoices& kept, double budget_s, const Stopwatch& stopwatch);
 template ChosenProducts<Bf16> choose_products(const PlanShape& shape, const std::vector<ProductWay<Bf16>>& ways,
                                               KeptChoices& kept, double budget_s, const Stopwatch& stopwatch);
+
+template void confirm_by_steps(const PlanShape& shape, const ProductWay<float>& first, KeptChoices& kept,
+                               const std::function<double(const PlanProducts<float>&)>& step_s,
+                               ChosenProducts<float>& chosen);
+template void confirm_by_steps(const PlanShape& shape, const ProductWay<Bf16>& first, KeptChoices& kept,
+                               const std::function<double(const PlanProducts<Bf16>&)>& step_s,
+                               ChosenProducts<Bf16>& chosen);
 
 }  // namespace stepladder

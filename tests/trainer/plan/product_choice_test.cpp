@@ -78,7 +78,7 @@ TEST_F(ProductChoice, TakesTheFastestAndKeepsIt) {
                                        &chosen.products.fc_out, &chosen.products.head, &chosen.products.gradient})
     EXPECT_EQ(way->name, "other");
   ASSERT_EQ(chosen.lines.size(), 6U);
-  EXPECT_EQ(chosen.lines[2], "fc, 40 x 96 x 24 and back, float32: other (own 1.000 ms, other 0.100 ms)");
+  EXPECT_EQ(chosen.lines[2], "fc, 40 x 96 x 24 and back, float32, 1 thread: other (own 1.000 ms, other 0.100 ms)");
 
   int calls = 0;
   const ChosenProducts<float> again = choose(watch(1e-4, 1e-3, &calls));
@@ -104,6 +104,43 @@ TEST_F(ProductChoice, TimesAllThreadsAtOnce) {
   EXPECT_TRUE(have_met);
 }
 
+TEST_F(ProductChoice, IsMadeForEachNumberOfThreads) {
+  choose(watch(1e-3, 1e-4));
+  KeptChoices kept(file());
+  const std::vector<ProductWay<float>> ways = {own_way<float>(), other_way()};
+  const ChosenProducts<float> on_two = choose_products<float>(shape_on(2), ways, kept, 400, watch(1e-4, 1e-3));
+  EXPECT_EQ(on_two.products.fc.name, "own");
+  EXPECT_EQ(on_two.lines[2], "fc, 40 x 96 x 24 and back, float32, 2 threads: own (own 0.100 ms, other over 1.000 ms)");
+  EXPECT_EQ(choose(watch(1e-4, 1e-3)).products.fc.name, "other") << "that of one thread is kept";
+}
+
+// A product that is fast alone may be slow among the others.
+TEST_F(ProductChoice, IsConfirmedByWholeSteps) {
+  const auto confirmed = [&](double other_s, int& steps) {
+    ChosenProducts<float> chosen = choose(watch(1e-3, 1e-4));
+    KeptChoices kept(file());
+    const auto step_s = [&](const PlanProducts<float>& products) {
+      ++steps;
+      return products.fc.name == "other" ? other_s : 2e-3;
+    };
+    confirm_by_steps<float>(shape_on(1), own_way<float>(), kept, step_s, chosen);
+    return chosen;
+  };
+  int steps = 0;
+  const ChosenProducts<float> slower = confirmed(3e-3, steps);
+  EXPECT_EQ(steps, 2);
+  EXPECT_EQ(slower.products.fc.name, "own");
+  ASSERT_EQ(slower.lines.size(), 7U);
+  EXPECT_EQ(slower.lines[6],
+            "all in a step, 1 layers of 24, 2 heads, 80 tokens, batch 1 x 40, float32, 1 thread: own "
+            "(other+other+other+other+other+other 3.000 ms, own 2.000 ms)");
+  EXPECT_EQ(confirmed(1e-3, steps).products.fc.name, "own") << "the answer is kept";
+  EXPECT_EQ(steps, 2);
+  fs::remove(file());
+  EXPECT_EQ(confirmed(1e-3, steps).products.fc.name, "other");
+  EXPECT_EQ(steps, 4);
+}
+
 TEST_F(ProductChoice, StaysWithTheFirstWayUnlessAnotherIsFasterByATenth) {
   EXPECT_EQ(choose(watch(1e-3, 0.95e-3)).products.fc.name, "own");
 }
@@ -112,13 +149,14 @@ TEST_F(ProductChoice, TriesASlowWayOnAFewRowsOnly) {
   int calls = 0;
   const ChosenProducts<float> chosen = choose(watch(1e-3, 2, &calls));
   EXPECT_EQ(calls, 6 * 5) << "three times the first way, and twice the other";
-  EXPECT_EQ(chosen.lines[0], "qkv, 40 x 72 x 24 and back, float32: own (own 1.000 ms, other over 2000.000 ms)");
+  EXPECT_EQ(chosen.lines[0],
+            "qkv, 40 x 72 x 24 and back, float32, 1 thread: own (own 1.000 ms, other over 2000.000 ms)");
 }
 
 TEST_F(ProductChoice, EndsWithItsBudgetAndKeepsNothingThen) {
   const ChosenProducts<float> chosen = choose(watch(1e-3, 1e-4), 0);
   EXPECT_EQ(chosen.products.fc.name, "own");
-  EXPECT_EQ(chosen.lines[0], "qkv, 40 x 72 x 24 and back, float32: own (not timed: the budget is used up)");
+  EXPECT_EQ(chosen.lines[0], "qkv, 40 x 72 x 24 and back, float32, 1 thread: own (not timed: the budget is used up)");
   EXPECT_FALSE(fs::exists(file()));
 }
 
@@ -186,12 +224,17 @@ TEST(MixedProducts, HaveTheLossAndGradientsOfOwnOnes) {
     const at::Tensor own = gradients("", lines);
     EXPECT_TRUE(lines.empty());
     gradients(machine, lines);  // makes the file
-    ASSERT_EQ(lines.size(), 6U);
+    ASSERT_GE(lines.size(), 6U);
     KeptChoices kept(kept_choices_file(machine));
-    for (std::size_t i = 0; i < lines.size(); ++i) {
+    for (std::size_t i = 0; i < 6; ++i) {
       const std::size_t begin = lines[i].find(", ") + 2, end = lines[i].find(": ");
       if (i % 2 == 0) kept.keep(lines[i].substr(begin, end - begin), {"LibTorch", "LibTorch 1 ms"});
     }
+    kept.save();
+    gradients(machine, lines);  // times the whole step
+    ASSERT_EQ(lines.size(), 7U);
+    const std::size_t key_end = lines[6].find(": "), names = lines[6].find('(') + 1;
+    kept.keep(lines[6].substr(0, key_end), {lines[6].substr(names, lines[6].find(' ', names) - names), "as set"});
     kept.save();
     const at::Tensor mixed = gradients(machine, lines);
     EXPECT_NE(lines[0].find(": LibTorch ("), std::string::npos) << lines[0];
