@@ -252,6 +252,13 @@ std::string list_search(const char* hint, std::size_t entries, bool* chosen) {
   return typed.data();
 }
 
+void hold_keyboard() {
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool is_free = ImGui::IsWindowFocused() && !ImGui::IsAnyItemActive() && !io.NavVisible &&
+                       !ImGui::IsMouseDown(ImGuiMouseButton_Left);
+  if (ImGui::IsWindowAppearing() || is_free) ImGui::SetKeyboardFocusHere();
+}
+
 void close_popup_at_escape() {
   if (ImGui::IsItemDeactivated() && ImGui::IsKeyPressed(ImGuiKey_Escape, false)) ImGui::CloseCurrentPopup();
 }

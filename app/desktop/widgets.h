@@ -61,6 +61,10 @@ void popup_at_item();
 // typed text. One list is open at a time. `chosen` becomes true when Enter was pressed: take the first match.
 std::string list_search(const char* hint, std::size_t entries, bool* chosen = nullptr);
 
+// Call before the only text field of a popup: it has the keyboard from the first frame on, and again after a click
+// beside it, so that no typed letter is lost.
+void hold_keyboard();
+
 // Call after a text field in a popup: Escape closes the popup instead of only leaving the field.
 void close_popup_at_escape();
 

@@ -1,6 +1,7 @@
 // The Machines view, and where Launch launches.
 #include <gtest/gtest.h>
 
+#include "app/desktop/popups/questions.h"
 #include "app/desktop/workspace/machines_state.h"
 #include "app/machines/machine_check.h"
 #include "storage/database/database.h"
@@ -109,6 +110,39 @@ TEST(Launch, AnotherMachineNeedsNeitherThisOnesDevicesNorItsFiles) {
   app.workspace().machines->list = {reachable("box")};
   for (int i = 0; i < 3; ++i) imgui.frame(app);
   EXPECT_TRUE(ui_test_anchors::find("launch.where"));
+}
+
+// A click beside the field, as a hand does that tries a slow window again, takes no letter from it.
+TEST(SshPopup, HasTheKeyboardAfterAClickBesideItsField) {
+  Headless imgui;
+  SshPopup popup;
+  const SshQuestion question{.id = "1", .text = "Enter passphrase for key '/home/me/.ssh/id_ed25519':"};
+  std::optional<SshAnswer> answer;
+  const auto frames = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      ImGui::NewFrame();
+      if (!answer) answer = popup.draw(&question);
+      ui_test_anchors::write_frame();
+      Headless::render();
+    }
+  };
+  ui_test_anchors::keep();
+  frames(4);
+  const auto field = ui_test_anchors::find("ssh.answer");
+  ASSERT_TRUE(field);
+  ImGuiIO& io = ImGui::GetIO();
+  io.AddMousePosEvent(field->x0 + 20, field->y0 - 15);  // on the question's text
+  frames(2);
+  for (const bool down : {true, false}) {
+    io.AddMouseButtonEvent(0, down);
+    frames(2);
+  }
+  io.AddInputCharactersUTF8("open sesame");
+  frames(3);
+  io.AddKeyEvent(ImGuiKey_Enter, true);
+  frames(2);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->text, "open sesame");
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ std::optional<SshAnswer> SshPopup::draw(const SshQuestion* question) {
       text_sentence(question->text);
       bool is_given = false;
       if (!question->is_notice) {
-        if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+        hold_keyboard();
         ImGui::SetNextItemWidth(-1);
         is_given =
             ImGui::InputText("##answer", typed_.data(), typed_.size(),

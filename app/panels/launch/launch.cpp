@@ -179,7 +179,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
   const std::string disturbance = disturbance_of(checked, !state.form.where.empty(), workspace);
-  const float start = disturbance.empty() ? px(124) : px(160);
+  const float start = px(160);  // also without a disturbance: the button doesn't move when the load changes
   begin_card("##rungs", ImVec2(0, room.y - queue - start - 2 * gap));
   draw_rungs(state.editor, state.form, checked, workspace, commands);
   end_card();
