@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the tree's layout: no include against the arrows, and no option of the command line in storage's sentences.
+"""Checks the tree's layout: no include against the arrows, each large library in its rooms alone, and no option of the command line in
+storage's sentences.
 
 docs/architecture.md explains the layers. Usage: layout_test.py [ROOT]
 """
@@ -59,6 +60,12 @@ ARROWS = {
                 "storage/errors.h", "storage/base64.h", "app/journal/journal_file.h", "app/keep",
                 "app/process/awaited_program.h", "app/far"],
 }
+# The headers of large libraries, and the only rooms that include them.
+OWNERS = {
+    r"[<\"](torch|ATen|c10)/": ["engine/trainer"],
+    r"[<\"](imgui|implot|GLFW/)": ["app/desktop", "app/panels"],
+    r"[<\"]sqlite3\.h": ["storage/database"],
+}
 # And never from these, even if the list above allows them.
 NEVER = {
     "app": ["engine/trainer"],
@@ -103,6 +110,9 @@ def main():
                 # A remedy or a field is a value, which each front end words: the window has no options.
                 if words_nothing(path) and re.search(r'"[^"]*(?<![\w-])--[a-z][^"]*"', line.split("//")[0]):
                     problems.append(f"{path}:{number} names an option of the command line")
+                for library, rooms in OWNERS.items():
+                    if re.match(r"\s*#\s*include " + library, line) and not any(under(path, room) for room in rooms):
+                        problems.append(f"{path}:{number} includes a library of {' and '.join(rooms)}")
                 included = re.match(r'\s*#include "((?:app|engine|storage)/[^"]+)"', line)
                 if not included:
                     continue
