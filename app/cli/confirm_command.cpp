@@ -4,6 +4,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/progress.h"
+#include "app/cli/record/subcommands.h"
 #include "app/cli/report.h"
 #include "app/exit_status.h"
 #include "app/runs/find_run.h"
@@ -21,7 +22,7 @@ struct ConfirmOptions {
   std::string base;  // empty: the ladder's baseline
   std::optional<int> max_repeats;
   std::string metric;
-  bool lower = false;
+  bool lower = false, higher = false;
   double until = 0;  // percent; 0: the usual noise floor
   int patience_s = 300;
 };
@@ -120,7 +121,8 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   if (!options.metric.empty()) {
     question.metric = metric_named(options.metric);
     const auto known = session.store().metrics().find(run.id, question.metric->metric);
-    if (options.lower || (known && known->metric.direction == Direction::lower)) question.direction = Direction::lower;
+    question.direction = asked_direction(question.metric->metric, options.lower, options.higher,
+                                         known ? known->metric.direction : Direction::unknown);
   }
   if (options.until > 0) question.noise_floor = options.until / 100;
   question.max_repeats = options.max_repeats.value_or(options.until > 0 ? most_repeats_until : question.max_repeats);
@@ -155,7 +157,11 @@ Subcommand confirm_command(CLI::App& app, CommonOptions& common) {
       ->check(between(0, 1'000'000));
   CLI::Option* metric = command->add_option(
       "--metric", options->metric, "Judge this in place of the speed, with new seeds: val_loss, min(val/loss)");
-  command->add_flag("--lower", options->lower, "Lower values of the metric are better")->needs(metric);
+  CLI::Option* lower =
+      command->add_flag("--lower", options->lower, "Lower values of the metric are better")->needs(metric);
+  command->add_flag("--higher", options->higher, "Higher values of the metric are better")
+      ->needs(metric)
+      ->excludes(lower);
   add_adopt(*command, options->adopts);
   return {command, [options, &common] { return confirm(*options, common); }};
 }

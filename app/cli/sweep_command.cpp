@@ -82,13 +82,12 @@ Json sweep_json(Json json, const std::vector<LoadedRun>& runs, const std::vector
     json["rungs"][i]["loss_last"] = figure_json(rung.of(SweepResult::loss_last));
     json["rungs"][i]["val_loss_last"] = figure_json(rung.of(SweepResult::val_loss_last));
     Json figures = Json::object();
-    for (const SweepResultKind& kind : sweep_result_kinds())
-      if (results.has(kind.result)) figures[kind.id] = figure_json(rung.of(kind.result));
+    for (const SweepResultKind& kind : sweep_result_kinds()) figures[kind.id] = figure_json(rung.of(kind.result));
     json["rungs"][i]["results"] = figures;
   }
   json["best"] = Json::object();
   for (const SweepResultKind& kind : sweep_result_kinds())
-    if (results.has(kind.result)) json["best"][kind.id] = best_json(results, kind);
+    json["best"][kind.id] = results.has(kind.result) ? best_json(results, kind) : Json();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Json values = Json::object();
     for (const SweptValue& each : swept) values[each.name] = recipe_value(runs[i].run, each.name);

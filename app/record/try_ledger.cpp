@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "app/record/try_plan.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/analysis/verdict/try_verdict.h"
 #include "storage/bounded_text.h"
 #include "storage/errors.h"

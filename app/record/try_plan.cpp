@@ -2,8 +2,6 @@
 #include "app/record/try_plan.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <charconv>
 
 #include "app/exit_status.h"
@@ -12,28 +10,6 @@
 
 namespace stepladder {
 namespace {
-
-constexpr std::array lower_words = {"loss", "bpb",     "bpc",    "ppl",  "perplexity", "err", "error",
-                                    "wer",  "mse",     "mae",    "rmse", "wall",       "ms",  "time",
-                                    "secs", "seconds", "memory", "mem",  "vram"};
-constexpr std::array higher_words = {"acc",        "accuracy", "score", "reward", "mfu",
-                                     "throughput", "tokens",   "f1",    "auc",    "bleu"};
-
-// Whether the name has the word between other signs: "val_bpb", "eval/loss", "max_mem_gb".
-template <std::size_t n>
-bool has_word(const std::string& name, const std::array<const char*, n>& words) {
-  std::string word;
-  for (std::size_t i = 0; i <= name.size(); ++i) {
-    const auto letter = static_cast<unsigned char>(i < name.size() ? name[i] : '/');
-    if (std::isalnum(letter) != 0) {
-      word += static_cast<char>(std::tolower(letter));
-      continue;
-    }
-    if (std::ranges::find(words, word) != words.end()) return true;
-    word.clear();
-  }
-  return false;
-}
 
 Json figure_json(const FigureQuestion& figure) {
   return {{"by", to_string(figure.by)},
@@ -50,12 +26,6 @@ FigureQuestion figure_from(const Json& json) {
 }
 
 }  // namespace
-
-Direction direction_of_name(const std::string& name) {
-  if (const Direction known = better_direction(quantity_named(name)); known != Direction::unknown) return known;
-  const bool lower = has_word(name, lower_words), higher = has_word(name, higher_words);
-  return lower == higher ? Direction::unknown : lower ? Direction::lower : Direction::higher;
-}
 
 Json plan_json(const TryPlan& plan) {
   Json guards = Json::array(), seals = Json::array();

@@ -48,10 +48,6 @@ struct TryPlan {
 Json plan_json(const TryPlan& plan);
 TryPlan try_plan_from(const Json& json);  // throws StorageError
 
-// The metric by this name, with the better direction that its name says: lower of "val_bpb", "loss", "dt_ms", higher of
-// "acc", "tokens_per_s". Unknown for others.
-Direction direction_of_name(const std::string& name);
-
 // "val_loss=0.01", "memory=2%". Throws UsageError.
 TryGuard guard_from(const std::string& text);
 

@@ -35,6 +35,28 @@ Error error_of_sides(const SampleFigures& base, const SampleFigures& run) {
   return {sum, freedom, base.std * base.std + run.std * run.std};
 }
 
+constexpr std::array lower_words = {"loss", "bpb",     "bpc",    "ppl",  "perplexity", "err", "error",
+                                    "wer",  "mse",     "mae",    "rmse", "wall",       "ms",  "time",
+                                    "secs", "seconds", "memory", "mem",  "vram"};
+constexpr std::array higher_words = {"acc",        "accuracy", "score", "reward", "mfu",
+                                     "throughput", "tokens",   "f1",    "auc",    "bleu"};
+
+// Whether the name has the word between other signs: "val_bpb", "eval/loss", "max_mem_gb".
+template <std::size_t n>
+bool has_word(std::string_view name, const std::array<const char*, n>& words) {
+  std::string word;
+  for (std::size_t i = 0; i <= name.size(); ++i) {
+    const auto letter = static_cast<unsigned char>(i < name.size() ? name[i] : '/');
+    if (std::isalnum(letter) != 0) {
+      word += static_cast<char>(std::tolower(letter));
+      continue;
+    }
+    if (std::ranges::find(words, word) != words.end()) return true;
+    word.clear();
+  }
+  return false;
+}
+
 MetricVerdict verdict_of(const MetricComparison& found, double floor, Direction direction) {
   if (std::max(std::abs(found.ci95.low), std::abs(found.ci95.high)) <= floor) return MetricVerdict::same;
   if (direction == Direction::unknown) return MetricVerdict::cannot_tell;
@@ -85,6 +107,12 @@ MetricComparison judge_metric(std::span<const double> base, std::span<const doub
 Direction better_direction(Quantity quantity) {
   const QuantityFacts* const field = facts_of(quantity);
   return field ? field->better : Direction::unknown;
+}
+
+Direction direction_of_name(std::string_view name) {
+  if (const Direction known = better_direction(quantity_named(name)); known != Direction::unknown) return known;
+  const bool lower = has_word(name, lower_words), higher = has_word(name, higher_words);
+  return lower == higher ? Direction::unknown : lower ? Direction::lower : Direction::higher;
 }
 
 double delta_from(double base, double value) {

@@ -14,9 +14,11 @@
 
 namespace stepladder {
 
-// Decides whether lower or higher values of a quantity are better, and compares a value with the baseline's. Pure.
 // The better direction of a field of the steps; unknown for metrics, which state their own (Metric::direction).
 Direction better_direction(Quantity quantity);
+// What a metric's name says, for one that states nothing: lower of "val_bpb", "loss", "dt_ms", higher of "acc",
+// "tokens_per_s", unknown of others. A guess: who uses it says so.
+Direction direction_of_name(std::string_view name);
 
 // The difference of a value from the baseline's, and their ratio. `missing` where either isn't finite; the ratio also
 // where the baseline's is 0 or of another sign.

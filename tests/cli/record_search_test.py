@@ -138,10 +138,11 @@ class Search(unittest.TestCase):
                                               sys.executable, "-c", prints, name, now)
             return status, json.loads(out or "{}"), err
         for name, base, now, more, code, answer in (
-                ("val_bpb", 0.98, 0.98, ("--lower",), 0, "passes"), ("val_bpb", 0.98, 0.95, ("--lower",), 0, "passes"),
-                ("val_bpb", 0.98, 1.02, ("--lower",), 10, "worse"), ("acc", 0.7, 0.6, (), 10, "worse"), ("acc", 0.6, 0.7, (), 0, "passes"),
-                ("score", -5, -6, (), 10, "worse")):
+                ("val_bpb", 0.98, 0.98, ("--lower",), 0, "passes"), ("val_bpb", 0.98, 0.95, (), 0, "passes"),
+                ("val_bpb", 0.98, 1.02, (), 10, "worse"), ("val_bpb", 0.98, 0.95, ("--higher",), 10, "worse"), ("acc", 0.7, 0.6, (), 10, "worse"), ("acc", 0.6, 0.7, (), 0, "passes"),
+                ("karma", -5, -6, (), 10, "worse")):
             status, judged, err = gate(name, base, now, *more)
+            self.assertEqual("a higher karma counts as better" in err, name == "karma", err)
             self.assertEqual((status, judged.get("answer"), judged.get("metric")), (code, answer, name), err)
             self.assertAlmostEqual(judged["baseline_mean"], base, 3)
             self.assertLess(judged["ci95"][0], judged["ci95"][1])

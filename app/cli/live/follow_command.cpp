@@ -57,7 +57,7 @@ void print_runs(RunStore& store, const std::vector<FollowedRun>& followed, bool 
     Json row = run_json(*run, rows.back().summary, context);
     row["ranks"] = each.ranks;
     row["format"] = each.format;
-    row["newest_value_at"] = number(each.newest_at);
+    row["newest_value_at"] = time_json(each.newest_at);
     row["rank_dt_ms_median"] = Json::object();
     for (const auto& [rank, ms] : times) row["rank_dt_ms_median"][rank] = number(ms);
     row["slowest_rank"] = times.size() > 1 ? Json(std::stoll(slowest(times)->first)) : Json();

@@ -1,6 +1,7 @@
 // `stepladder record`: judges whether a pool of runs is a record. The commands beneath it are declared in their own
 // files; the helpers here (rule, metric, pool, claim) are theirs too. Options given before a subcommand are refused,
 // since they would have no effect.
+#include <iostream>
 #include <memory>
 
 #include "app/cli/commands.h"
@@ -39,19 +40,31 @@ int exit_status_of(RecordVerdict verdict) {
 void add_figure_options(CLI::App& command, FigureOptions& options) {
   CLI::Option* by = command.add_option("--by", options.by, "throughput, loss or wall (default throughput)")
                         ->check(one_of({"throughput", "loss", "wall"}));
-  CLI::Option* metric = command
-                            .add_option("--metric", options.metric,
-                                        "Any name that the log has in place of that: val_bpb, min(val/loss); higher is "
-                                        "better, but of loss and val_loss")
-                            ->excludes(by);
-  command.add_flag("--lower", options.lower, "Lower values of the metric are better")->needs(metric);
+  CLI::Option* metric =
+      command
+          .add_option("--metric", options.metric, "Any name that the log has in place of that: val_bpb, min(val/loss)")
+          ->excludes(by);
+  CLI::Option* lower =
+      command.add_flag("--lower", options.lower, "Lower values of the metric are better")->needs(metric);
+  command.add_flag("--higher", options.higher, "Higher values of the metric are better")
+      ->needs(metric)
+      ->excludes(lower);
 }
 
 FigureQuestion asked_figure(const FigureOptions& options) {
   if (options.metric.empty()) return {.by = options.by.empty() ? FigureBy::throughput : *figure_by(options.by)};
-  MetricFigure metric = metric_named(options.metric);
-  const bool is_loss = better_direction(quantity_named(metric.metric)) == Direction::lower;
-  return {.by = FigureBy::metric, .metric = std::move(metric), .lower_is_better = options.lower || is_loss};
+  FigureQuestion question{.by = FigureBy::metric, .metric = metric_named(options.metric)};
+  question.lower_is_better = asked_direction(question.metric.metric, options.lower, options.higher) == Direction::lower;
+  return question;
+}
+
+Direction asked_direction(const std::string& metric, bool lower, bool higher, Direction stated) {
+  if (lower || higher) return lower ? Direction::lower : Direction::higher;
+  if (stated != Direction::unknown) return stated;
+  const Direction named = direction_of_name(metric);
+  if (named != Direction::unknown) return named;
+  std::cerr << "stepladder: a higher " << metric << " counts as better; --lower turns that round\n";
+  return Direction::higher;
 }
 
 std::optional<RecordRule> asked_rule(const std::string& name) {

@@ -20,15 +20,18 @@ void add_record_run(CLI::App& record, CommonOptions& common, ChosenCommand& chos
 void add_record_gate(CLI::App& record, CommonOptions& common, ChosenCommand& chosen);    // record_gate.cpp
 void add_record_export(CLI::App& record, CommonOptions& common, ChosenCommand& chosen);  // record_export.cpp
 
-// The figure that two sides are compared by: --by, --metric and --lower.
+// The figure that two sides are compared by: --by, --metric, --lower and --higher.
 struct FigureOptions {
   std::string by, metric;
-  bool lower = false;
+  bool lower = false, higher = false;
 
   bool given() const { return !by.empty() || !metric.empty(); }
 };
 void add_figure_options(CLI::App& command, FigureOptions& options);
 FigureQuestion asked_figure(const FigureOptions& options);  // throws UsageError
+// Which values of a metric are better: as an option says, else as the metric states (`stated`), else as its name says.
+// If nobody does: higher, with a line on stderr.
+Direction asked_direction(const std::string& metric, bool lower, bool higher, Direction stated = Direction::unknown);
 
 // The rule that --rule names; none if it is empty. Throws UsageError, RuleError.
 std::optional<RecordRule> asked_rule(const std::string& name);

@@ -27,7 +27,7 @@ struct TryOptions {
   std::string holdout;
   QuietPatience quiet;
   FigureOptions figure;
-  bool higher = false, strict = false;
+  bool strict = false;
   std::vector<std::string> also, seals, command, flags;
   std::int64_t first_runs = 6, budget_runs = 0, rounds = 5;
   std::string budget_time;
@@ -51,16 +51,6 @@ int status_of(TryVerdict verdict) {
 int stopped(const std::string& again) {
   return complain(UsageError("stopped", {.code = "interrupted", .hint = "`stepladder " + again + "` goes on"}),
                   exit_interrupted);
-}
-
-FigureQuestion asked_try_figure(const TryOptions& options) {
-  FigureQuestion figure = asked_figure(options.figure);
-  if (figure.by != FigureBy::metric || options.figure.lower) return figure;
-  const Direction known = direction_of_name(figure.metric.metric);
-  figure.lower_is_better = !options.higher && known == Direction::lower;
-  if (!options.higher && known == Direction::unknown)
-    report("a higher " + figure.metric.metric + " counts as better; --lower turns that round");
-  return figure;
 }
 
 // The note that an answer wasn't given yet. Declared before the project is opened, so that it goes last.
@@ -90,7 +80,7 @@ void check_machine(RunStore& store, const TryOptions& options) {
 
 int begin(const TryOptions& options, const CommonOptions& common) {
   TryPlan plan{.command = options.command,
-               .figure = asked_try_figure(options),
+               .figure = asked_figure(options.figure),
                .holdout = options.holdout,
                .first_runs = options.first_runs,
                .budget_runs = options.budget_runs,
@@ -262,7 +252,9 @@ int replay(const TryOptions& options, const CommonOptions& common) {
   if (!(options.noise > 0))
     throw UsageError("try replay needs --noise SD: by how much one run's figure scatters when nothing is changed");
   const Ledger ledger = read_ledger(options.file);
-  const Direction better = options.figure.lower ? Direction::lower : options.higher ? Direction::higher : ledger.better;
+  const Direction better = options.figure.lower    ? Direction::lower
+                           : options.figure.higher ? Direction::higher
+                                                   : ledger.better;
   if (better == Direction::unknown)
     throw UsageError("nobody says whether a lower or higher " + ledger.metric + " is better; give --lower or --higher");
   Json keeps = Json::array();
@@ -301,7 +293,6 @@ void add_begin(CLI::App& app, CommonOptions& common, TryOptions& options, Chosen
   CLI::App* command = add_with_json(app, common, "begin", "Begin a series: measure the unchanged checkout's noise");
   command->add_option("command", options.command, "Command that trains and prints its figures, after --");
   add_figure_options(*command, options.figure);
-  command->add_flag("--higher", options.higher, "Higher values of the metric are better")->excludes("--lower");
   command->add_option("--also", options.also, "NAME=TOLERANCE: a figure that may give way by so much; 2% is a share")
       ->take_all();
   command->add_option("--runs", options.first_runs, "Runs of the unchanged state (default 6)")
@@ -378,7 +369,7 @@ void add_replay(CLI::App& app, CommonOptions& common, TryOptions& options, Chose
   command->add_option("file", options.file, "Ledger of autoresearch or pi-autoresearch")->required();
   command->add_option("--noise", options.noise, "Standard deviation of one run's figure")->transform(positive_number());
   CLI::Option* lower = command->add_flag("--lower", options.figure.lower, "Lower values are better");
-  command->add_flag("--higher", options.higher, "Higher values are better")->excludes(lower);
+  command->add_flag("--higher", options.figure.higher, "Higher values are better")->excludes(lower);
   command->callback([&] { chosen = [&] { return replay(options, common); }; });
 }
 
