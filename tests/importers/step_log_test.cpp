@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "storage/importers/logs/lines/step_line.h"
 #include "storage/importers/logs/units.h"
@@ -186,6 +187,25 @@ TEST(StepLog, TimesWithoutTimesComeFromTheClockInFrontOfTheLines) {
   EXPECT_EQ(told.runs[0].steps[1].dt_ms, 1024);
   EXPECT_EQ(told.runs[0].steps[0].at, 1714564810.24);
   EXPECT_TRUE(told.noted("the rate is that of one device"));
+  EXPECT_EQ(nlohmann::json::parse(told.runs[0].run.recipe)["devices"], 8);
+}
+
+// The peak that a rate may not exceed is that of all devices.
+TEST(StepLog, CountsDevicesInAnySpelling) {
+  const auto devices_of = [](const std::string& header) {
+    std::string text = header + "\n";
+    for (int i = 0; i < 5; ++i) text += "step " + std::to_string(i) + " | loss 5.5 | dt 350ms\n";
+    return nlohmann::json::parse(import_text(text).runs.at(0).run.recipe).value("devices", 0);
+  };
+  for (const char* eight :
+       {"world_size: 8", "DDP world size 8", "num_processes=8", "Using 8 GPUs", "8x H100", "8 x NVIDIA A100-SXM4-80GB",
+        "running on 8 H100 GPUs", "torchrun --nproc_per_node=8 train.py", "torchrun --nnodes=2 --nproc_per_node=4 t.py",
+        "data parallel size: 8", "num_gpus: 8", "gpus=8", "number of GPUs: 8", "8xA100",
+        "Building 1-D device mesh with ['dp_shard'], [8]", "Building 2-D device mesh with ['pp', 'dp'], [2, 4]"})
+    EXPECT_EQ(devices_of(eight), 8) << eight;
+  for (const char* unknown : {"8 GPUs available", "rank 3 NVIDIA H100", "GPU 7: NVIDIA H100 80GB HBM3",
+                              "1024x1024 on H100", "NVIDIA H100 80GB HBM3", "gpus: 0,1", "8 workers"})
+    EXPECT_LE(devices_of(unknown), 1) << unknown;
 }
 
 TEST(StepLog, RefusesWhatIsNoLog) {

@@ -133,6 +133,36 @@ std::string hardware_named_in(std::string_view line) {
   return named;
 }
 
+// N of "8x H100", "8 x NVIDIA A100"; 0 if the line has no such count.
+std::int64_t cards_in(std::string_view line) {
+  for (std::size_t at = line.find('x'); at != std::string_view::npos; at = line.find('x', at + 1)) {
+    std::size_t end = at;
+    if (end > 0 && line[end - 1] == ' ') --end;
+    std::size_t begin = end;
+    while (begin > 0 && is_digit(line[begin - 1])) --begin;
+    std::string_view behind = line.substr(at + 1, 24);
+    if (behind.starts_with(' ')) behind.remove_prefix(1);
+    const bool is_count = begin < end && end - begin <= 6 && (begin == 0 || !is_word(line[begin - 1]));
+    if (is_count && !behind.empty() && !is_digit(behind.front()) && !hardware_named_in(behind).empty())
+      return std::stoll(std::string(line.substr(begin, end - begin)));
+  }
+  return 0;
+}
+
+// torchtitan's "Building 2-D device mesh with ['pp', 'dp_shard'], [2, 8]": 16; 0 for other lines.
+std::int64_t devices_of_mesh(std::string_view line) {
+  const std::size_t mesh = line.find("device mesh with ");
+  const std::size_t sizes = mesh == std::string_view::npos ? mesh : line.find("], [", mesh);
+  if (sizes == std::string_view::npos) return 0;
+  std::int64_t devices = 1;
+  PairScanner scanner(line.substr(sizes + 3));
+  for (Pair pair; scanner.next(pair);) {
+    if (pair.whole <= 0 || pair.whole > 1'000'000 || devices > 1'000'000) return 0;
+    devices *= pair.whole;
+  }
+  return devices;
+}
+
 // llm.c prints its settings as a table, "| total batch size | 524288 |": the same as "total batch size: 524288". Empty
 // for any other line.
 std::string setting_in_row(std::string_view line) {
@@ -162,6 +192,7 @@ bool LogFacts::read(std::string_view line) {
   said |= read_device(line);
   said |= read_precision(line);
   said |= read_numbers(line);
+  said |= add_devices(std::max(cards_in(line), devices_of_mesh(line)));
   return said;
 }
 
@@ -224,7 +255,9 @@ bool LogFacts::read_numbers(std::string_view line) {
     std::int64_t* fact = shape_fact(number);
     if (!fact) fact = batch_fact(number);
     if (!fact) fact = data_fact(number);
-    if (fact) {
+    if (!fact && pair.whole > 0 && is_part_of_devices(number)) {
+      said |= add_devices(pair.whole);
+    } else if (fact) {
       if (pair.whole <= 0 || pair.whole > largest_fact) continue;
       *fact = pair.whole;
       said = true;
@@ -232,7 +265,7 @@ bool LogFacts::read_numbers(std::string_view line) {
       said |= read_params(number);
     }
   }
-  return said;
+  return add_devices(per_node_ * std::max<std::int64_t>(nodes_, 1)) || said;
 }
 
 // The length of a sequence, and B, the sequences of a batch.
@@ -281,8 +314,12 @@ std::int64_t* LogFacts::data_fact(const Number& number) {
   if (key.has("per") && key.has("tokens") && (key.has("iteration") || key.has("step") || key.has("batch")) &&
       (set || key.is(0, "step") || key.is(0, "batch")))
     return &tokens_printed;
-  if (set && (last == "world" || (last == "size" && key.is(1, "world")) || (last == "processes" && key.is(1, "num"))))
-    return &devices;
+  if (last == "size" && key.is(1, "world")) return &devices;
+  if (set && (last == "world" || (last == "processes" && key.is(1, "num")))) return &devices;
+  if (last == "nnodes" || (set && last == "nodes" && key.is(1, "num"))) return &nodes_;
+  if (last == "node" && key.is(1, "per") && key.count > 2 &&
+      one_of(key.words[2], {"nproc", "gpus", "processes", "procs", "ranks"}))
+    return &per_node_;
   if ((last == "loaded" && number.behind.starts_with(" tokens")) || (last == "len" && key.is(1, "loaded")))
     return &tokens_loaded;
   // "338025//2048": the script's divisor
@@ -290,6 +327,32 @@ std::int64_t* LogFacts::data_fact(const Number& number) {
     return &tokens_printed;
   if (number.behind.starts_with(" batches") && contains_word(number.line, "epoch")) return &batches_per_epoch;
   return nullptr;
+}
+
+// Whether the number counts devices of the run, of which another line may name more: "Using 8 GPUs", "num_gpus=8",
+// "data parallel size: 8".
+bool LogFacts::is_part_of_devices(const Number& number) const {
+  const KeyWords& key = number.key;
+  const bool set = number.pair.separated;
+  if (key.is(0, "size") && ((key.is(1, "parallel") && key.is(2, "data")) || key.is(1, "dp"))) return set;
+  if (set && one_of(key.count > 0 ? key.words[0] : "", {"gpus", "ranks"}) &&
+      (key.count == 1 || one_of(key.words[1], {"num", "n", "of", "number", "total", "all"})))
+    return true;
+  for (const char* word : {"available", "detected", "visible", "found"})
+    if (contains_word(number.line, word)) return false;
+  std::string_view behind = number.behind;
+  if (!behind.starts_with(' ')) return false;
+  behind.remove_prefix(1);
+  const bool names_cards = !hardware_named_in(behind).empty();
+  return behind.starts_with("GPUs") || behind.starts_with("gpus") || behind.starts_with("ranks") ||
+         (names_cards && behind.find(" GPUs") != std::string_view::npos);
+}
+
+bool LogFacts::add_devices(std::int64_t count) {
+  constexpr std::int64_t most = 1'000'000;
+  if (count <= 0 || count > most) return false;
+  devices = std::max(devices, count);
+  return true;
 }
 
 // "number of parameters: 124.44M", "124M params"

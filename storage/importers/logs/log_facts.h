@@ -16,7 +16,7 @@ struct LogFacts {
   std::int64_t batch = 0;  // B: sequences; all of these are zero or empty if unknown
   std::int64_t seq = 0;    // T: tokens of a sequence
   std::int64_t grad_accum = 0;
-  std::int64_t devices = 0;
+  std::int64_t devices = 0;         // at least so many
   std::int64_t global_batch = 0;    // sequences of a step, over all devices and accumulated batches
   std::int64_t tokens_printed = 0;  // tokens of a step, as printed
   std::int64_t tokens_loaded = 0;
@@ -30,6 +30,9 @@ struct LogFacts {
 
   // Reads the facts of one line; false if it has none.
   bool read(std::string_view line);
+
+  // Takes a count of devices that may be of a part of them; false if it can't be one.
+  bool add_devices(std::int64_t count);
 
   // Tokens of a step and how they were calculated; {0, ""} if they cannot be.
   struct Tokens {
@@ -53,6 +56,9 @@ struct LogFacts {
   std::int64_t* shape_fact(const Number& number);
   std::int64_t* batch_fact(const Number& number);
   std::int64_t* data_fact(const Number& number);
+  bool is_part_of_devices(const Number& number) const;
+
+  std::int64_t nodes_ = 0, per_node_ = 0;  // as `torchrun --nnodes=2 --nproc_per_node=8` has them
 };
 
 // Facts from the words around the steps, about the run that follows or continues.

@@ -295,6 +295,7 @@ class UnitSettler {
     units_.printed.unit = inferred.unit;
     if (units_.tokens_per_step == 0 || !tokens_are_certain) units_.tokens_per_step = inferred.tokens_per_step;
     units_.rate_is_iterations = inferred.rate == RateMeaning::iterations_per_s;
+    if (inferred.rate_scale > 1) first_.facts.add_devices(static_cast<std::int64_t>(inferred.rate_scale));
     if (inferred.rate == RateMeaning::tokens_per_s) units_.tokens_rate_to_s = inferred.rate_scale;
     if (inferred.rate == RateMeaning::tokens_per_ms) units_.tokens_rate_to_s = 1000 * inferred.rate_scale;
     if (inferred.rate == RateMeaning::samples_per_s && first_.facts.seq > 0)
@@ -333,6 +334,7 @@ class UnitSettler {
       const std::int64_t count = small_count(devices, 0.05);
       if (count > 1 && ((count & (count - 1)) == 0 || count % 8 == 0 || count == first_.facts.devices)) {
         units_.tokens_rate_to_s *= static_cast<double>(count);
+        first_.facts.add_devices(count);
         return note(short_text(tokens) + " tokens in " + short_text(seconds) + " s (by the time stamps) are " +
                     std::to_string(count) + " x " + short_text(printed_rate) + ": the rate is that of one device");
       }
