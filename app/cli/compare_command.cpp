@@ -36,6 +36,10 @@ std::int64_t steps_apart(const Summary& summary) {
   return (summary.last_step - summary.first_step) / std::max<std::int64_t>(1, summary.steps) + 1;
 }
 
+bool is_validated(const ComparedRun& run) {
+  return !is_missing(run.loaded.summary.val_loss_last);
+}
+
 // A run's final loss: validation loss if there is any, else the median of the last five.
 double final_loss(RunStore& store, const ComparedRun& run) {
   const Summary& summary = run.loaded.summary;
@@ -50,24 +54,28 @@ double final_loss(RunStore& store, const ComparedRun& run) {
   return quantile(last, 0.5);
 }
 
-// Seconds and tokens are sums over all steps, so those of a long run are read piece by piece.
-TargetReached find_target(RunStore& store, const ComparedRun& run, double target_loss) {
+// By validation losses or by training losses; a run without them never reaches it. Seconds and tokens are sums over all
+// steps, so those of a long run are read piece by piece.
+TargetReached find_target(RunStore& store, const ComparedRun& run, double target_loss, bool by_validation) {
   const Run& of = run.loaded.run;
-  const Summary& summary = run.loaded.summary;
-  if (!run.loaded.is_excerpt()) return reach(of, run.loaded.series, target_loss);
-  TargetSearch search(of, target_loss, !is_missing(summary.val_loss_last));
-  store.for_steps(of.id, [&](std::span<const StepRecord> steps) {
-    if (search.found()) return;
-    Series piece;
-    for (const StepRecord& step : steps) piece.append(step);
-    search.add(piece);
-  });
+  TargetSearch search(of, target_loss, by_validation);
+  if (!run.loaded.is_excerpt()) search.add(run.loaded.series);
+  if (run.loaded.is_excerpt())
+    store.for_steps(of.id, [&](std::span<const StepRecord> steps) {
+      if (search.found()) return;
+      Series piece;
+      for (const StepRecord& step : steps) piece.append(step);
+      search.add(piece);
+    });
   return search.reached();
 }
 
 Json target_json(const std::optional<TargetReached>& target) {
   if (!target || target->step == 0) return nullptr;
-  return {{"step", target->step}, {"seconds", number(target->seconds)}, {"tokens", number(target->tokens)}};
+  return {{"step", target->step},
+          {"seconds", number(target->seconds)},
+          {"tokens", number(target->tokens)},
+          {"by", target->by_validation ? "val_loss" : "loss"}};
 }
 
 // The loss that a run was judged by, and what it needed; the latter is null if it never reached the target.
@@ -156,8 +164,10 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
   if (common.json || options.target_loss) {
     compared.target_loss = options.target_loss;
     const double target = options.target_loss ? *options.target_loss : final_loss(store, base);
-    for (Comparison& comparison : compared.runs) comparison.target = find_target(store, *comparison.run, target);
-    if (options.target_loss) compared.base_target = find_target(store, base, target);
+    for (Comparison& comparison : compared.runs)
+      comparison.target =
+          find_target(store, *comparison.run, target, is_validated(options.target_loss ? *comparison.run : base));
+    if (options.target_loss) compared.base_target = find_target(store, base, target, is_validated(base));
   }
   const auto metrics = options.metric.empty()
                            ? std::vector<MetricOfRun>{}

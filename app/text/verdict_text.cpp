@@ -221,10 +221,12 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
 }
 
 std::string needed_text(const RungJudgement& rung) {
-  const std::int64_t runs = rung.needed_runs();
-  if (runs == 0) return "";
-  return rung.over_baseline.needed_runs > 0 ? needed_text(runs, rung.needed_seconds(), rung.noise_floor)
-                                            : more_runs_text(runs, rung.needed_seconds()) + "would settle the loss.";
+  const auto seconds_of = [&](std::int64_t runs) { return static_cast<double>(runs) * rung.needed_run_seconds; };
+  const std::int64_t speed = rung.over_baseline.needed_runs, loss = rung.loss.needed_runs;
+  std::string text = speed > 0 ? needed_text(speed, seconds_of(speed), rung.noise_floor) : "";
+  if (loss > speed)
+    text += (text.empty() ? "" : " ") + more_runs_text(loss, seconds_of(loss)) + "would settle the loss.";
+  return text;
 }
 
 // The number of runs is of the difference that was seen: a smaller one needs more.

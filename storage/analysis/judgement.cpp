@@ -98,6 +98,12 @@ bool are_together(std::span<const RunPlace> base, std::span<const RunPlace> rung
   return std::ranges::all_of(rung, [&](const RunPlace& place) { return why_no_factor(base, place).empty(); });
 }
 
+// Whether one side alone names its hardware, and no ladder joins the two: nobody knows whether they ran on the same.
+bool are_perhaps_apart(const Subject& base, const Subject& of) {
+  const Run &a = *base.runs.front().run, &b = *of.runs.front().run;
+  return a.hardware.empty() != b.hardware.empty() && !(a.ladder && a.ladder == b.ladder);
+}
+
 // Whether the factor compares equal work: a factor of steps/s does only if the steps are equal.
 bool do_equal_work(const Subject& base, const RungJudgement& base_rung, const Subject& of, const RungJudgement& rung) {
   if (!is_missing(base_rung.tokens_per_s) && !is_missing(rung.tokens_per_s)) return true;
@@ -356,6 +362,11 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     take_throughput(rung, subject);
     rung.run_seconds = run_seconds_of(subject);
     take_plausibility(rung, subject, repeats[place], hardware, places[baseline]);
+    if (are_perhaps_apart(subjects[baseline], subject))
+      rung.flags.push_back(
+          {FlagId::other_machine,
+           "Only one of this run and the baseline names its hardware, so nobody knows whether they ran "
+           "on the same."});
     samples.push_back(with_intervals ? sample_of(subject) : Sample{});
   }
   std::vector<RunSpread> known;
@@ -374,7 +385,8 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
                   {.noise_floor = options.noise_floor, .known = wider(known[base], known[of]), .looks = options.looks})
             : SpeedUp{.factor = over};
     const bool is_together = are_together(places[base], places[of]);
-    const bool is_here = is_together && do_equal_work(subjects[base], rungs[base], subjects[of], rungs[of]);
+    const bool is_here = is_together && !are_perhaps_apart(subjects[base], subjects[of]) &&
+                         do_equal_work(subjects[base], rungs[base], subjects[of], rungs[of]);
     if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
     if (!is_here || !can_repeats_settle(rungs[base], rungs[of])) found.needed_runs = 0;
     if (!is_together) static_cast<SpeedUp&>(found) = {};

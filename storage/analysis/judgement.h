@@ -84,7 +84,6 @@ struct RungJudgement {
   // About how many more runs of each side would settle both the factor over the baseline and the loss; 0: both are
   // settled, no number is known, or no number would do: a side is impossible or was disturbed.
   std::int64_t needed_runs() const { return std::max(over_baseline.needed_runs, loss.needed_runs); }
-  double needed_seconds() const { return static_cast<double>(needed_runs()) * needed_run_seconds; }
 
   // The 95 % interval of a rate of this rung (tokens_per_s or steps_per_s); unknown if step_time_ci95 is.
   Interval rate_ci95(double rate) const;

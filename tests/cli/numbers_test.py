@@ -65,6 +65,16 @@ class Numbers(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("faster", out)
 
+    def test_the_baselines_loss_is_reached_by_its_own_kind_of_loss(self):
+        losses = [5 - i / 100 for i in range(200)]
+        base, run = self.add_run("base", 100, losses=losses), self.add_run("run", 100, losses=losses)
+        self.database.execute("update steps set val_loss = 3 where run_id = ? and step in (10, 200)", (run,))
+        self.database.commit()
+        reached = self.place.json("compare", base, run)["runs"][0]["reached_base_loss"]
+        self.assertEqual((reached["by"], reached["step"]), ("loss", 200))
+        # The other way round, no training loss stands for a validation loss.
+        self.assertIsNone(self.place.json("compare", run, base)["runs"][0]["reached_base_loss"])
+
     def test_runs_without_times_or_steps_are_compared_too(self):
         base, empty = self.add_run("base", 100), self.add_run("empty", 100, steps=0)
         other_empty = self.add_run("other empty", 100, steps=0)

@@ -17,8 +17,10 @@ namespace {
 
 constexpr std::string_view columns = "quantity,kind,sd,freedom,source";
 
+// Unknown hardware may be any: only the runs of one ladder share it.
 std::string hardware_of(const Run& run) {
-  return run.device + "," + run.hardware;
+  if (!run.hardware.empty()) return run.device + "," + run.hardware;
+  return run.ladder ? "ladder," + std::to_string(*run.ladder) : "";
 }
 
 std::string_view kind_of(const Run& run, const Summary& summary) {

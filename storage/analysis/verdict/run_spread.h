@@ -56,7 +56,8 @@ class SpreadTable {
   // CSV with the columns of assets/spread.csv. Throws StorageError, with the file's name and the line.
   static SpreadTable read(const std::filesystem::path& file);
 
-  // Replaces what was known by the spread of each rung's finished and undisturbed repeats, by their hardware.
+  // Replaces what was known by the spread of each rung's finished and undisturbed repeats, by their hardware; where it
+  // is unknown, by their ladder.
   void learn_from(std::span<const RunAndSummary> runs);
   void learn_from(const std::vector<std::pair<const Run*, const Summary*>>& runs);
 

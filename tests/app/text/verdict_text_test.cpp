@@ -89,6 +89,12 @@ TEST(Needed, ClaimsNoSmallerDifferenceThanTheOneSeen) {
   judged.over_baseline.needed_runs = 19;
   judged.needed_run_seconds = 20;
   EXPECT_EQ(needed_text(judged), "About 19 more runs of each, 6 min, would settle a difference of this size.");
+  judged.loss.needed_runs = 30;
+  EXPECT_EQ(needed_text(judged),
+            "About 19 more runs of each, 6 min, would settle a difference of this size. About 30 more runs of each, 10 "
+            "min, would settle the loss.");
+  judged.over_baseline.needed_runs = 0;
+  EXPECT_EQ(needed_text(judged), "About 30 more runs of each, 10 min, would settle the loss.");
 }
 
 TEST(Answer, SaysWhatIsWrongWithTheRungBelow) {

@@ -58,6 +58,20 @@ TEST_F(Rungs, AChosenBaselineIsHeldAgainstThoseBelowItToo) {
   EXPECT_TRUE(judge_rungs({}, {}).empty());
 }
 
+// An A100's log and one that doesn't say where it ran: nobody knows whether the change made the difference.
+TEST_F(Rungs, AFactorOverRunsThatMayBeElsewhereIsNoVerdict) {
+  for (auto& run : runs_) run.status = RunStatus::finished, run.hardware = "NVIDIA A100";
+  runs_[1].hardware.clear();
+  const std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
+  EXPECT_EQ(rungs[1].over_baseline.verdict, Verdict::cannot_tell);
+  EXPECT_EQ(rungs[1].over_baseline.worst(), Trust::doubtful);
+  EXPECT_TRUE(std::ranges::any_of(rungs[1].flags, [](const Flag& each) { return each.id == FlagId::other_machine; }));
+  EXPECT_TRUE(rungs[2].over_baseline.is(Verdict::faster));
+  // What one ladder joins is of one machine, though a part of it doesn't name it.
+  for (auto& run : runs_) run.ladder = 1;
+  EXPECT_TRUE(judge_rungs(measured_, {})[1].over_baseline.is(Verdict::faster));
+}
+
 // The gain is the plainer step's, so its stage isn't credited with it.
 TEST_F(Rungs, AStageThatFellBackIsNotCreditedWithAGain) {
   for (auto& run : runs_) run.status = RunStatus::finished;
