@@ -221,7 +221,7 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
                 << " of call times; `stepladder profile passes " << passes.id << "` shows them\n";
     if (is_dry)
       std::cerr << "stepladder: " << plural(std::ssize(rows), "run")
-                << " would be imported, with other numbers; nothing was\n";
+                << " would be imported; nothing was, and these numbers will be others'\n";
     else
       print_numbers(outcome);
   }

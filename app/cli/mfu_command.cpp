@@ -1,5 +1,6 @@
 // `stepladder mfu`: computes MFU from a model's shape and a throughput under every convention, or recomputes published
 // figures and those that the project has imported; the arithmetic is storage/analysis's.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "app/host/environment.h"
 #include "app/text/format.h"
 #include "storage/analysis/mfu.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 namespace {
@@ -37,6 +39,11 @@ struct MfuAnswer {
     double hfu = missing;
   };
   std::vector<Row> rows;  // one for each convention
+
+  bool is_impossible() const {
+    return std::ranges::any_of(rows,
+                               [](const Row& row) { return row.convention == MfuConvention::six_n && row.mfu > 1; });
+  }
 };
 
 Json figures_json(const MosaicFigures& figures) {
@@ -110,6 +117,9 @@ Json mfu_json(const MfuAnswer& answer) {
           {"gpu", question.gpu.empty() ? Json() : Json(question.gpu)},
           {"peak_tflops", number(answer.peak_tflops)},
           {"peak_source", answer.peak_source.empty() ? Json() : Json(answer.peak_source)},
+          {"trust", is_missing(answer.peak_tflops) || is_missing(question.tokens_per_s)
+                        ? Json()
+                        : Json(to_string(answer.is_impossible() ? Trust::impossible : Trust::trusted))},
           {"conventions", rows}};
 }
 
@@ -122,6 +132,11 @@ std::string mfu_text(const MfuAnswer& answer) {
   if (!is_missing(answer.peak_tflops))
     text += "\n" + notes_text(fmt::format("Peak: {} x {} TFLOP/s, {}\n", answer.question.gpus,
                                           significant(answer.peak_tflops, 4), answer.peak_source));
+  if (answer.is_impossible())
+    text += notes_text(
+        "Impossible: above the peak even by the lowest convention, 6N; most likely the clock was read before the "
+        "device "
+        "had finished\n");
   return text;
 }
 

@@ -327,7 +327,7 @@ std::string run_text(const LoadedRun& loaded, const RunContext& context) {
              ci95_text(interval) + " ms for the median step" +
                  (loaded.is_excerpt() ? ", from " + grouped(std::ssize(series.step)) + " evenly spaced steps" : ""))});
   if (summary.spikes > 0)
-    rows.push_back({"slow steps", grouped(summary.spikes) + " outliers" +
+    rows.push_back({"slow steps", plural(summary.spikes, "outlier") +
                                       (summary.spike_period > 0 ? ", every " + grouped(summary.spike_period) +
                                                                       " steps (validation, checkpoints)"
                                                                 : "")});

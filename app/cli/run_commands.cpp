@@ -75,7 +75,7 @@ std::vector<RunField> fields_named(const std::string& text, const char* argument
   try {
     return run_fields_from(text, names);
   } catch (const RunFieldError& error) {
-    throw UsageError(std::string(argument) + ": " + error.what(), {.argument = argument});
+    throw UsageError(std::string(argument) + ": " + error.what(), {.argument = argument, .value = text});
   }
 }
 

@@ -454,18 +454,23 @@ PredictionSubject find_subject(RunStore& store, const std::string& word) {
   }
   if (!run) {
     if (std::optional<StoredTrace> trace = trace_of(word)) return load_subject(store, std::move(*trace));
+    std::error_code error;
     throw NotFound("there is no run and no trace '" + word + "'",
                    {.code = "no-such-run",
                     .argument = "run",
                     .value = word,
-                    .hint = "`stepladder runs` and `stepladder profile list` show them"});
+                    .hint = std::filesystem::is_regular_file(word, error)
+                                ? "`stepladder profile import " + word + "` imports a trace"
+                                : "`stepladder runs` and `stepladder profile list` show them"});
   }
   std::optional<TraceId> newest;
   for (const StoredTrace& each : store.traces().list())
     if (each.run == run->id) newest = each.id;
   if (newest) return load_subject(store, store.traces().find(*newest).value());
+  const std::optional<StoredTrace> of_number = trace_of(word);
   throw NotFound(
-      fmt::format("run {} has no trace to predict from", run->id),
+      fmt::format("run {} has no trace to predict from", run->id) +
+          (of_number ? fmt::format("; trace {} is profile:{}", word, word) : ""),
       {.code = "no-trace",
        .argument = "run",
        .value = word,

@@ -720,9 +720,15 @@ std::optional<TryAnswer> TrySeriesRunner::end(std::int64_t rounds) {
     }
   }
   series_.ended_at = unix_now();
-  Try whole = kept();
-  Json json = try_json(*this, whole, answer);
-  if (held_out_) json["holdout"] = try_json(*this, whole, *held_out_);
+  Json json = try_json(*this, kept(), answer);
+  json["runs"] = runs_of_try(at_the_end);
+  json["tries"] = std::ssize(tries_) - 1;
+  if (is_missing(answer.difference)) json["verdict"] = nullptr;
+  json["holdout"] = nullptr;
+  if (held_out_)
+    json["holdout"] = {{"verdict", to_string(held_out_->verdict)},
+                       {"difference", number(held_out_->difference)},
+                       {"ci95", interval_json(held_out_->ci95)}};
   series_.answer = json.dump();
   store_->tries().save(series_);
   if (far_) far_->remove();

@@ -191,7 +191,7 @@ Ladder find_ladder(RunStore& store, const std::string& word) {
     if (std::to_string(ladder.id) == word) return ladder;
   if (std::optional<Ladder> ladder = find_named(ladders, word, "ladder")) return std::move(*ladder);
   throw NotFound(
-      "there is no ladder " + (word.empty() ? "''" : word),
+      ladders.empty() ? "there is no ladder yet" : "there is no ladder " + (word.empty() ? "''" : word),
       {.code = "no-such-ladder", .argument = "ladder", .value = word, .hint = "`stepladder ladders` lists them"});
 }
 

@@ -4,6 +4,7 @@
 #include "storage/speedrun/record_claim.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <utility>
 
@@ -192,6 +193,20 @@ std::vector<ArrivedRun> runs_as_they_arrived(const RecordPool& pool, const Recor
   return runs;
 }
 
+namespace {
+
+// What flagged a claim comes before what else is known of it.
+void lead_with_flags(RecordClaim& claim) {
+  if (claim.verdict != RecordVerdict::flagged) return;
+  std::string why = claim.flags.front().why;
+  why.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(why.front())));
+  const std::size_t more = claim.flags.size() - 1;
+  claim.reason =
+      why + (more > 0 ? ", and " + plural(std::ssize(claim.flags) - 1, "more flag") : "") + "; " + claim.reason;
+}
+
+}  // namespace
+
 RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, const std::optional<RecordRule>& given,
                          const ClaimOptions& options) {
   RecordClaim claim;
@@ -214,6 +229,7 @@ RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, con
   if (!rule) {
     claim.reason = "no rule was given";
     if (!claim.flags.empty()) claim.verdict = RecordVerdict::flagged;
+    lead_with_flags(claim);
     return claim;
   }
   claim.p = p_of(claim.metric, claim.baseline_metric, *rule);
@@ -228,6 +244,7 @@ RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, con
                   : either(RecordVerdict::cannot_tell) ? RecordVerdict::cannot_tell
                                                        : RecordVerdict::record;
   claim.reason = metric.reason + (time.reason.empty() ? "" : "; " + time.reason);
+  lead_with_flags(claim);
   return claim;
 }
 

@@ -62,14 +62,14 @@ void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
   const auto end = run_measured(run, interrupted);
   if (!end) throw Stopped();
   if (end->exit_status != 0)
-    throw StorageError("the command" + (side.name.empty() ? "" : " of " + side.name) + " failed with exit status " +
-                       std::to_string(end->exit_status));
+    throw StorageError(std::string("the command") + (side.name == "base" ? " of base" : "") +
+                       " failed with exit status " + std::to_string(end->exit_status));
   try {
     const LoggedRun logged =
         sample.question.by == FigureBy::wall ? LoggedRun{.log = run.log} : read_logged_run(run.log);
     add_figure(sample, figure_of_command(sample.question, logged, *end), run.log);
     std::cerr << "stepladder: run " << number << (side.name.empty() ? "" : ", " + side.name) << ": "
-              << significant(sample.values.back(), 4) << " " << sample.unit << "\n";
+              << significant(sample.values.back(), 4) << (sample.unit.empty() ? "" : " " + sample.unit) << "\n";
   } catch (const NoFigure& error) {
     throw StorageError("what the command " + (side.name == "base" ? std::string("of the base ") : "") + "prints " +
                        error.what() +

@@ -214,15 +214,7 @@ int end(const TryOptions& options, const CommonOptions& common) {
   const auto answer = runner.end(options.rounds);
   if (!answer) return stopped("try end");
   const bool is_measured = !is_missing(answer->difference);
-  Json json = try_json(runner, runner.kept(), *answer);
-  json["runs"] = runner.runs_of_try(-1);
-  json["tries"] = std::ssize(runner.tries()) - 1;
-  if (!is_measured) json["verdict"] = nullptr;
-  json["holdout"] = nullptr;
-  if (const auto& held_out = runner.held_out_answer())
-    json["holdout"] = {{"verdict", to_string(held_out->verdict)},
-                       {"difference", number(held_out->difference)},
-                       {"ci95", interval_json(held_out->ci95)}};
+  const Json json = try_answer(runner.series().answer);
   if (common.json)
     print_line(json, std::cout);
   else

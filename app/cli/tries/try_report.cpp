@@ -32,8 +32,8 @@ TryHistory try_history(RunStore& store) {
   const auto series = series_around(store, std::filesystem::current_path());
   if (!series)
     throw UsageError(
-        "no tries of the git checkout around this folder, if there is one, are in this project; `stepladder "
-        "try begin -- COMMAND` begins");
+        "this folder's git checkout has no series of tries in this project; `stepladder try begin -- COMMAND` begins "
+        "one");
   TryHistory history = history_of(store, *series);
   if (history.tries.empty()) throw StorageError("the series of tries has no first state");
   for (const TrySeries& later : store.tries().all())
@@ -151,8 +151,8 @@ std::string status_text(const TryHistory& history) {
   std::string text = "Tries of " + history.series.checkout + (machine.empty() ? "" : " at " + machine) + ", ladder " +
                      std::to_string(history.series.ladder) + ": " + try_text(status, "state") + "\n";
   text += "  metric   " + try_text(status, "metric") + ", " + metric_text(try_number(status, "mean")) +
-          " at first, now " + metric_text(try_number(status, "value")) + "; one run's standard deviation " +
-          significant(try_number(status, "noise_sd"), 3) + "\n";
+          " in the first state, " + metric_text(try_number(status, "value")) +
+          " in the kept one; one run's standard deviation " + significant(try_number(status, "noise_sd"), 3) + "\n";
   text += "  tries    " + std::to_string(std::ssize(history.tries) - 1);
   for (const auto& [verdict, count] : status["verdicts"].items())
     text += ", " + std::to_string(count.get<std::int64_t>()) + " " + try_verdict_word(verdict);
