@@ -91,6 +91,11 @@ class Desktop:
         self.wait(lambda: self.stands_still(self.ui_test_anchors, 0.7), "a window at rest")
         return self.ui_test_anchors()
 
+    def drawn(self):
+        """The screen's pixels, once nothing moves any more: not even what has no anchor, as a zoom that glides."""
+        self.wait(lambda: self.stands_still(self.pixels, 0.7), "a screen at rest")
+        return self.pixels()[2]
+
     def stands_still(self, reading, seconds=4):
         """Whether a reading is the same after a while. A step is committed up to 1.5 s after its end."""
         before = reading()
@@ -113,26 +118,16 @@ class Desktop:
             self.xdotool("keyup", modifier)
 
     def go(self, name, anchor):
-        """Clicks until the anchor is on the screen: a new window may miss the first click."""
-        def there():
-            if anchor in self.ui_test_anchors():
-                return True
+        """Clicks, unless the anchor is on the screen, and waits for it."""
+        if anchor not in self.ui_test_anchors():
             self.click(name)
-            time.sleep(0.3)
-            return anchor in self.ui_test_anchors()
-        self.wait(there, anchor)
+        self.anchor(anchor)
 
     def start_ladder(self):
-        """Presses Launch's button when the form has no problem, until Live is shown instead: a busy machine may lose a click."""
+        """Presses Launch's button when the form has no problem, and waits for Live."""
         self.wait(lambda: "launch.estimate" in self.ui_test_anchors(), "Launch to be ready")
-        def started():
-            if "launch.start" in self.ui_test_anchors():
-                self.click("launch.start")
-            deadline = time.monotonic() + 30
-            while "launch.start" in self.ui_test_anchors() and time.monotonic() < deadline:
-                time.sleep(0.1)
-            return "launch.start" not in self.ui_test_anchors()
-        self.wait(started, "the ladder to start")
+        self.click("launch.start")
+        self.wait(lambda: "launch.start" not in self.ui_test_anchors(), "the ladder to start")
 
     def keys(self, *names):
         """Presses keys like a hand: modifiers down first, up last."""

@@ -56,13 +56,12 @@ class Profile(unittest.TestCase):
         desktop.wait(lambda: desktop.pixels()[2] != zoomed, "a step that was dragged")
         for key in ("w", "d", "a", "s", "Left", "Up", "Home"):
             desktop.keys(key)
-        desktop.settled()
+        desktop.drawn()
         # F fits the clicked slice, and then the whole step again.
         desktop.xdotool("mousemove", int(x0 + (x1 - x0) * 0.9), int(y0 + 50))
         desktop.xdotool("click", 1)
         desktop.anchor("profile.chosen")
-        desktop.settled()
-        whole = desktop.pixels()[2]
+        whole = desktop.drawn()
         desktop.keys("f")
         desktop.wait(lambda: desktop.pixels()[2] != whole, "a slice in full width")
         desktop.picture("profile-fitted")
