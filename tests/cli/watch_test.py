@@ -89,6 +89,13 @@ class Watch(Case):
         self.assertEqual((code, sorted(printed.splitlines()), err), (0, sorted((STEPS + "to stderr").splitlines()), ""))
         self.assertEqual(self.place.json("show", run["id"])["console"], printed)
 
+    def test_a_run_is_called_as_its_script(self):
+        script = self.place.path / "tr.py"
+        script.write_text(f"print({STEPS!r})")
+        for command in ([sys.executable, script], [sys.executable, "-u", script, "--lr", "1"], ["sh", "-c", f"{sys.executable} {script} --lr 1"]):
+            self.place.run("watch", "--", *command)
+        self.assertEqual([run["name"] for run in self.place.json("runs")], ["tr", "tr", "sh"])
+
     def test_the_exit_status_is_the_programs(self):
         self.assertEqual(self.watch(f"print({STEPS!r}); raise SystemExit(7)")[0], 7)
         self.assertEqual(self.watch(f"print({STEPS!r}, flush=True); import os; os.kill(os.getpid(), 9)")[0], 128 + 9)

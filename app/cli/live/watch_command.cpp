@@ -11,6 +11,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -135,10 +136,19 @@ int open_followed(const fs::path& path) {
   return file.release();
 }
 
+// The script's name or `python -m`'s module, since every script's interpreter has the same; else the program's.
+std::string name_of(const std::vector<std::string>& command) {
+  for (const fs::path word : std::span(command).subspan(1))
+    if (word.extension() == ".py" || word.extension() == ".sh") return word.stem().string();
+  const std::string program = fs::path(command.front()).filename().string();
+  const auto module = std::ranges::find(command, "-m");
+  return program.starts_with("python") && command.end() - module > 1 ? module[1] : program;
+}
+
 Run new_run(const WatchRequest& request) {
   Run run;
   run.name = !request.name.empty()      ? request.name
-             : !request.command.empty() ? fs::path(request.command.front()).filename().string()
+             : !request.command.empty() ? name_of(request.command)
              : !request.follow.empty()  ? request.follow.stem().string()
                                         : "stdin";
   run.uid = new_uid().text();
