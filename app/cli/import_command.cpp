@@ -202,7 +202,9 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
   report_failures(failures);
   const RunContext context = load_run_context(store ? &*store : nullptr);
   std::vector<RunAndSummary> rows;
-  for (const Run& run : outcome.runs) rows.push_back({run, store->summary(run)});
+  std::vector<Summary> summaries;
+  if (!outcome.runs.empty()) summaries = store->summaries(outcome.runs);
+  for (std::size_t i = 0; i < outcome.runs.size(); ++i) rows.push_back({outcome.runs[i], std::move(summaries[i])});
   if (common.json) {
     Json json = outcome_json(rows, outcome, failures, context);
     for (Json& run : json["runs"])

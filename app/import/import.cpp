@@ -377,8 +377,9 @@ FileGrouping Import::group(const std::vector<std::size_t>& files, const std::str
   for (std::size_t i = 0; asked && i < files.size(); ++i)
     decision.rung.push_back(decision.files == FilesAre::rungs ? static_cast<int>(i) : 0);
   if (!asked) {
-    std::vector<Summary> summaries;
-    for (const std::size_t i : files) summaries.push_back(store_().summary(outcome_.runs[i]));
+    std::vector<Run> measured;
+    for (const std::size_t i : files) measured.push_back(outcome_.runs[i]);
+    const std::vector<Summary> summaries = store_().summaries(measured);
     std::vector<FileRun> runs;
     for (std::size_t i = 0; i < files.size(); ++i) {
       const Run& run = outcome_.runs[files[i]];

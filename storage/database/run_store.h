@@ -122,8 +122,9 @@ class RunStore {
 
   // The summary from the cache if the run is over, else computed from its steps. Never writes to a read_only store.
   Summary summary(const Run& run);
-  std::vector<RunAndSummary> runs_with_summaries();       // oldest first; one query if every summary is cached
-  std::vector<RunAndSummary> runs_with_kept_summaries();  // the same, always one query; without steps where none is
+  std::vector<Summary> summaries(std::span<const Run> runs);  // many at once, faster than one by one
+  std::vector<RunAndSummary> runs_with_summaries();           // oldest first; one query if every summary is cached
+  std::vector<RunAndSummary> runs_with_kept_summaries();      // the same, always one query; without steps where none is
 
   // --- Parts with verbs of their own
 

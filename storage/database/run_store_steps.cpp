@@ -90,6 +90,25 @@ Overview RunStore::overview(RunId id, Quantity quantity, std::int64_t first_step
   return impl_->derived.overview(*run, quantity, {first_step, last_step}, columns);
 }
 
+std::vector<Summary> RunStore::summaries(std::span<const Run> runs) {
+  std::vector<Summary> all(runs.size());
+  std::vector<const Run*> without;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::optional<Summary> kept;
+    if (is_over(runs[i].status)) kept = impl_->derived.kept(runs[i]);
+    if (kept) {
+      all[i] = *std::move(kept);
+    } else {
+      without.push_back(&runs[i]);
+      places.push_back(i);
+    }
+  }
+  std::vector<Summary> made = impl_->derived.make(without);
+  for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(made[i]);
+  return all;
+}
+
 Summary RunStore::summary(const Run& run) {
   if (is_over(run.status)) {
     if (const auto kept = impl_->derived.kept(run)) return *kept;
@@ -100,15 +119,18 @@ Summary RunStore::summary(const Run& run) {
 namespace {
 
 // `without` gets the places of those that have no kept summary.
-std::vector<RunAndSummary> read_with_kept_summaries(Database& database, std::vector<std::size_t>& without) {
+std::vector<RunAndSummary> read_with_kept_summaries(Database& database, Derived& derived,
+                                                    std::vector<std::size_t>& without) {
   std::vector<RunAndSummary> all;
   Statement rows(database, "SELECT " + run_columns + ", " + Derived::summary_columns +
                                " FROM runs LEFT JOIN summaries ON run_id = runs.id AND " + Derived::counts_for_run +
                                " WHERE " + is_listed + " ORDER BY created_at, runs.id");
   while (rows.step()) {
-    const bool is_kept = !rows.is_null(run_column_count);
-    if (!is_kept) without.push_back(all.size());
-    all.push_back({read_run(database, rows), is_kept ? Derived::read(rows, run_column_count) : Summary{}});
+    Run run = read_run(database, rows);
+    std::optional<Summary> kept;
+    if (!rows.is_null(run_column_count)) kept = derived.read(run, rows, run_column_count);
+    if (!kept) without.push_back(all.size());
+    all.push_back({std::move(run), kept.value_or(Summary{})});
   }
   return all;
 }
@@ -117,13 +139,16 @@ std::vector<RunAndSummary> read_with_kept_summaries(Database& database, std::vec
 
 std::vector<RunAndSummary> RunStore::runs_with_kept_summaries() {
   std::vector<std::size_t> without;
-  return read_with_kept_summaries(impl_->database, without);
+  return read_with_kept_summaries(impl_->database, impl_->derived, without);
 }
 
 std::vector<RunAndSummary> RunStore::runs_with_summaries() {
   std::vector<std::size_t> without;
-  std::vector<RunAndSummary> all = read_with_kept_summaries(impl_->database, without);
-  for (const std::size_t i : without) all[i].summary = impl_->derived.make(all[i].run);
+  std::vector<RunAndSummary> all = read_with_kept_summaries(impl_->database, impl_->derived, without);
+  std::vector<const Run*> runs;
+  for (const std::size_t i : without) runs.push_back(&all[i].run);
+  std::vector<Summary> made = impl_->derived.make(runs);
+  for (std::size_t i = 0; i < without.size(); ++i) all[without[i]].summary = std::move(made[i]);
   return all;
 }
 

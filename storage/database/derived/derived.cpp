@@ -15,10 +15,44 @@
 namespace stepladder {
 namespace {
 
-constexpr int chunk_format = 1;  // of overview_chunks; other formats are rebuilt
+constexpr std::int64_t chunk_format =
+    1;  // of overview_chunks, in the seal that is overviews.format; others are rebuilt
 constexpr auto fewest_for_chunks = static_cast<std::int64_t>(most_in_chunk) + 1;  // steps
 
-enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit };
+// Above these bits, nan_mask holds the row's seal.
+enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit, seal_bit };
+static_assert(seal_bit + FigureSeal::bits <= 63);
+
+std::int64_t nan_bits(const Summary& summary) {
+  return nan_bit(summary.loss_first, loss_first_bit) | nan_bit(summary.loss_last, loss_last_bit) |
+         nan_bit(summary.val_loss_last, val_loss_last_bit);
+}
+
+// All that a row of `summaries` holds.
+SealedContent content_of(const Run& run, const Summary& summary) {
+  SealedContent content("summaries");
+  content.add(run.id).add(std::int64_t{run.warmup_steps}).add(run.tokens_per_step).add(nan_bits(summary));
+  for (const std::int64_t count :
+       {std::int64_t{summary.steps}, std::int64_t{summary.first_step}, std::int64_t{summary.last_step},
+        std::int64_t{summary.warmup_steps}, std::int64_t{summary.spikes}, std::int64_t{summary.spike_period},
+        std::int64_t{summary.pauses}, std::int64_t{summary.untimed_steps}, std::int64_t{summary.nonfinite_steps},
+        std::int64_t{summary.first_nonfinite_step}, std::int64_t{summary.backwards_step},
+        std::int64_t{summary.repeated_steps}, std::int64_t{summary.first_repeated_step},
+        std::int64_t{summary.watched_steps}, std::int64_t{summary.disturbed_steps},
+        std::int64_t{summary.disturbance.cores}, std::int64_t{summary.disturbance.needed_cores}})
+    content.add(count);
+  for (const double value :
+       {summary.loss_first, summary.loss_last, summary.loss_min, summary.val_loss_last, summary.val_loss_min,
+        summary.dt_ms_median, summary.dt_ms_p25, summary.dt_ms_p75, summary.tokens_per_s, summary.tokens_per_s_p25,
+        summary.tokens_per_s_p75, summary.dt_ms_p5, summary.dt_ms_p95, summary.dt_grain_ms, summary.drift,
+        summary.disturbance.other_cores, summary.disturbance.program_cores, summary.disturbance.other_gpu_load})
+    content.add(value);
+  return content;
+}
+
+SealedContent content_of_overviews(RunId run, std::int64_t steps) {
+  return SealedContent("overviews").add(run).add(chunk_format).add(steps);
+}
 
 // Checks over all rows of a run. A series holds each step once, so repeated steps and their clocks are checked here.
 class RowChecks {
@@ -114,7 +148,7 @@ const std::string Derived::counts_for_run =
     "status NOT IN ('queued', 'running') AND asked_warmup = coalesce(runs.warmup_steps, -1) "
     "AND asked_tokens_per_step = coalesce(tokens_per_step, 0)";
 
-Summary Derived::read(const Statement& row, int column) {
+std::optional<Summary> Derived::read(const Run& run, const Statement& row, int column) {
   Summary summary;
   const std::int64_t nan_mask = row.integer(column++);
   summary.steps = count_of(row, column++);
@@ -152,6 +186,7 @@ Summary Derived::read(const Statement& row, int column) {
   summary.disturbance.other_gpu_load = row.real(column++);
   summary.disturbance.cores = static_cast<int>(row.integer(column++));
   summary.disturbance.needed_cores = static_cast<int>(row.integer(column++));
+  if (nan_mask >> seal_bit != seal_.of(content_of(run, summary))) return std::nullopt;
   return summary;
 }
 
@@ -161,7 +196,7 @@ std::optional<Summary> Derived::kept(const Run& run) {
                      " FROM summaries WHERE run_id = ? AND asked_warmup = ? AND asked_tokens_per_step = ?",
                  run.id, run.warmup_steps, run.tokens_per_step);
   if (!rows.step()) return std::nullopt;
-  return read(rows, 0);
+  return read(run, rows, 0);
 }
 
 void Derived::keep(const Run& run, const Summary& summary) {
@@ -179,9 +214,7 @@ void Derived::keep(const Run& run, const Summary& summary) {
       "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
       "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3 "
       "AND ended_at IS ?33",
-      run.id, run.warmup_steps, run.tokens_per_step,
-      nan_bit(summary.loss_first, loss_first_bit) | nan_bit(summary.loss_last, loss_last_bit) |
-          nan_bit(summary.val_loss_last, val_loss_last_bit),
+      run.id, run.warmup_steps, run.tokens_per_step, nan_bits(summary) | seal_.of(content_of(run, summary)) << seal_bit,
       summary.steps, summary.first_step, summary.last_step, summary.warmup_steps, summary.loss_first, summary.loss_last,
       summary.loss_min, summary.val_loss_last, summary.val_loss_min, summary.dt_ms_median, summary.dt_ms_p25,
       summary.dt_ms_p75, summary.tokens_per_s, summary.tokens_per_s_p25, summary.tokens_per_s_p75, summary.dt_ms_p5,
@@ -197,10 +230,41 @@ void Derived::note_complete_chunks(const Run& run, std::int64_t steps) {
   database_.run(
       "INSERT OR REPLACE INTO overviews (run_id, format, steps) SELECT id, ?, ? FROM runs "
       "WHERE id = ? AND status NOT IN ('queued', 'running') AND ended_at IS ?",
-      chunk_format, steps, run.id, run.ended_at);
+      seal_.of(content_of_overviews(run.id, steps)), steps, run.id, run.ended_at);
 }
 
 Summary Derived::make(const Run& run) {
+  return make(run, nullptr);
+}
+
+std::vector<Summary> Derived::make(std::span<const Run* const> runs) {
+  constexpr std::size_t at_once = 500;
+  std::vector<Summary> summaries;
+  std::vector<Made> later;
+  for (const Run* const run : runs) {
+    summaries.push_back(make(*run, &later));
+    if (later.size() == at_once) keep(std::exchange(later, {}));
+  }
+  keep(later);
+  return summaries;
+}
+
+// Of short runs, which have no chunks. A locked or full file prevents nothing: they are made again next time.
+void Derived::keep(std::span<const Made> made) {
+  if (made.empty()) return;
+  try {
+    Transaction transaction(database_);
+    for (const Made& each : made) {
+      keep(each.run, each.summary);
+      note_complete_chunks(each.run, each.summary.steps);
+    }
+    transaction.commit();
+  } catch (const StorageError&) {
+  }
+}
+
+// `later` receives a summary that the caller is to keep; null: it is kept here.
+Summary Derived::make(const Run& run, std::vector<Made>* later) {
   bool keeping = is_over(run.status) && !database_.read_only();
   SummaryBuilder builder(run.warmup_steps, run.tokens_per_step, SummaryBuilder::most_exact_steps, read_from(run));
   RowChecks checks;
@@ -227,6 +291,10 @@ Summary Derived::make(const Run& run) {
   Summary summary = builder.finish();
   checks.complete(summary);
   if (is_missing(summary.tokens_per_s)) summary.tokens_per_s = run.printed.tokens_per_s;  // the log's own figure
+  if (later && keeping && summary.steps < fewest_for_chunks) {
+    later->push_back({run, summary});
+    return summary;
+  }
   try_to([&] {
     Transaction transaction(database_);
     if (summary.steps >= fewest_for_chunks) {
@@ -255,7 +323,9 @@ void Derived::forget(RunId run) {
 }
 
 std::optional<std::int64_t> Derived::steps_of_overviews(RunId run) {
-  return database_.find("SELECT steps FROM overviews WHERE run_id = ? AND format = ?", run, chunk_format);
+  Statement row(database_, "SELECT steps, format FROM overviews WHERE run_id = ?", run);
+  if (!row.step() || row.integer(1) != seal_.of(content_of_overviews(run, row.integer(0)))) return std::nullopt;
+  return row.integer(0);
 }
 
 // Returns whether the run has chunks; short runs don't, since reading their steps is as fast.

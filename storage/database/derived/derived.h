@@ -1,14 +1,18 @@
 // A cache of summaries and overviews, derived from a run's steps, so that a thousand runs open quickly. Missing entries
-// are computed again. Inside storage/ only.
+// are computed again, and so are summaries and numbers of chunks that don't have this user's seal. Inside storage/
+// only.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "storage/analysis/overview.h"
 #include "storage/analysis/summary.h"
 #include "storage/database/database.h"
+#include "storage/database/derived/figure_seal.h"
 #include "storage/database/step_rows.h"
 #include "storage/records.h"
 
@@ -40,17 +44,23 @@ std::optional<Overview> overview_of_chunks(Statement& rows, StepRange range);
 
 class Derived {
  public:
-  explicit Derived(Database& database) : database_(database) {}
+  explicit Derived(Database& database) : database_(database), seal_(database) {}
 
-  // The columns of a cached summary, the condition under which it is valid, and a reader of them from `column` on.
+  // The columns of a cached summary, the condition under which it is valid, and a reader of them from `column` on:
+  // nullopt if it lacks the seal.
   static const std::string summary_columns;
   static const std::string counts_for_run;
-  static Summary read(const Statement& row, int column);
+  std::optional<Summary> read(const Run& run, const Statement& row, int column);
   std::optional<Summary> kept(const Run& run);
+  FigureSeal& seal() { return seal_; }
 
   // Reads all steps, in bounded memory. Caches summary and overviews if the run is over and the file can be written, in
   // short transactions between reads. A locked or full file does not prevent the answer.
   Summary make(const Run& run);
+
+  // Those of many runs, of which the short ones are cached together: a transaction each would wait for the disk as
+  // often.
+  std::vector<Summary> make(std::span<const Run* const> runs);
 
   // Call after a write. Never throws: a figure that fails here is computed when somebody asks for it.
   void refresh(const Run& run);
@@ -68,10 +78,17 @@ class Derived {
   bool ensure_overviews(const Run& run);
   std::optional<Overview> kept_overview(RunId run, Quantity quantity, int level, StepRange range);
   OverviewSource source(const Run& run, Quantity quantity);
+  struct Made {
+    Run run;
+    Summary summary;
+  };
+  Summary make(const Run& run, std::vector<Made>* later);
+  void keep(std::span<const Made> made);
   void keep(const Run& run, const Summary& summary);
   void note_complete_chunks(const Run& run, std::int64_t steps);
 
   Database& database_;
+  FigureSeal seal_;
 };
 
 }  // namespace stepladder

@@ -18,7 +18,7 @@
 namespace stepladder {
 namespace {
 
-constexpr int figures_format = 1;  // of metric_figures and metric_overviews; others are made again
+constexpr std::int64_t figures_format = 1;  // of metric_figures and metric_overviews; others are made again
 constexpr auto fewest_for_chunks = static_cast<std::int64_t>(most_in_chunk) + 1;  // values
 
 struct Chunk {
@@ -36,12 +36,26 @@ void keep_chunks(Database& database, MetricId metric, std::span<const Chunk> chu
   }
 }
 
-void keep_figures(Database& database, MetricId metric, const MetricFigures& figures) {
+// What the seal in metric_figures.format is of.
+SealedContent content_of(MetricId metric, const MetricFigures& figures) {
+  SealedContent content("metric_figures");
+  for (const std::int64_t count :
+       {std::int64_t{metric}, figures_format, std::int64_t{figures.count}, std::int64_t{figures.not_finite},
+        std::int64_t{figures.first_step}, std::int64_t{figures.last_step}})
+    content.add(count);
+  for (const double value :
+       {figures.first, figures.last, figures.lowest, figures.highest, figures.mean, figures.median})
+    content.add(value);
+  return content;
+}
+
+void keep_figures(Database& database, FigureSeal& seal, MetricId metric, const MetricFigures& figures) {
   database.insert("OR REPLACE INTO metric_figures",
                   "metric_id, format, count, not_finite, first_step, last_step, first, last, lowest, highest, "
                   "mean, median",
-                  metric, figures_format, figures.count, figures.not_finite, figures.first_step, figures.last_step,
-                  figures.first, figures.last, figures.lowest, figures.highest, figures.mean, figures.median);
+                  metric, seal.of(content_of(metric, figures)), figures.count, figures.not_finite, figures.first_step,
+                  figures.last_step, figures.first, figures.last, figures.lowest, figures.highest, figures.mean,
+                  figures.median);
 }
 
 std::int64_t count_of_values(Database& database, MetricId metric) {
@@ -58,8 +72,9 @@ std::optional<Quantity> quantity_of(const Metric& metric) {
   return std::nullopt;
 }
 
-// The figures in a row of metric_figures, from `column` on.
-MetricFigures figures_in(const Statement& row, int column) {
+// The figures in a row of metric_figures, from `column` on, the format first; nullopt without its seal.
+std::optional<MetricFigures> figures_in(FigureSeal& seal, MetricId metric, const Statement& row, int column) {
+  const std::int64_t format = row.integer(column++);
   MetricFigures figures{.count = count_of(row, column),
                         .not_finite = count_of(row, column + 1),
                         .first_step = count_of(row, column + 2),
@@ -72,6 +87,7 @@ MetricFigures figures_in(const Statement& row, int column) {
                         .median = row.real(column + 9)};
   for (double* const value : {&figures.first, &figures.last})
     if (figures.count > 0 && is_missing(*value)) *value = std::numeric_limits<double>::quiet_NaN();
+  if (format != seal.of(content_of(metric, figures))) return std::nullopt;
   return figures;
 }
 
@@ -156,10 +172,10 @@ std::vector<MetricPoint> MetricStore::points(RunId run, std::string_view name) {
 
 std::optional<MetricFigures> MetricStore::kept_figures(MetricId metric) {
   Statement row(database_,
-                "SELECT count, not_finite, first_step, last_step, first, last, lowest, highest, mean, median FROM "
-                "metric_figures WHERE metric_id = ? AND format = ?",
-                metric, figures_format);
-  return row.step() ? std::optional(figures_in(row, 0)) : std::nullopt;
+                "SELECT format, count, not_finite, first_step, last_step, first, last, lowest, highest, mean, median "
+                "FROM metric_figures WHERE metric_id = ?",
+                metric);
+  return row.step() ? figures_in(derived_.seal(), metric, row, 0) : std::nullopt;
 }
 
 struct MadeFigures {
@@ -205,7 +221,7 @@ void MetricStore::keep(RunId run, std::span<const MadeFigures> made) {
       // Stored only if nobody has resumed the run since, or appended to it.
       if (!is_over || count_of_values(database_, each.row.id) != each.figures.count) continue;
       keep_chunks(database_, each.row.id, each.chunks);
-      stepladder::keep_figures(database_, each.row.id, each.figures);
+      stepladder::keep_figures(database_, derived_.seal(), each.row.id, each.figures);
     }
     transaction.commit();
   } catch (const StorageError&) {  // made again next time
@@ -277,19 +293,20 @@ std::vector<MetricOfRunRow> MetricStore::rows_named(const std::string& name) {
   const Metric field = field_metric(name);
   const bool is_field = quantity_of(field).has_value();
   std::vector<MetricOfRunRow> found;
-  Statement rows(database_,
-                 fmt::format("SELECT runs.id, runs.status NOT IN ('queued', 'running'), metrics.id, field, count, "
-                             "not_finite, first_step, last_step, first, last, lowest, highest, mean, median FROM runs "
-                             "{}JOIN metrics ON metrics.run_id = runs.id AND metrics.name = ? LEFT JOIN metric_figures "
-                             "ON metric_figures.metric_id = metrics.id AND format = ? WHERE {}",
-                             is_field ? "LEFT " : "", is_listed),
-                 name, figures_format);
+  Statement rows(
+      database_,
+      fmt::format("SELECT runs.id, runs.status NOT IN ('queued', 'running'), metrics.id, field, format, "
+                  "count, not_finite, first_step, last_step, first, last, lowest, highest, mean, median FROM runs "
+                  "{}JOIN metrics ON metrics.run_id = runs.id AND metrics.name = ? LEFT JOIN metric_figures "
+                  "ON metric_figures.metric_id = metrics.id WHERE {}",
+                  is_field ? "LEFT " : "", is_listed),
+      name);
   while (rows.step()) {
     MetricOfRunRow read{.run = rows.integer(0), .is_over = rows.integer(1) != 0, .row = {}, .kept = {}};
     read.row.id = rows.integer(2);
     read.row.metric.name = name;
     read.row.metric.field = rows.is_null(2) ? name : rows.text(3);
-    if (read.is_over && !rows.is_null(4)) read.kept = figures_in(rows, 4);
+    if (read.is_over && !rows.is_null(4)) read.kept = figures_in(derived_.seal(), read.row.id, rows, 4);
     found.push_back(std::move(read));
   }
   return found;

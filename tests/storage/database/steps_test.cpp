@@ -130,9 +130,10 @@ TEST_F(RunStoreTest, the_cache_is_used_and_never_stale) {
   const RunId id = store.insert_finished({.name = "r", .created_at = 1, .tokens_per_step = 10},
                                          std::vector<StepRecord>{{.step = 1, .loss = 3, .dt_ms = 5}});
   EXPECT_EQ(store.run(id)->status, RunStatus::finished);
-  execute("UPDATE summaries SET loss_last = 99");
-  EXPECT_EQ(store.summary(*store.run(id)).loss_last, 99) << "not read from the cache";
-  EXPECT_EQ(store.runs_with_summaries().at(0).summary.loss_last, 99);
+  execute("UPDATE steps SET loss = 99");
+  EXPECT_EQ(store.summary(*store.run(id)).loss_last, 3) << "not read from the cache";
+  EXPECT_EQ(store.runs_with_summaries().at(0).summary.loss_last, 3);
+  execute("UPDATE steps SET loss = 3");
 
   stepladder::Run other_warmup = *store.run(id);
   other_warmup.warmup_steps = 0;

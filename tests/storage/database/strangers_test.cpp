@@ -105,6 +105,45 @@ TEST(Strangers, are_refused_with_a_sentence_that_names_them_and_the_way_out) {
   }
 }
 
+// Figures that follow from no step.
+TEST(Strangers, cached_figures_that_they_wrote_are_not_believed) {
+  TemporaryFolder folder;
+  const auto file = folder / "a.stepladder";
+  const auto figures = [&](Mode mode) {
+    RunStore store = RunStore::open(file, mode);
+    const stepladder::Run run = store.runs().at(0);
+    const std::vector<double> all{store.summary(run).loss_last, store.runs_with_summaries().at(0).summary.dt_ms_median,
+                                  store.metrics().of_run(run.id).at(0).figures.last};
+    return all;
+  };
+  std::vector<StepRecord> steps;
+  for (int i = 1; i <= 50; ++i) steps.push_back({.step = i, .loss = 5 - 0.01 * i, .dt_ms = 100});
+  {
+    RunStore store = RunStore::open(file);
+    const RunId run = store.insert_finished({.name = "r"}, steps);
+    store.metrics().describe(run, {.name = "acc"});
+    store.metrics().append(run, "acc", std::vector<MetricPoint>{{1, 0.25}, {2, 0.5}});
+    store.metrics().of_run(run);
+  }
+  const std::vector<double> true_ones = figures(Mode::read_write);
+  EXPECT_NEAR(true_ones[0], 4.5, 1e-9);
+  EXPECT_EQ(true_ones[1], 100);
+  const auto count = [&](const char* sql) { return Database(file, Database::Mode::read_only).integer(sql); };
+  ASSERT_EQ(count("SELECT count(*) FROM summaries"), 1);
+  ASSERT_EQ(count("SELECT count(*) FROM metric_figures"), 1);
+  for (const char* sql :
+       {"UPDATE summaries SET dt_ms_median = 1, loss_last = 0.5", "UPDATE summaries SET nan_mask = 0, dt_ms_median = 1",
+        "UPDATE metric_figures SET last = 0.99", "UPDATE metric_figures SET format = 1, last = 0.99"}) {
+    as_stranger(file, sql);
+    EXPECT_EQ(figures(Mode::read_only), true_ones) << sql;
+    EXPECT_EQ(figures(Mode::read_write), true_ones) << sql;
+  }
+  // Another's file, or a copy, has no seal of ours.
+  std::filesystem::copy_file(file, folder / "b.stepladder");
+  std::filesystem::rename(folder / "b.stepladder", file);
+  EXPECT_EQ(figures(Mode::read_write), true_ones);
+}
+
 TEST(Strangers, the_way_out_is_an_import_of_their_plain_tables) {
   for (const Case& each : changes_by_strangers()) {
     SCOPED_TRACE(each.sql);
