@@ -247,6 +247,20 @@ bool HardwareTable::differ(std::string_view one, std::string_view other) const {
   return !found || found != find(other);
 }
 
+namespace {
+
+// The fastest training precision of a device.
+void take_fastest(const Hardware& hardware, Peak& peak) {
+  for (const Precision candidate : {Precision::bf16, Precision::fp16, Precision::tf32, Precision::fp32}) {
+    const double tflops = hardware.peak_tflops[static_cast<std::size_t>(candidate)];
+    if (is_missing(tflops) || (peak.known() && tflops <= peak.tflops)) continue;
+    peak.tflops = tflops;
+    peak.precision = candidate;
+  }
+}
+
+}  // namespace
+
 Peak HardwareTable::peak(std::string_view hardware, std::string_view precision) const {
   Peak peak{.hardware = find(hardware), .devices = device_count(hardware)};
   if (!peak.hardware) return peak;
@@ -256,13 +270,22 @@ Peak HardwareTable::peak(std::string_view hardware, std::string_view precision) 
   if (peak.precision != Precision::unknown) peak.tflops = peaks[static_cast<std::size_t>(peak.precision)];
   if (peak.known()) return peak;
   peak.assumed = true;
-  for (const Precision candidate : {Precision::bf16, Precision::fp16, Precision::tf32, Precision::fp32}) {
-    const double tflops = peaks[static_cast<std::size_t>(candidate)];
-    if (is_missing(tflops) || (peak.known() && tflops <= peak.tflops)) continue;
-    peak.tflops = tflops;
-    peak.precision = candidate;
-  }
+  take_fastest(*peak.hardware, peak);
   return peak;
+}
+
+Peak HardwareTable::fastest() const {
+  Peak fastest{.assumed = true};
+  for (const Hardware& each : rows_) {
+    Peak peak{.hardware = &each};
+    take_fastest(each, peak);
+    if (peak.known() && !(peak.tflops <= fastest.tflops)) {
+      fastest.tflops = peak.tflops;
+      fastest.precision = peak.precision;
+      fastest.hardware = &each;
+    }
+  }
+  return fastest;
 }
 
 std::string with_row(std::string_view csv, const Hardware& row) {

@@ -65,6 +65,9 @@ class HardwareTable {
 
   Peak peak(std::string_view hardware, std::string_view precision) const;
 
+  // The highest peak of any one device, in bf16 or wider.
+  Peak fastest() const;
+
   // Whether two names are surely of different devices. False if one is unknown (empty), or says no more than the other
   // one does: "NVIDIA A100" may be an "NVIDIA A100-SXM4-80GB".
   bool differ(std::string_view one, std::string_view other) const;

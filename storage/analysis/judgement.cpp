@@ -52,6 +52,17 @@ void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats,
     rung.limit.tflops = 6 * static_cast<double>(params) * rung.tokens_per_s / 1e12;
 }
 
+// A factor between two files whose times nobody here has measured may be that of their units.
+void doubt_units(const Subject& base, const RungJudgement& base_rung, const Subject& of, RungJudgement& rung) {
+  const auto is_ours = [](const MeasuredRun& run) { return run.run->source == "launched"; };
+  if (std::ranges::all_of(base.runs, is_ours) && std::ranges::all_of(of.runs, is_ours)) return;
+  std::optional<Flag> flag = doubt_unit(factor_over(base_rung, rung));
+  if (!flag) return;
+  rung.trust = std::max(rung.trust, kind_of(flag->id).trust);
+  rung.flags.push_back(*std::move(flag));
+  std::ranges::stable_sort(rung.flags, {}, &Flag::id);
+}
+
 // The subject without the repeats that others disturbed, unless none remains: measuring again on a quiet machine is the
 // remedy.
 Subject without_disturbed(Subject subject) {
@@ -369,6 +380,8 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
            "on the same."});
     samples.push_back(with_intervals ? sample_of(subject) : Sample{});
   }
+  for (std::size_t i = 0; i < rungs.size(); ++i)
+    if (i != baseline) doubt_units(subjects[baseline], rungs[baseline], subjects[i], rungs[i]);
   std::vector<RunSpread> known;
   for (std::size_t i = 0; with_intervals && i < rungs.size(); ++i) {
     const MeasuredRun& first = subjects[i].runs.front();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "storage/analysis/recipe_facts.h"
 #include "storage/contention.h"
@@ -66,10 +67,35 @@ std::string peak_text(const Peak& peak, const Run& run) {
   return text + ")";
 }
 
+// Of unknown hardware a throughput is still bounded by the fastest device that there is.
+void check_against_all(const Run& run, const Summary& summary, const HardwareTable& hardware,
+                       std::vector<Flag>& flags) {
+  const AssumedParams params = params_of(run, summary);
+  const Peak fastest = hardware.fastest();
+  if (!fastest.known() || params.count == 0 || is_missing(summary.tokens_per_s)) return;
+  const RecipeFacts facts = recipe_facts(run);
+  const double tflops = 6 * static_cast<double>(params.count) * summary.tokens_per_s / 1e12;
+  const double devices = tflops / fastest.tflops;
+  if (devices <= facts.devices) return;
+  const bool is_counted = facts.names_devices && run.hardware.empty();
+  std::string why = throughput_sum(run, summary) + ", x 6 x " + grouped(params.count) +
+                    " parameters = " + figure_text(tflops) + " TFLOP/s, which takes " + figure_text(devices) +
+                    " of the fastest device in the table (" + fastest.hardware->name + ", " +
+                    figure_text(fastest.tflops) + " TFLOP/s)";
+  why += is_counted             ? ", and the run had " + plural(facts.devices, "device")
+         : run.hardware.empty() ? "; neither hardware nor number of devices is known"
+                                : "; it doesn't list " + run.hardware;
+  why += ": most likely its times are in another unit, or the clock was read too early";
+  if (!params.why.empty()) why += "; " + params.why;
+  flags.push_back({is_counted ? FlagId::impossible_throughput : FlagId::suspicious_throughput, why + ".",
+                   params.from_loss_alone ? std::optional(Remedy::give_params) : std::nullopt});
+}
+
 void check_throughput(const Run& run, const Summary& summary, const HardwareTable& hardware, std::vector<Flag>& flags) {
   const Peak peak = peak_of(run, hardware);
   const AssumedParams params = params_of(run, summary);
-  if (!peak.known() || params.count == 0 || is_missing(summary.tokens_per_s)) return;
+  if (!peak.known()) return check_against_all(run, summary, hardware, flags);
+  if (params.count == 0 || is_missing(summary.tokens_per_s)) return;
   const double tflops = 6 * static_cast<double>(params.count) * summary.tokens_per_s / 1e12;
   const double share = tflops / peak.total_tflops();
   if (share <= suspicious_share) return;
@@ -191,6 +217,26 @@ void check_contention(const Summary& summary, std::vector<Flag>& flags) {
 }
 
 }  // namespace
+
+std::optional<Flag> doubt_unit(double factor) {
+  if (!(factor > 0) || !std::isfinite(factor)) return std::nullopt;
+  struct Units {
+    double ratio;
+    double most;  // by which a factor may differ from it: a real gain, beside thousands; nearly nothing beside 60
+    std::string_view names;
+  };
+  constexpr std::array units{Units{1e3, 3, "milliseconds and seconds"}, Units{1e6, 3, "microseconds and seconds"},
+                             Units{60, 1.05, "seconds and minutes"}};
+  for (const Units& each : units) {
+    const double off = std::max(factor, 1 / factor) / each.ratio;
+    if (off > each.most || off < 1 / each.most) continue;
+    return Flag{FlagId::unit_doubted, "Its throughput is " + figure_text(factor) + " x the baseline's, and " +
+                                          (factor > 1 ? "" : "1 / ") + grouped(static_cast<std::int64_t>(each.ratio)) +
+                                          " is the ratio of " + std::string(each.names) +
+                                          ": one of the two files most likely gives its times in another unit."};
+  }
+  return std::nullopt;
+}
 
 bool is_disturbed(const Summary& summary) {
   return summary.disturbed_steps > 0 && disturbed_share(summary) >= least_disturbed_share;

@@ -30,6 +30,7 @@ enum class FlagId {
   impossible_throughput,   // 6 N x tokens/s is over the dense peak of the hardware in that precision
   suspicious_throughput,   // over 70 % of it, which nobody has published for a whole training step
   unit_tokens_per_ms,      // the log calls tokens per millisecond tokens per second
+  unit_doubted,            // a factor between two files is that of two units: 1,000, 60
   dt_throughput_mismatch,  // dt, tokens per step and printed throughput do not fit together
   nonfinite_loss,
   missing_steps,    // of a run that was launched here, or all of one whose figure a text reports
@@ -59,6 +60,7 @@ inline constexpr std::array flag_kinds{
              Severity::warning, Trust::doubtful},
     FlagKind{FlagId::unit_tokens_per_ms, "unit-tokens-per-ms", "Tokens/ms labelled tokens/s", Severity::warning,
              Trust::trusted},
+    FlagKind{FlagId::unit_doubted, "unit-doubted", "Times may be in another unit", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::dt_throughput_mismatch, "dt-throughput-mismatch", "Step time and throughput disagree",
              Severity::warning, Trust::doubtful},
     FlagKind{FlagId::nonfinite_loss, "nonfinite-loss", "NaN or infinite loss", Severity::grave, Trust::doubtful},
@@ -89,6 +91,10 @@ struct Flag {
 
 // Whether other programs disturbed so many of a run's steps that it is flagged `busy-machine`.
 bool is_disturbed(const Summary& summary);
+
+// The flag of a rung whose throughput is `factor` times the baseline's, where neither was measured here: a factor near
+// 1,000, 1,000,000 or 60, or its inverse, is most likely that of two units. Nullopt: it is none of these.
+std::optional<Flag> doubt_unit(double factor);
 
 // The worst trust of all flags.
 Trust trust_of(std::span<const Flag> flags);

@@ -55,8 +55,11 @@ RecipeFacts recipe_facts(const Run& run) {
   facts.seq = count_of(recipe, {"seq", "block_size", "seq_len", "max_seq_len", "sequence_length", "n_positions"});
   facts.grad_accum = count_of(recipe, {"grad_accum", "gradient_accumulation_steps"});
   facts.model = text_of(recipe, "model").value_or("");
-  for (const char* key : {"devices", "world_size", "gpus"})
-    facts.devices = std::max(facts.devices, static_cast<int>(integer_or(recipe, key, 1)));
+  for (const char* key : {"devices", "world_size", "gpus"}) {
+    const auto devices = static_cast<int>(integer_or(recipe, key, 0));
+    facts.devices = std::max(facts.devices, devices);
+    facts.names_devices = facts.names_devices || devices > 0;
+  }
   facts.matmul = text_of(recipe, "matmul").value_or("");
   facts.autocast = text_of(recipe, "autocast").value_or("");
   facts.optimizer = text_of(recipe, "optimizer").value_or("");

@@ -18,8 +18,9 @@ struct RecipeFacts {
   std::int64_t heads = 0;
   std::int64_t seq = 0;
   std::int64_t grad_accum = 0;
-  std::string model;  // "gpt2", "nano"
-  int devices = 1;    // that shared each step
+  std::string model;           // "gpt2", "nano"
+  int devices = 1;             // that shared each step
+  bool names_devices = false;  // the recipe says how many
   // For advice, as the recipe spells it; empty, 0, missing and -1: unknown.
   std::string matmul;     // "fp32", "tf32", "bf16"
   std::string autocast;   // "off", "bf16"

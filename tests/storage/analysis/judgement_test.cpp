@@ -44,6 +44,34 @@ TEST_F(Rungs, FactorsAreOverTheFirstUnlessAnotherIsChosen) {
   EXPECT_EQ(rungs[2].loss.verdict, LossVerdict::worse);
 }
 
+TEST_F(Rungs, AFactorOfAThousandBetweenFilesIsOneOfUnits) {
+  for (double& dt : series_[2].dt_ms) dt /= 40;  // 0.025 of a millisecond: seconds, labelled ms
+  summaries_[2] = summarise(series_[2], -1, 1000);
+  for (stepladder::Run& run : runs_) run.source = "import";
+  for (stepladder::Run& run : runs_) run.status = RunStatus::finished;
+  const auto flag = [](const RungJudgement& rung) {
+    const auto found = std::ranges::find(rung.flags, FlagId::unit_doubted, &Flag::id);
+    return found == rung.flags.end() ? std::string() : found->why;
+  };
+  const auto measured = [&](double divided) {
+    series_[1] = {};
+    for (std::int64_t step = 1; step <= 60; ++step)
+      series_[1].append(
+          {.step = step, .loss = 3, .dt_ms = (100 + 0.01 * static_cast<double>(step % 3)) / divided, .tokens = 1000});
+    summaries_[1] = summarise(series_[1], -1, 1000);
+    return judge_rungs(measured_, {})[1];
+  };
+  for (const double units : {1000.0, 1300.0, 1e-3, 60.0, 1e6}) {
+    const RungJudgement rung = measured(units);
+    EXPECT_NE(flag(rung), "") << units;
+    EXPECT_EQ(rung.trust, Trust::doubtful) << units;
+    EXPECT_EQ(rung.over_baseline.trust, Trust::doubtful) << units;
+  }
+  for (const double gain : {1.27, 20.0, 50.0, 100.0}) EXPECT_EQ(flag(measured(gain)), "") << gain;
+  for (stepladder::Run& run : runs_) run.source = "launched";
+  EXPECT_EQ(flag(measured(1000)), "") << "our own timer has one unit";
+}
+
 TEST_F(Rungs, AChosenBaselineIsHeldAgainstThoseBelowItToo) {
   const std::vector<RungJudgement> rungs = judge_rungs(measured_, {}, 1);
   EXPECT_NEAR(rungs[0].over_baseline.factor, 0.5, 0.01);

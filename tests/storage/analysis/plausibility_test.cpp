@@ -43,6 +43,16 @@ std::string why(const std::vector<Flag>& flags, FlagId id) {
   return found == flags.end() ? "" : found->why;
 }
 
+TEST(Impossible, no_device_at_all_reaches_it) {
+  stepladder::Run run = imported("", 524288, "bf16");  // 124M parameters, by the first loss
+  EXPECT_EQ(why(flags(run, steady(1000)), FlagId::suspicious_throughput), "") << "390 TFLOP/s";
+  EXPECT_NE(why(flags(run, steady(1)), FlagId::suspicious_throughput), "") << "some 150 of the fastest devices";
+  EXPECT_EQ(trust_of(flags(run, steady(1))), Trust::doubtful) << "nobody says that there aren't as many";
+  run.recipe = R"({"devices":8})";
+  EXPECT_EQ(trust_of(flags(run, steady(1))), Trust::impossible);
+  EXPECT_EQ(trust_of(flags(run, steady(200))), Trust::trusted) << "1,950 TFLOP/s of eight";
+}
+
 TEST(Impossible, the_3080_ladder_from_speed_up_1_on) {
   struct Rung {
     const char* precision;
