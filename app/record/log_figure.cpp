@@ -144,8 +144,9 @@ LogFigure figure_of_log(const LoggedRun& logged, const FigureQuestion& question)
     if (!std::isfinite(loss)) throw NoFigure("has no finite loss at its end");
     return {loss, "nats"};
   }
-  if (summary.tokens_per_s > 0) return {1 / summary.tokens_per_s, "s/token"};
-  if (summary.dt_ms_median > 0) return {summary.dt_ms_median / 1e3, "s/step"};
+  const double share = summary.dt_ms_median > 0 ? summary.dt_grain_ms / summary.dt_ms_median : 0;  // of a grain
+  if (summary.tokens_per_s > 0) return {1 / summary.tokens_per_s, "s/token", share / summary.tokens_per_s};
+  if (summary.dt_ms_median > 0) return {summary.dt_ms_median / 1e3, "s/step", summary.dt_grain_ms / 1e3};
   throw NoFigure("has no step times");
 }
 

@@ -51,7 +51,8 @@ LoggedRun read_logged_run(const std::filesystem::path& log);
 
 struct LogFigure {
   double value = missing;
-  std::string unit;  // "s/token", "s/step", "nats", "s"; a metric's own, if the log says it
+  std::string unit;       // "s/token", "s/step", "nats", "s"; a metric's own, if the log says it
+  double resolution = 0;  // the distance between neighbouring values that the log can print; 0: by its digits
 };
 
 // The log has no such figure. what() is a sentence without the file's name.

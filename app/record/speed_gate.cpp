@@ -10,6 +10,7 @@
 #include "app/record/machine.h"
 #include "app/text/format.h"
 #include "engine/files/files.h"
+#include "storage/analysis/verdict/step_grain.h"
 #include "storage/by_enum.h"
 #include "storage/errors.h"
 #include "storage/json_values.h"
@@ -31,9 +32,26 @@ std::string interval_words(const GateJudgement& judged, const FigureQuestion& qu
                         judged.now.mean, judged.baseline.mean, question.lower_is_better ? "lower" : "higher");
   words += fmt::format("the factor against the baseline is {:.4f}", judged.factor);
   if (!judged.ci95.known()) return words + ", and its interval needs two runs of each that differ";
-  if (judged.ci95.low == judged.ci95.high)
-    return words + "; all figures are equal to the last digit, so their noise is below what the log shows";
+  if (judged.baseline.std == 0 && judged.now.std == 0)
+    words += "; all figures are equal to the last digit, which is all that the interval shows";
   return words + fmt::format(" (95 % interval {:.4f} to {:.4f})", judged.ci95.low, judged.ci95.high);
+}
+
+// How far rounding may have moved the mean, as a share of it.
+double rounding_share(const GateSample& sample, const SampleFigures& figures) {
+  if (sample.question.by == FigureBy::wall) return 0;  // our own clock
+  const bool takes_steps = sample.question.by == FigureBy::throughput;
+  const double grain = sample.resolution > 0 || takes_steps ? sample.resolution : last_digit_of(sample.values);
+  if (!(grain > 0) || figures.mean == 0) return 0;
+  return rounding_error(grain, figures.std) / std::abs(figures.mean);
+}
+
+// An interval of the factor that holds what the figures' resolution hides too.
+Interval with_rounding(const Interval& interval, const GateSample& baseline, const GateSample& now,
+                       const GateJudgement& judged) {
+  if (!interval.known()) return interval;
+  const double share = rounding_share(baseline, judged.baseline) + rounding_share(now, judged.now);
+  return {interval.low / (1 + share), interval.high * (1 + share)};
 }
 
 // The values as positive costs, of which lower is better. A metric may have any sign and either direction, so its cost
@@ -87,6 +105,7 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
   // Equal values have no spread: a loss that is the same to the last digit has not changed.
   const bool exact = judged.baseline.std == 0 && judged.now.std == 0;
   if (exact) judged.ci95 = {judged.factor, judged.factor};
+  judged.ci95 = with_rounding(judged.ci95, baseline, now, judged);
   judged.reason = interval_words(judged, now.question);
   switch (verdict_of(judged.factor, judged.ci95, tolerance)) {
     case Verdict::faster:
@@ -117,7 +136,7 @@ GateJudgement judge_turns(const GateSample& base, const GateSample& now, double 
   // Pairs of one ratio have no spread: runs that are the same to the last digit have not changed, others are copies.
   if (n >= 2 && (pairs.std > 0 || judged.factor == 1)) {
     const Interval of_mean = mean_interval(pairs, error);
-    judged.ci95 = {std::exp(of_mean.low), std::exp(of_mean.high)};
+    judged.ci95 = with_rounding({std::exp(of_mean.low), std::exp(of_mean.high)}, base, now, judged);
     if (judged.ci95.low >= 1 / (1 + tolerance))
       judged.answer = GateAnswer::passes;
     else if (judged.ci95.high < 1 / (1 + tolerance / 2))
@@ -133,6 +152,7 @@ void add_figure(GateSample& sample, const LogFigure& figure, const fs::path& log
   require_figure(figure.value, sample.question, log);
   sample.unit = figure.unit;
   sample.values.push_back(figure.value);
+  sample.resolution = std::max(sample.resolution, figure.resolution);
 }
 
 GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQuestion& question) {
@@ -160,6 +180,7 @@ void write_gate_baseline(const fs::path& file, const GateSample& sample, const s
                                 {"lower_is_better", sample.question.lower_is_better},
                                 {"unit", sample.unit},
                                 {"values", sample.values},
+                                {"resolution", sample.resolution},
                                 {"machine", sample.machine},
                                 {"commit", text_or_null(commit)},
                                 {"written", local_time_text(unix_now())}}
@@ -189,7 +210,9 @@ GateSample read_gate_baseline(const fs::path& file) {
     GateSample sample{.question = std::move(question),
                       .unit = json.at("unit").get<std::string>(),
                       .values = json.at("values").get<std::vector<double>>(),
-                      .machine = json.at("machine")};
+                      .machine = json.at("machine"),
+                      .resolution = json.value("resolution", 0.0)};
+    if (!(sample.resolution >= 0 && sample.resolution <= most_figure)) sample.resolution = 0;
     if (!by || sample.values.empty() || sample.values.size() > most_values)
       throw StorageError(file.string() + " isn't a baseline of record gate");
     for (const double value : sample.values) require_figure(value, sample.question, file);

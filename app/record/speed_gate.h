@@ -19,6 +19,7 @@ struct GateSample {
   std::string unit;
   std::vector<double> values;
   Json machine;
+  double resolution = 0;  // of a value, the coarsest; 0: by the values' digits
 };
 
 enum class GateAnswer { passes, slower, worse, cannot_tell, other_machine };  // worse: its loss or metric

@@ -7,6 +7,7 @@
 
 #include "storage/analysis/means/mean_test.h"
 #include "storage/analysis/means/student_t.h"
+#include "storage/analysis/verdict/step_grain.h"
 #include "storage/by_enum.h"
 
 namespace stepladder {
@@ -90,13 +91,18 @@ MetricComparison judge_metric(std::span<const double> base, std::span<const doub
   if (found.runs < 2 || !std::isfinite(found.difference)) return found;
   const Error error = in_turns ? error_of_pairs(base, run, found.runs) : error_of_sides(of_base, of_run);
   const double floor = rules.noise_floor * std::abs(found.base);
+  const double rounding =
+      rounding_error(last_digit_of(base), of_base.std) + rounding_error(last_digit_of(run), of_run.std);
   const bool has_copies = !in_turns && !(of_base.std > 0 && of_run.std > 0);
   if (!(error.variance > 0) || has_copies) {
-    if (found.difference == 0) found.verdict = MetricVerdict::same;  // to the last digit
+    if (found.difference != 0) return found;
+    if (rounding > 0) found.ci95 = {-rounding, rounding};
+    // Equal to the last digit, which may hide a difference.
+    if (rounding <= floor) found.verdict = MetricVerdict::same;
     return found;
   }
   const double t = student_t_quantile(1 - rules.looks.error_at(found.runs) / 2, std::max(error.freedom, 1.0));
-  const double half = t * std::sqrt(error.variance);
+  const double half = t * std::sqrt(error.variance) + rounding;
   found.ci95 = {found.difference - half, found.difference + half};
   found.verdict = verdict_of(found, floor, rules.direction);
   if (found.verdict == MetricVerdict::cannot_tell)

@@ -38,8 +38,8 @@ struct MetricRules {
 struct MetricComparison {
   double base = missing, value = missing;  // means
   double difference = missing;             // value - base
-  Interval ci95;                           // of the difference; unknown with fewer than two runs a side, or if all of
-                                           // a side are equal, since such runs are copies
+  Interval ci95;                           // of the difference, with what rounding hides; unknown with fewer than two
+                                           // runs a side, or if all of a side are equal (copies) and the means differ
   MetricVerdict verdict = MetricVerdict::cannot_tell;
   std::size_t runs = 0;          // of the side that has fewer
   std::int64_t needed_runs = 0;  // cannot_tell: about how many more of each; 0: not known, or none

@@ -87,6 +87,25 @@ double bias_in_grains(const std::vector<double>& sorted, double grain) {
 
 }  // namespace
 
+double last_digit_of(std::span<const double> figures) {
+  constexpr int most_digits = 9;  // behind the point
+  double grain = 1;
+  for (int digits = 0; digits <= most_digits; ++digits, grain /= 10) {
+    const auto has_no_more = [&](double figure) {
+      const double count = figure / grain;
+      return std::abs(count - std::round(count)) <= 1e-9 * std::max(std::abs(count), 1.0);
+    };
+    if (std::ranges::all_of(figures, has_no_more)) return grain;
+  }
+  return 0;
+}
+
+double rounding_error(double grain, double std) {
+  if (!(grain > 0)) return 0;
+  const double scatter = std / grain;
+  return grain / 2 * std::exp(-2 * std::numbers::pi * std::numbers::pi * scatter * scatter);
+}
+
 StepGrain grain_of(std::span<const double> steps_ms, ReadFrom from) {
   StepGrain grain;
   if (steps_ms.size() < fewest_with_grain) return grain;

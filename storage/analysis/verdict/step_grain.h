@@ -25,6 +25,14 @@ struct StepGrain {
 // series), no scatter half a grain. `steps_ms`: positive and finite.
 StepGrain grain_of(std::span<const double> steps_ms, ReadFrom from);
 
+// The place of the last digit that any of these printed figures has: 0.01 of {3.28, 3.3}. 0: more digits than figures
+// are printed with.
+double last_digit_of(std::span<const double> figures);
+
+// How far rounding to multiples of `grain` may have moved a mean of figures with this standard deviation: half a grain
+// without scatter, at most the first term of the same series with it.
+double rounding_error(double grain, double std);
+
 // Means over blocks of neighbouring steps, long enough that a grain no longer matters, if enough blocks remain (eight);
 // slow outliers are excluded from a block. Without a coarse grain: the steps themselves.
 std::vector<double> resolved_steps(std::span<const double> steps_ms, const StepGrain& grain);

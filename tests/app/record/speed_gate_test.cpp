@@ -54,6 +54,20 @@ TEST(SpeedGate, answers_by_interval_and_tolerance) {
   EXPECT_EQ(judge_gate(loss, sample({3.6, 3.6, 3.6}, FigureBy::loss), 0.01).answer, GateAnswer::worse);
 }
 
+TEST(SpeedGate, equal_figures_are_known_to_their_last_digit_only) {
+  const auto metric = [](std::vector<double> values) { return accuracies(std::move(values), true); };
+  const GateJudgement coarse = judge_gate(metric({2, 2, 2}), metric({2, 2, 2}), 0.01);  // seconds of a coarse clock
+  EXPECT_EQ(coarse.answer, GateAnswer::cannot_tell);
+  EXPECT_LT(coarse.ci95.low, 0.7);
+  EXPECT_GT(coarse.ci95.high, 1.4);
+  EXPECT_EQ(judge_turns(metric({2, 2, 2}), metric({2, 2, 2}), 0.01, 0.05).answer, GateAnswer::cannot_tell);
+  EXPECT_EQ(judge_turns(metric({2.0001, 2.0001}), metric({2.0001, 2.0001}), 0.01, 0.05).answer, GateAnswer::passes);
+  GateSample ticks = sample({0.1, 0.1, 0.1});
+  EXPECT_EQ(judge_gate(ticks, ticks, 0.01).answer, GateAnswer::passes) << "a timer's own figures";
+  ticks.resolution = 0.02;  // steps of 100 ms by a clock of 20 ms
+  EXPECT_EQ(judge_gate(ticks, ticks, 0.01).answer, GateAnswer::cannot_tell);
+}
+
 TEST(SpeedGate, times_of_another_machine_say_nothing) {
   GateSample baseline = sample({0.1, 0.101});
   baseline.machine["cores"] = baseline.machine["cores"].get<int>() + 1;

@@ -35,10 +35,24 @@ TEST(MetricComparison, OneRunASideAndCopiesSayNothing) {
   const MetricComparison copies = judge_metric(std::vector{0.98, 0.98}, std::vector{0.5, 0.5}, lower);
   EXPECT_FALSE(copies.ci95.known());
   EXPECT_EQ(copies.verdict, MetricVerdict::cannot_tell);
-  EXPECT_EQ(judge_metric(std::vector{0.98, 0.98}, std::vector{0.98, 0.98}, lower).verdict, MetricVerdict::same);
+  EXPECT_EQ(judge_metric(std::vector{0.9812, 0.9812}, std::vector{0.9812, 0.9812}, lower).verdict, MetricVerdict::same);
   EXPECT_TRUE(is_missing(judge_metric({}, std::vector{0.5}, lower).difference));
   const MetricComparison broken = judge_metric(std::vector<double>{1.0, NAN, 1.1}, std::vector{1.0, 1.1, 1.0}, lower);
   EXPECT_EQ(broken.verdict, MetricVerdict::cannot_tell);
+}
+
+TEST(MetricComparison, EqualFiguresAreKnownToHalfTheirLastDigit) {
+  const std::vector<double> seconds{2, 2, 2}, fine{2.0001, 2.0001, 2.0001};
+  for (const Looks& looks : {Looks{}, Looks(3)}) {
+    const MetricRules rules{.direction = Direction::lower, .looks = looks};
+    const MetricComparison coarse = judge_metric(seconds, seconds, rules);
+    EXPECT_EQ(coarse.verdict, MetricVerdict::cannot_tell);
+    EXPECT_DOUBLE_EQ(coarse.ci95.low, -1);
+    EXPECT_DOUBLE_EQ(coarse.ci95.high, 1);
+    EXPECT_EQ(judge_metric(fine, fine, rules).verdict, MetricVerdict::same);
+  }
+  const std::vector<double> exact{0.1 + 0.2, 0.1 + 0.2};
+  EXPECT_EQ(judge_metric(exact, exact, lower).verdict, MetricVerdict::cannot_tell) << "0.3 and half a tenth";
 }
 
 TEST(MetricComparison, SaysHowManyMoreRunsWouldDo) {
