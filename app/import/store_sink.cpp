@@ -45,6 +45,9 @@ void StoreSink::begin_run(const Run& run) {
     if (!path_.empty() && fs::equivalent(path_, store_->file(), error))
       throw ImportError("is the file that its runs would go to");
   }
+  if (runs_.size() == most_runs_of_input)
+    throw ImportError("holds more than " + grouped(static_cast<std::int64_t>(most_runs_of_input)) +
+                      " runs; split it, and import the parts");
   if (run.id != 0) places_[run.id] = runs_.size();
   complete(runs_.emplace_back(run));
   runs_.back().id = 0;

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "storage/importers/importer.h"
+#include "storage/importers/logs/early_end.h"
+#include "storage/importers/logs/lines/line_end.h"
 #include "storage/importers/logs/lines/line_prefix.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/logs/lines/text_lines.h"
@@ -198,76 +200,79 @@ bool is_table(std::string_view head, const std::filesystem::path&) {
   return header.useful && head.empty();
 }
 
-// Columns that aren't read as steps and have one value in all rows: they describe the run.
-class ConstantColumns {
+// Numbers the rows of a run. A column that counts in fractions, as one of epochs does, has no step numbers: then each
+// of its values is a step. The first two values decide.
+class StepNumbers {
  public:
-  void take(const Header& header, std::span<const std::string_view> fields) {
-    if (++rows_ == 1) values_.assign(fields.size(), {});
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (fields[i].empty() || varies(i) || !may_describe(header, i)) continue;
-      if (fields[i].size() > longest_value || (!values_[i].empty() && values_[i] != fields[i])) {
-        values_[i] = " ";
-      } else if (values_[i].empty()) {
-        values_[i] = fields[i];
-      }
+  enum class Answer { step, renumbers_first, is_fraction };
+
+  // `step` is the row's number. `renumbers_first`: the steps so far, which are one, have number 1.
+  Answer number(double value, std::int64_t& step) {
+    const bool is_whole = value == std::floor(value);
+    Answer answer = Answer::step;
+    if (numbers_.empty() && is_whole && (values_ == 0 || value == last_)) {
+      values_ = 1;
+    } else if (numbers_.empty() && is_whole) {
+      values_ = 2;
+    } else if (numbers_.empty()) {
+      if (values_ > 1) return Answer::is_fraction;
+      if (values_ == 1) answer = Answer::renumbers_first, numbers_[last_] = 1;
     }
+    last_ = value;
+    step = static_cast<std::int64_t>(value);
+    if (is_whole && numbers_.empty()) return answer;
+    step = numbers_.try_emplace(value, std::ssize(numbers_) + 1).first->second;
+    return answer;
   }
-  // One row shows nothing to be constant.
-  void describe(const Header& header, RunAssembler& run) const {
-    for (std::size_t i = 0; rows_ > 1 && i < values_.size(); ++i) {
-      if (values_[i].empty() || varies(i)) continue;
-      const auto number = number_in(values_[i], header.separator == ';');
-      if (number && is_missing(*number)) continue;
-      const nlohmann::json json = !number ? nlohmann::json(values_[i])
-                                  : *number == std::floor(*number) && std::fabs(*number) < 1e15
-                                      ? nlohmann::json(static_cast<std::int64_t>(*number))
-                                      : nlohmann::json(*number);
-      run.remember(header.names[i], json_text(json));
-    }
-  }
+  bool are_counted() const { return !numbers_.empty(); }
 
  private:
-  static constexpr std::size_t longest_value = 120;
-
-  bool varies(std::size_t i) const { return values_[i] == " "; }  // no field has blanks around it
-  static bool may_describe(const Header& header, std::size_t i) {
-    if (header.counts(i)) return false;
-    const Field field = header.columns[i];
-    return !header.names[i].empty() && (field == Field::none || field == Field::lr || field == Field::batch_size);
-  }
-
-  std::int64_t rows_ = 0;
-  std::vector<std::string> values_;
+  int values_ = 0;  // different ones so far: 0, 1, or more
+  double last_ = missing;
+  std::map<double, std::int64_t> numbers_;  // of fractions; empty: the values are the numbers
 };
 
 class Table : public TextLines {
  public:
-  Table(const ImportOptions& options, ImportSink& sink)
-      : TextLines(sink), run_(options, sink), malformed_(sink, "lines are malformed and were skipped") {}
+  // `checks_last`: a last row without an end that may be cut is left out with a note.
+  Table(const ImportOptions& options, ImportSink& sink, bool checks_last)
+      : TextLines(sink),
+        sink_(sink),
+        checks_last_(checks_last),
+        run_(options, sink),
+        malformed_(sink, "lines are malformed and were skipped") {}
 
   void pass_held(ImportSink& sink) const override { run_.end_elsewhere(sink); }
 
  private:
   struct Gathered {
     std::string name, stage;
+    StepNumbers numbers;
     std::vector<PrintedStep> steps;
     std::map<std::int64_t, std::size_t> place;  // of a step, in a long table
     std::map<std::string, std::vector<MetricPoint>> others;
     StepLine labels;
-    ConstantColumns constants;
+    ConstantTexts texts;
   };
 
   void take_line(std::string_view line) override {
-    if (header_.useful)
-      take_row(line);
-    else
+    if (!header_.useful) {
       header_ = read_header(line);
+    } else if (checks_last_ && is_unended() && may_be_cut(line)) {
+      sink_.note(number(), "the last line has no end and was left out: it may be cut");
+    } else {
+      take_row(line);
+    }
   }
 
   void end() override {
     if (!header_.useful) throw ImportError("has no header that names a step and a loss or time");
     for (auto& [name, steps] : gathered_) pass_on(name, steps);
-    if (gathered_.empty() && run_.progress().open) constants_.describe(header_, run_);
+    if (early_end_.found() && run_.progress().open) {
+      run_.end_early(early_end_.status(), early_end_.reason());
+      sink_.note(early_end_.line(), "behind the rows the file says \"" + early_end_.reason() + "\", so the run is " +
+                                        std::string(to_string(early_end_.status())));
+    }
     run_.end();
     malformed_.finish();
     if (runs_ == 0) throw ImportError("has a header but no row with a step");
@@ -277,14 +282,20 @@ class Table : public TextLines {
     if (trimmed(line).empty() || line.front() == '#') return;
     fields_ = splitter_.split(line, header_.separator);
     if (fields_.size() != header_.columns.size()) {
+      early_end_.read(line, number());
       note("has " + std::to_string(fields_.size()) + " fields instead of " + std::to_string(header_.columns.size()));
       return;
     }
     PrintedStep step;
     step.line = number();
-    if (!read_step_number(step)) return;
     const bool is_long = header_.metric >= 0 && header_.value >= 0;
     const std::string run(header_.run >= 0 ? field(header_.run) : std::string_view());
+    if (header_.run >= 0 && gathered_.size() >= most_runs_of_input && !gathered_.contains(run))
+      throw ImportError("names more than 50,000 runs in its column '" +
+                        header_.names[static_cast<std::size_t>(header_.run)] + "'; is that a column of values?");
+    if (!read_step_number(step, is_long || header_.run >= 0 ? &gathered_[run] : nullptr)) return;
+    early_end_.forget();
+    if (checks_last_) keep_as_known(line);
     if (is_long) {
       take_metric(run, step);
       return;
@@ -308,13 +319,13 @@ class Table : public TextLines {
       if (gathered.steps.empty() && header_.name >= 0) gathered.name = splitter_.text(header_.name);
       if (gathered.steps.empty() && header_.stage >= 0) gathered.stage = splitter_.text(header_.stage);
       gathered.steps.push_back(step);
-      gathered.constants.take(header_, fields_);
+      for_texts([&](std::size_t i) { gathered.texts.add(header_.names[i], fields_[i]); });
       for_others([&](std::size_t i, double value) {
         gathered.others[header_.names[i]].push_back({step.step, value, step.at});
       });
     } else {
-      if (!run_.progress().open) begin({}, labels());
-      constants_.take(header_, fields_);
+      if (!run_.progress().open) begin({}, labels(), numbers_.are_counted());
+      for_texts([&](std::size_t i) { run_.log_text(header_.names[i], fields_[i]); });
       run_.add(step);
       for_others([&](std::size_t i, double value) { run_.log(header_.names[i], {}, {step.step, value, step.at}); });
     }
@@ -331,15 +342,67 @@ class Table : public TextLines {
       if (value && !is_missing(*value)) use(i, *value);
     }
   }
+  // The texts of the line, in columns that for_others has found to hold such.
+  template <class Use>
+  void for_texts(Use use) const {
+    for (std::size_t i = 0; i < fields_.size(); ++i)
+      if (is_text_[i] && !fields_[i].empty()) use(i);
+  }
   bool has_others() {
     bool any = false;
     for_others([&](auto...) { any = true; });
     return any;
   }
 
-  bool read_step_number(PrintedStep& step) {
+  // Whether the last line, which has no end, ends otherwise than all of the rows before it.
+  bool may_be_cut(std::string_view line) const {
+    return !known_rows_.empty() &&
+           std::ranges::none_of(known_rows_, [&](const std::string& known) { return end_alike(line, known); });
+  }
+  void keep_as_known(std::string_view line) {
+    if (known_rows_.size() < most_known_rows)
+      known_rows_.emplace_back(line);
+    else
+      known_rows_[next_known_++ % most_known_rows] = line;
+  }
+
+  // `gathered`: of the row's run; null: there is one run, which isn't gathered.
+  bool number_step(double value, Gathered* gathered, PrintedStep& step) {
+    StepNumbers& numbers = gathered ? gathered->numbers : numbers_;
+    const bool were_counted = numbers.are_counted();
+    switch (numbers.number(value, step.step)) {
+      case StepNumbers::Answer::is_fraction:
+        note("has the step " + std::string(field(step_column())) + ", a fraction, after whole steps");
+        return false;
+      case StepNumbers::Answer::renumbers_first:
+        if (gathered)
+          renumber_first(*gathered);
+        else if (run_.progress().open)
+          run_.count_parts_of_epochs(), run_.renumber_first(1);
+        break;
+      case StepNumbers::Answer::step:
+        break;
+    }
+    if (numbers.are_counted() && !were_counted && !std::exchange(counting_noted_, true))
+      sink_.note(number(), "the column " + header_.names[static_cast<std::size_t>(step_column())] +
+                               " counts in fractions (" + std::string(field(step_column())) +
+                               "), so its values were numbered: each is a step here");
+    return true;
+  }
+  static void renumber_first(Gathered& gathered) {
+    for (PrintedStep& step : gathered.steps) step.step = 1;
+    for (auto& [name, points] : gathered.others)
+      for (MetricPoint& point : points) point.step = 1;
+    if (!gathered.place.empty()) gathered.place = {{1, 0}};
+  }
+
+  int step_column() const {
     const bool within_epochs = header_.batch >= 0 && header_.epoch >= 0;  // then the rows count
-    const int column = header_.step >= 0 || within_epochs ? header_.step : header_.epoch;
+    return header_.step >= 0 || within_epochs ? header_.step : header_.epoch;
+  }
+
+  bool read_step_number(PrintedStep& step, Gathered* gathered) {
+    const int column = step_column();
     if (column < 0) {
       step.step = ++rows_;
       return true;
@@ -349,7 +412,7 @@ class Table : public TextLines {
       note("has no step number");
       return false;
     }
-    step.step = static_cast<std::int64_t>(*value);
+    if (!number_step(*value, gathered, step)) return false;
     if (header_.at >= 0) {
       if (const auto at = number_of(header_.at); !at)
         step.at = stamp_.read(field(header_.at));
@@ -362,7 +425,10 @@ class Table : public TextLines {
   void take_metric(const std::string& run, const PrintedStep& at) {
     const std::string_view name = field(header_.metric);
     auto known = metrics_.find(name);
-    if (known == metrics_.end()) known = metrics_.emplace(name, meaning_of_name(name)).first;
+    if (known == metrics_.end()) {
+      if (metrics_.size() >= most_logged_metrics) metrics_.clear();  // other runs have other names
+      known = metrics_.emplace(name, meaning_of_name(name)).first;
+    }
     const Meaning& meaning = known->second;
     if (meaning.field == Field::step) return;
     const auto value = number_of(header_.value);
@@ -371,6 +437,10 @@ class Table : public TextLines {
       return;
     }
     Gathered& gathered = gathered_[run];
+    if (meaning.field == Field::none && gathered.others.size() >= most_logged_metrics &&
+        !gathered.others.contains(std::string(name)))
+      throw ImportError("names more than 10,000 metrics in its column '" +
+                        header_.names[static_cast<std::size_t>(header_.metric)] + "'; is that a column of values?");
     if (meaning.field == Field::none) {
       if (!is_missing(*value)) gathered.others[std::string(name)].push_back({at.step, *value, at.at});
       return;
@@ -399,13 +469,13 @@ class Table : public TextLines {
   }
 
   // `run` has a name, a stage, both or neither.
-  void begin(Run run, const StepLine& labels) {
+  void begin(Run run, const StepLine& labels, bool are_counted) {
     if (run.stage.empty()) run.stage = run.name;
     run.title = run.stage;
     run_.begin({.run = std::move(run),
                 .facts = {},
                 .family = "csv",
-                .step_is_epoch = header_.step < 0 && header_.epoch >= 0 && header_.batch < 0});
+                .step_is_epoch = !are_counted && header_.step < 0 && header_.epoch >= 0 && header_.batch < 0});
     run_.label(labels);
     ++runs_;
   }
@@ -416,12 +486,13 @@ class Table : public TextLines {
     Run run;
     run.name = gathered.name;
     run.stage = has_own_name ? gathered.stage : key;
-    begin(std::move(run), header_.metric >= 0 && header_.value >= 0 ? gathered.labels : labels());
+    begin(std::move(run), header_.metric >= 0 && header_.value >= 0 ? gathered.labels : labels(),
+          gathered.numbers.are_counted());
     if (!gathered.place.empty()) std::ranges::stable_sort(gathered.steps, {}, &PrintedStep::step);
     for (const PrintedStep& step : gathered.steps) run_.add(step);
     for (const auto& [name, points] : gathered.others)
       for (const MetricPoint& point : points) run_.log(name, {}, point);
-    gathered.constants.describe(header_, run_);
+    gathered.texts.for_each([&](const std::string& name, const std::string& text) { run_.log_text(name, text); });
     gathered = {};
   }
 
@@ -430,13 +501,21 @@ class Table : public TextLines {
 
   void note(const std::string& what) { malformed_.note(number(), "skipped: the line " + what); }
 
+  static constexpr std::size_t most_known_rows = 32;
+
+  ImportSink& sink_;
+  const bool checks_last_;
+  std::vector<std::string> known_rows_;  // the last ones
+  std::size_t next_known_ = 0;
+  EarlyEnd early_end_;
+  StepNumbers numbers_;  // unless the runs are gathered
+  bool counting_noted_ = false;
   RunAssembler run_;
   CappedNotes malformed_;
   Header header_;
   TimeStamp stamp_;
   TrimmedFields splitter_;
   std::span<const std::string_view> fields_;  // of the line
-  ConstantColumns constants_;
   std::map<std::string, Gathered> gathered_;  // by run, if a column names it
   std::map<std::string, Meaning, std::less<>> metrics_;
   std::vector<bool> is_text_;  // by column
@@ -450,8 +529,8 @@ Importer importers::csv() {
   return {.id = "csv",
           .title = "A table of steps with a header line",
           .recognises = is_table,
-          .reader = [](const auto&, const ImportOptions& options, ImportSink& sink) {
-            return std::make_unique<Table>(options, sink);
+          .reader = [](const auto& path, const ImportOptions& options, ImportSink& sink) {
+            return std::make_unique<Table>(options, sink, !path.empty() && !options.live);
           }};
 }
 

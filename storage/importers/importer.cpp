@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "storage/wording.h"
+
 namespace stepladder {
 
 const std::vector<Importer>& all_importers() {
@@ -11,6 +13,12 @@ const std::vector<Importer>& all_importers() {
 #undef IMPORTER
   };
   return list;
+}
+
+void refuse_more_metrics(std::size_t metrics) {
+  if (metrics >= most_stored_metrics)
+    throw ImportError("logs more than " + grouped(static_cast<std::int64_t>(most_stored_metrics)) +
+                      " different metrics in one run: are its names values? Give it fewer names");
 }
 
 void Importer::read(ImportInput& input, const ImportOptions& options, ImportSink& sink) const {

@@ -29,6 +29,14 @@ struct ImportError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Throws if a run of a store has too many metrics to take a further one.
+void refuse_more_metrics(std::size_t metrics);
+
+// The most of both that one input may have: beyond that it is no training's log, and its names fill the memory.
+inline constexpr std::size_t most_runs_of_input = 50'000;   // of an input
+inline constexpr std::size_t most_logged_metrics = 10'000;  // of a run in a text
+inline constexpr std::size_t most_stored_metrics = 50'000;  // of a run in a store or journal
+
 // Facts that the user gives because the file may lack them. Each overrides the file.
 struct ImportOptions {
   std::int64_t tokens_per_step = 0;  // 0: not given

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "storage/importers/constant_values.h"
 #include "storage/importers/journal/journal_run.h"
 #include "storage/importers/journal/run_events.h"
 #include "storage/importers/trackers/foreign_run.h"
@@ -74,6 +75,11 @@ class JournalImport : public ImportReader {
     }
     if (is_missing(run.ended_at)) run.ended_at = last_at_;
     if (run.planned_steps == 0) run.planned_steps = last_step_;
+    if (Json recipe = object_in(run.recipe); recipe.is_object()) {
+      const std::size_t known = recipe.size();
+      add_constant(recipe, "lr", lr_, steps_read_);
+      if (recipe.size() > known) run.recipe = json_text(recipe);
+    }
     if (run.tokens_per_step == 0 && same_tokens_) run.tokens_per_step = tokens_;
     run.name = name_of(run);
     sink_.end_run(run);
@@ -100,6 +106,8 @@ class JournalImport : public ImportReader {
       for (const StepRecord& record : batch.repeated) sink_.step(record);
       for (const StepRecord& record : batch.steps) {
         sink_.step(record);
+        lr_.add(record.lr);
+        ++steps_read_;
         last_step_ = std::max(last_step_, record.step);
         if (is_missing(last_at_) || record.at > last_at_) last_at_ = record.at;
         if (record.tokens > 0) same_tokens_ = same_tokens_ && (tokens_ == 0 || tokens_ == record.tokens);
@@ -119,6 +127,8 @@ class JournalImport : public ImportReader {
   std::optional<JournalHeader> header_;
   LoggedSteps steps_{RepeatedLoss::is_kept};
   JournalRun run_;
+  ConstantNumber lr_;  // what all steps have in common
+  std::int64_t steps_read_ = 0;
   bool begun_ = false;
   bool cut_off_ = false;
   bool same_tokens_ = true;

@@ -172,8 +172,9 @@ class GrowingText : public GrowingSource {
   }
 
   void settle(Run& run) const override {
-    run.status = RunStatus::finished;
-    run.reason = "its file doesn't say how a run ends";
+    const bool is_early = is_over(end_.status) && end_.status != RunStatus::finished;
+    run.status = is_early ? end_.status : RunStatus::finished;
+    run.reason = is_early ? end_.reason : "its file doesn't say how a run ends";
   }
 
  private:
@@ -394,10 +395,11 @@ class GrowingText : public GrowingSource {
   }
 
   // Completes events that are passed on.
-  void complete(std::vector<SourceEvent>& events) const {
+  void complete(std::vector<SourceEvent>& events) {
     const double now = written_at_ ? written_at_(given_ - 1) : unix_now();
     bool is_later = begun_;
     for (SourceEvent& event : events) {
+      if (const auto* const facts = std::get_if<RunFacts>(&event)) end_ = facts->run;
       if (auto* const step = std::get_if<LoggedStep>(&event)) {
         step->is_part = all_are_parts_ || held_.contains(step->record.step);
         if (is_missing(step->record.at)) step->record.at = now;
@@ -446,6 +448,7 @@ class GrowingText : public GrowingSource {
   bool is_stamp_new_ = false;   // since the file was last looked at
   bool is_old_ = false;         // another file has its name, or it was written again
   bool is_foreign_ = false;
+  Run end_;              // how the last run ended, as far as the file says so
   std::string refused_;  // why the next piece can't be read
   Clock::time_point grown_ = Clock::now();
 };

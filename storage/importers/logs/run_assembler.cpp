@@ -3,8 +3,6 @@
 // works on a copy, for readers that can't wait.
 #include "storage/importers/logs/run_assembler.h"
 
-#include <nlohmann/json.hpp>
-
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -15,16 +13,6 @@ constexpr std::size_t steps_to_judge_by = 65536;
 constexpr std::size_t live_steps_to_judge_by = 3;
 constexpr std::size_t told_at_once = 512;
 constexpr std::size_t points_at_once = 16'384;
-constexpr std::size_t most_metrics = 10'000;
-
-std::string with_constants(const std::string& recipe, const std::map<std::string, std::string>& constants) {
-  if (constants.empty()) return recipe;
-  nlohmann::ordered_json json = nlohmann::ordered_json::parse(recipe);
-  for (const auto& [name, value] : constants) {
-    if (!json.contains(name)) json[name] = nlohmann::ordered_json::parse(value);
-  }
-  return json.dump();
-}
 
 }  // namespace
 
@@ -59,11 +47,17 @@ void RunAssembler::add(const StepLine& line, PrintedStep&& printed) {
 void RunAssembler::log(std::string_view name, std::string_view unit, const MetricPoint& point) {
   auto found = logged_.find(name);
   if (found == logged_.end()) {
-    if (logged_.size() >= most_metrics) return;
+    if (logged_.size() >= most_logged_metrics) {
+      if (!std::exchange(metrics_noted_, true))
+        sink_->note(0, "a run logs more than " + grouped(static_cast<std::int64_t>(most_logged_metrics)) +
+                           " metrics; the others were skipped");
+      return;
+    }
     found = logged_.try_emplace(std::string(name), Logged{.metric = {.name = std::string(name)}}).first;
   }
   if (!unit.empty()) found->second.metric.unit = unit;
   found->second.points.push_back(point);
+  found->second.constant.add(point.value);
   if (++points_ >= points_at_once && clock_) tell_logged();
 }
 
@@ -79,6 +73,8 @@ void RunAssembler::tell_logged() {
 }
 
 void RunAssembler::add(const PrintedStep& printed) {
+  lr_.add(printed.lr);
+  batch_size_.add(printed.batch_size);
   measured_ |= !is_missing(printed.loss) || !is_missing(printed.time) || !is_missing(printed.elapsed);
   switch (steps_.add(printed)) {
     case StepMerger::Added::known_step:
@@ -147,6 +143,21 @@ void RunAssembler::pass_on(std::size_t keep) {
   if (options_->live) tell_logged();
 }
 
+// The log's facts, and what all of its steps have in common.
+std::string RunAssembler::recipe() const {
+  Json recipe = Json::parse(opening_.facts.recipe_json(opening_.family));
+  const std::int64_t steps = steps_.steps();
+  add_constant(recipe, "lr", lr_, steps);
+  add_constant(recipe, "batch_size", batch_size_, steps);
+  for (const auto& [name, logged] : logged_)
+    if (may_be_setting(name, logged.metric.unit)) add_constant(recipe, name, logged.constant, steps);
+  if (steps < 2) return json_text(recipe);
+  texts_.for_each([&](const std::string& name, const std::string& text) {
+    if (!logged_.contains(name)) add_constant_text(recipe, name, text);  // else it is a number on some lines
+  });
+  return json_text(recipe);
+}
+
 // A rate that gives neither tokens nor a step time would be lost.
 void RunAssembler::keep_rate(const PrintedStep& step) {
   const SettledUnits& units = clock_->units();
@@ -172,7 +183,7 @@ void RunAssembler::end() {
     sink_->note(0, "a validation loss is printed above step 0, so each of these is of the step below it");
   Run& run = opening_.run;
   const LogFacts& facts = opening_.facts;
-  run.recipe = with_constants(facts.recipe_json(opening_.family), constants_);
+  run.recipe = recipe();
   run.device = facts.device;
   run.hardware = options_->hardware.empty() ? facts.hardware : options_->hardware;
   run.precision = facts.precision;

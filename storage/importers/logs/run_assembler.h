@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/importers/constant_values.h"
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/log_facts.h"
 #include "storage/importers/logs/step_clock.h"
@@ -45,8 +46,17 @@ class RunAssembler {
   // Whether no step so far has a loss or a time: the run has only other numbers.
   bool has_only_others() const { return open_ && !measured_; }
 
-  // A value of the run's recipe, as JSON, unless the log's facts have one of this name.
-  void remember(const std::string& name, std::string json) { constants_[name] = std::move(json); }
+  // A text of a step. One that never changes describes the run, as a constant number does.
+  void log_text(std::string_view name, std::string_view text) { texts_.add(name, text); }
+
+  // What was read as an epoch is a part of one.
+  void count_parts_of_epochs() { opening_.step_is_epoch = false; }
+
+  // The run did not reach its end; `reason` says why.
+  void end_early(RunStatus status, const std::string& reason) {
+    opening_.run.status = status;
+    opening_.run.reason = reason;
+  }
 
   // See StepMerger.
   void validate(double val_loss, bool tested, std::int64_t line);
@@ -66,6 +76,7 @@ class RunAssembler {
   void pass_on(std::size_t keep);
   void begin_run();
   void tell_logged();
+  std::string recipe() const;
   void keep_rate(const PrintedStep& step);
   PrintedUnits printed_units() const;
 
@@ -73,17 +84,20 @@ class RunAssembler {
   ImportSink* sink_;
   bool open_ = false;
   RunOpening opening_;
-  std::map<std::string, std::string> constants_;
+  ConstantNumber lr_, batch_size_;
+  ConstantTexts texts_;
   StepLabels labels_;
   StepMerger steps_;
   std::optional<StepClock> clock_;  // set once the units are settled; steps are then passed on at once
   struct Logged {
     Metric metric;
     std::vector<MetricPoint> points;
+    ConstantNumber constant;
   };
   std::map<std::string, Logged, std::less<>> logged_;  // not yet passed on
   std::size_t points_ = 0;                             // in it
   bool measured_ = false;
+  bool metrics_noted_ = false;  // that there are too many
   bool is_rate_kept_ = false;
   bool begun_ = false;  // the sink knows of the run
   bool perplexity_noted_ = false;

@@ -9,10 +9,13 @@
 #include "storage/importers/logs/lines/line_layout.h"
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
+#include "storage/importers/logs/lines/text_pairs.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {
 namespace {
+
+constexpr std::int64_t few_fractions = 10;  // of so many steps one may be a fraction: a stray line
 
 // "tokens/second: 211_646"; missing if the words don't give such a rate.
 double tokens_per_s_in(std::string_view text) {
@@ -52,9 +55,15 @@ void StepLog::finish() {
     throw ImportError("is prose: one line looks like a training step, and no other repeats it");
   end_run();
   leave_item(lines_.number());
+  if (fractions_ * few_fractions > steps_)
+    throw ImportError("counts its steps in fractions (" + std::to_string(fractions_) + " lines, first line " +
+                      std::to_string(first_fraction_) +
+                      "), which are no step numbers; print whole steps, or call the count epoch");
   if (ladder_.empty())
-    throw ImportError(is_missing(early_val_loss_) ? "contains no training step"
-                                                  : "contains a validation loss but no training step");
+    throw ImportError(is_missing(early_val_loss_)
+                          ? "contains no training step: no line counts a step (or an epoch) and gives a "
+                            "loss, a time or another number for it"
+                          : "contains a validation loss but no training step");
   warnings_.finish();
   malformed_.finish();
   placed_.finish();
@@ -63,6 +72,7 @@ void StepLog::finish() {
 }
 
 void StepLog::take(const LogLine& line) {
+  has_known_words_ = line.has_known_words;
   if (line.kind == LogLine::Kind::step || line.kind == LogLine::Kind::record)
     if (line.step.rank >= 0 && (lowest_rank_ < 0 || line.step.rank < lowest_rank_)) lowest_rank_ = line.step.rank;
   switch (line.kind) {
@@ -98,6 +108,7 @@ void StepLog::take(const LogLine& line) {
 
 // The place in an epoch that counts samples is one in steps, if the batch size is printed and divides it.
 void StepLog::take_step(const LogLine& line) {
+  if (take_fraction(line)) return;
   if (!line.step.samples) return count_step(line);
   LogLine counted = line;
   StepLine& step = counted.step;
@@ -112,6 +123,16 @@ void StepLog::take_step(const LogLine& line) {
     step.batches = (step.batches + batch_ - 1) / batch_;
   }
   count_step(counted);
+}
+
+// A step that is a fraction can't be stored, and truncated it would be another step.
+bool StepLog::take_fraction(const LogLine& line) {
+  const StepLine& step = line.step;
+  if (!step.fractional_step || step.has_step() || step.batch >= 0 || !is_missing(step.epoch)) return false;
+  if (fractions_++ == 0) first_fraction_ = line.number;
+  malformed_.note(line.number,
+                  "not read as a step, since its number is a fraction: " + shortened(trimmed(line.text), 80));
+  return true;
 }
 
 void StepLog::count_step(const LogLine& line) {
@@ -241,6 +262,13 @@ void StepLog::log_others(const StepLine& line, std::string_view text, std::int64
   for (const OtherPair& each : others_) run_.log(each.name, each.unit, {step, each.value, at});
 }
 
+// Words that an earlier line of the run had are known.
+void StepLog::log_texts(const StepLine& line, std::string_view text) {
+  if ((has_known_words_ && run_.progress().steps > 1) || line.bar || line.rank > lowest_rank_) return;
+  read_text_pairs(text, texts_);
+  for (const auto& [name, value] : texts_) run_.log_text(name, value);
+}
+
 void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   switch (counted.what) {
     case Counted::What::nothing:
@@ -262,11 +290,14 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   }
   if (start_of_steps_.empty() && trimmed(text).size() > 6) start_of_steps_ = trimmed(text).substr(0, 4);
   outline_.step();
+  early_end_.forget();
+  ++steps_;
   is_bare_ = !counted.line->record && !counted.line->bar && counted.line->total < 0 && is_missing(counted.step.time) &&
              is_missing(counted.step.elapsed) && is_missing(counted.step.throughput) && is_missing(counted.step.lr);
   const std::int64_t step = counted.step.step;
   const double at = counted.step.at;
   run_.add(*counted.line, std::move(counted.step));
+  log_texts(*counted.line, text);
   log_others(*counted.line, text, step, at);
 }
 
@@ -299,15 +330,30 @@ void StepLog::end_run() {
   ladder_.add_run(run_.stage());
   if (std::exchange(counts_records_, false) && !counter_.has_bar() && !run_.progress().step_is_epoch)
     sink_.note(0, "the log prints no step numbers, so each of its records counts as a step");
+  take_early_end();
   run_.end();
   counter_.end_run();
   ended_ = false;
   last_epoch_ = missing;
 }
 
+// A training that was complete, or had reached its last planned step, is finished whatever happened behind it.
+void StepLog::take_early_end() {
+  if (!early_end_.found()) return;
+  const RunProgress run = run_.progress();
+  const bool is_complete = ended_ || (total_ > 0 && run.last_step + 1 >= total_);
+  sink_.note(early_end_.line(), "behind step " + std::to_string(run.last_step) + " the log says \"" +
+                                    early_end_.reason() + "\"" +
+                                    (is_complete ? "; the training was complete by then"
+                                                 : ", so the run is " + std::string(to_string(early_end_.status()))));
+  if (!is_complete) run_.end_early(early_end_.status(), early_end_.reason());
+  early_end_.forget();
+}
+
 void StepLog::take_words(const LogLine& line) {
   const std::string_view text = trimmed(line.text);
   if (text.empty()) return;
+  if (run_.progress().open && line.place != LogLine::Place::code) early_end_.read(line.text, line.number);
   const auto item = item_of(line.text);
   const std::string_view heading = heading_of(line.text);
   if (item || !heading.empty()) release_records();  // they belong to the block before
@@ -324,7 +370,7 @@ void StepLog::take_words(const LogLine& line) {
     if (const double rate = tokens_per_s_in(text); !is_missing(rate)) reported_ = rate;
   if (before_first_run()) facts_.keep_hardware();
   if (speaks_of_resuming(text)) outline_.resume();
-  if (run_.progress().open && speaks_of_the_end(text)) ended_ = true;
+  if (run_.progress().open && speaks_of_the_end(text)) ended_ = true, early_end_.forget();
   if (code) return outline_.code(text);
   ladder_.read_order(text);
   if (item && line.place == LogLine::Place::outside) {

@@ -12,10 +12,12 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/block_outline.h"
+#include "storage/importers/logs/early_end.h"
 #include "storage/importers/logs/lines/log_lines.h"
 #include "storage/importers/logs/lines/step_line.h"
 #include "storage/importers/logs/log_facts.h"
@@ -45,6 +47,7 @@ class StepLog : public ImportReader {
   bool is_new_block() const { return outline_.new_block() || ended_; }
   void take_bare_loss(const LogLine& line);
   void take_record(const LogLine& line);
+  void log_texts(const StepLine& line, std::string_view text);
   void log_others(const StepLine& line, std::string_view text, std::int64_t step, double at);
   void take_words(const LogLine& line);
   void enter_item(const Item& item, std::int64_t line);
@@ -53,6 +56,8 @@ class StepLog : public ImportReader {
   void validate(const StepLine& line, std::int64_t number);
   void begin_run(const StepLine& line, std::string_view text, std::int64_t number);
   void end_run();
+  void take_early_end();
+  bool take_fraction(const LogLine& line);
   void add_rung_without_steps(const BlockName& name, std::int64_t line);
   bool before_first_run() const { return ladder_.empty() && !run_.progress().open; }
 
@@ -63,7 +68,11 @@ class StepLog : public ImportReader {
   RunAssembler run_;
   LadderOutline ladder_;
   ImportSink& sink_;
-  double early_val_loss_ = missing;  // printed before the run that it belongs to
+  bool has_known_words_ = false;                     // LogLine's, of the line that is taken
+  EarlyEnd early_end_;                               // what the words behind the last step say
+  std::int64_t steps_ = 0;                           // of all runs
+  std::int64_t fractions_ = 0, first_fraction_ = 0;  // lines whose step is one, and the first such line
+  double early_val_loss_ = missing;                  // printed before the run that it belongs to
   struct Waiting {
     std::string text;
     std::int64_t number = 0;
@@ -81,9 +90,10 @@ class StepLog : public ImportReader {
   double reported_ = missing;     // tokens/s that words under an item state
   double first_loss_ = missing;   // of the run
   std::int64_t lowest_rank_ = -1;
-  std::int64_t total_ = -1;        // that the run's first step printed
-  std::string start_of_steps_;     // the first letters of a step's line, to know a broken one by
-  std::vector<OtherPair> others_;  // of the line; kept for its memory
+  std::int64_t total_ = -1;     // that the run's first step printed
+  std::string start_of_steps_;  // the first letters of a step's line, to know a broken one by
+  std::vector<std::pair<std::string_view, std::string_view>> texts_;  // the same
+  std::vector<OtherPair> others_;                                     // of the line; kept for its memory
   CappedNotes warnings_, placed_, malformed_, summaries_;
 };
 

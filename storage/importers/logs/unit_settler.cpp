@@ -28,6 +28,9 @@ constexpr double least_resolved = 10;
 // A time that has grown from step to step this often is a clock, not a step time.
 constexpr std::size_t least_clock_steps = 6;
 
+// A wrong label changes a time a thousandfold; pauses between the steps add to what a clock shows of them.
+constexpr double unit_tolerance = 2.5;
+
 // The same if it grows by equal amounts a step, from nothing.
 constexpr std::size_t least_even_steps = 3;
 
@@ -195,6 +198,7 @@ class UnitSettler {
     take(inferred, evidence.tokens_are_certain);
     const bool timed = std::ranges::any_of(
         steps_, [](const PrintedStep& step) { return !is_missing(step.time) || !is_missing(step.elapsed); });
+    check_by_wall_clock(evidence);
     if (!evidence.since_start && units_.per_step == 1) settle_interval(evidence);
     if (iterations_ == 0) units_.ms_per_time = missing;
     if (iterations_ > 1) units_.per_step /= static_cast<double>(iterations_);
@@ -300,6 +304,51 @@ class UnitSettler {
     if (inferred.rate == RateMeaning::tokens_per_ms) units_.tokens_rate_to_s = 1000 * inferred.rate_scale;
     if (inferred.rate == RateMeaning::samples_per_s && first_.facts.seq > 0)
       units_.tokens_rate_to_s = static_cast<double>(first_.facts.seq);
+  }
+
+  // A step takes about as long as the lines' time stamps are apart. A thousand times more or less is a wrong label.
+  void check_by_wall_clock(const UnitEvidence& evidence) {
+    if (evidence.since_start || is_missing(units_.ms_per_time) || units_.rate_is_iterations) return;
+    std::vector<double> times;
+    for (const PrintedStep& step : steps_)
+      if (step.time > 0) times.push_back(step.time);
+    const double printed = quantile(times, 0.5) * units_.ms_per_time / units_.per_step;
+    const auto check = [&](double wall_ms, const char* source, bool is_certain) {
+      const double ratio = wall_ms / printed;
+      if (!(ratio > 0) || std::max(ratio, 1 / ratio) < 1000 / unit_tolerance ||
+          std::max(ratio, 1 / ratio) > 1000 * unit_tolerance)
+        return false;
+      const std::string sum = "a step's printed time, " + short_text(printed) + " ms, and " + source + ", " +
+                              short_text(wall_ms) + " ms a step, differ by a factor of " +
+                              short_text(std::max(ratio, 1 / ratio));
+      units_.ms_per_time = is_certain ? units_.ms_per_time * (ratio > 1 ? 1000 : 0.001) : missing;
+      note(sum + (is_certain ? ", so the time is in " + std::string(ratio > 1 ? "seconds" : "milliseconds") +
+                                   ", whatever its label says"
+                             : ", so one of their units is wrong; the step times were skipped"));
+      return true;
+    };
+    if (times.empty() || check(wall_ms_of(&PrintedStep::at, 1000), "the time stamps of the lines", true)) return;
+    const double unit = milliseconds_in(first_.labels.elapsed_unit);
+    if (first_.labels.elapsed_unit != TimeUnit::unknown)
+      check(wall_ms_of(&PrintedStep::elapsed, unit), "the time since the start", false);
+  }
+
+  // Milliseconds of a step by a clock from the first line that has it to the last; missing if it is too coarse.
+  double wall_ms_of(double PrintedStep::*clock, double unit_ms) const {
+    const PrintedStep *first = nullptr, *last = nullptr;
+    bool is_whole = true;
+    for (const PrintedStep& step : steps_) {
+      if (is_missing(step.*clock)) continue;
+      if (last && (step.step <= last->step || step.*clock < last->*clock)) return missing;  // began anew
+      is_whole = is_whole && step.*clock == std::floor(step.*clock);
+      if (!first) first = &step;
+      last = &step;
+    }
+    if (!first || first == last) return missing;
+    const double apart = last->*clock - first->*clock;
+    const double resolution = is_whole ? 1 : 0.001;
+    return apart < least_resolved * resolution ? missing
+                                               : apart * unit_ms / static_cast<double>(last->step - first->step);
   }
 
   void settle_interval(const UnitEvidence& evidence) {

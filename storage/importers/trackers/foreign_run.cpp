@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "storage/analysis/file_grouping.h"
+#include "storage/importers/constant_values.h"
 
 namespace stepladder {
 namespace {
@@ -83,6 +84,16 @@ std::int64_t fill_from(const Json& recipe, Run& run) {
   return sequence;
 }
 
+// Of what all steps have in common: other settings are in the configuration, and other numbers are metrics.
+void add_constants(const MetricTable::Steps& steps, Run& run) {
+  Json recipe = object_in(run.recipe);
+  const std::size_t known = recipe.size();
+  ConstantNumber lr;
+  for (const StepRecord& record : steps.records) lr.add(record.lr);
+  add_constant(recipe, "lr", lr, std::ssize(steps.records));
+  if (recipe.size() > known) run.recipe = json_text(recipe);
+}
+
 // What repeats have in common (storage/analysis/file_grouping.h).
 std::string configuration_of(const Run& run) {
   Json kept = Json::object();
@@ -113,6 +124,7 @@ std::string pass_on(ForeignRun foreign, ImportSink& sink) {
   const MetricTable::Steps steps = foreign.metrics.take_steps(tokens_per_sample);
   if (run.tokens_per_step == 0) run.tokens_per_step = steps.tokens_per_step;
   if (run.planned_steps == 0 && !steps.records.empty()) run.planned_steps = steps.records.back().step;
+  add_constants(steps, run);
   sink.begin_run(run);
   for (const StepRecord& record : steps.records) sink.step(record);
   for (const auto& [metric, points] : steps.metrics) sink.metric(metric, points);

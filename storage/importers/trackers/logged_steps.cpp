@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "storage/importers/importer.h"
 #include "storage/json_values.h"
 
 namespace stepladder {
@@ -79,7 +80,10 @@ bool LoggedSteps::is_good(std::int64_t step) {
 void LoggedSteps::add(std::string_view name, std::int64_t step, double value, double at) {
   if (!is_good(step)) return;
   auto found = columns_.find(name);
-  if (found == columns_.end()) found = columns_.emplace(std::string(name), std::vector<MetricPoint>()).first;
+  if (found == columns_.end()) {
+    refuse_more_metrics(columns_.size());
+    found = columns_.emplace(std::string(name), std::vector<MetricPoint>()).first;
+  }
   found->second.push_back({step, as_logged(value), at});
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "storage/importers/importer.h"
 #include "storage/importers/trackers/metric_names.h"
 #include "storage/wording.h"
 
@@ -100,6 +101,7 @@ MetricTable::Column& MetricTable::column(std::string_view name) {
   if (last_ && last_->name == name) return *last_;
   auto found = columns_.find(name);
   if (found == columns_.end()) {
+    refuse_more_metrics(columns_.size());
     found = columns_.emplace(std::string(name), Column{}).first;
     found->second.name = found->first;
   }

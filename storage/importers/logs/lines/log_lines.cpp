@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "storage/importers/logs/lines/line_end.h"
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/text.h"
 
@@ -31,48 +32,6 @@ bool are_alike(std::string_view a, std::string_view b) {
     a.remove_prefix(1);
     b.remove_prefix(1);
   }
-}
-
-// The numbers of a line, and what is behind the last one.
-struct LineEnd {
-  int numbers = 0;
-  std::size_t digits = 0, fraction = 0, exponent = 0;  // digits of the last number
-  std::string_view rest;
-};
-
-LineEnd end_of(std::string_view line) {
-  LineEnd end;
-  line = trimmed(line);
-  std::size_t at = 0;
-  const auto count_digits = [&] {
-    const std::size_t from = at;
-    while (at < line.size() && is_digit(line[at])) ++at;
-    return at - from;
-  };
-  const auto digit_at = [&](std::size_t place) { return place < line.size() && is_digit(line[place]); };
-  while (at < line.size()) {
-    if (!is_digit(line[at])) {
-      ++at;
-      continue;
-    }
-    end = {.numbers = end.numbers + 1, .digits = count_digits()};
-    if (at < line.size() && line[at] == '.' && digit_at(at + 1)) end.fraction = (++at, count_digits());
-    if (at < line.size() && lower(line[at]) == 'e') {
-      const std::size_t sign = at + 1 < line.size() && (line[at + 1] == '-' || line[at + 1] == '+') ? 1 : 0;
-      if (digit_at(at + 1 + sign)) end.exponent = (at += 1 + sign, count_digits());
-    }
-    end.rest = line.substr(at);
-  }
-  return end;
-}
-
-// Whether a line ends as a whole one does: with as many numbers, and the same behind the last of them. A number at the
-// very end has as many digits behind the point, or as a whole number no fewer digits.
-bool end_alike(std::string_view line, std::string_view whole) {
-  const LineEnd ours = end_of(line), known = end_of(whole);
-  if (ours.numbers != known.numbers || ours.rest != known.rest) return false;
-  return !ours.rest.empty() || (ours.fraction == known.fraction && ours.exponent == known.exponent &&
-                                (ours.fraction + ours.exponent > 0 || ours.digits >= known.digits));
 }
 
 // The places of commas that may be decimal points, and of points that then separate thousands; none if the line has
@@ -197,7 +156,7 @@ LogLine& LogLines::push(LogLine::Kind kind, std::string_view text) {
   LogLine& line = ready_.lines[ready_.filled++];
   line.kind = kind;
   line.place = place_;
-  line.joined = false;
+  line.joined = line.has_known_words = false;
   line.text = text;
   line.number = number_;
   line.at = missing;
@@ -212,7 +171,9 @@ void LogLines::set_time(LogLine& line) {
 void LogLines::take(std::string_view line) {
   if (place_ == LogLine::Place::code) return take_line(line);
   if (joiner_.idle() && layouts_.read(line, ready_.lines.front().step)) {  // nothing else is ready
-    set_time(push(LogLine::Kind::step, line));
+    LogLine& step = push(LogLine::Kind::step, line);
+    step.has_known_words = true;
+    set_time(step);
     return;
   }
   if (joiner_.in_block() && may_say_step(line)) {  // a block ends at the latest with the next step

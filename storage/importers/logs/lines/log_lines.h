@@ -36,7 +36,8 @@ struct LogLine {
 
   Kind kind = Kind::words;
   Place place = Place::outside;
-  bool joined = false;  // words that looked like the first of several lines
+  bool has_known_words = false;  // it differs from an earlier step's line in nothing but its numbers
+  bool joined = false;           // words that looked like the first of several lines
   std::string_view text;
   std::int64_t number = 0;  // from 1; of a joined line, its first line's
   double at = missing;      // of a step: unix seconds of the time stamp in front

@@ -229,6 +229,7 @@ class LineReading {
     last_ = Field::none;
     if (meaning.field == Field::none) return;
     if (!can_be(meaning, pair)) {
+      line_.fractional_step |= meaning.field == Field::step && pair.value > 0 && std::isfinite(pair.value);
       trace_.learnable = false;
       return;
     }
@@ -581,7 +582,8 @@ static ReadLine read_line(std::string_view text, ReadTrace& trace, bool skips_re
 
   const std::string_view content = trimmed(text, " \t,");
   line.record = !content.empty() && content.find('{') != std::string_view::npos && content.back() == '}';
-  const bool counted = line.has_step() || line.batch >= 0 || line.record || !is_missing(line.epoch);
+  const bool counted =
+      line.has_step() || line.batch >= 0 || line.record || line.fractional_step || !is_missing(line.epoch);
   const bool measured = line.has_loss() || !is_missing(line.elapsed) || !is_missing(line.time) ||
                         (!is_missing(line.throughput) && line.has_step());
   const bool bare_validation = !is_missing(line.val_loss) && is_missing(line.loss) && !line.record;

@@ -64,6 +64,7 @@ struct StepLine : StepValues {
   bool process_clock = false;    // its elapsed time began with the process, before the first step
   bool rounded_tokens = false;   // "2.05K": the tokens are known to three digits only
   double rounded_step = 0;       // "15K": the step's number is a multiple of this; 0: it is exact
+  bool fractional_step = false;  // it counts a step by a number that isn't whole: "step 1.5"
   bool has_others = false;       // it holds numbers that have a name but no field here (read_other_pairs)
 
   bool has_step() const { return step >= 0; }

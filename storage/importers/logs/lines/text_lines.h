@@ -27,7 +27,8 @@ class TextLines : public ImportReader {
   virtual void take_line(std::string_view line) = 0;  // which isn't empty
   virtual void end() = 0;                             // after the last line
 
-  std::int64_t number() const { return reader_.number(); }  // of the line, from 1
+  std::int64_t number() const { return reader_.number(); }      // of the line, from 1
+  bool is_unended() const { return reader_.has_given_rest(); }  // it is the last one, and has no end
 
  private:
   void take_lines() {
