@@ -33,14 +33,19 @@ bool names_another_file(const std::filesystem::path& journal) {
 
 }  // namespace
 
-Descriptor open_regular(const std::filesystem::path& path, std::string& why) {
+Descriptor open_regular(const std::filesystem::path& path, std::string& why, Links links) {
   // Checked before it is opened, since opening a device may already do something; and again, since the name may change.
   struct stat about = {};
   if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) {
     why = S_ISDIR(about.st_mode) ? "is a folder, not a file" : "is not a regular file";
     return Descriptor();
   }
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const int no_link = links == Links::refused ? O_NOFOLLOW : 0;
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | no_link));
+  if (!file && no_link != 0 && errno == ELOOP) {
+    why = "is a link";
+    return file;
+  }
   if (!file) {
     why = std::string("cannot be opened: ") + std::strerror(errno);
     return file;
@@ -86,9 +91,9 @@ class RegularFile::Buffer : public std::streambuf {
   std::array<char, 65536> bytes_;
 };
 
-RegularFile::RegularFile(const std::filesystem::path& path)
+RegularFile::RegularFile(const std::filesystem::path& path, Links links)
     : std::istream(nullptr),
-      descriptor_(open_regular(path, why_)),
+      descriptor_(open_regular(path, why_, links)),
       buffer_(std::make_unique<Buffer>(descriptor_.get())) {
   rdbuf(buffer_.get());  // clears the state
   if (!descriptor_) setstate(failbit);

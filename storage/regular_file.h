@@ -13,14 +13,17 @@
 
 namespace stepladder {
 
+// Whether a link may lead to the file: yes for one that the user named, no for one that was found in a folder.
+enum class Links { followed, refused };
+
 // Empty if it can't be opened; then `why` is "cannot be opened: Permission denied", "is not a regular file" or the
 // like.
-Descriptor open_regular(const std::filesystem::path& path, std::string& why);
+Descriptor open_regular(const std::filesystem::path& path, std::string& why, Links links = Links::followed);
 
 // Such a file as a stream, which has failed if it can't be opened. Stays the same file when another one gets its name.
 class RegularFile : public std::istream {
  public:
-  explicit RegularFile(const std::filesystem::path& path);
+  explicit RegularFile(const std::filesystem::path& path, Links links = Links::followed);
   ~RegularFile() override;
 
   const std::string& why() const { return why_; }                    // it can't be opened; else empty

@@ -14,6 +14,7 @@
 #include "engine/files/files.h"
 #include "storage/by_enum.h"
 #include "storage/checksum.h"
+#include "storage/content_hash.h"
 #include "storage/errors.h"
 #include "storage/regular_file.h"
 
@@ -35,6 +36,7 @@ std::string interval_words(const Interval& interval, int digits) {
 struct CopiedLog {
   std::string name;  // within the submission
   fs::path from;
+  std::string content_hash;  // of what was judged
   bool counts = true;
 };
 
@@ -43,18 +45,18 @@ struct CopiedLog {
 std::vector<CopiedLog> logs_of(const RecordPool& pool, const std::string& folder) {
   std::vector<CopiedLog> logs;
   std::set<std::string> taken;
-  const auto add = [&](const std::string& file, bool counts) {
+  const auto add = [&](const std::string& file, const std::string& content_hash, bool counts) {
     std::error_code error;
     if (!fs::is_regular_file(file, error)) throw NotFound(file + " has no log; a submission is made of logs");
     const fs::path path(file);
     std::string name = path.filename().string();
     for (int k = 2; !taken.insert(name).second; ++k)
       name = fmt::format("{}-{}{}", path.stem().string(), k, path.extension().string());
-    logs.push_back({folder + "/" + name, path, counts});
+    logs.push_back({folder + "/" + name, path, content_hash, counts});
   };
-  for (const SpeedrunLog& log : pool.logs) add(log.file, true);
+  for (const SpeedrunLog& log : pool.logs) add(log.file, log.content_hash, true);
   for (const ExcludedLog& log : pool.excluded)
-    if (log.has_steps) add(log.file, false);
+    if (log.has_steps) add(log.file, log.content_hash, false);
   return logs;
 }
 
@@ -65,6 +67,10 @@ Json copy_log(const CopiedLog& log, const fs::path& to) {
   const auto size = static_cast<std::size_t>(in.size());
   const std::string bytes = in.read_at(0, size);
   if (bytes.size() != size) throw StorageError(log.from.string() + " cannot be read");
+  ContentHash hash;
+  hash.take(bytes);
+  if (hash.text() != log.content_hash)
+    throw StorageError(log.from.string() + " isn't the file that was judged: it has changed since; call it again");
   write_whole(to / log.name, bytes);
   return {{"file", log.name},
           {"bytes", bytes.size()},

@@ -22,7 +22,8 @@ bool may_be_log(const fs::path& file) {
 
 void RecordPool::add(SpeedrunLog log) {
   if (!log.problem.empty()) {
-    excluded.push_back({std::move(log.file), std::move(log.problem), log.unfinished, log.has_steps});
+    excluded.push_back(
+        {std::move(log.file), std::move(log.problem), log.unfinished, log.has_steps, std::move(log.content_hash)});
     return;
   }
   const bool known =
@@ -63,7 +64,9 @@ PoolFiles log_files(const fs::path& path) {
 
 void add_logs(RecordPool& pool, const fs::path& path, const LogQuestion& question) {
   const PoolFiles found = log_files(path);
-  for (const fs::path& file : found.logs) pool.add(load_speedrun_log(file, question));
+  std::error_code error;
+  const Links links = fs::is_directory(path, error) ? Links::refused : Links::followed;
+  for (const fs::path& file : found.logs) pool.add(load_speedrun_log(file, question, links));
   for (const fs::path& link : found.links) pool.excluded.push_back({.file = link.string(), .why = link_problem});
 }
 

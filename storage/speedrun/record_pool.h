@@ -12,8 +12,9 @@ namespace stepladder {
 struct ExcludedLog {
   std::string file;
   std::string why;
-  bool unfinished = false;  // a run that was begun and doesn't count
-  bool has_steps = false;   // it holds training steps, so it is a log
+  bool unfinished = false;        // a run that was begun and doesn't count
+  bool has_steps = false;         // it holds training steps, so it is a log
+  std::string content_hash = {};  // SpeedrunLog's
 };
 
 struct RecordPool {

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 
+#include "storage/content_hash.h"
+#include "storage/importers/logs/lines/line_end.h"
 #include "storage/importers/source_code.h"
 #include "storage/importers/text.h"
 #include "storage/number_text.h"
-#include "storage/regular_file.h"
 #include "storage/speedrun/log_line.h"
 #include "storage/wording.h"
 
@@ -215,6 +217,26 @@ class StepReader {
   std::size_t finished_ = 0;
 };
 
+// The ends of the last steps' lines, and of the last ones with the metric, by which a cut line is known.
+class KnownEnds {
+ public:
+  void keep(std::string_view line) {
+    std::deque<std::string>& of_its_kind = line.find("val") == line.npos ? others_ : evaluations_;
+    if (of_its_kind.size() == most) of_its_kind.pop_front();
+    of_its_kind.emplace_back(line);
+  }
+  // True if nothing is known yet.
+  bool have_alike(std::string_view line) const {
+    const auto is_alike = [&](const std::string& known) { return end_alike(line, known); };
+    return (others_.empty() && evaluations_.empty()) || std::ranges::any_of(others_, is_alike) ||
+           std::ranges::any_of(evaluations_, is_alike);
+  }
+
+ private:
+  static constexpr std::size_t most = 8;
+  std::deque<std::string> others_, evaluations_;
+};
+
 // The reason why the attempt isn't a finished run.
 std::string unfinished_text(const Attempt& attempt, const LogQuestion& question) {
   if (attempt.last_step < 0) return "holds no training steps";
@@ -282,10 +304,14 @@ SpeedrunLog read_speedrun_log(std::string_view text, const LogQuestion& question
     log.script = script.substr(0, script.find_last_not_of("=\r") + 1);
   }
   StepReader steps(question);
-  bool training = false;
+  bool training = false, is_cut = false;
+  KnownEnds ends;
+  const bool has_end = text.ends_with('\n');
   for_each_line(text.substr(size), [&](std::string_view line) {
+    const bool is_last = !has_end && line.data() + line.size() == text.data() + text.size();
+    if (is_last && (is_cut = step_mark(line) && !ends.have_alike(line))) return false;
     if (steps.take(line))
-      training = true;
+      ends.keep(line), training = true;
     else if (!training)
       take_fact(line, log);
     return true;
@@ -294,12 +320,13 @@ SpeedrunLog read_speedrun_log(std::string_view text, const LogQuestion& question
   std::size_t finished = 0;
   Attempt attempt = std::move(steps).finish(finished);
   take_attempt(std::move(attempt), finished, question, log);
+  if (is_cut && !log.problem.empty()) log.problem += "; its last line has no end and was left out: it may be cut";
   return log;
 }
 
-SpeedrunLog load_speedrun_log(const std::filesystem::path& file, const LogQuestion& question) {
+SpeedrunLog load_speedrun_log(const std::filesystem::path& file, const LogQuestion& question, Links links) {
   SpeedrunLog log;
-  RegularFile in(file);
+  RegularFile in(file, links);
   const auto size = static_cast<std::uintmax_t>(in.size());
   if (!in) {
     log.problem = in.why();
@@ -310,6 +337,9 @@ SpeedrunLog load_speedrun_log(const std::filesystem::path& file, const LogQuesti
     in.read(text.data(), static_cast<std::streamsize>(size));
     text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
     log = read_speedrun_log(text, question);
+    ContentHash hash;
+    hash.take(text);
+    log.content_hash = hash.text();
   }
   log.file = file.string();
   return log;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "storage/records.h"
+#include "storage/regular_file.h"
 
 namespace stepladder {
 
@@ -26,7 +27,8 @@ struct ClockReading {
 };
 
 struct SpeedrunLog {
-  std::string file;  // as it was given, or "run 12"
+  std::string file;          // as it was given, or "run 12"
+  std::string content_hash;  // of what was read (ContentHash); empty: it was no file
 
   // In printed order, of the last attempt at each step.
   std::vector<PrintedEvaluation> evaluations;
@@ -59,7 +61,8 @@ struct LogQuestion {
 SpeedrunLog read_speedrun_log(std::string_view text, const LogQuestion& question);
 
 // Reads the file; never throws for what it holds. A file that cannot be read, or of more than 64 MiB, has a `problem`.
-SpeedrunLog load_speedrun_log(const std::filesystem::path& file, const LogQuestion& question);
+SpeedrunLog load_speedrun_log(const std::filesystem::path& file, const LogQuestion& question,
+                              Links links = Links::followed);
 
 // The unix time of "Wed Sep  3 19:58:00 2025" within a line, read as UTC.
 std::optional<std::int64_t> printed_date(std::string_view line);

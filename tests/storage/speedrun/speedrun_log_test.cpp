@@ -36,6 +36,16 @@ TEST(SpeedrunLog, says_what_was_printed) {
   EXPECT_EQ(log.script_hash.size(), 16u);
 }
 
+TEST(SpeedrunLog, a_last_line_that_may_be_cut_does_not_count) {
+  const std::string whole = LogText{}.text();
+  const std::string unended = whole.substr(0, whole.size() - 1);
+  EXPECT_EQ(read_speedrun_log(unended, {}).problem, "") << "it ends as the lines before it do";
+  for (const std::size_t missing_bytes : {3u, 20u, 45u}) {
+    const SpeedrunLog log = read_speedrun_log(whole.substr(0, whole.size() - 1 - missing_bytes), {});
+    EXPECT_NE(log.problem.find("may be cut"), std::string::npos) << missing_bytes << ": " << log.problem;
+  }
+}
+
 TEST(SpeedrunLog, takes_the_last_scheduled_evaluation_not_the_lowest) {
   const SpeedrunLog log = read_speedrun_log(
       "step:0/20 val_loss:9 train_time:0ms\nstep:10/20 val_loss:3.1 train_time:100ms\n"
