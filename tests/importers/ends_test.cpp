@@ -113,6 +113,25 @@ TEST(Ends, a_log_that_counts_in_fractions_is_refused) {
   }
 }
 
+TEST(Ends, names_without_end_are_refused) {
+  const auto refusal = [](const std::string& header, const std::string& row, std::size_t rows) {
+    std::string text = header;
+    for (std::size_t i = 0; i < rows; ++i) text += fmt::format(fmt::runtime(row), i);
+    try {
+      import_text(text, {}, "t.csv");
+    } catch (const ImportError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refusal("run,step,loss\n", "r{},1,2.5\n", most_runs_of_input + 1).find("runs in its column 'run'"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal("step,metric,value\n", "1,m{},2.5\n", most_logged_metrics + 1).find("metrics in its column 'metric'"),
+      std::string::npos);
+  EXPECT_EQ(refusal("step,metric,value\n", "1,m{},2.5\n", most_logged_metrics - 1), "");
+}
+
 TEST(Ends, the_time_stamps_tell_what_a_wrong_label_hides) {
   std::string log;
   for (int i = 1; i <= 30; ++i)
