@@ -23,7 +23,7 @@ constexpr auto between_commits = 3 * look_interval - 50ms;
 constexpr std::chrono::milliseconds look_interval_in_trouble = 200ms;
 constexpr auto between_spills = 1000ms;
 constexpr auto between_requests = look_interval - 50ms;
-constexpr std::chrono::milliseconds forever = 24h;
+constexpr std::chrono::milliseconds look_interval_when_idle = 2s;
 constexpr auto lock_patience = 250ms;  // the writer tries again, so it needn't wait long
 constexpr std::size_t at_once = 4096;  // events in a transaction, so that nobody waits long for the lock
 constexpr std::chrono::milliseconds first_pause = 100ms;
@@ -128,9 +128,10 @@ void Recorder::write_until_closed() {
       look_for_requests();
       next_look_ = Clock::now() + between_requests;
     }
+    fold_log_when_idle();
     const auto pause = pause_until_next(closing);
     const auto before = Clock::now();
-    ring_.wait(pause, pause == forever);
+    ring_.wait(pause, is_idle());
     loud = Clock::now() - before < pause;
   }
 }
@@ -146,7 +147,29 @@ std::chrono::milliseconds Recorder::pause_until_next(bool closing) {
     return std::clamp<std::chrono::milliseconds>(left, 1ms, look_interval_in_trouble);
   }
   if (closing) return 1ms;
-  return something_waits_ || !under_way_.empty() ? look_interval : forever;
+  return is_idle() ? look_interval_when_idle : look_interval;
+}
+
+bool Recorder::is_idle() const {
+  return !something_waits_ && under_way_.empty() && failing_.why.empty();
+}
+
+// Another process that trains commits more often than this looks, so the log is never folded meanwhile.
+void Recorder::fold_log_when_idle() {
+  if (!is_idle()) {
+    last_write_ = Clock::now();
+    is_folded_ = false;
+    return;
+  }
+  try {
+    if (const std::int64_t now = store_.upkeep().version(); std::exchange(seen_version_, now) != now) {
+      last_write_ = Clock::now();
+      is_folded_ = false;
+    }
+    if (!is_folded_ && Clock::now() - last_write_ >= look_interval_when_idle) is_folded_ = store_.upkeep().fold_log();
+  } catch (const StorageError&) {
+    // As for requests: it is tried again, and a broken file fails the next write.
+  }
 }
 
 // Oldest first: what was spilled, then the ring. Returns whether everything that was there is committed.

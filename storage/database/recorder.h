@@ -37,7 +37,8 @@ class Recorder {
   // called on the writer thread when events have waited for a second because of an error, with its reason, and with an
   // empty one once they are all written. `on_request` is called there with the requests of other processes about runs
   // of this one, and `queue` for this process's runs, which are then published to other processes. Both happen about
-  // twice a second while a run is training.
+  // twice a second while a run is training. When nobody has written to the file for some seconds, the thread folds its
+  // log into it (Upkeep::fold_log), so that a copy of the file alone is complete.
   Recorder(const std::filesystem::path& file, std::function<void(const std::string& why)> on_trouble,
            std::function<void(RunId, const RunChange&)> on_request = {},
            std::function<std::vector<QueuedRun>()> queue = {});
@@ -87,6 +88,8 @@ class Recorder {
   void note_failure(const std::string& why) REQUIRES(writer_thread_);
   void publish_trouble() REQUIRES(writer_thread_);
   void look_for_requests() REQUIRES(writer_thread_);
+  bool is_idle() const REQUIRES(writer_thread_);
+  void fold_log_when_idle() REQUIRES(writer_thread_);
 
   using Clock = std::chrono::steady_clock;
 
@@ -108,6 +111,9 @@ class Recorder {
   Clock::time_point retry_at_ GUARDED_BY(writer_thread_);
   Clock::time_point last_spill_ GUARDED_BY(writer_thread_);
   Clock::time_point next_look_ GUARDED_BY(writer_thread_);
+  Clock::time_point last_write_ GUARDED_BY(writer_thread_);  // to the file, by anybody
+  std::int64_t seen_version_ GUARDED_BY(writer_thread_) = 0;
+  bool is_folded_ GUARDED_BY(writer_thread_) = false;
   std::chrono::milliseconds pause_ GUARDED_BY(writer_thread_){};
 
   mutable Mutex mutex_;

@@ -46,6 +46,15 @@ FileSpace Upkeep::space() {
           .free_bytes = page * database_.integer("PRAGMA freelist_count")};
 }
 
+bool Upkeep::fold_log() {
+  Statement pages(database_, "PRAGMA wal_checkpoint(PASSIVE)");  // busy, pages of the log, those in the file
+  return pages.step() && pages.integer(0) == 0 && pages.integer(1) == pages.integer(2);
+}
+
+std::int64_t Upkeep::version() {
+  return database_.integer("PRAGMA data_version");
+}
+
 void Upkeep::compact() {
   database_.execute("PRAGMA locking_mode = EXCLUSIVE");
   try {

@@ -39,6 +39,13 @@ class Upkeep {
   // another connection has it open. Needs as much space again meanwhile.
   void compact();
 
+  // Copies what committed transactions have in the log (`FILE-wal`) into the file, so that the file alone is complete.
+  // Waits for nobody. Returns whether it is; it isn't while somebody reads an older state.
+  bool fold_log();
+
+  // A number that another connection's commit changes.
+  std::int64_t version();
+
   void set_patience(std::chrono::milliseconds patience);  // how long a verb waits for other processes' locks; 5 s
 
  private:

@@ -66,6 +66,30 @@ TEST(Recorder, flush_waits_for_what_was_posted_before) {
   }
 }
 
+TEST(Recorder, a_copy_of_the_file_alone_is_complete_once_nobody_writes) {
+  TemporaryFolder folder;
+  RunStore store = RunStore::open(folder / "a.db");
+  Recorder recorder(folder / "a.db", no_error);
+  const RunId run = store.create_run({.name = "r"});  // by another connection
+  recorder.post(StepRecord{.run = run, .step = 1, .loss = 1});
+  recorder.post(RunEnded{.run = run, .at = 2});
+  recorder.flush();
+  const auto steps_in_copy = [&] {
+    std::filesystem::copy_file(folder / "a.db", folder / "copy.db", std::filesystem::copy_options::overwrite_existing);
+    try {
+      RunStore copy = RunStore::open(folder / "copy.db", RunStore::Mode::read_only);
+      const bool has_run = copy.run(run).has_value();
+      return has_run ? copy.series(run).size() : std::size_t{0};
+    } catch (const StorageError&) {  // the file alone has no tables yet
+      return std::size_t{0};
+    }
+  };
+  EXPECT_EQ(steps_in_copy(), 0u) << "the log has it";
+  const auto begun = std::chrono::steady_clock::now();
+  while (steps_in_copy() == 0 && std::chrono::steady_clock::now() - begun < 5min) std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(steps_in_copy(), 1u);
+}
+
 TEST(Recorder, commits_soon_without_being_asked) {
   TemporaryFolder folder;
   RunStore store = RunStore::open(folder / "a.db");
