@@ -1,7 +1,11 @@
 #include "app/runs/loaded_runs.h"
 
+#include <map>
+
 #include "app/host/environment.h"
 #include "app/runs/excerpt.h"
+#include "storage/analysis/compare.h"
+#include "storage/analysis/judgement.h"
 
 namespace stepladder {
 
@@ -32,6 +36,26 @@ std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
   return pointers;
 }
 
+namespace {
+
+std::map<RunId, double> factors_of(const std::vector<RunAndSummary>& all) {
+  std::map<LadderId, std::vector<const Run*>> ladders;
+  std::map<RunId, const Summary*> summaries;
+  for (const RunAndSummary& each : all) {
+    if (!each.run.ladder) continue;
+    ladders[*each.run.ladder].push_back(&each.run);
+    summaries[each.run.id] = &each.summary;
+  }
+  std::map<RunId, double> factors;
+  for (const auto& [ladder, runs] : ladders) {
+    const Summary& base = *summaries[baseline_of(runs).id];
+    for (const Run* run : runs) factors[run->id] = speedup(base, *summaries[run->id]);
+  }
+  return factors;
+}
+
+}  // namespace
+
 RunContext load_run_context(RunStore* store) {
   RunContext context;
   context.hardware = HardwareTable::load(assets_folder());
@@ -42,6 +66,10 @@ RunContext load_run_context(RunStore* store) {
   const std::vector<RunAndSummary> all = store->runs_with_kept_summaries();
   for (const RunAndSummary& each : all) context.repeats.add(each.run);
   context.hardware.spreads.learn_from(all);
+  context.factor = [factors = factors_of(all)](RunId run) {
+    const auto found = factors.find(run);
+    return found == factors.end() ? missing : found->second;
+  };
   return context;
 }
 

@@ -16,6 +16,9 @@
 namespace stepladder {
 namespace {
 
+// The only field that isn't in a run's JSON, since it depends on another run.
+constexpr const char* factor_field = "factor";
+
 template <class Enum>
 std::vector<std::string> names_of() {
   std::vector<std::string> names;
@@ -72,7 +75,7 @@ std::optional<std::string> RunFieldNames::metric_named(const std::string& name) 
 
 std::optional<RunField> RunFieldNames::find(const std::string& name) {
   const std::string plain = lower_case(name);
-  if (fields_.contains(plain)) return RunField{.name = plain};
+  if (fields_.contains(plain) || plain == factor_field) return RunField{.name = plain};
   if (known_recipe_.contains(plain) || recipe_names().contains(plain))
     return RunField{.of = RunField::Of::recipe, .name = plain};
   return metric_named(name).has_value() ? find(MetricFigure{.metric = name}) : std::nullopt;
@@ -89,6 +92,7 @@ std::optional<RunField> RunFieldNames::find(const MetricFigure& figure) {
 std::string RunFieldNames::unknown(const std::string& name) const {
   std::vector<std::string> known;
   for (const auto& [field, value] : fields_.items()) known.push_back(field);
+  known.emplace_back(factor_field);
   known.insert(known.end(), known_recipe_.begin(), known_recipe_.end());
   if (recipe_) known.insert(known.end(), recipe_->begin(), recipe_->end());
   const std::string metric = metrics_ ? nearest_name(name, std::vector(metrics_->begin(), metrics_->end())) : "";
@@ -103,6 +107,8 @@ std::string RunFieldNames::unknown_metric(const std::string& name) const {
 
 Json RunValues::operator[](const RunField& field) {
   if (field.of == RunField::Of::metric) return number(metrics_.value(run_.id, field.figure));
+  if (field.of == RunField::Of::run && field.name == factor_field)
+    return context_.factor ? number(context_.factor(run_.id)) : Json();
   if (field.of == RunField::Of::run) {
     if (fields_.is_null()) fields_ = run_json(run_, summary_, context_);
     return fields_.at(field.name);
@@ -177,7 +183,7 @@ ValueKind kind_of(const RunField& field) {
   constexpr const char* times = "created_at ended_at";
   constexpr const char* numbers =
       "loss_first loss_last loss_min val_loss_last val_loss_min dt_ms_median tokens_per_s model_flops_per_token mfu "
-      "setup_ms";
+      "setup_ms factor";
   constexpr const char* counts =
       "id ladder repeat steps first_step last_step tokens_per_step warmup_steps params rung parent forked_at_step "
       "peak_memory_bytes watched_steps disturbed_steps exit_status";

@@ -1,6 +1,7 @@
 // A run as JSON: the fields that the command line prints, filters by and writes into tables.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -35,6 +36,8 @@ Json time_json(double unix_seconds);  // ISO 8601 in UTC: "2026-11-26T09:58:17Z"
 struct RunContext : PlausibilityContext {
   std::map<RunId, Curation> curations;
   std::set<RunId> paused;
+  // A run's speed-up over its ladder's baseline; missing if one isn't known. Null: unknown for all.
+  std::function<double(RunId)> factor = {};
 
   const Curation& curation(RunId run) const;  // an empty one for a run without marks
 };

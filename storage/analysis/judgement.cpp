@@ -314,6 +314,14 @@ const Run& reference_of(std::span<const Run* const> runs) {
   return finished == runs.end() ? *runs.front() : **finished;
 }
 
+const Run& baseline_of(std::span<const Run* const> runs) {
+  const int lowest = (*std::ranges::min_element(runs, {}, &Run::rung))->rung;
+  std::vector<const Run*> repeats;
+  std::ranges::copy_if(runs, std::back_inserter(repeats), [&](const Run* run) { return run->rung == lowest; });
+  std::ranges::stable_sort(repeats, {}, &Run::repeat);
+  return reference_of(repeats);
+}
+
 Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged) {
   Sample sample{.steps = sample_steps(steady_dt_ms(*run.series, *run.summary), read_from(*run.run)),
                 .averaged = averaged};

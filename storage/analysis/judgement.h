@@ -131,6 +131,10 @@ double factor_over(const RungJudgement& base, const RungJudgement& rung);
 // repeat; at least one.
 const Run& reference_of(std::span<const Run* const> runs);
 
+// The run that the factors of single runs of a ladder are relative to: reference_of its lowest rung. `runs`: of one
+// ladder, at least one.
+const Run& baseline_of(std::span<const Run* const> runs);
+
 // The sample behind a run's figure (`averaged` is 1) or behind the median of its repeats. The run may be one of
 // `repeats`.
 Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged);

@@ -96,10 +96,9 @@ const RunEntry* baseline_of(const RunEntry& entry, const ColumnContext& context)
   if (!entry.run.ladder) return nullptr;
   const std::vector<const RunEntry*> runs = context.workspace->runs_of(*entry.run.ladder);
   if (runs.empty()) return nullptr;
-  std::vector<const Run*> first_rung;
-  for (const RunEntry* run : runs)
-    if (run->run.rung == runs.front()->run.rung) first_rung.push_back(&run->run);
-  return context.workspace->find(reference_of(first_rung).id);
+  std::vector<const Run*> ladder;
+  for (const RunEntry* run : runs) ladder.push_back(&run->run);
+  return context.workspace->find(baseline_of(ladder).id);
 }
 
 SpeedDoubt speed_doubt(const RunEntry& entry, const HardwareTable& hardware) {

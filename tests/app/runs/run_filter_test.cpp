@@ -41,6 +41,19 @@ TEST(RunFilter, WordsAndConditionsMustAllHold) {
   EXPECT_FALSE(accepts("loss_last~null"));
 }
 
+TEST(RunFilter, ComparesTheFactorOverTheBaselineWhereItIsKnown) {
+  const auto holds = [](RunId run, const std::string& expression) {
+    RunContext context;
+    context.factor = [](RunId id) { return id == 1 ? 1.5 : missing; };
+    return RunFilter(expression).accepts({.id = run}, {}, context);
+  };
+  EXPECT_TRUE(holds(1, "factor>1.4 factor=1-2"));
+  EXPECT_FALSE(holds(1, "factor>1.6"));
+  EXPECT_TRUE(holds(2, "factor=null"));
+  EXPECT_FALSE(holds(2, "factor<9")) << "unknown isn't less";
+  EXPECT_FALSE(RunFilter("factor>1").accepts({.id = 1}, {}));
+}
+
 TEST(RunFilter, LooksAtTheRecipeAndAtWhatUsersSaid) {
   stepladder::Run run;
   run.name = "nano";
