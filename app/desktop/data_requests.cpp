@@ -2,12 +2,16 @@
 #include "app/desktop/data_requests.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/workspace/advice_view.h"
 #include "app/desktop/workspace/launch_state.h"
 #include "app/host/environment.h"
 #include "app/profile/predict.h"
+#include "app/text/format.h"
+#include "app/text/verdict_text.h"
 #include "engine/stage.h"
 #include "storage/errors.h"
 
@@ -17,9 +21,34 @@ namespace {
 // Reading steps may take this long between two frames; the rest is read after later frames.
 constexpr std::chrono::milliseconds reading_time{30};
 
+StepTimes times_of(const PredictionSubject& subject, const StepFloor& floor) {
+  std::array<double, all_operator_kinds.size()> ms{};
+  for (const KindFloor& each : floor.kinds) ms[static_cast<std::size_t>(each.kind)] = each.ms;
+  StepTimes times{
+      .kinds = KindTimes(ms), .step_ms = floor.step_ms, .from = capitalised(subject_text(subject)), .has_trace = true};
+  for (const std::string& note : subject.notes) times.from += " " + note;
+  return times;
+}
+
+StepTimes times_of(const AdviceRun& run) {
+  const FittedProfile fitted = fit_to_step(run.timed, run.summary->dt_ms_median);
+  if (fitted.profile.steps == 0) return {.from = why_no_profile(*run.run)};
+  return {.kinds = KindTimes(fitted.profile), .step_ms = step_ms(fitted.profile), .from = fit_text(fitted)};
+}
+
+// "In this order they buy at most 1.70 x: compile, flash-attention. ..."
+std::string sentence_of(const PredictionOverview& overview) {
+  if (overview.order.size() < 2) return overview.sentence;
+  std::string stages = overview.order.back().stage;
+  for (std::size_t at = stages.find('+'); at != std::string::npos; at = stages.find('+', at))
+    stages.replace(at, 1, ", ");
+  return "One after the other " + stages + " buy " + gain_text(overview.order.back().step) + "." +
+         (overview.sentence.empty() ? "" : " " + overview.sentence);
+}
+
 // The gains of the stages by the newest trace of the run. Of a step of very many slices nothing is predicted here: the
 // next frame waits.
-void load_predictions(RunStore& store, AdviceRun& run, const Workspace& workspace) {
+void load_predictions(RunStore& store, AdviceRun& run, const Workspace& workspace, AdviceView& into) {
   std::optional<TraceId> newest;
   for (const StoredTrace& each : store.traces().list())
     if (each.run == run.run->id) newest = each.id;
@@ -28,8 +57,10 @@ void load_predictions(RunStore& store, AdviceRun& run, const Workspace& workspac
   if (slices == 0 || slices > most_slices_to_wait_for) return;
   const PredictionSubject subject = load_subject(store, store.traces().find(*newest).value());
   const DeviceReport* const report = workspace.device ? &*workspace.device : nullptr;
-  for (const PredictionAnswer& each : predict_all(subject, report).stages)
-    run.predicted.push_back({each.stage, each.step});
+  const PredictionOverview overview = predict_all(subject, report);
+  into.times = times_of(subject, overview.floor);
+  into.all_together = sentence_of(overview);
+  for (const PredictionAnswer& each : overview.stages) run.predicted.push_back({each.stage, each.step});
   for (const auto& [kind, factor] : advised_kinds) {
     const WorkChange change{.kinds = {kind}, .factor = factor, .at_most = true};
     run.kinds.push_back({kind, factor, predict(subject, {.scales = {change}}, report).step});
@@ -50,17 +81,18 @@ void load_advice(RunStore& store, Workspace& workspace, RunId about) {
   }
   std::ranges::reverse(project);
   const Overview loss = store.overview(about, Quantity::loss);
+  AdviceView made{.about = about, .made_for = workspace.version};
   for (AdviceRun& run : project) {
     if (run.run->id != about) continue;
     run.loss = &loss;
     run.timed = store.recordings().profile(about);
-    load_predictions(store, run, workspace);
+    made.times = times_of(run);
+    load_predictions(store, run, workspace, made);
   }
-  *workspace.advice = {.about = about,
-                       .made_for = workspace.version,
-                       .list = advise(project, about, workspace.hardware, known_stages()),
-                       .outcomes = advice_held(project, workspace.hardware, known_stages()),
-                       .past = past_predictions(store)};
+  made.list = advise(project, about, workspace.hardware, known_stages());
+  made.outcomes = advice_held(project, workspace.hardware, known_stages());
+  made.past = past_predictions(store);
+  *workspace.advice = std::move(made);
 }
 
 void load_resumable(RunStore& store, Workspace& workspace) {

@@ -99,7 +99,7 @@ void show_as_read_only(DesktopApp& app, const std::string& why) {
   workspace.patience = std::chrono::milliseconds(4);
   workspace.device = describe_cpu();
   workspace.device_problem = "this project is open for reading only";
-  app.show_error(why + ". It is shown for reading only: nothing can be changed or trained in it.");
+  workspace.read_only = why;
 }
 
 // Shows the window until it is closed. Returns whether the session's runs continue without it. Without a session the

@@ -20,6 +20,7 @@
 #include "app/desktop/models/record_view.h"
 #include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/profile/profile_state.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/side_bar/side_bar.h"
 #include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/views/view_commands.h"
@@ -276,6 +277,7 @@ void DesktopApp::draw() {
                 commands_);
   ImGui::SameLine(0, 0);
   ImGui::BeginGroup();
+  read_only_strip(state_.workspace);
   const ImGuiID dockspace = ImGui::GetID("dock");
   state_.panels.lay_out(dockspace);
   ImGui::DockSpace(dockspace, ImVec2(0, 0));

@@ -281,9 +281,42 @@ void trace_button(const Run& run, bool trains, const std::string& name, Commands
   ImGui::BeginDisabled(trains);
   if (quiet_button(trace_label, name)) commands.push_back(TraceRun{run.id});
   ImGui::EndDisabled();
-  ImGui::SetItemTooltip(
-      "Trains a few steps of its recipe again, in a process of its own, and shows in Profile where "
-      "a step's time goes; no run is recorded");
+  ImGui::SetItemTooltip("%s", trains ? "A run trains now: both would disturb each other"
+                                     : "Trains a few steps of its recipe again, in a process of its own, and shows in "
+                                       "Profile where a step's time goes; no run is recorded");
+}
+
+constexpr const char* why_disabled = "The project is open for reading only";
+
+void begin_change(const Workspace& workspace) {
+  ImGui::BeginDisabled(!workspace.read_only.empty());
+}
+void end_change(const Workspace& workspace) {
+  ImGui::EndDisabled();
+  if (!workspace.read_only.empty()) ImGui::SetItemTooltip("%s", why_disabled);
+}
+
+bool change_button(const Workspace& workspace, const char* label, const std::string& name, const char* tooltip) {
+  begin_change(workspace);
+  const bool is_pressed = quiet_button(label, name);
+  end_change(workspace);
+  if (workspace.read_only.empty() && tooltip[0] != 0) ImGui::SetItemTooltip("%s", tooltip);
+  return is_pressed;
+}
+
+void read_only_strip(const Workspace& workspace) {
+  if (workspace.read_only.empty()) return;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 size(ImGui::GetContentRegionAvail().x, px(38));
+  ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), u32(palette().warning, 0.12f));
+  const float pill_width = pill_size("read only").x, pill_height = pill_size("read only").y;
+  ImGui::SetCursorScreenPos(ImVec2(at.x + px(26), at.y + (size.y - pill_height) / 2));
+  pill("read only", Tone::warning);
+  ImGui::SetCursorScreenPos(ImVec2(at.x + px(36) + pill_width, at.y + (size.y - px(13.5f) * 1.2f) / 2));
+  text_cut(workspace.read_only + ". Nothing can be changed or trained in it.", size.x - px(140), palette().text,
+           fonts().regular, 13.5f);
+  mark("read_only");
+  ImGui::SetCursorScreenPos(ImVec2(at.x, at.y + size.y));
 }
 
 std::optional<RunId> run_combo(const char* id, const std::string& words, const Workspace& workspace, RunId chosen,
@@ -301,6 +334,7 @@ std::optional<RunId> run_combo(const char* id, const std::string& words, const W
   draw_rows(found.size(), [&](std::size_t i) {
     const Run& run = found[i]->run;
     if (ImGui::Selectable((run.name + "##" + std::to_string(run.id)).c_str(), run.id == chosen)) picked = run.id;
+    if (i == 0 && !typed.empty()) mark_taken_by_enter();
   });
   if (take_first && !found.empty()) {
     picked = found.front()->run.id;

@@ -46,6 +46,15 @@ inline constexpr const char* trace_label = "Trace this run";
 bool can_trace(const Run& run);
 void trace_button(const Run& run, bool trains, const std::string& name, Commands& commands);
 
+// A button of what changes the project: disabled while that is open for reading only, and says so.
+bool change_button(const Workspace& workspace, const char* label, const std::string& name, const char* tooltip = "");
+// The same for what is drawn between them, such as an entry of a menu; end says nothing if the tooltip would hide it.
+void begin_change(const Workspace& workspace);
+void end_change(const Workspace& workspace);
+
+// Across the view, above everything: that the project is open for reading only, and why. Nothing if it isn't.
+void read_only_strip(const Workspace& workspace);
+
 // A combo of all runs, the newest first; returns a picked one. `words` is the text of the closed box, `width` pixels
 // wide.
 std::optional<RunId> run_combo(const char* id, const std::string& words, const Workspace& workspace, RunId chosen,

@@ -259,6 +259,19 @@ void hold_keyboard() {
   if (ImGui::IsWindowAppearing() || is_free) ImGui::SetKeyboardFocusHere();
 }
 
+void mark_taken_by_enter() {
+  const ImVec2 low = ImGui::GetItemRectMin(), high = ImGui::GetItemRectMax();
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(low, high, u32(palette().accent, 0.16f), px(4));
+  constexpr const char* key = "Enter";
+  ImGui::PushFont(fonts().regular, small_size);
+  const ImVec2 words = ImGui::CalcTextSize(key);
+  const float right = std::min(high.x, ImGui::GetWindowPos().x + ImGui::GetWindowWidth() - px(14));
+  draw->AddText(ImVec2(right - words.x - px(4), (low.y + high.y - words.y) / 2), u32(palette().quiet), key);
+  ImGui::PopFont();
+  mark("list.enter");
+}
+
 void close_popup_at_escape() {
   if (ImGui::IsItemDeactivated() && ImGui::IsKeyPressed(ImGuiKey_Escape, false)) ImGui::CloseCurrentPopup();
 }
@@ -347,7 +360,18 @@ void gap(float height) {
 }
 
 void wrapped_tooltip(const std::string& text, float width) {
-  if (!ImGui::IsItemHovered()) return;
+  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip)) return;
+  // Beneath the item or above it, so that it neither covers what is read nor follows the mouse.
+  const ImVec2 low = ImGui::GetItemRectMin(), high = ImGui::GetItemRectMax();
+  const ImVec2 padding = ImGui::GetStyle().WindowPadding;
+  ImVec2 size = ImGui::CalcTextSize(text.c_str(), nullptr, false, px(width));
+  size = ImVec2(size.x + 2 * padding.x, size.y + 2 * padding.y);
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const ImVec2 end(viewport->WorkPos.x + viewport->WorkSize.x, viewport->WorkPos.y + viewport->WorkSize.y);
+  const bool is_below = high.y + px(4) + size.y <= end.y;
+  const float left = std::max(viewport->WorkPos.x, std::min(low.x, end.x - size.x - px(4)));
+  ImGui::SetNextWindowPos(
+      ImVec2(left, is_below ? high.y + px(4) : std::max(viewport->WorkPos.y, low.y - px(4) - size.y)));
   ImGui::BeginTooltip();
   ImGui::PushTextWrapPos(px(width));
   ImGui::TextUnformatted(text.c_str());
@@ -381,19 +405,43 @@ void colour_square(const ImVec4& colour) {
 }
 
 void empty_state(const std::string& what, const std::string& what_to_do) {
+  empty_state(what, what_to_do, {});
+}
+
+int empty_state(const std::string& what, const std::string& what_to_do, std::span<const EmptyButton> buttons) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float left = ImGui::GetCursorPosX();
   const auto centred = [&](const std::string& text, ImFont* font, float size, const ImVec4& colour) {
     ImGui::PushFont(font, size);
     const float width = ImGui::CalcTextSize(text.c_str()).x;
     ImGui::PopFont();
-    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
+    ImGui::SetCursorPosX(left + std::max(0.0f, (room.x - width) / 2));
     ImGui::PushTextWrapPos(0);
     text_in(text, font, size, colour);
     ImGui::PopTextWrapPos();
   };
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, room.y / 2 - px(30)));
+  const float half = px(30) + (buttons.empty() ? 0 : ImGui::GetFrameHeight() / 2 + px(6));
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, room.y / 2 - half));
   centred(what, fonts().semibold, text_size, palette().text);
   if (!what_to_do.empty()) centred(what_to_do, fonts().regular, small_size, palette().quiet);
+  if (buttons.empty()) return -1;
+  spacing(6);
+  float width = px(8) * static_cast<float>(buttons.size() - 1);
+  for (const EmptyButton& button : buttons)
+    width += button_width(button.label) + px(button.is_main ? 4 : 0);  // semi-bold
+  ImGui::SetCursorPosX(left + std::max(0.0f, (room.x - width) / 2));
+  int pressed = -1;
+  ImGui::PushID("empty");  // the view may have a button of the same name elsewhere
+  for (std::size_t i = 0; i < buttons.size(); ++i) {
+    const EmptyButton& button = buttons[i];
+    if (i > 0) same_line(8);
+    ImGui::BeginDisabled(!button.is_enabled);
+    if (button.is_main ? primary_button(button.label, true, button.anchor) : quiet_button(button.label, button.anchor))
+      pressed = static_cast<int>(i);
+    ImGui::EndDisabled();
+  }
+  ImGui::PopID();
+  return pressed;
 }
 
 bool keys_are_for_panel() {

@@ -65,6 +65,9 @@ std::string list_search(const char* hint, std::size_t entries, bool* chosen = nu
 // beside it, so that no typed letter is lost.
 void hold_keyboard();
 
+// Call after the row of the first match, if the list takes it at Enter and something was typed: marks it.
+void mark_taken_by_enter();
+
 // Call after a text field in a popup: Escape closes the popup instead of only leaving the field.
 void close_popup_at_escape();
 
@@ -110,8 +113,16 @@ void draw_rows(std::size_t count, const std::function<void(std::size_t)>& draw);
 // A square of a rung's colour before its name.
 void colour_square(const ImVec4& colour);
 
-// Fills an empty panel: what will appear here, and how to make it appear.
+// Fills an empty panel: what will appear here, and how to make it appear. With buttons it returns the place of the one
+// that was pressed, else -1.
 void empty_state(const std::string& what, const std::string& what_to_do);
+struct EmptyButton {
+  const char* label;
+  const char* anchor;
+  bool is_main = false;
+  bool is_enabled = true;
+};
+int empty_state(const std::string& what, const std::string& what_to_do, std::span<const EmptyButton> buttons);
 
 // True if keys go to the panel that is being drawn rather than to a text field or an open list.
 bool keys_are_for_panel();

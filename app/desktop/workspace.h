@@ -107,10 +107,16 @@ class Workspace {
   std::vector<const RunEntry*> compared() const;
   const Ladder* shown_ladder() const;  // the selected one, else the newest; null without ladders
 
+  // The run that Run, MFU and the Advisor are about: the current run; until one was chosen the first selected one, else
+  // the shown ladder's chosen rung or its fastest run with a possible speed, else the newest with steps. Null without
+  // runs.
+  const RunEntry* current_run() const;
+
   // A run's colour in every view, as an index of rung_colour: the one that the user chose, else its rung's.
   int colour_of(const Run& run) const;
-  // The colours of several lines in one chart, each named by its first run: a colour that the user chose stays; of
-  // others that would be equal, the later one gets a free colour.
+  // The colours of several lines in one chart, each named by its first run: a colour that the user chose stays. Each
+  // other line gets its rung's, or a free one if that is taken, and keeps it from then on: another line beside it never
+  // changes it.
   std::vector<int> colours_of(const std::vector<RunId>& lines) const;
 
   // The finished runs, for estimates of steps (app/launch/step_estimate.h). They point into this.
@@ -140,6 +146,7 @@ class Workspace {
   std::string published_mfu;  // imported tables of published utilisation
   std::optional<DeviceReport> device;
   std::string device_problem;  // why nothing can be trained here: no trainer, or no hardware detected
+  std::string read_only;       // why nothing can be changed in this project; empty: it can
   Selection selection;
   std::vector<MetricFigure> wanted_figures;               // of all runs, by the view that lists them
   std::shared_ptr<const ProjectMetrics> project_metrics;  // null until a view wants them and they have been read
@@ -173,7 +180,12 @@ class Workspace {
   void end_followed(RunStore& store, RunId id);
   void forget_curves(RunId id);  // the run has ended
 
-  std::uint64_t bin_read_at_ = 0;  // the version
+  const RunEntry* run_of_ladder(LadderId ladder) const;  // that stands for it; null: none has steps
+
+  std::uint64_t bin_read_at_ = 0;                               // the version
+  mutable std::map<LadderId, RunId> fastest_;                   // 0: none has steps
+  mutable std::uint64_t fastest_at_ = 0;                        // the version
+  mutable std::map<RunId, std::pair<int, int>> given_colours_;  // of lines: when given (a count), and the hue
   mutable std::map<RunId, double> expected_steps_;
   mutable std::uint64_t expected_at_ = 0;  // the version
   bool was_paused_ = false;                // since the last step

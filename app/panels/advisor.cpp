@@ -1,5 +1,5 @@
-// Advisor: the next stages to try for a run, with evidence from its own measurements; and the outcome of earlier
-// advice.
+// Advisor: where the time of the current run's step goes, what the next change would buy with the evidence for it, and
+// what earlier predictions were worth.
 #include <imgui.h>
 #include <imgui_internal.h>  // whether the line continues
 
@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "app/desktop/commands/export_commands.h"
 #include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/commands/run_commands.h"
 #include "app/desktop/commands/selection_commands.h"
+#include "app/desktop/commands/window_commands.h"
 #include "app/desktop/frames/frames.h"
+#include "app/desktop/operator_bars.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
@@ -74,17 +75,16 @@ std::string change_text(const Advice& advice) {
   return "";
 }
 
+std::string gain_words(const ExpectedGain& gain) {
+  if (!gain.known()) return "unknown gain";
+  return in_print(gain.low == gain.high ? factor_text(gain.low)
+                                        : factor_text(gain.low) + " to " + factor_text(gain.high));
+}
+
 // A bar from 1 x to the highest expected gain; the uncertain part is paler.
-void draw_gain(const ExpectedGain& gain, const RunEntry& about, std::size_t row, float width, Commands& commands) {
-  if (!gain.known()) {
-    text_quiet(gain.needs_trace ? "A trace of this run predicts the gain" : "unknown gain");
-    if (!gain.needs_trace || about.run.source != "launched") return;
-    if (quiet_button("Copy trace command", "advisor.trace." + std::to_string(row)))
-      commands.push_back(CopyText{"stepladder profile run " + std::to_string(about.run.id), "The command"});
-    return;
-  }
-  text_strong(in_print(gain.low == gain.high ? factor_text(gain.low)
-                                             : factor_text(gain.low) + " to " + factor_text(gain.high)));
+void draw_gain(const ExpectedGain& gain, float width) {
+  if (!gain.known()) return text_quiet(gain.needs_trace ? "A trace of this run predicts the gain" : "unknown gain");
+  text_strong(gain_words(gain));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = px(8);
   constexpr double full = 3;  // a factor of three fills the bar
@@ -101,17 +101,127 @@ void draw_gain(const ExpectedGain& gain, const RunEntry& about, std::size_t row,
   ImGui::PopTextWrapPos();
 }
 
-const RunEntry* advised(const Workspace& workspace) {
-  if (const RunEntry* current = workspace.find(workspace.selection.shown_run);
-      current && is_over(current->run.status) && current->summary.steps > 0)
-    return current;
-  // The newest run that was trained here says most about this machine; else the newest with steps.
-  const RunEntry* best = nullptr;
-  for (const RunEntry& entry : workspace.runs()) {
-    if (!is_over(entry.run.status) || entry.summary.steps == 0) continue;
-    if (!best || entry.run.source == "launched" || best->run.source != "launched") best = &entry;
+bool is_ours(const RunEntry& entry) {
+  return entry.run.source == "launched";
+}
+
+// The button that does what is advised; none if only the user can. Returns whether there is one.
+bool draw_try(const Workspace& workspace, const Advice& advice, const RunEntry& about, std::size_t place, bool is_main,
+              Commands& commands) {
+  const std::string id = std::to_string(place);
+  const auto button = [&](const char* label, const std::string& name, const std::string& tooltip) {
+    begin_change(workspace);
+    const bool is_pressed = is_main ? primary_button(label, true, name) : quiet_button(label, name);
+    end_change(workspace);
+    if (workspace.read_only.empty()) ImGui::SetItemTooltip("%s", tooltip.c_str());
+    return is_pressed;
+  };
+  const bool is_doubt = advice.kind == AdviceKind::trust && advice.change == Change::none;
+  if (is_ours(about) && (!advice.stage.empty() || !advice.values.empty())) {
+    const std::string words = advice.stage.empty() ? change_text(advice) : advice.stage;
+    if (button("Measure it in Launch", "advisor.try." + id,
+               "Fills Launch with this run's recipe as the baseline and " + words +
+                   " as its rung. Launch says how long it takes; nothing starts yet."))
+      commands.push_back(ProposeStage{about.run.id, rung_of(advice), words});
+  } else if (is_ours(about) && (advice.change == Change::repeat || is_doubt)) {
+    if (button("Repeat run", "advisor.repeat." + id, "Trains the same recipe again"))
+      commands.push_back(Repeat{{about.run.id}, is_doubt ? 1 : 2});
+  } else if (!advice.stage.empty() && about.run.ladder) {
+    if (button("Reproduce here", "advisor.reproduce." + id,
+               "Fills Launch with the stages of this ladder, in sizes that fit this machine; add " + advice.stage))
+      commands.push_back(ProposeLadder{*about.run.ladder});
+  } else {
+    return false;
   }
-  return best;
+  return true;
+}
+
+// The first stage with a known gain, else the first stage, else the first advice.
+std::size_t next_of(const std::vector<Advice>& list) {
+  std::size_t next = list.size();
+  for (std::size_t i = list.size(); i-- > 0;) {
+    if (list[i].kind != AdviceKind::speed) continue;
+    const bool is_known = list[i].gain.known();
+    if (next == list.size() || is_known || !list[next].gain.known()) next = i;
+  }
+  return next == list.size() ? 0 : next;
+}
+
+void draw_times(const Workspace& workspace, const RunEntry& about, Commands& commands) {
+  const StepTimes& times = workspace.advice->times;
+  text_strong(times.kinds ? "Why a step takes " + milliseconds_text(times.step_ms)
+                          : "Why a step takes as long as it does");
+  spacing(2);
+  if (times.kinds)
+    draw_operator_bars(
+        {.times = *times.kinds, .step_ms = times.step_ms}, [](OperatorKind) { return palette().accent; }, nullptr,
+        false);
+  spacing(2);
+  text_quiet_wrapped(in_print(times.kinds ? times.from : "Not known: " + times.from + "."));
+  if (times.has_trace) return;
+  spacing(2);
+  text_quiet_wrapped("A trace of it predicts what each stage would buy.");
+  if (!can_trace(about.run)) {
+    if (quiet_button("Open Profile", "advisor.profile")) commands.push_back(ShowPanel{"profile"});
+    ImGui::SetItemTooltip(
+        "Import there a trace of the run, and attach it: it says where the time goes and predicts "
+        "what the stages would buy");
+    return;
+  }
+  ImGui::Dummy(ImVec2(ImGui::GetContentRegionAvail().x, 0));  // so that the button begins a line
+  begin_change(workspace);
+  trace_button(about.run, workspace.running() != nullptr, "advisor.trace", commands);
+  end_change(workspace);
+}
+
+void draw_next(const Workspace& workspace, const RunEntry& about, std::size_t next, Commands& commands) {
+  const std::vector<Advice>& list = workspace.advice->list;
+  const bool has_stage = !list.empty() && list[next].kind == AdviceKind::speed;
+  text_strong(list.empty() || has_stage ? "What the next change would buy" : "What to do next");
+  if (list.empty()) return text_quiet_wrapped("Nothing more that this run's numbers speak for.");
+  const Advice& advice = list[next];
+  const float width = ImGui::GetContentRegionAvail().x;
+  text_cut(advice.title, width, palette().text, fonts().display, title_size);
+  if (advice.kind == AdviceKind::speed) {
+    spacing(2);
+    draw_gain(advice.gain, std::min(width, px(360)));
+  }
+  spacing(2);
+  ImGui::PushTextWrapPos(0);
+  text_in(in_print(advice.why), fonts().regular, 13.5f);
+  if (!advice.risk.empty()) text_quiet("Risk: " + advice.risk);
+  ImGui::PopTextWrapPos();
+  if (next > 0 && list.front().kind == AdviceKind::trust)
+    text_sentence("The run is doubtful, and so is what follows from its numbers.", Tone::warning);
+  spacing(4);
+  const bool has_button = draw_try(workspace, advice, about, next, true, commands);
+  if (!has_button)
+    text_quiet_wrapped(change_text(advice).empty() ? "It was trained elsewhere, so this is to be done there."
+                                                   : change_text(advice) + ".");
+  if (workspace.advice->all_together.empty()) return;
+  spacing(6);
+  text_quiet_wrapped(in_print(workspace.advice->all_together));
+}
+
+// Why the step takes its time, and what the next change would buy.
+void draw_answer(const Workspace& workspace, const RunEntry& about, std::size_t next, Commands& commands) {
+  begin_tall_card("##answer");
+  const float room = ImGui::GetContentRegionAvail().x;
+  const float gap = px(24);
+  const bool is_wide = room > px(560);
+  const float left = is_wide ? (room - gap) * 0.46f : room;
+  ImGui::BeginChild("##why", ImVec2(left, 0), ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_NavFlattened);
+  draw_times(workspace, about, commands);
+  ImGui::EndChild();
+  if (is_wide)
+    ImGui::SameLine(0, gap);
+  else
+    spacing(8);
+  ImGui::BeginChild("##next", ImVec2(0, 0), ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_NavFlattened);
+  draw_next(workspace, about, next, commands);
+  ImGui::EndChild();
+  end_card();
+  mark("advisor.answer");
 }
 
 void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntry& about, std::size_t place,
@@ -131,19 +241,8 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   text_in(in_print(advice.why), fonts().regular, 13.5f);
   if (!advice.risk.empty()) text_quiet("Risk: " + advice.risk);
   ImGui::PopTextWrapPos();
-  const bool ours = about.run.source == "launched";
-  const std::string change = change_text(advice);
-  if (ours && (!advice.stage.empty() || !advice.values.empty())) {
-    const std::string words = advice.stage.empty() ? change : advice.stage;
-    if (quiet_button(advice.stage.empty() ? "Try values" : "Try stage", "advisor.try." + std::to_string(place)))
-      commands.push_back(ProposeStage{about.run.id, rung_of(advice), words});
-    ImGui::SetItemTooltip("Fills Launch with this run's recipe plus %s", words.c_str());
-    same_line(8);
-  } else if (ours && advice.change == Change::repeat) {
-    if (quiet_button("Repeat run", "advisor.repeat")) commands.push_back(Repeat{{about.run.id}, 2});
-    same_line(8);
-  }
-  if (!change.empty()) {
+  if (draw_try(workspace, advice, about, place, false, commands)) same_line(8);
+  if (const std::string change = change_text(advice); !change.empty()) {
     ImGui::AlignTextToFramePadding();
     text_in(change, fonts().regular, 12.5f);
     same_line(16);
@@ -160,7 +259,7 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   if (advice.kind == AdviceKind::speed) {
     ImGui::SameLine(ImGui::GetContentRegionMax().x - side);
     ImGui::BeginGroup();
-    draw_gain(advice.gain, about, place, side, commands);
+    draw_gain(advice.gain, side);
     ImGui::EndGroup();
   }
   end_card();
@@ -214,15 +313,14 @@ void draw_outcomes(const Workspace& workspace, Commands& commands) {
   }
 }
 
+constexpr const char* explanation = "Why a run's step takes its time, and what the next change would buy";
+
 void draw(const Workspace& workspace, Commands& commands) {
   const float top = ImGui::GetCursorPosY();
   text_title("Advisor");
-  const RunEntry* about = advised(workspace);
-  if (!about) {
-    text_quiet("Stages worth trying next, from your own measurements");
-    return start_here(workspace, commands, "No run yet. Advice on a run appears here.");
-  }
-  text_quiet("Stages worth trying next, each with its evidence");
+  const RunEntry* about = workspace.current_run();
+  text_quiet(explanation);
+  if (!about) return start_here(workspace, commands, "No run yet. Advice on a run appears here.");
   const float below = ImGui::GetCursorPosY();
   ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - px(320), top));
   if (const auto picked = run_combo("##about", about->run.name, workspace, about->run.id, px(320))) {
@@ -239,11 +337,15 @@ void draw(const Workspace& workspace, Commands& commands) {
   const float side = std::clamp(room.x * 0.3f, px(240), px(420));
   ImGui::BeginChild("##list", ImVec2(room.x - side - gap, 0));
   if (workspace.advice->about == about->run.id) {
-    if (workspace.advice->list.empty()) {
-      empty_state("No further optimisation suggested for " + about->run.name, "Choose another run at the top right.");
+    const std::vector<Advice>& list = workspace.advice->list;
+    if (!is_over(about->run.status)) {
+      empty_state(about->run.name + " isn't over", "Advice on it appears here when it has ended.");
+    } else {
+      const std::size_t next = next_of(list);
+      draw_answer(workspace, *about, next, commands);
+      for (std::size_t i = 0; i < list.size(); ++i)
+        if (i != next) draw_advice(workspace, list[i], *about, i, commands);
     }
-    for (std::size_t i = 0; i < workspace.advice->list.size(); ++i)
-      draw_advice(workspace, workspace.advice->list[i], *about, i, commands);
   }
   ImGui::EndChild();
   ImGui::SameLine(0, gap);

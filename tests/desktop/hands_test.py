@@ -45,7 +45,7 @@ class Hands(unittest.TestCase):
         desktop.click("side.history")
         desktop.wait(lambda: "history.run.1" in desktop.ui_test_anchors(), "the table of runs")
         for run in (1, 2, 3):
-            desktop.click(f"history.run.{run}")
+            desktop.click(f"history.box.{run}")
         desktop.click("history.tag")
         desktop.wait(lambda: "history.tag.field" in desktop.ui_test_anchors(), "the field for tags")
         desktop.xdotool("type", "--delay", 30, "night, good, third")

@@ -35,7 +35,7 @@ class Views(unittest.TestCase):
         self.palette("show history", "history.filter")
         desktop.picture("history-first")
         desktop.click("history.run.1")
-        desktop.click("history.run.2")
+        desktop.click("history.box.2")
         desktop.wait(lambda: "history.tag" in desktop.ui_test_anchors(), "the selection's buttons")
 
         desktop.click("history.tag")

@@ -116,9 +116,10 @@ class MainJob(unittest.TestCase):
         return self.desktop.rows("select 1 from ladders where name = 'by hand'")
 
     def overlay(self, *runs):
-        """Clicks runs in History; a slow window may miss clicks."""
-        for run in runs:
-            self.desktop.click(f"history.run.{run}")
+        """Selects runs in History; a slow window may miss clicks."""
+        self.desktop.click(f"history.run.{runs[0]}")
+        for run in runs[1:]:
+            self.desktop.click(f"history.box.{run}")
         deadline = time.monotonic() + 5
         while "history.clear" not in self.desktop.ui_test_anchors() and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -49,6 +49,42 @@ TEST(Advisor, ValuesAreTriedAsARungOfTheirOwn) {
   EXPECT_NE(command.find("baseline:batch=16"), std::string::npos) << command;
 }
 
+// A CPU run whose operators were timed shows where its step's time goes; one without says why not.
+TEST(Advisor, SaysWhyAStepTakesItsTime) {
+  RunStore store = RunStore::in_memory();
+  std::vector<RunId> runs;
+  for (const char* name : {"not timed", "timed"}) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= 20; ++step)
+      steps.push_back({.step = step, .loss = 3, .dt_ms = 50, .tokens = 100});
+    runs.push_back(store.insert_finished({.name = name,
+                                          .status = RunStatus::finished,
+                                          .source = "launched",
+                                          .tokens_per_step = 100,
+                                          .device = "cpu",
+                                          .recipe = to_json(Recipe{})},
+                                         steps));
+  }
+  store.apply(std::vector<RunEvent>{
+      StepProfile{.run = runs[1],
+                  .at = 2,
+                  .steps = 2,
+                  .operators = {{.part = "forward", .name = "aten::addmm", .calls = 1, .self_ms = 30},
+                                {.part = "backward", .name = "aten::gelu_backward", .calls = 1, .self_ms = 20}}}});
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"advisor"}});
+  for (const RunId run : runs) {
+    app.workspace().selection.shown_run = run;
+    ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().advice->about == run; }));
+    const StepTimes& times = app.workspace().advice->times;
+    EXPECT_FALSE(times.from.empty());
+    ASSERT_EQ(times.kinds.has_value(), run == runs[1]);
+    if (!times.kinds) continue;
+    EXPECT_DOUBLE_EQ(times.step_ms, 50);
+    EXPECT_DOUBLE_EQ(times.kinds->of(OperatorKind::products), 30);
+  }
+}
+
 // The seeds' A100 log, from which the gain of TF32 that the advisor expects was taken.
 TEST(Advisor, TheLogThatItsExpectationComesFromIsNotScored) {
   RunStore store = RunStore::in_memory();

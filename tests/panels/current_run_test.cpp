@@ -36,6 +36,45 @@ TEST(CurrentRun, IsTheOneThatWasSelectedOrOpenedLast) {
   EXPECT_EQ(app.workspace().selection.rung, 0);
 }
 
+// Without a choice it is the ladder's fastest run with a possible speed, in Run, MFU and the Advisor.
+TEST(CurrentRun, IsTheFastestOfTheShownLadderUntilOneIsChosen) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "mine"});
+  const auto insert = [&](const char* name, std::optional<LadderId> of, int rung, double dt_ms) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= 20; ++step)
+      steps.push_back({.step = step, .loss = 3, .dt_ms = dt_ms, .tokens = 8192});
+    return store.insert_finished({.name = name,
+                                  .ladder = of,
+                                  .rung = rung,
+                                  .status = RunStatus::finished,
+                                  .source = "launched",
+                                  .tokens_per_step = 8192,
+                                  .params = 124'439'808,
+                                  .device = "cuda",
+                                  .hardware = "NVIDIA A100-SXM4-40GB",
+                                  .precision = "bf16"},
+                                 steps);
+  };
+  insert("baseline", ladder, 0, 300);
+  const RunId fast = insert("fast", ladder, 1, 100);
+  insert("impossible", ladder, 2, 1);
+  const RunId last = insert("slow", ladder, 3, 200);
+  insert("a run apart", std::nullopt, 0, 50);
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"advisor"}});
+  app.workspace().hardware = HardwareTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/hardware.csv");
+  ASSERT_TRUE(app.workspace().current_run());
+  EXPECT_EQ(app.workspace().current_run()->run.id, fast);
+  EXPECT_TRUE(imgui.frames_until(app, [&] { return app.workspace().advice->about == fast; }));
+  imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("advisor.answer"));
+  app.workspace().selection.rung = 3;
+  EXPECT_EQ(app.workspace().current_run()->run.id, last) << "the chosen rung";
+  app.workspace().selection.shown_run = fast;
+  EXPECT_EQ(app.workspace().current_run()->run.id, fast) << "the chosen run";
+}
+
 TEST(CurrentRun, OfAScriptInLiveHasNoEndAndNoButtonsThatCannotAct) {
   for (const bool is_script : {false, true}) {
     RunStore store = RunStore::in_memory();

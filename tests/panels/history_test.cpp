@@ -226,6 +226,93 @@ TEST_F(HistoryView, ANarrowTableSaysHowManyColumnsDoNotFitUntilTheUserChooses) {
   EXPECT_FALSE(shows("history.left_out")) << "the table has every chosen column and scrolls";
 }
 
+TEST_F(HistoryView, AClickSelectsOneRunAndCtrlShiftOrTheBoxMore) {
+  open(1600);
+  const std::set<RunId>& selected = app_->workspace().selection.runs;
+  const auto row = [&](std::size_t run) { return "history.run." + std::to_string(runs_[run]); };
+  ASSERT_TRUE(imgui_.click(*app_, row(0)));
+  EXPECT_EQ(selected, std::set<RunId>{runs_[0]});
+  EXPECT_EQ(app_->workspace().selection.shown_run, runs_[0]);
+  ASSERT_TRUE(imgui_.click(*app_, row(2)));
+  EXPECT_EQ(selected, std::set<RunId>{runs_[2]}) << "alone";
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, true);
+  ASSERT_TRUE(imgui_.click(*app_, row(0)));
+  EXPECT_EQ(selected, (std::set<RunId>{runs_[0], runs_[2]}));
+  ASSERT_TRUE(imgui_.click(*app_, row(2)));
+  EXPECT_EQ(selected, std::set<RunId>{runs_[0]});
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, false);
+  ASSERT_TRUE(imgui_.click(*app_, "history.box." + std::to_string(runs_[1])));
+  EXPECT_EQ(selected, (std::set<RunId>{runs_[0], runs_[1]}));
+  ASSERT_TRUE(imgui_.click(*app_, row(0)));
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Shift, true);
+  ASSERT_TRUE(imgui_.click(*app_, row(2)));
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Shift, false);
+  EXPECT_EQ(selected.size(), 3u) << "all between them";
+}
+
+TEST_F(HistoryView, ALineKeepsItsColourWhateverElseIsSelected) {
+  open(1600);
+  const Workspace& workspace = app_->workspace();
+  const int beta = workspace.colours_of({runs_[1]}).front();
+  const std::vector<int> both = workspace.colours_of({runs_[0], runs_[1]});
+  EXPECT_EQ(both[1], beta);
+  EXPECT_NE(both[0], beta);
+  EXPECT_EQ(workspace.colours_of({runs_[0]}).front(), both[0]) << "also when the other one has gone";
+  EXPECT_EQ(workspace.colours_of({runs_[0], runs_[1], runs_[2]})[0], both[0]);
+}
+
+// Three rungs of a ladder: 100, 50 and 25 ms a step.
+class HistoryOfALadder : public HistoryView {
+ protected:
+  HistoryOfALadder() {
+    const LadderId ladder = store_.create_ladder({.name = "mine"});
+    for (int rung = 0; rung < 3; ++rung) {
+      std::vector<StepRecord> steps;
+      for (std::int64_t step = 1; step <= 20; ++step)
+        steps.push_back({.step = step, .loss = 3, .dt_ms = 100.0 / (1 << rung), .tokens = 100});
+      rungs_.push_back(store_.insert_finished({.name = "rung " + std::to_string(rung),
+                                               .ladder = ladder,
+                                               .rung = rung,
+                                               .status = RunStatus::finished,
+                                               .tokens_per_step = 100},
+                                              steps));
+    }
+  }
+  bool lists(RunId run) { return shows("history.run." + std::to_string(run)); }
+
+  std::vector<RunId> rungs_;
+};
+
+TEST_F(HistoryOfALadder, AFilterComparesTheFactor) {
+  open(1600);
+  ASSERT_TRUE(imgui_.type(*app_, "history.filter", "factor > 3"));
+  EXPECT_TRUE(lists(rungs_[2]));
+  EXPECT_FALSE(lists(rungs_[1]));
+  EXPECT_FALSE(lists(runs_[0])) << "which has none";
+}
+
+TEST_F(HistoryOfALadder, DeletingABaselineSaysWhatFactorsAreAgainstThen) {
+  open(1600);
+  app_->workspace().selection.runs = {rungs_[1]};
+  ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
+  EXPECT_EQ(app_->workspace().undoable, "Deleted rung 1");
+  app_->workspace().selection.runs = {rungs_[0]};
+  ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
+  EXPECT_EQ(app_->workspace().undoable, "Deleted rung 0; factors are now against rung 2");
+}
+
+TEST_F(HistoryOfALadder, AReadOnlyProjectSaysSoAndItsButtonsDoNothing) {
+  open(1600);
+  EXPECT_FALSE(shows("read_only"));
+  app_->workspace().read_only = "the file may only be read";
+  EXPECT_TRUE(shows("read_only"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.metric.0"));
+  imgui_.press(*app_, ImGuiKey_Delete);
+  EXPECT_EQ(store_.runs().size(), 6u);
+  EXPECT_TRUE(app_->messages().empty()) << "not a try that fails";
+}
+
 // Four runs: val/acc is 0.5, NaN, 0.25 and missing.
 class HistoryOfMetrics : public HistoryView {
  protected:

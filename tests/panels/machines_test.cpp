@@ -47,6 +47,18 @@ TEST(Machines, TheirButtonsAndTheFormAreThere) {
   EXPECT_TRUE(ui_test_anchors::find("machines.form.save"));
 }
 
+TEST(Machines, WithoutAnyThisMachineIsThereAndAButtonAddsTheFirst) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"machines"}});
+  ASSERT_TRUE(imgui.click(app, "machines.add_first"));
+  imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("machines.form.save"));
+  EXPECT_FALSE(ui_test_anchors::find("machines.add_first"));
+  ASSERT_TRUE(imgui.click(app, "machines.launch"));
+  EXPECT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("launch.start").has_value(); }));
+}
+
 TEST(Machines, TheFieldsOfTheFormAreInALineAndEnterAdds) {
   RunStore store = RunStore::in_memory();
   Headless imgui;

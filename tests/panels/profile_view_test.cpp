@@ -118,6 +118,20 @@ TEST_F(ProfilePanel, one_trace_then_the_difference_of_two) {
   ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_state->view->sources.size() == 1; }));
 }
 
+TEST_F(ProfilePanel, a_step_beside_itself_is_said_to_be) {
+  import("slow", step_text(60));
+  const TraceId fast = import("fast", step_text(20));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  EXPECT_FALSE(ui_test_anchors::find("profile.same"));
+  for (const char* side : {"profile.after.source", "profile.before.source"}) {
+    ASSERT_TRUE(imgui.click(app, side));
+    ASSERT_TRUE(imgui.click(app, "profile.source." + std::to_string(fast))) << side;
+  }
+  EXPECT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("profile.same").has_value(); }));
+}
+
 TEST_F(ProfilePanel, mouse_and_keys_and_search) {
   import("t", step_text(40));
   Headless imgui;

@@ -90,6 +90,22 @@ TEST_F(RecordPanel, says_what_will_appear_and_how) {
   ASSERT_TRUE(imgui.click(app, "record.yours"));
 }
 
+TEST_F(RecordPanel, offers_the_rungs_that_have_several_runs) {
+  const LadderId ladder = store_.create_ladder({.name = "mine"});
+  for (int repeat = 0; repeat < 3; ++repeat)
+    for (int rung = 0; rung < (repeat == 0 ? 2 : 1); ++rung)
+      store_.insert_finished(
+          {.name = "run", .ladder = ladder, .rung = rung, .repeat = repeat, .status = RunStatus::finished},
+          std::vector<StepRecord>{{.step = 1, .loss = 3, .val_loss = 3}});
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"record"}});
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().record != nullptr; }));
+  ASSERT_TRUE(imgui.click(app, "record.own.0"));
+  EXPECT_FALSE(ui_test_anchors::find("record.own.1")) << "one run is no pool";
+  ASSERT_TRUE(is_judged(imgui, app));
+  EXPECT_EQ(app.workspace().record->asked.pool, "rung:" + std::to_string(ladder) + "/0");
+}
+
 TEST_F(RecordPanel, verdict_flags_and_figures_follow_the_logs) {
   const fs::path runs = pool_of(folder_ / "runs", 8, 3.2770, 97.5, 0);
   const fs::path before = pool_of(folder_ / "before", 4, 3.2785, 101, 0.5);

@@ -1,10 +1,12 @@
 // Changes the runs and ladders of the project, each with an undo, and empties the bin.
 #include "app/desktop/commands/curation_commands.h"
 
+#include <map>
 #include <utility>
 
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/desktop_state.h"
+#include "app/desktop/models/run_columns.h"
 #include "app/runs/bin.h"
 #include "app/text/format.h"
 
@@ -19,9 +21,35 @@ void report_bin(DesktopState& desktop, const EmptiedBin& emptied) {
   for (const std::string& problem : emptied.problems) desktop.messages.show_error(problem);
 }
 
+// By ladder of these runs, the run that factors in it are relative to.
+std::map<LadderId, RunId> baselines_of(const Workspace& workspace, const std::vector<RunId>& runs) {
+  std::map<LadderId, RunId> baselines;
+  for (const RunId run : runs) {
+    const RunEntry* entry = workspace.find(run);
+    if (!entry || !entry->run.ladder || baselines.contains(*entry->run.ladder)) continue;
+    if (const RunEntry* baseline = baseline_of(*entry, {&workspace, 0}))
+      baselines[*entry->run.ladder] = baseline->run.id;
+  }
+  return baselines;
+}
+
+// "; factors are now against B"; empty if no baseline has changed.
+std::string new_baselines_text(const Workspace& workspace, const std::map<LadderId, RunId>& before) {
+  std::vector<std::string> names;
+  for (const auto& [ladder, baseline] : before) {
+    const std::vector<const RunEntry*> left = workspace.runs_of(ladder);
+    const RunEntry* now = left.empty() ? nullptr : baseline_of(*left.front(), {&workspace, 0});
+    if (now && now->run.id != baseline) names.push_back(now->run.name);
+  }
+  if (names.empty()) return "";
+  return "; factors are now against " +
+         (names.size() == 1 ? names.front() : "other baselines in " + plural(std::ssize(names), "ladder"));
+}
+
 }  // namespace
 
 void commands::execute(DesktopState& desktop, const Curate& asked) {
+  const std::map<LadderId, RunId> baselines = baselines_of(desktop.workspace, asked.runs);
   std::vector<std::pair<RunId, CurationChange>> back;
   desktop.store.in_one_transaction([&] {
     for (const RunId run : asked.runs) {
@@ -39,7 +67,8 @@ void commands::execute(DesktopState& desktop, const Curate& asked) {
     desktop.workspace.curate(run, desktop.store.curation().of(run));
   }
   if (lists_change) desktop.workspace.load(desktop.store);
-  desktop.can_undo(asked.what, [&desktop, back, selected, lists_change] {
+  const std::string done = asked.what + (lists_change ? new_baselines_text(desktop.workspace, baselines) : "");
+  desktop.can_undo(done, [&desktop, back, selected, lists_change] {
     desktop.store.in_one_transaction([&] {
       for (const auto& [run, change] : back) {
         if (!desktop.store.run(run))

@@ -13,6 +13,7 @@ struct HeadButton {
   const char* label;
   const char* anchor;
   bool is_enabled = true;
+  const char* tooltip = "";  // what it does, or why it is disabled
 };
 bool view_head(const char* title, const std::string& explanation, const HeadButton& button, float beside = 0);
 

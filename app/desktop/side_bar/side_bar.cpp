@@ -34,6 +34,27 @@ const char* group_at(const std::string& panel) {
   return nullptr;
 }
 
+// What a view is for; empty if its title says it.
+std::string what_of(const std::string& panel) {
+  constexpr std::array<std::array<const char*, 2>, 13> views{
+      {{"launch", "Trains a ladder or a sweep"},
+       {"live", "The run that trains now"},
+       {"ladder", "What each rung bought, and whether it is real"},
+       {"compare", "Curves of several runs, and their differences"},
+       {"history", "All runs: filter, group, tag, delete"},
+       {"run", "One run in full"},
+       {"profile", "Where a step's time goes, slice by slice"},
+       {"mfu", "Share of the hardware's peak, and the roofline"},
+       {"tries", "Series of changes to a script, each judged"},
+       {"record", "Whether a pool of runs is a record"},
+       {"advisor", "Why a step takes its time, and what to try next"},
+       {"import", "Logs, tables, traces, other trackers' data"},
+       {"machines", "Hosts and clusters that runs are launched on"}}};
+  for (const auto& [id, what] : views)
+    if (panel == id) return what;
+  return {};
+}
+
 // A button of an icon in the middle of `width` pixels, without a frame. Returns whether it was pressed.
 bool icon_button(const char* id, const char* icon, float width, const char* tooltip) {
   const float height = px(icon_size + 12);
@@ -74,10 +95,10 @@ void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& command
   const bool hovered = ImGui::IsItemHovered();
   if (hovered) {  // the first nine have a key (actions.cpp)
     const std::string key = i < 9 ? "Ctrl+" + std::to_string(i + 1) + ". " : "";
+    const std::string what = (bar.is_folded ? panel.title + ": " : "") + what_of(panel.id);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip)) {  // beside the bar, where it covers no other view
       ImGui::SetNextWindowPos(ImVec2(ImGui::GetWindowPos().x + bar.width + px(4), at.y));
-      ImGui::SetTooltip("%s%sCtrl-click: open side by side", bar.is_folded ? (panel.title + ". ").c_str() : "",
-                        key.c_str());
+      ImGui::SetTooltip("%s\n%sCtrl-click: open side by side", what.c_str(), key.c_str());
     }
   }
   ImDrawList* draw = ImGui::GetWindowDrawList();

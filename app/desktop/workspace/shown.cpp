@@ -1,9 +1,11 @@
 // Decides which runs and ladders the views show, and in which colours.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "app/desktop/theme.h"
 #include "app/desktop/workspace.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 
@@ -90,12 +92,48 @@ std::vector<const RunEntry*> Workspace::compared() const {
   return found;
 }
 
+const RunEntry* Workspace::run_of_ladder(LadderId ladder) const {
+  const std::vector<const RunEntry*> runs = runs_of(ladder);
+  if (selection.rung >= 0)
+    for (const RunEntry* entry : runs)
+      if (entry->run.rung == selection.rung) return entry;
+  if (fastest_at_ != version) fastest_.clear();
+  fastest_at_ = version;
+  const auto [known, is_new] = fastest_.try_emplace(ladder, 0);
+  if (!is_new) return find(known->second);
+  const RunEntry *fastest = nullptr, *last = nullptr;
+  for (const RunEntry* entry : runs) {
+    if (entry->summary.steps > 0) last = entry;
+    const double speed = entry->summary.tokens_per_s;
+    if (entry->run.status != RunStatus::finished || is_missing(speed) ||
+        (fastest && speed <= fastest->summary.tokens_per_s) ||
+        plausibility_of(entry->run, entry->summary, 1, hardware).trust == Trust::impossible)
+      continue;
+    fastest = entry;
+  }
+  if (!fastest) fastest = last;
+  known->second = fastest ? fastest->run.id : 0;
+  return fastest;
+}
+
+const RunEntry* Workspace::current_run() const {
+  if (const RunEntry* chosen = find(selection.shown_run)) return chosen;
+  for (const RunId id : selection.runs)
+    if (const RunEntry* selected = find(id)) return selected;
+  if (const Ladder* shown = shown_ladder())
+    if (const RunEntry* of_ladder = run_of_ladder(shown->id)) return of_ladder;
+  for (auto entry = runs_.rbegin(); entry != runs_.rend(); ++entry)
+    if (entry->summary.steps > 0) return &*entry;
+  return runs_.empty() ? nullptr : &runs_.back();
+}
+
 int Workspace::colour_of(const Run& run) const {
   const auto chosen = selection.colours.find(run.id);
   return chosen == selection.colours.end() ? run.rung : chosen->second;
 }
 
 // Lines that share a hue, since there are more lines than hues, differ by a whole number of rounds, and so in dashes.
+// Of two lines with the same hue, the one that had it first keeps it.
 std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
   std::array<int, rung_colour_count> uses{};
   std::vector<int> colours(lines.size(), -1);
@@ -105,13 +143,22 @@ std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
     colours[i] = chosen->second % rung_colour_count;
     ++uses[static_cast<std::size_t>(colours[i])];
   }
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (colours[i] >= 0) continue;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (colours[i] < 0) order.push_back(i);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    const auto given = given_colours_.find(lines[i]);
+    return given == given_colours_.end() ? std::numeric_limits<int>::max() : given->second.first;
+  });
+  for (const std::size_t i : order) {
     const RunEntry* entry = find(lines[i]);
+    const auto [given, is_new] =
+        given_colours_.try_emplace(lines[i], static_cast<int>(given_colours_.size()), entry ? entry->run.rung : 0);
+    int& hue = given->second.second;
     const int fewest = *std::ranges::min_element(uses);
-    int colour = std::max(0, entry ? entry->run.rung : 0) % rung_colour_count;
-    while (uses[static_cast<std::size_t>(colour)] > fewest) colour = (colour + 1) % rung_colour_count;
-    colours[i] = colour + rung_colour_count * uses[static_cast<std::size_t>(colour)]++;
+    hue = std::max(0, hue) % rung_colour_count;
+    while (uses[static_cast<std::size_t>(hue)] > fewest) hue = (hue + 1) % rung_colour_count;
+    colours[i] = hue + rung_colour_count * uses[static_cast<std::size_t>(hue)]++;
   }
   return colours;
 }

@@ -126,11 +126,14 @@ void ColumnList::draw(HistoryColumns& columns, const Workspace& workspace) {
       search[0] = 0;
       ImGui::SetKeyboardFocusHere();
     }
-    ImGui::SetNextItemWidth(px(list_width));
+    ImGui::SetNextItemWidth(px(list_width) - button_width("Reset") - ImGui::GetStyle().ItemSpacing.x);
     const bool entered = ImGui::InputTextWithHint("##search", "Search columns, or a pattern: val/*", search.data(),
                                                   search.size(), ImGuiInputTextFlags_EnterReturnsTrue);
     mark("history.column_search");
     close_popup_at_escape();
+    ImGui::SameLine();
+    if (quiet_button("Reset", "history.column_reset")) columns.shown.clear();  // update() fills it
+    ImGui::SetItemTooltip("The columns of a new project; drag heads to order them, right-click one to remove it");
     draw_metrics(columns, workspace, entered && search[0] != 0);
     draw_plain_columns(columns, "Measured values and metadata", false, search.data());
     draw_plain_columns(columns, "Recipe", true, search.data());

@@ -22,7 +22,7 @@ void HistoryColumns::update(const Workspace& workspace) {
       if (metric && !metric->unit.empty()) column = *metric_column(id, metric->unit);
     }
   }
-  if (known_for == workspace.version) return;
+  if (known_for == workspace.version && !shown.empty()) return;
   known_for = workspace.version;
   has_tags = std::ranges::any_of(workspace.runs(), [](const RunEntry& entry) { return !entry.curation.tags.empty(); });
   known = measured_columns();
@@ -80,7 +80,7 @@ std::vector<MetricFigure> HistoryColumns::figures() {
   return figures;
 }
 
-std::vector<const RunColumn*> HistoryColumns::fit(float width) {
+std::vector<const RunColumn*> HistoryColumns::fit(float width, float name_width) {
   std::vector<const RunColumn*> columns;
   std::vector<std::string> at_first;
   for (const std::string& id : shown) {
@@ -91,19 +91,25 @@ std::vector<const RunColumn*> HistoryColumns::fit(float width) {
   }
   left_out.clear();
   if (shown != at_first) return columns;
-  constexpr std::array given_up{"tags",   "hardware",     "stage",      "val_loss_last", "created",
-                                "factor", "dt_ms_median", "spark_loss", "loss_last"};
-  for (const char* id : given_up) {
-    if (has_tags && id == given_up.front()) continue;  // a tag that somebody has set is in sight
-    if (wanted_width(columns) <= width) break;
-    std::erase_if(columns, [&](const RunColumn* column) { return column->id == id; });
-    left_out.push_back(find(id)->title);
+  constexpr std::array given_up{"tags",         "hardware",   "stage",     "val_loss_last", "created",
+                                "dt_ms_median", "spark_loss", "loss_last", "factor"};
+  constexpr std::ptrdiff_t for_names = 4;
+  for (auto id = given_up.begin(); id != given_up.end(); ++id) {
+    if (has_tags && id == given_up.begin()) continue;  // a tag that somebody has set is in sight
+    const float names = id - given_up.begin() < for_names ? name_width : least_name_width();
+    if (wanted_width(columns, names) <= width) break;
+    std::erase_if(columns, [&](const RunColumn* column) { return column->id == *id; });
+    left_out.push_back(find(*id)->title);
   }
   return columns;
 }
 
-float wanted_width(const std::vector<const RunColumn*>& columns) {
-  float sum = px(200);
+float least_name_width() {
+  return px(200);
+}
+
+float wanted_width(const std::vector<const RunColumn*>& columns, float name_width) {
+  float sum = name_width;
   for (const RunColumn* column : columns) {
     const bool stretches = column->kind == ColumnKind::text || column->kind == ColumnKind::tags;
     sum += px(stretches ? 90 * column->width : column->width) + px(20);

@@ -29,12 +29,13 @@ struct HistoryColumns {
   std::vector<MetricFigure> figures();           // that the shown columns have
 
   // The columns of a table of this width: all that the user chose, and the table scrolls if it is too narrow for them;
-  // of the default columns, only those that fit.
-  std::vector<const RunColumn*> fit(float width);
+  // of the default columns, only those that fit. A few go so that names are whole, others only if there is no room.
+  std::vector<const RunColumn*> fit(float width, float name_width);  // in pixels
   std::vector<std::string> left_out;  // titles of the columns that the last fit has hidden
 };
 
-float wanted_width(const std::vector<const RunColumn*>& columns);  // of the table, in pixels
+float least_name_width();                                                            // in pixels
+float wanted_width(const std::vector<const RunColumn*>& columns, float name_width);  // of the table, in pixels
 
 void draw_left_out_columns(const HistoryColumns& columns);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/desktop/commands/curation_commands.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/text/format.h"
@@ -89,7 +90,7 @@ void BinPopup::draw(const Workspace& workspace, Commands& commands) {
     draw_rows(runs.size(), row, [&](std::size_t i) {
       const BinnedRun& binned = runs[i];
       ImGui::PushID(static_cast<int>(i));
-      if (quiet_button("Restore", "history.restore." + std::to_string(binned.run.id)))
+      if (change_button(workspace, "Restore", "history.restore." + std::to_string(binned.run.id)))
         commands.push_back(RestoreRuns{{binned.run.id}});
       same_line(8);
       ImGui::AlignTextToFramePadding();
@@ -102,9 +103,10 @@ void BinPopup::draw(const Workspace& workspace, Commands& commands) {
     if (!runs.empty()) {
       std::vector<RunId> all;
       for (const BinnedRun& binned : runs) all.push_back(binned.run.id);
-      if (quiet_button("Restore all", "history.restore_all")) commands.push_back(RestoreRuns{std::move(all)});
+      if (change_button(workspace, "Restore all", "history.restore_all"))
+        commands.push_back(RestoreRuns{std::move(all)});
       same_line(8);
-      if (quiet_button("Empty bin", "history.empty_bin")) commands.push_back(EmptyBin{});
+      if (change_button(workspace, "Empty bin", "history.empty_bin")) commands.push_back(EmptyBin{});
     }
     ImGui::EndPopup();
   }

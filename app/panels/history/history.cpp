@@ -123,8 +123,9 @@ void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& comm
   if (!keys_are_for_panel()) return;
   handle_table_keys(table, workspace, commands);
   const std::vector<const RunEntry*> entries = selection_of(workspace, table.list).listed;
-  if (ImGui::IsKeyPressed(ImGuiKey_Delete, false) && !entries.empty()) delete_runs(entries, commands);
-  if (ImGui::IsKeyPressed(ImGuiKey_F2, false) && !entries.empty()) {  // of several the current run
+  const bool can_change = workspace.read_only.empty() && !entries.empty();
+  if (ImGui::IsKeyPressed(ImGuiKey_Delete, false) && can_change) delete_runs(entries, commands);
+  if (ImGui::IsKeyPressed(ImGuiKey_F2, false) && can_change) {  // of several the current run
     const auto current = std::find_if(entries.begin(), entries.end(), [&](const RunEntry* entry) {
       return entry->run.id == workspace.selection.shown_run;
     });
@@ -183,17 +184,29 @@ std::string examples_text(const Workspace& workspace) {
   return (examples == std::ssize(workspace.runs()) ? ", all" : ", " + grouped(examples) + " of them") + " examples,";
 }
 
+// What the factors are against, if a column shows one.
+std::string baseline_text(HistoryTable& table, const Workspace& workspace) {
+  const bool any = std::ranges::any_of(table.columns.shown, [&](const std::string& id) {
+    const RunColumn* column = table.columns.find(id);
+    return id == "factor" || (column && column->metric && column->metric->shows != MetricColumn::Shows::value);
+  });
+  if (!any) return "";
+  const RunEntry* chosen = workspace.find(table.list.baseline);
+  return "  \xE2\x80\x93  factors against " + (chosen ? chosen->run.name : "each ladder's baseline");
+}
+
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   text_title("History");
   const HistoryRows& list = state.table.list;
+  state.table.columns.update(workspace);
   if (!list.filter_problem.empty())
     text_cut(list.last_filter.empty() ? "The filter isn't applied: all runs are listed."
                                       : "The filter isn't applied: these are the runs of \"" + list.last_filter + "\".",
              ImGui::GetContentRegionAvail().x, palette().warning, fonts().regular, small_size);
   else
-    text_cut(workspace.database.empty()
-                 ? "No database yet"
-                 : plural(std::ssize(workspace.runs()), "run") + examples_text(workspace) + " in " + workspace.database,
+    text_cut(workspace.database.empty() ? "No database yet"
+                                        : plural(std::ssize(workspace.runs()), "run") + examples_text(workspace) +
+                                              " in " + workspace.database + baseline_text(state.table, workspace),
              ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   if (workspace.runs().empty()) {
     if (!workspace.traces.empty()) {
@@ -203,7 +216,6 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     start_here(workspace, commands, "No runs yet. Every run is listed here.");
     return;
   }
-  state.table.columns.update(workspace);
   state.overlay.x.begin_frame();
   spacing(2);
   draw_bar(state, workspace, commands);

@@ -10,6 +10,7 @@
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/models/run_points.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/text/format.h"
@@ -53,15 +54,15 @@ void draw_selection_bar(HistoryOverlay& overlay, const HistoryRows& list, TagPop
   if (quiet_button("Compare", "history.compare")) commands.push_back(ShowPanel{"compare"});
   ImGui::BeginDisabled(entries.empty());
   flow_to("Tag");
-  if (quiet_button("Tag", "history.tag")) tags.open = true;
+  if (change_button(workspace, "Tag", "history.tag")) tags.open = true;
   tags.draw(entries, commands);
   flow_to("Pin");
-  if (quiet_button("Pin", "history.pin")) pin_runs(entries, commands);
+  if (change_button(workspace, "Pin", "history.pin")) pin_runs(entries, commands);
   flow_to("Archive");
-  if (quiet_button("Archive", "history.archive")) archive_runs(entries, commands);
+  if (change_button(workspace, "Archive", "history.archive")) archive_runs(entries, commands);
   flow_to("Delete");
-  if (quiet_button("Delete", "history.delete")) delete_runs(entries, commands);
-  ImGui::SetItemTooltip("Moves to the bin; recoverable for 30 days");
+  if (change_button(workspace, "Delete", "history.delete", "Moves to the bin; recoverable for 30 days"))
+    delete_runs(entries, commands);
   ImGui::EndDisabled();
   flow_to("Clear selection");
   if (quiet_button("Clear selection", "history.clear")) commands.push_back(ClearSelection{});
@@ -73,7 +74,7 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
                           Commands& commands) {
   if (workspace.selection.runs.empty()) {
     empty_state("No run selected",
-                "Click runs in the table, or press Down, to overlay their curves here. Shift selects a range.");
+                "Click a run in the table, or press Down, to see its curve here. Ctrl adds a run, Shift a range.");
     return;
   }
   draw_selection_bar(overlay, list, tags, workspace, commands);

@@ -93,6 +93,10 @@ std::vector<const RunEntry*> passing(const std::string& text, HistoryRows& list,
   constexpr const char* reading = "Reading metrics...";
   RunContext context;
   context.hardware = workspace.hardware;
+  context.factor = [&](RunId run) {
+    const RunEntry* entry = workspace.find(run);
+    return entry ? cell_value("factor", *entry, {&workspace, list.baseline}) : missing;
+  };
   for (const RunEntry& entry : workspace.runs()) {
     context.repeats.add(entry.run);
     context.curations.emplace(entry.run.id, entry.curation);
@@ -226,7 +230,11 @@ void HistoryRows::update(HistoryColumns& columns, const Workspace& workspace) {
   const std::vector<const RunEntry*> found = matching_runs(*this, workspace);
   matching = found.size();
   listed.clear();
-  for (const RunEntry* entry : found) listed.insert(entry->run.id);
+  longest_name = 0;
+  for (const RunEntry* entry : found) {
+    listed.insert(entry->run.id);
+    longest_name = std::max(longest_name, entry->run.name.size());
+  }
   const std::vector<const RunEntry*> entries = sorted(found, *this, columns, workspace);
   if (group == HistoryGroup::tree) return add_tree(rows, entries, workspace);
   if (group != HistoryGroup::none) return add_groups(*this, entries, workspace);

@@ -35,9 +35,10 @@ struct HistoryRows {
   // Derived from these; again when they, or a run, have changed.
   std::vector<HistoryRow> rows;
   std::size_t matching = 0;
-  std::set<RunId> listed;      // the runs that pass the filter, in folded groups too
-  std::string filter_problem;  // why the filter isn't applied; then the runs of `last_filter` are listed
-  std::string last_filter;     // that could be read and had matches; empty: all runs
+  std::set<RunId> listed;        // the runs that pass the filter, in folded groups too
+  std::size_t longest_name = 0;  // of theirs, in bytes
+  std::string filter_problem;    // why the filter isn't applied; then the runs of `last_filter` are listed
+  std::string last_filter;       // that could be read and had matches; empty: all runs
   std::vector<MetricFigure> filter_figures;
   std::string made_for;
   std::map<RunId, SpeedDoubt> doubts;  // of drawn rows only, see doubt_of

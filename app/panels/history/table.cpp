@@ -35,11 +35,14 @@ void draw_row_menu(HistoryTable& table, TagPopup& tags, const RunEntry& entry, c
     std::vector<const RunEntry*> entries{&entry};
     if (workspace.selection.runs.contains(entry.run.id)) entries = selection_of(workspace, table.list).listed;
     if (ImGui::MenuItem("Open", "Double-click")) commands.push_back(OpenRun{entry.run.id});
+    begin_change(workspace);
     if (ImGui::MenuItem("Rename", "F2")) table.rename(entry);
+    end_change(workspace);
     if (entry.run.ladder && ImGui::MenuItem("Show ladder")) commands.push_back(SelectLadder{*entry.run.ladder});
     if (ImGui::MenuItem("Use as baseline", nullptr, table.list.baseline == entry.run.id))
       table.list.baseline = table.list.baseline == entry.run.id ? 0 : entry.run.id;
     ImGui::Separator();
+    begin_change(workspace);
     if (ImGui::MenuItem("Tag", nullptr)) {
       if (!workspace.selection.runs.contains(entry.run.id)) commands.push_back(SelectRuns{{entry.run.id}});
       tags.open = true;
@@ -47,6 +50,7 @@ void draw_row_menu(HistoryTable& table, TagPopup& tags, const RunEntry& entry, c
     if (ImGui::MenuItem(entry.curation.pinned ? "Unpin" : "Pin")) pin_runs(entries, commands);
     if (ImGui::MenuItem(entry.curation.archived ? "Unarchive" : "Archive")) archive_runs(entries, commands);
     if (ImGui::MenuItem("Delete", "Del")) delete_runs(entries, commands);
+    end_change(workspace);
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();
@@ -66,14 +70,17 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const ImVec4& colour, 
   }
   const Points& curve = overview->means.mean.empty() ? overview->points : overview->means.mean;
   if (curve.x.size() < 2) return;
-  // A spike in the first steps must not flatten the rest: the axis ends at the highest value of the later nine tenths,
-  // and the line leaves the cell above it.
+  // A spike in the first steps that would flatten the rest is cut: the axis ends at the highest value of the later nine
+  // tenths, and the line begins at the cell's upper edge.
+  constexpr double most_flat = 4;
   double low = std::numeric_limits<double>::infinity();
-  double high = -low;
+  double high = -low, first = -low;  // of the later nine tenths, of the first
   for (std::size_t i = 0; i < curve.y.size(); ++i) {
     low = std::min(low, curve.y[i]);
-    if (i >= curve.y.size() / 10) high = std::max(high, curve.y[i]);
+    double& highest = i < curve.y.size() / 10 ? first : high;
+    highest = std::max(highest, curve.y[i]);
   }
+  if (first > high && first - low <= most_flat * (high - low)) high = first;
   if (!(high > low)) high = low + 1;
   const double x0 = curve.x.front();
   const double across = std::max(curve.x.back() - x0, 1e-9);
@@ -81,7 +88,7 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const ImVec4& colour, 
   draw->PushClipRect(at, ImVec2(at.x + width, at.y + height), true);
   draw->PathClear();
   for (std::size_t i = 0; i < curve.x.size(); ++i) {
-    const double share = std::min((curve.y[i] - low) / (high - low), 1000.0);  // floats overflow
+    const double share = std::min((curve.y[i] - low) / (high - low), 1.0);
     draw->PathLineTo(ImVec2(at.x + width * static_cast<float>((curve.x[i] - x0) / across),
                             at.y + px(2) + (height - px(4)) * static_cast<float>(1 - share)));
   }
@@ -102,16 +109,20 @@ void select_between(std::size_t from, std::size_t to, const std::vector<HistoryR
   }
 }
 
+// Selects the run alone; with Shift all from the cursor to it, with Ctrl it is added or taken away.
 void click(HistoryTable& table, const RunEntry& entry, const Workspace& workspace, Commands& commands) {
   const std::vector<HistoryRow>& rows = table.list.rows;
-  const bool is_selected = workspace.selection.runs.contains(entry.run.id);
+  const RunId run = entry.run.id;
+  const ImGuiIO& io = ImGui::GetIO();
+  const std::size_t from = io.KeyShift ? place_of(table.cursor, rows) : rows.size();
   table.shows_cursor = false;
-  if (ImGui::GetIO().KeyShift) {
-    const std::size_t from = place_of(table.cursor, rows);
-    if (from < rows.size()) return select_between(from, place_of(entry.run.id, rows), rows, commands);
+  if (from == rows.size()) {
+    table.cursor = run;
+    if (io.KeyCtrl) return commands.push_back(SelectRun{run, !workspace.selection.runs.contains(run)});
   }
-  commands.push_back(SelectRun{entry.run.id, !is_selected});
-  table.cursor = entry.run.id;
+  if (!io.KeyCtrl) commands.push_back(ClearSelection{});
+  if (from < rows.size()) select_between(from, place_of(run, rows), rows, commands);
+  commands.push_back(SelectRun{run, true});
 }
 
 // Moves the cursor so that text is centred in a row of higher pills.
@@ -187,6 +198,10 @@ std::string doubt_about(HistoryRows& list, const RunColumn& column, const RunEnt
   return own.why.empty() && !of_base.why.empty() ? "Its baseline is " + std::string(to_string(of_base.trust)) : own.why;
 }
 
+std::string over_text(const RunEntry& base) {
+  return "Against run " + std::to_string(base.run.id) + ", " + base.run.name;
+}
+
 // Grey if the speed is doubtful or impossible, as in Ladder.
 void draw_number(HistoryRows& list, const RunColumn& column, const RunEntry& entry, const ColumnContext& context) {
   const std::string text = in_print(cell_text(column, entry, context));
@@ -196,12 +211,16 @@ void draw_number(HistoryRows& list, const RunColumn& column, const RunEntry& ent
     return;
   }
   const std::string doubt = text == "-" ? "" : doubt_about(list, column, entry, context);
+  const bool is_factor = column.id == "factor" || (column.metric && column.metric->shows != MetricColumn::Shows::value);
+  const RunEntry* base = is_factor && text != "-" ? baseline_of(entry, context) : nullptr;
   const bool is_quiet = text == "-" || text == "..." || !doubt.empty();
   middle_line();
   text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, nullptr, 0,
              is_quiet ? &palette().quiet : &palette().text);
+  if (base && base != &entry && doubt.empty()) ImGui::SetItemTooltip("%s", over_text(*base).c_str());
   if (doubt.empty()) return;
-  wrapped_tooltip(doubt + ". The Run view shows the arithmetic.", 320);
+  wrapped_tooltip(
+      (base && base != &entry ? over_text(*base) + ". " : "") + doubt + ". The Run view shows the arithmetic.", 320);
   mark("history.doubted." + std::to_string(entry.run.id) + "." + column.id);
 }
 
@@ -236,6 +255,33 @@ void draw_cell(HistoryRows& list, const RunColumn& column, const RunEntry& entry
            fonts().regular, text_size);
 }
 
+// Of the curves in row and chart: grey for a run that isn't in the chart, unless the user has chosen its colour.
+ImVec4 line_colour(const HistoryTable& table, const RunEntry& entry, const Workspace& workspace) {
+  if (const auto in_chart = table.colours.find(entry.run.id); in_chart != table.colours.end())
+    return rung_colour(in_chart->second);
+  const auto chosen = workspace.selection.colours.find(entry.run.id);
+  return chosen == workspace.selection.colours.end() ? palette().quiet : rung_colour(chosen->second);
+}
+
+// Adds the run to the selection or takes it away.
+void draw_box(HistoryTable& table, const RunEntry& entry, bool is_selected, const ImVec4& colour, Commands& commands) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  if (ImGui::InvisibleButton("##box", ImVec2(px(16), px(row_text_height)))) {
+    commands.push_back(SelectRun{entry.run.id, !is_selected});
+    table.cursor = entry.run.id;
+    table.shows_cursor = false;
+  }
+  mark("history.box." + std::to_string(entry.run.id));
+  const float alpha = ImGui::IsItemHovered() ? 1.0f : 0.7f;
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const ImVec2 low(at.x, at.y + px(5));
+  const ImVec2 high(at.x + px(12), at.y + px(17));
+  if (is_selected)
+    draw->AddRectFilled(low, high, u32(colour), px(3));
+  else
+    draw->AddRect(low, high, u32(colour, alpha), px(3), 0, px(1.5f));
+}
+
 void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const std::vector<const RunColumn*>& columns,
               const ColumnContext& context, Commands& commands) {
   const RunEntry& entry = *row.entry;
@@ -261,18 +307,8 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
   if (!entry.run.reason.empty()) ImGui::SetItemTooltip("%s", entry.run.reason.c_str());
   draw_row_menu(table, tags, entry, workspace, commands);
   ImGui::SameLine(px(4));
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  const auto in_chart = table.colours.find(entry.run.id);
-  const ImVec4 colour =
-      rung_colour(in_chart == table.colours.end() ? workspace.colour_of(entry.run) : in_chart->second);
-  const ImVec2 low(at.x, at.y + px(5));
-  const ImVec2 high(at.x + px(12), at.y + px(17));
-  if (is_selected) {
-    draw->AddRectFilled(low, high, u32(colour), px(3));
-  } else {
-    draw->AddRect(low, high, u32(colour, 0.7f), px(3), 0, px(1.5f));
-  }
+  const ImVec4 colour = line_colour(table, entry, workspace);
+  draw_box(table, entry, is_selected, colour, commands);
   ImGui::TableNextColumn();
   draw_name(table, row, commands);
   for (const RunColumn* column : columns) {
@@ -306,8 +342,14 @@ void draw_group_head(HistoryRows& list, const HistoryRow& row) {
     draw->AddTriangleFilled(ImVec2(x - px(5), y - px(3)), ImVec2(x + px(5), y - px(3)), ImVec2(x, y + px(4)), ink);
   }
   ImGui::TableNextColumn();
-  text_cut(row.head + "   " + grouped(row.runs), ImGui::GetContentRegionAvail().x, palette().text, fonts().semibold,
-           text_size);
+  ImGui::TablePushBackgroundChannel();  // the head has the row's width, not the column's
+  const ImGuiTable* drawn = ImGui::GetCurrentTable();
+  const float width = drawn->InnerClipRect.Max.x - ImGui::GetCursorScreenPos().x - px(60);
+  text_cut(row.head, std::max(width, px(120)), palette().text, fonts().semibold, text_size, Cut::middle);
+  same_line(10);
+  middle_line();
+  text_quiet(plural(row.runs, "run"));
+  ImGui::TablePopBackgroundChannel();
   ImGui::PopID();
 }
 
@@ -376,6 +418,12 @@ void draw_head_row(const std::vector<const RunColumn*>& columns, HistoryColumns&
     }
     ImGui::PopID();
   }
+}
+
+// Of the longest listed name; a much longer one is cut.
+float name_width(const HistoryRows& list) {
+  const auto letters = static_cast<float>(list.longest_name);
+  return std::clamp(letters * 0.52f * px(text_size) + px(14), least_name_width(), px(340));
 }
 
 // Gives the table the list's order.
@@ -483,13 +531,14 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   const ImVec2 room = ImGui::GetContentRegionAvail();
   // Leaves room for a vertical scroll bar, which would otherwise cause a horizontal one.
   const float visible_width = room.x - ImGui::GetStyle().ScrollbarSize;
-  const std::vector<const RunColumn*> columns = table.columns.fit(visible_width);
+  const float names = name_width(table.list);
+  const std::vector<const RunColumn*> columns = table.columns.fit(visible_width, names);
   // A table for each set of columns, so that each keeps its own widths and order.
   std::string id = "##runs";
   for (const RunColumn* column : columns) id += "," + column->id;
   // On a very wide screen a name would be far from its numbers.
-  const float most = std::max(px(1600), wanted_width(columns) * 1.3f);
-  const float inner_width = std::max(std::min(visible_width, most), wanted_width(columns));
+  const float most = std::max(px(1600), wanted_width(columns, least_name_width()) * 1.3f);
+  const float inner_width = std::max(std::min(visible_width, most), wanted_width(columns, least_name_width()));
   const ImVec2 size(std::min(room.x, most + ImGui::GetStyle().ScrollbarSize), room.y);
   if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 2, flags, size, inner_width)) return;
   ImGui::TableSetupScrollFreeze(2, 1);

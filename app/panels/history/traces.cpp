@@ -92,7 +92,7 @@ void draw_history_traces(HistoryTraces& traces, float height, const std::string&
                             : "Traces of profilers; a click opens one in Profile");
     const ImVec2 size(std::min(ImGui::GetContentRegionAvail().x, px(1600)), 0);
     if (ImGui::BeginTable("##rows", 5, ImGuiTableFlags_SizingStretchProp, size)) {
-      for (const float width : {3.0f, 3.0f, 2.2f, 1.2f, 1.4f})
+      for (const float width : {3.0f, 2.8f, 2.0f, 1.7f, 1.4f})
         ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, width);
       draw_rows(rows.size(), px(row_height), [&](std::size_t i) { draw_trace(*rows[i], workspace, commands); });
       ImGui::EndTable();

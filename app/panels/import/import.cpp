@@ -314,14 +314,25 @@ Ending ending_of(const ImportPreview& import) {
   return ending;
 }
 
-void draw_ending(const Ending& ending, State& state, const ImportPreview& import, Commands& commands) {
+void draw_ending(const Ending& ending, State& state, const Workspace& workspace, Commands& commands) {
   if (quiet_button(ending.forget.c_str(), "import.forget")) commands.push_back(ForgetImport{});
   if (ending.keep.empty()) return;
   same_line(8);
-  if (primary_button(ending.keep.c_str(), state.form.problem().empty(), "import.keep")) {
-    state.memory.remember(import);
+  const bool can_keep = workspace.read_only.empty() && state.form.problem().empty();
+  const bool is_pressed = primary_button(ending.keep.c_str(), can_keep, "import.keep");
+  if (!workspace.read_only.empty()) ImGui::SetItemTooltip("The project is open for reading only");
+  if (is_pressed) {
+    state.memory.remember(*workspace.import);
     commands.push_back(KeepImport{});
   }
+}
+
+// Whether all that was imported has been deleted since.
+bool is_gone(const Workspace& workspace) {
+  const ImportPreview& import = *workspace.import;
+  return !import.runs.empty() && import.traces.empty() && import.tables == 0 &&
+         std::ranges::none_of(
+             import.runs, [&](const ImportPreview::PreviewRun& run) { return workspace.find(run.run.id) != nullptr; });
 }
 
 // Title and source, with the buttons to their right or, if they don't fit, beneath.
@@ -334,13 +345,13 @@ void draw_head(State& state, const Workspace& workspace, Commands& commands) {
   const bool fits = right - ending.width > at.x + px(240);
   if (is_open && fits) {
     ImGui::SetCursorPosX(right - ending.width);
-    draw_ending(ending, state, import, commands);
+    draw_ending(ending, state, workspace, commands);
     ImGui::SetCursorPos(at);
   }
   text_title("Import");
   text_cut(is_open ? head_line(import) : "Reads runs from logs, tables and other trackers' data",
            right - (fits ? ending.width : 0) - at.x - px(16), palette().quiet, fonts().regular, small_size);
-  if (is_open && !fits) draw_ending(ending, state, import, commands);
+  if (is_open && !fits) draw_ending(ending, state, workspace, commands);
 }
 
 }  // namespace
@@ -355,6 +366,7 @@ Panel panels::import() {
                 const S stage = workspace.import->state;
                 derive(*state, workspace);
                 if (stage != S::keeping) state->was_kept = stage == S::kept;
+                if (stage == S::kept && is_gone(workspace)) commands.push_back(ForgetImport{});
                 draw_head(*state, workspace, commands);
                 gap(18);
                 draw_path(*state, stage != S::reading && stage != S::keeping, commands);

@@ -2,15 +2,19 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "app/desktop/commands/export_commands.h"
 #include "app/desktop/commands/selection_commands.h"
+#include "app/desktop/commands/window_commands.h"
 #include "app/desktop/frames/frames.h"
 #include "app/desktop/machines/machine_commands.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/machines_state.h"
@@ -294,19 +298,60 @@ void draw_machine_in_file(State& state, const MachineInFile& machine, Commands& 
   gap(12);
 }
 
+// The one that the window is on, in the words of the others.
+void draw_this_machine(const Workspace& workspace, Commands& commands) {
+  begin_tall_card("##here");
+  const float right = ImGui::GetContentRegionMax().x;
+  ImGui::AlignTextToFramePadding();
+  text_strong("This machine");
+  same_line(12);
+  pill_beside_buttons("here", Tone::good);
+  ImGui::SameLine(right - button_width("Launch here"));
+  if (quiet_button("Launch here", "machines.launch")) commands.push_back(ShowPanel{"launch"});
+  if (const std::optional<DeviceReport>& device = workspace.device) {
+    Run on_cpu{.device = "cpu"};
+    on_cpu.hardware = device->hardware(on_cpu.device);
+    std::string facts = hardware_text(on_cpu);
+    if (device->memory_bytes > 0) facts += "; " + bytes_text(double(device->memory_bytes)) + " memory";
+    text_quiet_wrapped(facts);
+    if (device->gpus.empty()) text_quiet("No GPU" + (device->cuda_note.empty() ? "" : ": " + device->cuda_note));
+    for (const Gpu& gpu : device->gpus) text_quiet(gpu.name);
+  } else {
+    text_quiet("Detecting hardware...");
+  }
+  if (!workspace.device_problem.empty()) text_sentence(capitalised(workspace.device_problem) + ".", Tone::warning);
+  end_card();
+  gap(12);
+}
+
+void draw_no_machine(State& state, bool can_change, Commands& commands) {
+  constexpr const char* lines = "stepladder machines add HOST\nstepladder ladder --on HOST\n";
+  const std::array buttons{EmptyButton{"Add machine", "machines.add_first", true, can_change},
+                           EmptyButton{"Copy the commands", "machines.copy"}};
+  const int pressed = empty_state("No other machines yet",
+                                  "Add a host of your ~/.ssh/config. Its GPUs, queue and runs appear here, Test checks "
+                                  "what it needs, and Launch offers it.",
+                                  buttons);
+  if (pressed == 0) state.form.open({});
+  if (pressed == 1) commands.push_back(CopyText{lines, "The commands"});
+}
+
 void draw(State& state, const Workspace& workspace, Commands& commands) {
+  const bool can_change = workspace.read_only.empty();
   if (view_head("Machines", "Hosts and clusters that runs are launched on, through your own ssh",
-                {.label = "Add machine", .anchor = "machines.add", .is_enabled = !state.form.is_open()}))
+                {.label = "Add machine",
+                 .anchor = "machines.add",
+                 .is_enabled = can_change && !state.form.is_open(),
+                 .tooltip = can_change ? "" : "The project is open for reading only"}))
     state.form.open({});
   gap(10);
   if (state.form.is_open()) {
     state.form.draw(workspace, commands);
     gap(12);
   }
-  if (workspace.machines->list.empty() && workspace.machines->in_file.empty() && !state.form.is_open()) {
-    empty_state(
-        "No machines yet",
-        "Add a host of your ~/.ssh/config, and Launch can train there. Its GPUs, its queue and its runs appear here.");
+  draw_this_machine(workspace, commands);
+  if (workspace.machines->list.empty() && workspace.machines->in_file.empty()) {
+    if (!state.form.is_open()) draw_no_machine(state, can_change, commands);
     return;
   }
   ImGui::BeginChild("##machines", ImVec2(0, 0));

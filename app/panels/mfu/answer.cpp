@@ -72,7 +72,7 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
   ImGui::TableSetupColumn("convention", fixed, px(98));
   if (is_wide) ImGui::TableSetupColumn("FLOPs per token");
   ImGui::TableSetupColumn("FLOPs", fixed, px(52));
-  ImGui::TableSetupColumn("TFLOP/s", fixed, px(52));
+  ImGui::TableSetupColumn("TFLOP/s", fixed, px(form.gpus > 1 ? 84 : 52));
   ImGui::TableSetupColumn("MFU", fixed, px(52));
   ImGui::TableSetupColumn("HFU", fixed, px(52));
   const auto number = [](const std::string& text, ImFont* font, float size, const ImVec4& colour) {
@@ -86,7 +86,8 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
     ImGui::TableNextColumn();
     text_quiet("FLOPs per token");
   }
-  for (const char* name : {"FLOPs", "TFLOP/s", "MFU", "HFU"})
+  // Of one device, as in the roofline.
+  for (const char* name : {"FLOPs", form.gpus > 1 ? "TFLOP/s each" : "TFLOP/s", "MFU", "HFU"})
     number(name, fonts().regular, small_size, palette().quiet);
   for (const MfuConvention convention : all_conventions) {
     const Answer found = answer(form, convention, peak);
@@ -108,7 +109,8 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
       number(percent(value), font, 13.5f, tone == Tone::neutral ? palette().text : tone_colour(tone));
     };
     number(compact(found.flops), font, 13.5f, palette().text);
-    number(compact(found.tflops), font, 13.5f, palette().text);
+    number(compact(is_missing(found.tflops) ? missing : found.tflops / std::max(form.gpus, 1)), font, 13.5f,
+           palette().text);
     share(found.mfu);
     share(found.hfu);
   }
@@ -130,8 +132,10 @@ void draw_sum(const MfuForm& form, MfuConvention convention, double peak, const 
   if (is_missing(found.tflops)) {
     text_sentence("Enter tokens per second to get TFLOP/s.");
   } else {
-    text_sentence("\xC3\x97 " + compact(form.values[number_tokens]) + " tokens/s = " + compact(found.tflops) +
-                  " TFLOP/s");
+    text_sentence(
+        "\xC3\x97 " + compact(form.values[number_tokens]) + " tokens/s = " + compact(found.tflops) + " TFLOP/s" +
+        (form.gpus > 1 ? " on " + grouped(form.gpus) + " devices, " + compact(found.tflops / form.gpus) + " each"
+                       : ""));
   }
   const Hardware* hardware = hardware_of(form, table);
   if (is_missing(peak)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/mfu/parts.h"
@@ -46,26 +47,11 @@ struct Grid {
   }
 };
 
-void draw_run_combo(MfuForm& form, const Workspace& workspace) {
+void draw_run_combo(MfuForm& form, const Workspace& workspace, float width) {
   const std::string shown = form.from.empty() ? "custom numbers" : form.from;
-  ImGui::SetNextWindowSizeConstraints(ImVec2(0, 0), ImVec2(px(540), px(430)));
-  if (!ImGui::BeginCombo("##run", shown.c_str())) return;
-  if (ImGui::IsWindowAppearing()) {
-    form.run_filter[0] = 0;
-    ImGui::SetKeyboardFocusHere();
-  }
-  ImGui::SetNextItemWidth(px(320));
-  ImGui::InputTextWithHint("##filter", "Search runs", form.run_filter.data(), form.run_filter.size());
-  constexpr int most_listed = 200;
-  int listed = 0;
-  for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend() && listed < most_listed; ++entry) {
-    if (!holds(entry->run.name, form.run_filter.data())) continue;
-    ++listed;
-    const std::string label = entry->run.name + "##" + std::to_string(entry->run.id);
-    if (ImGui::Selectable(label.c_str(), entry->run.id == form.run)) fill_from_run(form, *entry, workspace.hardware);
-  }
-  if (workspace.runs().empty()) text_quiet("No runs yet");
-  ImGui::EndCombo();
+  const auto picked = run_combo("##run", shown, workspace, form.run, width);
+  if (const RunEntry* entry = picked ? workspace.find(*picked) : nullptr)
+    fill_from_run(form, *entry, workspace.hardware);
 }
 
 void draw_preset_combo(MfuForm& form) {
@@ -170,7 +156,7 @@ void fill_from_published(MfuForm& form, const PublishedRow& row, const HardwareT
 }
 
 MfuForm first_form(const Workspace& workspace) {
-  const RunEntry* chosen = workspace.find(workspace.selection.shown_run);
+  const RunEntry* chosen = workspace.current_run();
   if (chosen && is_missing(chosen->summary.tokens_per_s)) chosen = nullptr;
   for (auto entry = workspace.runs().rbegin(); !chosen && entry != workspace.runs().rend(); ++entry)
     if (!is_missing(entry->summary.tokens_per_s)) chosen = &*entry;
@@ -198,7 +184,7 @@ void draw_calculator(MfuForm& form, const Workspace& workspace) {
     if (form.fields[which].draw(id, hint, form.values[which], kind)) form.leave();
   };
   grid.begin(0, 2, "Run");
-  draw_run_combo(form, workspace);
+  draw_run_combo(form, workspace, room - Grid::label_width(0));
   mark("mfu.run");
   grid.begin(0, 1, "Model");
   draw_preset_combo(form);

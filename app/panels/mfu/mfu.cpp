@@ -18,6 +18,7 @@ namespace {
 struct State {
   MfuConvention convention = MfuConvention::six_n;  // the lowest, as everywhere else in the program
   bool is_filled = false;
+  RunId seen_run = 0;  // the current one: another one fills the form, unless the user has typed into it
   MfuForm form;
 
   // Derived again when the runs or the convention have changed.
@@ -72,7 +73,13 @@ void card(const char* id, float width, float height, bool scrolls, Draw draw) {
 }
 
 void draw(State& state, const Workspace& workspace) {
-  if (!std::exchange(state.is_filled, true)) state.form = first_form(workspace);
+  const RunEntry* current = workspace.current_run();
+  const RunId now = current ? current->run.id : 0;
+  const bool is_other = std::exchange(state.seen_run, now) != now;
+  if (!std::exchange(state.is_filled, true))
+    state.form = first_form(workspace);
+  else if (is_other && current && state.form.run != 0)
+    fill_from_run(state.form, *current, workspace.hardware);
   derive(state, workspace);
   draw_head(state);
   gap(18);

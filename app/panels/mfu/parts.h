@@ -33,11 +33,10 @@ struct MfuForm {
   std::string hardware;  // a name of the table; empty: the peak is given by hand
   Precision precision = Precision::bf16;
   bool recomputed = false;
-  RunId run = 0;                       // the source of the numbers; 0: a published run, or custom ones
-  std::string from;                    // its name
-  std::string assumed;                 // the assumptions about them
-  std::string unknown_hardware;        // of the run, which the table lacks
-  std::array<char, 128> run_filter{};  // typed while a run is chosen
+  RunId run = 0;                 // the source of the numbers; 0: a published run, or custom ones
+  std::string from;              // its name
+  std::string assumed;           // the assumptions about them
+  std::string unknown_hardware;  // of the run, which the table lacks
 
   MfuForm() { values.fill(missing); }
   void leave() {  // the numbers are no longer a run's, since the user changed one
@@ -66,7 +65,7 @@ const Hardware* hardware_of(const MfuForm& form, const HardwareTable& table);  /
 double peak_of(const Hardware& hardware, Precision precision);
 double peak_of(const MfuForm& form, const HardwareTable& table);  // of one device
 
-// The initial numbers: the selected run's, else those of the newest run that has any, else GPT-2's.
+// The initial numbers: the current run's, else those of the newest run that has any, else GPT-2's.
 MfuForm first_form(const Workspace& workspace);
 void fill_from_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table);
 void fill_from_published(MfuForm& form, const PublishedRow& row, const HardwareTable& table);
@@ -140,9 +139,10 @@ struct RooflinePoint {
   RunId run = 0;
   std::string name;
   double intensity = missing;
-  double tflops = missing;  // of one device
-  std::string hardware;     // of the table
-  std::string bytes;        // their arithmetic, as text
+  double tflops = missing;      // of one device
+  std::string hardware;         // of the table
+  std::string bytes;            // their arithmetic, as text
+  std::string impossible = {};  // why its speed is; empty: it isn't
 };
 
 struct Roofline {

@@ -1,5 +1,5 @@
-// Draws the roofline: the chosen device's ceilings, and runs as points. Points of other devices are hollow, since this
-// isn't their roof; a point above the roof is a cross, because it can't be right.
+// Draws the roofline of one device: the chosen one's ceilings, and runs as points. Points of other devices are hollow,
+// since this isn't their roof; a run that can't be right, here or under its own roof, is a cross.
 #include "storage/analysis/roofline.h"
 
 #include <imgui.h>
@@ -115,14 +115,14 @@ void draw_tooltip(const RooflinePoint& point, const Hardware* hardware, MfuConve
                           " FLOP/byte, by " + std::string(to_string(convention)))
                              .c_str());
   text_quiet_wrapped("A step moves about " + point.bytes);
-  if (!hardware || point.hardware != hardware->name)
+  if (!point.impossible.empty()) text_toned_wrapped("Cross: " + point.impossible + ".", Tone::bad);
+  if (point.impossible.empty() && (!hardware || point.hardware != hardware->name))
     text_quiet_wrapped("Hollow: ran on " + (point.hardware.empty() ? std::string("unknown hardware") : point.hardware) +
                        ", so this roof doesn't apply.");
   ImGui::PopTextWrapPos();
   ImGui::EndTooltip();
 }
 
-// Points of other devices are hollow, since this isn't their roof; points above the roof are crosses.
 void draw_points(const Roofline& roofline, RunId chosen, const Roof& roof, MfuConvention convention) {
   const RooflinePoint* under_mouse = nullptr;
   float nearest = px(9) * px(9);
@@ -133,12 +133,13 @@ void draw_points(const Roofline& roofline, RunId chosen, const Roof& roof, MfuCo
     const ImVec2 at = ImPlot::PlotToPixels(point.intensity, point.tflops);
     const bool is_own = roof.hardware && point.hardware == roof.hardware->name;
     const bool is_chosen = point.run == chosen;
-    const bool is_over = is_own && point.tflops > roof.peak;  // never if the peak is missing
+    // Never above the roof if the peak is missing.
+    const bool is_over = !point.impossible.empty() || (is_own && point.tflops > roof.peak);
     const float radius = px(is_chosen ? 5.5f : 4);
     const ImU32 colour = u32(is_over     ? palette().bad
                              : is_chosen ? palette().accent
                                          : palette().text,
-                             is_own || is_chosen ? 0.9f : 0.45f);
+                             is_own || is_chosen || is_over ? 0.9f : 0.45f);
     if (is_over) {
       draw->AddLine(ImVec2(at.x - radius, at.y - radius), ImVec2(at.x + radius, at.y + radius), colour, px(2));
       draw->AddLine(ImVec2(at.x - radius, at.y + radius), ImVec2(at.x + radius, at.y - radius), colour, px(2));
@@ -164,8 +165,8 @@ constexpr const char* how_estimated =
     "Activations: 16 d values per layer and token, and the logits, each written and read (Korthikanti et al. 2022, "
     "section 4.1, without dropout). Less fused kernels move more, so they are further left; a model that fits in the "
     "cache moves less. The roof: min(peak, bandwidth x intensity) (Williams et al. 2009).\n\n"
-    "A point is a run: filled on this hardware, hollow on other hardware, a cross above the peak. Runs of unknown "
-    "shape, tokens per step or throughput are left out.";
+    "A point is a run: filled on this hardware, hollow on other hardware, a cross if its speed is impossible. All "
+    "figures are of one device. Runs of unknown shape, tokens per step or throughput are left out.";
 
 void draw_head(const Roofline& roofline, const Hardware* hardware) {
   text_strong("Roofline");
@@ -228,7 +229,7 @@ void draw_plot(const Roofline& roofline, const Roof& roof, RunId chosen, MfuConv
   ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0);
   if (ImPlot::BeginPlot("##roofline", size,
                         ImPlotFlags_NoTitle | ImPlotFlags_NoMouseText | ImPlotFlags_NoMenus | ImPlotFlags_NoLegend)) {
-    ImPlot::SetupAxes("FLOP per byte", "TFLOP/s", ImPlotAxisFlags_NoHighlight, ImPlotAxisFlags_NoHighlight);
+    ImPlot::SetupAxes("FLOP per byte", "TFLOP/s per device", ImPlotAxisFlags_NoHighlight, ImPlotAxisFlags_NoHighlight);
     ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
     ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
     ImPlot::SetupAxisFormat(ImAxis_X1, axis_number);
@@ -259,7 +260,7 @@ std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) 
   if (const std::size_t not_drawn = roofline.runs - roofline.points.size(); not_drawn > 0)
     return plural(not_drawn, "run") + " not shown: unknown shape, batch or throughput";
   if (roofline.points.empty()) return "Runs of known shape and batch appear as points";
-  return "Filled: this hardware; hollow: other hardware; cross: above the peak";
+  return "Filled: this hardware; hollow: other hardware; cross: impossible";
 }
 
 }  // namespace
@@ -270,13 +271,15 @@ Roofline roofline_of(const std::vector<RunEntry>& runs, MfuConvention convention
     const StepShape shape = step_shape_of(entry.run, entry.summary);
     const double flops = flops_per_token(convention, shape.model);
     const Peak peak = peak_of(entry.run, table);
+    const SpeedDoubt doubt = speed_doubt(entry, table);
     if (!shape.known() || is_missing(flops) || is_missing(entry.summary.tokens_per_s)) continue;
     roofline.points.push_back({.run = entry.run.id,
                                .name = entry.run.name,
                                .intensity = arithmetic_intensity(convention, shape),
                                .tflops = flops * entry.summary.tokens_per_s / peak.devices / 1e12,
                                .hardware = peak.hardware ? peak.hardware->name : "",
-                               .bytes = bytes_sum(step_traffic(shape))});
+                               .bytes = bytes_sum(step_traffic(shape)),
+                               .impossible = doubt.trust == Trust::impossible ? doubt.why : ""});
   }
   return roofline;
 }

@@ -39,14 +39,19 @@ bool choose(const char* id, const char* none, const ProfileView& view, std::int6
                          ImGuiComboFlags_HeightLargest))
     return false;
   const std::int64_t before = chosen;
-  const std::string typed = list_search("Search passes", view.all_passes.size());
+  bool takes_first = false;
+  const std::string typed = list_search("Search passes", view.all_passes.size(), &takes_first);
+  bool marks_first = !typed.empty();
   if (none && typed.empty() && chosen != 0 && ImGui::Selectable(none)) chosen = 0;
   const float row = std::max(width, px(440));
   for (const StoredPasses& each : view.all_passes) {
     if (each.id == other || !holds(each.name + " " + each.hardware + " " + each.host, typed)) continue;
     ImGui::PushID(static_cast<int>(each.id));
     const ImVec2 corner = ImGui::GetCursorPos();
-    if (ImGui::Selectable("##passes", &each == now, 0, ImVec2(row, px(36)))) chosen = each.id;
+    const bool is_taken = std::exchange(takes_first, false);
+    if (ImGui::Selectable("##passes", &each == now, 0, ImVec2(row, px(36))) || is_taken) chosen = each.id;
+    if (is_taken) ImGui::CloseCurrentPopup();
+    if (std::exchange(marks_first, false)) mark_taken_by_enter();
     const ImVec2 below = ImGui::GetCursorPos();
     ImGui::SetCursorPos(corner);
     text_cut(each.name, row, palette().text, fonts().regular, text_size, Cut::middle);

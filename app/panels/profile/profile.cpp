@@ -194,7 +194,7 @@ void draw_progress(const Workspace& workspace, Commands& commands) {
   if (quiet_button("Stop", "profile.stop")) commands.push_back(StopTraceImport{});
 }
 
-void draw_head(State& state, const ProfileView* view) {
+void draw_head(State& state, const ProfileView* view, bool is_writable) {
   struct Entry {
     const char* name;
     ProfileSubject subject;
@@ -211,7 +211,13 @@ void draw_head(State& state, const ProfileView* view) {
   if (view_head("Profile",
                 shows_passes ? "How long a model's forward and backward pass take, call by call"
                              : "Where a step's time goes, slice by slice, and why another step is faster",
-                {.label = "Import trace", .anchor = "profile.import", .is_enabled = !state.dialog.is_active()}, room))
+                {.label = "Import trace",
+                 .anchor = "profile.import",
+                 .is_enabled = !state.dialog.is_active() && is_writable,
+                 .tooltip = is_writable ? "Of PyTorch's profiler (.json, .json.gz) or of Nsight Systems (nsys export "
+                                          "--type sqlite); or drop it on the window"
+                                        : "The project is open for reading only"},
+                room))
     open_dialog(state.dialog, {.title = "Choose a trace", .kind = FileQuestion::Kind::files});
   if (!view || (view->sources.empty() && view->all_passes.empty())) return;
   const ImVec2 below = ImGui::GetCursorPos();
@@ -312,6 +318,7 @@ bool choose_source(const char* id, const char* none, const ProfileView& view, Pr
     return false;
   bool takes_first = false;  // Enter does
   const std::string typed = list_search("Search profiles", view.sources.size(), &takes_first);
+  bool marks_first = !typed.empty();
   if (typed.empty() && side.kind != ProfileSide::Kind::none && ImGui::Selectable(none)) {
     side = {};
     changed = true;
@@ -331,6 +338,8 @@ bool choose_source(const char* id, const char* none, const ProfileView& view, Pr
         side = source.side;
         changed = true;
       }
+      mark("profile.source." + std::to_string(source.side.id));
+      if (std::exchange(marks_first, false)) mark_taken_by_enter();
       const ImVec2 below = ImGui::GetCursorPos();
       if (source.side.kind == ProfileSide::Kind::trace && remove_button(source, corner, row))
         commands.push_back(RemoveTrace{source.side.id});
@@ -368,7 +377,12 @@ bool choose_step(const char* id, const std::optional<ShownProfile>& shown, Profi
 
 void draw_question(State& state, const ProfileView& view, Commands& commands) {
   const float room = ImGui::GetContentRegionAvail().x;
-  const float width = std::clamp((room - px(520)) / 2, px(130), px(420));
+  // What stands beside the two lists, so that all is on one line if it can be.
+  float others = px(8 + 12 + 8 + 12 + 8) + px(160) + ImGui::CalcTextSize("against").x + button_width("Swap");
+  if (view.sources.size() > 2) others += px(8) + button_width("More (2)");
+  for (const std::optional<ShownProfile>* side : {&view.after, &view.before})
+    if (*side && (*side)->steps.size() > 1) others += px(6 + 140);
+  const float width = std::clamp((room - others) / 2, px(130), px(420));
   bool changed = choose_source("##after", "No profile", view, state.question.after, width, commands);
   mark("profile.after.source");
   changed |= choose_step("##after_step", view.after, state.question.after);
@@ -614,6 +628,12 @@ void draw_steps(State& state, const Workspace& workspace, const std::shared_ptr<
       mark("profile.fit");
     }
   }
+  const bool is_same = view.before && view.after && view.before->side == view.after->side;
+  if (is_same) {
+    text_sentence("Both sides are the same step of the same profile, so nothing can differ: choose another one.",
+                  Tone::warning);
+    mark("profile.same");
+  }
   if (!view.unlike.empty()) {
     text_sentence(view.unlike, Tone::warning);
     mark("profile.unlike");
@@ -640,7 +660,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   take_chosen_files(state, commands);
   const std::shared_ptr<const ProfileView> view = workspace.profile_state->view;
   if (view) follow(state, workspace, *view, commands);
-  draw_head(state, view.get());
+  draw_head(state, view.get(), workspace.read_only.empty());
   gap(14);
   if (!view) {
     commands.data.next_frame = true;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +13,8 @@
 #include <vector>
 
 #include "app/desktop/commands/record_commands.h"
+#include "app/desktop/fields.h"
+#include "app/desktop/frames/frames.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/system/path_field.h"
 #include "app/desktop/theme.h"
@@ -22,6 +26,13 @@
 namespace stepladder {
 namespace {
 
+// A rung with several finished runs, which can be judged as a pool.
+struct OwnPool {
+  std::string name;
+  std::string pool;  // "rung:3/1"
+  std::size_t runs = 0;
+};
+
 struct State {
   PathField pool{{.title = "Choose a folder of logs", .kind = FileQuestion::Kind::folder}};
   PathField baseline{{.title = "Choose the record's folder of logs", .kind = FileQuestion::Kind::folder}};
@@ -29,6 +40,8 @@ struct State {
   bool shows_published = false;
   bool asked = false;
   int hovered = -1;  // record of the list or the chart
+  std::vector<OwnPool> pools;
+  std::uint64_t pools_at = 0;  // Workspace::version
 };
 
 void ask(State& state, Commands& commands) {
@@ -93,16 +106,22 @@ void draw_rungs(PathField& field, const char* id, const std::string& anchor, con
   if (!ImGui::BeginPopup(id)) return;
   std::size_t entries = 0;
   for (const Ladder& ladder : workspace.ladders()) entries += workspace.runs_of(ladder.id).size();
-  const std::string typed = list_search("Search rungs", entries);
+  bool takes_first = false;
+  const std::string typed = list_search("Search rungs", entries, &takes_first);
+  bool marks_first = !typed.empty();
   if (entries == 0) text_quiet("The project has no ladder yet");
   for (const Ladder& ladder : workspace.ladders()) {
     int last = -1;
     for (const RunEntry* entry : workspace.runs_of(ladder.id)) {
       if (entry->run.rung == std::exchange(last, entry->run.rung)) continue;
       const std::string name = ladder.name + ": " + (entry->run.stage.empty() ? "baseline" : entry->run.stage);
-      if (!typed.empty() && name.find(typed) == std::string::npos) continue;
+      if (!holds(name, typed)) continue;
       const std::string item = name + "##" + std::to_string(ladder.id) + "/" + std::to_string(entry->run.rung);
-      if (!ImGui::Selectable(item.c_str())) continue;
+      const bool is_taken = std::exchange(takes_first, false);
+      const bool is_chosen = ImGui::Selectable(item.c_str()) || is_taken;
+      if (std::exchange(marks_first, false)) mark_taken_by_enter();
+      if (!is_chosen) continue;
+      ImGui::CloseCurrentPopup();
       field.show("rung:" + std::to_string(ladder.id) + "/" + std::to_string(entry->run.rung));
       ask(state, commands);
     }
@@ -303,6 +322,60 @@ void draw_history(const RecordView& view, State& state) {
 
 // --- panel -----------------------------------------------------------------------------------------------------------
 
+// Those with most runs first.
+std::vector<OwnPool> own_pools(const Workspace& workspace) {
+  std::vector<OwnPool> pools;
+  for (const Ladder& ladder : workspace.ladders()) {
+    std::map<int, OwnPool> rungs;
+    for (const RunEntry* entry : workspace.runs_of(ladder.id)) {
+      if (entry->run.status != RunStatus::finished) continue;
+      OwnPool& rung = rungs[entry->run.rung];
+      rung.name = ladder.name + ": " + (entry->run.stage.empty() ? "baseline" : entry->run.stage);
+      rung.pool = "rung:" + std::to_string(ladder.id) + "/" + std::to_string(entry->run.rung);
+      ++rung.runs;
+    }
+    for (auto& [place, rung] : rungs)
+      if (rung.runs > 1) pools.push_back(std::move(rung));
+  }
+  std::ranges::stable_sort(pools, std::greater{}, &OwnPool::runs);
+  return pools;
+}
+
+void draw_no_pool(State& state, const Workspace& workspace, Commands& commands) {
+  if (state.pools_at != workspace.version) {
+    state.pools_at = workspace.version;
+    state.pools = own_pools(workspace);
+  }
+  if (!state.pools.empty()) {
+    constexpr std::size_t most = 6;
+    begin_tall_card("##pools");
+    text_strong("Rungs of this project with several runs");
+    text_quiet("A pool is what a rule judges: repeats of one configuration");
+    spacing(4);
+    for (std::size_t i = 0; i < std::min(state.pools.size(), most); ++i) {
+      const OwnPool& pool = state.pools[i];
+      ImGui::PushID(static_cast<int>(i));
+      if (quiet_button("Judge", "record.own." + std::to_string(i))) {
+        state.pool.show(pool.pool);
+        ask(state, commands);
+      }
+      same_line(12);
+      ImGui::AlignTextToFramePadding();
+      text_cut(pool.name, ImGui::GetContentRegionAvail().x - px(120), palette().text, fonts().regular, text_size,
+               Cut::middle);
+      same_line(12);
+      text_quiet(plural(pool.runs, "run"));
+      ImGui::PopID();
+    }
+    end_card();
+  }
+  constexpr std::array buttons{EmptyButton{"Published records", "record.published_first"}};
+  if (empty_state("No pool chosen",
+                  "Name a folder of logs or pick a rung, and a rule. The verdict, its figures and flags appear here.",
+                  buttons) == 0)
+    state.shows_published = true;
+}
+
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (!state.asked) ask(state, commands);
   draw_head(state);
@@ -319,10 +392,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     commands.data.next_frame = true;
     if (!state.question.pool.empty()) return empty_state("Reading the logs...", "");
   }
-  if (!view || view->asked.pool.empty())
-    return empty_state("No pool chosen",
-                       "Name a folder of logs, or pick a ladder's rung, and a rule. The verdict, its figures and flags "
-                       "appear here.");
+  if (!view || view->asked.pool.empty()) return draw_no_pool(state, workspace, commands);
   if (!view->problem.empty()) {
     text_toned("The pool can't be judged", Tone::bad);
     mark("record.problem");

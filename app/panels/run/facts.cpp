@@ -103,11 +103,16 @@ void draw_against(RunFacts& facts, const Workspace& workspace, const RunEntry& s
       const RunEntry* selected = workspace.find(id);
       if (selected && selected->run.ladder != shown.run.ladder) offered.push_back(selected);
     }
-    const std::string typed = list_search("Search runs", offered.size());
+    bool takes_first = false;
+    const std::string typed = list_search("Search runs", offered.size(), &takes_first);
+    bool marks_first = !typed.empty();
     for (const RunEntry* entry : offered) {
       if (entry->run.id == shown.run.id || !holds(entry->run.name, typed)) continue;
       const std::string item = entry->run.name + "##" + std::to_string(entry->run.id);
-      if (ImGui::Selectable(item.c_str(), entry->run.id == facts.against)) facts.against = entry->run.id;
+      const bool is_taken = std::exchange(takes_first, false);
+      if (ImGui::Selectable(item.c_str(), entry->run.id == facts.against) || is_taken) facts.against = entry->run.id;
+      if (is_taken) ImGui::CloseCurrentPopup();
+      if (std::exchange(marks_first, false)) mark_taken_by_enter();
     }
     ImGui::EndCombo();
   }

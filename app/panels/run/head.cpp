@@ -61,8 +61,9 @@ void RunHead::draw(const Workspace& workspace, const RunEntry& shown, Commands& 
   } else {
     text_cut(shown.run.name, name_width, palette().text, fonts().display, title_size, Cut::middle);
     mark("run.name");
-    ImGui::SetItemTooltip("Double-click to rename");
-    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+    const bool can_rename = workspace.read_only.empty();
+    if (can_rename) ImGui::SetItemTooltip("Double-click to rename");
+    if (can_rename && ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
       std::snprintf(name.data(), name.size(), "%s", shown.run.name.c_str());
       renaming = true;
     }
@@ -84,18 +85,23 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
   const bool over = is_over(shown.run.status);
   if (shown.run.source == "launched" && over) {
     flow_to("Repeat run");
-    if (quiet_button("Repeat run", "run.again")) commands.push_back(Repeat{{shown.run.id}, 1});
-    ImGui::SetItemTooltip("Trains the same recipe again%s; Environment shows what has changed since",
-                          shown.run.ladder ? ", as a repeat of its rung" : "");
+    const std::string tooltip = std::string("Trains the same recipe again") +
+                                (shown.run.ladder ? ", as a repeat of its rung" : "") +
+                                "; Environment shows what has changed since";
+    if (change_button(workspace, "Repeat run", "run.again", tooltip.c_str()))
+      commands.push_back(Repeat{{shown.run.id}, 1});
     if (shown.run.ladder && shown.run.rung > 0) {
       flow_to("Verify gain");
-      if (quiet_button("Verify gain", "run.real"))
+      if (change_button(workspace, "Verify gain", "run.real",
+                        "Repeats this rung and the baseline in turns until the verdict is clear, at most six times"))
         commands.push_back(ConfirmSpeedup{*shown.run.ladder, workspace.selection.baseline_rung, shown.run.rung});
-      ImGui::SetItemTooltip(
-          "Repeats this rung and the baseline in turns until the verdict is clear, at most six times");
     }
   }
-  trace_button(shown.run, workspace.running() != nullptr, "run.trace", commands);
+  if (can_trace(shown.run)) {
+    begin_change(workspace);
+    trace_button(shown.run, workspace.running() != nullptr, "run.trace", commands);
+    end_change(workspace);
+  }
   flow_to("Compare");
   if (quiet_button("Compare", "run.compare")) {
     std::vector<RunId> both{shown.run.id};
@@ -110,15 +116,16 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
   }
   flow_to("Unpinned");
   const bool pinned = shown.curation.pinned;
+  begin_change(workspace);
   if (chip(pinned ? "Pinned" : "Pin", pinned))
     commands.push_back(
         Curate{(pinned ? "Unpinned " : "Pinned ") + shown.run.name, {shown.run.id}, {.pinned = !pinned}});
   mark("run.pin");
+  end_change(workspace);
   if (over) {
     flow_to("Delete");
-    if (quiet_button("Delete", "run.delete"))
+    if (change_button(workspace, "Delete", "run.delete", "Moves to the bin; recoverable for 30 days"))
       commands.push_back(Curate{"Deleted " + shown.run.name, {shown.run.id}, {.deleted_at = unix_now()}});
-    ImGui::SetItemTooltip("Moves to the bin; recoverable for 30 days");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/desktop/commands/curation_commands.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/run/parts.h"
@@ -60,7 +61,7 @@ void RunNote::keep(Commands& commands) {
   kept_ = std::move(typed);
 }
 
-void RunNote::draw(const RunEntry& shown, Commands& commands) {
+void RunNote::draw(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   const Curation& now = shown.curation;
   const auto shows = [&now](const Curation& other) { return now.tags == other.tags && now.note == other.note; };
   if (shows(kept_))
@@ -72,6 +73,7 @@ void RunNote::draw(const RunEntry& shown, Commands& commands) {
   text_quiet("tags");
   ImGui::SameLine(px(60));
   ImGui::SetNextItemWidth(-1);
+  begin_change(workspace);
   is_typing_ = text_field("##tags", "comma-separated", tags_, 0, typed_at_);
   mark("run.tags");
   ImGui::AlignTextToFramePadding();
@@ -79,6 +81,7 @@ void RunNote::draw(const RunEntry& shown, Commands& commands) {
   ImGui::SameLine(px(60));
   is_typing_ |= text_field("##note", "", note_, std::max(px(60), ImGui::GetContentRegionAvail().y), typed_at_);
   mark("run.note");
+  end_change(workspace);
   ImGui::PopID();
   if (!is_typing_ || ImGui::GetTime() - typed_at_ > pause_seconds) keep(commands);
 }

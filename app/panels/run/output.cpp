@@ -3,6 +3,7 @@
 #include <string>
 
 #include "app/desktop/commands/run_commands.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/run/parts.h"
@@ -47,7 +48,8 @@ void draw_run_samples(int& sample, const RunDetail& detail) {
   ImGui::EndChild();
 }
 
-void draw_run_checkpoints(const RunEntry& shown, const RunDetail& detail, Commands& commands) {
+void draw_run_checkpoints(const Workspace& workspace, const RunEntry& shown, const RunDetail& detail,
+                          Commands& commands) {
   if (detail.checkpoints.empty())
     return text_quiet_wrapped("No checkpoints. `stepladder train --save-every N` saves one every N steps.");
   const bool over = is_over(shown.run.status);
@@ -56,13 +58,13 @@ void draw_run_checkpoints(const RunEntry& shown, const RunDetail& detail, Comman
     ImGui::AlignTextToFramePadding();
     ImGui::TextUnformatted(("step " + grouped(it->step)).c_str());
     ImGui::SameLine(px(130));
-    if (quiet_button("Fork")) commands.push_back(ForkRun{shown.run.id, it->step});
-    ImGui::SetItemTooltip("Starts a new run from this checkpoint");
+    if (change_button(workspace, "Fork", "", "Starts a new run from this checkpoint"))
+      commands.push_back(ForkRun{shown.run.id, it->step});
     if (over && it == detail.checkpoints.rbegin()) {
       same_line(8);
       const std::int64_t to = it->step < shown.run.planned_steps ? shown.run.planned_steps : 2 * it->step;
-      if (quiet_button(("Resume to step " + grouped(to)).c_str())) commands.push_back(ResumeRun{shown.run.id, to});
-      ImGui::SetItemTooltip("Continues this run and its curves");
+      if (change_button(workspace, ("Resume to step " + grouped(to)).c_str(), "", "Continues this run and its curves"))
+        commands.push_back(ResumeRun{shown.run.id, to});
     }
     same_line(16);
     ImGui::AlignTextToFramePadding();

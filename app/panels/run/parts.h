@@ -49,7 +49,7 @@ class RunNote {
  public:
   // Switches to another run; saves unsaved text of the previous one first.
   void show(const RunEntry& run, Commands& commands);
-  void draw(const RunEntry& shown, Commands& commands);
+  void draw(const Workspace& workspace, const RunEntry& shown, Commands& commands);
   void keep(Commands& commands);  // saves changes
 
  private:
@@ -79,6 +79,7 @@ void draw_run_operators(RunOperators& operators, const Workspace& workspace, con
 // Console, text samples and checkpoints.
 void draw_run_console(const RunDetail& detail);
 void draw_run_samples(int& sample, const RunDetail& detail);  // the selected one; -1: the newest
-void draw_run_checkpoints(const RunEntry& shown, const RunDetail& detail, Commands& commands);
+void draw_run_checkpoints(const Workspace& workspace, const RunEntry& shown, const RunDetail& detail,
+                          Commands& commands);
 
 }  // namespace stepladder

@@ -79,17 +79,6 @@ void draw_metrics(LoggedMetrics& logged, SharedX& shared, const Workspace& works
   draw_metric_charts(found, list, {.lines = lines}, folded, shared, workspace, commands);
 }
 
-const RunEntry* shown_run(const Workspace& workspace) {
-  if (const RunEntry* chosen = workspace.find(workspace.selection.shown_run)) return chosen;
-  if (!workspace.selection.runs.empty()) {
-    if (const RunEntry* selected = workspace.find(*workspace.selection.runs.begin())) return selected;
-  }
-  for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend(); ++entry) {
-    if (entry->summary.steps > 0) return &*entry;
-  }
-  return workspace.runs().empty() ? nullptr : &workspace.runs().back();
-}
-
 void show_run(State& state, const Workspace& workspace, const RunEntry& entry, Commands& commands) {
   state.shown = entry.run.id;
   state.x = {};
@@ -147,14 +136,14 @@ void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, 
     case Tab::samples:
       return draw_run_samples(state.sample, detail ? *detail : none);
     case Tab::checkpoints:
-      return draw_run_checkpoints(shown, detail ? *detail : none, commands);
+      return draw_run_checkpoints(workspace, shown, detail ? *detail : none, commands);
     case Tab::note:
-      return state.note.draw(shown, commands);
+      return state.note.draw(workspace, shown, commands);
   }
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
-  const RunEntry* shown = shown_run(workspace);
+  const RunEntry* shown = workspace.current_run();
   if (!shown) {
     text_title("Run");
     start_here(workspace, commands, "No run yet. A run's details appear here.");
