@@ -115,8 +115,18 @@ bool are_perhaps_apart(const Subject& base, const Subject& of) {
   return a.hardware.empty() != b.hardware.empty() && !(a.ladder && a.ladder == b.ladder);
 }
 
-// Whether the factor compares equal work: a factor of steps/s does only if the steps are equal.
-bool do_equal_work(const Subject& base, const RungJudgement& base_rung, const Subject& of, const RungJudgement& rung) {
+void doubt_place(const Subject& base, const Subject& subject, RungJudgement& rung) {
+  if (!are_perhaps_apart(base, subject)) return;
+  rung.flags.push_back(
+      {FlagId::other_machine,
+       "Only one of this run and the baseline names its hardware, so nobody knows whether they ran on the same."});
+  std::ranges::stable_sort(rung.flags, {}, &Flag::id);
+}
+
+// Whether the factor compares equal work on one machine: a factor of steps/s does only if the steps are equal.
+bool is_like_for_like(const Subject& base, const RungJudgement& base_rung, const Subject& of,
+                      const RungJudgement& rung) {
+  if (are_perhaps_apart(base, of)) return false;
   if (!is_missing(base_rung.tokens_per_s) && !is_missing(rung.tokens_per_s)) return true;
   const MeasuredRun& a = base.runs.front();
   const MeasuredRun& b = of.runs.front();
@@ -355,6 +365,15 @@ void hold_families_together(std::vector<RungJudgement>& rungs) {
   hold_together(over_previous);
 }
 
+// What makes a comparison with the baseline doubtful, though each side alone isn't.
+void doubt_comparisons(std::span<const Subject> subjects, std::size_t baseline, std::vector<RungJudgement>& rungs) {
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    if (i == baseline) continue;
+    doubt_units(subjects[baseline], rungs[baseline], subjects[i], rungs[i]);
+    doubt_place(subjects[baseline], subjects[i], rungs[i]);
+  }
+}
+
 }  // namespace
 
 std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::size_t baseline,
@@ -381,15 +400,9 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     take_throughput(rung, subject);
     rung.run_seconds = run_seconds_of(subject);
     take_plausibility(rung, subject, repeats[place], hardware, places[baseline]);
-    if (are_perhaps_apart(subjects[baseline], subject))
-      rung.flags.push_back(
-          {FlagId::other_machine,
-           "Only one of this run and the baseline names its hardware, so nobody knows whether they ran "
-           "on the same."});
     samples.push_back(with_intervals ? sample_of(subject) : Sample{});
   }
-  for (std::size_t i = 0; i < rungs.size(); ++i)
-    if (i != baseline) doubt_units(subjects[baseline], rungs[baseline], subjects[i], rungs[i]);
+  doubt_comparisons(subjects, baseline, rungs);
   std::vector<RunSpread> known;
   for (std::size_t i = 0; with_intervals && i < rungs.size(); ++i) {
     const MeasuredRun& first = subjects[i].runs.front();
@@ -406,8 +419,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
                   {.noise_floor = options.noise_floor, .known = wider(known[base], known[of]), .looks = options.looks})
             : SpeedUp{.factor = over};
     const bool is_together = are_together(places[base], places[of]);
-    const bool is_here = is_together && !are_perhaps_apart(subjects[base], subjects[of]) &&
-                         do_equal_work(subjects[base], rungs[base], subjects[of], rungs[of]);
+    const bool is_here = is_together && is_like_for_like(subjects[base], rungs[base], subjects[of], rungs[of]);
     if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
     if (!is_here || !can_repeats_settle(rungs[base], rungs[of])) found.needed_runs = 0;
     if (!is_together) static_cast<SpeedUp&>(found) = {};
