@@ -13,7 +13,7 @@ struct ScreenshotRequest {
   std::filesystem::path out;
   int width = 1600;  // pixels
   int height = 900;
-  double scale = 1;  // of text and marks
+  double scale = 0;  // of text and marks; 0: as the size wants it
   bool dark = true;
 };
 

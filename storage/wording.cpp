@@ -81,6 +81,7 @@ std::string figure_text(double value) {
 }
 
 std::string percent_text(double share) {
+  if (share > 0 && share < 0.005) return "< 0.5 %";  // else it would read as nothing
   return fmt::format("{:.0f} %", 100 * share);
 }
 

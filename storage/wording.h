@@ -28,7 +28,7 @@ std::string plural(std::int64_t count, std::string_view one, std::string_view ma
 std::string decimals(double value, int digits);     // decimals(3.28, 5) is "3.28000"
 std::string significant(double value, int digits);  // significant(0.01234, 3) is "0.0123"
 std::string figure_text(double value);              // four significant digits, grouped from 10,000 on
-std::string percent_text(double share);             // "23 %"
+std::string percent_text(double share);             // "23 %"; "< 0.5 %"
 std::string fine_percent_text(double share);        // "23 %", "2.1 %", "0.08 %"
 std::string factor_text(double factor);             // "1.31 x", "12.5 x"
 std::string loss_text(double loss);                 // "1.8731", "NaN", "Infinity"

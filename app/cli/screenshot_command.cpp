@@ -47,7 +47,9 @@ Subcommand screenshot_command(CLI::App& app, CommonOptions& common) {
                       "A view that was saved by name; with --view, that part of it alone");
   command->add_option("-o,--out,--output", options->request.out, "PNG file to write")->required();
   command->add_option("--size", options->size, "WIDTHxHEIGHT in pixels (default 1600x900)");
-  command->add_option("--scale", options->request.scale, "Scale of text and marks (default 1)")
+  command
+      ->add_option("--scale", options->request.scale,
+                   "Scale of text and marks (default: 1, and more than that above 2560x1440)")
       ->type_name("FACTOR")
       ->check(between(0.5, 4));
   command->add_option("--theme", options->theme, "dark or light (default dark)")->check(one_of({"dark", "light"}));

@@ -18,6 +18,7 @@
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/profile/profile_commands.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/views/view_commands.h"
 #include "app/desktop/workspace.h"
 #include "app/desktop/workspace/verification.h"
@@ -58,8 +59,7 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   actions.push_back({.title = std::string("Example: ") + example_traces_title,
                      .command = OpenExampleTraces{},
                      .detail = "a pair of traces"});
-  if (std::any_of(workspace.runs().begin(), workspace.runs().end(),
-                  [](const RunEntry& entry) { return is_example(entry.run); }))
+  if (has_examples(workspace))
     actions.push_back(
         {.title = "Remove the examples", .command = RemoveExamples{}, .detail = "their runs go to the bin"});
   actions.push_back({.title = "Switch theme", .command = ToggleTheme{}, .key = ImGuiMod_Ctrl | ImGuiKey_T});

@@ -102,6 +102,13 @@ void show_as_read_only(DesktopApp& app, const std::string& why) {
   workspace.read_only = why;
 }
 
+void fit(DesktopApp& app, const Window& window) {
+  int width = 0;
+  int height = 0;
+  window.size(width, height);
+  app.fit_window(width, height);
+}
+
 // Shows the window until it is closed. Returns whether the session's runs continue without it. Without a session the
 // store is read-only, and `why` says why.
 Closing show_window(Window& window, RunStore& store, Session* session, const std::string& why,
@@ -157,6 +164,7 @@ Closing show_window(Window& window, RunStore& store, Session* session, const std
       if (had_input) last_input = Clock::now();
     }
     app.take_dropped(window.take_dropped());
+    fit(app, window);
     app.ingest();
     if (is_busy && !std::isfinite(app.seconds_to_next_frame(frame_seconds))) frames_to_settle = 2;
     const auto begun = Clock::now();
@@ -266,7 +274,8 @@ int take_screenshot(const ScreenshotRequest& request) {
   DesktopApp app(store, nullptr, {.theme = request.dark ? ThemeChoice::dark : ThemeChoice::light});
   if (!request.saved_view.empty()) app.open_view(request.saved_view);
   if (!request.view.empty()) app.show(request.view);
-  app.set_display_scale(static_cast<float>(request.scale));
+  app.set_display_scale(request.scale > 0 ? static_cast<float>(request.scale) : 1);
+  if (request.scale <= 0) fit(app, window);
   app.workspace().device = describe_cpu();
   app.workspace().device_problem = missing_trainer();
   app.workspace().follow_others(store, store.processes().runs_under_way());  // Live shows the one that is running

@@ -35,6 +35,7 @@ class DesktopApp {
 
   void show(const std::string& panel_id) { state_.panels.show(panel_id); }  // throws std::out_of_range
   void open_view(const std::string& name);  // a saved one; throws StorageError or DataError if it can't be read
+  void fit_window(int width, int height) { state_.theme.fit_window(width, height); }
   void set_display_scale(float scale) { state_.theme.set_display_scale(scale); }
   void take_dropped(std::vector<std::string> files);  // shows the Import view with them
   void empty_bin(double deleted_before);              // on another thread; a notice follows, unless nothing was deleted

@@ -1,6 +1,7 @@
 #include "app/desktop/desktop_theme.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "app/desktop/system/portal.h"
@@ -29,10 +30,16 @@ void DesktopTheme::set_display_scale(float scale) {
   apply();
 }
 
+void DesktopTheme::fit_window(int width, int height) {
+  const float room = std::min(static_cast<float>(width) / 2560, static_cast<float>(height) / 1440) / display_scale_;
+  const float scale = std::clamp(std::floor(room * 4) / 4, 1.0f, 2.0f);
+  if (std::exchange(window_scale_, scale) != scale) apply();
+}
+
 void DesktopTheme::apply() {
   const bool is_dark = settings_.theme == ThemeChoice::system ? system_prefers_dark(prefers_dark_)
                                                               : settings_.theme == ThemeChoice::dark;
-  apply_theme(is_dark, display_scale_ * settings_.scale);
+  apply_theme(is_dark, display_scale_ * window_scale_ * settings_.scale);
 }
 
 void DesktopTheme::ask() {

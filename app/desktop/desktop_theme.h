@@ -17,6 +17,9 @@ class DesktopTheme {
   void choose(ThemeChoice theme);
   void scale_by(float change);  // 0: the display's own size
   void set_display_scale(float scale);
+  // Has text and marks grow with a window of more than 2,560 x 1,440 at the display's scale, by a quarter at a time up
+  // to twice. Call before each frame; in pixels.
+  void fit_window(int width, int height);
   void apply();
 
   bool is_asking() const { return portal_.is_active(); }
@@ -28,6 +31,7 @@ class DesktopTheme {
   DesktopSettings& settings_;
   std::function<void()> wake_;
   float display_scale_ = 1;
+  float window_scale_ = 1;
   Job<std::optional<bool>> portal_;
   std::optional<bool> prefers_dark_;  // the desktop's last answer
 };

@@ -19,9 +19,12 @@ struct PairToImport {       // for Profile: the next two imported traces are com
   bool is_example = false;  // asked for by name, so they replace a chosen pair
 };
 struct WaterfallToggled {};  // for Ladder
+struct TriesToShow {         // for Tries
+  LadderId series = 0;
+};
 
 struct PanelEvent {
-  std::variant<LadderDraft, SpeedupToExplain, TraceToShow, PairToImport, WaterfallToggled>
+  std::variant<LadderDraft, SpeedupToExplain, TraceToShow, PairToImport, WaterfallToggled, TriesToShow>
       what;  // a draft is for Launch, to fill its form
 
   template <class Event>

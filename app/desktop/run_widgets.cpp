@@ -187,6 +187,12 @@ std::int64_t count_examples(const Workspace& workspace) {
                        [](const RunEntry& entry) { return is_example(entry.run); });
 }
 
+bool has_examples(const Workspace& workspace) {
+  return count_examples(workspace) > 0 ||
+         std::any_of(workspace.traces.begin(), workspace.traces.end(),
+                     [](const StoredTrace& trace) { return is_example_file(trace.source_path); });
+}
+
 bool has_only_examples(const Workspace& workspace) {
   return std::all_of(workspace.runs().begin(), workspace.runs().end(),
                      [](const RunEntry& entry) { return is_example(entry.run); });
@@ -245,15 +251,15 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
   if (way_in("Follow my script", "Paste them into your script; then `stepladder follow stepladder/` shows the run here",
              copy, "start.follow", size, script_lines))
     commands.push_back(CopyText{script_lines, "The lines for your script"});
-  if (examples > 0) {
+  if (empty.empty() && has_examples(workspace)) {
     const char* const remove = "Remove the examples";
     is_low ? flow_to(remove, 12) : ImGui::SetCursorPosX(left);
     if (quiet_button(remove, "start.remove")) commands.push_back(RemoveExamples{});
-    ImGui::SetItemTooltip("Their runs go to the bin; Ctrl+Z brings them back");
+    ImGui::SetItemTooltip("Their runs go to the bin, their traces are removed; Ctrl+Z brings all back");
   }
   if (is_low)
     flow_for(px(76) + button_width(example_files.front().title), 16);
-  else if (examples == 0)
+  else if (!empty.empty() || !has_examples(workspace))
     ImGui::SetCursorPosX(left);
   else
     same_line(16);

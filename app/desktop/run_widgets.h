@@ -36,6 +36,7 @@ void example_buttons(Commands& commands);
 // The runs that came with the program, and whether the project has no others.
 std::int64_t count_examples(const Workspace& workspace);
 bool has_only_examples(const Workspace& workspace);
+bool has_examples(const Workspace& workspace);  // runs or traces
 
 // Its hardware in words: "AMD EPYC, 2 cores", where a project has "2 x AMD EPYC".
 std::string hardware_text(const Run& run);

@@ -105,7 +105,8 @@ class Workspace {
 
   // The runs that Compare and History overlay: the selected ones, else those of the shown ladder.
   std::vector<const RunEntry*> compared() const;
-  const Ladder* shown_ladder() const;  // the selected one, else the newest; null without ladders
+  // The selected one, else the newest that isn't a series of tries; null without one.
+  const Ladder* shown_ladder() const;
 
   // The run that Run, MFU and the Advisor are about: the current run; until one was chosen the first selected one, else
   // the shown ladder's chosen rung or its fastest run with a possible speed, else the newest with steps. Null without
@@ -132,6 +133,7 @@ class Workspace {
   // half, or the difference between that half and all steps if it is larger, since a pace that has changed may change
   // again.
   double seconds_left(const RunEntry& run) const;
+  bool has_pace(const RunEntry& run) const;  // whether that is by its own steps
   double seconds_off(const RunEntry& run) const;
   double seconds_left_of_all() const;
 

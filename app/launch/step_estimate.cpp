@@ -49,7 +49,10 @@ StepEstimate guess_step(const Recipe& recipe, const DeviceReport& report, const 
                    compact(tflops) + " TFLOP/s"};
 }
 
-Run like(const Recipe& recipe, const DeviceReport& report) {
+// As a run of it records it here (engine/trainer/preflight.h): with its device and threads.
+Run like(Recipe recipe, const DeviceReport& report) {
+  recipe.device = report.resolve(recipe.device);
+  if (recipe.threads == 0) recipe.threads = report.cpu_cores;
   return {.tokens_per_step = recipe.tokens_per_step(),
           .hardware = report.hardware(report.resolve(recipe.device)),
           .recipe = to_json(recipe)};
@@ -137,6 +140,23 @@ StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, con
                            std::span<const MeasuredRun> runs) {
   const StepEstimate measured = measured_step(like(recipe, report), runs);
   return measured.is_measured ? measured : guess_step(recipe, report, table);
+}
+
+StepEstimate estimate_beside(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
+                             std::span<const MeasuredRun> measured) {
+  StepEstimate step = guess_step(recipe, report, table);
+  std::vector<double> off;  // measured over guessed
+  for (const MeasuredRun& each : measured) {
+    if (each.run->recipe.empty() || !(each.summary->dt_ms_median > 0)) continue;
+    const double guess = guess_step(recipe_from_json(each.run->recipe), report, table).seconds;
+    if (guess > 0) off.push_back(each.summary->dt_ms_median / 1000 / guess);
+  }
+  if (is_missing(step.seconds) || off.empty()) return step;
+  const std::size_t count = off.size();
+  step.seconds *= median_of(std::move(off));
+  step.basis = plural(count, "run") + " of this ladder";
+  step.is_measured = true;
+  return step;
 }
 
 double estimate_seconds(const std::vector<Recipe>& recipes, const DeviceReport& report, const HardwareTable& table,

@@ -47,6 +47,11 @@ std::string why_not_bf16(const std::string& device, const DeviceReport& report, 
 StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
                            std::span<const MeasuredRun> runs);
 
+// For a run whose recipe wasn't measured yet, beside others of its ladder that were: the guess, times how far the
+// guesses of these are off. `measured`: of the same device; what isn't comparable is skipped.
+StepEstimate estimate_beside(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
+                             std::span<const MeasuredRun> measured);
+
 // The sum over these runs; missing if one is. Guesses are scaled by how far they are off where a step was measured.
 double estimate_seconds(const std::vector<Recipe>& recipes, const DeviceReport& report, const HardwareTable& table,
                         std::span<const MeasuredRun> runs);

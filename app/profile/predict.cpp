@@ -479,6 +479,11 @@ PredictionSubject find_subject(RunStore& store, const std::string& word) {
                    : fmt::format("`stepladder profile import FILE --run {}` attaches one of its profiler", run->id)});
 }
 
+bool changes_nothing(const PredictionAnswer& answer) {
+  return answer.step.bound != Bound::unknown &&
+         std::ranges::all_of(answer.rows, [](const PredictionRow& row) { return row.before_ms == row.after_ms; });
+}
+
 PredictionAnswer predict(const PredictionSubject& subject, const WhatIf& what_if, const DeviceReport* report) {
   std::optional<Recipe> recipe = subject.recipe;
   std::set<std::string> seen;
@@ -529,8 +534,16 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
       continue;
     overview.stages.push_back(answer_of(subject, {.stages = {stage.id}}));
   }
-  std::ranges::stable_sort(
-      overview.stages, [](const PredictionAnswer& a, const PredictionAnswer& b) { return gain_of(a) > gain_of(b); });
+  // Gains, then what isn't known, then what buys nothing.
+  const auto place = [](const PredictionAnswer& answer) {
+    const bool is_gain = gain_of(answer) >= least_gain;
+    return std::pair(is_gain                               ? 0
+                     : answer.step.bound == Bound::unknown ? 1
+                     : changes_nothing(answer)             ? 3
+                                                           : 2,
+                     -gain_of(answer));
+  };
+  std::ranges::stable_sort(overview.stages, {}, place);
 
   std::vector<std::string> climbed;
   std::optional<Recipe> recipe = subject.recipe;

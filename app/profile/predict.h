@@ -79,11 +79,14 @@ struct PredictionAnswer {
   std::vector<std::string> notes;
 };
 
+bool changes_nothing(const PredictionAnswer& answer);  // by the stage's law the step takes as long
+
 // Throws RecipeError for an unknown stage, UsageError for one that the run has already or that it can't have.
 // `report`: of this machine; null: whether a stage is available here isn't asked.
 PredictionAnswer predict(const PredictionSubject& subject, const WhatIf& what_if, const DeviceReport* report);
 
-// What is left: the floor, and each stage that the step doesn't have, the largest gain first.
+// What is left: the floor, and each stage that the step doesn't have: the largest gain first, then those of which
+// nothing is known, then those that buy nothing.
 struct PredictionOverview {
   StepFloor floor;  // scaled to the subject's step
   std::vector<PredictionAnswer> stages;

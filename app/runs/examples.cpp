@@ -17,8 +17,12 @@ std::string path_of(const ExampleFile& example) {
   return folder() + example.file;
 }
 
+bool is_example_file(const std::string& path) {
+  return path.starts_with(folder());
+}
+
 bool is_example(const Run& run) {
-  return run.source == "example" || run.source_path.starts_with(folder());
+  return run.source == "example" || is_example_file(run.source_path);
 }
 
 }  // namespace stepladder

@@ -23,5 +23,6 @@ std::string path_of(const ExampleFile& example);
 
 // Whether a run is one of them, rather than the user's.
 bool is_example(const Run& run);
+bool is_example_file(const std::string& path);  // of a trace or run
 
 }  // namespace stepladder

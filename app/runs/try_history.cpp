@@ -3,6 +3,7 @@
 #include "app/runs/try_history.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "app/host/held_folder.h"
@@ -175,13 +176,18 @@ std::string change_text(const Json& answer) {
   const double difference = try_number(answer, "difference"), factor = try_number(answer, "factor");
   if (is_missing(difference)) return {};
   const std::string metric = try_text(answer, "metric");
-  std::string text =
-      is_time_metric(metric) ? factor_text(factor) : metric + (difference < 0 ? " " : " +") + metric_text(difference);
-  if (answer.contains("ci95") && answer["ci95"].is_array() && answer["ci95"].size() == 2 &&
-      answer["ci95"][0].is_number() && answer["ci95"][1].is_number())
-    text += ", 95 % interval " + significant(answer["ci95"][0].get<double>(), 4) + " to " +
-            significant(answer["ci95"][1].get<double>(), 4);
-  return text;
+  const bool is_factor = is_time_metric(metric);
+  const auto change = [&](const std::string& text) {
+    return is_factor ? factor_text(factor) : metric + (difference < 0 ? " " : " +") + text;
+  };
+  const Json ci95 = answer.contains("ci95") ? answer["ci95"] : Json();
+  if (!ci95.is_array() || ci95.size() != 2 || !ci95[0].is_number() || !ci95[1].is_number())
+    return change(metric_text(difference));
+  // As many decimals as the interval says something about: two digits of its width.
+  const double low = ci95[0], high = ci95[1], width = high - low;
+  const int digits = width > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(width))), 0, 8) : 4;
+  return change(decimals(difference, digits)) + ", 95 % interval " + decimals(low, digits) + " to " +
+         decimals(high, digits);
 }
 
 }  // namespace stepladder

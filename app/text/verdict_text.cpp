@@ -109,8 +109,9 @@ const Flag* doubt_of(const RungJudgement& rung) {
 
 // Why a rung's gain is not proven: "busy machine"; empty: more runs would tell, or no reason is known.
 std::string reason_of(const RungJudgement& rung, const RungJudgement* below) {
-  if (!is_measured(rung)) return "not measured";
-  if (below && !is_measured(*below)) return subject_of(*below) + " was not measured";
+  const auto why = [](const RungJudgement& of) { return of.why_untimed.empty() ? "not measured" : of.why_untimed; };
+  if (!is_measured(rung)) return why(rung);
+  if (below && !is_measured(*below)) return subject_of(*below) + ": " + why(*below);
   if (below && below->trust == Trust::impossible) return subject_of(*below) + " is impossible";
   const Flag* doubt = doubt_of(rung);
   if (!doubt && below) doubt = doubt_of(*below);
@@ -168,12 +169,17 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
   std::map<RungAnswer, std::vector<std::string>> named;
   std::map<std::string, std::vector<std::string>> unproven;  // by reason
   std::vector<std::string> reasons;                          // in the order of rungs
+  std::vector<std::string> under_way;
   std::vector<OpenRung> open_rungs;
   std::int64_t impossible = 0, measured = 0;
   for (const AnsweredRung& rung : rungs) {
     const RungJudgement& judged = *rung.judged;
     const std::string title = rung.title.empty() ? subject_of(judged) : rung.title;
     const RungAnswer answer = judged.answer();
+    if (judged.is_under_way) {
+      under_way.push_back(title);
+      continue;
+    }
     measured += is_measured(judged) ? 1 : 0;
     impossible += answer == RungAnswer::impossible ? 1 : 0;
     if (answer == RungAnswer::noise) {
@@ -198,7 +204,9 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
   const auto add_named = [&](const char* what, RungAnswer answer) {
     if (!named[answer].empty()) add(what + list_of(named[answer]));
   };
-  if (named[RungAnswer::real].empty() && named[RungAnswer::faster_once].empty()) add("Real: none");
+  const bool is_any_real = !named[RungAnswer::real].empty() || !named[RungAnswer::faster_once].empty();
+  if (!is_any_real && under_way.size() + 1 < rungs.size())
+    add("Real: none" + std::string(under_way.empty() ? "" : " yet"));
   add_named("Real: ", RungAnswer::real);
   add_named("Faster, one run: ", RungAnswer::faster_once);
   add_named("Slower: ", RungAnswer::slower);
@@ -210,6 +218,7 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
     open += (open.empty() ? "" : "; ") + list_of(unproven[reason]) + (why.empty() ? "" : " (" + why + ")");
   }
   if (!open.empty()) add("Not proven: " + open);
+  if (!under_way.empty()) add("Under way: " + list_of(under_way));
   if (impossible > 0) add("Impossible: " + std::to_string(impossible) + " of " + std::to_string(measured));
   const RungJudgement& last = *rungs.back().judged;
   const auto below =

@@ -39,7 +39,8 @@ struct AnsweredRung {
   const RungJudgement* judged = nullptr;
 };
 // The answer of a ladder, with the factor of each rung's own step: "Real: TF32 2.39 x. Not proven: Fused AdamW (busy
-// machine). Impossible: 10 of 11. All together 3.10 x baseline." Empty with nothing but a baseline.
+// machine). Under way: Fused AdamW. Impossible: 10 of 11. All together 3.10 x baseline." Empty with nothing but a
+// baseline.
 std::string answer_text(std::span<const AnsweredRung> rungs);
 
 // "About 7 more runs of each, 12 min, would settle a difference of this size."; if more than a thousand were needed,

@@ -15,6 +15,29 @@
 namespace stepladder {
 namespace {
 
+// Why a run without a speed has none.
+std::string why_untimed(const MeasuredRun& run) {
+  if (run.summary->steps > 0) return run.summary->untimed_steps > 0 ? "no step times" : "only warm-up steps";
+  switch (run.run->status) {
+    case RunStatus::queued:
+      return "queued";
+    case RunStatus::running:
+      return "no step yet";
+    case RunStatus::failed:
+    case RunStatus::stopped:
+    case RunStatus::interrupted:
+      return std::string(to_string(run.run->status)) + " before a step";
+    case RunStatus::finished:
+    case RunStatus::reported:
+      break;
+  }
+  return "no steps";
+}
+
+bool is_timed(const RungJudgement& rung) {
+  return !is_missing(rung.tokens_per_s) || !is_missing(rung.steps_per_s);
+}
+
 void take_throughput(RungJudgement& rung, const Subject& subject) {
   std::vector<const Summary*> summaries;
   std::vector<double> steps_per_s;
@@ -27,6 +50,22 @@ void take_throughput(RungJudgement& rung, const Subject& subject) {
   rung.low = throughput.low;
   rung.high = throughput.high;
   rung.steps_per_s = median_of(std::move(steps_per_s));
+  if (!is_timed(rung)) rung.why_untimed = why_untimed(subject.runs.front());
+}
+
+// Why the factor over the baseline is missing, of a rung beside it.
+std::string reason_without_factor(const RungJudgement& base, const RungJudgement& rung, bool is_together) {
+  if (!rung.why_untimed.empty()) return rung.why_untimed;
+  if (!base.why_untimed.empty()) return "baseline: " + base.why_untimed;
+  return is_together ? "tokens per step unknown" : "another machine";
+}
+
+// Whether a run is running or queued, and none has finished.
+bool is_under_way(const Subject& subject) {
+  const auto has = [&](RunStatus status) {
+    return std::ranges::any_of(subject.runs, [&](const MeasuredRun& run) { return run.run->status == status; });
+  };
+  return (has(RunStatus::running) || has(RunStatus::queued)) && !has(RunStatus::finished);
 }
 
 // A rung gets each flag of any repeat once, with the sentence of the first repeat that has it.
@@ -397,6 +436,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     rung.noise_floor = options.noise_floor;
     for (const MeasuredRun& run : all_subjects[place].runs) rung.runs.push_back(run.run);
     rung.left_out = static_cast<int>(rung.runs.size() - subject.runs.size());
+    rung.is_under_way = is_under_way(all_subjects[place]);
     take_throughput(rung, subject);
     rung.run_seconds = run_seconds_of(subject);
     take_plausibility(rung, subject, repeats[place], hardware, places[baseline]);
@@ -436,13 +476,15 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     if (i > 0) rung.over_previous = gain(i - 1, i);
     if (i == baseline) {
       rung.is_baseline = true;
-      const bool is_timed = !is_missing(rung.tokens_per_s) || !is_missing(rung.steps_per_s);
-      rung.over_baseline.factor = is_timed ? 1 : missing;
+      rung.over_baseline.factor = is_timed(rung) ? 1 : missing;
+      rung.why_no_factor = rung.why_untimed;
       rung.over_baseline.trust = rung.over_baseline.base_trust = rung.trust;
       rung.loss = {.verdict = LossVerdict::same, .max_gap = 0, .at_step = 0, .tail_gap = 0, .ci95 = {0, 0}};
       continue;
     }
     rung.over_baseline = gain(baseline, i);
+    if (is_missing(rung.over_baseline.factor))
+      rung.why_no_factor = reason_without_factor(rungs[baseline], rung, are_together(places[baseline], places[i]));
     rung.own_step = below == baseline ? rung.over_baseline : below + 1 == i ? rung.over_previous : gain(below, i);
     rung.needed_run_seconds = rungs[baseline].run_seconds + rung.run_seconds;
     const Subject& against = subjects[subjects[i].loss_against.value_or(baseline)];

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -58,13 +59,16 @@ struct RungJudgement {
   int rung = 0;
   std::vector<const Run*> runs;  // its repeats, in order
   int left_out = 0;              // of these, disturbed by others, or unfinished beside a finished one
+  bool is_under_way = false;     // one is running or queued, and none has finished
   double tokens_per_s = missing;
   double low = missing;  // see Throughput
   double high = missing;
   double steps_per_s = missing;  // median over the repeats
+  std::string why_untimed;       // why neither is known: "failed before a step"; empty: one is
   Interval step_time_ci95;       // as multiples of its own step time: 0.98 to 1.02
   Gain over_previous;            // factor missing for the first rung
   Gain over_baseline;            // factor 1 for the baseline
+  std::string why_no_factor;     // why it has none: "baseline: no step times"; empty: it has one
   bool is_baseline = false;
   int stands_on = 0;     // the rung whose changes it keeps; the baseline for one that stands alone
   Gain own_step;         // over that rung; factor missing for the baseline

@@ -63,11 +63,20 @@ TEST(CompareNumbers, what_cannot_be_judged_says_so) {
   judged.over_baseline.verdict = Verdict::cannot_tell;
   EXPECT_EQ(row_of(&judged).verdict, "inconclusive");
   judged.over_baseline = {};
-  EXPECT_EQ(row_of(&judged).verdict, "baseline not timed");
-  judged.tokens_per_s = missing;
-  EXPECT_EQ(row_of(&judged).verdict, "no step times");
+  judged.why_no_factor = "baseline: no step times";
+  EXPECT_EQ(row_of(&judged).verdict, "baseline: no step times");
   EXPECT_EQ(row_of(nullptr).factor, "...") << "it is being computed";
   EXPECT_FALSE(row_of(nullptr).loss);
+}
+
+TEST(CompareNumbers, a_run_that_is_to_come_has_no_loss_verdict_yet) {
+  RungJudgement judged;
+  judged.is_under_way = true;
+  judged.why_no_factor = "queued";
+  EXPECT_EQ(row_of(&judged).verdict, "queued");
+  EXPECT_FALSE(row_of(&judged).loss);
+  judged.is_under_way = false;
+  EXPECT_TRUE(row_of(&judged).loss);
 }
 
 TEST(CompareNumbers, the_baseline_is_not_compared_with_itself) {

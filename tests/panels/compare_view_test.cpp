@@ -224,8 +224,11 @@ TEST_F(SixRuns, AColourIsChosenInTheMenuAndKept) {
   EXPECT_EQ(std::set<int>(colours.begin(), colours.end()).size(), 25u) << "a hue again has another dash";
   EXPECT_LT(*std::max_element(colours.begin(), colours.end()), 3 * rung_colour_count) << "hues are used evenly";
   LadderViewModel ladder;
-  DataRequests asked;
-  ladder.update(app_->workspace(), ladder_, 0, ComparisonAxis::steps, nullptr, asked);
+  for (int round = 0; round < 2; ++round) {
+    DataRequests asked;
+    ladder.update(app_->workspace(), ladder_, 0, ComparisonAxis::steps, nullptr, asked);
+    read_now(asked, store_, app_->workspace());
+  }
   EXPECT_EQ(ladder.model.colour_of(1), 0) << "the Ladder view has it too";
   EXPECT_EQ(ladder.model.colour_of(2), 2);
   open(app_->settings());
@@ -351,6 +354,29 @@ TEST_F(SixRuns, AllChartsShowTheirValuesAtTheCrossHair) {
   EXPECT_TRUE(shows("chart.dt_ms.values.6")) << "of all six lines";
   EXPECT_TRUE(shows("chart.loss.gap.values.5"));
   EXPECT_FALSE(shows("chart.loss.values.6")) << "its values are in the tooltip";
+}
+
+TEST_F(SixRuns, TheReadOutCoversNoCurveOfItsChart) {
+  open();
+  for (const char* chart : {"chart.loss", "chart.loss.gap"}) {
+    ASSERT_TRUE(imgui_.click(*app_, chart));
+    const std::string read_out = std::string(chart) + ".read_out";
+    ASSERT_TRUE(shows(read_out));
+    const auto plot = *ui_test_anchors::find(chart), box = *ui_test_anchors::find(read_out);
+    EXPECT_TRUE(box.x0 >= plot.x1 || box.x1 <= plot.x0) << chart << " " << box.x0 << " " << box.x1;
+  }
+}
+
+TEST_F(SixRuns, NoControlIsAloneOnALineInASmallWindow) {
+  open();
+  ImGui::GetIO().DisplaySize = ImVec2(1280, 720);
+  for (const bool has_target : {false, true}) {
+    if (has_target) {
+      ASSERT_TRUE(click("compare.target"));
+    }
+    ASSERT_TRUE(shows("compare.target"));
+    EXPECT_NEAR(ui_test_anchors::find("compare.target")->y0, ui_test_anchors::find("compare.group")->y0, 4);
+  }
 }
 
 TEST_F(SixRuns, ATargetHasARowOfNumbersAndALineThatIsDragged) {

@@ -60,6 +60,25 @@ TEST_F(FirstScreen, AnExampleOfTriesOpensInTries) {
   open("import");
   open_example("start.night-of-tries.db");
   EXPECT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("tries.row.100").has_value(); }));
+  EXPECT_EQ(app_->workspace().shown_ladder(), nullptr) << "a series of tries isn't a ladder that Ladder chooses";
+  open("ladder");
+  EXPECT_TRUE(shows("start.launch"));
+  EXPECT_FALSE(shows("ladder.tries"));
+}
+
+TEST_F(FirstScreen, AllExamplesAreRemovedAndBroughtBack) {
+  open("live");
+  const auto& traces = app_->workspace().traces;
+  ASSERT_TRUE(imgui_.click(*app_, "start.example"));
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return traces.size() == 2; }));
+  open("ladder");
+  open_example("start.rtx3080-ladder.txt");
+  ASSERT_TRUE(imgui_.click(*app_, "start.remove"));
+  EXPECT_TRUE(app_->workspace().runs().empty());
+  EXPECT_TRUE(app_->workspace().traces.empty());
+  imgui_.press(*app_, ImGuiKey_Z, true);
+  EXPECT_EQ(app_->workspace().runs().size(), 11U);
+  EXPECT_EQ(app_->workspace().traces.size(), 2U);
 }
 
 TEST_F(FirstScreen, ExamplesAreFoundAmongAllActions) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "app/desktop/models/ladder_model.h"
 #include "app/desktop/ui_test_anchors.h"
 #include "tests/panels/headless.h"
 
@@ -55,6 +56,94 @@ TEST(LadderRows, ABusyMachineIsSaidInTheRow) {
   for (int i = 0; i < 6; ++i) imgui.frame(app);
   EXPECT_FALSE(ui_test_anchors::find("ladder.doubt.0"));
   EXPECT_TRUE(ui_test_anchors::find("ladder.doubt.1")) << "not 'synchronised' in green";
+}
+
+TEST(LadderRows, ARepeatUnderWayIsSaidToBe) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "L"});
+  std::vector<StepRecord> steps;
+  for (std::int64_t step = 1; step <= 40; ++step)
+    steps.push_back({.step = step, .loss = 3, .dt_ms = 10, .tokens = 100});
+  for (const int repeat : {0, 1})
+    store.insert_finished(
+        {.name = "r", .ladder = ladder, .rung = 0, .repeat = repeat, .source = "launched", .planned_steps = 40}, steps);
+  const auto create = [&](int rung, int repeat, RunStatus status) {
+    return store.create_run({.name = "r",
+                             .ladder = ladder,
+                             .rung = rung,
+                             .repeat = repeat,
+                             .status = status,
+                             .source = "launched",
+                             .planned_steps = 40});
+  };
+  const RunId running = create(1, 0, RunStatus::running);
+  create(1, 1, RunStatus::queued);
+  create(2, 0, RunStatus::queued);
+  store.apply(
+      std::vector<RunEvent>{StepRecord{.run = running, .step = 1, .loss = 3, .dt_ms = 10, .tokens = 100, .at = 1}});
+  Headless imgui;
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  Workspace& workspace = app.workspace();
+  workspace.patience = std::chrono::hours(1);
+  workspace.selection.rung = 1;
+  std::vector<stepladder::Run> under_way = store.runs_of(ladder);
+  std::erase_if(under_way, [](const stepladder::Run& run) { return run.status == RunStatus::finished; });
+  workspace.follow_others(store, under_way);
+  ui_test_anchors::keep();
+  for (int i = 0; i < 8; ++i) imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("ladder.running.1")) << "its answer";
+  EXPECT_TRUE(ui_test_anchors::find("ladder.under_way.1")) << "the card's sentence";
+  EXPECT_FALSE(ui_test_anchors::find("ladder.answer.1.can't tell"));
+  EXPECT_FALSE(ui_test_anchors::find("ladder.running.2")) << "it is queued";
+  LadderViewModel shown;
+  DataRequests asked;
+  shown.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked);
+  ASSERT_EQ(shown.model.rungs.size(), 3U);
+  EXPECT_EQ(shown.model.rungs[0].under_way, "");
+  EXPECT_EQ(shown.model.rungs[0].repeats, 2);
+  EXPECT_EQ(shown.model.rungs[1].under_way,
+            "Repeat 1 of 2 is at step 1 of 40, 1 more is queued: the numbers are of its steps so far.");
+  EXPECT_EQ(shown.model.rungs[1].progress, "step 1 of 40");
+  EXPECT_EQ(shown.model.rungs[1].repeats + shown.model.rungs[1].to_come, 2);
+  EXPECT_EQ(shown.model.rungs[2].under_way, "Queued.");
+}
+
+TEST(LadderRows, RunsAreNotJudgedBeforeTheirStepsAreRead) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "L"});
+  std::vector<StepRecord> steps;
+  for (std::int64_t step = 1; step <= 40; ++step)
+    steps.push_back({.step = step, .loss = 3, .dt_ms = 10, .tokens = 100});
+  for (int rung = 0; rung < 2; ++rung)
+    store.insert_finished({.name = "r", .ladder = ladder, .rung = rung, .tokens_per_step = 100}, steps);
+  Workspace workspace;
+  workspace.load(store);
+  workspace.patience = std::chrono::hours(1);
+  LadderViewModel shown;
+  DataRequests asked;
+  EXPECT_FALSE(shown.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked));
+  EXPECT_EQ(asked.series.size(), 2U);
+  workspace.load_series(store, asked.series.front());
+  DataRequests rest;
+  EXPECT_FALSE(shown.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, rest));
+  workspace.load_series(store, rest.series.front());
+  EXPECT_TRUE(shown.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, rest));
+  EXPECT_EQ(shown.model.rungs[1].judged.loss.verdict, LossVerdict::same);
+}
+
+TEST(LadderRows, ARunThatCannotBeReadDoesNotHideTheOthers) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "L"});
+  store.insert_finished({.name = "r", .ladder = ladder}, std::vector<StepRecord>{{.step = 1, .loss = 3}});
+  Workspace workspace;
+  workspace.load(store);
+  workspace.patience = std::chrono::hours(1);
+  LadderViewModel shown;
+  DataRequests asked;
+  EXPECT_FALSE(shown.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked));
+  EXPECT_TRUE(shown.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked))
+      << "nothing was read meanwhile";
 }
 
 TEST(LadderRows, ANarrowWindowSaysThatColumnsAreHidden) {

@@ -56,7 +56,9 @@ TEST(LaunchPlan, SaysWhatARungIsPredictedToTake) {
   EXPECT_EQ(shown, known);
 }
 
-Run launched(const Recipe& recipe, const DeviceReport& report) {
+Run launched(Recipe recipe, const DeviceReport& report) {
+  recipe.device = report.resolve(recipe.device);  // as a run records it
+  recipe.threads = report.cpu_cores;
   Run run;
   run.source = "launched";
   run.status = RunStatus::finished;
@@ -107,6 +109,23 @@ TEST(LaunchPlan, DoesNotProposeWhatWasSlowerHere) {
       EXPECT_TRUE(imgui.frames_until(app, [&] { return found() != rungs.end(); }));
     }
   }
+}
+
+TEST(LaunchPlan, EstimatesAgainWhenTheRecipeHasBeenMeasured) {
+  RunStore store = RunStore::in_memory();
+  const DeviceReport report = describe_cpu();
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"launch"}});
+  app.workspace().device = report;
+  const LaunchPlan& plan = app.workspace().launch->plan;
+  for (int i = 0; i < 4; ++i) imgui.frame(app);
+  ASSERT_FALSE(plan.plan.rungs.empty());
+  EXPECT_FALSE(plan.first_step.is_measured);
+  keep_runs(store, plan.plan.rungs.front().recipe, 31, report);
+  app.workspace().load(store);
+  for (int i = 0; i < 4; ++i) imgui.frame(app);
+  EXPECT_TRUE(plan.first_step.is_measured);
+  EXPECT_NEAR(plan.first_step.seconds, 0.031, 0.001);
 }
 
 TEST(LaunchPlan, DoesNotProposeWhatThisMachineCannotTrain) {

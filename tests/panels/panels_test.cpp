@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "tests/panels/headless.h"
 
@@ -128,6 +129,20 @@ TEST(Workspace, ALiveRunGrowsAndEnds) {
 }
 
 // The window takes little from a training on the same processors.
+TEST(DesktopApp, TextGrowsWithAVeryLargeWindow) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{});
+  for (const auto& [width, height, scale] :
+       {std::tuple(1280, 720, 1.0f), {2560, 1440, 1.0f}, {3840, 2160, 1.5f}, {7680, 4320, 2.0f}, {5120, 1440, 1.0f}}) {
+    app.fit_window(width, height);
+    EXPECT_EQ(px(1), scale) << width;
+  }
+  app.set_display_scale(2);  // where the display's own pixels are small
+  app.fit_window(3840, 2160);
+  EXPECT_EQ(px(1), 2);
+}
+
 TEST(DesktopApp, WhileARunTrainsItDrawsSeldom) {
   RunStore store = RunStore::in_memory();
   const LadderId ladder = store.create_ladder({.name = "ladder", .source = "launched", .created_at = 1});

@@ -101,6 +101,18 @@ TEST_F(TriesView_, ShowsEveryVerdictAndTheChosenTrysPatchRunsAndOutput) {
   }
 }
 
+TEST_F(TriesView_, SaysWhatAChangeIsAgainst) {
+  begin(1.0);
+  judge(1, 0, "kept", 0.98, -0.02);
+  judge(2, 1, "cannot-tell", 0.99, 0.0123456);
+  for (int turn = 0; turn < 2; ++turn) run(2, 1, 0.98);
+  open();
+  EXPECT_EQ(view().figures[1].beside, "against what the runs before it foretold");
+  EXPECT_EQ(view().figures[2].beside, "over 2 turns with the state kept before");
+  EXPECT_EQ(view().figures[2].change, "val_bpb +0.0123, 95 % interval 0.0113 to 0.0133") << "as far as it is known";
+  EXPECT_TRUE(shows("tries.beside"));
+}
+
 TEST_F(TriesView_, TheBandHoldsTheMachinesDrift) {
   begin(1.0);
   judge(1, 0, "cannot-tell", 1.001, 0.001);
@@ -146,6 +158,8 @@ TEST_F(TriesView_, DrawsThreeHundredAndABrokenAnswer) {
   EXPECT_TRUE(shows("tries.row.300"));
   EXPECT_FALSE(ui_test_anchors::find("tries.row.299"));
   app_->show("ladder");
+  EXPECT_FALSE(shows("ladder.rung.0")) << "nobody has chosen it there";
+  app_->workspace().selection.show_ladder(ladder_);
   EXPECT_TRUE(shows("ladder.rung.0"));
   EXPECT_TRUE(shows("ladder.rung.20"));
   EXPECT_FALSE(ui_test_anchors::find("ladder.rung.1")) << "only what was kept is a rung";

@@ -246,6 +246,12 @@ TEST_F(ImportView, TheButtonBesideTheImportedRunsUndoesIt) {
   EXPECT_EQ(import().state, State::nothing);
 }
 
+TEST(ImportPreview, CountsTheTriesAmongTheRuns) {
+  ImportPreview tries{.runs = std::vector<ImportPreview::PreviewRun>(3)};
+  tries.tries = {{.tries = 2, .kept = 1, .runs = 3}};
+  EXPECT_EQ(contents_text(tries), "3 runs of 2 tries");
+}
+
 TEST_F(ImportView, AFolderWithATraceIsCountedAndUndoneWithItWhateverCameAfter) {
   const std::filesystem::path logs = folder_ / "logs";
   std::filesystem::create_directories(logs);

@@ -27,6 +27,12 @@ TEST(Wording, NumbersHaveThreeDigitsAndAUnit) {
   EXPECT_EQ(duration_text(4320), "1 h 12 min");
 }
 
+TEST(Wording, ASmallShareIsNotNothing) {
+  EXPECT_EQ(percent_text(0.004), "< 0.5 %");
+  EXPECT_EQ(percent_text(0.006), "1 %");
+  EXPECT_EQ(percent_text(0), "0 %");
+}
+
 TEST(Wording, WhatIsNotKnownIsADashAndWhatIsNotANumberSaysSo) {
   EXPECT_EQ(compact(missing), "-");
   EXPECT_EQ(loss_text(missing), "-");

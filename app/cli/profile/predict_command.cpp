@@ -53,10 +53,6 @@ std::string answer_text(const PredictionSubject& subject, const PredictionAnswer
   return text + notes_text(result);
 }
 
-bool changes_nothing(const PredictionAnswer& answer) {
-  return std::ranges::all_of(answer.rows, [](const PredictionRow& row) { return row.before_ms == row.after_ms; });
-}
-
 std::string overview_text(const PredictionSubject& subject, const PredictionOverview& overview) {
   std::string text = notes_text(subject_text(subject)) + "\n";
   const StepFloor& floor = overview.floor;
@@ -80,7 +76,7 @@ std::string overview_text(const PredictionSubject& subject, const PredictionOver
   std::string unchanged;
   for (const PredictionAnswer& each : overview.stages) {
     const bool known = each.step.bound != Bound::unknown;
-    if (known && changes_nothing(each)) {
+    if (changes_nothing(each)) {
       unchanged += (unchanged.empty() ? "" : ", ") + each.stage;
       continue;
     }

@@ -267,7 +267,7 @@ void draw_layers(const Chart& chart, const ChartView& view) {
 
 bool has_room_for_legend(const Chart& chart, float height) {
   const auto rows = std::ranges::count_if(chart.curves, &Curve::in_legend);
-  const float share = chart.legend_input ? 0.8f : 0.6f;  // a line that one hides makes room
+  constexpr float share = 0.5f;  // of the plot's height: more would hide curves
   return chart.legend && px(14) + px(17) * static_cast<float>(rows) < share * (height - px(40));
 }
 
@@ -278,26 +278,65 @@ double nearest_x(const Chart& chart, double at) {
   return at;
 }
 
+namespace {
+
+struct ReadOutRow {
+  ImVec4 colour;
+  std::string text;
+};
+
+// The values at x, the curve on top first.
+std::vector<ReadOutRow> read_out_rows(const Chart& chart, const ChartView& view, double at) {
+  constexpr std::size_t most = 14;
+  std::vector<ReadOutRow> rows;
+  for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend() && rows.size() < most; ++curve) {
+    if (!is_line(chart, view, *curve) || curve->label.empty() || at > curve->x.back() + 1) continue;
+    const std::size_t i = nearest_index(curve->x, at);
+    if (is_missing(curve->y[i])) continue;
+    std::string text = cut_to(curve->label.substr(0, curve->label.find("##")), px(240), Cut::middle) + "  " +
+                       y_text(chart, curve->y[i]);
+    if (i < curve->low.size() && curve->low[i] < curve->high[i])
+      text += "  (" + y_text(chart, curve->low[i]) + " \xE2\x80\x93 " + y_text(chart, curve->high[i]) + ")";
+    if (i < curve->runs.size()) text += ", n = " + std::to_string(curve->runs[i]);
+    if (i < curve->smoothed.size()) text += "  (smoothed " + y_text(chart, curve->smoothed[i]) + ")";
+    rows.push_back({curve->colour, std::move(text)});
+  }
+  return rows;
+}
+
+// The next tooltip goes beside the plot, where it covers none of its curves: on the side nearer to the mouse that has
+// the room, else inside, in the half without the mouse.
+void place_read_out(float width) {
+  const ImVec2 plot = ImPlot::GetPlotPos(), size = ImPlot::GetPlotSize();
+  const float gap = px(10), labels = px(52);  // of the y axis
+  const float left = plot.x - labels, right = plot.x + size.x + gap;
+  const ImGuiViewport& screen = *ImGui::GetMainViewport();
+  const bool fits_left = left - width > screen.Pos.x, fits_right = right + width < screen.Pos.x + screen.Size.x;
+  const bool is_left_half = ImGui::GetMousePos().x < plot.x + size.x / 2;
+  if (fits_right && (!fits_left || !is_left_half)) return ImGui::SetNextWindowPos(ImVec2(right, plot.y));
+  if (fits_left) return ImGui::SetNextWindowPos(ImVec2(left, plot.y), ImGuiCond_Always, ImVec2(1, 0));
+  ImGui::SetNextWindowPos(ImVec2(is_left_half ? plot.x + size.x - gap : plot.x + gap, plot.y + gap), ImGuiCond_Always,
+                          ImVec2(is_left_half ? 1.0f : 0.0f, 0));
+}
+
+}  // namespace
+
 void read_out(const Chart& chart, const ChartView& view, double x_marked) {
-  const double at = ImPlot::GetPlotMousePos().x;
+  const std::vector<ReadOutRow> rows = read_out_rows(chart, view, ImPlot::GetPlotMousePos().x);
+  float width = 0;
+  for (const ReadOutRow& row : rows) width = std::max(width, ImGui::CalcTextSize(row.text.c_str()).x);
+  place_read_out(width + px(52));  // with the square and the padding
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
   if (ImGui::BeginTooltip()) {
     text_quiet(chart.x_label.substr(0, chart.x_label.find(", log scale")) + " " + x_text(chart, x_marked));
-    int rows = 0;
-    for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend() && rows < 14; ++curve) {
-      if (!is_line(chart, view, *curve) || curve->label.empty() || at > curve->x.back() + 1) continue;
-      const std::size_t i = nearest_index(curve->x, at);
-      if (is_missing(curve->y[i])) continue;
-      ++rows;
-      colour_square(curve->colour);
+    for (const ReadOutRow& row : rows) {
+      colour_square(row.colour);
       ImGui::SameLine();
-      std::string text = curve->label.substr(0, curve->label.find("##")) + "  " + y_text(chart, curve->y[i]);
-      if (i < curve->low.size() && curve->low[i] < curve->high[i])
-        text += "  (" + y_text(chart, curve->low[i]) + " \xE2\x80\x93 " + y_text(chart, curve->high[i]) + ")";
-      if (i < curve->runs.size()) text += ", n = " + std::to_string(curve->runs[i]);
-      if (i < curve->smoothed.size()) text += "  (smoothed " + y_text(chart, curve->smoothed[i]) + ")";
-      ImGui::TextUnformatted(text.c_str());
+      ImGui::TextUnformatted(row.text.c_str());
     }
+    const ImVec2 corner = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+    ui_test_anchors::note(std::string("chart.") + chart.id + ".read_out", corner.x, corner.y, corner.x + size.x,
+                          corner.y + size.y);
     for (const ChartMark& mark : chart.marks) {
       if (std::fabs(ImPlot::PlotToPixels(mark.x, 0).x - ImGui::GetMousePos().x) > px(5)) continue;
       ImGui::PushTextWrapPos(px(420));

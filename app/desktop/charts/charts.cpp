@@ -185,7 +185,7 @@ void draw_chart(const Chart& chart) {
   const ImVec2 caption_at(ImGui::GetCursorPosX(), ImGui::GetCursorPosY() + px(2));
   ImGui::NewLine();
   if (!has_points(chart)) {
-    empty_state("Nothing recorded", "");
+    empty_state(chart.if_empty, "");
     ImGui::SetCursorPos(caption_at);
     text_quiet(chart.note);
     ImGui::PopID();

@@ -115,6 +115,7 @@ struct Chart {
   std::size_t most_points = 60'000;  // drawn of all curves together; more curves than they suffice for are one picture
   float title_room = 0;              // pixels at the right of the title that the caption leaves free
   ImVec2 size = ImVec2(0, 0);
+  std::string if_empty = "Nothing recorded";  // instead of the plot, while no curve has a point
 };
 
 // Draws the title, a caption and the plot. The wheel zooms along x, dragging pans, and y follows what is visible; over

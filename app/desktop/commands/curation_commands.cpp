@@ -48,8 +48,7 @@ std::string new_baselines_text(const Workspace& workspace, const std::map<Ladder
 
 }  // namespace
 
-void commands::execute(DesktopState& desktop, const Curate& asked) {
-  const std::map<LadderId, RunId> baselines = baselines_of(desktop.workspace, asked.runs);
+std::function<void()> curate_runs(DesktopState& desktop, const Curate& asked) {
   std::vector<std::pair<RunId, CurationChange>> back;
   desktop.store.in_one_transaction([&] {
     for (const RunId run : asked.runs) {
@@ -67,8 +66,7 @@ void commands::execute(DesktopState& desktop, const Curate& asked) {
     desktop.workspace.curate(run, desktop.store.curation().of(run));
   }
   if (lists_change) desktop.workspace.load(desktop.store);
-  const std::string done = asked.what + (lists_change ? new_baselines_text(desktop.workspace, baselines) : "");
-  desktop.can_undo(done, [&desktop, back, selected, lists_change] {
+  return [&desktop, back, selected, lists_change] {
     desktop.store.in_one_transaction([&] {
       for (const auto& [run, change] : back) {
         if (!desktop.store.run(run))
@@ -78,7 +76,15 @@ void commands::execute(DesktopState& desktop, const Curate& asked) {
     });
     desktop.workspace.load(desktop.store);
     if (lists_change) desktop.workspace.selection.runs.insert(selected.begin(), selected.end());
-  });
+  };
+}
+
+void commands::execute(DesktopState& desktop, const Curate& asked) {
+  const std::map<LadderId, RunId> baselines = baselines_of(desktop.workspace, asked.runs);
+  std::function<void()> undo = curate_runs(desktop, asked);
+  const bool lists_change = asked.change.deleted_at.has_value();
+  desktop.can_undo(asked.what + (lists_change ? new_baselines_text(desktop.workspace, baselines) : ""),
+                   std::move(undo));
 }
 
 void commands::execute(DesktopState& desktop, const RestoreRuns& asked) {

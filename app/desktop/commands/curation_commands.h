@@ -1,6 +1,7 @@
 // Commands that change what the project says about its runs and ladders, and the one that reverts the last change.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct EmptyBin {  // deletes its runs permanently, with their checkpoints; asks
   bool sure = false;
 };
 struct Undo {};
+
+// Changes the runs, between frames, and returns what changes them back. Throws StorageError, and std::runtime_error
+// with the reason if a run is still running.
+std::function<void()> curate_runs(DesktopState& desktop, const Curate& asked);
 
 // Deletes what was put into the bin before a time, on another thread; a notice follows, unless nothing was deleted.
 void empty_bin(DesktopState& desktop, double deleted_before);

@@ -2,12 +2,14 @@
 #include "app/desktop/commands/import_commands.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include "app/desktop/commands/curation_commands.h"
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/desktop_state.h"
+#include "app/desktop/panel_events.h"
 #include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/profile/profile_state.h"
 #include "app/runs/examples.h"
@@ -68,8 +70,12 @@ void open_imported(DesktopState& desktop) {
     first = import.skipped.front().runs.front();
   const RunEntry* entry = desktop.workspace.find(first);
   if (!entry || !entry->run.ladder) return desktop.panels.show("import");  // which says why
-  commands::execute(desktop, SelectLadder{*entry->run.ladder});
-  if (desktop.workspace.kept_tries.contains(*entry->run.ladder)) desktop.panels.show("tries");
+  if (desktop.workspace.kept_tries.contains(*entry->run.ladder)) {
+    desktop.panels.send("tries", {TriesToShow{*entry->run.ladder}});
+    desktop.panels.show("tries");
+  } else {
+    commands::execute(desktop, SelectLadder{*entry->run.ladder});
+  }
   if (import.runs.empty()) import = {};
 }
 
@@ -134,7 +140,14 @@ void commands::execute(DesktopState& desktop, const RemoveExamples&) {
   Curate curate{.what = "Removed the examples", .runs = {}, .change = {.deleted_at = unix_now()}};
   for (const RunEntry& entry : desktop.workspace.runs())
     if (is_example(entry.run)) curate.runs.push_back(entry.run.id);
-  commands::execute(desktop, curate);
+  std::vector<std::function<void()>> back;
+  for (const StoredTrace& trace : desktop.store.traces().list())
+    if (is_example_file(trace.source_path)) back.push_back(remove_trace(desktop, trace.id));
+  back.push_back(curate_runs(desktop, curate));
+  desktop.can_undo(curate.what, [back = std::move(back)] {
+    for (const auto& undo : back)
+      if (undo) undo();
+  });
 }
 
 // The result of a preview or an import. All runs of an import can be undone together.

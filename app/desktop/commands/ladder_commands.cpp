@@ -62,6 +62,7 @@ void commands::execute(DesktopState& desktop, const PlanLadder& asked) {
     std::vector<Recipe> recipes;
     for (const Rung& rung : made.plan.rungs) recipes.push_back(rung.recipe);
     const std::vector<MeasuredRun> runs = desktop.workspace.measured_runs();
+    made.measured = runs.size();
     made.first_step = estimate_step(recipes.front(), desktop.device(), desktop.workspace.hardware, runs);
     made.slower = slower_here(made.plan.rungs, desktop.device(), runs);
     made.seconds = estimate_seconds(recipes, desktop.device(), desktop.workspace.hardware, runs);

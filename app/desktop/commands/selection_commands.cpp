@@ -62,7 +62,10 @@ void commands::execute(DesktopState& desktop, const OpenRun& open) {
   Selection& selection = workspace.selection;
   selection.shown_run = open.run;
   const RunEntry* entry = workspace.find(open.run);
-  if (entry && entry->run.ladder && workspace.ladder(*entry->run.ladder)) {
+  // A series of tries has a view of its own.
+  const bool is_of_ladder = entry && entry->run.ladder && workspace.ladder(*entry->run.ladder) &&
+                            !workspace.kept_tries.contains(*entry->run.ladder);
+  if (is_of_ladder) {
     const Ladder* shown = workspace.shown_ladder();
     if (!shown || shown->id != *entry->run.ladder) selection.baseline_rung = 0;
     selection.ladder = *entry->run.ladder;

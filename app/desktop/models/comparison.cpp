@@ -472,6 +472,7 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
   const bool needs_steps = !are_many || options.axis != Axis::step;  // of runs that are drawn from overviews
   const std::size_t asked_before = requests.size();
   const std::size_t curves_before = requests.curves.size();
+  const std::size_t steps_before = requests.series.size() + requests.excerpts.size();
   for (const RunEntry* entry : runs) {  // curves first
     is_active = is_active || entry->is_active();
     const bool is_coarse = drawing_snapshots_.is_coarse(*entry);
@@ -500,8 +501,9 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
     if (needs_steps || !drawing_snapshots_.is_coarse(*entry)) drawing_snapshots_.ask(*entry, requests);
   for (const RunEntry* entry : base_repeats) judging_snapshots_.ask(*entry, requests);
   const bool is_growing = is_active || requests.size() > asked_before;
+  const bool is_read = requests.series.size() + requests.excerpts.size() == steps_before;
+  if (!are_many) judging.asked.push_back(is_read);  // again at once when all have their steps
   drawn.asked.insert(drawn.asked.end(), judging.asked.begin(), judging.asked.end());
-
   const bool lacks_curves = are_many && requests.curves.size() > curves_before;
   if (lacks_curves) requests.curves.resize(std::min(requests.curves.size(), curves_before + most_asked));
   const bool waits = lacks_curves && drawn.asked == last_drawn_ && std::chrono::steady_clock::now() < next_part_;

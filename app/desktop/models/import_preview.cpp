@@ -2,6 +2,7 @@
 // their numbers only.
 #include "app/desktop/models/import_preview.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
@@ -48,6 +49,17 @@ std::vector<std::string> lines_of_notes(const std::vector<ImportNote>& notes) {
   return lines;
 }
 
+// Their runs print a value each and no steps, so that the rows alone don't say what they are.
+void read_tries(ImportPreview& into, RunStore& store) {
+  for (const auto& [ladder, kept] : store.tries().kept()) {
+    const auto runs = std::ranges::count_if(
+        into.runs, [&](const ImportPreview::PreviewRun& run) { return run.run.ladder == ladder; });
+    if (runs > 0)
+      into.tries.push_back(
+          {.tries = std::ssize(store.tries().tries(ladder)) - 1, .kept = std::ssize(kept) - 1, .runs = runs});
+  }
+}
+
 void read_into(ImportPreview& into, const std::filesystem::path& database, bool keeps, JobControl& job) {
   const ImportQuestion& asked = into.asked;
   ImportRequest request{.paths = asked.paths,
@@ -72,6 +84,7 @@ void read_into(ImportPreview& into, const std::filesystem::path& database, bool 
     if (!keeps) run.series = store->series(run.run.id);
     for (const std::int64_t step : run.series.step) run.steps.push_back(static_cast<double>(step));
   }
+  if (store && !into.runs.empty()) read_tries(into, *store);
   into.notes = std::move(outcome.notes);
   into.source_lines = lines_of_notes(into.notes);
   into.groupings = std::move(outcome.groupings);
@@ -88,7 +101,10 @@ void read_into(ImportPreview& into, const std::filesystem::path& database, bool 
 
 std::string contents_text(const ImportPreview& import) {
   std::vector<std::string> parts;
-  if (!import.runs.empty()) parts.push_back(plural(std::ssize(import.runs), "run"));
+  std::int64_t tries = 0;
+  for (const ImportPreview::ReadTries& series : import.tries) tries += series.tries;
+  const std::string of_tries = tries > 0 ? " of " + plural(tries, "try", "tries") : "";
+  if (!import.runs.empty()) parts.push_back(plural(std::ssize(import.runs), "run") + of_tries);
   if (import.tables > 0) parts.push_back(plural(import.tables, "table"));
   if (!import.traces.empty()) parts.push_back(plural(std::ssize(import.traces), "trace"));
   if (parts.empty()) return "nothing";

@@ -42,8 +42,12 @@ struct ImportPreview {
   std::vector<std::string> failures;
   std::string not_stored;      // why the project has no more than `runs`: a full disk, a lock; empty: it took all
   std::size_t paths_done = 0;  // the first of `asked`; then they were all that was read
-  std::vector<SkippedImport> skipped;     // the project has them already
-  std::vector<std::string> traces;        // of profilers, in the folders: Profile reads them
+  std::vector<SkippedImport> skipped;  // the project has them already
+  std::vector<std::string> traces;     // of profilers, in the folders: Profile reads them
+  struct ReadTries {                   // a series of tries among the runs (docs/try.md)
+    std::int64_t tries = 0, kept = 0, runs = 0;
+  };
+  std::vector<ReadTries> tries;
   std::int64_t tables = 0;                // of call times or of published utilisation, which are no runs
   std::string undo;                       // the name of the change that undoes the import; empty: nothing does
   std::vector<std::string> source_lines;  // of each note: its line of the file; empty if unknown
@@ -51,7 +55,7 @@ struct ImportPreview {
   bool is_reading() const { return state == State::reading || state == State::keeping; }
 };
 
-// "21 runs and 9 traces", of what the project gets.
+// "21 runs and 9 traces", "213 runs of 100 tries", of what the project gets.
 std::string contents_text(const ImportPreview& import);
 
 // Reads the files into memory, or with `keeps` into `database`. Skips what `database` has already, unless asked

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
+#include <utility>
 
+#include "app/text/format.h"
 #include "app/text/verdict_text.h"
 #include "engine/stage.h"
 
@@ -69,13 +72,55 @@ LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxi
   return curve;
 }
 
-LadderRung row_of(RungJudgement judged, const Summary& summary) {
+bool is_to_come(const Run* run) {
+  return run->status == RunStatus::running || run->status == RunStatus::queued;
+}
+
+// The run that stands for a rung: a finished one, else the running one, else the first.
+const Run& shown_run(std::span<const Run* const> runs) {
+  const auto running = std::ranges::find(runs, RunStatus::running, &Run::status);
+  const Run& reference = reference_of(runs);
+  return reference.status == RunStatus::queued && running != runs.end() ? **running : reference;
+}
+
+// "Repeat 2 of 3 is at step 12 of 60, 1 more is queued: the numbers are of the finished repeat."
+void take_progress(LadderRung& rung, std::span<const Run* const> runs, std::int64_t steps) {
+  const auto running = std::ranges::find(runs, RunStatus::running, &Run::status);
+  const auto queued = std::ranges::count(runs, RunStatus::queued, &Run::status);
+  const auto finished = std::ranges::count(runs, RunStatus::finished, &Run::status);
+  if (running == runs.end() && queued == 0) return;
+  const bool is_alone = runs.size() == 1;
+  std::string text;
+  if (running != runs.end()) {
+    rung.progress = "step " + grouped(steps) +
+                    ((*running)->planned_steps > 0 ? " of " + grouped((*running)->planned_steps) : std::string());
+    text = (is_alone ? std::string("It")
+                     : "Repeat " + std::to_string((*running)->repeat + 1) + " of " + std::to_string(runs.size())) +
+           " is at " + rung.progress;
+    if (queued > 0) text += ", " + std::to_string(queued) + " more " + (queued == 1 ? "is" : "are") + " queued";
+  } else {
+    text = is_alone ? "Queued" : std::to_string(queued) + " of " + plural(std::ssize(runs), "repeat") + " queued";
+  }
+  if (finished > 0)
+    text += finished == 1 ? ": the numbers are of the finished repeat"
+                          : ": the numbers are of the " + std::to_string(finished) + " finished repeats";
+  else if (running != runs.end())
+    text += ": the numbers are of its steps so far";
+  rung.under_way = text + ".";
+}
+
+// `summary` is of the shown run, `steps` are those of the running repeat.
+LadderRung row_of(RungJudgement judged, const Summary& summary, std::int64_t steps) {
   LadderRung rung;
-  rung.first = reference_of(judged.runs);
+  rung.first = shown_run(judged.runs);
   rung.stage = known_stage(rung.first, known_stages());
   rung.summary = summary;
-  rung.repeats = static_cast<int>(judged.runs.size()) - judged.left_out;
+  const auto to_come = static_cast<int>(std::ranges::count_if(judged.runs, is_to_come));
   rung.has_finished_run = rung.first.status == RunStatus::finished;
+  // Beside a finished one those to come are left out; else the running one is measured by its steps so far.
+  rung.to_come = to_come - (rung.has_finished_run || steps == 0 ? 0 : 1);
+  rung.repeats = static_cast<int>(judged.runs.size()) - judged.left_out - (rung.has_finished_run ? 0 : rung.to_come);
+  take_progress(rung, judged.runs, steps);
   rung.judged = std::move(judged);
   rung.judged.runs.clear();  // the caller's
   return rung;
@@ -114,8 +159,10 @@ LadderModel model_of(const LadderInput& input) {
   std::vector<RungJudgement> judged = judge_rungs(measured, input.hardware, input.baseline);
   model.rungs.reserve(judged.size());
   for (RungJudgement& each : judged) {
-    const RunId first = reference_of(each.runs).id;
-    LadderRung& rung = model.rungs.emplace_back(row_of(std::move(each), summaries[place[first]]));
+    const RunId first = shown_run(each.runs).id;
+    const auto running = std::ranges::find(each.runs, RunStatus::running, &Run::status);
+    const std::int64_t steps = running == each.runs.end() ? 0 : summaries[place[(*running)->id]].steps;
+    LadderRung& rung = model.rungs.emplace_back(row_of(std::move(each), summaries[place[first]], steps));
     model.impossible += rung.judged.trust == Trust::impossible ? 1 : 0;
     if (const auto energy = energies.find(first); energy != energies.end()) rung.energy = energy->second;
     if (model.rungs.size() > 1) {
@@ -171,10 +218,11 @@ int LadderModel::fastest() const {
   const LadderRung* best = nullptr;
   for (const LadderRung& rung : rungs) {
     if (is_missing(rung.judged.tokens_per_s)) continue;
-    const bool better =
-        !best ||
-        (rung.trusted() != best->trusted() ? rung.trusted() : rung.judged.tokens_per_s > best->judged.tokens_per_s);
-    if (better) best = &rung;
+    // One under way has the speed of its first steps alone.
+    const auto place = [](const LadderRung& each) {
+      return std::tuple(!each.judged.is_under_way, each.trusted(), each.judged.tokens_per_s);
+    };
+    if (!best || place(rung) > place(*best)) best = &rung;
   }
   return best ? best->judged.rung : rungs.empty() ? 0 : rungs.front().judged.rung;
 }
@@ -209,10 +257,16 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
     if (!times) requests.curves.push_back({entry->run.id, Quantity::dt_ms});
     basis.data.push_back(times != nullptr);
   }
+  const std::size_t asked_for_curves = requests.size();
   for (const RunEntry* entry : runs) snapshots_.ask(*entry, requests);
   is_growing = is_growing || requests.size() > asked_before;
+  // Runs without their steps would be judged as runs that have none. What can't be read is shown without them.
+  const std::size_t unread = requests.size() - asked_for_curves;
+  const bool waits = unread > 0 && unread != std::exchange(unread_, unread);
+  if (unread == 0) unread_ = 0;
+  basis.asked.push_back(unread == 0);
   bool made = job_.take(model, std::chrono::milliseconds(0));
-  if (job_.is_stale(basis, is_growing)) {
+  if (!waits && job_.is_stale(basis, is_growing)) {
     LadderInput input{
         .ladder = ladder, .baseline = baseline, .comparison_axis = comparison_axis, .hardware = workspace.hardware};
     for (const RunEntry* entry : runs) {

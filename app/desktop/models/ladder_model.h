@@ -36,8 +36,11 @@ struct LadderRung {
   RungJudgement judged;  // its `runs` are empty here
   Run first;             // reference_of() its repeats
   int repeats = 1;       // that its figures are medians of
+  int to_come = 0;       // further repeats, running or queued
   bool has_finished_run = false;
-  std::string stage;  // known_stage() of it
+  std::string progress;   // of the running repeat: "step 12 of 60"; empty: none runs
+  std::string under_way;  // a sentence about the repeats that are running or queued; empty: none is
+  std::string stage;      // known_stage() of it
   Summary summary;
   Energy energy;
   double setup_pays_back_after = missing;  // steps
@@ -75,7 +78,7 @@ struct LadderModel {
 
   const LadderRung* rung(int number) const;
   int colour_of(int number) const;
-  int fastest() const;  // of those that can be trusted, else of all
+  int fastest() const;  // of those that are measured and can be trusted, else of all
 };
 
 // A ladder's model, rebuilt on another thread when its runs, the baseline or the comparison axis have changed.
@@ -92,6 +95,7 @@ class LadderViewModel {
  private:
   Background<LadderModel> job_;
   SnapshotCache snapshots_;
+  std::size_t unread_ = 0;  // runs whose steps were missing in the last call
 };
 
 }  // namespace stepladder

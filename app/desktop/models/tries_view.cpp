@@ -41,11 +41,16 @@ TryFigures figures_of_try(const TriesView& view, const Try& it) {
   TryFigures figures{.value = try_value(view.shown, it.number),
                      .change = it.number == 0 ? "" : change_text(answer),
                      .verdict = it.number == 0 ? "first" : try_verdict(view.shown, it)};
+  std::int64_t turns = 0;
   for (const TryRun& run : view.shown.runs) {
     if (run.during != it.number) continue;
     ++figures.runs;
+    turns += run.state == it.parent && it.number > 0 && !is_missing(run.value) ? 1 : 0;
     if (!is_missing(run.wall_s)) figures.wall_s += run.wall_s;
   }
+  if (!figures.change.empty())
+    figures.beside = turns > 0 ? "over " + plural(turns, "turn") + " with the state kept before"
+                               : "against what the runs before it foretold";
   if (it.verdict == "kept" && it.number > 0)
     figures.ci95 = value_interval(view, answer, try_value(view.shown, it.parent));
   return figures;

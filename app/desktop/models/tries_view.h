@@ -25,6 +25,7 @@ struct TryFigures {
   std::int64_t runs = 0;
   double wall_s = 0;    // of them
   std::string change;   // as the command line words it, with its interval
+  std::string beside;   // what that is a change against: "over 2 turns with the state kept before"; empty without one
   std::string verdict;  // "kept", "cannot-tell", "running"; "first" for the state that the series began with
 };
 

@@ -84,19 +84,24 @@ void commands::execute(DesktopState& desktop, const StopTraceImport&) {
   desktop.trace_imports.stop();
 }
 
-void commands::execute(DesktopState& desktop, const RemoveTrace& remove) {
+std::function<void()> remove_trace(DesktopState& desktop, TraceId id) {
   TraceStore traces = desktop.store.traces();
-  const std::optional<StoredTrace> trace = traces.find(remove.trace);
-  if (!trace) return;  // another program was faster
-  TracedProcess process{.profile = trace->profile,
-                        .anatomy = traces.details().anatomy(remove.trace),
-                        .kept = traces.details().kept(remove.trace)};
-  traces.remove(remove.trace);
+  const std::optional<StoredTrace> trace = traces.find(id);
+  if (!trace) return {};  // another program was faster
+  TracedProcess process{
+      .profile = trace->profile, .anatomy = traces.details().anatomy(id), .kept = traces.details().kept(id)};
+  traces.remove(id);
   reload_traces(desktop);
-  desktop.can_undo("Removed trace " + trace->name, [&desktop, trace = *trace, process = std::move(process)] {
+  return [&desktop, trace = *trace, process = std::move(process)] {
     keep_trace(desktop.store.traces(), trace, process);
     reload_traces(desktop);
-  });
+  };
+}
+
+void commands::execute(DesktopState& desktop, const RemoveTrace& remove) {
+  const std::optional<StoredTrace> trace = desktop.store.traces().find(remove.trace);
+  if (auto back = remove_trace(desktop, remove.trace))
+    desktop.can_undo("Removed trace " + trace->name, std::move(back));
 }
 
 void commands::execute(DesktopState& desktop, const RemovePasses& remove) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,9 @@ struct RemoveTrace {          // with an undo
 struct RemovePasses {  // with an undo
   std::int64_t passes = 0;
 };
+
+// Removes a trace, between frames. Returns what brings it back; empty: there is no such trace. Throws StorageError.
+std::function<void()> remove_trace(DesktopState& desktop, TraceId id);
 
 // Reads the list of traces, and what the view Profile shows, again. Call between frames.
 void reload_traces(DesktopState& desktop);

@@ -71,17 +71,19 @@ void take_slices(ShownProfile& shown, RunStore& store) {
   shown.sums = std::make_shared<RangeSums>(*shown.slices);
 }
 
-// Plays the shown step again without each kind of work. Steps of millions of slices would take too long.
-void play_without_kinds(ShownProfile& shown, const TraceProfile& profile) {
+// Plays the shown step again with each kind of work at its ceiling. Steps of millions of slices would take too long.
+void play_at_ceilings(ShownProfile& shown, const TraceProfile& profile) {
   constexpr std::int64_t most = 300'000;
-  shown.without.assign(all_operator_kinds.size(), missing);
+  shown.gain_at_best.assign(all_operator_kinds.size(), missing);
   if (!shown.slices || slice_count(*shown.slices) > most) return;
   const PredictedSteps steps(profile, {*shown.slices});
   if (steps.empty()) return;
   for (const KindRoofline& each : shown.rooflines) {
-    const WorkChange gone{.kinds = {each.kind}, .factor = 0};
-    const double ratio = steps.length_ratios({&gone, 1}).front();
-    if (ratio > 0) shown.without[static_cast<std::size_t>(each.kind)] = 1 / ratio;
+    if (is_missing(each.share())) continue;  // then it has no ceiling to run at
+    const double at_best = each.least_ms + each.ms - each.known_ms;
+    const WorkChange faster{.kinds = {each.kind}, .factor = std::min(1.0, at_best / each.ms)};
+    const double ratio = steps.length_ratios({&faster, 1}).front();
+    if (ratio > 0) shown.gain_at_best[static_cast<std::size_t>(each.kind)] = 1 / ratio;
   }
 }
 
@@ -146,7 +148,7 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     shown.spread = step_spread(trace->profile);
     take_run(shown, store, *trace);
     take_slices(shown, store);
-    play_without_kinds(shown, trace->profile);
+    play_at_ceilings(shown, trace->profile);
     predict_stages(shown, store, *trace);
     shown.operators = std::move(trace->profile.operators);
     shown.has_graphs = has_graphs(shown.operators);

@@ -59,7 +59,7 @@ struct ShownProfile {
   Anatomy anatomy;
   bool has_graphs = false;                   // of torch.compile
   std::vector<KindRoofline> rooflines;       // of a trace
-  std::vector<double> without;               // by OperatorKind: the factor if it took no time; missing: not played
+  std::vector<double> gain_at_best;          // by OperatorKind: the step's, at its ceiling; missing: not played
   std::vector<ShownStage> stages;            // that the step doesn't have, the largest gain first; empty: not played
   std::string best_order;                    // a sentence about the first of them and the floor
   std::string ceiling;                       // sentences about what these are compared with

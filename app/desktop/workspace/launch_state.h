@@ -22,6 +22,7 @@ struct LaunchPlan {
   StepEstimate first_step;          // of the baseline
   std::vector<std::string> slower;  // slower_here of the plan's rungs; empty without a plan
   double seconds = missing;         // that one run of each rung takes, as estimated
+  std::size_t measured = 0;         // finished runs in the project when it was made
 
   const SkippedRung* skipped(int asked) const;  // of the rungs asked for; null if it isn't skipped
 };

@@ -71,6 +71,10 @@ double Workspace::expected_step_seconds(const RunEntry& run) const {
   return known->second;
 }
 
+bool Workspace::has_pace(const RunEntry& run) const {
+  return !is_missing(pace_of(run).seconds);
+}
+
 double Workspace::seconds_left(const RunEntry& run) const {
   if (run.run.planned_steps <= 0) return missing;  // a script's: nobody knows
   const auto steps = static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series().size()));

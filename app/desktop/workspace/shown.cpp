@@ -79,7 +79,9 @@ std::vector<const RunEntry*> Workspace::waiting() const {
 
 const Ladder* Workspace::shown_ladder() const {
   if (const Ladder* chosen = ladder(selection.ladder)) return chosen;
-  return ladders_.empty() ? nullptr : &ladders_.back();
+  const auto newest = std::find_if(ladders_.rbegin(), ladders_.rend(),
+                                   [this](const Ladder& each) { return !kept_tries.contains(each.id); });
+  return newest == ladders_.rend() ? nullptr : &*newest;
 }
 
 std::vector<const RunEntry*> Workspace::compared() const {

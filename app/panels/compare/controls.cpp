@@ -93,14 +93,14 @@ void draw_layout(ChartGrid& grid) {
   ImGui::PopStyleVar();
 }
 
-void draw_group_choice(CompareView& view, const std::vector<const RunEntry*>& runs) {
+void draw_group_choice(CompareView& view, const std::vector<const RunEntry*>& runs, float width) {
   std::string& group_by = view.options.group_by;
   const std::string prefix = group_by_recipe;
   const std::string shown = group_by.empty()            ? "none"
                             : group_by == group_by_rung ? "repeats of a rung"
                                                         : group_by.substr(prefix.size());
   field_name("group by", 6);
-  ImGui::SetNextItemWidth(px(150));
+  ImGui::SetNextItemWidth(width);
   if (ImGui::BeginCombo("##group", shown.c_str())) {
     const auto offer = [&](const std::string& words, const std::string& value) {
       if (ImGui::Selectable(words.c_str(), group_by == value)) group_by = value;
@@ -200,8 +200,9 @@ void draw_compare_controls(CompareFields& fields, CompareView& view, const Works
     same_line(12);
     if (ImGui::GetCursorScreenPos().x + px(width) > right) ImGui::NewLine();
   };
+  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(1120);  // so that all of them stay on one line
   int axis = static_cast<int>(options.axis);
-  if (choice("##axis", "x axis", axis, axis_names(), px(140))) {
+  if (choice("##axis", "x axis", axis, axis_names(), px(is_narrow ? 112 : 140))) {
     options.axis = static_cast<Axis>(axis);
     view.x = {};
   }
@@ -212,26 +213,29 @@ void draw_compare_controls(CompareFields& fields, CompareView& view, const Works
   same_line(4);
   if (chip("log y", view.log_y)) view.log_y = !view.log_y;
   mark("compare.log_y");
-  next(240);
+  next(is_narrow ? 200 : 240);
   field_name("smoothing", 6);
-  ImGui::SetNextItemWidth(px(110));
+  ImGui::SetNextItemWidth(px(is_narrow ? 76 : 110));
   ImGui::SliderFloat("##smoothing", &options.smoothing, 0, 0.99f, "");  // its handle would cover a number inside
   mark("compare.smoothing");
   same_line(6);
   text_quiet(options.smoothing > 0 ? decimals(options.smoothing, 2) : "none");
-  next(310);
+  next(is_narrow ? 280 : 310);
   std::vector<std::string> names;
   for (const ComparedLine& line : view.lines()) names.push_back(line.label);
   int base = static_cast<int>(view.shown.curves.base);
-  if (choice("##base", "baseline", base, names, px(180))) view.base = view.lines()[static_cast<std::size_t>(base)].id();
+  if (choice("##base", "baseline", base, names, px(is_narrow ? 150 : 180)))
+    view.base = view.lines()[static_cast<std::size_t>(base)].id();
   mark("compare.base");
   same_line(4);
   if (chip("ratio", options.gap == Gap::ratio)) options.gap = options.gap == Gap::ratio ? Gap::difference : Gap::ratio;
   mark("compare.ratio");
   ImGui::SetItemTooltip("Ratio to the baseline instead of the difference from it");
-  next(210);
-  draw_group_choice(view, runs);
-  next(180);
+  // The two wrap together: one alone on a line looks lost.
+  const float group = is_narrow ? 122 : 150;
+  next(72 + group + (is_missing(view.target.value) ? 106 : 196));
+  draw_group_choice(view, runs, px(group));
+  same_line(12);
   draw_target_field(fields, view, workspace);
   if (view.hidden.any_of(view.lines())) {
     next(100);

@@ -106,8 +106,7 @@ constexpr const char* open_verdict = "open";
 void set_verdict(ComparedNumbers& row, const RungJudgement& judged) {
   const Gain& gain = judged.over_baseline;
   if (is_missing(gain.factor)) {
-    const bool is_timed = !is_missing(judged.tokens_per_s) || !is_missing(judged.steps_per_s);
-    row.verdict = is_timed ? "baseline not timed" : "no step times";
+    row.verdict = judged.why_no_factor;
     return;
   }
   if (gain.is_open) {
@@ -147,12 +146,12 @@ void draw_unjudged(CompareView& view) {
   ImGui::SetItemTooltip("Reads the steps of all runs");
 }
 
-void draw_head(const FittingColumns& fitting, const CompareView& view) {
+void draw_head(const FittingColumns& fitting, const CompareView& view, float spread) {
   const std::vector<const NumberColumn*>& columns = fitting.shown;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch);
   for (const NumberColumn* column : columns)
-    ImGui::TableSetupColumn(column->title, ImGuiTableColumnFlags_WidthFixed, px(column->width));
+    ImGui::TableSetupColumn(column->title, ImGuiTableColumnFlags_WidthFixed, px(column->width) * spread);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   ImGui::TableNextColumn();
   text_quiet("run");
@@ -193,7 +192,8 @@ ComparedNumbers compared_numbers(const ComparedLine& line, bool is_base, const R
     row.factor = is_base ? "1 x" : factor_text(gain.factor);
     if (!is_base && gain.ci95.known()) row.ci95 = ci95_text(gain.ci95);
     if (!is_base) set_verdict(row, *judged);
-    if (!is_base) row.loss = judged->loss;
+    const bool is_to_come = judged->is_under_way && judged->loss.verdict == LossVerdict::not_comparable;
+    if (!is_base && !is_to_come) row.loss = judged->loss;
   } else {
     row.tokens_per_s = row.factor = row.ci95 = "...";
   }
@@ -350,10 +350,9 @@ void CompareTable::draw(CompareView& view) {
   // A table for each set of columns, so that each keeps its own widths.
   std::string id = "##numbers";
   for (const NumberColumn* column : columns) id += std::to_string(column->rank) + ".";
-  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 1, flags,
-                         ImVec2(std::min(room.x, px(1600)), room.y)))  // wider, a name would be far from its numbers
-    return;
-  draw_head(fitting, view);
+  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 1, flags, room)) return;
+  // In a wide window all columns are wider, else the names would be far from their numbers.
+  draw_head(fitting, view, std::max(1.0f, room.x / px(1600)));
   draw_rows(view.lines().size(), [&](std::size_t i) { draw_row(view, i, columns); });
   ImGui::EndTable();
 }

@@ -256,6 +256,11 @@ void draw_result(State& state, const Workspace& workspace, Commands& commands) {
     end_card();
     return;
   }
+  for (const ImportPreview::ReadTries& series : workspace.import->tries) {
+    text_sentence("A series of " + plural(series.tries, "try", "tries") + ", " + grouped(series.kept) + " kept, in " +
+                  plural(series.runs, "run") + " of one value each: the view Tries shows it.");
+    mark("import.tries");
+  }
   const float space = px(14);
   const bool is_low = room.y < px(330);
   // The cards scroll in a window that is too small for them.

@@ -29,9 +29,14 @@ std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
   const std::string against =
       rung.judged.loss_against > 0 ? " vs rung " + std::to_string(rung.judged.loss_against) : "";
   if (!is_missing(rung.summary.loss_last) && !std::isfinite(rung.summary.loss_last)) return "Diverged (NaN).";
+  const bool is_under_way = rung.judged.is_under_way;
   if (is_missing(rung.summary.loss_last))
-    return rung.first.source == "launched" ? "No loss recorded." : "The log has no training loss.";
+    return is_under_way                      ? "No loss yet."
+           : rung.first.source == "launched" ? "No loss recorded."
+                                             : "The log has no training loss.";
   if (is_baseline) return "Baseline of the losses.";
+  if (is_under_way && loss.verdict != LossVerdict::diverged)
+    return "Loss " + loss_text(rung.summary.loss_last) + " so far; it is judged when a repeat has finished.";
   if (loss.verdict == LossVerdict::not_comparable)
     return "Loss not comparable with the baseline: not the same tokens at the same steps.";
   if (loss.verdict == LossVerdict::diverged) return "Loss diverged at step " + grouped(loss.at_step) + against + ".";
@@ -127,6 +132,7 @@ void draw_facts(const LadderRung& rung) {
     fact(compact(rung.energy.mean_power_w) + " W: " + compact(rung.energy.joules_per_token) + " J per token, " +
          compact(rung.energy.wh) + " Wh in total.");
   }
+  if (rung.judged.is_under_way) return;
   fact(rung.repeats > 1 ? "The whisker is the 95 % interval, which counts the spread between the " +
                               std::to_string(rung.repeats) + " runs."
                         : "Single run: the interval counts the spread that such runs are known for. Add repeats to "
@@ -192,6 +198,10 @@ void draw_text(const LadderModel& model, const LadderRung& rung, int baseline) {
     const std::string status(to_string(run.status));
     toned(run.reason.starts_with(status) ? run.reason : status + (run.reason.empty() ? "" : ": " + run.reason),
           run.status == RunStatus::failed ? Tone::bad : Tone::warning);
+  }
+  if (!rung.under_way.empty()) {
+    text_sentence(rung.under_way);
+    mark("ladder.under_way." + std::to_string(rung.judged.rung));
   }
   if (summary.steps == 0) {
     text_quiet_wrapped(run.source == "launched"           ? "No steps yet."

@@ -131,7 +131,8 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
                 .legend = false,
                 .caption = shown.caption,
                 .shared = &axis.x,
-                .commands = &commands});
+                .commands = &commands,
+                .if_empty = model.is_over ? "No difference: one curve" : "Appears with the steps of a second rung"});
     end_card();
   }
   ImGui::EndGroup();

@@ -214,7 +214,7 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
 void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
   const Run& run = rung.first;
   if (run.status == RunStatus::failed) return pill("failed", Tone::bad);
-  if (run.status == RunStatus::queued) return pill("queued", Tone::neutral);
+  if (rung.judged.is_under_way) return pill(rung.progress.empty() ? "queued" : rung.progress, Tone::neutral);
   if (run.status == RunStatus::stopped && rung.summary.steps > 0)
     return pill("stopped at " + grouped(rung.summary.last_step), Tone::neutral);
   if (rung.summary.steps == 0 && run.status != RunStatus::running)
@@ -349,7 +349,12 @@ Tone tone_of(RungAnswer answer, bool is_over) {
 // The answer about the rung's own step as a pill; where it is open and the rung was measured here, a click measures on.
 void draw_answer(const LadderModel& model, const LadderRung& rung, const LadderTable& table, ImVec2 at,
                  Commands& commands) {
-  if (rung.first.status == RunStatus::queued || (rung.first.status == RunStatus::running && !table.is_over)) return;
+  if (rung.judged.is_under_way) {
+    if (rung.progress.empty()) return;
+    ImGui::SetCursorPos(at);
+    pill("running", Tone::accent);
+    return mark("ladder.running." + std::to_string(rung.judged.rung));
+  }
   const RungAnswer answer = rung.judged.answer();
   const std::string text(answer_word(answer));
   const LadderRung* below = model.rung(rung.judged.stands_on);

@@ -56,7 +56,7 @@ void draw_model(LaunchForm& form, const CheckedForm& checked) {
 
 void draw_data(LaunchForm& form, Commands& commands) {
   label("Data");
-  constexpr auto titles = by_enum<LaunchData>("Shakespeare (1.1 MB of text)", "File...", "Synthetic tokens");
+  constexpr auto titles = by_enum<LaunchData>("Shakespeare, 1.1 MB", "File...", "Synthetic tokens");
   constexpr auto anchors = by_enum<LaunchData>("shakespeare", "file", "synthetic");
   if (ImGui::BeginCombo("##data", combo_text(titles[form.data], ImGui::GetContentRegionAvail().x).c_str())) {
     for (const LaunchData data : enumerators<LaunchData>()) {

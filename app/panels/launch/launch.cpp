@@ -157,7 +157,13 @@ void draw_start(const CheckedForm& checked, std::string& where, const std::strin
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   const CheckedForm& checked = state.check.check(state.form, workspace);
   state.form.propose(checked, workspace);
-  if (checked.can_be_planned && !checked.plan) commands.push_back(PlanLadder{checked.request});
+  // A run that has finished meanwhile may be one of this recipe.
+  const bool is_known =
+      checked.plan && (!checked.plan->problem.empty() ||
+                       checked.plan->measured == static_cast<std::size_t>(std::ranges::count(
+                                                     workspace.runs(), RunStatus::finished,
+                                                     [](const RunEntry& each) { return each.run.status; })));
+  if (checked.can_be_planned && !is_known) commands.push_back(PlanLadder{checked.request});
   const ImVec2 corner = ImGui::GetCursorPos();
   text_title("Launch a ladder");
   const ImVec2 below = ImGui::GetCursorPos();
@@ -180,7 +186,9 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::BeginGroup();
   const std::string disturbance = disturbance_of(checked, !state.form.where.empty(), workspace);
   const float start = px(160);  // also without a disturbance: the button doesn't move when the load changes
-  begin_card("##rungs", ImVec2(0, room.y - queue - start - 2 * gap));
+  const float most = room.y - queue - start - 2 * gap;
+  // No higher than its rows, so that in a high window what follows stays near them.
+  begin_card("##rungs", ImVec2(0, state.editor.height > 0 ? std::min(most, state.editor.height) : most));
   draw_rungs(state.editor, state.form, checked, workspace, commands);
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
@@ -188,7 +196,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   draw_start(checked, state.form.where, disturbance, workspace, commands);
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
-  begin_card("##queue", ImVec2(0, 0), true);
+  begin_card("##queue", ImVec2(0, is_idle ? queue : 0), true);
   draw_queue(workspace, commands);
   end_card();
   ImGui::EndGroup();

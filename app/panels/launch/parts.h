@@ -27,6 +27,7 @@ struct RungEditor {
   int focus = -1;           // the row whose text gets the keyboard focus
   int follow = -1;          // the row that the table scrolls to: a new one, or one that keys have moved
   std::vector<float> tops;  // of the rows in the last frame, and the end of the last row
+  float height = 0;         // that the card needed in the last frame; 0: all that there is
   std::string preset_name;
 };
 

@@ -441,8 +441,10 @@ void draw_rungs(RungEditor& editor, LaunchForm& form, const CheckedForm& checked
   draw_head(editor, form, checked, workspace, commands);
   // The head may have added a row or taken another ladder; the next frame checks and draws it.
   if (form.rows.size() != rows || checked.asked.size() != rows) return;
+  editor.height = 0;
   if (checked.is_sweep) return draw_combinations(checked);
   draw_baseline(form);
+  const float rows_top = ImGui::GetCursorPosY();
   ImGui::BeginChild("##rows", ImVec2(0, 0), ImGuiChildFlags_NavFlattened);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(ImGui::GetStyle().ItemSpacing.x, px(3)));
   std::vector<float> tops;
@@ -455,6 +457,7 @@ void draw_rungs(RungEditor& editor, LaunchForm& form, const CheckedForm& checked
     rung_number += checked.asked[i] >= 0 && !is_left_out ? 1 : 0;
   }
   tops.push_back(ImGui::GetCursorScreenPos().y);
+  editor.height = rows_top + tops.back() - tops.front() + px(16);
   editor.tops = std::move(tops);
   ImGui::PopStyleVar();
   ImGui::EndChild();

@@ -45,6 +45,8 @@ struct State {
     std::vector<double> values;
   };
   std::vector<Lane> lanes;
+  LadderId places_of = 0;           // a ladder
+  std::vector<std::string> places;  // the titles of its small charts, in their order
   std::vector<ChartMark> slow;
   LiveMetrics metrics;
   std::pair<LadderId, std::uint64_t> swept_of;  // a ladder, and the version of the workspace
@@ -206,23 +208,40 @@ void draw_progress(const Workspace& workspace, const RunEntry& shown) {
   }
 }
 
+struct TimeLeft {
+  std::string text;
+  std::string basis;  // what it is known from
+};
+
 // The time left before enough steps have been measured, where no run of the recipe is known either
-// (Workspace::seconds_left): from arithmetic (app/launch/step_estimate.h).
-std::string first_estimate(const Workspace& workspace, const RunEntry& shown) {
-  if (!workspace.device || shown.run.recipe.empty()) return "estimating...";
+// (Workspace::seconds_left): from the other runs of its ladder, else from arithmetic (app/launch/step_estimate.h).
+TimeLeft first_estimate(const Workspace& workspace, const RunEntry& shown) {
+  if (!workspace.device || shown.run.recipe.empty()) return {"-", "after three steps"};
   const Recipe recipe = recipe_from_json(shown.run.recipe);
-  const double seconds = estimate_step(recipe, *workspace.device, workspace.hardware, {}).seconds;
-  if (is_missing(seconds)) return "estimating...";
+  std::vector<MeasuredRun> beside;
+  if (shown.run.ladder)
+    for (const RunEntry* other : workspace.runs_of(*shown.run.ladder))
+      if (other->run.status == RunStatus::finished) beside.push_back({&other->run, &other->summary, nullptr});
+  const StepEstimate step = estimate_beside(recipe, *workspace.device, workspace.hardware, beside);
+  if (is_missing(step.seconds)) return {"-", "after three steps"};
   const auto left = static_cast<double>(shown.run.planned_steps - std::ssize(shown.series().step));
-  return "about " + rough_duration_text(seconds * std::max(0.0, left));
+  return {"about " + rough_duration_text(step.seconds * std::max(0.0, left)),
+          step.is_measured ? "guessed by other rungs" : "a rough guess"};
+}
+
+TimeLeft time_left(const Workspace& workspace, const RunEntry& shown) {
+  if (shown.run.planned_steps <= 0) return {"-", ""};
+  const double left = workspace.seconds_left(shown), off = workspace.seconds_off(shown);
+  if (is_missing(left)) return first_estimate(workspace, shown);
+  if (!is_missing(off))
+    return {duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)), "by its own steps"};
+  return {"about " + rough_duration_text(left), workspace.has_pace(shown) ? "by its first steps" : "by earlier runs"};
 }
 
 void draw_figures(const Workspace& workspace, const RunEntry& shown) {
   const Series& series = shown.series();
   const auto done = static_cast<std::int64_t>(series.size());
   const bool any = done > 0;
-  const double left = workspace.seconds_left(shown);
-  const double off = workspace.seconds_off(shown);
   double val_loss = missing;
   for (std::size_t i = series.size(); i > 0 && is_missing(val_loss); --i) val_loss = series.val_loss[i - 1];
   const bool is_running = shown.run.status == RunStatus::running;
@@ -232,26 +251,24 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
   // Of a run that is over the medians count, as in every other view.
   const Summary& summary = shown.summary;
   const bool is_measured = is_over(shown.run.status) && summary.steps > 0;
-  const std::string of_last = any ? "last step" : "", of_speed = is_measured ? "median" : of_last;
+  const std::string of_last = "last step", of_speed = is_measured ? "median" : of_last;
   const std::string doubt = is_measured ? speed_doubt(shown, workspace.hardware).why : "";
   const double dt_ms = is_measured ? summary.dt_ms_median : any ? series.dt_ms.back() : missing;
   const double tokens_per_s = is_measured ? summary.tokens_per_s : any ? shown.tokens_per_s.back() : missing;
+  const bool is_paused = workspace.is_paused;
+  const TimeLeft left = is_running && !is_paused ? time_left(workspace, shown) : TimeLeft{};
   const std::array<FigureTile, 6> tiles = {
       {{"step", grouped(step) + (is_planned ? " of " + grouped(shown.run.planned_steps) : "")},
        {"loss", any ? loss_text(series.loss.back()) : "-", of_last},
        {"validation loss", loss_text(val_loss)},
        {"step time", milliseconds_text(dt_ms), of_speed, doubt},
        {"tokens/s", tokens_per_s_text(tokens_per_s), of_speed, doubt},
-       {is_running && !workspace.is_paused ? "time left" : "status",
-        is_running ? (workspace.is_paused ? "paused"
-                      : !is_planned       ? "-"
-                      : is_missing(left)  ? first_estimate(workspace, shown)
-                      : is_missing(off)   ? "about " + rough_duration_text(left)
-                                          : duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)))
-                   : std::string(to_string(shown.run.status))}}};
+       is_running && !is_paused
+           ? FigureTile{"time left", left.text, left.basis}
+           : FigureTile{"status", is_running ? std::string("paused") : std::string(to_string(shown.run.status))}}};
   figure_tiles(tiles);
   mark("live.tokens_per_s." + tiles[4].value);
-  if (is_planned && (is_running || shown.run.status != RunStatus::finished)) draw_progress(workspace, shown);
+  if (is_planned) draw_progress(workspace, shown);  // also between two rungs, so that nothing beneath moves
 }
 
 void add_lane(State& state, const RunDetail& detail, const char* title, const char* unit,
@@ -326,7 +343,27 @@ struct Small {
   const MinMaxPyramid* levels = nullptr;
 };
 
-std::vector<Small> small_charts(const State& state, const RunEntry& shown) {
+// Puts them where the ladder's earlier runs had them. One that this run has no values for yet is empty, so that nothing
+// moves from rung to rung.
+std::vector<Small> in_their_places(State& state, const RunEntry& shown, std::vector<Small> found) {
+  const LadderId ladder = shown.run.ladder.value_or(0);
+  if (std::exchange(state.places_of, ladder) != ladder || ladder == 0) state.places.clear();
+  if (shown.run.source != "launched" || shown.run.status != RunStatus::running) return found;
+  if (state.places.empty()) {
+    state.places = {"Learning rate", "Gradient norm"};
+    if (shown.run.device == "cpu") state.places.insert(state.places.end(), {"CPU load", "Memory"});
+  }
+  for (const Small& each : found)
+    if (std::ranges::find(state.places, each.title) == state.places.end()) state.places.push_back(each.title);
+  std::vector<Small> placed;
+  for (const std::string& title : state.places) {
+    const auto known = std::ranges::find(found, title, &Small::title);
+    placed.push_back(known == found.end() ? Small{.title = title} : std::move(*known));
+  }
+  return placed;
+}
+
+std::vector<Small> small_charts(State& state, const RunEntry& shown) {
   std::vector<Small> small;
   for (const auto& [title, quantity] :
        {std::pair("Learning rate", Quantity::lr), std::pair("Gradient norm", Quantity::grad_norm)}) {
@@ -335,7 +372,7 @@ std::vector<Small> small_charts(const State& state, const RunEntry& shown) {
       small.push_back({title, "", shown.steps, shown.values(quantity), &levels});
   }
   for (const State::Lane& lane : state.lanes) small.push_back({lane.title, lane.unit, lane.steps, lane.values});
-  return small;
+  return in_their_places(state, shown, std::move(small));
 }
 
 void draw_lanes(const std::vector<Small>& small, State& state, const Workspace& workspace, const RunEntry& shown,
@@ -359,7 +396,8 @@ void draw_lanes(const std::vector<Small>& small, State& state, const Workspace& 
                   .whole = small[i].unit == "%" ? 100 : missing,
                   .from_zero = small[i].unit == "W" || small[i].unit == "GB",
                   .legend = false,
-                  .x_labelled = false},
+                  .x_labelled = false,
+                  .if_empty = ""},
                  shown, state.x, commands);
   }
 }
@@ -433,8 +471,9 @@ void draw_body(State& state, const Workspace& workspace, const RunEntry& shown, 
   if (state.metrics.list.all().empty()) {
     const bool is_a_scripts = shown.run.source == "import";
     const float charts = room - (is_a_scripts ? ImGui::GetTextLineHeightWithSpacing() + px(4) : 0);
-    const bool has_lanes = charts > px(420) && !small.empty();
-    const float lanes = has_lanes ? (charts - px(16)) * 0.26f : 0;
+    constexpr float least = 160;  // of a chart's card
+    const bool has_lanes = charts > px(3 * least + 2 * 16) && !small.empty();
+    const float lanes = has_lanes ? std::max(px(least), (charts - px(16)) * 0.26f) : 0;
     draw_charts(state, workspace, shown, has_lanes ? charts - px(16) - lanes : charts, commands);
     if (has_lanes) draw_lanes(small, state, workspace, shown, lanes, commands);
     if (is_a_scripts && state.metrics.list.is_complete())
@@ -443,7 +482,7 @@ void draw_body(State& state, const Workspace& workspace, const RunEntry& shown, 
   }
   ImGui::BeginChild("##body");
   draw_charts(state, workspace, shown, std::clamp(room * 0.44f, px(280), px(520)), commands);
-  if (!small.empty()) draw_lanes(small, state, workspace, shown, px(150), commands);
+  if (!small.empty()) draw_lanes(small, state, workspace, shown, px(160), commands);
   spacing(6);
   draw_metrics(state, workspace, shown, commands);
   ImGui::EndChild();

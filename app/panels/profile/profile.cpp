@@ -698,6 +698,7 @@ Panel panels::profile() {
               [state](const PanelEvent& event) {
                 if (const auto* speedup = event.as<SpeedupToExplain>()) state->to_explain = *speedup;
                 if (const auto* trace = event.as<TraceToShow>()) state->to_show = trace->trace;
+                if (const auto* pair = event.as<PairToImport>(); pair && pair->is_example) state->tab = Tab::difference;
                 if (const auto* pair = event.as<PairToImport>())
                   state->pair_comes |= pair->is_example || state->question.before.kind == ProfileSide::Kind::none;
               },

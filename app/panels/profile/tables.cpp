@@ -591,15 +591,15 @@ void draw_roofline_table(const ShownProfile& shown, TableUse& use) {
   heads.insert(heads.end(), {{"at best", 62, true, 5},
                              {"of the ceiling", 0, true, 6},
                              {"bound by", 70, false, 7},
-                             {"buys at most", 88, true, 8}});
-  const auto without = [&](OperatorKind kind) {
+                             {"gain then", 72, true, 8}});
+  const auto gain_at_best = [&](OperatorKind kind) {
     const auto number = static_cast<std::size_t>(kind);
-    return number < shown.without.size() ? shown.without[number] : missing;
+    return number < shown.gain_at_best.size() ? shown.gain_at_best[number] : missing;
   };
   std::vector<KindRoofline> rows = shown.rooflines;
   sort_rows(rows, use.sort, [&](const KindRoofline& each) -> SortKey {
     const std::array keys{missing,      each.ms, each.known_ms / each.ms, each.tflops(), each.gb_s(), each.least_ms,
-                          each.share(), missing, without(each.kind)};
+                          each.share(), missing, gain_at_best(each.kind)};
     if (use.sort.column == 0) return {.text = std::string(to_string(each.kind))};
     if (use.sort.column == 7) return {.text = std::string(bound_of(each))};
     return {keys[static_cast<std::size_t>(use.sort.column)]};
@@ -622,8 +622,9 @@ void draw_roofline_table(const ShownProfile& shown, TableUse& use) {
       right_cell(is_missing(each.share()) ? "-" : ms_figure(each.least_ms, shown.step_ms));
       ceiling_cell(each);
       left_cell(std::string(bound_of(each)), palette().quiet);
-      right_cell(is_missing(without(each.kind)) ? "-" : in_print(factor_text(without(each.kind))));
-      ImGui::SetItemTooltip("If this kind of work took no time, and everything else waited as in this step");
+      right_cell(is_missing(gain_at_best(each.kind)) ? "-" : in_print(factor_text(gain_at_best(each.kind))));
+      ImGui::SetItemTooltip(
+          "The step's gain if this kind of work ran at best, and everything else waited as in this step");
     }
     ImGui::EndTable();
   }

@@ -17,6 +17,7 @@
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/models/tries_view.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/panel_events.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/run/parts.h"
@@ -201,7 +202,16 @@ void draw_list(State& state, const TriesView& view) {
   ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthStretch);
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
-  ImGui::TableHeadersRow();
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (int column = 0; column < 5; ++column) {
+    if (!ImGui::TableSetColumnIndex(column)) continue;
+    const std::string title = ImGui::TableGetColumnName(column);
+    if (column == 2 || column == 3)
+      text_right(title, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, fonts().regular, small_size,
+                 &palette().quiet);
+    else
+      ImGui::TextUnformatted(title.c_str());
+  }
   ImGui::PopStyleColor();
   ImGui::PopFont();
   ImGuiListClipper clipper;
@@ -324,8 +334,13 @@ void draw_chosen(State& state, const Workspace& workspace, const TriesView& view
   }
   if (!it.message.empty())
     text_cut(it.message, ImGui::GetContentRegionAvail().x, palette().text, fonts().regular, text_size);
-  if (!figures.change.empty())
+  if (!figures.change.empty()) {
     text_cut(in_print(figures.change), ImGui::GetContentRegionAvail().x, palette().text, fonts().semibold, 13.5f);
+    // The list has means of all runs of a state, which the machine's drift is part of.
+    same_line(8);
+    text_cut(figures.beside, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+    mark("tries.beside");
+  }
   const std::string reason = try_text(answer, "reason");
   text_cut(
       (reason.empty() ? "" : reason + ".  ") + plural(figures.runs, "run") + ", " + rough_duration_text(figures.wall_s),
@@ -404,6 +419,10 @@ Panel panels::tries() {
   return {.id = "tries",
           .title = "Tries",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
+          .receive =
+              [state](const PanelEvent& event) {
+                if (const auto* asked = event.as<TriesToShow>()) *state = State{.series = asked->series};
+              },
           .view = [state](const Workspace&) { return state_of(*state); },
           .show_view = [state](const nlohmann::json& json, const Workspace&) { show_state(*state, json); },
           .least_width = 720,

@@ -42,7 +42,9 @@ TEST(StepEstimate, GuessesAnUnknownCpuAndSaysSo) {
 
 // A finished run of `recipe` whose steps took `dt_ms`.
 struct Done {
-  Done(const Recipe& recipe, const DeviceReport& report, double dt_ms) {
+  Done(Recipe recipe, const DeviceReport& report, double dt_ms) {
+    recipe.device = report.resolve(recipe.device);  // as a run records it
+    recipe.threads = report.cpu_cores;
     run.source = "launched";
     run.status = RunStatus::finished;
     run.hardware = report.hardware(report.resolve(recipe.device));
@@ -53,6 +55,24 @@ struct Done {
   Run run;
   Summary summary;
 };
+
+TEST(StepEstimate, OfANewRungIsAsFarOffAsThatOfTheOthers) {
+  DeviceReport report;
+  report.cpu_name = "Unheard-of";
+  report.cpu_cores = 2;
+  report.cpu_capability = "AVX2";
+  Recipe recipe;
+  recipe.vocab = 256;
+  const double guess = estimate_step(recipe, report, table(), {}).seconds;
+  const Done done(recipe, report, 3000 * guess);
+  const std::vector<MeasuredRun> others{{&done.run, &done.summary, nullptr}};
+  Recipe larger = recipe;
+  larger.batch *= 2;
+  const StepEstimate beside = estimate_beside(larger, report, table(), others);
+  EXPECT_NEAR(beside.seconds, 3 * estimate_step(larger, report, table(), {}).seconds, 1e-9);
+  EXPECT_TRUE(beside.is_measured);
+  EXPECT_FALSE(estimate_beside(larger, report, table(), {}).is_measured);
+}
 
 TEST(StepEstimate, TakesTheProjectsOwnRunsOfTheRecipe) {
   DeviceReport report;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "app/exit_status.h"
 #include "app/profile/ladder_forecast.h"
 #include "engine/stage.h"
@@ -44,6 +46,23 @@ TEST(PredictOptions, parts_and_what_is_refused) {
     EXPECT_NE(problem_of([&] { parse_scales({text}); }), "") << text;
   for (const char* const text : {"mlp", "wheel=1", "mlp/=1", "mlp/warp=1", "mlp=1,mlp=2"})
     EXPECT_NE(problem_of([&] { parse_parts({text}); }), "") << text;
+}
+
+TEST(PredictAll, what_buys_nothing_comes_last) {
+  RunStore store = RunStore::in_memory();
+  Recipe base;
+  base.vocab = 256;
+  base.threads = 2;
+  keep_traced_step(store, base);
+  const PredictionOverview overview = predict_all(find_subject(store, "trace:1"), nullptr);
+  std::vector<int> places;
+  for (const PredictionAnswer& each : overview.stages) {
+    const bool is_known = each.step.bound != Bound::unknown;
+    places.push_back(changes_nothing(each) ? 3 : !is_known ? 1 : each.step.factor > 1.005 ? 0 : 2);
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(places));
+  EXPECT_EQ(places.front(), 0);
+  EXPECT_EQ(places.back(), 3);
 }
 
 TEST(LadderForecast, predicts_rungs_that_were_not_measured) {

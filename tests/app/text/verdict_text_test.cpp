@@ -69,6 +69,17 @@ TEST(Fit, SaysWhatTheScaledTimesWereAndWhereTheRunsOwnStepsWaitedMore) {
   EXPECT_EQ(waiting_text(fitted, {}), "");
 }
 
+TEST(Answer, WhatIsUnderWayIsNotUnproven) {
+  const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell), tf32 = rung(1, 2, 2, Verdict::same);
+  RungJudgement running{.rung = 2};
+  running.is_under_way = true;
+  const std::vector<AnsweredRung> rungs{{"Baseline", &base}, {"TF32", &tf32}, {"Fused", &running}};
+  EXPECT_EQ(answer_text(rungs), "Real: none yet. No gain: TF32. Under way: Fused.");
+  RungJudgement untimed{.rung = 1, .why_untimed = "failed before a step"};
+  const std::vector<AnsweredRung> failed{{"Baseline", &base}, {"TF32", &untimed}};
+  EXPECT_EQ(answer_text(failed), "Real: none. Not proven: TF32 (failed before a step).");
+}
+
 TEST(Answer, OneRunIsNotReal) {
   const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell, 1), tf32 = rung(1, 2, 2, Verdict::faster, 1);
   const std::vector<AnsweredRung> rungs{{"Baseline", &base}, {"TF32", &tf32}};

@@ -72,6 +72,33 @@ TEST_F(Rungs, AFactorOfAThousandBetweenFilesIsOneOfUnits) {
   EXPECT_EQ(flag(measured(1000)), "") << "our own timer has one unit";
 }
 
+TEST_F(Rungs, WhatHasNoFactorSaysWhy) {
+  runs_[0].status = RunStatus::failed;
+  series_[0] = {};
+  summaries_[0] = {};
+  for (int rung = 1; rung < 3; ++rung) runs_[rung].status = RunStatus::finished;
+  std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
+  EXPECT_EQ(rungs[0].why_untimed, "failed before a step");
+  EXPECT_EQ(rungs[1].why_untimed, "");
+  EXPECT_EQ(rungs[1].why_no_factor, "baseline: failed before a step");
+  summaries_[0] = {.steps = 60, .untimed_steps = 60};
+  runs_[0].status = RunStatus::finished;
+  EXPECT_EQ(judge_rungs(measured_, {})[2].why_no_factor, "baseline: no step times");
+  summaries_[0] = summaries_[1];
+  series_[0] = series_[1];
+  EXPECT_EQ(judge_rungs(measured_, {})[2].why_no_factor, "");
+}
+
+TEST_F(Rungs, ARungWithoutAFinishedRunIsUnderWay) {
+  for (stepladder::Run& run : runs_) run.status = RunStatus::finished;
+  EXPECT_FALSE(judge_rungs(measured_, {})[2].is_under_way);
+  runs_[2].status = RunStatus::running;
+  EXPECT_TRUE(judge_rungs(measured_, {})[2].is_under_way);
+  runs_[1].rung = 2;
+  runs_[1].repeat = 1;
+  EXPECT_FALSE(judge_rungs(measured_, {})[1].is_under_way) << "the finished repeat is what it is judged by";
+}
+
 TEST_F(Rungs, AChosenBaselineIsHeldAgainstThoseBelowItToo) {
   const std::vector<RungJudgement> rungs = judge_rungs(measured_, {}, 1);
   EXPECT_NEAR(rungs[0].over_baseline.factor, 0.5, 0.01);
