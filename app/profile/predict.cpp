@@ -536,12 +536,8 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
   }
   // Gains, then what isn't known, then what buys nothing.
   const auto place = [](const PredictionAnswer& answer) {
-    const bool is_gain = gain_of(answer) >= least_gain;
-    return std::pair(is_gain                               ? 0
-                     : answer.step.bound == Bound::unknown ? 1
-                     : changes_nothing(answer)             ? 3
-                                                           : 2,
-                     -gain_of(answer));
+    const int rank = gain_of(answer) >= least_gain ? 0 : answer.step.bound == Bound::unknown ? 1 : 2;
+    return std::pair(rank, -gain_of(answer));
   };
   std::ranges::stable_sort(overview.stages, {}, place);
 
