@@ -118,7 +118,7 @@ void TagPopup::draw(const std::vector<const RunEntry*>& entries, Commands& comma
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
   if (ImGui::BeginPopup("##tag")) {
     text_quiet("Tag " + plural(std::ssize(entries), "run") + "; a tag that all of them have is removed");
-    if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+    hold_keyboard();
     ImGui::SetNextItemWidth(px(260));
     const bool done = ImGui::InputTextWithHint("##tag", "e.g. night, good", tag.data(), tag.size(),
                                                ImGuiInputTextFlags_EnterReturnsTrue);
