@@ -61,6 +61,11 @@ void RunAssembler::log(std::string_view name, std::string_view unit, const Metri
   if (++points_ >= points_at_once && clock_) tell_logged();
 }
 
+void RunAssembler::keep_unread_times(std::string times, std::int64_t line) {
+  unread_times_ = std::move(times);
+  unread_line_ = line;
+}
+
 void RunAssembler::tell_logged() {
   if (points_ == 0) return;
   begin_run();
@@ -191,6 +196,8 @@ void RunAssembler::end() {
   if (run.params > 0) run.model_flops_per_token = 6.0 * static_cast<double>(run.params);
   begin_run();
   pass_on(0);
+  if (!unread_times_.empty() && !clock_->timed())
+    sink_->note(unread_line_, "no step time was read: \"" + unread_times_ + "\" isn't certainly the time of a step");
   tell_logged();
   run.planned_steps = labels_.planned_steps;
   if (run.planned_steps < steps_.last_step()) run.planned_steps = 0;  // those of an epoch

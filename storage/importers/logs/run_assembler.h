@@ -43,6 +43,9 @@ class RunAssembler {
 
   // A number of the log that no step has a field for.
   void log(std::string_view name, std::string_view unit, const MetricPoint& point);
+  // Times on a line that no step time was read from, as printed.
+  void keep_unread_times(std::string times, std::int64_t line);
+  bool has_unread_times() const { return unread_line_ > 0; }
   // Whether no step so far has a loss or a time: the run has only other numbers.
   bool has_only_others() const { return open_ && !measured_; }
 
@@ -101,6 +104,8 @@ class RunAssembler {
   bool is_rate_kept_ = false;
   bool begun_ = false;  // the sink knows of the run
   bool perplexity_noted_ = false;
+  std::string unread_times_;
+  std::int64_t unread_line_ = 0;
   CappedNotes late_;
 };
 

@@ -298,6 +298,7 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   const double at = counted.step.at;
   run_.add(*counted.line, std::move(counted.step));
   log_texts(*counted.line, text);
+  if (counted.line->has_unread_times && !run_.has_unread_times()) run_.keep_unread_times(unread_times(text), line);
   log_others(*counted.line, text, step, at);
 }
 

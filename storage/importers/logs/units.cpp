@@ -334,14 +334,47 @@ TimeUnit time_unit(std::string_view text) {
   }
 }
 
-// "tok/s", "tokens/ms", "k tok/s", "it/s", "s/it", "ms/step", "ms", "GiB", "%".
+bool is_device_word(std::string_view word) {
+  return one_of(word, {"gpu", "gpus", "device", "devices", "chip", "rank", "card", "npu", "tpu", "accelerator"});
+}
+
+namespace {
+
+// "tokens per second" and "tokens / s" as "tokens/s", in lower case. Returns its size.
+std::size_t with_slashes(std::string_view text, char* into) {
+  std::size_t size = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    const std::string_view word = rest.starts_with(" per ") ? " per " : rest.starts_with(" / ") ? " / " : "";
+    into[size++] = word.empty() ? lower(text[at]) : '/';
+    at += std::max<std::size_t>(1, word.size());
+  }
+  return size;
+}
+
+// The seconds of "s", "min", "day" behind a slash; 0 if it is no such word.
+double seconds_of(std::string_view word) {
+  if (one_of(word, {"d", "day", "days"})) return 86400;
+  const TimeUnit unit = time_unit(word);
+  return unit == TimeUnit::unknown ? 0 : milliseconds_in(unit) / 1000;
+}
+
+}  // namespace
+
+// "tok/s", "tokens/ms", "k tok/s", "it/s", "s/it", "ms/step", "ms", "GiB", "%", "M tokens per minute per GPU".
 Unit unit_of(std::string_view text) {
-  char buffer[24];
+  char buffer[48];
   if (text.empty() || text.size() > sizeof buffer) return {};
-  std::transform(text.begin(), text.end(), buffer, lower);
-  std::string_view unit(buffer, text.size());
+  std::string_view unit(buffer, with_slashes(text, buffer));
 
   Unit found;
+  if (const std::size_t space = unit.find(' '); space != std::string_view::npos) {
+    const Unit prefix = unit_of(text.substr(0, text.find(' ')));
+    found = unit_of(unit.substr(space + 1));
+    if (!(prefix.scale > 1) || found.rate == RateLabel::none) return {};
+    found.scale *= prefix.scale;
+    return found;
+  }
   if (unit == "m" && text == "M") return {.scale = 1e6, .known = true};
   if (unit == "k") return {.scale = 1e3, .known = true};
   if (one_of(unit, {"b", "g", "t"})) return {.scale = unit == "t" ? 1e12 : 1e9, .other = true, .known = true};
@@ -352,19 +385,28 @@ Unit unit_of(std::string_view text) {
   if (unit.starts_with("tflop") || unit.starts_with("pflop") || unit.starts_with("gflop"))
     return {.other = true, .known = true};
 
+  if (unit == "tps") return {.rate = RateLabel::tokens, .known = true};
   const std::size_t slash = unit.find('/');
   if (slash == std::string_view::npos) return found;
   std::string_view above = unit.substr(0, slash);
   const std::string_view below = unit.substr(slash + 1);
-  if (const TimeUnit time = time_unit(above); time != TimeUnit::unknown) {
+  if (const TimeUnit taken = time_unit(above); taken != TimeUnit::unknown) {
     if (one_of(below, {"it", "iter", "iters", "iteration", "step", "steps", "batch", "ba", "update", "opt"}))
-      return {.time = time, .per_step = true, .known = true};
+      return {.time = taken, .per_step = true, .known = true};
     return {.other = true, .known = true};  // "ms/token" and the like
   }
-  const TimeUnit per = time_unit(below == "gpu" || below.empty() ? "s" : below.substr(0, below.find('/')));
-  if (per == TimeUnit::unknown || per == TimeUnit::min || per == TimeUnit::h) return found;
-  if (above.size() > 2 && above[0] == 'k' && above[1] == 't') found.scale = 1e3, above.remove_prefix(1);
-  if (above.size() > 2 && above[0] == 'm' && above[1] == 't') found.scale = 1e6, above.remove_prefix(1);
+  // A time and perhaps a device, in either order: "s", "s/gpu", "gpu/s"; some print the device alone: "tok/gpu".
+  const std::size_t second = below.find('/');
+  const std::string_view first_word = below.substr(0, second);
+  const std::string_view second_word = second == std::string_view::npos ? "" : below.substr(second + 1);
+  found.per_device = is_device_word(first_word) || is_device_word(second_word);
+  const std::string_view time = is_device_word(first_word) ? second_word : first_word;
+  const double per = seconds_of(time.empty() ? "s" : time);
+  if (per == 0) return {};
+  const bool per_ms = time_unit(time) == TimeUnit::ms;
+  found.scale = per > 1 ? 1 / per : 1;
+  if (above.size() > 2 && above[0] == 'k' && above[1] == 't') found.scale *= 1e3, above.remove_prefix(1);
+  if (above.size() > 2 && above[0] == 'm' && above[1] == 't') found.scale *= 1e6, above.remove_prefix(1);
   if (one_of(above, {"tok", "toks", "token", "tokens", "t", "words", "w"})) found.rate = RateLabel::tokens;
   if (one_of(above, {"sample", "samples", "seq", "seqs", "sequence", "sequences", "example", "examples", "ex", "img",
                      "imgs", "images", "sent", "sents"}))
@@ -372,7 +414,7 @@ Unit unit_of(std::string_view text) {
   if (one_of(above, {"it", "iter", "iters", "iterations", "step", "steps", "batch", "batches", "ba", "updates"}))
     found.rate = RateLabel::iterations;
   if (found.rate == RateLabel::none) return {};
-  if (per == TimeUnit::ms && found.rate == RateLabel::tokens) found.rate = RateLabel::tokens_per_ms;
+  if (per_ms && found.rate == RateLabel::tokens) found.rate = RateLabel::tokens_per_ms;
   found.known = true;
   return found;
 }

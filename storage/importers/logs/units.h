@@ -24,12 +24,15 @@ struct Unit {
   TimeUnit time = TimeUnit::unknown;
   RateLabel rate = RateLabel::none;
   double scale = 1;
-  bool per_step = false;  // "ms/step", "s/it": a time although it has a slash
-  bool other = false;     // known, but not one of ours: %, GiB
+  bool per_step = false;    // "ms/step", "s/it": a time although it has a slash
+  bool per_device = false;  // "tok/s/gpu"
+  bool other = false;       // known, but not one of ours: %, GiB
   bool known = false;
 };
 
-TimeUnit time_unit(std::string_view text);  // in lower case
+TimeUnit time_unit(std::string_view text);   // in lower case
+bool is_device_word(std::string_view word);  // "gpu": in lower case
+// A rate is converted to one per second (or per ms): "tokens per minute" has a scale of 1/60.
 Unit unit_of(std::string_view text);
 
 // One step's printed figures, in whatever units.

@@ -65,6 +65,25 @@ void read_other_pairs(std::string_view text, const StepLine& line, std::vector<O
   });
 }
 
+std::string unread_times(std::string_view text) {
+  constexpr std::size_t longest = 160;
+  std::string times;
+  PairScanner scanner(text);
+  for (Pair pair; scanner.next(pair);) {
+    const Meaning meaning = meaning_of(pair);
+    const Unit unit = unit_of(pair.unit.empty() ? pair.hint : pair.unit);
+    if (meaning.field != Field::none || (!meaning.is_part && (unit.time == TimeUnit::unknown || unit.other))) continue;
+    const KeyWords key(pair.key);
+    if (key.has("eta") || key.has("remaining") || key.has("left") ||
+        std::any_of(key.words, key.words + key.count, is_validation))
+      continue;
+    const std::size_t from = text.substr(0, pair.at).find_last_of("|,;") + 1;  // npos + 1 is 0
+    if (times.size() + pair.end - from > longest) continue;
+    times += (times.empty() ? "" : ", ") + std::string(trimmed(text.substr(from, pair.end - from)));
+  }
+  return times;
+}
+
 bool has_other_pairs(std::string_view text, const StepLine& line) {
   bool any = false;
   for_other_pairs(text, line, [&](auto...) { return !(any = true); });

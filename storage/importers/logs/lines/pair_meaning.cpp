@@ -69,6 +69,31 @@ Meaning perplexity_meaning(const KeyWords& key) {
   return {.field = any_validation(key) ? Field::val_perplexity : Field::perplexity, .rank = key.count > 1};
 }
 
+bool is_step_word(std::string_view word) {
+  return one_of(word, {"step", "iter", "iteration", "it", "batch", "update"});
+}
+
+// A part of a step, or what is done beside it.
+bool is_part(std::string_view word) {
+  for (const std::string_view start : {"data",  "load", "fetch",  "forward", "backward", "fwd",  "bwd",    "optim",
+                                       "comm",  "copy", "prefet", "preproc", "allred",   "sync", "attn",   "attention",
+                                       "check", "ckpt", "compil", "eval",    "valid",    "gen",  "comput", "reduce"})
+    if (word.starts_with(start)) return true;
+  return one_of(word, {"opt",  "fw",       "bw",    "fp",       "bp",       "val",     "save",    "h2d",
+                       "d2h",  "clip",     "zero",  "mlp",      "log",      "logging", "rollout", "wait",
+                       "idle", "overhead", "other", "transfer", "sampling", "gpu",     "cpu"});
+}
+
+// "time since the last log", "elapsed since start". A missing field: it isn't such a time.
+Meaning since_meaning(const KeyWords& key, TimeUnit unit) {
+  if (!key.has("since")) return {};
+  if (key.has("start") || key.has("begin") || key.has("beginning") || key.has("launch"))
+    return {.field = Field::elapsed, .rank = 1, .unit = unit};
+  if (!key.has("last") && !key.has("previous") && !key.has("prev")) return {};
+  const bool of_step = is_step_word(key.words[0]);
+  return {.field = Field::time, .rank = 1, .unit = unit, .interval = !of_step, .of_step = of_step};
+}
+
 Meaning time_meaning(const KeyWords& full, TimeUnit given) {
   // A unit at the end of a key is its unit: "dt_ms", "step_time_s", "ms per step".
   KeyWords key = full;
@@ -78,74 +103,113 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
     key.drop_last();
     if (key.count > 1 && key.words[0] == "in") key.drop_last();
   }
+  if (const Meaning since = since_meaning(key, unit); since.field != Field::none) return since;
+  const auto is_beside = [](std::string_view word) {
+    return one_of(word,
+                  {"eta", "remaining", "left", "start", "end", "stamp", "timestamp", "date", "token", "tok", "sample"});
+  };
+  const bool to_end = key.has("end") && key.has("to");
   for (int i = 0; i < key.count; ++i)
-    if (one_of(key.words[i],
-               {"data",       "load",      "loading", "loader",    "forward",    "fwd",   "backward", "bwd",
-                "opt",        "optimizer", "eta",     "remaining", "left",       "eval",  "val",      "valid",
-                "validation", "comm",      "compile", "gen",       "generation", "save",  "start",    "end",
-                "stamp",      "timestamp", "date",    "gpu",       "cpu",        "token", "tok",      "sample"}) &&
-        !(key.words[i] == "end" && key.has("to")))
-      return {};
+    if (is_beside(key.words[i]) && !(key.words[i] == "end" && to_end)) return {};
+  for (int i = 0; i < key.count; ++i)
+    if (is_part(key.words[i]) && !key.has("interval")) return {.unit = unit, .is_part = true};
   const std::string_view last = key.words[0];
   const auto found = [&](Field field, int rank) { return Meaning{.field = field, .rank = rank, .unit = unit}; };
+  const auto of_step = [&](int rank) {
+    return Meaning{.field = Field::time, .rank = rank, .unit = unit, .of_step = true};
+  };
 
-  if (key.has("per") && one_of(last, {"step", "iteration", "iter", "it", "batch", "update"})) {
+  if (key.has("per") && is_step_word(last)) {
     for (int i = 1; i < key.count; ++i) {
-      if (key.words[i] == "time" || key.words[i] == "seconds") return found(Field::time, 0);
+      if (key.words[i] == "time" || key.words[i] == "seconds") return of_step(0);
       if (const TimeUnit named = time_unit(key.words[i]); named != TimeUnit::unknown) {
         unit = named;
-        return found(Field::time, 0);
+        return of_step(0);
       }
     }
     return {};
   }
   // "ms/batch 107.0"
-  if (key.count == 2 && one_of(last, {"step", "iteration", "iter", "it", "batch", "update"}) &&
-      time_unit(key.words[1]) != TimeUnit::unknown && key.words[1].size() < 3) {
+  if (key.count == 2 && is_step_word(last) && time_unit(key.words[1]) != TimeUnit::unknown && key.words[1].size() < 3) {
     unit = time_unit(key.words[1]);
-    return found(Field::time, 0);
+    return of_step(0);
   }
   const bool mean = key.has("avg") || key.has("average") || key.has("mean");
   if (mean && (last == "time" || last == "dt" || key.has("step"))) {
     return last == "loss" ? Meaning{} : found(Field::mean_time, 0);
   }
-  if (last == "wall" && key.is(1, "train")) return {};    // fairseq: seconds since the last line
-  if (key.has("interval")) return found(Field::time, 1);  // since the last line
+  if (last == "wall" && key.is(1, "train")) return {};  // fairseq: seconds since the last line
+  if (key.has("interval")) return Meaning{.field = Field::time, .rank = 1, .unit = unit, .interval = true};
   if (key.has("runtime") && unit == TimeUnit::unknown) unit = TimeUnit::s;
   if (key.has("elapsed") || key.has("cumulative") || key.has("runtime") || key.has("walltime") || key.has("wall"))
     return key.has("train") && last == "runtime" ? found(Field::summary, 0) : found(Field::elapsed, 1);
   if (one_of(last, {"time", "clock"})) {
     if (key.count == 1) return found(Field::time, 1);
     if (one_of(key.words[1], {"total", "train", "training", "cum", "run", "wall"})) return found(Field::elapsed, 0);
-    if (one_of(key.words[1], {"step", "iter", "iteration", "batch", "update", "it"})) return found(Field::time, 0);
-    return found(Field::time, 3);
+    return is_step_word(key.words[1]) ? of_step(0) : found(Field::time, 3);
   }
   if (one_of(last, {"dt", "duration", "dur", "latency", "timing"})) return found(Field::time, last == "dt" ? 0 : 2);
-  if (last == "cost" && key.count > 1 && one_of(key.words[1], {"batch", "step", "iter"})) return found(Field::time, 0);
-  if (last == "took" && (key.count == 1 || one_of(key.words[1], {"step", "iteration", "iter", "batch", "update"})))
-    return found(Field::time, 2);
+  if (last == "cost" && key.count > 1 && one_of(key.words[1], {"batch", "step", "iter"})) return of_step(0);
+  if (last == "took" && key.count > 1 && is_step_word(key.words[1])) return of_step(2);
+  if (last == "took" && key.count == 1) return found(Field::time, 2);
   if (key.count == 1 && one_of(last, {"seconds", "secs"}))
     return Meaning{.field = Field::time, .rank = 2, .unit = TimeUnit::s};
   if (last == "ms" && key.count == 1) return Meaning{.field = Field::time, .rank = 1, .unit = TimeUnit::ms};
-  if (one_of(last, {"step", "iter", "iteration", "it", "batch"}) && key.is(1, "time")) return found(Field::time, 1);
+  if (is_step_word(last) && last != "update" && key.is(1, "time")) return of_step(1);
   if (last == "end" && key.is(1, "to")) return found(Field::time, 1);
-  if (last == "step" && full.count > 1 && unit != TimeUnit::unknown) return found(Field::time, 2);  // "step_ms"
+  if (last == "step" && full.count > 1 && unit != TimeUnit::unknown) return of_step(2);  // "step_ms"
+  // "step 350ms", "batch: 0.350 s", "total 350 ms"
+  const bool is_total = one_of(last, {"total", "all", "overall", "sum", "e2e"});
+  const bool is_duration = given == TimeUnit::us || given == TimeUnit::ms || given == TimeUnit::s;
+  if (is_duration && key.count == 1 && is_step_word(last) && last != "update") return of_step(1);
+  if (is_duration && key.count == 2 &&
+      ((is_total && is_step_word(key.words[1])) ||
+       (is_step_word(last) && one_of(key.words[1], {"total", "full", "whole"}))))
+    return of_step(1);
+  if (unit != TimeUnit::unknown && key.count == 1 && is_total) return found(Field::total_time, 1);
   return {};
 }
 
+// Whether "per GPU", "/device" or "each GPU" is part of the key.
+bool names_one_device(const KeyWords& key) {
+  for (int i = 0; i < key.count; ++i)
+    if (is_device_word(key.words[i]) && (key.is(i + 1, "per") || key.is(i + 1, "each") || key.is(i + 1, "one")))
+      return true;
+  return false;
+}
+
+// A total is plainer than one device's rate, tokens than samples, samples than steps.
+enum RateRank { named_tokens, named_speed, tokens_by_unit, unnamed_speed = 4, samples_rank, steps_rank };
+
+int rank_of(RateLabel rate, int of_tokens) {
+  return rate == RateLabel::iterations ? steps_rank : rate == RateLabel::samples ? samples_rank : of_tokens;
+}
+
 Meaning rate_meaning(const KeyWords& full, const Unit& given) {
-  Meaning found{.field = Field::throughput, .rank = 0, .rate = given.rate, .scale = given.scale};
+  Meaning found{.field = Field::throughput,
+                .rank = named_tokens,
+                .rate = given.rate,
+                .scale = given.scale,
+                .per_device = given.per_device || names_one_device(full)};
   if (any_validation(full)) return {};
   KeyWords key = full;
   // "tokens/s/gpu", "tokens_per_sec_per_device": one device's rate is used if no other is printed.
-  while (key.count > 1 && one_of(key.words[0], {"gpu", "device", "rank", "chip"})) {
+  while (key.count > 1 && is_device_word(key.words[0])) {
     key.drop_last();
+    found.per_device = true;
     if (key.count > 1 && key.words[0] == "per") key.drop_last();
   }
-  const bool per_device = key.count < full.count || full.has("device");
+  found.per_device |= full.has("device");
   const std::string_view last = key.words[0];
-  const bool per_second = one_of(last, {"s", "sec", "second", "seconds"}) && key.count > 1;
-  if (per_device) found.rank = 1;
+  double seconds = 0;
+  if (key.count > 1)
+    seconds = one_of(last, {"s", "sec", "second", "seconds"}) ? 1
+              : one_of(last, {"min", "minute"})               ? 60
+              : one_of(last, {"h", "hr", "hour"})             ? 3600
+              : last == "day"                                 ? 86400
+                                                              : 0;
+  const bool per_second = seconds > 0;
+  if (found.per_device) found.rank = 1;
   if (key.has("running")) found.rank = 3;  // DeepSpeed: a mean since the start
   const bool per_ms = last == "ms" && key.count > 1;
   if (per_second || per_ms) {
@@ -155,21 +219,24 @@ Meaning rate_meaning(const KeyWords& full, const Unit& given) {
       if (kilo || one_of(word, {"tok", "toks", "token", "tokens", "words"})) {
         found.rate = per_ms ? RateLabel::tokens_per_ms : RateLabel::tokens;
         if (kilo) found.scale = 1e3;
+        if (seconds > 1) found.scale /= seconds;
         return found;
       }
       if (one_of(word, {"samples", "sample", "seq", "seqs", "sequences", "examples", "images", "img"}))
-        return found.rank += 2, found.rate = RateLabel::samples, found;
+        return found.rank = samples_rank, found.rate = RateLabel::samples, found.scale /= std::max(seconds, 1.0), found;
       if (one_of(word, {"it", "iter", "iters", "iterations", "steps", "step", "batches"}) && per_second &&
           !key.has("time"))
-        return found.rank = 4, found.rate = RateLabel::iterations, found;
+        return found.rank = steps_rank, found.rate = RateLabel::iterations, found.scale /= seconds, found;
       if (word != "per" && word != "p") break;
     }
   }
-  if (one_of(last, {"tps", "tgs", "wps", "toks"}) || (last == "tokps")) return found.rate = RateLabel::tokens, found;
-  if (one_of(last, {"ups"})) return found.rank = 4, found.rate = RateLabel::iterations, found;
+  if (last == "tgs") found.per_device = true;  // tokens per GPU and second
+  if (one_of(last, {"tps", "tgs", "wps", "toks", "tokps"})) return found.rate = RateLabel::tokens, found;
+  if (last == "ups") return found.rank = steps_rank, found.rate = RateLabel::iterations, found;
   if (one_of(last, {"throughput", "speed"})) {
+    found.rank = found.rate == RateLabel::none ? int{unnamed_speed} : rank_of(found.rate, found.rank + named_speed);
     if (found.rate == RateLabel::none) found.rate = RateLabel::unlabelled;
-    return found.rank += 1, found;
+    return found;
   }
   return {};
 }
@@ -239,11 +306,7 @@ Meaning meaning_of(const Pair& pair) {
   std::string_view unit_text = pair.unit.empty() ? pair.hint : pair.unit;
   const std::size_t space = unit_text.rfind(' ');
   Unit unit = unit_of(unit_text);
-  if (space != std::string_view::npos && !unit.known) {
-    const Unit prefix = unit_of(unit_text.substr(0, space));
-    unit = unit_of(unit_text.substr(space + 1));
-    if (prefix.scale > 1) unit.scale = prefix.scale;
-  }
+  if (space != std::string_view::npos && !unit.known) unit = unit_of(unit_text.substr(space + 1));
   if (pair.clock) unit.time = TimeUnit::s;
 
   const KeyWords key(pair.key);
@@ -264,10 +327,12 @@ Meaning meaning_of(const Pair& pair) {
     // "time/batch: 7": Composer's way to count batches.
     const bool count =
         pair.whole >= 0 && unit.time == TimeUnit::unknown && pair.key.find("time/") != std::string_view::npos;
-    if (Meaning found = time_meaning(key, unit.time); found.field != Field::none && !unit.other && !count) {
-      found.scale = unit.scale;
-      return found;
+    Meaning timed = time_meaning(key, unit.time);
+    if (timed.field != Field::none && !unit.other && !count) {
+      timed.scale = unit.scale;
+      return timed;
     }
+    if (timed.is_part && (timed.unit != TimeUnit::unknown || key.has("time")) && !unit.per_step) return timed;
     if (Meaning found = other_meaning(key);
         found.field != Field::none && (!unit.other || (found.field == Field::tokens && unit.scale > 1))) {
       found.scale = unit.scale;
@@ -277,13 +342,12 @@ Meaning meaning_of(const Pair& pair) {
   // If no word gives the meaning, the unit does.
   if (unit.rate != RateLabel::none)
     return {.field = Field::throughput,
-            .rank = unit.rate == RateLabel::iterations ? 4
-                    : unit.rate == RateLabel::samples  ? 3
-                                                       : 2,
+            .rank = rank_of(unit.rate, tokens_by_unit + (unit.per_device ? 1 : 0)),
             .rate = unit.rate,
-            .scale = unit.scale};
-  if (unit.per_step) return {.field = Field::time, .rank = 2, .unit = unit.time};
-  if (unit.time == TimeUnit::ms && !pair.separated && !pair.clock && key.count <= 1)
+            .scale = unit.scale,
+            .per_device = unit.per_device || names_one_device(key)};
+  if (unit.per_step) return {.field = Field::time, .rank = 2, .unit = unit.time, .of_step = true};
+  if (unit.time == TimeUnit::ms && !pair.separated && !pair.clock && key.count == 0)
     return {.field = Field::time, .rank = 4, .unit = unit.time};
   if (unit.time == TimeUnit::s && !pair.separated && !pair.clock && key.count == 0)
     return {.field = Field::time, .rank = 5, .unit = unit.time};

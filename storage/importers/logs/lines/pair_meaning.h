@@ -35,9 +35,10 @@ enum class Field : std::uint8_t {
   val_loss,
   perplexity,  // e to the loss
   val_perplexity,
-  time,       // of a step, most likely
-  elapsed,    // since the start
-  mean_time,  // of all steps so far
+  time,        // of a step, most likely
+  total_time,  // of all parts of a step if the line prints these, else since the start
+  elapsed,     // since the start
+  mean_time,   // of all steps so far
   throughput,
   lr,
   grad_norm,
@@ -56,7 +57,11 @@ struct Meaning {
   int rank = 9;
   TimeUnit unit = TimeUnit::unknown;
   RateLabel rate = RateLabel::none;
-  double scale = 1;  // 1000 for "k tok/s"
+  double scale = 1;         // 1000 for "k tok/s"
+  bool per_device = false;  // a rate of one device
+  bool is_part = false;     // the time of a part of a step ("forward"): it has no field
+  bool interval = false;    // a time since the last line
+  bool of_step = false;     // a time that is called that of a step
 };
 Meaning meaning_of(const Pair& pair);
 

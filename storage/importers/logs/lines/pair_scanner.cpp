@@ -180,6 +180,19 @@ std::string_view between(const char* from, const char* to) {
   return {from, static_cast<std::size_t>(to - from)};
 }
 
+// The words that belong to a unit: "tokens per second per GPU", "tokens / s". `unit_end` is behind the first.
+const char* behind_words(const char* unit, const char* unit_end, const char* end) {
+  while (unit_end + 2 < end && *unit_end == ' ' && (unit_end[1] == 'p' || unit_end[1] == '/')) {
+    const std::string_view rest = between(unit_end, end);
+    const std::size_t joint = rest.starts_with(" per ") ? 5 : rest.starts_with(" / ") ? 3 : 0;
+    if (joint == 0) break;
+    const char* const more = behind_unit(unit_end + joint, end);
+    if ((more < end && is_word(*more)) || !unit_of(between(unit, more)).known) break;
+    unit_end = more;
+  }
+  return unit_end;
+}
+
 // "loss 2.90 tok/s 93600": whether the word behind a named number is the name of the next one, which has no unit then.
 bool names_next(const Unit& word, const char* p, const char* end, const Pair& pair) {
   if (pair.key.empty() || (word.rate == RateLabel::none && !contains_word(pair.key, "loss"))) return false;
@@ -199,13 +212,14 @@ const char* read_unit(const char* p, const char* end, Pair& pair) {
   const char* unit_end = behind_unit(unit, end);
   if (unit_end == unit || (unit_end < end && is_word(*unit_end)))
     return glued && unit < end && is_word(*unit) ? nullptr : p;
-  const bool key_follows = !glued && unit_end < end && (*unit_end == ':' || *unit_end == '=');
+  unit_end = behind_words(unit, unit_end, end);
   const Unit known = unit_of(between(unit, unit_end));
   // "437 k tok/s"
   if (known.known && known.scale > 1 && known.rate == RateLabel::none && unit_end < end && *unit_end == ' ') {
-    const char* const more = behind_unit(unit_end + 1, end);
+    const char* const more = behind_words(unit_end + 1, behind_unit(unit_end + 1, end), end);
     if (unit_of(between(unit_end + 1, more)).rate != RateLabel::none) unit_end = more;
   }
+  const bool key_follows = !glued && unit_end < end && (*unit_end == ':' || *unit_end == '=');
   if (known.known && !key_follows && (glued || !names_next(known, unit_end, end, pair))) {
     pair.unit = between(unit, unit_end);
     return unit_end;

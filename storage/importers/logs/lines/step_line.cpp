@@ -127,6 +127,8 @@ class LineReading {
       gap_ = text_.substr(previous_end_, pair.at - previous_end_);
       previous_end_ = pair.end;
       if (!skips_remarks_ || !is_in_remark()) take(pair);
+      count_ = pair.unit.empty() && pair.total < 0 && !pair.clock ? pair.whole : -1;
+      key_of_count_ = pair.key;
     }
     finish();
     trace_.learnable &= line_.batch < 0 && !line_.summary && is_missing(line_.iterations);
@@ -201,6 +203,7 @@ class LineReading {
 
   void take(const Pair& pair) {
     Meaning meaning = meaning_of(pair);
+    const bool is_part = meaning.is_part;
     trace_.learnable &= !pair.exact;  // it depends on another number whether it is one
     if (take_moment(meaning, pair)) return;
     if (!validates_ && meaning.field != Field::val_loss && meaning.field != Field::val_perplexity)
@@ -227,7 +230,19 @@ class LineReading {
     if (validates_ && meaning.field == Field::perplexity) meaning.field = Field::val_perplexity;
     if (goes_on(pair)) return;
     last_ = Field::none;
-    if (meaning.field == Field::none) return;
+    if (const std::int64_t steps = covered_steps(pair); steps > 0) {
+      meaning = {.field = Field::time, .unit = unit_of(pair), .scale = 1 / static_cast<double>(steps), .of_step = true};
+      trace_.learnable = false;
+    }
+    if (is_part) ++parts_;
+    if (meaning.field == Field::none) {
+      line_.has_unread_times |= is_part || unit_of(pair) != TimeUnit::unknown;
+      return;
+    }
+    if (meaning.field == Field::total_time) {
+      if (total_at_ == 0) total_ = pair, total_unit_ = meaning.unit, total_at_ = pair.at;
+      return;
+    }
     if (!can_be(meaning, pair)) {
       line_.fractional_step |= meaning.field == Field::step && pair.value > 0 && std::isfinite(pair.value);
       trace_.learnable = false;
@@ -285,9 +300,54 @@ class LineReading {
     }
   }
 
+  static TimeUnit unit_of(const Pair& pair) {
+    const Unit unit = stepladder::unit_of(pair.unit.empty() ? pair.hint : pair.unit);
+    return pair.clock ? TimeUnit::s : unit.per_step || unit.other ? TimeUnit::unknown : unit.time;
+  }
+
+  // "10 steps in 5.02s", "time for the last 10 steps: 5.0s", "5.0s for 10 steps": the steps that a time covers; 0 if
+  // the line doesn't say. A mean over so many steps doesn't cover them.
+  std::int64_t covered_steps(const Pair& pair) const {
+    if (unit_of(pair) == TimeUnit::unknown) return 0;
+    const auto are_all = [](std::string_view words, std::initializer_list<std::string_view> known) {
+      const KeyWords key(words);
+      return key.count < KeyWords::most &&
+             std::all_of(key.words, key.words + key.count, [&](std::string_view word) { return one_of(word, known); });
+    };
+    // Behind the count: "steps in", "iterations took".
+    const auto begins_with_steps = [](std::string_view words, std::string_view& rest) {
+      words = trimmed(words);
+      std::size_t end = 0;
+      while (end < words.size() && is_alpha(words[end])) ++end;
+      rest = words.substr(end);
+      const KeyWords word(words.substr(0, end));
+      return word.count == 1 &&
+             one_of(word.words[0], {"steps", "iters", "iterations", "its", "it", "batches", "updates"});
+    };
+    std::string_view rest;
+    if (count_ > 0 && begins_with_steps(gap_, rest) && rest.find_first_of("|;,") == std::string_view::npos &&
+        are_all(rest, {"in", "took", "take", "takes", "time", "elapsed", "duration", "done", "finished", "completed",
+                       "within", "ran"}) &&
+        are_all(key_of_count_, {"last", "past", "previous", "prev", "latest", "every", "time", "for", "per", "over",
+                                "the", "elapsed", "duration", "of", "took", "ran", "did"}))
+      return count_;
+    if (!are_all(pair.key, {"time", "elapsed", "took", "dt", "duration"})) return 0;
+    std::string_view behind_it = trimmed(behind(pair).substr(0, std::min<std::size_t>(40, behind(pair).size())));
+    const std::size_t digit = behind_it.find_first_of("0123456789");
+    if (digit == 0 || digit == std::string_view::npos || behind_it.find_first_of("|;,=:") < digit) return 0;
+    const std::string_view joint = behind_it.substr(0, digit);
+    if (joint != "(" && joint != "/ " &&
+        (KeyWords(joint).count == 0 || !are_all(joint, {"for", "over", "last", "the", "past", "per"})))
+      return 0;
+    std::int64_t count = 0;
+    const auto [stop, error] = std::from_chars(behind_it.data() + digit, behind_it.data() + behind_it.size(), count);
+    const std::string_view words(stop, static_cast<std::size_t>(behind_it.data() + behind_it.size() - stop));
+    return error == std::errc() && count > 0 && begins_with_steps(words, rest) ? count : 0;
+  }
+
   // "33m 10s" is one duration: adds this part to the time before it.
   bool goes_on(const Pair& pair) {
-    const Unit known = unit_of(pair.unit);
+    const Unit known = stepladder::unit_of(pair.unit);
     const TimeUnit unit = known.per_step ? TimeUnit::unknown : known.time;
     const TimeUnit before = std::exchange(after_, unit);
     const bool goes = before != TimeUnit::unknown && unit != TimeUnit::unknown && !pair.separated && pair.key.empty() &&
@@ -426,7 +486,8 @@ class LineReading {
       case Field::time:
         line_.time_unit = meaning.unit;
         line_.interval = (line_.has_step() && pair.key.empty() && trimmed(gap_) == "(") ||  // "step = 101 (39.8 sec)"
-                         contains_word(pair.key, "interval");
+                         meaning.interval;
+        line_.time_of_step = meaning.of_step;
         of_epoch_ = contains_word(pair.key, "epoch");
         break;
       case Field::elapsed:
@@ -435,6 +496,7 @@ class LineReading {
         break;
       case Field::throughput:
         line_.rate = meaning.rate;
+        line_.per_device = meaning.per_device || is_per_device(behind(pair));
         line_.rate_text = meaning.rank >= 2 && !pair.unit.empty() ? pair.unit : pair.key;
         break;
       case Field::tokens:
@@ -453,7 +515,27 @@ class LineReading {
     }
   }
 
+  // "93,622 tok/s (per GPU)"
+  static bool is_per_device(std::string_view rest) {
+    rest = rest.substr(0, rest.find_first_of("|,;0123456789"));
+    const KeyWords words(rest.substr(0, std::min<std::size_t>(16, rest.size())));
+    return words.count > 1 && is_device_word(words.words[words.count - 2]) && words.words[words.count - 1] == "per";
+  }
+
+  // The time that is called the total is that of a step beside the times of its parts, else one since the start.
+  void take_total() {
+    if (total_at_ == 0 || !is_missing(line_.time)) return;
+    const Meaning meaning{.field = parts_ > 0 ? Field::time : Field::elapsed, .unit = total_unit_};
+    if (!takes(meaning.field, meaning.rank)) return;
+    gap_ = {};
+    assign(meaning, total_);
+    line_.time_of_step = parts_ > 0;
+    find(meaning.field, total_, meaning.scale);
+    if (measured_at_ == 0) measured_at_ = total_at_;
+  }
+
   void finish() {
+    take_total();
     trace_.learnable &= !leading_rank_ || line_.has_step();
     // "Epoch 1, batch 50, loss": the place in an epoch of unknown length.
     if (bare_batch_ >= 0 && !line_.has_step() && line_.batch < 0 && !is_missing(line_.epoch)) line_.step = bare_batch_;
@@ -523,7 +605,13 @@ class LineReading {
   double short_val_loss_ = missing;
   bool loss_follows_ = false;
   TimeUnit after_ = TimeUnit::unknown;  // of the last number
-  Field last_ = Field::none;            // which it was assigned to
+  int parts_ = 0;                       // times of parts of a step
+  Pair total_;
+  TimeUnit total_unit_ = TimeUnit::unknown;
+  std::size_t total_at_ = 0;
+  std::int64_t count_ = -1;  // the number in front, if it is a whole one without a unit
+  std::string_view key_of_count_;
+  Field last_ = Field::none;  // which it was assigned to
   double runtime_ = missing;
   bool of_epoch_ = false;  // the time
   double perplexity_ = missing;
@@ -602,7 +690,10 @@ static ReadLine read_line(std::string_view text, ReadTrace& trace, bool skips_re
     const std::size_t head = trace.first_measured;
     // Words behind the numbers don't change them.
     ReadTrace unused;
-    if (ReadLine own = read_line(text, unused, true); own.says_step && own.line.has_loss()) read = own;
+    if (ReadLine own = read_line(text, unused, true); own.says_step && own.line.has_loss()) {
+      own.line.has_unread_times |= line.has_unread_times || (!is_missing(line.time) && is_missing(own.line.time));
+      read = own;
+    }
     read.says_step = false;
     read.doubtful = head;
     read.line.has_others = has_other_pairs(text.substr(0, mark), read.line);

@@ -1,0 +1,116 @@
+// The meaning of printed times and rates: of a step, of its parts, of all steps between two lines; of one device or
+// all.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "tests/importers/told.h"
+
+namespace stepladder {
+namespace {
+
+// 40 lines, `between` steps apart. "{}" is the step's number, "{k}" the time of so many steps of `ms` in seconds.
+std::string log_of(std::string_view line, std::int64_t between = 1, double ms = 0) {
+  std::string log;
+  for (std::int64_t i = 1; i <= 40; ++i) {
+    std::string text(line);
+    const auto put = [&](std::string_view mark, const std::string& value) {
+      for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark))
+        text.replace(at, mark.size(), value);
+    };
+    put("{}", std::to_string(i * between));
+    put("{k}", std::to_string(static_cast<double>(between) * ms * (i % 2 == 0 ? 1.002 : 0.998) / 1000).substr(0, 6));
+    const std::int64_t seconds = std::llround(static_cast<double>(i * between) * ms / 1000);
+    const auto digits = [](std::int64_t value) { return std::string(value < 10 ? "0" : "") + std::to_string(value); };
+    put("{stamp}",
+        "2024-05-01 " + digits(10 + seconds / 3600) + ":" + digits(seconds / 60 % 60) + ":" + digits(seconds % 60));
+    log += text + "\n";
+  }
+  return log;
+}
+
+double step_ms(const Told& told) {
+  return told.runs.at(0).steps.at(20).dt_ms;
+}
+
+std::string notes_of(const Told& told) {
+  std::string all;
+  for (const std::string& note : told.notes) all += note + "\n";
+  return all;
+}
+
+TEST(PrintedTimes, APartOfAStepIsNotItsTime) {
+  for (const char* line :
+       {"step {}, loss 4.9, forward 100ms, backward 200ms, optimizer 50ms, total 350ms",
+        "step {} | loss 4.9 | fwd 100 ms | bwd 200 ms | opt 50 ms | total 350 ms",
+        "step {} | loss: 4.9 | fwd: 100ms | bwd: 200ms | total: 350ms",
+        "iter {}: loss 4.9, data 10ms, forward 100ms, backward 200ms, step 350ms",
+        "step {} loss=4.9 forward_ms=100 backward_ms=200 step_ms=350",
+        "step {}, loss 4.9, fwd_time 100ms, step_time 350ms, data_time 10 ms",
+        "step {}, loss 4.9, total 350ms (fwd 100ms, bwd 200ms, opt 50ms)",
+        "step {}, loss 4.9, 350ms (fwd 100ms, bwd 200ms, opt 50ms)",
+        "step {}, loss 4.9, data 0.01 s, batch 0.350 s (0.351)", "step {}, loss 4.9, data: 0.01s, iter: 0.35s",
+        "step {} | loss 4.9 | comm 30ms | attn 40ms | iteration 350ms",
+        "step {} | loss 4.9 | t_fwd=0.1s t_bwd=0.2s t_step=0.35s"}) {
+    const Told told = import_text(log_of(line));
+    EXPECT_NEAR(step_ms(told), 350, 1e-6) << line;
+    EXPECT_FALSE(told.noted("no step time")) << line;
+  }
+}
+
+TEST(PrintedTimes, PartsAloneGiveNoStepTimeAndAreNamed) {
+  for (const char* line : {"step {}, loss 4.9, forward 100ms, backward 200ms", "step {} | loss 4.9 | fwd 100 ms",
+                           "step {} | loss: 4.9 | data: 10ms | opt: 20 ms", "step {} | loss 4.9 | attn 10ms, mlp 20ms",
+                           "step {} | loss 4.9 | whatever 10ms", "step {}: loss 4.9, avg time over 100 steps 50.1s"}) {
+    const Told told = import_text(log_of(line, 100));
+    EXPECT_TRUE(is_missing(step_ms(told))) << line;
+    EXPECT_TRUE(told.noted("no step time was read")) << line << "\n" << notes_of(told);
+  }
+  EXPECT_TRUE(import_text(log_of("step {}, loss 4.9, forward 100ms, backward 200ms"))
+                  .noted("\"forward 100ms, backward 200ms\""));
+  EXPECT_TRUE(
+      import_text(log_of("step {} | loss 3.9 | time for the last 10 steps: 5.0s", 10)).noted("no step time was read"));
+  EXPECT_FALSE(import_text(log_of("step {}, loss 4.9, eta 5m")).noted("no step time was read"));
+}
+
+TEST(PrintedTimes, ATotalWithoutPartsCountsFromTheStart) {
+  std::string log;
+  for (int i = 1; i <= 5; ++i)
+    log += "step " + std::to_string(i) + " | loss 3 | total " + std::to_string(i * 2 + i % 2) + ".0s\n";
+  EXPECT_EQ(import_text(log).runs[0].steps[2].dt_ms, 3000);
+}
+
+TEST(PrintedTimes, WordsSayHowManyStepsATimeCovers) {
+  for (const char* line :
+       {"step {} | loss 3.9 | elapsed since last log: {k}s", "step {} | loss 3.9 | time since last print: {k}s",
+        "step {} | loss 3.9 | time_since_last_log={k}s", "step {} | loss 3.9 | 10 steps in {k}s",
+        "step {} | loss 3.9 | last 10 steps took {k}s", "step {} | loss 3.9 | time for last 10 steps: {k}s",
+        "step {} | loss 3.9 | 10 iterations took {k} s", "step {} | loss 3.9 | time (10 steps): {k}s",
+        "step {} | loss 3.9 | time: {k}s (10 steps)", "step {} | loss 3.9 | {k}s for 10 steps",
+        "step {} | loss 3.9 | interval time {k}s"}) {
+    EXPECT_NEAR(step_ms(import_text(log_of(line, 10, 500))), 500, 2) << line;
+  }
+  // The time since the last step is that of a step; a mean is one too.
+  EXPECT_NEAR(step_ms(import_text(log_of("step {} | loss 3.9 | time since last step: 0.5s", 10))), 500, 1e-6);
+}
+
+TEST(PrintedTimes, RatesInWordsAndOtherTimesAreRates) {
+  for (const char* rate : {"65536 tokens per second", "65536 tokens per sec", "65,536 tokens/s", "65536 tokens / s",
+                           "65.536k tokens per second", "65.536 k tok/s", "65536 tok per s", "65536 tps",
+                           "3.93216M tokens/min", "3.93216M tokens per minute", "5.6623104B tok/day",
+                           "235.9296M tokens per hour", "tokens per minute: 3932160", "tokens/sec: 65536"})
+    for (const char* time : {"500 ms", "500 ms per step", "speed: 2.00 it/s", "2.00 it/s", "0.5 s/it"}) {
+      const std::string line = "step {} | loss: 3.9 | " + std::string(time) + " | " + rate;
+      const Told told = import_text(log_of(line));
+      EXPECT_EQ(told.runs[0].run.tokens_per_step, 32768) << line << "\n" << notes_of(told);
+      EXPECT_NEAR(step_ms(told), 500, 1e-6) << line;
+    }
+  EXPECT_EQ(import_text(log_of("step {} | loss: 3.9 | speed: 2.00 it/s, throughput: 65536 tok/s"))
+                .runs[0]
+                .run.tokens_per_step,
+            32768);
+}
+
+}  // namespace
+}  // namespace stepladder
