@@ -192,7 +192,8 @@ bool LogFacts::read(std::string_view line) {
   said |= read_device(line);
   said |= read_precision(line);
   said |= read_numbers(line);
-  said |= add_devices(std::max(cards_in(line), devices_of_mesh(line)));
+  said |= name_devices(cards_in(line));
+  said |= add_devices(devices_of_mesh(line));
   return said;
 }
 
@@ -255,8 +256,8 @@ bool LogFacts::read_numbers(std::string_view line) {
     std::int64_t* fact = shape_fact(number);
     if (!fact) fact = batch_fact(number);
     if (!fact) fact = data_fact(number);
-    if (!fact && pair.whole > 0 && is_part_of_devices(number)) {
-      said |= add_devices(pair.whole);
+    if (!fact && read_devices(number)) {
+      said = true;
     } else if (fact) {
       if (pair.whole <= 0 || pair.whole > largest_fact) continue;
       *fact = pair.whole;
@@ -265,7 +266,74 @@ bool LogFacts::read_numbers(std::string_view line) {
       said |= read_params(number);
     }
   }
-  return add_devices(per_node_ * std::max<std::int64_t>(nodes_, 1)) || said;
+  return add_devices(per_node_ * std::max<std::int64_t>(nodes, 1)) || said;
+}
+
+void LogFacts::read_step(std::string_view line) {
+  PairScanner scanner(line);
+  Pair pair;
+  std::size_t previous = 0;
+  while (scanner.next(pair)) {
+    const Number number{pair, KeyWords(pair.key), line.substr(previous, pair.at - previous),
+                        line.substr(pair.end, std::min<std::size_t>(24, line.size() - pair.end)), line};
+    previous = pair.end;
+    const KeyWords& key = number.key;
+    // "B", "T" and "batch" may be anything beside a step.
+    if (key.count == 1 && (pair.key.size() == 1 || key.is(0, "batch"))) continue;
+    std::int64_t* fact = shape_fact(number);
+    if (!fact) fact = batch_fact(number);
+    if (!fact && key.has("world")) fact = data_fact(number);
+    if (fact && pair.whole > 0 && pair.whole <= largest_fact)
+      *fact = pair.whole;
+    else if (!fact)
+      read_devices(number);
+  }
+}
+
+// "8 GPUs", "num_gpus: 8", "8x H100": not those of one of several nodes, and none of a list.
+bool LogFacts::read_devices(const Number& number) {
+  const Pair& pair = number.pair;
+  const KeyWords& key = number.key;
+  const auto is_devices = [](std::string_view word) {
+    return one_of(word, {"gpus", "devices", "ngpus", "ngpu", "accelerators", "tpus", "npus", "chips", "ranks"});
+  };
+  if (key.is(0, "nodes") || key.is(0, "nnodes") || (key.is(0, "num") && key.is(1, "nodes"))) {
+    if (pair.whole > 0) nodes = pair.whole;
+    return pair.whole > 0;
+  }
+  const KeyWords behind(number.behind.substr(0, number.behind.find_first_of(",;:|.()[]=")));
+  const std::string_view next = behind.count > 0 ? behind.words[behind.count - 1] : std::string_view();
+  const bool is_named = (key.count > 0 && is_devices(key.words[0])) ||
+                        (one_of(key.count > 0 ? key.words[0] : "", {"gpu", "device", "count"}) &&
+                         (key.is(1, "num") || key.is(1, "n") || key.is(1, "gpu") || key.is(1, "device")));
+  const bool is_counted = is_devices(next) || (behind.count > 1 && is_devices(behind.words[behind.count - 2])) ||
+                          (behind.count > 2 && is_devices(behind.words[behind.count - 3]));
+  const bool is_multiple = pair.unit == "x" && !hardware_named_in(number.behind).empty();  // "8x H100"
+  if ((!is_named && !is_counted && !is_multiple) || pair.whole <= 0 || pair.whole > 1'000'000 || pair.total >= 0 ||
+      pair.clock || (!pair.unit.empty() && !is_multiple))
+    return false;
+  const bool in_list = number.behind.size() > 1 && number.behind[0] == ',' &&
+                       number.behind.find_first_not_of(", ") < number.behind.size() &&
+                       is_digit(number.behind[number.behind.find_first_not_of(", ")]);
+  if (in_list || key.has("per") || behind.has("per") || contains_word(number.line, "node") || behind.has("of") ||
+      key.is(0, "of"))
+    return false;
+  for (const char* word : {"available", "detected", "visible", "found"})
+    if (contains_word(number.line, word)) return false;
+  return name_devices(pair.whole);
+}
+
+bool LogFacts::name_devices(std::int64_t count) {
+  if (count <= 0) return false;
+  named_devices = named_devices == 0 || named_devices == count ? count : -1;
+  return true;
+}
+
+LogFacts::Sequences LogFacts::sequences_per_step() const {
+  if (global_batch > 0) return {global_batch, true};
+  const double count = static_cast<double>(batch) * static_cast<double>(std::max<std::int64_t>(grad_accum, 1)) *
+                       static_cast<double>(std::max<std::int64_t>(devices, 1));
+  return {count < 1e9 ? std::llround(count) : 0, false};
 }
 
 // The length of a sequence, and B, the sequences of a batch.
@@ -314,9 +382,8 @@ std::int64_t* LogFacts::data_fact(const Number& number) {
   if (key.has("per") && key.has("tokens") && (key.has("iteration") || key.has("step") || key.has("batch")) &&
       (set || key.is(0, "step") || key.is(0, "batch")))
     return &tokens_printed;
-  if (last == "size" && key.is(1, "world")) return &devices;
+  if (last == "size" && (key.is(1, "world") || (set && key.is(1, "parallel") && key.is(2, "data")))) return &devices;
   if (set && (last == "world" || (last == "processes" && key.is(1, "num")))) return &devices;
-  if (last == "nnodes" || (set && last == "nodes" && key.is(1, "num"))) return &nodes_;
   if (last == "node" && key.is(1, "per") && key.count > 2 &&
       one_of(key.words[2], {"nproc", "gpus", "processes", "procs", "ranks"}))
     return &per_node_;
@@ -327,25 +394,6 @@ std::int64_t* LogFacts::data_fact(const Number& number) {
     return &tokens_printed;
   if (number.behind.starts_with(" batches") && contains_word(number.line, "epoch")) return &batches_per_epoch;
   return nullptr;
-}
-
-// Whether the number counts devices of the run, of which another line may name more: "Using 8 GPUs", "num_gpus=8",
-// "data parallel size: 8".
-bool LogFacts::is_part_of_devices(const Number& number) const {
-  const KeyWords& key = number.key;
-  const bool set = number.pair.separated;
-  if (key.is(0, "size") && ((key.is(1, "parallel") && key.is(2, "data")) || key.is(1, "dp"))) return set;
-  if (set && one_of(key.count > 0 ? key.words[0] : "", {"gpus", "ranks"}) &&
-      (key.count == 1 || one_of(key.words[1], {"num", "n", "of", "number", "total", "all"})))
-    return true;
-  for (const char* word : {"available", "detected", "visible", "found"})
-    if (contains_word(number.line, word)) return false;
-  std::string_view behind = number.behind;
-  if (!behind.starts_with(' ')) return false;
-  behind.remove_prefix(1);
-  const bool names_cards = !hardware_named_in(behind).empty();
-  return behind.starts_with("GPUs") || behind.starts_with("gpus") || behind.starts_with("ranks") ||
-         (names_cards && behind.find(" GPUs") != std::string_view::npos);
 }
 
 bool LogFacts::add_devices(std::int64_t count) {
@@ -416,7 +464,7 @@ std::string LogFacts::recipe_json(std::string_view family) const {
   add("batch", batch);
   add("seq", seq);
   add("grad_accum", grad_accum);
-  add("devices", devices);
+  add("devices", device_count());
   add("global_batch", global_batch);
   add("tokens_loaded", tokens_loaded);
   add("batches_per_epoch", batches_per_epoch);

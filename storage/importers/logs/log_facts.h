@@ -16,7 +16,9 @@ struct LogFacts {
   std::int64_t batch = 0;  // B: sequences; all of these are zero or empty if unknown
   std::int64_t seq = 0;    // T: tokens of a sequence
   std::int64_t grad_accum = 0;
-  std::int64_t devices = 0;         // at least so many
+  std::int64_t devices = 0;        // that the training says it runs on: its world size
+  std::int64_t named_devices = 0;  // "8 GPUs"; -1: several such numbers
+  std::int64_t nodes = 0;
   std::int64_t global_batch = 0;    // sequences of a step, over all devices and accumulated batches
   std::int64_t tokens_printed = 0;  // tokens of a step, as printed
   std::int64_t tokens_loaded = 0;
@@ -31,8 +33,23 @@ struct LogFacts {
   // Reads the facts of one line; false if it has none.
   bool read(std::string_view line);
 
-  // Takes a count of devices that may be of a part of them; false if it can't be one.
+  // Takes a count of devices that is proven, or of which another line may name more; false if it can't be one.
   bool add_devices(std::int64_t count);
+
+  // Reads the facts that a step's own line repeats: its batch size, sequence length and devices.
+  void read_step(std::string_view line);
+
+  // 0 if unknown.
+  std::int64_t device_count() const {
+    return devices > 0 ? devices : nodes > 1 ? 0 : std::max<std::int64_t>(0, named_devices);
+  }
+
+  // Sequences of a step; 0 if unknown. `certain` as in Tokens.
+  struct Sequences {
+    std::int64_t count = 0;
+    bool certain = false;
+  };
+  Sequences sequences_per_step() const;
 
   // Tokens of a step and how they were calculated; {0, ""} if they cannot be.
   struct Tokens {
@@ -56,9 +73,10 @@ struct LogFacts {
   std::int64_t* shape_fact(const Number& number);
   std::int64_t* batch_fact(const Number& number);
   std::int64_t* data_fact(const Number& number);
-  bool is_part_of_devices(const Number& number) const;
+  bool read_devices(const Number& number);
+  bool name_devices(std::int64_t count);  // false if it is none
 
-  std::int64_t nodes_ = 0, per_node_ = 0;  // as `torchrun --nnodes=2 --nproc_per_node=8` has them
+  std::int64_t per_node_ = 0;  // as `torchrun --nproc_per_node=8` has it
 };
 
 // Facts from the words around the steps, about the run that follows or continues.
@@ -77,6 +95,8 @@ class SpokenFacts {
   }
   // Reads a line that is part of a step.
   void read_part(std::string_view line) { facts_.read(line); }
+  // Reads the line of a run's first step.
+  void read_step(std::string_view line) { facts_.read_step(line); }
 
   std::int64_t batch() const { return facts_.batch; }
 

@@ -3,6 +3,9 @@
 // works on a copy, for readers that can't wait.
 #include "storage/importers/logs/run_assembler.h"
 
+#include <nlohmann/json.hpp>
+
+#include "storage/importers/text.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -118,14 +121,14 @@ void RunAssembler::settle() {
     clock_.emplace(SettledUnits{}, *sink_);
     return;
   }
-  const std::int64_t line = steps_.held().front().line;
   clock_.emplace(settle_units({.steps = steps_.held(),
                                .labels = labels_,
                                .facts = opening_.facts,
                                .tokens_per_step = options_->tokens_per_step,
-                               .step_is_epoch = opening_.step_is_epoch}),
+                               .step_is_epoch = opening_.step_is_epoch,
+                               .is_known_program = !one_of(opening_.family, {"plain", "key=value", "json-lines"})}),
                  *sink_);
-  for (const std::string& note : clock_->units().notes) sink_->note(line, note);
+  for (const SettledNote& note : clock_->units().notes) sink_->note(note.line, note.text);
 }
 
 void RunAssembler::begin_run() {

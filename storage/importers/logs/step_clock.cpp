@@ -32,8 +32,7 @@ void StepClock::take(const PrintedStep& printed) {
     step.dt_ms = time * units_.ms_per_time / units_.per_step;
   else if (by_clock = !is_missing(elapsed); by_clock)
     step.dt_ms = ms_by_clock(printed, elapsed);
-  else if (printed.throughput > 0 && std::isfinite(printed.throughput) &&
-           (units_.rate_is_iterations || (units_.tokens_rate_to_s > 0 && units_.tokens_per_step > 0)))
+  else if (printed.throughput > 0 && std::isfinite(printed.throughput) && units_.rate_to_steps > 0)
     step.dt_ms = ms_by_rate(printed);
   else if (by_clock = units_.stamps_are_clock && !is_missing(printed.at); by_clock)
     step.dt_ms = ms_by_stamp(printed);
@@ -74,8 +73,7 @@ double StepClock::ms_by_rate(const PrintedStep& printed) {
   if (!std::exchange(rate_noted_, true))
     sink_->note(printed.line, "the log prints no step time; it was computed from the rate, " +
                                   short_text(printed.throughput) + " " + units_.printed.unit);
-  if (units_.rate_is_iterations) return 1000 / printed.throughput;
-  return 1000 * static_cast<double>(units_.tokens_per_step) / (printed.throughput * units_.tokens_rate_to_s);
+  return 1000 / (printed.throughput * units_.rate_to_steps);
 }
 
 double StepClock::ms_by_stamp(const PrintedStep& printed) {

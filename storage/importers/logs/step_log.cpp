@@ -314,6 +314,7 @@ void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_
   end_run();
   const BlockName name = outline_.name();
   facts_.suggest_precision(name.precision);
+  facts_.read_step(text);
   Run run;
   run.stage = name.stage;
   run.title = run.changed = name.title;

@@ -128,27 +128,54 @@ std::int64_t iterations_of_a_step(Steps steps) {
   return 0;
 }
 
-// Steps between two lines, if the printed times cover all of them: by the lines' own steps/s, or by their time stamps.
-// 1 if a time is that of one step; 0 if its steps/s contradict it.
-std::int64_t steps_of_a_time(Steps steps, double ms_per_time, std::int64_t between) {
-  constexpr double tolerance = 0.15;
-  std::vector<double> by_rate, by_stamp;
-  bool whole = true;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const double seconds = steps[i].time * ms_per_time / 1000;
-    if (!(seconds > 0)) continue;
-    if (steps[i].iterations > 0) by_rate.push_back(seconds * steps[i].iterations);
-    const double apart = i > 0 ? steps[i].at - steps[i - 1].at : missing;
-    if (!(apart >= 0)) continue;
-    whole &= steps[i].at == std::floor(steps[i].at);
-    if (apart >= least_resolved * (whole ? 1 : 0.001)) by_stamp.push_back(seconds / apart);
+// The printed times as parts of the time between the lines' stamps. Lines are taken together until their stamps, of
+// whole seconds perhaps, are far enough apart.
+std::vector<double> parts_of_stamps(Steps steps, double ms_per_time) {
+  const bool whole = std::ranges::all_of(
+      steps, [](const PrintedStep& step) { return is_missing(step.at) || step.at == std::floor(step.at); });
+  const double least = least_resolved * (whole ? 1 : 0.001);
+  std::vector<double> parts;
+  double seconds = 0, apart = 0;
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    const double time = steps[i].time * ms_per_time / 1000, gap = steps[i].at - steps[i - 1].at;
+    if (!(time > 0) || !(gap >= 0) || steps[i].step <= steps[i - 1].step) {
+      seconds = apart = 0;
+      continue;
+    }
+    seconds += time;
+    apart += gap;
+    if (apart < least) continue;
+    parts.push_back(seconds / apart);
+    seconds = apart = 0;
   }
-  const auto is_near = [&](double value, double expected) { return std::fabs(value / expected - 1) < tolerance; };
+  return parts;
+}
+
+// How many steps a printed time covers: one or all between two lines, by the lines' own steps/s or their time stamps.
+struct Covered {
+  std::int64_t steps = 1;  // 0: the steps/s contradict the time
+  bool is_proven = false;
+};
+Covered steps_of_a_time(Steps steps, double ms_per_time, std::int64_t between) {
+  constexpr double tolerance = 0.15;
+  constexpr std::size_t least_parts = 2;
+  const auto is_near = [&](double value, std::int64_t expected) {
+    return std::fabs(value / static_cast<double>(expected) - 1) < tolerance;
+  };
+  std::vector<double> by_rate;
+  for (const PrintedStep& step : steps)
+    if (const double covered = step.time * ms_per_time / 1000 * step.iterations; covered > 0)
+      by_rate.push_back(covered);
   if (!by_rate.empty()) {
     const double covered = quantile(by_rate, 0.5);
-    return is_near(covered, 1) ? 1 : between > 1 && is_near(covered, static_cast<double>(between)) ? between : 0;
+    if (is_near(covered, 1)) return {1, true};
+    return between > 1 && is_near(covered, between) ? Covered{between, true} : Covered{0, false};
   }
-  return between > 1 && by_stamp.size() > 2 && is_near(quantile(by_stamp, 0.5), 1) ? between : 1;
+  std::vector<double> by_stamp = parts_of_stamps(steps, ms_per_time);
+  if (between < 2 || by_stamp.size() < least_parts) return {};
+  const double part = quantile(by_stamp, 0.5);
+  if (is_near(part, 1)) return {between, true};
+  return {1, is_near(part * static_cast<double>(between), 1)};
 }
 
 // A column of tokens: the same on every line, or counting up. 0 if it is neither.
@@ -192,6 +219,8 @@ class UnitSettler {
     settle_tokens();
     settle_iterations();
     settle_clocks();
+    devices_ =
+        first_.labels.per_device && first_.labels.rate != RateLabel::iterations ? first_.facts.device_count() : 1;
     const LogFacts::Tokens worked_out = first_.facts.tokens_per_step();
     const UnitEvidence evidence = evidence_of_units(worked_out);
     const Units inferred = infer_units(evidence);
@@ -199,16 +228,17 @@ class UnitSettler {
     const bool timed = std::ranges::any_of(
         steps_, [](const PrintedStep& step) { return !is_missing(step.time) || !is_missing(step.elapsed); });
     check_by_wall_clock(evidence);
-    if (!evidence.since_start && units_.per_step == 1) settle_interval(evidence);
+    if (!evidence.since_start && units_.per_step == 1) settle_interval(evidence, inferred.is_proven, timed);
     if (iterations_ == 0) units_.ms_per_time = missing;
     if (iterations_ > 1) units_.per_step /= static_cast<double>(iterations_);
-    settle_rate(evidence, timed);
+    settle_rate(evidence, timed, inferred.is_proven);
     explain(worked_out, inferred, timed, evidence.time_unit == TimeUnit::unknown);
+    settle_rate_to_steps(inferred, evidence);
     return std::move(units_);
   }
 
  private:
-  void note(std::string text) { units_.notes.push_back(std::move(text)); }
+  void note(std::string text, std::size_t step = 0) { units_.notes.push_back({steps_[step].line, std::move(text)}); }
 
   // Settles the tokens of a step from the most reliable source that gives them.
   void settle_tokens() {
@@ -260,11 +290,20 @@ class UnitSettler {
     evidence.rate = first_.labels.rate;
     evidence.rate_text = first_.labels.rate_text;
     evidence.seq = first_.facts.seq;
+    evidence.devices = std::max<std::int64_t>(devices_, 1);
+    evidence.is_of_one_device = devices_ == 0;
+    const LogFacts::Sequences sequences = first_.facts.sequences_per_step();
+    evidence.sequences = sequences.count;
+    evidence.sequences_are_certain = sequences.certain;
     evidence.tokens_per_step = units_.tokens_per_step;
     evidence.tokens_are_certain = units_.tokens_per_step > 0;
     if (units_.tokens_per_step == 0 && !first_.step_is_epoch) {
       evidence.tokens_per_step = worked_out.count;
       evidence.tokens_are_certain = worked_out.certain;
+    }
+    if (evidence.tokens_are_certain && evidence.seq > 0 && evidence.tokens_per_step % evidence.seq == 0) {
+      evidence.sequences = evidence.tokens_per_step / evidence.seq;
+      evidence.sequences_are_certain = true;
     }
     bool timed = false, clocked = false;
     evidence.time_is_rate = true;
@@ -273,7 +312,8 @@ class UnitSettler {
     evidence.steps.reserve(steps_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const PrintedStep& step = steps_[i];
-      PrintedRate printed{.time = step.time * static_cast<double>(iterations_), .rate = step.throughput};
+      PrintedRate printed{.time = step.time * static_cast<double>(iterations_),
+                          .rate = step.throughput * static_cast<double>(evidence.devices)};
       if (i > 0) {
         const double gap = static_cast<double>(step.step - steps_[i - 1].step);
         if (gap > 0) gaps.push_back(gap);
@@ -289,6 +329,7 @@ class UnitSettler {
     if (!gaps.empty()) evidence.steps_between = std::llround(quantile(gaps, 0.5));
     evidence.time_unit = timed ? first_.labels.time_unit : first_.labels.elapsed_unit;
     evidence.since_start = !timed && clocked;
+    evidence.time_is_of_step = first_.labels.time_of_step || first_.is_known_program;
     if (first_.step_is_epoch && evidence.time_unit == TimeUnit::unknown) evidence.time_unit = TimeUnit::s;
     return evidence;
   }
@@ -303,7 +344,7 @@ class UnitSettler {
     if (inferred.rate == RateMeaning::tokens_per_s) units_.tokens_rate_to_s = inferred.rate_scale;
     if (inferred.rate == RateMeaning::tokens_per_ms) units_.tokens_rate_to_s = 1000 * inferred.rate_scale;
     if (inferred.rate == RateMeaning::samples_per_s && first_.facts.seq > 0)
-      units_.tokens_rate_to_s = static_cast<double>(first_.facts.seq);
+      units_.tokens_rate_to_s = static_cast<double>(first_.facts.seq) * inferred.rate_scale;
   }
 
   // A step takes about as long as the lines' time stamps are apart. A thousand times more or less is a wrong label.
@@ -351,21 +392,48 @@ class UnitSettler {
                                                : apart * unit_ms / static_cast<double>(last->step - first->step);
   }
 
-  void settle_interval(const UnitEvidence& evidence) {
-    const std::int64_t covered = steps_of_a_time(steps_, units_.ms_per_time, evidence.steps_between);
-    if (covered == 0) note("the printed step time and the printed steps/s disagree; the time was used");
-    if (covered < 2) return;
-    units_.per_step = static_cast<double>(covered);
-    note("the printed time covers the " + std::to_string(covered) +
-         " steps since the line before, so it was divided by them");
+  void settle_interval(const UnitEvidence& evidence, bool is_proven, bool timed) {
+    const std::int64_t between = evidence.steps_between;
+    const Covered covered = steps_of_a_time(steps_, units_.ms_per_time, between);
+    if (covered.steps == 0) note("the printed step time and the printed steps/s disagree; the time was used");
+    if (covered.steps > 1) {
+      units_.per_step = static_cast<double>(covered.steps);
+      return note("the printed time covers the " + std::to_string(covered.steps) +
+                  " steps since the line before, so it was divided by them");
+    }
+    const bool is_certain = covered.is_proven || is_proven || first_.labels.time_of_step || first_.is_known_program;
+    if (!timed || between < 2 || first_.step_is_epoch || is_missing(units_.ms_per_time) || is_certain) return;
+    const std::string open = "the lines are " + std::to_string(between) +
+                             " steps apart, and nothing shows whether a printed time covers one step or all " +
+                             std::to_string(between) + "; it was ";
+    if (units_.elapsed_is_step) units_.ms_per_time = missing;
+    note(open + (units_.elapsed_is_step ? "not used" : "read as that of one step"));
   }
 
-  void settle_rate(const UnitEvidence& evidence, bool timed) {
+  // The steps/s by the printed rate, for steps without a time. It is the last to be settled.
+  void settle_rate_to_steps(const Units& inferred, const UnitEvidence& evidence) {
+    const auto devices = static_cast<double>(evidence.devices);
+    units_.tokens_rate_to_s *= devices;
+    if (units_.rate_is_iterations)
+      units_.rate_to_steps = 1;
+    else if (units_.tokens_rate_to_s > 0 && units_.tokens_per_step > 0)
+      units_.rate_to_steps = units_.tokens_rate_to_s / static_cast<double>(units_.tokens_per_step);
+    else if (inferred.rate == RateMeaning::samples_per_s && evidence.sequences > 0 && !is_of_one_device_)
+      units_.rate_to_steps = devices * inferred.rate_scale / static_cast<double>(evidence.sequences);
+  }
+
+  void settle_rate(const UnitEvidence& evidence, bool timed, bool is_proven) {
     std::vector<double> rates;
     for (const PrintedRate& step : evidence.steps)
       if (step.rate > 0 && std::isfinite(step.rate)) rates.push_back(step.rate);
     const double rate = quantile(rates, 0.5);
     if (!timed) settle_stamps(static_cast<double>(units_.tokens_per_step), rate);
+    if (devices_ == 0 && !is_proven && !has_stamped_devices_) {
+      note("the rate is that of one device, and the log doesn't say how many there are, so it isn't the throughput");
+      units_.tokens_rate_to_s = 0;
+      is_of_one_device_ = true;
+      if (!units_.printed.unit.empty()) units_.printed.unit += " of one device";
+    }
     // Without tokens per step it is the only throughput that the log gives.
     const bool is_all = units_.tokens_per_step == 0 && !rates.empty();
     if (units_.tokens_rate_to_s > 0 && (is_all || (timed && rates.size() >= least_rates)))
@@ -381,6 +449,7 @@ class UnitSettler {
     if (tokens > 0 && units_.tokens_rate_to_s > 0 && printed_rate > 0) {
       const double devices = tokens / (seconds * printed_rate * units_.tokens_rate_to_s);
       const std::int64_t count = small_count(devices, 0.05);
+      has_stamped_devices_ = count > 1 || std::fabs(devices - 1) < 0.25;
       if (count > 1 && ((count & (count - 1)) == 0 || count % 8 == 0 || count == first_.facts.devices)) {
         units_.tokens_rate_to_s *= static_cast<double>(count);
         first_.facts.add_devices(count);
@@ -396,7 +465,8 @@ class UnitSettler {
   void explain(const LogFacts::Tokens& worked_out, const Units& inferred, bool timed, bool unlabelled) {
     if (!worked_out.how.empty() && first_.tokens_per_step == 0 && units_.tokens_per_step == worked_out.count)
       note("tokens per step: " + std::to_string(worked_out.count) + " (" + worked_out.how + ")");
-    if (!inferred.arithmetic.empty()) note(inferred.arithmetic);
+    if (devices_ > 1) note("the rate is that of one device; the log names " + std::to_string(devices_));
+    if (!inferred.arithmetic.empty()) note(inferred.arithmetic, inferred.shown);
     if (timed && unlabelled)
       note(std::string("the step time has no unit; it was read as ") +
            (units_.ms_per_time >= 1000 ? "seconds" : "milliseconds"));
@@ -412,7 +482,10 @@ class UnitSettler {
   std::span<PrintedStep> steps_;
   FirstSteps first_;
   SettledUnits units_;
-  std::int64_t iterations_ = 1;  // of a step; 0: not constant
+  std::int64_t iterations_ = 1;       // of a step; 0: not constant
+  bool is_of_one_device_ = false;     // the rate, and nothing shows how many there are
+  bool has_stamped_devices_ = false;  // the time stamps show how many devices the rate is of
+  std::int64_t devices_ = 1;          // that the rate has to be multiplied by; 0: an unknown number
 };
 
 }  // namespace
@@ -439,9 +512,11 @@ void StepLabels::read(const StepLine& line) {
   if (rate == RateLabel::none && !is_missing(line.throughput)) {
     rate = line.rate;
     rate_text = line.rate_text;
+    per_device = line.per_device;
   }
   if (planned_steps == 0 && line.total > 0) planned_steps = line.total;
   process_clock |= line.process_clock;
+  time_of_step |= line.time_of_step || line.interval;
   rounded_tokens |= line.rounded_tokens;
 }
 
@@ -462,7 +537,8 @@ void StepLabels::convert(const StepLine& line, const RunProgress& run, PrintedSt
       printed.time = covered >= 1 ? printed.time / covered : missing;
     }
   }
-  if (!is_missing(printed.throughput) && line.rate != rate) printed.throughput = missing;
+  if (!is_missing(printed.throughput) && (line.rate != rate || line.per_device != per_device))
+    printed.throughput = missing;
 }
 
 }  // namespace stepladder

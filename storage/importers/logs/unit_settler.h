@@ -22,6 +22,8 @@ struct StepLabels {
   std::int64_t planned_steps = 0;  // 0: not known
   bool process_clock = false;      // the time since the start began with the process
   bool rounded_tokens = false;     // tokens were printed with few digits
+  bool per_device = false;         // the rate is one device's
+  bool time_of_step = false;       // the time is called that of a step
 
   // Takes the labels of a line that no earlier line had.
   void read(const StepLine& line);
@@ -30,12 +32,19 @@ struct StepLabels {
   void convert(const StepLine& line, const RunProgress& run, PrintedStep& printed) const;
 };
 
+// An assumption or a conclusion, a sentence.
+struct SettledNote {
+  std::int64_t line = 0;
+  std::string text;
+};
+
 // The conversion of printed values to those of a StepRecord.
 struct SettledUnits {
   std::int64_t tokens_per_step = 0;  // 0: not known
   double ms_per_time = 1;            // printed time x this = milliseconds
   double per_step = 1;               // ... and divided by this = one step
   double tokens_rate_to_s = 0;       // printed rate x this = tokens/s; 0: the rate does not count tokens
+  double rate_to_steps = 0;          // printed rate x this = steps/s; 0: the rate doesn't give a step time
   bool rate_is_iterations = false;
   bool time_is_clock = false;     // the values labelled as times count from the start
   bool elapsed_is_step = false;   // the values labelled as time since the start are steps' times
@@ -43,7 +52,7 @@ struct SettledUnits {
   bool process_clock = false;     // the time since the start began before the first step
   bool stamps_are_clock = false;  // only the lines' time stamps show how long a step took
   PrintedUnits printed;
-  std::vector<std::string> notes;  // assumptions, a sentence each
+  std::vector<SettledNote> notes;
 };
 
 struct FirstSteps {
@@ -52,6 +61,7 @@ struct FirstSteps {
   LogFacts& facts;                   // receives the sequences of a step if the lines print them
   std::int64_t tokens_per_step = 0;  // given by the user; 0: not given
   bool step_is_epoch = false;
+  bool is_known_program = false;  // of a family that times each step
 };
 
 SettledUnits settle_units(FirstSteps first);

@@ -73,6 +73,7 @@ class Inference {
     time_ = quantile(times, 0.5);
     rate_ = quantile(rates, 0.5);
     product_ = quantile(products, 0.5);
+    show_factors();
     spread_ = products.size() < 4 ? 0.005 : (quantile(products, 0.75) - quantile(products, 0.25)) / product_;
     rounding_ = rounding_of(times);
     units_.tokens_per_step = evidence.tokens_per_step;
@@ -83,14 +84,18 @@ class Inference {
       take_time(time_by_label());
       return units_;
     }
-    if (is_missing(product_)) {
+    if (evidence_.is_of_one_device) {
+      with_one_device();
+    } else if (is_missing(product_)) {
       take_time(time_by_label());
       take_rate(by_label(evidence_.rate));
     } else if (evidence_.rate == RateLabel::iterations && check_iterations()) {
       // steps/s don't give tokens
+    } else if (evidence_.rate == RateLabel::samples) {
+      with_samples();
     } else if (evidence_.tokens_per_step > 0) {
       with_known_tokens();
-    } else if (evidence_.rate == RateLabel::samples || evidence_.rate == RateLabel::iterations) {
+    } else if (evidence_.rate == RateLabel::iterations) {
       take_time(time_by_label());
       take_rate(by_label(evidence_.rate));
     } else if (evidence_.time_is_rate && roundest(product_, 1e-4 * product_) % 256 != 0) {  // too few digits to tell
@@ -125,8 +130,28 @@ class Inference {
     take_rate(reading.rate);
   }
 
-  std::string product_text(TimeUnit unit) const {
-    return short_text(rate_) + " x " + short_text(time_) + " " + name_of(unit) + " = " + short_text(product_);
+  // Chooses the step whose product is nearest to the median of all: its factors are the ones to show.
+  void show_factors() {
+    double least = missing;
+    for (std::size_t i = 0; i < evidence_.steps.size(); ++i) {
+      const double product = evidence_.steps[i].time * evidence_.steps[i].rate, apart = std::fabs(product - product_);
+      if (!(product > 0) || !(is_missing(least) || apart < least)) continue;
+      least = apart;
+      units_.shown = i;
+    }
+  }
+
+  // "93600 x 8 devices x 350 ms = 2.62e+08", of one step.
+  std::string product_text(TimeUnit unit) const { return factors_text(name_of(unit), 1); }
+  // The same in seconds, whose product counts what the rate does.
+  std::string count_text(TimeUnit unit) const { return factors_text("s", milliseconds_in(unit) / 1000); }
+
+  std::string factors_text(const char* name, double scale) const {
+    const double time = evidence_.steps[units_.shown].time * scale, rate = evidence_.steps[units_.shown].rate;
+    const auto devices = static_cast<double>(evidence_.devices);
+    return short_text(rate / devices) +
+           (evidence_.devices > 1 ? " x " + std::to_string(evidence_.devices) + " devices" : std::string()) + " x " +
+           short_text(time) + " " + name + " = " + short_text(rate * time);
   }
 
   bool check_iterations() {
@@ -152,6 +177,7 @@ class Inference {
   // Explains the arithmetic and its result.
   bool explain(const std::string& why) {
     units_.arithmetic = why + ": the rate is in " + units_.unit;
+    units_.is_proven = true;
     return true;
   }
 
@@ -165,7 +191,7 @@ class Inference {
   }
 
   void with_known_tokens() {
-    if (counts_labelled_samples() || counts_tokens_in_one_unit() || counts_tokens_in_two_units()) return;
+    if (covers_all_steps() || counts_tokens_in_one_unit() || counts_tokens_in_two_units()) return;
     if (counts_sequences() || counts_steps()) return;
     if (counts_parts_of_a_step(TimeUnit::s) || counts_parts_of_a_step(TimeUnit::ms)) return;
     take({time_by_label(), by_label(evidence_.rate)});
@@ -173,16 +199,103 @@ class Inference {
         product_text(time_by_label()) + " doesn't match" + of_step() + " in any unit; the step time is used as printed";
   }
 
-  // Whether the samples are whole sequences: a factor of 1024 (tokens) and one of 1000 (milliseconds) are hard to
-  // distinguish.
-  bool counts_labelled_samples() {
-    if (evidence_.rate != RateLabel::samples || evidence_.time_unit == TimeUnit::unknown) return false;
+  // Whether a time with a unit covers all steps between two lines: several steps' tokens fit no other reading.
+  bool covers_all_steps() {
+    const bool counts_tokens = evidence_.rate == RateLabel::tokens || evidence_.rate == RateLabel::unlabelled;
+    return counts_tokens && evidence_.time_unit != TimeUnit::unknown && covers_all_steps(evidence_.time_unit);
+  }
+
+  bool covers_all_steps(TimeUnit unit) {
+    const auto between = static_cast<double>(evidence_.steps_between);
+    if (evidence_.since_start || between < 2 || !near(ratio() * milliseconds_in(unit) / 1000, between)) return false;
+    take({unit, RateMeaning::tokens_per_s});
+    units_.per_step = between;
+    return explain(count_text(unit) + ", " + std::to_string(evidence_.steps_between) +
+                   " steps: the time covers all of them");
+  }
+
+  std::vector<TimeUnit> possible_units() const {
+    if (evidence_.time_unit != TimeUnit::unknown) return {evidence_.time_unit};
+    return {TimeUnit::s, TimeUnit::ms};
+  }
+
+  // Samples per second x time are the sequences of a step, or of all steps between two lines.
+  void with_samples() {
+    const std::int64_t between = evidence_.since_start ? 1 : evidence_.steps_between;
+    const auto sequences = static_cast<double>(evidence_.sequences);
+    if (evidence_.sequences == 0) return with_unknown_sequences(between);
+    for (const TimeUnit unit : possible_units()) {
+      const double steps = product_ * milliseconds_in(unit) / 1000 / sequences;
+      if (!near(steps, 1) && !(between > 1 && near(steps, static_cast<double>(between)))) continue;
+      take({unit, RateMeaning::samples_per_s});
+      if (near(steps, 1)) {
+        explain(count_text(unit) + ", the " + std::to_string(evidence_.sequences) + " sequences of a step");
+        return;
+      }
+      units_.per_step = static_cast<double>(between);
+      explain(count_text(unit) + ", " + std::to_string(between) + " x the " + std::to_string(evidence_.sequences) +
+              " sequences of a step: the time covers the " + std::to_string(between) + " steps between two lines");
+      return;
+    }
+    for (const TimeUnit unit : possible_units()) {
+      const double parts = product_ * milliseconds_in(unit) / 1000 / sequences;
+      const std::int64_t more = small_count(parts), devices = small_count(1 / parts);
+      if (more > 1 && between == 1 && !evidence_.sequences_are_certain) {
+        take({unit, RateMeaning::samples_per_s});
+        if (!evidence_.tokens_are_certain) units_.tokens_per_step *= more;
+        explain(count_text(unit) + ", " + std::to_string(more) + " x " + std::to_string(evidence_.sequences) +
+                " sequences: batches are accumulated or devices add up");
+        return;
+      }
+      if (devices <= 1) continue;
+      take({unit, RateMeaning::samples_per_s});
+      units_.rate_scale = static_cast<double>(devices);
+      explain(count_text(unit) + ", 1/" + std::to_string(devices) + " of the " + std::to_string(evidence_.sequences) +
+              " sequences of a step: the rate is that of one device");
+      return;
+    }
+    take({time_by_label(), RateMeaning::samples_per_s});
+    units_.arithmetic = count_text(time_by_label()) + " doesn't match the " + std::to_string(evidence_.sequences) +
+                        " sequences of a step in any unit; the step time is used as printed";
+  }
+
+  // Without the sequences of a step: a number of samples that divides its tokens.
+  void with_unknown_sequences(std::int64_t between) {
+    take({time_by_label(), RateMeaning::samples_per_s});
+    if (evidence_.tokens_per_step == 0 || evidence_.time_unit == TimeUnit::unknown) return;
+    const auto divides = [&](double samples) {
+      const auto whole = static_cast<std::int64_t>(std::llround(std::clamp(samples, 0.0, 1e9)));
+      return whole > 0 && near(samples, static_cast<double>(whole)) && evidence_.tokens_per_step % whole == 0;
+    };
     const double samples = product_ * milliseconds_in(evidence_.time_unit) / 1000;
-    const auto whole = static_cast<std::int64_t>(std::llround(std::clamp(samples, 0.0, 1e9)));
-    if (whole <= 0 || !near(samples, static_cast<double>(whole)) || evidence_.tokens_per_step % whole != 0)
-      return false;
-    take({evidence_.time_unit, RateMeaning::samples_per_s});
-    return true;
+    if (between < 2 || divides(samples) || !divides(samples / static_cast<double>(between))) return;
+    units_.per_step = static_cast<double>(between);
+    explain(count_text(evidence_.time_unit) + ", samples that only " + std::to_string(between) + " steps of " +
+            std::to_string(evidence_.tokens_per_step) + " tokens can have: the time covers all of them");
+  }
+
+  // The rate is one device's, of an unknown number: only the tokens of a step show how many there are.
+  void with_one_device() {
+    const TimeUnit unit = time_by_label();
+    const double steps[] = {1, evidence_.since_start ? 1 : static_cast<double>(evidence_.steps_between)};
+    const double tokens_per_s = evidence_.rate == RateLabel::tokens_per_ms ? 1000 : 1;
+    const bool counts_tokens =
+        evidence_.rate != RateLabel::samples && evidence_.tokens_per_step > 0 && !is_missing(product_);
+    for (const double covered : steps) {
+      const double part = counts_tokens ? ratio() * milliseconds_in(unit) / 1000 * tokens_per_s / covered : missing;
+      const bool is_alone = near(part, 1) && evidence_.tokens_are_certain;
+      const std::int64_t devices = is_alone ? 1 : small_count(1 / part, fit_tolerance);
+      if (!(part > 0) || devices < 1) continue;
+      take({unit, by_label(evidence_.rate)});
+      units_.rate_scale = static_cast<double>(devices);
+      units_.per_step = covered;
+      explain(product_text(unit) + ", 1/" + std::to_string(devices) + " of the tokens of " +
+              (covered > 1 ? short_text(covered) + " steps" : std::string("a step")) + ": the rate is that of one of " +
+              std::to_string(devices) + " devices");
+      return;
+    }
+    take({unit, by_label(evidence_.rate)});
+    if (!evidence_.tokens_are_certain) units_.tokens_per_step = 0;
   }
 
   // Tokens per second and seconds, or tokens per millisecond and milliseconds.
@@ -211,10 +324,6 @@ class Inference {
   }
 
   bool counts_sequences() {
-    if (evidence_.rate == RateLabel::samples && evidence_.seq == 0) {  // their length is unknown
-      take({time_by_label(), RateMeaning::samples_per_s});
-      return true;
-    }
     if (evidence_.seq == 0) return false;
     for (const TimeUnit unit : {TimeUnit::s, TimeUnit::ms}) {
       const double factor = 1000 / milliseconds_in(unit) / static_cast<double>(evidence_.seq);
@@ -235,12 +344,20 @@ class Inference {
   // Whether there are several steps between two lines or several batches in a step, or the rate is one device's.
   bool counts_parts_of_a_step(TimeUnit unit) {
     if (evidence_.time_unit != TimeUnit::unknown && evidence_.time_unit != unit) return false;
+    if (covers_all_steps(unit)) return true;
     const double parts = ratio() * milliseconds_in(unit) / 1000;
-    if (const std::int64_t more = small_count(parts); more > 1 && more == evidence_.steps_between) {
+    const std::int64_t more = small_count(parts);
+    if (more > 1 && !evidence_.tokens_are_certain && evidence_.steps_between > 1 && !evidence_.since_start &&
+        more % evidence_.steps_between == 0) {
       take({unit, RateMeaning::tokens_per_s});
-      units_.per_step = static_cast<double>(more);
-      return explain(product_text(unit) + ", " + std::to_string(more) + " steps: the time covers all of them");
-    } else if (more > 1 && !evidence_.tokens_are_certain) {
+      units_.ms_per_time = missing;
+      units_.tokens_per_step = 0;
+      units_.arithmetic = product_text(unit) + ", " + std::to_string(more) + " x" + of_step() +
+                          ": the time covers several steps, or a step several batches; the log doesn't say which, so "
+                          "neither was used";
+      return true;
+    }
+    if (more > 1 && !evidence_.tokens_are_certain) {
       take({unit, RateMeaning::tokens_per_s});
       units_.tokens_per_step = more * evidence_.tokens_per_step;
       return explain(product_text(unit) + ", " + std::to_string(more) + " x " +
@@ -254,6 +371,15 @@ class Inference {
                    ": the rate is that of one device");
   }
 
+  // Whether the tokens of a time that covers all steps between two lines would be rounder, as tokens of a step are.
+  bool may_cover_all_steps(double tokens, double error, std::int64_t of_one) const {
+    if (evidence_.time_is_of_step || evidence_.since_start || evidence_.steps_between < 2) return false;
+    const auto odd_part = [](std::int64_t number) { return number / (number & -number); };
+    const double of_many = tokens / static_cast<double>(evidence_.steps_between);
+    const std::int64_t round = of_many < least_tokens_per_step ? 0 : roundest(of_many, error * of_many);
+    return round > 0 && odd_part(round) < odd_part(of_one);
+  }
+
   void without_tokens() {
     const TimeUnit unit = time_by_label();
     const double seconds = milliseconds_in(unit) / 1000;
@@ -265,7 +391,13 @@ class Inference {
     const std::int64_t per_ms =
         as_printed * 1000 > most_tokens_per_step ? 0 : roundest(as_printed * 1000, error * as_printed * 1000);
     take_time(unit);
-    if (per_s > 0) {
+    if (per_s > 0 && may_cover_all_steps(as_printed, error, per_s)) {
+      take_rate(by_label(evidence_.rate));
+      units_.ms_per_time = missing;
+      units_.arithmetic = product_text(unit) + ": the time covers one step or the " +
+                          std::to_string(evidence_.steps_between) +
+                          " steps between two lines; the log doesn't say which, so it wasn't used";
+    } else if (per_s > 0) {
       units_.tokens_per_step = per_s;
       take_rate(evidence_.rate == RateLabel::tokens_per_ms ? RateMeaning::tokens_per_ms : RateMeaning::tokens_per_s);
       units_.arithmetic = product_text(unit) + ": a step has " + std::to_string(units_.tokens_per_step) +

@@ -49,9 +49,14 @@ struct UnitEvidence {
   std::int64_t tokens_per_step = 0;  // 0: not known
   bool tokens_are_certain = false;   // given by the user or printed as such, not calculated from batch and sequence
   std::int64_t seq = 0;              // tokens of a sequence; 0: not known
-  std::int64_t steps_between = 1;    // steps from one printed line to the next
-  bool time_is_rate = false;         // the times are those of a printed steps/s, which has few digits
-  bool since_start = false;          // the times are differences of a clock, which counts seconds if unlabelled
+  std::int64_t sequences = 0;        // of a step; 0: not known
+  bool sequences_are_certain = false;
+  std::int64_t devices = 1;        // the printed rates x this = `rate` of the steps, which are those of one device
+  bool is_of_one_device = false;   // the rate is one device's, and nobody says how many there are
+  std::int64_t steps_between = 1;  // steps from one printed line to the next
+  bool time_is_rate = false;       // the times are those of a printed steps/s, which has few digits
+  bool time_is_of_step = false;    // the times are called those of a step
+  bool since_start = false;        // the times are differences of a clock, which counts seconds if unlabelled
 };
 
 enum class RateMeaning { unknown, tokens_per_s, tokens_per_ms, samples_per_s, iterations_per_s };
@@ -64,6 +69,8 @@ struct Units {
   double rate_scale = 1;   // the number of devices, if the rate is that of one
   std::string unit;        // "tokens/ms printed as tokens/sec"; empty: no rate was printed
   std::string arithmetic;  // one sentence that a reader can recalculate; empty: nothing was calculated
+  std::size_t shown = 0;   // the step whose factors it shows
+  bool is_proven = false;  // the arithmetic shows how many steps a time covers
 };
 
 Units infer_units(const UnitEvidence& evidence);

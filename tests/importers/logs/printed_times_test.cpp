@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 #include "tests/importers/told.h"
@@ -110,6 +111,116 @@ TEST(PrintedTimes, RatesInWordsAndOtherTimesAreRates) {
                 .runs[0]
                 .run.tokens_per_step,
             32768);
+}
+
+TEST(PrintedTimes, TimeStampsShowHowManyStepsATimeCovers) {
+  for (const char* line : {"{stamp} step {} | loss 3.9 | time: {k}s", "[{stamp}] step {} | loss 3.9 | {k} s",
+                           "{stamp} step {} | loss 3.9 | dt {k}s", "{stamp} step {} | loss 3.9 | elapsed: {k}s"}) {
+    const Told told = import_text(log_of(line, 10, 500));
+    EXPECT_NEAR(step_ms(told), 500, 2) << line;
+    EXPECT_TRUE(told.noted("covers the 10 steps")) << line << "\n" << notes_of(told);
+  }
+  // A step's own time beside such stamps stays what it is, without a doubt.
+  const Told own = import_text(log_of("{stamp} step {} | loss 3.9 | time: 0.5s", 10, 500));
+  EXPECT_NEAR(step_ms(own), 500, 1e-6);
+  EXPECT_FALSE(own.noted("nothing shows")) << notes_of(own);
+}
+
+TEST(PrintedTimes, WhereNothingShowsWhatATimeCoversThatIsSaid) {
+  const Told open = import_text(log_of("step {} | loss 3.9 | time: {k}s", 10, 500));
+  EXPECT_TRUE(open.noted("nothing shows whether a printed time covers one step or all 10")) << notes_of(open);
+  const Told elapsed = import_text(log_of("step {} | loss 3.9 | elapsed: {k}s", 10, 500));
+  EXPECT_TRUE(is_missing(step_ms(elapsed)));
+  EXPECT_TRUE(elapsed.noted("it was not used")) << notes_of(elapsed);
+  for (const char* line : {"step {} | loss 3.9 | step_time: {k}s", "step {} | loss 3.9 | {k} s/it",
+                           "iter {}: loss 3.9, time 500.00ms, mfu 30.00%"})
+    EXPECT_FALSE(import_text(log_of(line, 10, 500)).noted("nothing shows")) << line;
+  EXPECT_FALSE(import_text(log_of("step {} | loss 3.9 | time: {k}s", 1, 500)).noted("nothing shows"));
+}
+
+TEST(PrintedTimes, TheTokensOfAStepShowHowManyStepsATimeCovers) {
+  for (const std::int64_t between : {1, 2, 3, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000})
+    for (const char* header : {"tokens per step: 65536\n", "batch_size=64\nseq_len=1024\n"})
+      for (const char* line : {"step {} | loss: 3.9 | time: {k}s | 532813 tok/s",
+                               "step {} | loss: 3.9 | time: {k}s | 520.3 samples/sec"}) {
+        const std::string log = header + log_of(line, between, 123);
+        if (log.starts_with("tokens") && log.find("samples") != std::string::npos && between < 6)
+          continue;  // too few to tell
+        const Told told = import_text(log);
+        EXPECT_EQ(told.runs[0].run.tokens_per_step, 65536) << between << header << line << "\n" << notes_of(told);
+        EXPECT_NEAR(step_ms(told), 123, 1) << between << header << line << "\n" << notes_of(told);
+        EXPECT_FALSE(told.noted("doesn't match")) << between << header << line;
+        EXPECT_FALSE(told.noted("nothing shows")) << between << header << line;
+        if (log.starts_with("batch")) {
+          EXPECT_NEAR(told.runs[0].run.printed.tokens_per_s, 532800, 800) << between << line;
+        }
+      }
+}
+
+TEST(PrintedTimes, SamplesOfKnownBatchesGiveTheStepTime) {
+  for (const std::string line : {"step {} | loss: 3.9 | time: {k}s | 520.3 samples/sec",
+                                 "Epoch 1/1, Batch {}/5000, Loss: 3.9, Time: {k}s, 520.3 samples/sec"}) {
+    const Told told = import_text("batch_size=64\n" + log_of(line, 100, 123));
+    EXPECT_NEAR(step_ms(told), 123, 1) << line << notes_of(told);
+    EXPECT_EQ(told.runs[0].run.tokens_per_step, 0) << line;
+  }
+  const Told whole = import_text(log_of("step {} loss 3.9 samples/s 64 batch_size 32 seq_len 1024"));
+  EXPECT_NEAR(step_ms(whole), 500, 1e-6) << notes_of(whole);
+  EXPECT_EQ(whole.runs[0].run.tokens_per_step, 32768);
+  const Told no_length = import_text(log_of("step {} loss 3.9 samples/s 64 batch_size 32"));
+  EXPECT_NEAR(step_ms(no_length), 500, 1e-6) << notes_of(no_length);
+  EXPECT_EQ(no_length.runs[0].run.tokens_per_step, 0);
+}
+
+TEST(PrintedTimes, TheRateOfOneDeviceIsNotThatOfAll) {
+  for (const char* header :
+       {"world_size: 8\n", "8 GPUs, NVIDIA H100\n", "num_gpus=8\n", "Training on 8 GPUs\n", "GPUs: 8\n",
+        "number of devices: 8\n", "Using 8 H100 GPUs\n", "8x H100\n", "8 x NVIDIA H100\n"})
+    for (const char* rate : {"93622 tok/s/gpu", "93,622 tokens/s/device", "93622 tokens per second per GPU",
+                             "93622 tok/gpu/s", "tokens_per_sec_per_gpu: 93622", "tok/s per GPU: 93622", "tgs: 93622",
+                             "93622 tok/s (per GPU)", "per-GPU throughput: 93622 tok/s", "93.622k tok/s/gpu"}) {
+      const Told told = import_text(header + log_of("step {} | loss: 4.9 | dt 350ms | " + std::string(rate)));
+      EXPECT_EQ(told.runs[0].run.tokens_per_step, 262144) << header << rate << "\n" << notes_of(told);
+      EXPECT_TRUE(told.noted("8 devices")) << header << rate << "\n" << notes_of(told);
+    }
+  for (const char* line :
+       {"step {}: loss 4.9 | 350 ms | 93,622 tok/s/gpu | 8 gpus",
+        "{\"step\":{},\"loss\":4.9,\"step_time_s\":0.35,\"tokens_per_sec_per_gpu\":93622,\"world_size\":8}"})
+    EXPECT_EQ(import_text(log_of(line)).runs[0].run.tokens_per_step, 262144) << line;
+}
+
+TEST(PrintedTimes, TheRateOfOneOfUnknownDevicesGivesNoTokens) {
+  for (const char* header : {"", "NVIDIA H100\n", "2 nodes\n8 GPUs per node\n", "B = 32, T = 1024\n",
+                             "4 GPUs found\nusing 8 GPUs\n", "devices: 0,1,2,3\n"}) {
+    const Told told = import_text(header + log_of("step {} | loss: 4.9 | dt 350ms | 93622 tok/s/gpu"));
+    EXPECT_EQ(told.runs[0].run.tokens_per_step, 0) << header << notes_of(told);
+    EXPECT_TRUE(is_missing(told.runs[0].run.printed.tokens_per_s)) << header;
+    EXPECT_EQ(step_ms(told), 350) << header;
+    EXPECT_TRUE(told.noted("the rate is that of one device")) << header << notes_of(told);
+  }
+  const Told known =
+      import_text("tokens per step: 262144\n" + log_of("step {} | loss: 4.9 | dt 350ms | 93622 tok/s/gpu"));
+  EXPECT_EQ(known.runs[0].run.tokens_per_step, 262144);
+  EXPECT_NEAR(known.runs[0].run.printed.tokens_per_s, 8 * 93622, 1) << notes_of(known);
+  // A rate of all beside it counts.
+  const Told both = import_text(log_of("step {} | loss: 4.9 | dt 350ms | 93622 tok/s/gpu | 748983 tok/s"));
+  EXPECT_EQ(both.runs[0].run.tokens_per_step, 262144) << notes_of(both);
+}
+
+TEST(PrintedTimes, ShownFactorsMakeTheShownProduct) {
+  std::string log;
+  for (int i = 1; i <= 40; ++i)
+    log += "step " + std::to_string(i) + " | loss 3 | dt " + std::to_string(i % 2 == 0 ? 80 + i % 7 : 100 - i % 5) +
+           "ms | tok/sec " + std::to_string(i % 2 == 0 ? 204800 : 163840) + "\n";
+  const Told told = import_text(log);
+  int shown = 0;
+  for (const std::string& note : told.notes) {
+    double rate = 0, time = 0, product = 0;
+    if (std::sscanf(note.c_str(), "%lf x %lf ms = %lf", &rate, &time, &product) != 3) continue;
+    EXPECT_NEAR(rate * time, product, 1e-5 * product) << note;
+    ++shown;
+  }
+  EXPECT_EQ(shown, 1) << notes_of(told);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(StepClock, says_once_that_the_clock_was_set_back) {
 TEST(StepClock, computes_the_time_from_a_rate) {
   Told told;
   told.begin_run({});
-  StepClock clock({.tokens_per_step = 4096, .tokens_rate_to_s = 1000, .printed = {.unit = "tokens/ms"}}, told);
+  StepClock clock({.tokens_per_step = 4096, .rate_to_steps = 1000.0 / 4096, .printed = {.unit = "tokens/ms"}}, told);
   PrintedStep printed = step(1, missing, missing);
   printed.throughput = 8.192;
   clock.take(printed);

@@ -148,7 +148,8 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
     if (one_of(key.words[1], {"total", "train", "training", "cum", "run", "wall"})) return found(Field::elapsed, 0);
     return is_step_word(key.words[1]) ? of_step(0) : found(Field::time, 3);
   }
-  if (one_of(last, {"dt", "duration", "dur", "latency", "timing"})) return found(Field::time, last == "dt" ? 0 : 2);
+  if (last == "dt") return of_step(0);
+  if (one_of(last, {"duration", "dur", "latency", "timing"})) return found(Field::time, 2);
   if (last == "cost" && key.count > 1 && one_of(key.words[1], {"batch", "step", "iter"})) return of_step(0);
   if (last == "took" && key.count > 1 && is_step_word(key.words[1])) return of_step(2);
   if (last == "took" && key.count == 1) return found(Field::time, 2);
@@ -258,7 +259,8 @@ Meaning other_meaning(const KeyWords& key) {
                : Meaning{.field = Field::grad_norm, .rank = 1};
   }
   if (last == "rank" && key.count == 1) return {.field = Field::rank, .rank = 0};
-  if (last == "wpb") return {.field = Field::tokens, .rank = 0};  // fairseq: words per batch
+  if (last == "wpb") return {.field = Field::tokens, .rank = 0};                            // fairseq: words per batch
+  if (last == "weights" && key.is(1, "total")) return {.field = Field::tokens, .rank = 1};  // MaxText
   if (last == "tokens" || (last == "seen" && key.is(1, "tokens")))
     return {.field = Field::tokens, .rank = key.count > 1 ? 0 : 1};
   if (last == "size" && key.is(1, "batch") && key.is(2, "global")) return {.field = Field::batch_size, .rank = 0};
