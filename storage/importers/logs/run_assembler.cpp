@@ -64,6 +64,12 @@ void RunAssembler::log(std::string_view name, std::string_view unit, const Metri
   if (++points_ >= points_at_once && clock_) tell_logged();
 }
 
+void RunAssembler::forget_shape(std::int64_t line) {
+  LogFacts& facts = opening_.facts;
+  facts.batch = facts.global_batch = facts.tokens_printed = facts.seq = 0;
+  sink_->note(line, "the batch size or sequence length changes here, so neither gives the tokens of a step");
+}
+
 void RunAssembler::keep_unread_times(std::string times, std::int64_t line) {
   unread_times_ = std::move(times);
   unread_line_ = line;

@@ -43,6 +43,9 @@ class RunAssembler {
 
   // A number of the log that no step has a field for.
   void log(std::string_view name, std::string_view unit, const MetricPoint& point);
+  // The steps' own lines show that the batch size or sequence length changes: neither is that of the run.
+  void forget_shape(std::int64_t line);
+
   // Times on a line that no step time was read from, as printed.
   void keep_unread_times(std::string times, std::int64_t line);
   bool has_unread_times() const { return unread_line_ > 0; }

@@ -269,6 +269,19 @@ void StepLog::log_texts(const StepLine& line, std::string_view text) {
   for (const auto& [name, value] : texts_) run_.log_text(name, value);
 }
 
+// Compares the batch that a step's line names to that of the run's first.
+void StepLog::check_shape(std::string_view text, std::int64_t line) {
+  if (!has_step_shape_) return;
+  LogFacts facts;
+  facts.read_step(text);
+  const auto differs = [](std::int64_t known, std::int64_t found) { return known > 0 && found > 0 && known != found; };
+  if (!differs(step_facts_.batch, facts.batch) && !differs(step_facts_.global_batch, facts.global_batch) &&
+      !differs(step_facts_.seq, facts.seq) && !differs(step_facts_.tokens_printed, facts.tokens_printed))
+    return;
+  has_step_shape_ = false;
+  run_.forget_shape(line);
+}
+
 void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   switch (counted.what) {
     case Counted::What::nothing:
@@ -281,7 +294,10 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
       break;
   }
   const bool begins = begins_run(counted);
-  if (begins) begin_run(*counted.line, text, line);
+  if (begins)
+    begin_run(*counted.line, text, line);
+  else
+    check_shape(text, line);
   if (counted.step.step > run_.progress().last_step) ended_ = false;  // the training that was said to end goes on
   if (!early_.empty() && !is_missing(counted.step.loss)) release_early();
   if (begins || is_missing(first_loss_)) {
@@ -315,6 +331,10 @@ void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_
   const BlockName name = outline_.name();
   facts_.suggest_precision(name.precision);
   facts_.read_step(text);
+  step_facts_ = {};
+  step_facts_.read_step(text);
+  has_step_shape_ =
+      step_facts_.batch > 0 || step_facts_.global_batch > 0 || step_facts_.seq > 0 || step_facts_.tokens_printed > 0;
   Run run;
   run.stage = name.stage;
   run.title = run.changed = name.title;

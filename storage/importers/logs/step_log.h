@@ -52,6 +52,7 @@ class StepLog : public ImportReader {
   void take_words(const LogLine& line);
   void enter_item(const Item& item, std::int64_t line);
   void leave_item(std::int64_t line);
+  void check_shape(std::string_view text, std::int64_t line);
   void add(Counted counted, std::string_view text, std::int64_t line);
   void validate(const StepLine& line, std::int64_t number);
   void begin_run(const StepLine& line, std::string_view text, std::int64_t number);
@@ -67,6 +68,8 @@ class StepLog : public ImportReader {
   StepCounter counter_;
   RunAssembler run_;
   LadderOutline ladder_;
+  LogFacts step_facts_;          // that the line of the run's first step names
+  bool has_step_shape_ = false;  // ... its batch or sequence among them
   ImportSink& sink_;
   bool has_known_words_ = false;                     // LogLine's, of the line that is taken
   EarlyEnd early_end_;                               // what the words behind the last step say

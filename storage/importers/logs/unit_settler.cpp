@@ -128,16 +128,18 @@ std::int64_t iterations_of_a_step(Steps steps) {
   return 0;
 }
 
-// The printed times as parts of the time between the lines' stamps. Lines are taken together until their stamps, of
-// whole seconds perhaps, are far enough apart.
-std::vector<double> parts_of_stamps(Steps steps, double ms_per_time) {
-  const bool whole = std::ranges::all_of(
-      steps, [](const PrintedStep& step) { return is_missing(step.at) || step.at == std::floor(step.at); });
+// The printed times as parts of the time between the lines by a clock, in seconds: the time stamps, or the time since
+// the start. Lines are taken together until the clock, of whole seconds perhaps, has gone far enough.
+template <class Clock>
+std::vector<double> parts_of_clock(Steps steps, double ms_per_time, Clock clock) {
+  const bool whole = std::ranges::all_of(steps, [&](const PrintedStep& step) {
+    return is_missing(clock(step)) || clock(step) == std::floor(clock(step));
+  });
   const double least = least_resolved * (whole ? 1 : 0.001);
   std::vector<double> parts;
   double seconds = 0, apart = 0;
   for (std::size_t i = 1; i < steps.size(); ++i) {
-    const double time = steps[i].time * ms_per_time / 1000, gap = steps[i].at - steps[i - 1].at;
+    const double time = steps[i].time * ms_per_time / 1000, gap = clock(steps[i]) - clock(steps[i - 1]);
     if (!(time > 0) || !(gap >= 0) || steps[i].step <= steps[i - 1].step) {
       seconds = apart = 0;
       continue;
@@ -156,7 +158,7 @@ struct Covered {
   std::int64_t steps = 1;  // 0: the steps/s contradict the time
   bool is_proven = false;
 };
-Covered steps_of_a_time(Steps steps, double ms_per_time, std::int64_t between) {
+Covered steps_of_a_time(Steps steps, double ms_per_time, double ms_per_elapsed, std::int64_t between) {
   constexpr double tolerance = 0.15;
   constexpr std::size_t least_parts = 2;
   const auto is_near = [&](double value, std::int64_t expected) {
@@ -171,7 +173,10 @@ Covered steps_of_a_time(Steps steps, double ms_per_time, std::int64_t between) {
     if (is_near(covered, 1)) return {1, true};
     return between > 1 && is_near(covered, between) ? Covered{between, true} : Covered{0, false};
   }
-  std::vector<double> by_stamp = parts_of_stamps(steps, ms_per_time);
+  std::vector<double> by_stamp =
+      parts_of_clock(steps, ms_per_time, [&](const PrintedStep& step) { return step.elapsed * ms_per_elapsed / 1000; });
+  if (by_stamp.size() < least_parts)
+    by_stamp = parts_of_clock(steps, ms_per_time, [](const PrintedStep& step) { return step.at; });
   if (between < 2 || by_stamp.size() < least_parts) return {};
   const double part = quantile(by_stamp, 0.5);
   if (is_near(part, 1)) return {between, true};
@@ -394,7 +399,9 @@ class UnitSettler {
 
   void settle_interval(const UnitEvidence& evidence, bool is_proven, bool timed) {
     const std::int64_t between = evidence.steps_between;
-    const Covered covered = steps_of_a_time(steps_, units_.ms_per_time, between);
+    const TimeUnit elapsed = first_.labels.elapsed_unit;
+    const double ms_per_elapsed = milliseconds_in(elapsed == TimeUnit::unknown ? TimeUnit::s : elapsed);
+    const Covered covered = steps_of_a_time(steps_, units_.ms_per_time, ms_per_elapsed, between);
     if (covered.steps == 0) note("the printed step time and the printed steps/s disagree; the time was used");
     if (covered.steps > 1) {
       units_.per_step = static_cast<double>(covered.steps);

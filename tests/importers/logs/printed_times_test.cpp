@@ -49,6 +49,7 @@ TEST(PrintedTimes, APartOfAStepIsNotItsTime) {
         "iter {}: loss 4.9, data 10ms, forward 100ms, backward 200ms, step 350ms",
         "step {} loss=4.9 forward_ms=100 backward_ms=200 step_ms=350",
         "step {}, loss 4.9, fwd_time 100ms, step_time 350ms, data_time 10 ms",
+        "step {} | loss 4.9 | forward time 100 ms | backward time 200 ms | total time 350 ms",
         "step {}, loss 4.9, total 350ms (fwd 100ms, bwd 200ms, opt 50ms)",
         "step {}, loss 4.9, 350ms (fwd 100ms, bwd 200ms, opt 50ms)",
         "step {}, loss 4.9, data 0.01 s, batch 0.350 s (0.351)", "step {}, loss 4.9, data: 0.01s, iter: 0.35s",
@@ -61,9 +62,11 @@ TEST(PrintedTimes, APartOfAStepIsNotItsTime) {
 }
 
 TEST(PrintedTimes, PartsAloneGiveNoStepTimeAndAreNamed) {
-  for (const char* line : {"step {}, loss 4.9, forward 100ms, backward 200ms", "step {} | loss 4.9 | fwd 100 ms",
-                           "step {} | loss: 4.9 | data: 10ms | opt: 20 ms", "step {} | loss 4.9 | attn 10ms, mlp 20ms",
-                           "step {} | loss 4.9 | whatever 10ms", "step {}: loss 4.9, avg time over 100 steps 50.1s"}) {
+  for (const char* line :
+       {"step {}, loss 4.9, forward 100ms, backward 200ms", "step {} | loss 4.9 | fwd 100 ms",
+        "step {} | loss: 4.9 | data: 10ms | opt: 20 ms", "step {} | loss 4.9 | attn 10ms, mlp 20ms",
+        "step {} | loss 4.9 | whatever 10ms", "step {} | loss 4.9 | fwd/bwd/opt/total: 100/200/50/350 ms",
+        "step {} | loss 4.9 | time since last checkpoint: 50.0s", "step {}: loss 4.9, avg time over 100 steps 50.1s"}) {
     const Told told = import_text(log_of(line, 100));
     EXPECT_TRUE(is_missing(step_ms(told))) << line;
     EXPECT_TRUE(told.noted("no step time was read")) << line << "\n" << notes_of(told);
@@ -85,10 +88,12 @@ TEST(PrintedTimes, ATotalWithoutPartsCountsFromTheStart) {
 TEST(PrintedTimes, WordsSayHowManyStepsATimeCovers) {
   for (const char* line :
        {"step {} | loss 3.9 | elapsed since last log: {k}s", "step {} | loss 3.9 | time since last print: {k}s",
-        "step {} | loss 3.9 | time_since_last_log={k}s", "step {} | loss 3.9 | 10 steps in {k}s",
-        "step {} | loss 3.9 | last 10 steps took {k}s", "step {} | loss 3.9 | time for last 10 steps: {k}s",
-        "step {} | loss 3.9 | 10 iterations took {k} s", "step {} | loss 3.9 | time (10 steps): {k}s",
-        "step {} | loss 3.9 | time: {k}s (10 steps)", "step {} | loss 3.9 | {k}s for 10 steps",
+        "step {} | loss 3.9 | time_since_last_log={k}s", "step {} | loss 3.9 | time since last logged step: {k}s",
+        "step {} | loss 3.9 | 10 steps in {k}s", "step {} | loss 3.9 | last 10 steps took {k}s",
+        "step {} | loss 3.9 | time for last 10 steps: {k}s", "step {} | loss 3.9 | 10 iterations took {k} s",
+        "step {} | loss 3.9 | time (10 steps): {k}s", "step {} | loss 3.9 | time: {k}s (10 steps)",
+        "step {} | loss 3.9 | {k}s for 10 steps", "step {} | loss 3.9 | {k}s/10 steps",
+        "step {} | loss=3.9 | last_10_steps_time={k}s", "step {} | loss 3.9 | time_per_10_steps: {k}s",
         "step {} | loss 3.9 | interval time {k}s"}) {
     EXPECT_NEAR(step_ms(import_text(log_of(line, 10, 500))), 500, 2) << line;
   }
@@ -107,6 +112,9 @@ TEST(PrintedTimes, RatesInWordsAndOtherTimesAreRates) {
       EXPECT_EQ(told.runs[0].run.tokens_per_step, 32768) << line << "\n" << notes_of(told);
       EXPECT_NEAR(step_ms(told), 500, 1e-6) << line;
     }
+  const Told scaled = import_text(log_of("step {} loss 3.9 tokens/sec 65.536K, steps/sec 2.0"));
+  EXPECT_EQ(scaled.runs[0].steps[3].loss, 3.9);
+  EXPECT_EQ(scaled.runs[0].run.tokens_per_step, 32768) << notes_of(scaled);
   EXPECT_EQ(import_text(log_of("step {} | loss: 3.9 | speed: 2.00 it/s, throughput: 65536 tok/s"))
                 .runs[0]
                 .run.tokens_per_step,
@@ -120,6 +128,11 @@ TEST(PrintedTimes, TimeStampsShowHowManyStepsATimeCovers) {
     EXPECT_NEAR(step_ms(told), 500, 2) << line;
     EXPECT_TRUE(told.noted("covers the 10 steps")) << line << "\n" << notes_of(told);
   }
+  std::string clocked;
+  for (int i = 1; i <= 40; ++i)
+    clocked += "step " + std::to_string(10 * i) + " | loss 3.9 | time " + (i % 2 == 0 ? "5.01" : "4.99") +
+               "s | elapsed " + std::to_string(5 * i) + ".0s\n";
+  EXPECT_NEAR(step_ms(import_text(clocked)), 500, 2);
   // A step's own time beside such stamps stays what it is, without a doubt.
   const Told own = import_text(log_of("{stamp} step {} | loss 3.9 | time: 0.5s", 10, 500));
   EXPECT_NEAR(step_ms(own), 500, 1e-6);
@@ -167,6 +180,11 @@ TEST(PrintedTimes, SamplesOfKnownBatchesGiveTheStepTime) {
   const Told whole = import_text(log_of("step {} loss 3.9 samples/s 64 batch_size 32 seq_len 1024"));
   EXPECT_NEAR(step_ms(whole), 500, 1e-6) << notes_of(whole);
   EXPECT_EQ(whole.runs[0].run.tokens_per_step, 32768);
+  const Told grows = import_text(log_of("step {} loss 3.9 samples/s 64 batch_size 32 seq_len 1024") +
+                                 "step 41 loss 3.9 samples/s 64 batch_size 64 seq_len 1024\n");
+  EXPECT_TRUE(is_missing(step_ms(grows)));
+  EXPECT_EQ(grows.runs[0].run.tokens_per_step, 0);
+  EXPECT_TRUE(grows.noted("changes here"));
   const Told no_length = import_text(log_of("step {} loss 3.9 samples/s 64 batch_size 32"));
   EXPECT_NEAR(step_ms(no_length), 500, 1e-6) << notes_of(no_length);
   EXPECT_EQ(no_length.runs[0].run.tokens_per_step, 0);

@@ -90,7 +90,12 @@ Meaning since_meaning(const KeyWords& key, TimeUnit unit) {
   if (key.has("start") || key.has("begin") || key.has("beginning") || key.has("launch"))
     return {.field = Field::elapsed, .rank = 1, .unit = unit};
   if (!key.has("last") && !key.has("previous") && !key.has("prev")) return {};
-  const bool of_step = is_step_word(key.words[0]);
+  bool of_line = false;
+  for (int i = 0; i < key.count; ++i)
+    of_line |= one_of(key.words[i], {"log", "logged", "logging", "print", "printed", "report", "reported", "line",
+                                     "message", "record", "output", "entry", "display"});
+  const bool of_step = !of_line && is_step_word(key.words[0]) && key.words[0] != "update";
+  if (!of_line && !of_step) return {.unit = unit, .is_part = true};  // the last checkpoint, the last update of what?
   return {.field = Field::time, .rank = 1, .unit = unit, .interval = !of_step, .of_step = of_step};
 }
 
@@ -103,7 +108,7 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
     key.drop_last();
     if (key.count > 1 && key.words[0] == "in") key.drop_last();
   }
-  if (const Meaning since = since_meaning(key, unit); since.field != Field::none) return since;
+  if (const Meaning since = since_meaning(key, unit); since.field != Field::none || since.is_part) return since;
   const auto is_beside = [](std::string_view word) {
     return one_of(word,
                   {"eta", "remaining", "left", "start", "end", "stamp", "timestamp", "date", "token", "tok", "sample"});
@@ -145,6 +150,8 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
     return key.has("train") && last == "runtime" ? found(Field::summary, 0) : found(Field::elapsed, 1);
   if (one_of(last, {"time", "clock"})) {
     if (key.count == 1) return found(Field::time, 1);
+    if (key.count == 2 && key.words[1] == "total" && (given == TimeUnit::ms || given == TimeUnit::us))
+      return found(Field::total_time, 1);
     if (one_of(key.words[1], {"total", "train", "training", "cum", "run", "wall"})) return found(Field::elapsed, 0);
     return is_step_word(key.words[1]) ? of_step(0) : found(Field::time, 3);
   }
@@ -349,6 +356,7 @@ Meaning meaning_of(const Pair& pair) {
             .scale = unit.scale,
             .per_device = unit.per_device || names_one_device(key)};
   if (unit.per_step) return {.field = Field::time, .rank = 2, .unit = unit.time, .of_step = true};
+  if (pair.total >= 0) return {};  // "forward/backward: 100/200 ms"
   if (unit.time == TimeUnit::ms && !pair.separated && !pair.clock && key.count == 0)
     return {.field = Field::time, .rank = 4, .unit = unit.time};
   if (unit.time == TimeUnit::s && !pair.separated && !pair.clock && key.count == 0)

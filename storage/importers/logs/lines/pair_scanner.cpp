@@ -202,7 +202,9 @@ bool names_next(const Unit& word, const char* p, const char* end, const Pair& pa
   const char* const behind = std::from_chars(next, end, number).ptr;
   const char* const unit = behind < end && *behind == ' ' ? behind + 1 : behind;
   const char* const unit_end = behind_unit(unit, end);
-  return !unit_of(between(unit, unit_end)).known || (unit_end + 1 < end && *unit_end == ' ' && is_digit(unit_end[1]));
+  const Unit own = unit_of(between(unit, unit_end));
+  const bool is_scale = own.scale > 1 && own.rate == RateLabel::none;  // "tok/s 93.6K"
+  return !own.known || is_scale || (unit_end + 1 < end && *unit_end == ' ' && is_digit(unit_end[1]));
 }
 
 // The unit behind a number. Null if letters glued to the number make both a name: "3d", "61a0f".
@@ -210,6 +212,10 @@ const char* read_unit(const char* p, const char* end, Pair& pair) {
   const char* const unit = p < end && *p == ' ' ? p + 1 : p;
   const bool glued = unit == p;
   const char* unit_end = behind_unit(unit, end);
+  // "2.46s/20 steps"
+  if (unit_end - unit > 1 && unit_end < end && is_digit(*unit_end) && unit_end[-1] == '/' &&
+      unit_of(between(unit, unit_end - 1)).time != TimeUnit::unknown)
+    --unit_end;
   if (unit_end == unit || (unit_end < end && is_word(*unit_end)))
     return glued && unit < end && is_word(*unit) ? nullptr : p;
   unit_end = behind_words(unit, unit_end, end);

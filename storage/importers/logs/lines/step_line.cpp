@@ -234,6 +234,7 @@ class LineReading {
       meaning = {.field = Field::time, .unit = unit_of(pair), .scale = 1 / static_cast<double>(steps), .of_step = true};
       trace_.learnable = false;
     }
+    if (meaning.field == Field::time && pair.key.empty() && gap_ == "/") meaning = {};  // "100/200/350 ms"
     if (is_part) ++parts_;
     if (meaning.field == Field::none) {
       line_.has_unread_times |= is_part || unit_of(pair) != TimeUnit::unknown;
@@ -305,6 +306,21 @@ class LineReading {
     return pair.clock ? TimeUnit::s : unit.per_step || unit.other ? TimeUnit::unknown : unit.time;
   }
 
+  // "last_10_steps_time": the number in a name.
+  static std::int64_t steps_in(std::string_view name) {
+    const KeyWords key(name);
+    std::int64_t steps = 0;
+    for (int i = 0; i < key.count; ++i) {
+      const std::string_view word = key.words[i];
+      if (one_of(word, {"steps", "iters", "iterations", "batches"}) && i + 1 < key.count)
+        std::from_chars(key.words[i + 1].data(), key.words[i + 1].data() + key.words[i + 1].size(), steps);
+      else if (!(i > 0 && is_digit(word.front())) &&
+               !one_of(word, {"last", "past", "per", "time", "elapsed", "for", "over", "took", "s", "sec", "ms"}))
+        return 0;
+    }
+    return steps;
+  }
+
   // "10 steps in 5.02s", "time for the last 10 steps: 5.0s", "5.0s for 10 steps": the steps that a time covers; 0 if
   // the line doesn't say. A mean over so many steps doesn't cover them.
   std::int64_t covered_steps(const Pair& pair) const {
@@ -324,6 +340,7 @@ class LineReading {
       return word.count == 1 &&
              one_of(word.words[0], {"steps", "iters", "iterations", "its", "it", "batches", "updates"});
     };
+    if (const std::int64_t steps = steps_in(pair.key); steps > 0) return steps;
     std::string_view rest;
     if (count_ > 0 && begins_with_steps(gap_, rest) && rest.find_first_of("|;,") == std::string_view::npos &&
         are_all(rest, {"in", "took", "take", "takes", "time", "elapsed", "duration", "done", "finished", "completed",
@@ -336,7 +353,7 @@ class LineReading {
     const std::size_t digit = behind_it.find_first_of("0123456789");
     if (digit == 0 || digit == std::string_view::npos || behind_it.find_first_of("|;,=:") < digit) return 0;
     const std::string_view joint = behind_it.substr(0, digit);
-    if (joint != "(" && joint != "/ " &&
+    if (joint != "(" && joint != "/ " && joint != "/" &&
         (KeyWords(joint).count == 0 || !are_all(joint, {"for", "over", "last", "the", "past", "per"})))
       return 0;
     std::int64_t count = 0;
