@@ -28,10 +28,10 @@ std::int64_t nan_bits(const Summary& summary) {
          nan_bit(summary.val_loss_last, val_loss_last_bit);
 }
 
-// All that a row of `summaries` holds.
+// All that a row of `summaries` holds. It is of a run rather than of a file, so that a copy of a run has the same row.
 SealedContent content_of(const Run& run, const Summary& summary) {
   SealedContent content("summaries");
-  content.add(run.id).add(std::int64_t{run.warmup_steps}).add(run.tokens_per_step).add(nan_bits(summary));
+  content.add(run.uid).add(std::int64_t{run.warmup_steps}).add(run.tokens_per_step).add(nan_bits(summary));
   for (const std::int64_t count :
        {std::int64_t{summary.steps}, std::int64_t{summary.first_step}, std::int64_t{summary.last_step},
         std::int64_t{summary.warmup_steps}, std::int64_t{summary.spikes}, std::int64_t{summary.spike_period},
@@ -230,7 +230,7 @@ void Derived::note_complete_chunks(const Run& run, std::int64_t steps) {
   database_.run(
       "INSERT OR REPLACE INTO overviews (run_id, format, steps) SELECT id, ?, ? FROM runs "
       "WHERE id = ? AND status NOT IN ('queued', 'running') AND ended_at IS ?",
-      seal_.of(content_of_overviews(run.id, steps)), steps, run.id, run.ended_at);
+      seal_.here(content_of_overviews(run.id, steps)), steps, run.id, run.ended_at);
 }
 
 Summary Derived::make(const Run& run) {
@@ -324,7 +324,7 @@ void Derived::forget(RunId run) {
 
 std::optional<std::int64_t> Derived::steps_of_overviews(RunId run) {
   Statement row(database_, "SELECT steps, format FROM overviews WHERE run_id = ?", run);
-  if (!row.step() || row.integer(1) != seal_.of(content_of_overviews(run, row.integer(0)))) return std::nullopt;
+  if (!row.step() || row.integer(1) != seal_.here(content_of_overviews(run, row.integer(0)))) return std::nullopt;
   return row.integer(0);
 }
 

@@ -66,6 +66,11 @@ SealedContent& SealedContent::add(std::int64_t value) {
   return *this;
 }
 
+SealedContent& SealedContent::add(std::string_view text) {
+  bytes_ += text;
+  return add(std::ssize(text));
+}
+
 SealedContent& SealedContent::add(double value) {
   return add(std::bit_cast<std::int64_t>(std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value + 0.0));
 }
@@ -98,12 +103,16 @@ std::uint64_t keyed_hash(std::string_view key, std::string_view bytes) {
 
 std::int64_t FigureSeal::of(const SealedContent& content) {
   static const std::string key = user_key();
+  return static_cast<std::int64_t>(keyed_hash(key, content.bytes()) >> (64 - bits)) | 1;
+}
+
+std::int64_t FigureSeal::here(const SealedContent& content) {
   if (!file_) {
     struct stat status = {};
     const bool has_file = !database_.file().empty() && ::stat(database_.file().c_str(), &status) == 0;
     file_ = SealedContent("").add(static_cast<std::int64_t>(has_file ? status.st_ino : 0)).bytes();
   }
-  return static_cast<std::int64_t>(keyed_hash(key, *file_ + content.bytes()) >> (64 - bits)) | 1;
+  return of(SealedContent(*file_).add(content.bytes()));
 }
 
 }  // namespace stepladder

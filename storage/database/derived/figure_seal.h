@@ -19,6 +19,7 @@ class SealedContent {
  public:
   explicit SealedContent(std::string_view table) : bytes_(table) {}
   SealedContent& add(std::int64_t value);
+  SealedContent& add(std::string_view text);
   // Every NaN is one, since SQLite keeps none, and so are both zeros.
   SealedContent& add(double value);
   const std::string& bytes() const { return bytes_; }
@@ -37,8 +38,9 @@ class FigureSeal {
 
   explicit FigureSeal(Database& database) : database_(database) {}
 
-  // Never 0. It holds for this file where it is: a copy, which a stranger may have changed, has another.
+  // Never 0. `here` holds for this file where it is: a copy, which a stranger may have changed, has another.
   std::int64_t of(const SealedContent& content);
+  std::int64_t here(const SealedContent& content);
 
  private:
   Database& database_;

@@ -53,7 +53,7 @@ void keep_figures(Database& database, FigureSeal& seal, MetricId metric, const M
   database.insert("OR REPLACE INTO metric_figures",
                   "metric_id, format, count, not_finite, first_step, last_step, first, last, lowest, highest, "
                   "mean, median",
-                  metric, seal.of(content_of(metric, figures)), figures.count, figures.not_finite, figures.first_step,
+                  metric, seal.here(content_of(metric, figures)), figures.count, figures.not_finite, figures.first_step,
                   figures.last_step, figures.first, figures.last, figures.lowest, figures.highest, figures.mean,
                   figures.median);
 }
@@ -87,7 +87,7 @@ std::optional<MetricFigures> figures_in(FigureSeal& seal, MetricId metric, const
                         .median = row.real(column + 9)};
   for (double* const value : {&figures.first, &figures.last})
     if (figures.count > 0 && is_missing(*value)) *value = std::numeric_limits<double>::quiet_NaN();
-  if (format != seal.of(content_of(metric, figures))) return std::nullopt;
+  if (format != seal.here(content_of(metric, figures))) return std::nullopt;
   return figures;
 }
 

@@ -138,7 +138,7 @@ TEST(Strangers, cached_figures_that_they_wrote_are_not_believed) {
     EXPECT_EQ(figures(Mode::read_only), true_ones) << sql;
     EXPECT_EQ(figures(Mode::read_write), true_ones) << sql;
   }
-  // Another's file, or a copy, has no seal of ours.
+  // Another file has other seals, but those of a run.
   std::filesystem::copy_file(file, folder / "b.stepladder");
   std::filesystem::rename(folder / "b.stepladder", file);
   EXPECT_EQ(figures(Mode::read_write), true_ones);
