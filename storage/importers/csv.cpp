@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -19,9 +18,9 @@
 #include "storage/importers/logs/early_end.h"
 #include "storage/importers/logs/lines/line_end.h"
 #include "storage/importers/logs/lines/line_prefix.h"
-#include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/logs/lines/text_lines.h"
 #include "storage/importers/logs/run_assembler.h"
+#include "storage/importers/table_cell.h"
 #include "storage/json_values.h"
 
 namespace stepladder {
@@ -56,24 +55,10 @@ class TrimmedFields {
   std::vector<std::string_view> fields_;
 };
 
-// Missing for an empty field, nothing for one that isn't a number.
-std::optional<double> number_in(std::string_view field, bool decimal_comma) {
-  if (field.empty() || field == "None" || field == "null" || field == "NA" || field == "-") return missing;
-  std::array<char, 64> buffer;
-  if (field.size() >= buffer.size()) return std::nullopt;
-  std::copy(field.begin(), field.end(), buffer.begin());
-  if (decimal_comma) std::replace(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(field.size()), ',', '.');
-  const char* const end = buffer.data() + field.size();
-  double value = 0;
-  const auto [stop, error] = std::from_chars(buffer.data() + (field.front() == '+' ? 1 : 0), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
 struct Header {
   char separator = ',';
   std::vector<Field> columns;  // `none` for a column that isn't used
-  std::vector<Meaning> meanings;
+  std::vector<TableColumn> readers;
   std::vector<std::string> names;
   int step = -1, epoch = -1, batch = -1, run = -1, name = -1, stage = -1, metric = -1, value = -1, at = -1;
   bool useful = false;
@@ -88,15 +73,6 @@ struct Header {
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> words) {
   return std::ranges::find(words, name) != words.end();
-}
-
-// The meaning of a column's name; the scanner of log lines reads it as "name = 0".
-Meaning meaning_of_name(std::string_view name) {
-  const std::string assigned = std::string(name) + " = 0";
-  PairScanner scanner(assigned);
-  Pair pair, last;
-  while (scanner.next(pair)) last = pair;
-  return meaning_of(last);
 }
 
 Header read_header(std::string_view line) {
@@ -119,12 +95,11 @@ Header read_header(std::string_view line) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string_view name = fields[i];
     const int column = static_cast<int>(i);
-    if (name.size() > 80 || name.find_first_of("=:{}") != std::string_view::npos ||
-        number_in(name, false).value_or(missing) == 0)
+    if (name.size() > 80 || plain_column_name(name).find_first_of("=:{}") != std::string::npos ||
+        (!name.empty() && read_cell(name, NumberStyle(), Counts::whole).is_number))
       return {};
-    if (!name.empty() && number_in(name, false).has_value()) return {};
     header.columns.push_back(Field::none);
-    header.meanings.emplace_back();
+    header.readers.emplace_back(name);
     header.names.emplace_back(name);
     std::string lower(name);
     for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -142,16 +117,17 @@ Header read_header(std::string_view line) {
     } else if (is_one_of(lower, {"ladder_id", "rung", "repeat"})) {  // of a table that `export` wrote
       header.names.back().clear();
     } else {
-      const Meaning meaning = meaning_of_name(name);
+      const Meaning meaning = header.readers.back().meaning();
       const auto field = static_cast<std::size_t>(meaning.field);
       if (meaning.field == Field::none || meaning.rank >= best[field]) continue;
       if (holder[field] >= 0) header.columns[static_cast<std::size_t>(holder[field])] = Field::none;
       best[field] = meaning.rank;
       holder[field] = column;
       header.columns.back() = meaning.field;
-      header.meanings.back() = meaning;
     }
   }
+  for (std::size_t i = 0; i < header.columns.size(); ++i)
+    if (header.columns[i] == Field::none && static_cast<int>(i) != header.value) header.readers[i].forget_meaning();
   header.step = holder[static_cast<std::size_t>(Field::step)];
   header.epoch = holder[static_cast<std::size_t>(Field::epoch)];
   header.batch = holder[static_cast<std::size_t>(Field::batch)];
@@ -164,17 +140,18 @@ Header read_header(std::string_view line) {
   return header;
 }
 
-void assign(PrintedStep& step, Field field, double value, double scale) {
+void assign(PrintedStep& step, Field field, double value) {
   if (field == Field::time && value > least_unix_time) field = Field::elapsed;
-  if (field == Field::throughput || field == Field::tokens) value *= scale;
   if (double StepValues::*const into = value_of(field)) step.*into = value;
 }
 
-// Whether the first two lines are a header and a row. Skips comments ("# ...") before them, unless the header is one.
+// Whether a header and a row with a number are among the first lines. Skips comments ("# ...") before them, unless the
+// header is one, and rows of texts.
 bool is_table(std::string_view head, const std::filesystem::path&) {
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
   Header header;
   TrimmedFields splitter;
+  bool has_rows = false;
   for (int lines = 0; lines < 20 && !head.empty();) {
     const std::size_t end = std::min(head.find_first_of("\r\n"), head.size());
     const std::string_view line = head.substr(0, end);
@@ -188,16 +165,20 @@ bool is_table(std::string_view head, const std::filesystem::path&) {
     }
     const std::vector<std::string_view>& fields = splitter.split(line, header.separator);
     if (fields.size() != header.columns.size()) return false;
-    bool numbers = false;
+    NumberStyle style(header.separator);
+    bool is_counted = true, has_numbers = false;
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (header.columns[i] == Field::none && static_cast<int>(i) != header.value) continue;
-      const auto value = number_in(fields[i], header.separator == ';');
-      if (!value) return false;
-      numbers |= !is_missing(*value);
+      const int column = static_cast<int>(i);
+      if (header.columns[i] == Field::none && column != header.value) continue;
+      const bool counts = column == header.step || (header.step < 0 && column == header.epoch);
+      const bool is_number = header.readers[i].read(fields[i], style).is_number;
+      if (counts) is_counted = is_number;
+      has_numbers |= !counts && is_number && !fields[i].empty();
     }
-    return numbers;
+    if (is_counted && has_numbers) return true;
+    has_rows = true;
   }
-  return header.useful && head.empty();
+  return header.useful && head.empty() && !has_rows;
 }
 
 // Numbers the rows of a run. A column that counts in fractions, as one of epochs does, has no step numbers: then each
@@ -240,7 +221,8 @@ class Table : public TextLines {
         sink_(sink),
         checks_last_(checks_last),
         run_(options, sink),
-        malformed_(sink, "lines are malformed and were skipped") {}
+        malformed_(sink, "lines are malformed and were skipped"),
+        cells_(sink, "cells can't be read and were left out") {}
 
   void pass_held(ImportSink& sink) const override { run_.end_elsewhere(sink); }
 
@@ -258,6 +240,7 @@ class Table : public TextLines {
   void take_line(std::string_view line) override {
     if (!header_.useful) {
       header_ = read_header(line);
+      style_ = NumberStyle(header_.separator);
     } else if (checks_last_ && is_unended() && may_be_cut(line)) {
       sink_.note(number(), "the last line has no end and was left out: it may be cut");
     } else {
@@ -275,7 +258,10 @@ class Table : public TextLines {
     }
     run_.end();
     malformed_.finish();
-    if (runs_ == 0) throw ImportError("has a header but no row with a step");
+    cells_.finish();
+    if (runs_ == 0)
+      throw ImportError("has a header but no row with a step and a number" +
+                        (first_fault_.empty() ? std::string() : ": " + first_fault_));
   }
 
   void take_row(std::string_view line) {
@@ -286,6 +272,8 @@ class Table : public TextLines {
       note("has " + std::to_string(fields_.size()) + " fields instead of " + std::to_string(header_.columns.size()));
       return;
     }
+    for (std::size_t i = 0; i < fields_.size(); ++i)
+      if (header_.columns[i] != Field::none || static_cast<int>(i) == header_.value) style_.learn(fields_[i]);
     PrintedStep step;
     step.line = number();
     const bool is_long = header_.metric >= 0 && header_.value >= 0;
@@ -303,14 +291,11 @@ class Table : public TextLines {
     bool measured = false;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if (header_.columns[i] == Field::none || static_cast<int>(i) == header_.step) continue;
-      const auto value = number_of(static_cast<int>(i));
-      if (!value) {
-        note("'" + std::string(fields_[i].substr(0, 40)) + "' is not a number");
-        return;
-      }
-      if (is_missing(*value)) continue;
+      const CellNumber read = header_.readers[i].read(fields_[i], style_);
+      if (!read.why.empty()) note_cell(static_cast<int>(i), header_.names[i], read.why);
+      if (is_missing(read.value)) continue;
       measured |= header_.columns[i] != Field::epoch;
-      assign(step, header_.columns[i], *value, header_.meanings[i].scale);
+      assign(step, header_.columns[i], read.value);
     }
     const bool logs = has_others();
     if (!measured && !logs) return;
@@ -320,14 +305,17 @@ class Table : public TextLines {
       if (gathered.steps.empty() && header_.stage >= 0) gathered.stage = splitter_.text(header_.stage);
       gathered.steps.push_back(step);
       for_texts([&](std::size_t i) { gathered.texts.add(header_.names[i], fields_[i]); });
-      for_others([&](std::size_t i, double value) {
-        gathered.others[header_.names[i]].push_back({step.step, value, step.at});
+      for_others([&](std::size_t i, const CellNumber& read) {
+        if (!is_missing(read.value)) gathered.others[header_.names[i]].push_back({step.step, read.value, step.at});
       });
     } else {
       if (!run_.progress().open) begin({}, labels(), numbers_.are_counted());
       for_texts([&](std::size_t i) { run_.log_text(header_.names[i], fields_[i]); });
       run_.add(step);
-      for_others([&](std::size_t i, double value) { run_.log(header_.names[i], {}, {step.step, value, step.at}); });
+      for_others([&](std::size_t i, const CellNumber& read) {
+        if (!is_missing(read.value))
+          run_.log(header_.names[i], header_.readers[i].unit(), {step.step, read.value, step.at});
+      });
     }
   }
 
@@ -337,9 +325,9 @@ class Table : public TextLines {
     is_text_.resize(fields_.size());
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if (is_text_[i] || header_.columns[i] != Field::none || header_.names[i].empty() || header_.counts(i)) continue;
-      const auto value = number_of(static_cast<int>(i));
-      is_text_[i] = !value;
-      if (value && !is_missing(*value)) use(i, *value);
+      const CellNumber read = header_.readers[i].read(fields_[i], style_);
+      is_text_[i] = !read.is_number;
+      if (read.is_number) use(i, read);
     }
   }
   // The texts of the line, in columns that for_others has found to hold such.
@@ -350,7 +338,10 @@ class Table : public TextLines {
   }
   bool has_others() {
     bool any = false;
-    for_others([&](auto...) { any = true; });
+    for_others([&](std::size_t i, const CellNumber& read) {
+      any |= !is_missing(read.value);
+      if (!read.why.empty()) note_cell(static_cast<int>(i), header_.names[i], read.why);
+    });
     return any;
   }
 
@@ -407,17 +398,21 @@ class Table : public TextLines {
       step.step = ++rows_;
       return true;
     }
-    const auto value = number_of(column);
-    if (!value || is_missing(*value) || !(*value >= 0) || *value > 9e15) {
-      note("has no step number");
+    const auto place = static_cast<std::size_t>(column);
+    const CellNumber read = header_.readers[place].read(field(column), style_);
+    if (is_missing(read.value) || !(read.value >= 0) || read.value > 9e15) {
+      note("has no step number" + (field(column).empty()
+                                       ? std::string()
+                                       : ", but " + quoted(column) + " in the column " + header_.names[place]));
       return false;
     }
-    if (!number_step(*value, gathered, step)) return false;
+    if (!number_step(read.value, gathered, step)) return false;
     if (header_.at >= 0) {
-      if (const auto at = number_of(header_.at); !at)
+      const CellNumber at = read_cell(field(header_.at), style_, Counts::other);
+      if (!at.why.empty() || !at.unit.empty() || at.is_clock)
         step.at = stamp_.read(field(header_.at));
-      else if (*at > least_unix_time)
-        step.at = *at > 1e11 ? *at / 1000 : *at;
+      else if (at.value > least_unix_time)
+        step.at = at.value > 1e11 ? at.value / 1000 : at.value;
     }
     return true;
   }
@@ -427,28 +422,25 @@ class Table : public TextLines {
     auto known = metrics_.find(name);
     if (known == metrics_.end()) {
       if (metrics_.size() >= most_logged_metrics) metrics_.clear();  // other runs have other names
-      known = metrics_.emplace(name, meaning_of_name(name)).first;
+      known = metrics_.emplace(name, TableColumn(name)).first;
     }
-    const Meaning& meaning = known->second;
-    if (meaning.field == Field::step) return;
-    const auto value = number_of(header_.value);
-    if (!value) {
-      note("'" + std::string(field(header_.value).substr(0, 40)) + "' is not a number");
-      return;
-    }
+    if (known->second.meaning().field == Field::step) return;
+    const CellNumber read = known->second.read(field(header_.value), style_);
+    if (!read.why.empty()) return note_cell(header_.value, name, read.why);
+    const Meaning& meaning = known->second.meaning();
     Gathered& gathered = gathered_[run];
     if (meaning.field == Field::none && gathered.others.size() >= most_logged_metrics &&
         !gathered.others.contains(std::string(name)))
       throw ImportError("names more than 10,000 metrics in its column '" +
                         header_.names[static_cast<std::size_t>(header_.metric)] + "'; is that a column of values?");
     if (meaning.field == Field::none) {
-      if (!is_missing(*value)) gathered.others[std::string(name)].push_back({at.step, *value, at.at});
+      if (!is_missing(read.value)) gathered.others[std::string(name)].push_back({at.step, read.value, at.at});
       return;
     }
     const auto [place, is_new] = gathered.place.try_emplace(at.step, gathered.steps.size());
     if (is_new) gathered.steps.push_back(at);
-    assign(gathered.steps[place->second], meaning.field, *value, meaning.scale);
-    label(gathered.labels, meaning, name, *value);
+    assign(gathered.steps[place->second], meaning.field, read.value);
+    label(gathered.labels, meaning, name, read.value);
   }
 
   static void label(StepLine& labels, const Meaning& meaning, std::string_view name, double value) {
@@ -464,7 +456,7 @@ class Table : public TextLines {
   StepLine labels() const {
     StepLine labels;
     for (std::size_t i = 0; i < header_.columns.size(); ++i)
-      if (header_.columns[i] != Field::none) label(labels, header_.meanings[i], header_.names[i], 0);
+      if (header_.columns[i] != Field::none) label(labels, header_.readers[i].meaning(), header_.names[i], 0);
     return labels;
   }
 
@@ -497,9 +489,17 @@ class Table : public TextLines {
   }
 
   std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }
-  std::optional<double> number_of(int column) const { return number_in(field(column), header_.separator == ';'); }
+  std::string quoted(int column) const { return "'" + std::string(field(column).substr(0, 40)) + "'"; }
 
-  void note(const std::string& what) { malformed_.note(number(), "skipped: the line " + what); }
+  void note(const std::string& what) {
+    if (first_fault_.empty()) first_fault_ = "line " + std::to_string(number()) + " " + what;
+    malformed_.note(number(), "skipped: the line " + what);
+  }
+  void note_cell(int cell, std::string_view column, const std::string& why) {
+    const std::string what = quoted(cell) + " in the column " + std::string(column) + " " + why;
+    if (first_fault_.empty()) first_fault_ = "line " + std::to_string(number()) + ": " + what;
+    cells_.note(number(), "left out: " + what);
+  }
 
   static constexpr std::size_t most_known_rows = 32;
 
@@ -511,13 +511,15 @@ class Table : public TextLines {
   StepNumbers numbers_;  // unless the runs are gathered
   bool counting_noted_ = false;
   RunAssembler run_;
-  CappedNotes malformed_;
+  CappedNotes malformed_, cells_;
+  std::string first_fault_;  // a line or cell that can't be read
+  NumberStyle style_;
   Header header_;
   TimeStamp stamp_;
   TrimmedFields splitter_;
   std::span<const std::string_view> fields_;  // of the line
   std::map<std::string, Gathered> gathered_;  // by run, if a column names it
-  std::map<std::string, Meaning, std::less<>> metrics_;
+  std::map<std::string, TableColumn, std::less<>> metrics_;
   std::vector<bool> is_text_;  // by column
   std::int64_t rows_ = 0;
   int runs_ = 0;

@@ -49,6 +49,159 @@ TEST(Csv, ARateIsKeptWhenTheTokensOfAStepAreUnknown) {
   EXPECT_TRUE(told.noted("whose unit can't be checked"));
 }
 
+// The value of the second step, whose cell is `cell`; `missing` if it was left out. The table has decimal points.
+double second(std::string_view column, std::string_view cell, double StepRecord::*value) {
+  std::string text = "step,loss," + std::string(column) + "\n";
+  for (int step = 1; step < 9; ++step)
+    text += std::to_string(step) + ",4." + std::to_string(step) + ",\"" + std::string(cell) + "\"\n";
+  const Told told = import_text(text, {.tokens_per_step = 32768}, "t.csv");
+  if (told.runs.size() != 1 || told.runs.front().steps.size() != 8) return -1;
+  return told.runs.front().steps[1].*value;
+}
+
+TEST(Csv, CellsHaveUnitsAsTheNumbersOfALogDo) {
+  struct Case {
+    std::string_view column, cell;
+    double ms;
+  };
+  const Case cases[] = {
+      {"dt", "500ms", 500},
+      {"dt", "500.1 ms", 500.1},
+      {"dt", "0.5s", 500},
+      {"dt", "0.5 sec", 500},
+      {"dt_ms", "500 ms", 500},
+      {"Step Time (s)", "0.5s", 500},
+      {"step_time", "00:01:30", 90'000},
+      {"step time [ms]", "1,500", 1500},
+      {"step time [ms]", "1 500.5", 1500.5},
+      {"step time [ms]", "1'500", 1500},
+      {"step time [ms]", "tensor(500.5)", 500.5},
+      {"dt_ms", "0.5 s", missing},  // two units
+      {"dt_ms", "5 GB", missing},
+      {"dt_ms", "5x", missing},
+      {"dt_ms", "~500", missing},
+      {"dt_ms", "2026-05-01", missing},
+      {"dt_ms", "1.2.3", missing},
+      {"dt_ms", "5/100", missing},
+  };
+  for (const auto& [column, cell, ms] : cases) {
+    SCOPED_TRACE(std::string(column) + " " + std::string(cell));
+    const double read = second(column, cell, &StepRecord::dt_ms);
+    if (is_missing(ms))
+      EXPECT_TRUE(is_missing(read)) << read;
+    else
+      EXPECT_DOUBLE_EQ(read, ms);
+  }
+  EXPECT_TRUE(is_missing(second("lr", "3e-4%", &StepRecord::lr)));
+  EXPECT_TRUE(is_missing(second("grad_norm", "1.2 GB", &StepRecord::grad_norm)));
+  EXPECT_DOUBLE_EQ(second("lr", "3e-4", &StepRecord::lr), 3e-4);
+}
+
+TEST(Csv, ARateOfThousandsIsReadLikeOneInFull) {
+  for (const std::string_view cells :
+       {"65.536k", "65536", "\"65,536\"", "65.536 k", "65_536", "65.536k tok/s", "65.536 ktok/s"}) {
+    std::string text = "step,loss,dt_ms,toks_per_sec\n";
+    for (int step = 1; step < 9; ++step)
+      text += std::to_string(step) + ",4." + std::to_string(step) + ",500.25," + std::string(cells) + "\n";
+    const Told told = import_text(text, {.tokens_per_step = 32768}, "t.csv");
+    ASSERT_EQ(told.runs.size(), 1u) << cells;
+    EXPECT_NEAR(told.runs.front().run.printed.tokens_per_s, 65536, 0.5) << cells;
+  }
+}
+
+TEST(Csv, ACellThatCantBeReadIsNamedAndTheRestIsKept) {
+  const Told told = import_text("step,loss,dt_ms\n1,5,fast\n2,4.9,100\n3,oops,101\n4,4.7,99\n", {}, "t.csv");
+  ASSERT_EQ(told.runs.size(), 1u);
+  ASSERT_EQ(told.runs.front().steps.size(), 4u);
+  EXPECT_TRUE(is_missing(told.runs.front().steps[2].loss));
+  EXPECT_DOUBLE_EQ(told.runs.front().steps[2].dt_ms, 101);
+  EXPECT_TRUE(told.noted("'fast' in the column dt_ms is not a number"));
+  EXPECT_TRUE(told.noted("'oops' in the column loss is not a number"));
+  try {
+    import_text("step,loss\nx,5\ny,4\n", {.format = "csv"}, "t.csv");
+    FAIL();
+  } catch (const ImportError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "has a header but no row with a step and a number: line 2 has no step number, but 'x' in the column step");
+  }
+}
+
+TEST(Csv, UnitsThatChangeFromCellToCell) {
+  const Told told = import_text("step,loss,dt\n1,5,900ms\n2,4.9,1.2s\n3,4.8,1000\n4,4.7,800 ms\n", {}, "t.csv");
+  ASSERT_EQ(told.runs.size(), 1u);
+  const std::vector<StepRecord>& steps = told.runs.front().steps;
+  EXPECT_DOUBLE_EQ(steps[0].dt_ms, 900);
+  EXPECT_DOUBLE_EQ(steps[1].dt_ms, 1200);
+  EXPECT_TRUE(is_missing(steps[2].dt_ms)) << "of which unit?";
+  EXPECT_DOUBLE_EQ(steps[3].dt_ms, 800);
+  EXPECT_TRUE(told.noted("'1000' in the column dt has no unit, unlike the cells above it"));
+}
+
+TEST(Csv, CommasAndPointsAreWhatTheTableShowsThemToBe) {
+  const auto losses = [](std::string_view text) {
+    std::vector<double> all;
+    const Told told = import_text(text, {}, "t.csv");
+    for (const ToldRun& run : told.runs)
+      for (const StepRecord& step : run.steps) all.push_back(step.loss);
+    return all;
+  };
+  using Losses = std::vector<double>;
+  EXPECT_EQ(losses("step;loss;dt_ms\n1;10,691;500,27\n2;10,58;500,3\n"), (Losses{10.691, 10.58}));
+  EXPECT_EQ(losses("step;loss;dt_ms\n1;10.691;500.27\n2;10.58;500.3\n"), (Losses{10.691, 10.58}));
+  EXPECT_EQ(losses("step;loss;dt_ms\n1;1.234,5;500,27\n2;10,58;500,3\n"), (Losses{1234.5, 10.58}));
+  EXPECT_EQ(losses("step\tloss\tdt_ms\n1\t10,6911\t500,27\n2\t10,58\t500,3\n"), (Losses{10.6911, 10.58}));
+  EXPECT_EQ(losses("step,loss,dt_ms\n1,\"1,069.5\",500.2\n2,\"1,058\",500.3\n"), (Losses{1069.5, 1058}));
+  // Either could be meant, so neither is read.
+  const Told told = import_text("step,loss,dt_ms\n1,\"3,141\",500\n2,\"3,139\",501\n", {}, "t.csv");
+  ASSERT_EQ(told.runs.size(), 1u);
+  EXPECT_TRUE(is_missing(told.runs.front().steps[0].loss));
+  EXPECT_TRUE(told.noted("'3,141' in the column loss may be 3.141 or 3141"));
+}
+
+TEST(Csv, AUnitInAColumnsNameIsReadInAnySpelling) {
+  for (const std::string_view name :
+       {"Step Time (s)", "Step Time [s]", "step_time{s}", "Step Time <s>", "\"step time, s\"", "Step Time / s",
+        "step time in s", "step_time_s", "Step Time (in seconds)", "Step Time [sec.]", "Step Time: s", "Step Time | s",
+        "Step Time [s/step]", "Step Time (seconds per step)", "Step Time (train) [s]", "dt [s]", "Iteration Time[s]"}) {
+    const Told told = import_text(
+        "Iteration,Train Loss (nats)," + std::string(name) + "\n1,5,0.5\n2,4.9,0.51\n3,4.8,0.5\n", {}, "t.csv");
+    ASSERT_EQ(told.runs.size(), 1u) << name;
+    ASSERT_EQ(told.runs.front().steps.size(), 3u) << name;
+    EXPECT_DOUBLE_EQ(told.runs.front().steps[1].dt_ms, 510) << name;
+    EXPECT_DOUBLE_EQ(told.runs.front().steps[1].loss, 4.9) << name;
+  }
+  for (const std::string_view name : {"Throughput (ktok/s)", "Throughput [ktok/s]", "throughput {k tok/s}",
+                                      "Throughput [k tokens/s]", "Throughput (k tokens per second)", "ktok / s"}) {
+    std::string text = "step,loss,dt_ms," + std::string(name) + "\n";
+    for (int step = 1; step < 9; ++step)
+      text += std::to_string(step) + ",4." + std::to_string(step) + ",500.25,65.536\n";
+    const Told told = import_text(text, {.tokens_per_step = 32768}, "t.csv");
+    ASSERT_EQ(told.runs.size(), 1u) << name;
+    EXPECT_NEAR(told.runs.front().run.printed.tokens_per_s, 65536, 0.5) << name;
+  }
+}
+
+TEST(Csv, WordsInBracketsSayMoreAboutTheColumn) {
+  const Told told = import_text(
+      "step,loss (val),loss [train],step time (data) [ms],lr (x1e-4)\n1,6,5,7,3\n2,5.9,4.9,8,3\n", {}, "t.csv");
+  ASSERT_EQ(told.runs.size(), 1u);
+  const StepRecord& step = told.runs.front().steps[0];
+  EXPECT_DOUBLE_EQ(step.loss, 5);
+  EXPECT_DOUBLE_EQ(step.val_loss, 6);
+  EXPECT_TRUE(is_missing(step.dt_ms)) << "the time of loading data is no step's";
+  EXPECT_TRUE(is_missing(step.lr));
+}
+
+TEST(Csv, OtherColumnsHaveUnitsToo) {
+  const Told told = import_text("step,loss,mfu,mem\n1,5,41.2%,1.5k\n2,4.9,41.5 %,1600\n3,4.8,42%,2.1k\n", {}, "t.csv");
+  ASSERT_EQ(told.runs.size(), 1u);
+  const auto& metrics = told.runs.front().metrics;
+  ASSERT_EQ(metrics.count("mfu"), 1u);
+  EXPECT_DOUBLE_EQ(metrics.at("mfu")[1].value, 41.5);
+  EXPECT_DOUBLE_EQ(metrics.at("mem")[2].value, 2100);
+}
+
 TEST(Importers, WhatHoldsNoTrainingIsRecognisedAndNotOffered) {
   for (const Importer& importer : all_importers())
     EXPECT_EQ(importer.has_runs, importer.id != "profiler-table" && importer.id != "mfu-table") << importer.id;

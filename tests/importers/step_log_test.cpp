@@ -30,6 +30,16 @@ TEST(StepLine, FindsTheSameInAnyOrderAndSpelling) {
   }
 }
 
+TEST(StepLine, AUnitInSquareBracketsIsReadInLogsToo) {
+  for (const std::string_view line :
+       {"step 5 | loss 4.9 | step time [s]: 0.5", "{\"step\": 5, \"loss\": 4.9, \"Step Time [s]\": 0.5}",
+        "step 5 | loss 4.9 | step_time{s} 0.5", "step 5 loss 4.9 dt (s) 0.5"}) {
+    const ReadLine read = read_step_line(line);
+    EXPECT_DOUBLE_EQ(read.line.time, 0.5) << line;
+    EXPECT_EQ(read.line.time_unit, TimeUnit::s) << line;
+  }
+}
+
 TEST(StepLine, CodeTablesAndProseSayNoStep) {
   for (const char* line :
        {"print(f\"step {step} | loss: {loss.item():.4f} | dt: {dt*1000:.2f}ms\")", "    if step == 10: loss = 0.5",

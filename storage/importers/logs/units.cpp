@@ -361,14 +361,14 @@ class Inference {
       take({unit, RateMeaning::tokens_per_s});
       units_.tokens_per_step = more * evidence_.tokens_per_step;
       return explain(product_text(unit) + ", " + std::to_string(more) + " x " +
-                     std::to_string(evidence_.tokens_per_step) + " tokens: batches are accumulated or devices add up");
+                     std::to_string(evidence_.tokens_per_step) + " tokens (batches are accumulated or devices add up)");
     }
     const std::int64_t devices = small_count(1 / parts);
     if (devices <= 1) return false;
     take({unit, RateMeaning::tokens_per_s});
     units_.rate_scale = static_cast<double>(devices);
     return explain(product_text(unit) + ", 1/" + std::to_string(devices) + " of" + of_step() +
-                   ": the rate is that of one device");
+                   " (the rate is that of one device)");
   }
 
   // Whether the tokens of a time that covers all steps between two lines would be rounder, as tokens of a step are.
@@ -549,6 +549,16 @@ Unit unit_of(std::string_view text) {
   if (per_ms && found.rate == RateLabel::tokens) found.rate = RateLabel::tokens_per_ms;
   found.known = true;
   return found;
+}
+
+Unit printed_unit(std::string_view text) {
+  const std::size_t space = text.rfind(' ');
+  Unit unit = unit_of(text);
+  if (space == std::string_view::npos || unit.known) return unit;
+  const Unit prefix = unit_of(text.substr(0, space));
+  unit = unit_of(text.substr(space + 1));
+  if (prefix.scale > 1) unit.scale = prefix.scale;
+  return unit;
 }
 
 double milliseconds_in(TimeUnit unit) {

@@ -34,6 +34,8 @@ TimeUnit time_unit(std::string_view text);   // in lower case
 bool is_device_word(std::string_view word);  // "gpu": in lower case
 // A rate is converted to one per second (or per ms): "tokens per minute" has a scale of 1/60.
 Unit unit_of(std::string_view text);
+// The same of one or two words: "k tok/s" too.
+Unit printed_unit(std::string_view text);
 
 // One step's printed figures, in whatever units.
 struct PrintedRate {

@@ -312,10 +312,7 @@ bool KeyWords::has(std::string_view word) const {
 }
 
 Meaning meaning_of(const Pair& pair) {
-  std::string_view unit_text = pair.unit.empty() ? pair.hint : pair.unit;
-  const std::size_t space = unit_text.rfind(' ');
-  Unit unit = unit_of(unit_text);
-  if (space != std::string_view::npos && !unit.known) unit = unit_of(unit_text.substr(space + 1));
+  Unit unit = printed_unit(pair.unit.empty() ? pair.hint : pair.unit);
   if (pair.clock) unit.time = TimeUnit::s;
 
   const KeyWords key(pair.key);

@@ -377,9 +377,12 @@ void PairScanner::take_key(std::string_view gap, Pair& pair) {
     drop(":=> \t-");
   }
   drop(" \t\"'*`");
-  if (!gap.empty() && gap.back() == ')') {
-    if (const std::size_t open = gap.rfind('('); open != std::string_view::npos) {
-      pair.hint = gap.substr(open + 1, gap.size() - open - 2);
+  if (!gap.empty() && (gap.back() == ')' || gap.back() == ']' || gap.back() == '}')) {
+    const char opening = gap.back() == ')' ? '(' : gap.back() == ']' ? '[' : '{';
+    const std::size_t open = gap.rfind(opening);
+    const std::string_view inside = open == std::string_view::npos ? gap : gap.substr(open + 1, gap.size() - open - 2);
+    if (open != std::string_view::npos && (opening == '(' || unit_of(inside).known)) {
+      pair.hint = inside;
       gap = gap.substr(0, open);
     }
     drop(" \t\"'*`");
