@@ -108,7 +108,13 @@ std::string reason_of(const Differences& found) {
   return known.size() > most_values_named ? sentence + ", ..." : sentence;
 }
 
-// Gives files with equal values of what differs the same rung, and a sweep's rungs these values as titles.
+// Whether the rungs have no better name than what differs: a stage names its rung, and a hash of source code nothing.
+bool may_name_rungs(const Differences& found) {
+  return std::ranges::none_of(found.names,
+                              [](const std::string& name) { return name == "stage" || name == "source code"; });
+}
+
+// Gives files with equal values of what differs the same rung, and the rungs these values as titles.
 void group_by(const Differences& found, const std::vector<Facts>& files, FileGrouping& grouping) {
   std::map<std::vector<std::string>, int> rung_of;
   for (const Facts& facts : files) {
@@ -121,7 +127,7 @@ void group_by(const Differences& found, const std::vector<Facts>& files, FileGro
     }
     const auto [rung, is_new] = rung_of.try_emplace(std::move(values), static_cast<int>(rung_of.size()));
     grouping.rung.push_back(rung->second);
-    if (is_new && found.outside_recipe == 0) grouping.titles.push_back(std::move(title));
+    if (is_new && may_name_rungs(found)) grouping.titles.push_back(std::move(title));
   }
   if (found.outside_recipe > 0 || rung_of.size() < 2) return;
   std::string over;

@@ -3,10 +3,13 @@
 // UnitSettler reports to the user.
 #include "storage/importers/logs/log_facts.h"
 
+#include <charconv>
 #include <cmath>
 
 #include "storage/importers/logs/lines/pair_meaning.h"
+#include "storage/importers/logs/lines/setting_lines.h"
 #include "storage/importers/text.h"
+#include "storage/json_values.h"
 
 namespace stepladder {
 namespace {
@@ -173,6 +176,21 @@ std::string setting_in_row(std::string_view line) {
          std::string(trimmed(text.substr(bar + 1, text.size() - bar - 2)));
 }
 
+// The value as JSON.
+Json json_of(const PrintedSetting& setting) {
+  if (setting.is_text) return setting.value;
+  if (equal_in_lower(setting.value, "none") || equal_in_lower(setting.value, "null")) return {};
+  if (equal_in_lower(setting.value, "true") || equal_in_lower(setting.value, "false"))
+    return equal_in_lower(setting.value, "true");
+  double number = 0;
+  const char* const end = setting.value.data() + setting.value.size();
+  const char* const begin = setting.value.data() + (setting.value.starts_with('+') ? 1 : 0);
+  const auto [stop, error] = std::from_chars(begin, end, number);
+  if (error != std::errc() || stop != end || !std::isfinite(number)) return setting.value;
+  if (number == std::floor(number) && std::fabs(number) < 1e15) return static_cast<std::int64_t>(number);
+  return number;
+}
+
 }  // namespace
 
 // A number of a line with its surroundings.
@@ -195,6 +213,15 @@ bool LogFacts::read(std::string_view line) {
   said |= name_devices(cards_in(line));
   said |= add_devices(devices_of_mesh(line));
   return said;
+}
+
+bool LogFacts::read_configuration(std::string_view line) {
+  const std::vector<PrintedSetting> found = read_settings(line);
+  for (const PrintedSetting& setting : found) {
+    settings[setting.name] = json_text(json_of(setting));
+    read(setting.name + ": " + setting.value);
+  }
+  return !found.empty();
 }
 
 bool LogFacts::read_hardware(std::string_view line) {
@@ -471,7 +498,12 @@ std::string LogFacts::recipe_json(std::string_view family) const {
   // dtype and device hold letters, digits, '.', '_' and '-' only.
   if (!dtype.empty()) json += ",\"dtype\":\"" + dtype + "\"";
   if (!device.empty()) json += ",\"device\":\"" + device + "\"";
-  return json + "}";
+  json += "}";
+  if (settings.empty()) return json;
+  Json recipe = Json::parse(json);
+  for (const auto& [name, value] : settings)
+    if (!recipe.contains(name)) recipe[name] = Json::parse(value);
+  return json_text(recipe);
 }
 
 }  // namespace stepladder

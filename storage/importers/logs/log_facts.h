@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,15 +25,18 @@ struct LogFacts {
   std::int64_t tokens_loaded = 0;
   std::int64_t batches_per_epoch = 0;
   std::int64_t params = 0;
-  std::string dtype;           // as printed
-  std::string precision;       // "fp32", "tf32", "bf16", "fp16"
-  std::string device;          // "cuda", "cpu", "mps"
-  std::string hardware;        // "NVIDIA A100"
-  bool names_several = false;  // the lines name other hardware too
+  std::string dtype;                            // as printed
+  std::string precision;                        // "fp32", "tf32", "bf16", "fp16"
+  std::string device;                           // "cuda", "cpu", "mps"
+  std::string hardware;                         // "NVIDIA A100"
+  bool names_several = false;                   // the lines name other hardware too
+  std::map<std::string, std::string> settings;  // that the lines print: values as JSON, by name
 
   // Reads the facts of one line; false if it has none.
   bool read(std::string_view line);
 
+  // Reads a line of a printed configuration: settings, and the facts among them. False if it isn't one.
+  bool read_configuration(std::string_view line);
   // Takes a count of devices that is proven, or of which another line may name more; false if it can't be one.
   bool add_devices(std::int64_t count);
 
@@ -93,6 +97,8 @@ class SpokenFacts {
     --lines_left_;
     return facts_.read(line);
   }
+  // Whether the line is one of a printed configuration.
+  bool read_configuration(std::string_view line) { return facts_.read_configuration(line); }
   // Reads a line that is part of a step.
   void read_part(std::string_view line) { facts_.read(line); }
   // Reads the line of a run's first step.

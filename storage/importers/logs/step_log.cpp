@@ -387,7 +387,8 @@ void StepLog::take_words(const LogLine& line) {
       !code && !line.joined)
     malformed_.note(line.number, "not read as a step: " + shortened(text, 80));
 
-  const bool is_fact = facts_.read(line.text);
+  bool is_fact = facts_.read(line.text);
+  if (before_first_run()) is_fact |= facts_.read_configuration(line.text);
   if (outline_.in_item_without_steps())
     if (const double rate = tokens_per_s_in(text); !is_missing(rate)) reported_ = rate;
   if (before_first_run()) facts_.keep_hardware();

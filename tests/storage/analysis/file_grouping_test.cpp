@@ -130,6 +130,15 @@ TEST(FileGrouping, the_same_configuration_but_the_seed_is_a_rung_of_a_sweep) {
   EXPECT_NE(decision.reason.find("a sweep over batch, lr"), std::string::npos) << decision.reason;
 }
 
+TEST(FileGrouping, what_differs_names_the_rungs_unless_their_files_do) {
+  std::vector<File> files{file(100), file(100), file(100), file(100)};
+  for (std::size_t i = 0; i < files.size(); ++i) files[i].run.precision = i < 2 ? "fp32" : "bf16";
+  EXPECT_EQ(grouped(files).rung, (std::vector<int>{0, 0, 1, 1}));
+  EXPECT_EQ(grouped(files).titles, (std::vector<std::string>{"precision fp32", "precision bf16"}));
+  for (File& it : files) it.run.environment = "{\"source_hash\":\"" + it.run.precision + "\"}";
+  EXPECT_TRUE(grouped(files).titles.empty());
+}
+
 TEST(FileGrouping, logs_of_different_programs_are_apart) {
   const std::vector<File> files{file(100, 0, R"({"log_family":"nanogpt"})"), file(100, 0, R"({"log_family":"llm.c"})")};
   EXPECT_EQ(grouped(files).files, FilesAre::apart);

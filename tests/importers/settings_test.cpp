@@ -1,0 +1,82 @@
+// Printed configurations: which lines are settings, and that those of a log are values of its recipe.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "storage/importers/logs/lines/setting_lines.h"
+#include "tests/importers/told.h"
+
+namespace stepladder {
+namespace {
+
+std::string settings_of(std::string_view line) {
+  std::string all;
+  for (const PrintedSetting& setting : read_settings(line))
+    all += (all.empty() ? "" : ", ") + setting.name + "=" + setting.value;
+  return all;
+}
+
+TEST(Settings, AreReadInAnySpelling) {
+  for (const std::string_view line :
+       {"Namespace(lr=0.001, bf16=True)", "args: Namespace(lr=0.001, bf16=True, out_dir='/a/b')",
+        "{'lr': 0.001, 'bf16': True}", "config: {\"lr\": 0.001, \"bf16\": True}", "TrainConfig(lr=0.001, bf16=True)",
+        "config: lr=0.001 bf16=True", "lr=0.001, bf16=True", "python train.py --lr 0.001 --bf16",
+        "--lr=0.001 --bf16=True", "[2026-11-27 10:00:00] [INFO] {'lr': 0.001, 'bf16': True}"})
+    EXPECT_EQ(settings_of(line), "lr=0.001, bf16=True") << line;
+  for (const std::string_view line : {"lr: 0.001", "lr = 0.001", "lr=0.001", "  lr ........................ 0.001",
+                                      "\"lr\": 0.001,", "| lr | 0.001 |", "lr            0.001", "- lr: 0.001",
+                                      "2026-11-27 10:00:00,123 - INFO - lr: 0.001", "INFO:root:lr: 0.001"})
+    EXPECT_EQ(settings_of(line), "lr=0.001") << line;
+  EXPECT_EQ(settings_of("{'opt': {'lr': 0.1, 'betas': [0.9, 0.95]}, 'n': 2}"),
+            "opt.lr=0.1, opt.betas=[0.9, 0.95], n=2");
+}
+
+TEST(Settings, OtherLinesHaveNone) {
+  for (const std::string_view line : {"",
+                                      "TF32: on",
+                                      "Baseline: eager",
+                                      "loading data from /data/x: 3 shards",
+                                      "number of parameters: 124M",
+                                      "compile_time: 12.3",
+                                      "peak_memory_mb: 1234.5",
+                                      "1 epoch = 82 batches",
+                                      "B = 4 ; T = 1024",
+                                      "device: cuda:0",
+                                      "started: 2026-11-27 10:00",
+                                      "data_path: /data/x",
+                                      "out_dir = runs/a",
+                                      "Effective batch size: 16",
+                                      "model = GPT(GPTConfig(vocab_size=50304))",
+                                      "use --lr 0.1 to train",
+                                      "step     loss",
+                                      "x = foo(bar, 3)",
+                                      "torch.set_float32_matmul_precision('high')",
+                                      "local_rank: 3",
+                                      "free_gb: 70.2"})
+    EXPECT_EQ(settings_of(line), "") << line;
+}
+
+TEST(Settings, ThoseOfALogAreItsRecipeAndNameNoStage) {
+  const std::string steps =
+      "step 1 | loss 4.0 | dt 100ms\nstep 2 | loss 3.9 | dt 100ms\nstep 3 | loss 3.8 | dt 100ms\n";
+  for (const std::string header :
+       {"Namespace(learning_rate=0.001, bf16=False, seed=1, batch_size=16)\n",
+        "{'learning_rate': 0.001, 'bf16': False, 'seed': 1, 'batch_size': 16}\n",
+        "learning_rate: 0.001\nbf16: False\nseed: 1\nbatch_size: 16\n",
+        "learning_rate = 0.001\nbf16 = False\nseed = 1\nbatch_size = 16\n",
+        "config: learning_rate=1e-3 bf16=False seed=1 batch_size=16\n",
+        "------------- arguments -------------\n  learning_rate ........ 0.001\n  bf16 ................. False\n"
+        "  seed ................. 1\n  batch_size ........... 16\n---------- end of arguments ---------\n"}) {
+    const Told told = import_text(header + steps);
+    ASSERT_EQ(told.runs.size(), 1u) << header;
+    const stepladder::Run& run = told.runs.front().run;
+    const auto recipe = nlohmann::json::parse(run.recipe);
+    EXPECT_EQ(recipe.value("learning_rate", 0.0), 0.001) << header << run.recipe;
+    EXPECT_EQ(recipe.value("bf16", true), false) << header << run.recipe;
+    EXPECT_EQ(recipe.value("batch", 0), 16) << header << run.recipe;
+    EXPECT_EQ(run.stage, "") << header;
+  }
+}
+
+}  // namespace
+}  // namespace stepladder
