@@ -62,15 +62,22 @@ Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& o
   return json;
 }
 
-void print_notes(const ImportOutcome& outcome) {
-  for (const ImportGrouping& grouping : outcome.groupings)
+void print_notes(const ImportOutcome& outcome, bool is_dry) {
+  for (const ImportGrouping& grouping : outcome.groupings) {
+    // Files of known configurations aren't repeats, whatever one asks for.
+    const bool are_known = !grouping.decision.titles.empty();
     std::cerr << notes_text("stepladder: " + grouping_text(grouping) +
-                            (grouping.asked                                 ? ""
+                            (grouping.asked || are_known                    ? ""
                              : grouping.decision.files != FilesAre::repeats ? " (--as-repeats overrides this)"
                                                                             : " (--flat overrides this)"));
+  }
   for (std::size_t i = 0; i < std::min(outcome.notes.size(), most_notes_shown); ++i) {
     const ImportNote& note = outcome.notes[i];
-    std::cerr << notes_text(note.file + (note.line > 0 ? fmt::format(":{}", note.line) : "") + ": " + note.text);
+    const std::string remedy = !note.text.starts_with(unknown_tokens_note) ? ""
+                               : is_dry                                    ? "; --tokens-per-step N gives them"
+                                        : "; --again --tokens-per-step N imports it with them";
+    std::cerr << notes_text(note.file + (note.line > 0 ? fmt::format(":{}", note.line) : "") + ": " + note.text +
+                            remedy);
   }
   if (outcome.notes.size() > most_notes_shown)
     std::cerr << "and " << outcome.notes.size() - most_notes_shown << " more notes; --json lists all\n";
@@ -215,15 +222,17 @@ int run_import(ImportRequest request, bool again, bool is_dry, const CommonOptio
     print(json);
   } else {
     if (!rows.empty()) std::cout << runs_table(rows, context);
-    print_notes(outcome);
+    print_notes(outcome, is_dry);
     for (const SkippedImport& skipped : outcome.skipped)
       std::cerr << "stepladder: " << harmless(skipped_text(skipped)) << "; --again imports it once more\n";
     for (const StoredPasses& passes : outcome.passes)
       std::cerr << "stepladder: " << harmless(passes.name) << ": " << plural(std::ssize(passes.rows), "row")
                 << " of call times; `stepladder profile passes " << passes.id << "` shows them\n";
-    if (is_dry)
+    if (is_dry && !rows.empty())
       std::cerr << "stepladder: " << plural(std::ssize(rows), "run")
-                << " would be imported; nothing was, and these numbers will be others'\n";
+                << " would be imported; nothing was, and the ids above aren't final\n";
+    else if (is_dry)
+      std::cerr << "stepladder: no run would be imported\n";
     else
       print_numbers(outcome);
   }

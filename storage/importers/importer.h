@@ -53,6 +53,9 @@ struct ImportOptions {
   bool operator==(const ImportOptions&) const = default;
 };
 
+// The beginning of a note that ImportOptions::tokens_per_step would make needless. Each front end adds how to give it.
+inline constexpr std::string_view unknown_tokens_note = "tokens per step are unknown";
+
 // Receives what an importer reads, so that a 10 GB log doesn't need 10 GB of memory. The calls follow this order:
 // (begin_run step* end_run)* with note anywhere, and optionally ladder after each group of runs.
 class ImportSink {

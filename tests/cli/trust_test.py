@@ -168,9 +168,11 @@ class Trust(unittest.TestCase):
         self.assertEqual(([run["id"] for run in tried["runs"]], tried["dry_run"]), ([None], True))
         self.assertEqual((tried["runs"][0]["steps"], tried["runs"][0]["trust"]), (40, "impossible"))
         self.assertFalse(self.place.database.exists())
+        self.assertIn("1 run would be imported; nothing was, and the ids above aren't final", self.place.run("import", "--dry-run", path)[2])
         self.place.json("import", path)
         status, _, err = self.place.run("import", "--dry-run", path)
         self.assertEqual(status, 0)
+        self.assertIn("no run would be imported", err)
         self.assertIn("--again imports it once more", err)
         self.assertEqual(len(self.place.json("runs")), 1)
 

@@ -19,7 +19,8 @@ namespace {
 std::string note_text(const ImportNote& note, bool several_files) {
   std::string where = several_files ? std::filesystem::path(note.file).filename().string() : "";
   if (note.line > 0) where += (where.empty() ? "line " : ", line ") + grouped(note.line);
-  return where.empty() ? note.text : where + ": " + note.text;
+  const bool lacks_tokens = note.text.starts_with(unknown_tokens_note);
+  return where + (where.empty() ? "" : ": ") + note.text + (lacks_tokens ? "; enter them above" : "");
 }
 
 // Computes where each note begins when wrapped at this width, so that only visible ones are drawn.

@@ -478,11 +478,10 @@ class UnitSettler {
       note(std::string("the step time has no unit; it was read as ") +
            (units_.ms_per_time >= 1000 ? "seconds" : "milliseconds"));
     if (units_.tokens_per_step == 0 && !first_.step_is_epoch && (timed || !first_.labels.rate_text.empty()))
-      note(
-          is_missing(units_.printed.tokens_per_s)
-              ? "tokens per step are unknown, so there is no throughput; enter them to get one"
-              : "tokens per step are unknown, so the throughput is the printed one, whose unit can't be checked; enter "
-                "them to check it");
+      note(std::string(unknown_tokens_note) +
+           (is_missing(units_.printed.tokens_per_s)
+                ? ", so there is no throughput"
+                : ", so the throughput is the printed one, whose unit can't be checked"));
     if (first_.step_is_epoch) note("the log counts epochs only, so each step here is an epoch");
   }
 
