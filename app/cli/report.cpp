@@ -292,6 +292,9 @@ std::string run_text(const LoadedRun& loaded, const RunContext& context) {
   const Run& run = loaded.run;
   const Summary& summary = loaded.summary;
   const Series& series = loaded.series;
+  // Some count from 0, and call the last step the number of steps.
+  const bool is_from_zero = summary.first_step == 0 && summary.last_step == run.planned_steps;
+  const std::int64_t planned = run.planned_steps + (run.planned_steps > 0 && is_from_zero ? 1 : 0);
   std::vector<std::vector<std::string>> rows = {
       {"run", fmt::format("{}  {}", run.id, run.name)},
       {"status", status_text(run, context)},
@@ -303,7 +306,7 @@ std::string run_text(const LoadedRun& loaded, const RunContext& context) {
       {"parameters", run.params > 0 ? grouped(run.params) : "-"},
       {"tokens per step", run.tokens_per_step > 0 ? grouped(run.tokens_per_step) : "-"},
       {"created", local_time_text(run.created_at)},
-      {"steps", grouped(summary.steps) + (run.planned_steps > 0 ? " of " + grouped(run.planned_steps) : "")}};
+      {"steps", grouped(summary.steps) + (planned > 0 ? " of " + grouped(planned) : "")}};
   if (const Curation& curation = context.curation(run.id); !curation.tags.empty() || !curation.note.empty())
     rows.insert(rows.end(),
                 {{"tags", with_detail(tags_text(curation.tags), "")}, {"note", with_detail(curation.note, "")}});

@@ -28,6 +28,7 @@ class Follower {
     journals_.finish_idle_runs(true);
     sources_.finish_idle_runs(true);
   }
+  bool has_imported() const { return journals_.has_imported() || sources_.has_imported(); }
   std::vector<FollowedRun> runs() const {
     std::vector<FollowedRun> all = journals_.runs();
     const std::vector<FollowedRun> others = sources_.runs();

@@ -95,9 +95,7 @@ FolderContents contents_of(const fs::path& folder) {
 
 class Import {
  public:
-  Import(const std::function<RunStore&()>& store, const ImportRequest& request) : request_(request), store_(store) {
-    for (const auto& [hash, runs] : request.in_project) sizes_.insert(hash.substr(0, hash.find('-')));
-  }
+  Import(const std::function<RunStore&()>& store, const ImportRequest& request) : request_(request), store_(store) {}
 
   ImportOutcome run() {
     try {
@@ -229,10 +227,11 @@ class Import {
     return true;
   }
 
-  // The same for a file or store before it is read: hashes it only if its size is that of a known content.
+  // The same for a file or store before it is read.
   bool is_path_in_project(const fs::path& path) {
-    return !sizes_.empty() && sizes_.contains(std::to_string(content_bytes(path))) &&
-           is_in_project(content_hash(path), path.string());
+    const std::vector<RunId>* const runs = runs_at(request_.in_project, path);
+    if (runs) outcome_.skipped.push_back({path.string(), *runs});
+    return runs != nullptr;
   }
 
   // Imports one file, whole or not at all.
@@ -284,7 +283,6 @@ class Import {
   ImportOutcome outcome_;
   std::size_t shown_ = 0;                             // how many of outcome_.runs are visible to others
   std::size_t stored_views_ = 0, stored_passes_ = 0;  // of the outcome's
-  std::set<std::string> sizes_;                       // of the contents in the project, in bytes
   std::set<fs::path> named_;                          // paths that were read
   std::set<RunId> apart_;                             // runs that belong to no ladder
 };
@@ -413,8 +411,8 @@ void Import::keep_apart(std::vector<std::size_t>& files) {
 }
 
 // Places the files from `rung` on, and returns how many rungs they take up. A name that the user chose counts first,
-// then a sweep's values, then the stage that the file names; otherwise repeats are named after their folder, and rungs
-// after their files.
+// then the values that differ, then the stage that the file names; otherwise repeats are named after their folder, and
+// rungs after their files.
 int Import::place(const std::vector<std::size_t>& files, const FileGrouping& grouping, const std::string& stage,
                   int rung) {
   using Role = FileChoice::Role;
@@ -447,7 +445,8 @@ int Import::place(const std::vector<std::size_t>& files, const FileGrouping& gro
     const bool is_named = !choice.name.empty();
     if (!is_named && are_rungs && group_title < grouping.titles.size()) {
       run.title = grouping.titles[group_title];
-      if (run.stage.empty()) run.stage = name;
+      if (run.stage.empty()) run.stage = std::ranges::count(grouping.rung, grouping.rung[k]) > 1 ? run.title : name;
+      if (run.changed.empty()) run.changed = run.title;
       continue;
     }
     if (!run.stage.empty() && !is_named) {
@@ -474,20 +473,8 @@ std::string grouping_text(const ImportGrouping& grouping) {
          decision.reason;
 }
 
-std::string run_numbers_text(const std::vector<RunId>& runs) {
-  std::string which;
-  for (std::size_t i = 0; i < runs.size();) {
-    std::size_t end = i + 1;
-    while (end < runs.size() && runs[end] == runs[end - 1] + 1) ++end;
-    which += (which.empty() ? "" : ", ") + std::to_string(runs[i]);
-    if (end - i > 1) which += (end - i == 2 ? ", " : " - ") + std::to_string(runs[end - 1]);
-    i = end;
-  }
-  return (runs.size() == 1 ? "run " : "runs ") + which;
-}
-
 std::string skipped_text(const SkippedImport& skipped) {
-  return skipped.file + " is in the project already (" + run_numbers_text(skipped.runs) + ")";
+  return in_project_text(skipped.file, skipped.runs);
 }
 
 ImportOutcome import_into(const std::function<RunStore&()>& store, const ImportRequest& request) {

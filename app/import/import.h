@@ -80,13 +80,10 @@ struct ImportOutcome {
   std::size_t paths_done = 0;         // the request's first paths, which were imported or are among the failures
 };
 
+std::string skipped_text(const SkippedImport& skipped);  // "a.log is in the project already (runs 3 - 5)"
+
 // "seeds: 3 files are repeats of one rung: the files name no difference; ..."
 std::string grouping_text(const ImportGrouping& grouping);
-
-std::string run_numbers_text(const std::vector<RunId>& runs);  // "run 3", "runs 3 - 5, 9"
-
-// "a.log is in the project already (runs 3 - 5)"
-std::string skipped_text(const SkippedImport& skipped);
 
 // Imports each file whole or not at all. All runs of a path appear at once, with their ladder, when it has been read;
 // until then they are hidden, and others can write meanwhile. `store` is called when the first run is found, so that an

@@ -241,7 +241,7 @@ RunId JournalFollower::run_of(const Group& group, const File& file, const std::o
 // group's journals name.
 bool JournalFollower::leaves_out(Group& group, File& file, RunId id, const std::optional<FollowedSource>& stored) {
   const auto run = store_.run(id);
-  if (!run) return false;
+  if (!run) return !stored && was_imported(group, file);
   std::string why;
   if (group.joined) {
     if (id == *group.joined) return false;
@@ -264,6 +264,17 @@ bool JournalFollower::leaves_out(Group& group, File& file, RunId id, const std::
   if (!group.refused.insert(id).second) return true;
   const std::string advice = group.joined || file.planned ? "" : "; `stepladder import` makes it a run of its own";
   intake_.report(file.path.string() + " " + why + ": nothing is taken from it" + advice);
+  return true;
+}
+
+// True if `import` has read the journal. Says so once.
+bool JournalFollower::was_imported(Group& group, const File& file) {
+  if (group.joined || request_.is_far) return false;
+  if (!contents_) contents_ = imported_contents(store_);
+  const std::vector<RunId>* const runs = runs_of_journal(*contents_, file.header->uid);
+  if (!runs) return false;
+  has_imported_ = true;
+  if (group.refused.insert(runs->front()).second) intake_.report(in_project_text(group.folder.string(), *runs));
   return true;
 }
 

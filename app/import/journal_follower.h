@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "app/import/contents.h"
 #include "app/import/follow_request.h"
 #include "app/import/journal_origin.h"
 #include "storage/database/process.h"
@@ -55,6 +56,9 @@ class JournalFollower {
 
   std::vector<FollowedRun> runs() const;
 
+  // Whether a journal was left out, since it was imported before.
+  bool has_imported() const { return has_imported_; }
+
   // Whether a joined journal has had values of this metric since this process began to follow it.
   bool has_joined(const std::string& metric) const { return joined_metrics_.contains(metric); }
   bool has_joined_times() const { return has_joined_times_; }  // and step times that the script took itself
@@ -90,7 +94,7 @@ class JournalFollower {
     RunId run = 0;
     std::optional<RunId> joined;
     JournalOrigin origin;
-    std::set<RunId> refused;  // runs that its journals name, which was reported
+    std::set<RunId> refused;  // runs that its journals name or are, which was reported
     Json descriptions;
     std::int64_t values_read = 0;
     Clock::time_point next_look{};
@@ -115,6 +119,7 @@ class JournalFollower {
   void load_position(Group& group, File& file);
   RunId run_of(const Group& group, const File& file, const std::optional<FollowedSource>& stored);
   bool leaves_out(Group& group, File& file, RunId run, const std::optional<FollowedSource>& stored);
+  bool was_imported(Group& group, const File& file);
   void store_script(Group& group, File& file, const Piece& piece, LoggedSteps& steps);
   void store_own(Group& group, File& file, const Piece& piece);
   void queue_own(Group& group, const File& file);
@@ -138,6 +143,8 @@ class JournalFollower {
   bool has_joined_times_ = false;
   FolderWatch folders_;
   bool at_end_ = false;
+  std::optional<ImportedContents> contents_;  // once they are needed
+  bool has_imported_ = false;
   std::string gone_;  // why the writers of far journals are gone; empty: they may not be
 };
 

@@ -105,6 +105,10 @@ bool SourceFollower::poll(Followed& each) {
       if (has_more_before(each)) return false;
       load_position(each);
     }
+    if (was_imported(each)) {
+      each.drained = true;
+      return false;
+    }
     piece = each.source->read(each.from, impatient);
   } catch (const StorageError& error) {  // of the other tracker's database
     throw ImportError(std::string("can't be read now: ") + error.what() + "; trying again");
@@ -156,6 +160,20 @@ bool SourceFollower::has_more_before(const Followed& each) {
   });
 }
 
+// Whether `import` has read all of the source, as it is now. Says so.
+bool SourceFollower::was_imported(Followed& each) {
+  if (each.run != 0 || each.joined || each.merge != Merge::own || each.starts_new_run || request_.is_far) return false;
+  if (!contents_) contents_ = imported_contents(store_);
+  const std::vector<RunId>* runs = runs_at(*contents_, each.source->path());
+  const std::vector<fs::path> files = each.source->files();
+  if (!runs && files.size() == 1) runs = runs_at(*contents_, files.front());
+  each.is_imported = runs != nullptr;
+  if (!runs) return false;
+  has_imported_ = true;
+  intake_.report(in_project_text(each.source->path().string(), *runs));
+  return true;
+}
+
 void SourceFollower::replace(Followed& each, const std::string& why) {
   intake_.report(each.source->path().string() + ": " + why + ", so it is read from its start into a new run");
   if (each.merge == Merge::own) intake_.end(each.run, RunStatus::interrupted, "its source was replaced: " + why);
@@ -205,7 +223,13 @@ void SourceFollower::store(Followed& each, SourcePiece& piece) {
     intake_.report("run " + std::to_string(each.run) + (each.joined ? " takes in " : " is ") +
                    each.source->path().string());
   each.ended = piece.has_ended && !piece.more;
-  if (each.ended && !each.joined) intake_.finish(each.run);
+  if (!each.ended || each.joined) return;
+  if (each.merge == Merge::own && !request_.is_far) {
+    Run run = store_.existing_run(each.run);
+    keep_content(run, each.source->path());
+    store_.update_run(run);
+  }
+  intake_.finish(each.run);
 }
 
 void SourceFollower::begin_run(Followed& each, const std::string& own_name) {
@@ -342,6 +366,7 @@ void SourceFollower::finish_if_idle(Followed& each, bool at_end) {
   if (each.ended || !each.position_known || (each.joined && !at_end)) return;
   if (each.writer && is_alive(*each.writer)) return;
   const auto quiet = Clock::now() - each.grown;
+  if (each.is_imported) return;
   if (!at_end && (!each.drained || quiet < (each.writer ? after_the_writer : give_up_after))) return;
   if (!store_rest(each)) return;
   each.ended = true;
@@ -354,6 +379,7 @@ void SourceFollower::finish_if_idle(Followed& each, bool at_end) {
   each.source->settle(run);
   run.reason += (run.reason.empty() ? "" : "; ") + std::string("no process writes it any more");
   run.ended_at = is_missing(each.newest_at) ? unix_now() : each.newest_at;
+  if (!request_.is_far) keep_content(run, each.source->path());
   store_.update_run(run);
   intake_.finish(run.id);
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "app/import/contents.h"
 #include "app/import/follow_request.h"
 #include "storage/database/process.h"
 #include "storage/database/run_store.h"
@@ -50,6 +51,9 @@ class SourceFollower {
 
   std::vector<FollowedRun> runs() const;
 
+  // Whether a source was left out, since it was imported before. Once it grows, it is read into a run of its own.
+  bool has_imported() const { return has_imported_; }
+
   // Whether a joined source has had values of this metric, since this process follows it.
   bool has_joined(const std::string& metric) const { return joined_metrics_.contains(metric); }
 
@@ -68,6 +72,7 @@ class SourceFollower {
     bool position_known = false;
     bool starts_new_run = false;  // the source was replaced
     bool ended = false;           // as far as the source says
+    bool is_imported = false;     // by `import`, as it is now
     bool drained = false;         // nothing new since the files changed last
     std::optional<ProcessIdentity> writer;
     std::optional<Clock::time_point> stuck_since;
@@ -82,6 +87,7 @@ class SourceFollower {
   bool poll(Followed& each);
   void load_position(Followed& each);
   bool has_more_before(const Followed& each);
+  bool was_imported(Followed& each);
   void replace(Followed& each, const std::string& why);
   void store(Followed& each, SourcePiece& piece);
   void write(Followed& each, SourcePiece& piece, LoggedSteps& steps, double& newest_at);
@@ -101,6 +107,8 @@ class SourceFollower {
   std::map<std::string, std::string> unread_;  // reported, by path
   std::set<std::string> joined_metrics_;
   Clock::time_point looked_for_writers_{};
+  std::optional<ImportedContents> contents_;  // once they are needed
+  bool has_imported_ = false;
 };
 
 }  // namespace stepladder

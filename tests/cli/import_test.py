@@ -69,6 +69,40 @@ class Import(Case):
         told = self.place.json("import", only)
         self.assertEqual((told["runs"], len(told["traces"]), told["errors"]), ([], 1, []))
 
+    def test_what_follow_has_stored_is_not_imported_and_the_reverse(self):
+        table = self.file("a.csv", "step,loss,dt_ms\n" + "".join(f"{i},{5 - i / 10},100.{i}\n" for i in range(1, 9)))
+        other = self.file("b.csv", table.read_text().replace("100.", "200."))
+        self.assertEqual(len(self.place.json("import", table)["runs"]), 1)
+        status, out, err = self.place.run("follow", "--once", table, "--json")
+        self.assertEqual((status, json.loads(out)), (0, []), err)
+        self.assertIn("a.csv is in the project already (run 1)", err)
+        self.assertEqual(self.place.run("follow", "--once", other)[0], 0)
+        told = self.place.json("import", other)
+        self.assertEqual((told["runs"], [skipped["runs"] for skipped in told["skipped"]]), ([], [[2]]))
+        self.assertEqual(len(self.place.json("import", other, "--again")["runs"]), 1)
+        with table.open("a") as more:
+            more.write("9,4.0,100.9\n")
+        self.assertEqual(self.place.run("follow", "--once", table)[0], 0)
+        self.assertEqual([run["steps"] for run in self.place.json("runs")], [8, 8, 8, 9])
+
+    def test_configurations_make_rungs_with_repeats_named_after_them(self):
+        steps = "".join(f"step {i} | loss {4 - i / 100:.2f} | dt 100.{i}ms\n" for i in range(1, 21))
+        headers = {"ns": "Namespace(lr={lr}, seed={seed})\n", "list": "  lr ............... {lr}\n  seed ............. {seed}\n",
+                   "eq": "lr = {lr}\nseed = {seed}\n"}
+        for kind, header in headers.items():
+            for lr in (0.001, 0.002):
+                for seed in (1, 2, 3):
+                    log = self.file(f"{kind}/{lr}-{seed}.log", header.format(lr=lr, seed=seed) + steps)
+            told = self.place.json("import", log.parent)
+            self.assertEqual([(run["rung"], run["repeat"]) for run in told["runs"]], [(rung, i) for rung in (0, 1) for i in (0, 1, 2)])
+            self.assertEqual([run["stage"] for run in told["runs"]], ["lr 0.001"] * 3 + ["lr 0.002"] * 3)
+            self.assertIn("lr differs: 0.001, 0.002", told["groupings"][0]["reason"])
+
+    def test_a_note_of_unknown_tokens_names_the_option(self):
+        log = self.file("a.log", "step 1 loss 2 dt 100ms\nstep 2 loss 1 dt 100ms\nstep 3 loss 1 dt 100ms\n")
+        self.assertIn("; --tokens-per-step N gives them", self.place.run("import", "--dry-run", log)[2])
+        self.assertIn("; --again --tokens-per-step N imports it with them", self.place.run("import", log)[2])
+
     def test_a_stage_on_a_line_of_its_own_is_a_heading(self):
         log = self.file("ladder.log", "Baseline\n\n" + STEPS + "\nFlash attention\n\n" + STEPS)
         runs = self.place.json("import", log)["runs"]

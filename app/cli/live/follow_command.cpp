@@ -216,7 +216,7 @@ int follow(FollowFlags flags, const CommonOptions& common) {
   }
   settle(follower);
   const std::vector<FollowedRun> runs = follower.runs();
-  if (runs.empty() && flags.once && traces.count() == 0 && !interrupted())
+  if (runs.empty() && flags.once && traces.count() == 0 && !follower.has_imported() && !interrupted())
     throw NotFound(
         "found nothing to follow there: no journal of stepladder.py, no TensorBoard, W&B, MLflow or Trackio store, and "
         "no CSV or JSON lines with training steps, and no profiler's trace",

@@ -74,7 +74,6 @@ class JournalImport : public ImportReader {
       run.reason = "the journal has no line of the run's end";
     }
     if (is_missing(run.ended_at)) run.ended_at = last_at_;
-    if (run.planned_steps == 0) run.planned_steps = last_step_;
     if (Json recipe = object_in(run.recipe); recipe.is_object()) {
       const std::size_t known = recipe.size();
       add_constant(recipe, "lr", lr_, steps_read_);
@@ -82,6 +81,9 @@ class JournalImport : public ImportReader {
     }
     if (run.tokens_per_step == 0 && same_tokens_) run.tokens_per_step = tokens_;
     run.name = name_of(run);
+    Json environment = object_in(run.environment);
+    environment["journal_uid"] = uid_;
+    run.environment = json_text(environment);
     sink_.end_run(run);
     for (std::string& note : run_.notes()) sink_.note(0, std::move(note));
     if (skipped_ > 0) sink_.note(0, "left out " + plural(skipped_, "damaged byte"));
@@ -97,6 +99,7 @@ class JournalImport : public ImportReader {
     run_.describe(batch);
     texts_ += run_.take_texts().size();
     bad_steps_ += steps.bad_steps();
+    if (uid_.empty()) uid_ = header.uid;
     if (!std::exchange(begun_, true)) {
       Run run = run_.run();
       run.name = name_of(run);
@@ -108,7 +111,6 @@ class JournalImport : public ImportReader {
         sink_.step(record);
         lr_.add(record.lr);
         ++steps_read_;
-        last_step_ = std::max(last_step_, record.step);
         if (is_missing(last_at_) || record.at > last_at_) last_at_ = record.at;
         if (record.tokens > 0) same_tokens_ = same_tokens_ && (tokens_ == 0 || tokens_ == record.tokens);
         if (record.tokens > 0) tokens_ = record.tokens;
@@ -129,11 +131,11 @@ class JournalImport : public ImportReader {
   JournalRun run_;
   ConstantNumber lr_;  // what all steps have in common
   std::int64_t steps_read_ = 0;
+  std::string uid_;
   bool begun_ = false;
   bool cut_off_ = false;
   bool same_tokens_ = true;
   std::int64_t tokens_ = 0;
-  std::int64_t last_step_ = 0;
   double last_at_ = missing;
   std::uint64_t skipped_ = 0;
   std::uint64_t malformed_ = 0;
