@@ -123,7 +123,9 @@ void group_by(const Differences& found, const std::vector<Facts>& files, FileGro
     for (const std::string& name : found.names) {
       const auto value = facts.find(name);
       values.push_back(value == facts.end() ? std::string() : "=" + value->second);
-      if (value != facts.end()) title += (title.empty() ? "" : ", ") + name + " " + value->second.substr(0, 60);
+      const bool is_said = name == "dtype" && found.values.contains("precision");
+      if (value != facts.end() && !is_said)
+        title += (title.empty() ? "" : ", ") + name + " " + value->second.substr(0, 60);
     }
     const auto [rung, is_new] = rung_of.try_emplace(std::move(values), static_cast<int>(rung_of.size()));
     grouping.rung.push_back(rung->second);

@@ -45,7 +45,7 @@ TEST(Settings, OtherLinesHaveNone) {
                                       "started: 2026-11-27 10:00",
                                       "data_path: /data/x",
                                       "out_dir = runs/a",
-                                      "Effective batch size: 16",
+                                      "best val: 3.2",
                                       "model = GPT(GPTConfig(vocab_size=50304))",
                                       "use --lr 0.1 to train",
                                       "step     loss",

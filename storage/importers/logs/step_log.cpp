@@ -75,6 +75,7 @@ void StepLog::take(const LogLine& line) {
   has_known_words_ = line.has_known_words;
   if (line.kind == LogLine::Kind::step || line.kind == LogLine::Kind::record)
     if (line.step.rank >= 0 && (lowest_rank_ < 0 || line.step.rank < lowest_rank_)) lowest_rank_ = line.step.rank;
+  if (line.kind != LogLine::Kind::part && !parts_.empty()) read_parts();
   switch (line.kind) {
     case LogLine::Kind::step:
       return take_step(line);
@@ -93,6 +94,7 @@ void StepLog::take(const LogLine& line) {
       ended_ = true;
       return summaries_.note(line.number, "skipped: sums up the whole training");
     case LogLine::Kind::part:
+      if (before_first_run() && parts_.size() < most_parts) parts_.emplace_back(line.text);
       return facts_.read_part(line.text);
     case LogLine::Kind::fence:
       release_records();
@@ -104,6 +106,17 @@ void StepLog::take(const LogLine& line) {
     case LogLine::Kind::words:
       return take_words(line);
   }
+}
+
+// Reads an object over several lines that is a configuration, and not a step.
+void StepLog::read_parts() {
+  const std::vector<std::string> parts = std::exchange(parts_, {});
+  const bool is_step = std::ranges::any_of(parts, [](const std::string& part) {
+    return contains_word(part, "loss") || part.find("step\":") != std::string::npos ||
+           part.find("epoch\":") != std::string::npos || part.find("iter\":") != std::string::npos;
+  });
+  for (const std::string& part : parts)
+    if (!is_step) facts_.read_configuration(part);
 }
 
 // The place in an epoch that counts samples is one in steps, if the batch size is printed and divides it.

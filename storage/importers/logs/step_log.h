@@ -49,6 +49,7 @@ class StepLog : public ImportReader {
   void take_record(const LogLine& line);
   void log_texts(const StepLine& line, std::string_view text);
   void log_others(const StepLine& line, std::string_view text, std::int64_t step, double at);
+  void read_parts();
   void take_words(const LogLine& line);
   void enter_item(const Item& item, std::int64_t line);
   void leave_item(std::int64_t line);
@@ -64,6 +65,8 @@ class StepLog : public ImportReader {
 
   LogLines lines_;
   SpokenFacts facts_;
+  static constexpr std::size_t most_parts = 500;
+  std::vector<std::string> parts_;  // before the first run, of an object over several lines
   BlockOutline outline_;
   StepCounter counter_;
   RunAssembler run_;

@@ -229,6 +229,17 @@ bool read_row(std::string_view text, std::vector<PrintedSetting>& settings) {
   return true;
 }
 
+// "learning rate": a name of several words is that of a setting only if it says so.
+bool speaks_of_setting(std::string_view name) {
+  static constexpr std::array<std::string_view, 16> known = {
+      "learning", "batch", "decay",    "dropout", "optimizer", "warmup", "scheduler", "schedule",
+      "clip",     "beta",  "momentum", "layers",  "heads",     "hidden", "optimiser", "accumulation"};
+  const std::vector<std::string> words = words_of(name);
+  return words.size() < 5 && std::ranges::any_of(words, [](const std::string& word) {
+           return std::ranges::find(known, word) != known.end();
+         });
+}
+
 // "lr: 0.001", "lr = 0.001", "'lr': 0.001,", "| lr | 0.001 |", "  lr ........ 0.001".
 bool read_one(std::string_view text, std::vector<PrintedSetting>& settings) {
   text = trimmed(text, " \t,;");
@@ -260,7 +271,7 @@ bool read_one(std::string_view text, std::vector<PrintedSetting>& settings) {
   if (value.starts_with('=') || value.starts_with('{')) return false;
   // "Baseline: eager" is a title.
   if (is_choice(value) && !is_constant(value) && !name.empty() && name[0] >= 'A' && name[0] <= 'Z') return false;
-  return add(name, value, {}, settings, may_be_words);
+  return add(name, value, {}, settings, may_be_words || speaks_of_setting(name));
 }
 
 // A logger's words in front: "[2026-01-01 10:00:00] INFO - ", "2026-01-01 10:00:00,123 | INFO | ".
