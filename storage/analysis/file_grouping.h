@@ -27,7 +27,7 @@ struct FileGrouping {
   FilesAre files = FilesAre::repeats;    // never detect
   std::string reason;                    // a clause in lower case: "the hardware differs: NVIDIA A100, NVIDIA H100"
   std::vector<int> rung = {};            // of each file, from 0, in the order in which they first come
-  std::vector<std::string> titles = {};  // of each rung, of the values that a sweep is over; empty if it isn't one
+  std::vector<std::string> titles = {};  // of each rung, of what differs; empty if that isn't a name
 };
 
 // The rule of repeats, the same for logs, stores and journals:
