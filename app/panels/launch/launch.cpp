@@ -185,7 +185,8 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
   const std::string disturbance = disturbance_of(checked, !state.form.where.empty(), workspace);
-  const float start = px(160);  // also without a disturbance: the button doesn't move when the load changes
+  // With room for a disturbance also without one: the button doesn't move when the load changes.
+  const float start = std::clamp(room.y * 0.25f, px(124), px(160));
   const float most = room.y - queue - start - 2 * gap;
   // No higher than its rows, so that in a high window what follows stays near them.
   begin_card("##rungs", ImVec2(0, state.editor.height > 0 ? std::min(most, state.editor.height) : most));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "storage/analysis/summary.h"
+#include "storage/importers/importer.h"
 #include "storage/importers/logs/units.h"
 
 namespace stepladder {
