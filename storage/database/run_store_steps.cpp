@@ -170,7 +170,7 @@ RunId RunStore::insert_finished(Run run, std::span<const StepRecord> steps) {
   run.id = insert_run(impl_->database, run, std::nullopt);
   insert_steps(impl_->database, run.id, steps);
   transaction.commit();
-  impl_->derived.refresh(run);
+  impl_->derived.refresh(existing_run(run.id));  // which has a uid now
   return run.id;
 }
 

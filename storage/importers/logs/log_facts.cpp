@@ -345,14 +345,20 @@ bool LogFacts::read_devices(const Number& number) {
   if (in_list || key.has("per") || behind.has("per") || contains_word(number.line, "node") || behind.has("of") ||
       key.is(0, "of"))
     return false;
-  for (const char* word : {"available", "detected", "visible", "found"})
-    if (contains_word(number.line, word)) return false;
+  // What is there need not be used, but another number beside it makes the count unsure.
+  for (const char* word : {"available", "detected", "visible", "found"}) {
+    if (!contains_word(number.line, word)) continue;
+    available_ = pair.whole;
+    if (named_devices > 0 && named_devices != available_) named_devices = -1;
+    return false;
+  }
   return name_devices(pair.whole);
 }
 
 bool LogFacts::name_devices(std::int64_t count) {
   if (count <= 0) return false;
-  named_devices = named_devices == 0 || named_devices == count ? count : -1;
+  const bool agrees = (named_devices == 0 || named_devices == count) && (available_ == 0 || available_ == count);
+  named_devices = agrees ? count : -1;
   return true;
 }
 

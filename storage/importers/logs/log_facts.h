@@ -80,7 +80,8 @@ struct LogFacts {
   bool read_devices(const Number& number);
   bool name_devices(std::int64_t count);  // false if it is none
 
-  std::int64_t per_node_ = 0;  // as `torchrun --nproc_per_node=8` has it
+  std::int64_t available_ = 0;  // devices that are there, of which perhaps not all are used
+  std::int64_t per_node_ = 0;   // as `torchrun --nproc_per_node=8` has it
 };
 
 // Facts from the words around the steps, about the run that follows or continues.
