@@ -90,7 +90,7 @@ class ProblemCard {
     spacing(4);
     if (rescue_.is_active()) return draw_rescue();
     if (is_damaged_)
-      text_quiet_wrapped("What can be read of a project is saved in " + rescued_file(file_).string() +
+      text_quiet_wrapped("What can be read of a project will be saved in " + rescued_file(file_).string() +
                          "; the damaged file stays as it is.");
     if (!rescue_problem_.empty()) text_sentence(capitalised(rescue_problem_) + ".", Tone::bad);
     spacing(6);

@@ -97,7 +97,9 @@ std::string subject_of(const RungJudgement& below) {
 // "busy machine"
 std::string title_in_lower_case(const Flag& flag) {
   std::string title(kind_of(flag.id).title);
-  title.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(title.front())));
+  const auto rest = std::string_view(title).substr(0, title.find(' ')).substr(1);
+  const bool is_name = std::ranges::any_of(rest, [](unsigned char c) { return std::isupper(c) != 0; });  // "NaN"
+  if (!is_name) title.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(title.front())));
   return title;
 }
 

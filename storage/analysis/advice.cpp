@@ -245,7 +245,7 @@ class Advisor {
         const Run& on = *rung->second.front()->run;
         if (on.hardware != run_.hardware || on.device != run_.device || !similar_models(on, run_)) continue;
         const Gain& found = gains(id).at(rung->first);
-        if (found.worst() == Trust::impossible || is_missing(found.factor)) continue;
+        if (found.worst() != Trust::trusted || is_missing(found.factor)) continue;
         gain.low = is_missing(gain.low) ? found.factor : std::min(gain.low, found.factor);
         gain.high = is_missing(gain.high) ? found.factor : std::max(gain.high, found.factor);
         evidence.push_back(on.id);

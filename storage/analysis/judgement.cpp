@@ -363,12 +363,18 @@ const Run& reference_of(std::span<const Run* const> runs) {
   return finished == runs.end() ? *runs.front() : **finished;
 }
 
-const Run& baseline_of(std::span<const Run* const> runs) {
-  const int lowest = (*std::ranges::min_element(runs, {}, &Run::rung))->rung;
-  std::vector<const Run*> repeats;
-  std::ranges::copy_if(runs, std::back_inserter(repeats), [&](const Run* run) { return run->rung == lowest; });
-  std::ranges::stable_sort(repeats, {}, &Run::repeat);
-  return reference_of(repeats);
+const Run& baseline_of(std::span<const std::pair<const Run*, const Summary*>> runs) {
+  int lowest = runs.front().first->rung;
+  for (const auto& [run, summary] : runs) lowest = std::min(lowest, run->rung);
+  std::vector<const Run*> repeats, undisturbed;
+  for (const auto& [run, summary] : runs) {
+    if (run->rung != lowest) continue;
+    repeats.push_back(run);
+    if (run->status == RunStatus::finished && !is_disturbed(*summary)) undisturbed.push_back(run);
+  }
+  std::vector<const Run*>& all = undisturbed.empty() ? repeats : undisturbed;
+  std::ranges::stable_sort(all, {}, &Run::repeat);
+  return reference_of(all);
 }
 
 Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged) {

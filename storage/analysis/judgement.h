@@ -135,9 +135,9 @@ double factor_over(const RungJudgement& base, const RungJudgement& rung);
 // repeat; at least one.
 const Run& reference_of(std::span<const Run* const> runs);
 
-// The run that the factors of single runs of a ladder are relative to: reference_of its lowest rung. `runs`: of one
-// ladder, at least one.
-const Run& baseline_of(std::span<const Run* const> runs);
+// The run that the factors of single runs of a ladder are relative to: the first repeat of its lowest rung that
+// finished undisturbed, else reference_of that rung. `runs`: of one ladder, at least one.
+const Run& baseline_of(std::span<const std::pair<const Run*, const Summary*>> runs);
 
 // The sample behind a run's figure (`averaged` is 1) or behind the median of its repeats. The run may be one of
 // `repeats`.

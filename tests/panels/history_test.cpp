@@ -226,6 +226,14 @@ TEST_F(HistoryView, ANarrowTableSaysHowManyColumnsDoNotFitUntilTheUserChooses) {
   EXPECT_FALSE(shows("history.left_out")) << "the table has every chosen column and scrolls";
 }
 
+TEST_F(HistoryView, EnterAfterAClickOpensTheRun) {
+  open(1600);
+  ASSERT_TRUE(imgui_.click(*app_, "history.run." + std::to_string(runs_[1])));
+  imgui_.press(*app_, ImGuiKey_Enter);
+  EXPECT_EQ(app_->workspace().selection.shown_run, runs_[1]);
+  EXPECT_FALSE(shows("history.filter")) << "the run is shown instead";
+}
+
 TEST_F(HistoryView, AClickSelectsOneRunAndCtrlShiftOrTheBoxMore) {
   open(1600);
   const std::set<RunId>& selected = app_->workspace().selection.runs;

@@ -96,8 +96,8 @@ const RunEntry* baseline_of(const RunEntry& entry, const ColumnContext& context)
   if (!entry.run.ladder) return nullptr;
   const std::vector<const RunEntry*> runs = context.workspace->runs_of(*entry.run.ladder);
   if (runs.empty()) return nullptr;
-  std::vector<const Run*> ladder;
-  for (const RunEntry* run : runs) ladder.push_back(&run->run);
+  std::vector<std::pair<const Run*, const Summary*>> ladder;
+  for (const RunEntry* run : runs) ladder.emplace_back(&run->run, &run->summary);
   return context.workspace->find(baseline_of(ladder).id);
 }
 

@@ -115,7 +115,7 @@ void click(HistoryTable& table, const RunEntry& entry, const Workspace& workspac
   const RunId run = entry.run.id;
   const ImGuiIO& io = ImGui::GetIO();
   const std::size_t from = io.KeyShift ? place_of(table.cursor, rows) : rows.size();
-  table.shows_cursor = false;
+  table.shows_cursor = true;  // Enter opens the run, as after a key
   if (from == rows.size()) {
     table.cursor = run;
     if (io.KeyCtrl) return commands.push_back(SelectRun{run, !workspace.selection.runs.contains(run)});

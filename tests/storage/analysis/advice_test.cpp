@@ -428,6 +428,27 @@ TEST(Advice, a_stage_that_no_list_names) {
   EXPECT_EQ(project.advice(1, {}).size() + 1, list.size()) << "storage knows no stage of its own";
 }
 
+// Ladder says that it can't tell such a gain.
+TEST(Advice, a_doubtful_gain_is_no_measurement) {
+  for (const Sync sync : {Sync::event, Sync::none}) {
+    Project project;
+    stepladder::Run run = a100();
+    run.precision = "fp32";
+    run.sync = Sync::event;
+    run.ladder = 1;
+    project.add(run, 200);
+    run.rung = 1;
+    run.stage = "tf32";
+    run.precision = "tf32";
+    run.sync = sync;
+    project.add(run, 100);
+    const auto list = project.advice(1);
+    const Advice* tf32 = find(list, "tf32");
+    ASSERT_TRUE(tf32);
+    EXPECT_EQ(tf32->gain.source == GainSource::own_measurement, sync == Sync::event);
+  }
+}
+
 TEST(AdviceHeld, more_and_less_than_expected) {
   for (const auto& [dt_ms, held] :
        std::vector<std::pair<double, Held>>{{180, Held::as_expected}, {100, Held::more}, {220, Held::less}}) {
