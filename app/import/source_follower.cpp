@@ -160,6 +160,13 @@ bool SourceFollower::has_more_before(const Followed& each) {
   });
 }
 
+// Whether the run is all that is known of its file or store, which is on this machine.
+bool SourceFollower::is_alone(const Followed& each) const {
+  return !request_.is_far && std::ranges::none_of(followed_, [&](const auto& other) {
+    return other.get() != &each && other->source->path() == each.source->path();
+  });
+}
+
 // Whether `import` has read all of the source, as it is now. Says so.
 bool SourceFollower::was_imported(Followed& each) {
   if (each.run != 0 || each.joined || each.merge != Merge::own || each.starts_new_run || request_.is_far) return false;
@@ -167,8 +174,14 @@ bool SourceFollower::was_imported(Followed& each) {
   const std::vector<RunId>* runs = runs_at(*contents_, each.source->path());
   const std::vector<fs::path> files = each.source->files();
   if (!runs && files.size() == 1) runs = runs_at(*contents_, files.front());
-  each.is_imported = runs != nullptr;
-  if (!runs) return false;
+  // What was followed from here before is no import: a database may have runs beside those that are stored.
+  const auto is_followed = [&](RunId run) {
+    return std::ranges::any_of(store_.following().sources_of(run), [&](const std::string& source) {
+      return path_of_source(source) == each.source->path();
+    });
+  };
+  each.is_imported = runs && std::ranges::none_of(*runs, is_followed);
+  if (!each.is_imported) return false;
   has_imported_ = true;
   intake_.report(in_project_text(each.source->path().string(), *runs));
   return true;
@@ -224,7 +237,7 @@ void SourceFollower::store(Followed& each, SourcePiece& piece) {
                    each.source->path().string());
   each.ended = piece.has_ended && !piece.more;
   if (!each.ended || each.joined) return;
-  if (each.merge == Merge::own && !request_.is_far) {
+  if (each.merge == Merge::own && is_alone(each)) {
     Run run = store_.existing_run(each.run);
     keep_content(run, each.source->path());
     store_.update_run(run);
@@ -379,7 +392,7 @@ void SourceFollower::finish_if_idle(Followed& each, bool at_end) {
   each.source->settle(run);
   run.reason += (run.reason.empty() ? "" : "; ") + std::string("no process writes it any more");
   run.ended_at = is_missing(each.newest_at) ? unix_now() : each.newest_at;
-  if (!request_.is_far) keep_content(run, each.source->path());
+  if (is_alone(each)) keep_content(run, each.source->path());
   store_.update_run(run);
   intake_.finish(run.id);
 }

@@ -87,6 +87,7 @@ class SourceFollower {
   bool poll(Followed& each);
   void load_position(Followed& each);
   bool has_more_before(const Followed& each);
+  bool is_alone(const Followed& each) const;
   bool was_imported(Followed& each);
   void replace(Followed& each, const std::string& why);
   void store(Followed& each, SourcePiece& piece);
