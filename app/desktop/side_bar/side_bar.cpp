@@ -96,8 +96,7 @@ void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& command
   if (hovered) {  // the first nine have a key (actions.cpp)
     const std::string key = i < 9 ? "Ctrl+" + std::to_string(i + 1) + ". " : "";
     const std::string what = (bar.is_folded ? panel.title + ": " : "") + what_of(panel.id);
-    // Beside the bar, where it covers no other view; not for the view that is there already.
-    if (!is_open && ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip)) {
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip)) {  // beside the bar, where it covers no other view
       ImGui::SetNextWindowPos(ImVec2(ImGui::GetWindowPos().x + bar.width + px(4), at.y));
       ImGui::SetTooltip("%s\n%sCtrl-click: open side by side", what.c_str(), key.c_str());
     }
