@@ -270,43 +270,47 @@ bool LogFacts::read_precision(std::string_view line) {
   return said;
 }
 
-bool LogFacts::read_numbers(std::string_view line) {
-  const bool speaks_of_params = contains_word(line, "param") && !contains_word(line, "tensors");
-  bool said = false;
+// Calls use(number) for each number of the line.
+template <class Use>
+void LogFacts::for_numbers(std::string_view line, const Use& use) {
   PairScanner scanner(line);
   Pair pair;
   std::size_t previous = 0;
   while (scanner.next(pair)) {
-    const Number number{pair, KeyWords(pair.key), line.substr(previous, pair.at - previous),
-                        line.substr(pair.end, std::min<std::size_t>(24, line.size() - pair.end)), line};
+    const std::string_view before = line.substr(previous, pair.at - previous);
+    const std::string_view behind = line.substr(pair.end, std::min<std::size_t>(24, line.size() - pair.end));
     previous = pair.end;
+    use(Number{pair, KeyWords(pair.key), before, behind, line});
+  }
+}
+
+bool LogFacts::read_numbers(std::string_view line) {
+  const bool speaks_of_params = contains_word(line, "param") && !contains_word(line, "tensors");
+  bool said = false;
+  for_numbers(line, [&](const Number& number) {
+    const Pair& pair = number.pair;
     std::int64_t* fact = shape_fact(number);
     if (!fact) fact = batch_fact(number);
     if (!fact) fact = data_fact(number);
     if (!fact && read_devices(number)) {
       said = true;
     } else if (fact) {
-      if (pair.whole <= 0 || pair.whole > largest_fact) continue;
+      if (pair.whole <= 0 || pair.whole > largest_fact) return;
       *fact = pair.whole;
       said = true;
     } else if (speaks_of_params) {
       said |= read_params(number);
     }
-  }
+  });
   return add_devices(per_node_ * std::max<std::int64_t>(nodes, 1)) || said;
 }
 
 void LogFacts::read_step(std::string_view line) {
-  PairScanner scanner(line);
-  Pair pair;
-  std::size_t previous = 0;
-  while (scanner.next(pair)) {
-    const Number number{pair, KeyWords(pair.key), line.substr(previous, pair.at - previous),
-                        line.substr(pair.end, std::min<std::size_t>(24, line.size() - pair.end)), line};
-    previous = pair.end;
+  for_numbers(line, [&](const Number& number) {
+    const Pair& pair = number.pair;
     const KeyWords& key = number.key;
     // "B", "T" and "batch" may be anything beside a step.
-    if (key.count == 1 && (pair.key.size() == 1 || key.is(0, "batch"))) continue;
+    if (key.count == 1 && (pair.key.size() == 1 || key.is(0, "batch"))) return;
     std::int64_t* fact = shape_fact(number);
     if (!fact) fact = batch_fact(number);
     if (!fact && key.has("world")) fact = data_fact(number);
@@ -314,7 +318,7 @@ void LogFacts::read_step(std::string_view line) {
       *fact = pair.whole;
     else if (!fact)
       read_devices(number);
-  }
+  });
 }
 
 // "8 GPUs", "num_gpus: 8", "8x H100": not those of one of several nodes, and none of a list.

@@ -68,6 +68,8 @@ struct LogFacts {
 
  private:
   struct Number;
+  template <class Use>
+  static void for_numbers(std::string_view line, const Use& use);
   bool read_hardware(std::string_view line);
   bool read_device(std::string_view line);
   bool read_precision(std::string_view line);
