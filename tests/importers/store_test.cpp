@@ -156,6 +156,23 @@ TEST(Stores, MlflowFolder) {
   expect_runs(sink, "mlruns");
 }
 
+TEST(Stores, ALinkInMlflowsFolderIsNotReadButNoted) {
+  SKIP_WITHOUT("mlruns");
+  TemporaryFolder folder;
+  fs::copy(stores() / "mlruns", folder.path() / "mlruns", fs::copy_options::recursive);
+  std::ofstream(folder.path() / "secret") << "of the reader";
+  std::vector<fs::path> params;
+  for (const auto& entry : fs::recursive_directory_iterator(folder.path() / "mlruns"))
+    if (entry.path().filename() == "params") params.push_back(entry.path());
+  ASSERT_EQ(params.size(), 4U);
+  for (const fs::path& of_run : params) fs::create_symlink(folder.path() / "secret", of_run / "taken");
+  CollectingSink sink;
+  read_mlflow_folder(folder.path() / "mlruns", sink);
+  ASSERT_EQ(sink.runs.size(), 4U);
+  for (const auto& told : sink.runs) EXPECT_EQ(told.run.recipe.find("of the reader"), std::string::npos);
+  EXPECT_TRUE(sink.noted("left out 1 link"));
+}
+
 TEST(Stores, Trackio) {
   SKIP_WITHOUT("ladder.db");
   const CollectingSink sink = read(importers::trackio(), stores() / "ladder.db");

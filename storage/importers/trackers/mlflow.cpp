@@ -196,7 +196,7 @@ class MlflowDatabase {
 constexpr std::int64_t largest_text = 1 << 20;
 
 std::string text_of(const fs::path& file) {
-  const RegularFile text(file);
+  const RegularFile text(file, Links::refused);
   return text && text.size() <= largest_text ? text.read_at(0, largest_text) : "";
 }
 
@@ -230,18 +230,29 @@ std::string status_named(const std::string& text) {
   return number >= 1 && number <= 5 ? names[static_cast<int>(number)] : text;
 }
 
-// Names may hold "/", so files are in nested folders.
+// Names may hold "/", so files are in nested folders. Links are left out: a folder from elsewhere could let them lead
+// to any file of its reader's, whose text would become a parameter. Returns how many there are.
 template <class Visit>
-void for_each_file(const fs::path& folder, const Visit& visit) {
+std::size_t for_each_file(const fs::path& folder, const Visit& visit) {
   std::error_code error;
   std::vector<fs::path> files;
+  std::size_t links = 0;
   for (auto it = fs::recursive_directory_iterator(folder, error); it != fs::recursive_directory_iterator();
        it.increment(error)) {
     if (error) break;
-    if (it->is_regular_file(error)) files.push_back(it->path());
+    if (it->is_symlink(error))
+      ++links;
+    else if (it->is_regular_file(error))
+      files.push_back(it->path());
   }
   std::ranges::sort(files);
   for (const fs::path& file : files) visit(file.lexically_relative(folder).generic_string(), file);
+  return links;
+}
+
+void note_links(std::size_t links, ForeignRun& run) {
+  if (links > 0)
+    run.notes.push_back("left out " + plural(links, "link") + ": what lies behind a link is no part of the store");
 }
 
 // "1764000000000 0.5 12" -> a point; false if it isn't one.
@@ -274,12 +285,14 @@ ForeignRun read_run_facts(const fs::path& folder) {
   set_status(run.run, status_named(meta["status"]));
   run.run.started_at = from_milliseconds(number_or(meta["start_time"], 0));
   run.run.ended_at = from_milliseconds(number_or(meta["end_time"], 0));
-  for_each_file(folder / "params",
-                [&](const std::string& name, const fs::path& file) { run.config[name] = text_of(file); });
+  std::size_t links = for_each_file(
+      folder / "params", [&](const std::string& name, const fs::path& file) { run.config[name] = text_of(file); });
   Tags tags;
-  for_each_file(folder / "tags",
-                [&](const std::string& name, const fs::path& file) { tags.add(run, name, text_of(file)); });
+  links += for_each_file(folder / "tags",
+                         [&](const std::string& name, const fs::path& file) { tags.add(run, name, text_of(file)); });
   tags.finish(run);
+  links += for_each_file(folder / "metrics", [](const std::string&, const fs::path&) {});
+  note_links(links, run);
   return run;
 }
 
