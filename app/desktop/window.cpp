@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/desktop/frames/input_frame.h"
 #include "app/desktop/theme.h"
 
 // GLFW's header includes OpenGL's. Functions are looked up by name, since off screen they are OSMesa's rather than
@@ -43,27 +44,6 @@ void fit_on_screen(GLFWwindow* window) {
   glfwGetWindowSize(window, &width, &height);
   if (most_width <= 0 || most_height <= 0 || (width <= most_width && height <= most_height)) return;
   glfwSetWindowSize(window, std::min(width, most_width), std::min(height, most_height));
-}
-
-// ImGui's NewFrame, with a modifier that is released after a key was pressed kept for the next frame: released in the
-// same frame, it would be up when the frame sees the key.
-void begin_frame_of_whole_chords() {
-  ImVector<ImGuiInputEvent>& events = ImGui::GetCurrentContext()->InputEventsQueue;
-  const auto is_modifier = [](ImGuiKey key) {
-    return (key & ImGuiMod_Mask_) != 0 || (key >= ImGuiKey_LeftCtrl && key <= ImGuiKey_RightSuper);
-  };
-  bool pressed = false;
-  int end = 0;
-  for (; end < events.Size; ++end) {
-    const ImGuiInputEvent& event = events[end];
-    if (event.Type != ImGuiInputEventType_Key) continue;
-    if (is_modifier(event.Key.Key) && !event.Key.Down && pressed) break;
-    pressed = pressed || (!is_modifier(event.Key.Key) && event.Key.Down);
-  }
-  const std::vector<ImGuiInputEvent> later(events.begin() + end, events.end());
-  events.resize(end);
-  ImGui::NewFrame();
-  for (const ImGuiInputEvent& event : later) events.push_back(event);
 }
 
 // A hash of everything that decides what is rendered: the geometry, the clipping, the textures' pixels, and the size.
@@ -221,7 +201,7 @@ void Window::wake() {
 bool Window::frame(const std::function<void()>& draw) {
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
-  begin_frame_of_whole_chords();
+  begin_imgui_frame();
   draw();
   ImGui::Render();
   int width = 0;
