@@ -13,7 +13,8 @@
 //   registers, no call that costs more than the product. Attention runs in tiles, forward and backward
 //   (attention_tiles.h): no T x T in memory, the masked half not computed. Gradients accumulate in place; the weights'
 //   packed copies (bf16 under autocast) are made once a step. Threads take tasks from a common counter (crew.h), so a
-//   thread that another program has pushed aside delays one task and not the phase.
+//   thread that another program has pushed aside delays one task and not the phase. Where a whole step by `compile`'s
+//   operations turns out to be faster on a machine, the run goes on with that (engine/trainer/step/planned_step.h).
 //
 // On an NVIDIA GPU the step is a captured graph, as in `compile`, but what it starts is this program's own
 // (engine/trainer/device/device_model.h). There a pass over memory is what costs: written operation by operation, the

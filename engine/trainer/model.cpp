@@ -121,9 +121,7 @@ Gpt::Gpt(const Recipe& recipe)
     : wte(register_module("wte", std::make_shared<Embedding>(recipe, recipe.vocab, recipe.padded_vocab()))),
       wpe(register_module("wpe", std::make_shared<Embedding>(recipe, recipe.seq, recipe.seq))),
       vocab_(recipe.vocab),
-      fused_on_cpu_(recipe.compile != Compile::off && recipe.device == "cpu"),
-      planned_on_cpu_(recipe.compile == Compile::max && recipe.device == "cpu"),
-      fused_on_gpu_(recipe.compile == Compile::max && recipe.device == "cuda") {
+      fused_on_cpu_(recipe.compile != Compile::off && recipe.device == "cpu") {
   auto list = register_module("h", std::make_shared<torch::nn::ModuleListImpl>());
   for (int layer = 0; layer < recipe.layers; ++layer) {
     blocks.push_back(std::make_shared<Block>(recipe));
@@ -172,16 +170,17 @@ at::Tensor Gpt::loss(const at::Tensor& tokens, const at::Tensor& targets) const 
   return at::cross_entropy_loss(logits.to(at::kFloat), targets.flatten());
 }
 
-std::string Gpt::attention_backend(int batch, int seq) const {
+std::string Gpt::attention_backend(const Recipe& recipe) const {
   const SelfAttention& attention = *blocks.front()->attn;
-  if (planned_on_cpu_) return "flash";  // whatever the recipe says: plan/attention_tiles.h
-  if (attention.way == Attention::explicit_scores && !fused_on_gpu_) return "explicit";
+  const bool is_own = recipe.compile == Compile::max;    // whatever the recipe's way is: device/device_model.h
+  if (is_own && recipe.device == "cpu") return "flash";  // plan/attention_tiles.h
+  if (attention.way == Attention::explicit_scores && !is_own) return "explicit";
   const at::NoGradGuard no_grad;
   const at::Tensor& weight = attention.c_attn->weight;
   const auto C = weight.size(1);
   const at::Tensor probe = at::linear(at::zeros({1, 1, C}, weight.options()), weight);  // in autocast's type
   const at::Tensor q =
-      at::zeros({batch, attention.heads, seq, C / attention.heads}, probe.options()).requires_grad_(true);
+      at::zeros({recipe.batch, attention.heads, recipe.seq, C / attention.heads}, probe.options()).requires_grad_(true);
   switch (static_cast<at::SDPBackend>(at::_fused_sdp_choice(q, q, q, {}, 0.0, /*is_causal=*/true))) {
     case at::SDPBackend::flash_attention:
       return "flash";

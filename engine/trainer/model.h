@@ -79,9 +79,9 @@ struct Gpt : torch::nn::Module {
   at::Tensor forward(const at::Tensor& tokens) const;  // (B, T) -> logits (B, T, V'), those of the padding -infinity
   at::Tensor loss(const at::Tensor& tokens, const at::Tensor& targets) const;  // (B, T) twice -> (), nats per token
 
-  // The kernel that computes the attention of (B, T, C) under the current autocast: "explicit", or the kernel that
-  // LibTorch picks: "flash", "efficient", "cudnn", "math".
-  std::string attention_backend(int batch, int seq) const;
+  // The kernel that computes the attention of (B, T, C) under the current autocast in steps as this recipe takes them:
+  // "explicit", or the kernel that LibTorch picks: "flash", "efficient", "cudnn", "math".
+  std::string attention_backend(const Recipe& recipe) const;
 
   std::shared_ptr<Embedding> wte;  // tokens
   std::shared_ptr<Embedding> wpe;  // positions
@@ -95,9 +95,7 @@ struct Gpt : torch::nn::Module {
   at::Tensor hidden(const at::Tensor& tokens) const;  // (B, T) -> (B, T, C), the head's input
 
   int vocab_;
-  bool fused_on_cpu_;    // blocks and classifier by fused kernels: the `compile` stage on a CPU
-  bool planned_on_cpu_;  // steps run by the plan: the `compile-max` stage on a CPU; samples still run here
-  bool fused_on_gpu_;  // steps run by device/device_model.h: `compile-max` on a GPU; its attention is LibTorch's fused
+  bool fused_on_cpu_;  // blocks and classifier by fused kernels: the `compile` stage on a CPU
 };
 
 // The model's parameters by their GPT-2 names ("h.0.attn.c_attn.weight"); a tied head isn't among them. The tensors

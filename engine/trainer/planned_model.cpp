@@ -13,7 +13,6 @@
 #include "engine/kernel_parts.h"
 #include "engine/trainer/library_kernels.h"
 #include "engine/trainer/parallel/data_parallel.h"
-#include "engine/trainer/plan/product_choice.h"
 #include "engine/trainer/profile/kernel_range.h"
 
 namespace stepladder {
@@ -85,64 +84,84 @@ PlanParameters arranged(const Recipe& recipe, const Parameters& parameters) {
   return plan;
 }
 
-// Of a forward and a backward pass; the fastest of three after one that warms the caches. Leaves the parameters'
-// moments and weights as they are, and writes their gradients.
+PlanShape shape_of(const Recipe& recipe, std::int64_t sequences) {
+  return {.layers = recipe.layers,
+          .heads = recipe.heads,
+          .width = recipe.d_model,
+          .vocab = recipe.vocab,
+          .padded_vocab = recipe.padded_vocab(),
+          .sequences = sequences,
+          .length = recipe.seq,
+          .tied_head = recipe.tied_head,
+          .workers = threads_per_process(recipe)};
+}
+
+// The fastest of three passes after one that warms the caches; of one, where that takes long.
+double seconds_of(const std::function<void()>& pass) {
+  constexpr double long_s = 2;
+  const Stopwatch clock = wall_clock();
+  pass();
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 3 && (i == 0 || least < long_s); ++i) least = std::min(least, clock(pass));
+  return least;
+}
+
+// Of a forward and a backward pass. Leaves the parameters' moments and weights as they are, and writes their gradients.
 double seconds_of_step(GptPlan& plan, const PlanShape& shape) {
   const std::vector<std::int64_t> tokens(static_cast<std::size_t>(shape.sequences * shape.length));
-  const Stopwatch clock = wall_clock();
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 4; ++i) {
-    const double step = clock([&] {
-      plan.forward(tokens.data(), tokens.data(), 1, false);
-      plan.backward(false, {});
-    });
-    if (i > 0) least = std::min(least, step);
-  }
-  return least;
+  return seconds_of([&] {
+    plan.forward(tokens.data(), tokens.data(), 1, false);
+    plan.backward(false, {});
+  });
 }
 
 }  // namespace
 
 PlannedModel::PlannedModel(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences,
                            const std::string& machine)
-    : recipe_(recipe), optimizer_(optimizer), layer_end_(static_cast<std::size_t>(recipe.layers)) {
+    : recipe_(recipe),
+      shape_(shape_of(recipe, sequences)),
+      machine_(machine),
+      optimizer_(optimizer),
+      layer_end_(static_cast<std::size_t>(recipe.layers)) {
   const at::NoGradGuard no_grad;
   std::int64_t all = 0;
   for (const auto& [name, parameter] : named_parameters(model)) all += parameter.numel();
   gradients_ = at::zeros({all}, at::kFloat);
-  const PlanShape shape{.layers = recipe.layers,
-                        .heads = recipe.heads,
-                        .width = recipe.d_model,
-                        .vocab = recipe.vocab,
-                        .padded_vocab = recipe.padded_vocab(),
-                        .sequences = sequences,
-                        .length = recipe.seq,
-                        .tied_head = recipe.tied_head,
-                        .workers = threads_per_process(recipe)};
   const PlanParameters parameters = arranged(recipe, parameters_of(optimizer, gradients_, layer_end_));
-  plan_ = recipe.autocast == Autocast::bf16 ? make_plan<Bf16>(shape, parameters, machine)
-                                            : make_plan<float>(shape, parameters, machine);
+  plan_ = recipe.autocast == Autocast::bf16 ? make_plan<Bf16>(parameters) : make_plan<float>(parameters);
 }
 
 template <class T>
-std::unique_ptr<GptPlan> PlannedModel::make_plan(const PlanShape& shape, const PlanParameters& parameters,
-                                                 const std::string& machine) {
+std::unique_ptr<GptPlan> PlannedModel::make_plan(const PlanParameters& parameters) {
   const std::set<std::string> left_out = kernels_left_out(recipe_);
   PlanKernels<T> kernels = kernels_without<T>(left_out);
-  if (!machine.empty() && !left_out.contains("products")) {
+  if (!machine_.empty() && !left_out.contains("products")) {
     std::vector<ProductWay<T>> ways = own_ways<T>();
     ways.push_back(library_products<T>());
-    KeptChoices kept(kept_choices_file(machine));
-    ChosenProducts<T> chosen = choose_products(shape, ways, kept, choice_budget_s, wall_clock());
+    KeptChoices kept(kept_choices_file(machine_));
+    ChosenProducts<T> chosen = choose_products(shape_, ways, kept, choice_budget_s, wall_clock());
     const auto step_s = [&](const PlanProducts<T>& products) {
       kernels.products = products;
-      return seconds_of_step(*GptPlan::make(shape, parameters, kernels), shape);
+      return seconds_of_step(*GptPlan::make(shape_, parameters, kernels), shape_);
     };
-    confirm_by_steps<T>(shape, ways.front(), kept, step_s, chosen);
+    confirm_by_steps<T>(shape_, ways.front(), kept, step_s, chosen);
     kernels.products = std::move(chosen.products);
     choices_ = std::move(chosen.lines);
   }
-  return GptPlan::make(shape, parameters, kernels);
+  return GptPlan::make(shape_, parameters, kernels);
+}
+
+StepChoice PlannedModel::compare_with(const std::function<void(const Tokens&)>& other) {
+  KeptChoices kept(kept_choices_file(machine_));
+  const at::Tensor tokens = at::zeros({shape_.sequences, shape_.length}, at::kLong);
+  const auto plan_s = [&] { return seconds_of_step(*plan_, shape_); };
+  const auto other_s = [&] { return seconds_of([&] { other({tokens, tokens}); }); };
+  StepChoice choice = recipe_.autocast == Autocast::bf16 ? choose_step<Bf16>(shape_, kept, plan_s, other_s)
+                                                         : choose_step<float>(shape_, kept, plan_s, other_s);
+  const at::NoGradGuard no_grad;
+  gradients_.zero_();
+  return choice;
 }
 
 // Checks the tokens' shape and range, which the plan doesn't check.

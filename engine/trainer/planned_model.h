@@ -15,6 +15,7 @@
 #include "engine/trainer/model.h"
 #include "engine/trainer/optimizer.h"
 #include "engine/trainer/plan/gpt_plan.h"
+#include "engine/trainer/plan/product_choice.h"
 #include "engine/trainer/step_tensors.h"
 
 namespace stepladder {
@@ -29,6 +30,10 @@ class PlannedModel {
 
   // The choices of the products, a line each.
   const std::vector<std::string>& choices() const { return choices_; }
+
+  // Compares the plan with another way to compute the same forward and backward pass on tokens (B, T); for a machine
+  // that has a name. Leaves weights and moments as they are, and writes the gradients.
+  StepChoice compare_with(const std::function<void(const Tokens&)>& other);
 
   // Call it after something else has written weights.
   void weights_changed() { plan_->weights_changed(); }
@@ -68,10 +73,11 @@ class PlannedModel {
  private:
   Tokens checked(const Tokens& tokens) const;
   template <class T>
-  std::unique_ptr<GptPlan> make_plan(const PlanShape& shape, const PlanParameters& parameters,
-                                     const std::string& machine);
+  std::unique_ptr<GptPlan> make_plan(const PlanParameters& parameters);
 
   const Recipe recipe_;
+  const PlanShape shape_;
+  const std::string machine_;
   AdamW& optimizer_;
   double lr_ = 0;
   Tokens tokens_;         // of the forward pass under way; the backward pass reads them again

@@ -107,7 +107,7 @@ class Training {
   void note_fall_back(const std::string& sentence);
   std::string recorded_recipe() const;
   void announce(double setup_ms);
-  void log_product_choices();
+  void log_choices();
   StepRecord train_step(std::int64_t step);
   void emit_gap(const StepRecord& record, double wall_ms);
   void after_step(StepRecord record);
@@ -174,7 +174,7 @@ Outcome Training::run() {
   load_state();
   if (!connect()) return {RunStatus::stopped, "stopped before the first step"};
   announce(prepare_step());
-  log_product_choices();
+  log_choices();
 
   Outcome outcome;
   while (done_ < recipe_.steps && outcome.status == RunStatus::finished) {
@@ -287,18 +287,18 @@ void Training::announce(double setup_ms) {
                    .device = recipe_.device,
                    .hardware = report_.hardware(recipe_.device),
                    .precision = precision_name(recipe_),
-                   .attention = model_->attention_backend(recipe_.batch, recipe_.seq),
+                   .attention = model_->attention_backend(step_recipe_),
                    .setup_ms = setup_ms,
                    .sync = timer_.sync(),
                    .recipe = recorded_recipe(),
                    .torch_version = report_.torch_version});
 }
 
-// How the products are computed, as the run's console output.
-void Training::log_product_choices() {
+// What the step chose by timing, as the run's console output.
+void Training::log_choices() {
   if (!parallel_.is_rank0()) return;
   std::string text;
-  for (const std::string& choice : step_->product_choices()) text += "product " + choice + "\n";
+  for (const std::string& choice : step_->choices()) text += choice + "\n";
   if (!text.empty()) emit_(ConsoleText{.run = run_, .at = unix_now(), .text = std::move(text)});
 }
 

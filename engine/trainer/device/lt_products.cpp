@@ -342,7 +342,7 @@ bool LtProducts::start(Plan& plan, const Call& call, const lt::Heuristic& algori
 std::vector<std::string> LtProducts::choices() const {
   std::vector<std::string> all;
   for (const auto& plan : plans_)
-    if (!plan->choice.empty()) all.push_back(plan->choice);
+    if (!plan->choice.empty()) all.push_back("product " + plan->choice);
   return all;
 }
 

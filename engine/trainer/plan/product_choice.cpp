@@ -124,6 +124,14 @@ std::string conditions(const PlanShape& shape) {
          (shape.workers == 1 ? " thread" : " threads");
 }
 
+// "1 layers of 24, 2 heads, 80 tokens, batch 1 x 40, bf16, 2 threads"
+template <class T>
+std::string text_of(const PlanShape& shape) {
+  return std::to_string(shape.layers) + " layers of " + std::to_string(shape.width) + ", " +
+         std::to_string(shape.heads) + " heads, " + std::to_string(shape.padded_vocab) + " tokens, batch " +
+         std::to_string(shape.sequences) + " x " + std::to_string(shape.length) + conditions<T>(shape);
+}
+
 struct Timed {
   std::size_t best = 0;
   std::string timings;
@@ -208,7 +216,7 @@ ChosenProducts<T> choose_products(const PlanShape& shape, const std::vector<Prod
       });
       kept.keep(key, {way.name, timings});
     }
-    chosen.lines.push_back(std::string(name) + ", " + key + ": " + way.name + " (" + timings + ")");
+    chosen.lines.push_back("product " + std::string(name) + ", " + key + ": " + way.name + " (" + timings + ")");
   };
   choose("qkv", rows, 3 * C, C, chosen.products.attention);
   choose("attention_out", rows, C, C, chosen.products.attention_out);
@@ -227,10 +235,7 @@ void confirm_by_steps(const PlanShape& shape, const ProductWay<T>& first, KeptCh
   const PlanProducts<T> all_first = PlanProducts<T>::all_by(first);
   const std::string names = names_of(chosen.products);
   if (names == names_of(all_first)) return;
-  const std::string key = "all in a step, " + std::to_string(shape.layers) + " layers of " +
-                          std::to_string(shape.width) + ", " + std::to_string(shape.heads) + " heads, " +
-                          std::to_string(shape.padded_vocab) + " tokens, batch " + std::to_string(shape.sequences) +
-                          " x " + std::to_string(shape.length) + conditions<T>(shape);
+  const std::string key = "all in a step, " + text_of<T>(shape);
   KeptChoice answer;
   if (const KeptChoice* known = kept.find(key); known && (known->name == names || known->name == first.name)) {
     answer = *known;
@@ -243,6 +248,23 @@ void confirm_by_steps(const PlanShape& shape, const ProductWay<T>& first, KeptCh
   }
   chosen.lines.push_back(key + ": " + answer.name + " (" + answer.timings + ")");
   if (answer.name != names) chosen.products = all_first;
+}
+
+template <class T>
+StepChoice choose_step(const PlanShape& shape, KeptChoices& kept, const std::function<double()>& plan_s,
+                       const std::function<double()>& compiled_s) {
+  const std::string key = "whole step, " + text_of<T>(shape);
+  if (const KeptChoice* known = kept.find(key)) return {known->name != "compile", known->timings};
+  double plan = plan_s(), compiled = compiled_s();
+  // A second look, since another program may have slowed the plan only.
+  if (compiled * least_gain < plan) {
+    plan = std::min(plan, plan_s());
+    compiled = std::min(compiled, compiled_s());
+  }
+  StepChoice choice{!(compiled * least_gain < plan), "plan " + in_ms(plan) + ", compile " + in_ms(compiled)};
+  kept.keep(key, {choice.is_plan ? "plan" : "compile", choice.timings});
+  kept.save();
+  return choice;
 }
 
 template std::vector<ProductWay<float>> own_ways();
@@ -258,5 +280,10 @@ template void confirm_by_steps(const PlanShape& shape, const ProductWay<float>& 
 template void confirm_by_steps(const PlanShape& shape, const ProductWay<Bf16>& first, KeptChoices& kept,
                                const std::function<double(const PlanProducts<Bf16>&)>& step_s,
                                ChosenProducts<Bf16>& chosen);
+
+template StepChoice choose_step<float>(const PlanShape& shape, KeptChoices& kept, const std::function<double()>& plan_s,
+                                       const std::function<double()>& compiled_s);
+template StepChoice choose_step<Bf16>(const PlanShape& shape, KeptChoices& kept, const std::function<double()>& plan_s,
+                                      const std::function<double()>& compiled_s);
 
 }  // namespace stepladder

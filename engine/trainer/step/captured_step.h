@@ -32,7 +32,7 @@ class CapturedStep : public Step {
   StepTensors take(std::int64_t step, double lr, const Mark& mark) override;
   double loss(const Tokens& tokens) override { return direct_->loss(tokens); }
   bool is_replayed() const override { return graph_ != nullptr; }
-  std::vector<std::string> product_choices() const override { return direct_->product_choices(); }
+  std::vector<std::string> choices() const override { return direct_->choices(); }
   std::string without_library() const override { return direct_->without_library(); }
 
  private:

@@ -20,7 +20,7 @@ class DeviceStep : public AutogradStep {
   ~DeviceStep() override { optimizer_.reset(); }  // it refers to the model's kernels
 
   double prepare(std::int64_t done) override;
-  std::vector<std::string> product_choices() const override { return model_->products().choices(); }
+  std::vector<std::string> choices() const override { return model_->products().choices(); }
   std::string without_library() const override { return without_library_; }
   std::vector<at::Tensor> state() const override;
 

@@ -2,12 +2,31 @@
 // gradients is added.
 #include "engine/trainer/step/planned_step.h"
 
+#include <stdexcept>
+
+#include "engine/system_metrics.h"
+#include "engine/trainer/settings.h"
+
 namespace stepladder {
 
 double PlannedStep::prepare(std::int64_t) {
   const Recipe& recipe = context_.recipe;
   model_ = std::make_unique<PlannedModel>(recipe, context_.model, *optimizer_, recipe.batch / recipe.nproc, machine_);
+  choices_ = model_->choices();
+  if (!machine_.empty() && recipe.nproc == 1 && recipe.without_kernel.empty()) choose_way();
   return missing;
+}
+
+// No machine is slower by the plan than by `compile`. What the comparison needed of memory is no step's.
+void PlannedStep::choose_way() {
+  const StepChoice choice = model_->compare_with([this](const Tokens& tokens) {
+    const at::AutoGradMode with_gradients(true);
+    const AutocastScope autocast(context_.recipe.autocast, at::kCPU);
+    context_.model.loss(tokens.inputs, tokens.targets).backward();
+  });
+  reset_peak_resident_bytes();
+  if (!choice.is_plan) throw std::runtime_error("its whole step is faster on this machine (" + choice.timings + ")");
+  choices_.push_back("whole step: plan (" + choice.timings + ")");
 }
 
 StepTensors PlannedStep::take(std::int64_t step, double lr, const Mark& mark) {

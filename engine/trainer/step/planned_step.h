@@ -19,20 +19,23 @@ class PlannedStep : public Step {
 
   AdamW& optimizer() override { return *optimizer_; }
   DataParallel::Gradients gradients() const override { return DataParallel::Gradients::planned; }
+  // Throws a sentence too where `compile`'s whole step is faster here, so that the run goes on with that.
   double prepare(std::int64_t done) override;
   StepTensors take(std::int64_t step, double lr, const Mark& mark) override;
   double gradient_norm() override { return model_->gradient_norm(); }
   double loss(const Tokens& tokens) override { return model_->loss(tokens); }
   void show_kernels(Threads threads) override;
-  std::vector<std::string> product_choices() const override { return model_->choices(); }
+  std::vector<std::string> choices() const override { return choices_; }
 
  private:
   void backward(int micro);
+  void choose_way();
 
   const StepContext context_;
   const std::string machine_;
   const std::unique_ptr<AdamW> optimizer_;
   std::unique_ptr<PlannedModel> model_;  // from `prepare` on
+  std::vector<std::string> choices_;
   std::optional<PlannedModel::Observed> observed_;
 };
 

@@ -60,8 +60,8 @@ class Step {
   enum class Threads { calling, all };
   virtual void show_kernels(Threads) {}
 
-  // How the products are computed, a line each, where the step has timed several ways.
-  virtual std::vector<std::string> product_choices() const { return {}; }
+  // What the step chose by timing several ways, a line each: "product qkv, ...: own (own 1 ms, LibTorch 2 ms)".
+  virtual std::vector<std::string> choices() const { return {}; }
 
   // The reason why a library's products failed the check, so that LibTorch's took their place; empty: they didn't.
   virtual std::string without_library() const { return ""; }

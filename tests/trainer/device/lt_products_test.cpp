@@ -267,7 +267,7 @@ TEST(LtProducts, TakeTheFastestAlgorithmOfEachShape) {
     EXPECT_EQ(fake.used.back(), 1u);
     EXPECT_EQ(fake.heuristics, heuristics);
     EXPECT_EQ(products.choices(),
-              std::vector<std::string>{"40 x 24 x 16, TN, bias, float32 to float32: 0.200 ms, number 2 of 3"});
+              std::vector<std::string>{"product 40 x 24 x 16, TN, bias, float32 to float32: 0.200 ms, number 2 of 3"});
   }
   EXPECT_EQ(fake.objects, 0);  // all descriptors are destroyed
 }
@@ -341,7 +341,8 @@ TEST(LtProducts, DoWithoutASlowEpilogue) {
     EXPECT_EQ(fake.last_epilogue, lt::plain);
     EXPECT_EQ(launcher.launches["gelu_backward"], 1);
     EXPECT_EQ(products.choices().front(),
-              "40 x 24 x 16, NN, gelu backward, bf16 to bf16, fp32 sums: 0.200 ms in kernels of their own, 0.600 ms in "
+              "product 40 x 24 x 16, NN, gelu backward, bf16 to bf16, fp32 sums: 0.200 ms in kernels of their own, "
+              "0.600 ms in "
               "one");
   }
   fs::remove(file);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <stdexcept>
 #include <thread>
 
 #include "engine/trainer/library_kernels.h"
@@ -78,7 +79,8 @@ TEST_F(ProductChoice, TakesTheFastestAndKeepsIt) {
                                        &chosen.products.fc_out, &chosen.products.head, &chosen.products.gradient})
     EXPECT_EQ(way->name, "other");
   ASSERT_EQ(chosen.lines.size(), 6U);
-  EXPECT_EQ(chosen.lines[2], "fc, 40 x 96 x 24 and back, float32, 1 thread: other (own 1.000 ms, other 0.100 ms)");
+  EXPECT_EQ(chosen.lines[2],
+            "product fc, 40 x 96 x 24 and back, float32, 1 thread: other (own 1.000 ms, other 0.100 ms)");
 
   int calls = 0;
   const ChosenProducts<float> again = choose(watch(1e-4, 1e-3, &calls));
@@ -110,7 +112,8 @@ TEST_F(ProductChoice, IsMadeForEachNumberOfThreads) {
   const std::vector<ProductWay<float>> ways = {own_way<float>(), other_way()};
   const ChosenProducts<float> on_two = choose_products<float>(shape_on(2), ways, kept, 400, watch(1e-4, 1e-3));
   EXPECT_EQ(on_two.products.fc.name, "own");
-  EXPECT_EQ(on_two.lines[2], "fc, 40 x 96 x 24 and back, float32, 2 threads: own (own 0.100 ms, other over 1.000 ms)");
+  EXPECT_EQ(on_two.lines[2],
+            "product fc, 40 x 96 x 24 and back, float32, 2 threads: own (own 0.100 ms, other over 1.000 ms)");
   EXPECT_EQ(choose(watch(1e-4, 1e-3)).products.fc.name, "other") << "that of one thread is kept";
 }
 
@@ -141,6 +144,32 @@ TEST_F(ProductChoice, IsConfirmedByWholeSteps) {
   EXPECT_EQ(steps, 4);
 }
 
+TEST_F(ProductChoice, TakesCompilesStepOnlyIfItIsFasterByATenthTwice) {
+  const auto choice = [&](std::vector<double> plan, double compiled_s) {
+    fs::remove(file());
+    KeptChoices kept(file());
+    const auto plan_s = [&] {
+      const double seconds = plan.front();
+      plan.erase(plan.begin());
+      return seconds;
+    };
+    const StepChoice first = choose_step<float>(shape_on(1), kept, plan_s, [=] { return compiled_s; });
+    EXPECT_TRUE(plan.empty());
+    const auto never = []() -> double { throw std::logic_error("it is kept"); };
+    KeptChoices again(file());
+    const StepChoice second = choose_step<float>(shape_on(1), again, never, never);
+    EXPECT_EQ(second.is_plan, first.is_plan);
+    EXPECT_EQ(second.timings, first.timings);
+    return first;
+  };
+  EXPECT_TRUE(choice({2e-3}, 3e-3).is_plan);
+  EXPECT_TRUE(choice({2e-3}, 1.9e-3).is_plan);
+  EXPECT_TRUE(choice({4e-3, 2e-3}, 2e-3).is_plan) << "the machine was busy for a moment";
+  const StepChoice slower = choice({4e-3, 3e-3}, 2e-3);
+  EXPECT_FALSE(slower.is_plan);
+  EXPECT_EQ(slower.timings, "plan 3.000 ms, compile 2.000 ms");
+}
+
 TEST_F(ProductChoice, StaysWithTheFirstWayUnlessAnotherIsFasterByATenth) {
   EXPECT_EQ(choose(watch(1e-3, 0.95e-3)).products.fc.name, "own");
 }
@@ -150,13 +179,14 @@ TEST_F(ProductChoice, TriesASlowWayOnAFewRowsOnly) {
   const ChosenProducts<float> chosen = choose(watch(1e-3, 2, &calls));
   EXPECT_EQ(calls, 6 * 5) << "three times the first way, and twice the other";
   EXPECT_EQ(chosen.lines[0],
-            "qkv, 40 x 72 x 24 and back, float32, 1 thread: own (own 1.000 ms, other over 2000.000 ms)");
+            "product qkv, 40 x 72 x 24 and back, float32, 1 thread: own (own 1.000 ms, other over 2000.000 ms)");
 }
 
 TEST_F(ProductChoice, EndsWithItsBudgetAndKeepsNothingThen) {
   const ChosenProducts<float> chosen = choose(watch(1e-3, 1e-4), 0);
   EXPECT_EQ(chosen.products.fc.name, "own");
-  EXPECT_EQ(chosen.lines[0], "qkv, 40 x 72 x 24 and back, float32, 1 thread: own (not timed: the budget is used up)");
+  EXPECT_EQ(chosen.lines[0],
+            "product qkv, 40 x 72 x 24 and back, float32, 1 thread: own (not timed: the budget is used up)");
   EXPECT_FALSE(fs::exists(file()));
 }
 

@@ -11,6 +11,7 @@
 #include "engine/trainer/plan/pair_products.h"
 #include "engine/trainer/planned_model.h"
 #include "engine/trainer/settings.h"
+#include "storage/analysis/recipe_facts.h"
 #include "tests/trainer/trained.h"
 
 namespace stepladder {
@@ -299,6 +300,44 @@ TEST(PlannedStep, RefusesATokenThatTheModelDoesNotHave) {
   tokens.targets[0][3] = 49;
   tokens.inputs[1][0] = -1;
   EXPECT_THROW(planned.loss(tokens), c10::Error);
+}
+
+// Where `compile` was measured to be faster, the run is `compile`'s and says so.
+TEST(PlannedStep, MakesWayForAFasterCompiledStep) {
+  const std::filesystem::path cache =
+      std::filesystem::temp_directory_path() / ("plan_way_" + std::to_string(::getpid()));
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string kept_before = before ? before : "";
+  ::setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+  Recipe recipe = tiny_recipe();
+  recipe.compile = Compile::max;
+  const Trained first = train_here(recipe);
+  EXPECT_NE(first.console.find("whole step"), std::string::npos) << first.console;
+
+  std::size_t changed = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(cache)) {
+    if (!file.is_regular_file()) continue;
+    std::ifstream in(file.path());
+    std::ostringstream lines;
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with("whole step, ")) {
+        line = line.substr(0, line.find('\t')) + "\tcompile\tplan 3.000 ms, compile 2.000 ms";
+        ++changed;
+      }
+      lines << line << "\n";
+    }
+    std::ofstream(file.path()) << lines.str();
+  }
+  EXPECT_EQ(changed, 1U);
+  const Trained second = train_here(recipe);
+  EXPECT_EQ(
+      recipe_facts({.recipe = second.started->recipe}).fell_back,
+      "compile-max fell back to compile: its whole step is faster on this machine (plan 3.000 ms, compile 2.000 ms)");
+  EXPECT_EQ(second.started->attention, "explicit");
+  recipe.compile = Compile::on;
+  EXPECT_EQ(second.losses(), train_here(recipe).losses());
+  before ? ::setenv("XDG_CACHE_HOME", kept_before.c_str(), 1) : ::unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove_all(cache);
 }
 
 }  // namespace
