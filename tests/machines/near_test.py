@@ -451,7 +451,7 @@ def check_an_experiment(box):
     there = box.path / "there"
     there.mkdir()
     (there / "run.sh").write_text("echo $STEPLADDER_SIDE >>order; sleep $1; [ ! -e broken ]\n")
-    words = ["record", "run", "out", "--on", "box", "--there", str(there), "--runs", "2", "--no-import", "--baseline", "sh run.sh 0.3", "--candidate",
+    words = ["record", "run", "out", "--on", "box", "--there", str(there), "--runs", "2", "--no-import", "--baseline", "sh run.sh 1", "--candidate",
              "sh run.sh 0.05"]
     (there / "broken").touch()
     status, out, err = box.run(*words)
