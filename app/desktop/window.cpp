@@ -13,7 +13,6 @@
 #include <string_view>
 #include <utility>
 
-#include "app/desktop/frames/input_frame.h"
 #include "app/desktop/theme.h"
 
 // GLFW's header includes OpenGL's. Functions are looked up by name, since off screen they are OSMesa's rather than
@@ -201,7 +200,7 @@ void Window::wake() {
 bool Window::frame(const std::function<void()>& draw) {
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
-  begin_imgui_frame();
+  input_frames_.begin();
   draw();
   ImGui::Render();
   int width = 0;

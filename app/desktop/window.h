@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/frames/input_frame.h"
+
 struct GLFWwindow;
 
 namespace stepladder {
@@ -54,6 +56,7 @@ class Window {
   bool has_lost_pixels_ = true;   // of the last frame: the window was covered
   std::uint64_t shown_hash_ = 0;  // of what the last frame drew
   std::vector<std::string> dropped_;
+  InputFrames input_frames_;
 };
 
 }  // namespace stepladder

@@ -1,5 +1,6 @@
 """What hands do: the mouse rests, keys are hit for an instant, several tags are typed at once, and a filter hides selected runs."""
 import pathlib
+import signal
 import sys
 import time
 import unittest
@@ -64,6 +65,34 @@ class Hands(unittest.TestCase):
         desktop.wait(lambda: desktop.rows(binned) == [(2,)], "one run in the bin")
         time.sleep(0.5)
         self.assertEqual(desktop.rows(binned), [(2,)])
+
+
+    def test_nothing_is_lost_of_what_comes_while_the_window_hangs(self):
+        """As on a machine that trains: all of it arrives in one frame."""
+        desktop = self.desktop
+
+        def at_once(*words):
+            desktop.program.send_signal(signal.SIGSTOP)
+            time.sleep(0.1)
+            for each in words:
+                desktop.xdotool(*each)
+            time.sleep(0.1)
+            desktop.program.send_signal(signal.SIGCONT)
+
+        def click(name):
+            x0, y0, x1, y1 = desktop.ui_test_anchors()[name]
+            return "mousemove", int((x0 + x1) / 2), int((y0 + y1) / 2), "click", 1
+        palette = ("keydown", "ctrl", "key", "k", "keyup", "ctrl")
+        at_once(palette, ("type", "history"), ("key", "Return"))
+        desktop.wait(lambda: "history.run.2" in desktop.ui_test_anchors(), "the view that the palette opens")
+        desktop.settled()
+        at_once(click("history.run.2"), ("key", "F2"), ("key", "ctrl+a"), ("type", "renamed at once"), ("key", "Return"))
+        desktop.wait(lambda: desktop.rows("select id from runs where name = 'renamed at once'") == [(2,)], "the chosen run's new name")
+        desktop.settled()
+        at_once(click("history.filter"), ("type", "at once"))
+        desktop.wait(lambda: "history.run.1" not in desktop.ui_test_anchors() and "history.run.2" in desktop.ui_test_anchors(), "the filter")
+        at_once(("key", "ctrl+a"), ("key", "BackSpace"), ("key", "Return"), palette, ("type", "mfu"), ("key", "Return"))
+        desktop.wait(lambda: "title.MFU" in desktop.ui_test_anchors(), "the next view")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <imgui.h>
+#include <imgui_internal.h>  // InputEventsQueue
 #include <implot.h>
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "app/desktop/desktop_app.h"
+#include "app/desktop/frames/input_frame.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/ui_test_anchors.h"
 
@@ -50,7 +52,7 @@ class Headless {
   // Draws a frame; returns the number of corners in it.
   int frame(DesktopApp& app) {
     app.ingest();
-    ImGui::NewFrame();
+    input_frames_.begin();
     app.draw();
     render();
     asked_ = app.execute();
@@ -76,12 +78,18 @@ class Headless {
     return is_so();
   }
 
+  // All input, and three frames more.
+  void frames(DesktopApp& app) {
+    while (ImGui::GetCurrentContext()->InputEventsQueue.Size > 0) frame(app);
+    for (int i = 0; i < 3; ++i) frame(app);
+  }
+
   bool asked() const { return asked_; }  // whether a command was carried out after the last frame
 
   // Clicks like a user, as far as ImGui can tell. Returns whether the anchor exists.
   bool click(DesktopApp& app, const std::string& anchor) {
     ui_test_anchors::keep();
-    for (int i = 0; i < 3; ++i) frame(app);
+    frames(app);
     const auto box = ui_test_anchors::find(anchor);
     if (!box) return false;
     ImGuiIO& io = ImGui::GetIO();
@@ -98,7 +106,7 @@ class Headless {
     for (const bool down : {true, false}) {
       if (with_ctrl) io.AddKeyEvent(ImGuiMod_Ctrl, down);
       io.AddKeyEvent(key, down);
-      for (int i = 0; i < 3; ++i) frame(app);
+      frames(app);
     }
   }
   // Replaces the text of a field.
@@ -107,13 +115,14 @@ class Headless {
     press(app, ImGuiKey_A, true);
     press(app, ImGuiKey_Delete);
     ImGui::GetIO().AddInputCharactersUTF8(text.c_str());
-    for (int i = 0; i < 3; ++i) frame(app);
+    frames(app);
     press(app, ImGuiKey_Enter);
     return true;
   }
 
  private:
   bool asked_ = false;
+  InputFrames input_frames_;
 };
 
 }  // namespace stepladder

@@ -1,8 +1,7 @@
-// Input that comes all at once, as on a busy machine: no click is lost, and none loses its modifier.
+// Input that comes all at once, as on a busy machine: no click, key or letter is lost, and none lands elsewhere.
 #include "app/desktop/frames/input_frame.h"
 
 #include <gtest/gtest.h>
-#include <imgui_internal.h>
 
 #include "tests/panels/headless.h"
 
@@ -12,9 +11,10 @@ namespace {
 // Frames of a window with one row that may be overlapped, until all input is used.
 struct Row {
   int clicks = 0, with_shift = 0;
+  InputFrames input;
 
   void frame() {
-    begin_imgui_frame();
+    input.begin();
     ImGui::SetNextWindowPos(ImVec2(0, 0));
     ImGui::SetNextWindowSize(ImVec2(400, 400));
     ImGui::Begin("window", nullptr, ImGuiWindowFlags_NoTitleBar);
@@ -59,6 +59,30 @@ TEST(InputFrame, AClickKeepsTheModifierThatIsReleasedAfterIt) {
   row.frames();
   EXPECT_EQ(row.clicks, 1);
   EXPECT_EQ(row.with_shift, 1);
+}
+
+TEST(InputFrame, LettersBehindAShortcutGoIntoTheFieldThatItOpens) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  imgui.frames(app);
+  ImGuiIO& io = ImGui::GetIO();
+  const auto press = [&](ImGuiKey key) {
+    io.AddKeyEvent(key, true);
+    io.AddKeyEvent(key, false);
+  };
+  io.AddKeyEvent(ImGuiMod_Ctrl, true);
+  press(ImGuiKey_K);
+  io.AddKeyEvent(ImGuiMod_Ctrl, false);
+  for (const auto& [key, letter] :
+       {std::pair(ImGuiKey_M, 'm'), std::pair(ImGuiKey_F, 'f'), std::pair(ImGuiKey_U, 'u')}) {
+    io.AddKeyEvent(key, true);
+    io.AddInputCharacter(static_cast<unsigned>(letter));
+    io.AddKeyEvent(key, false);
+  }
+  press(ImGuiKey_Enter);
+  imgui.frames(app);
+  EXPECT_EQ(app.settings().panels, std::vector<std::string>{"mfu"});
 }
 
 TEST(InputFrame, TheOrderOfEventsStays) {

@@ -26,7 +26,7 @@ class Note : public testing::Test {
   void type(const std::string& anchor, const std::string& text) {
     ASSERT_TRUE(imgui_.click(*app_, anchor));
     ImGui::GetIO().AddInputCharactersUTF8(text.c_str());
-    for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+    imgui_.frames(*app_);
   }
   Curation kept(RunId run) { return store_.curation().all()[run]; }
 

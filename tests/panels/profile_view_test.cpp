@@ -225,7 +225,7 @@ TEST_F(ProfilePanel, a_row_chooses_its_slices_columns_sort_and_enter_steps_throu
   ASSERT_TRUE(imgui.click(app, "profile.sort.4"));
   ASSERT_TRUE(imgui.click(app, "profile.search"));
   ImGui::GetIO().AddInputCharactersUTF8("addmm");
-  for (int i = 0; i < 3; ++i) imgui.frame(app);
+  imgui.frames(app);
   EXPECT_TRUE(ui_test_anchors::find("profile.hits.5 slices"));
   const auto step = [&](bool back) {
     if (back) ImGui::GetIO().AddKeyEvent(ImGuiMod_Shift, true);

@@ -1,42 +1,75 @@
-// Cuts ImGui's queue of events before each frame. ImGui itself cuts it at a second event of the same key or button,
-// and between a button and a key.
+// Cuts ImGui's queue of events before each frame. ImGui itself cuts it at a second event of the same key or button, and
+// between a button or a key and text.
 #include "app/desktop/frames/input_frame.h"
 
 #include <imgui.h>
 #include <imgui_internal.h>  // InputEventsQueue
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 namespace stepladder {
 namespace {
 
+// A shortcut's command is carried out after its frame; then its field's popup appears, asks for the keyboard, and has
+// it.
+constexpr int frames_to_settle = 4;
+
 bool is_modifier(ImGuiKey key) {
   return (key & ImGuiMod_Mask_) != 0 || (key >= ImGuiKey_LeftCtrl && key <= ImGuiKey_RightSuper);
 }
 
-// How many of the events the next frame may have.
-int count_for_a_frame(const ImVector<ImGuiInputEvent>& events) {
-  bool has_key = false, has_moved = false;
-  for (int i = 0; i < events.Size; ++i) {
-    const ImGuiInputEvent& event = events[i];
-    const bool is_key = event.Type == ImGuiInputEventType_Key;
-    if (is_key && has_key && is_modifier(event.Key.Key) && !event.Key.Down) return i;
-    if (has_moved && event.Type == ImGuiInputEventType_MouseButton && event.MouseButton.Down) return i;
-    has_key = has_key || (is_key && !is_modifier(event.Key.Key) && event.Key.Down);
-    has_moved = has_moved || event.Type == ImGuiInputEventType_MousePos;
-  }
-  return events.Size;
+bool is_key(const ImGuiInputEvent& event, bool down) {
+  return event.Type == ImGuiInputEventType_Key && event.Key.Down == down;
+}
+
+// Whether the press of a key may move the keyboard elsewhere. Letters in a field and the arrows don't.
+bool is_deed(ImGuiKey key, bool with_modifiers) {
+  constexpr std::array moves = {ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow, ImGuiKey_DownArrow,
+                                ImGuiKey_PageUp,    ImGuiKey_PageDown,   ImGuiKey_Home,    ImGuiKey_End,
+                                ImGuiKey_Backspace, ImGuiKey_Delete};
+  constexpr std::array leaves = {ImGuiKey_Tab, ImGuiKey_Enter, ImGuiKey_KeypadEnter, ImGuiKey_Escape};
+  const auto is_among = [key](const auto& keys) { return std::ranges::find(keys, key) != keys.end(); };
+  if (with_modifiers || is_among(leaves) || (key >= ImGuiKey_F1 && key <= ImGuiKey_F24)) return true;
+  return !ImGui::GetIO().WantTextInput && !is_among(moves);
 }
 
 }  // namespace
 
-void begin_imgui_frame() {
-  ImVector<ImGuiInputEvent>& events = ImGui::GetCurrentContext()->InputEventsQueue;
-  const int count = count_for_a_frame(events);
-  const std::vector<ImGuiInputEvent> later(events.begin() + count, events.end());
-  events.resize(count);
+void InputFrames::Seen::add(const ImGuiInputEvent& event) {
+  if (event.Type == ImGuiInputEventType_Key && is_modifier(event.Key.Key)) {
+    if (event.Key.Key != ImGuiMod_Shift && (event.Key.Key & ImGuiMod_Mask_) != 0) modifiers = event.Key.Down;
+  } else if (is_key(event, true)) {
+    key = true;
+    deed = deed || is_deed(event.Key.Key, modifiers);
+  } else if (event.Type == ImGuiInputEventType_MouseButton) {
+    deed = deed || !event.MouseButton.Down;
+  }
+  move = move || event.Type == ImGuiInputEventType_MousePos;
+}
+
+void InputFrames::begin() {
+  ImVector<ImGuiInputEvent>& queue = ImGui::GetCurrentContext()->InputEventsQueue;
+  const ImGuiIO& io = ImGui::GetIO();
+  const Seen before{.modifiers = io.KeyCtrl || io.KeyAlt || io.KeySuper, .deed = settling_ > 0};
+  const std::vector<ImGuiInputEvent> events(queue.begin(), queue.end());
+  std::size_t count = 0;
+  for (Seen seen = before; count < events.size(); seen.add(events[count++])) {
+    const ImGuiInputEvent& event = events[count];
+    const bool is_typed =
+        event.Type == ImGuiInputEventType_Text || (is_key(event, true) && !is_modifier(event.Key.Key));
+    if (seen.deed && is_typed) break;
+    if (seen.key && is_key(event, false) && is_modifier(event.Key.Key)) break;
+    if (seen.move && event.Type == ImGuiInputEventType_MouseButton && event.MouseButton.Down) break;
+  }
+  queue.resize(static_cast<int>(count));
   ImGui::NewFrame();
-  for (const ImGuiInputEvent& event : later) events.push_back(event);
+  // Of these, ImGui may have left some for the next frame.
+  Seen used{.modifiers = before.modifiers};
+  for (std::size_t i = 0; i + queue.Size < count; ++i) used.add(events[i]);
+  settling_ = used.deed ? frames_to_settle : std::max(settling_ - 1, 0);
+  for (std::size_t i = count; i < events.size(); ++i) queue.push_back(events[i]);
 }
 
 }  // namespace stepladder
