@@ -97,6 +97,14 @@ TEST(Units, TokensPerStepAreWorkedOutWhereJustOneReadingHolds) {
   EXPECT_EQ(unknown.rate, RateMeaning::unknown);
 }
 
+TEST(StepLog, ALossWithAnotherKindBehindItsNameIsNotTheSteps) {
+  const Told told = import_text("step 1 loss 8.0, val loss (ema) 7.0\nstep 2 loss 7.0, val loss (ema) 6.0\n");
+  ASSERT_EQ(told.runs.size(), 1u);
+  for (const StepRecord& step : told.runs[0].steps) EXPECT_TRUE(is_missing(step.val_loss));
+  const Told plain = import_text("step 1 loss 8.0, val loss (nats) 7.0\nstep 2 loss 7.0, val loss (nats) 6.0\n");
+  EXPECT_EQ(plain.runs[0].steps[1].val_loss, 6);
+}
+
 TEST(StepLog, AValidationLossJoinsItsStep) {
   const Told told = import_text(
       "val loss 9.0\nstep 1 loss 8.0\nstep 2 loss 7.0\nval loss 6.5\nstep 3 loss 6.0\nstep 3 val_loss 5.5\n");

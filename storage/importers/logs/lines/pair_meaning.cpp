@@ -35,6 +35,20 @@ Meaning step_meaning(const KeyWords& key) {
   return {.field = Field::step, .rank = global ? 0 : plain ? 1 : 3};
 }
 
+// A word beside "loss" that makes it another loss than the step's: a part of it, a mean over steps, an older one.
+bool is_of_other_loss(std::string_view word) {
+  return one_of(word,
+                {"aux",  "z",      "lb",       "balance", "balancing", "router",  "moe",      "mtp",    "best",
+                 "min",  "lowest", "delta",    "diff",    "target",    "reg",     "kl",       "prev",   "previous",
+                 "last", "max",    "smoothed", "ema",     "no",        "initial", "expected", "weight", "packet"});
+}
+
+// "val loss (ema) 3.2"
+bool hints_at_other_loss(std::string_view hint) {
+  const KeyWords words(hint);
+  return std::any_of(words.words, words.words + words.count, is_of_other_loss);
+}
+
 Meaning loss_meaning(const KeyWords& key) {
   int at = 0;  // of the word that says loss
   if (key.words[0] == "trl") return {.field = Field::loss, .rank = 0};
@@ -49,11 +63,7 @@ Meaning loss_meaning(const KeyWords& key) {
   int rank = word == "loss" ? std::min(at, 1) : 2;
   if (key.has("reduced")) rank = -1;  // NeMo: the other one is a running mean
   for (int i = at + 1; i < key.count; ++i) {
-    if (one_of(key.words[i],
-               {"aux",  "z",      "lb",       "balance", "balancing", "router",  "moe",      "mtp",    "best",
-                "min",  "lowest", "delta",    "diff",    "target",    "reg",     "kl",       "prev",   "previous",
-                "last", "max",    "smoothed", "ema",     "no",        "initial", "expected", "weight", "packet"}))
-      return {};
+    if (is_of_other_loss(key.words[i])) return {};
     if (i == at + 1 &&
         !one_of(key.words[i], {"train", "training", "lm", "avg", "mean", "global", "batch", "step", "entropy"}))
       rank += 2;
@@ -317,7 +327,7 @@ Meaning meaning_of(const Pair& pair) {
 
   const KeyWords key(pair.key);
   if (key.count > 0) {
-    if (unit.rate == RateLabel::none && !unit.other) {
+    if (unit.rate == RateLabel::none && !unit.other && !hints_at_other_loss(pair.hint)) {
       if (const Meaning found = loss_meaning(key); found.field != Field::none) return found;
       if (const Meaning found = perplexity_meaning(key); found.field != Field::none) return found;
       if (unit.time == TimeUnit::unknown && !pair.clock) {
