@@ -115,6 +115,7 @@ struct Ladder {
   std::string source_path;
   std::string notes;
   double created_at = missing;
+  std::int64_t binned_runs = 0;  // of its runs, how many are in the bin; counted when it is read
 };
 
 // The parts of a step's dt in ms; the rest is time between them. Communication is the time that the step waited, not

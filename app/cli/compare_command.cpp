@@ -133,6 +133,7 @@ int gate_status(const Comparisons& compared, bool ignores_loss) {
   if (any_loss(LossVerdict::worse, LossVerdict::diverged)) return exit_loss_not_at_parity;
   if (any([](const RungJudgement& run) { return run.over_baseline.verdict == Verdict::slower; })) return exit_slower;
   if (any([](const RungJudgement& run) { return run.over_baseline.verdict == Verdict::cannot_tell; }) ||
+      any([](const RungJudgement& run) { return run.over_baseline.worst() == Trust::doubtful; }) ||
       any_loss(LossVerdict::inconclusive, LossVerdict::not_comparable))
     return exit_cannot_tell;
   return exit_done;
@@ -246,6 +247,7 @@ Json compare_json(const Comparisons& compared) {
                 {"against_previous", number(judgement.over_previous.factor)},
                 {"against_previous_ci95", interval_json(judgement.over_previous.ci95)},
                 {"loss", parity_json(judgement.loss)},
+                {"loss_doubt", text_or_null(judgement.loss.doubt)},
                 {"reached_base_loss", target_json(comparison.target)},
                 {"flags", json_list(judgement.flags, [](const Flag& flag) { return to_string(flag.id); })},
                 {"trust", to_string(judgement.over_baseline.worst())},
@@ -331,7 +333,7 @@ Subcommand compare_command(CLI::App& app, CommonOptions& common) {
   command->add_flag("--lower", options->lower, "Lower values of the metric are better")->needs(metric);
   CLI::Option* gate = command->add_flag("--gate", options->gate,
                                         "Exit with 12 (impossible), 13 (loss not at parity), 10 (slower), 11 "
-                                        "(inconclusive, or a loss that isn't comparable) or 0");
+                                        "(inconclusive, doubtful, or a loss that isn't comparable) or 0");
   command->add_flag("--ignore-loss", options->ignores_loss, "The gate judges the speed alone")->needs(gate);
   return {command, [options, &common] { return compare(*options, common); }};
 }

@@ -251,6 +251,8 @@ Figure figure_of(const ExportRequest& request, const Study& study) {
 std::string content_of(const ExportRequest& request, Form form, RunStore& store, const Chosen& chosen) {
   const RunContext context = load_run_context(&store);
   Study study = make_study(chosen.title, chosen.origin, load_runs(store, chosen.runs), context.hardware);
+  for (const Ladder& ladder : store.ladders())
+    if (study.is_ladder && chosen.runs.front().ladder == ladder.id) study.binned_runs = ladder.binned_runs;
   if (form == Form::csv) return summaries_csv(study, context);
   if (form == Form::md) return study_markdown(study);
   if (form == Form::tex) return to_tex(figure_of(request, study), study);

@@ -87,7 +87,7 @@ void print_ladder(const Ladder& ladder, const std::vector<LoadedRun>& runs, cons
                   const CommonOptions& common, const std::filesystem::path& database, const RunContext& context) {
   print_as(
       common, [&] { return ladder_json(ladder, runs, plan, database, context); },
-      [&] { return ladder_table(runs, plan, context); });
+      [&] { return ladder_table(ladder, runs, plan, context); });
 }
 
 int print_plan(const LadderRequest& request, const DeviceReport& report, const CommonOptions& common) {

@@ -195,6 +195,7 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"needed_runs", count_or_null(rung.needed_runs())},
                      {"trust", to_string(rung.over_baseline.worst())},
                      {"loss", parity_json(rung.loss)},
+                     {"loss_doubt", text_or_null(rung.loss.doubt)},
                      {"loss_against", rung.loss_against},
                      {"seed_tokens_per_s", number(seed_tokens_per_s(plan, rung.rung))}});
   }
@@ -202,11 +203,12 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
   for (const SkippedRung& rung : plan.skipped)
     left_out.push_back({{"id", rung.stage}, {"reason", rung.reason.for_command_line()}});
   const Json all = json_list(runs, [&](const LoadedRun& run) { return run_json(run.run, run.summary, context); });
-  return {{"ladder", ladder.id}, {"name", ladder.name}, {"database", database.string()},
-          {"rungs", rungs},      {"skipped", left_out}, {"runs", all}};
+  return {{"ladder", ladder.id}, {"name", ladder.name}, {"database", database.string()},    {"rungs", rungs},
+          {"skipped", left_out}, {"runs", all},         {"binned_runs", ladder.binned_runs}};
 }
 
-std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan, const RunContext& context) {
+std::string ladder_table(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
+                         const RunContext& context) {
   const bool seeded =
       std::ranges::any_of(plan.rungs, [](const Rung& rung) { return !is_missing(rung.seed_tokens_per_s); });
   std::vector<std::vector<std::string>> rows = {{"rung", "stage", "what changed", "answer", "tokens/s", "spread",
@@ -250,7 +252,7 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
   std::vector<Trust> trust;
   for (const LoadedRun& run : runs) trust.push_back(plausibility_of(run.run, run.summary, context).trust);
   if (const std::string doubts = trust_line(trust); !doubts.empty()) notes += (notes.empty() ? "" : "\n") + doubts;
-  if (const std::string answer = answer_text(answered); !answer.empty())
+  if (const std::string answer = answer_text(answered, ladder.binned_runs); !answer.empty())
     notes = answer + "\n" + (notes.empty() ? "" : "\n") + notes;
   return text + (notes.empty() ? "" : "\n" + notes_text(notes));
 }

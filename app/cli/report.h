@@ -26,7 +26,8 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
 Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
                  const std::filesystem::path& database, const RunContext& context);
 
-std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan, const RunContext& context);
+std::string ladder_table(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
+                         const RunContext& context);
 std::string runs_table(const std::vector<RunAndSummary>& runs, const RunContext& context);  // with trust_line
 std::string run_text(const LoadedRun& run, const RunContext& context);
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database);

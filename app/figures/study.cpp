@@ -155,7 +155,7 @@ std::string first_sentence(const Study& study) {
 std::string headline(const Study& study) {
   std::vector<AnsweredRung> rungs;
   for (const StudyRung& rung : study.rungs) rungs.push_back({rung.label, &rung.judged});
-  const std::string answer = study.is_ladder ? answer_text(rungs) : "";
+  const std::string answer = study.is_ladder ? answer_text(rungs, study.binned_runs) : "";
   return first_sentence(study) + (answer.empty() ? "" : " " + answer);
 }
 

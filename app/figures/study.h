@@ -30,6 +30,7 @@ struct Study {
   std::string title;
   std::string origin;  // "measured here, 2026-11-21 13:20"; "import, from seeds/a.txt"
   bool is_ladder = false;
+  std::int64_t binned_runs = 0;  // of its ladder, set by who reads it from a project
   std::string rate_unit = "tokens/s";
   std::vector<LoadedRun> runs;  // if they aren't a ladder, their rungs are indices of this list
   std::vector<Run> kept;        // the same as stored in the database

@@ -105,7 +105,7 @@ std::string title_in_lower_case(const Flag& flag) {
 
 const Flag* doubt_of(const RungJudgement& rung) {
   for (const Flag& flag : rung.flags)
-    if (kind_of(flag.id).trust == Trust::doubtful || flag.id == FlagId::other_machine) return &flag;
+    if (flag.trust() == Trust::doubtful || flag.id == FlagId::other_machine) return &flag;
   return nullptr;
 }
 
@@ -155,8 +155,7 @@ std::string list_of(const std::vector<std::string>& texts) {
 std::string doubt_text(const Plausibility& found) {
   if (found.trust == Trust::trusted) return "";
   std::string text = found.trust == Trust::impossible ? "Impossible: " : "Doubtful: ";
-  const auto flag =
-      std::ranges::find_if(found.flags, [&](const Flag& each) { return kind_of(each.id).trust == found.trust; });
+  const auto flag = std::ranges::find_if(found.flags, [&](const Flag& each) { return each.trust() == found.trust; });
   return text + title_in_lower_case(*flag);
 }
 
@@ -166,7 +165,7 @@ std::string_view answer_word(RungAnswer answer) {
   return answer == RungAnswer::cannot_tell ? "can't tell" : to_string(answer);
 }
 
-std::string answer_text(std::span<const AnsweredRung> rungs) {
+std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned_runs) {
   if (rungs.size() < 2) return "";
   std::map<RungAnswer, std::vector<std::string>> named;
   std::map<std::string, std::vector<std::string>> unproven;  // by reason
@@ -228,6 +227,7 @@ std::string answer_text(std::span<const AnsweredRung> rungs) {
   const bool is_stacked = below != rungs.end() && !below->judged->is_baseline;
   if (is_stacked && last.over_baseline.is(Verdict::faster))
     add("All together " + factor_text(last.over_baseline.factor) + " baseline");
+  if (binned_runs > 0 && !text.empty()) add(plural(binned_runs, "further run is", "further runs are") + " in the bin");
   return text;
 }
 
@@ -237,6 +237,8 @@ std::string needed_text(const RungJudgement& rung) {
   std::string text = speed > 0 ? needed_text(speed, seconds_of(speed), rung.noise_floor) : "";
   if (loss > speed)
     text += (text.empty() ? "" : " ") + more_runs_text(loss, seconds_of(loss)) + "would settle the loss.";
+  if (!rung.loss.doubt.empty())
+    text += (text.empty() ? "" : " ") + ("The loss proves nothing: " + rung.loss.doubt + ".");
   return text;
 }
 

@@ -40,8 +40,8 @@ struct AnsweredRung {
 };
 // The answer of a ladder, with the factor of each rung's own step: "Real: TF32 2.39 x. Not proven: Fused AdamW (busy
 // machine). Under way: Fused AdamW. Impossible: 10 of 11. All together 3.10 x baseline." Empty with nothing but a
-// baseline.
-std::string answer_text(std::span<const AnsweredRung> rungs);
+// baseline. Runs of the ladder that are in the bin are said, since the others may be the lucky ones.
+std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned_runs = 0);
 
 // "About 7 more runs of each, 12 min, would settle a difference of this size."; if more than a thousand were needed,
 // says that hardly any number would; empty if the verdicts are clear, or nothing is known. `seconds`: of all these

@@ -22,6 +22,7 @@ namespace {
 using SortedJson = nlohmann::json;
 
 constexpr double least_share = 0.05;          // of step times; seeds of one script differ by 1 to 2 %
+constexpr double least_if_alike = 0.25;       // the same where all files print the same configuration
 constexpr double quartile_widths = 2;         // that step times must differ by at least
 constexpr std::int64_t enough_steps = 5;      // to know how much a file's steps scatter
 constexpr double unknown_scatter = 0.1;       // assumed for a file of fewer
@@ -218,11 +219,10 @@ FileGrouping group_files(std::span<const FileRun> files) {
   };
   if (files.size() < 2) return repeats("there is one file");
   std::vector<Facts> facts;
-  bool any_configuration = false;
-  for (const FileRun& file : files) {
-    facts.push_back(facts_of(*file.run));
-    any_configuration = any_configuration || (!file.run->recipe.empty() && file.run->recipe != "{}");
-  }
+  const auto configured = std::ranges::count_if(
+      files, [](const FileRun& file) { return !file.run->recipe.empty() && file.run->recipe != "{}"; });
+  const bool any_configuration = configured > 0, all_configured = configured == std::ssize(files);
+  for (const FileRun& file : files) facts.push_back(facts_of(*file.run));
   const Differences found = differences_of(facts);
   if (!found.names.empty() && found.names.front() == "log format")
     return {FilesAre::apart, reason_of(found), each_a_rung("").rung};
@@ -237,10 +237,15 @@ FileGrouping group_files(std::span<const FileRun> files) {
   if (are_named && !any_configuration) return each_a_rung("each has a name and no configuration");
   if (are_named) return repeats("the configurations are the same but for seeds and names");
   const std::vector<StepTime> times = step_times(files);
-  if (times.size() < 2) return repeats("the files name no difference; they have no step times");
+  const std::string alike = all_configured ? "the configurations are the same but for seeds and names"
+                            : any_configuration
+                                ? fmt::format("the files name no difference, but {} of {} print no configuration",
+                                              std::ssize(files) - configured, files.size())
+                                : "the files name no difference";
+  if (times.size() < 2) return repeats(alike + "; they have no step times");
   const double middle = median_member(times, &StepTime::ms);
   const double scatter = median_member(times, &StepTime::scatter);
-  const double least = std::max(least_share, quartile_widths * scatter);
+  const double least = std::max(all_configured ? least_if_alike : least_share, quartile_widths * scatter);
   const auto apart = std::ranges::count_if(
       times, [&](const StepTime& time) { return std::max(time.ms, middle) / std::min(time.ms, middle) - 1 > least; });
   const std::string within = percent_text(scatter) + " between the quartiles of a file";
@@ -248,7 +253,7 @@ FileGrouping group_files(std::span<const FileRun> files) {
     return each_a_rung("the median steps take " + range_text(times) + ", with " + within);
   if (apart > 0)
     return repeats(fmt::format("{} of {} files differ in step time; too few to make rungs", apart, times.size()));
-  return repeats("the files name no difference; the median steps take " + range_text(times) + ", with " + within);
+  return repeats(alike + "; the median steps take " + range_text(times) + ", with " + within);
 }
 
 }  // namespace stepladder

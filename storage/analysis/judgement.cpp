@@ -3,6 +3,11 @@
 // inconclusive, whatever the numbers say; across two machines there is none.
 #include "storage/analysis/judgement.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -11,6 +16,7 @@
 #include "storage/analysis/file_grouping.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/by_enum.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -97,7 +103,7 @@ void doubt_units(const Subject& base, const RungJudgement& base_rung, const Subj
   if (std::ranges::all_of(base.runs, is_ours) && std::ranges::all_of(of.runs, is_ours)) return;
   std::optional<Flag> flag = doubt_unit(factor_over(base_rung, rung));
   if (!flag) return;
-  rung.trust = std::max(rung.trust, kind_of(flag->id).trust);
+  rung.trust = std::max(rung.trust, flag->trust());
   rung.flags.push_back(*std::move(flag));
   std::ranges::stable_sort(rung.flags, {}, &Flag::id);
 }
@@ -125,6 +131,38 @@ Subject without_unfinished(Subject subject) {
   return subject;
 }
 
+// Whether two imported runs have the same figures to the last digit: they are one run, copied.
+bool are_copies(const MeasuredRun& a, const MeasuredRun& b) {
+  if (a.run->source != "import" || b.run->source != "import" || a.summary->steps == 0) return false;
+  const auto figures = [](const Summary& of) {
+    return std::array{of.loss_first, of.loss_last, of.loss_min,  of.val_loss_last, of.dt_ms_median, of.dt_ms_p25,
+                      of.dt_ms_p75,  of.dt_ms_p5,  of.dt_ms_p95, of.drift,         of.tokens_per_s, of.wall_ms_median};
+  };
+  const auto is_equal = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
+  return a.summary->steps == b.summary->steps && a.summary->last_step == b.summary->last_step &&
+         std::ranges::equal(figures(*a.summary), figures(*b.summary), is_equal);
+}
+
+// The subject with one run of each that was copied.
+Subject without_copies(Subject subject) {
+  std::vector<MeasuredRun> seen;
+  const auto is_copy = [&](const MeasuredRun& run) {
+    if (std::ranges::any_of(seen, [&](const MeasuredRun& other) { return are_copies(run, other); })) return true;
+    seen.push_back(run);
+    return false;
+  };
+  std::erase_if(subject.runs, is_copy);
+  std::erase_if(subject.siblings, is_copy);
+  return subject;
+}
+
+// Says why a rung of copies isn't repeated.
+void note_copies(std::size_t copies, RungJudgement& rung) {
+  for (Flag& flag : rung.flags)
+    if (copies > 0 && flag.id == FlagId::not_repeated)
+      flag.why += fmt::format(" {} runs have the same figures to the last digit, so they count as one.", copies + 1);
+}
+
 // Counts the finished repeats or, if there are none, all of them.
 int count_repeats(const Subject& subject) {
   const auto finished =
@@ -132,6 +170,26 @@ int count_repeats(const Subject& subject) {
                             [](const MeasuredRun& run) { return run.run->status == RunStatus::finished; }) +
       std::ssize(subject.siblings);
   return static_cast<int>(finished > 0 ? finished : std::ssize(subject.runs));
+}
+
+// The subjects with the runs that count.
+struct Counted {
+  std::vector<Subject> subjects;
+  std::vector<int> repeats;         // of each, also the disturbed ones
+  std::vector<std::size_t> copies;  // of each, that were left out
+};
+
+Counted count_runs(std::span<const Subject> all_subjects) {
+  Counted counted;
+  const auto count = [](const Subject& subject) { return subject.runs.size() + subject.siblings.size(); };
+  for (const Subject& subject : all_subjects) {
+    const Subject with_copies = without_unfinished(subject);
+    const Subject finished = without_copies(with_copies);
+    counted.copies.push_back(count(with_copies) - count(finished));
+    counted.repeats.push_back(count_repeats(finished));
+    counted.subjects.push_back(without_disturbed(finished));
+  }
+  return counted;
 }
 
 std::vector<RunPlace> places_of(const Subject& subject) {
@@ -154,11 +212,26 @@ bool are_perhaps_apart(const Subject& base, const Subject& of) {
   return a.hardware.empty() != b.hardware.empty() && !(a.ladder && a.ladder == b.ladder);
 }
 
+// A factor between other numbers of devices is that of the devices too.
+std::optional<Flag> doubt_devices(const Subject& base, const Subject& subject) {
+  const RecipeFacts a = recipe_facts(*base.runs.front().run), b = recipe_facts(*subject.runs.front().run);
+  if (!a.names_devices || !b.names_devices || a.devices == b.devices) return std::nullopt;
+  return Flag{.id = FlagId::other_machine,
+              .why = fmt::format("It ran on {} and the baseline on {}, so the factor is also theirs.",
+                                 plural(b.devices, "device"), a.devices),
+              .doubts = true};
+}
+
 void doubt_place(const Subject& base, const Subject& subject, RungJudgement& rung) {
-  if (!are_perhaps_apart(base, subject)) return;
-  rung.flags.push_back(
-      {FlagId::other_machine,
-       "Only one of this run and the baseline names its hardware, so nobody knows whether they ran on the same."});
+  std::optional<Flag> flag = doubt_devices(base, subject);
+  if (are_perhaps_apart(base, subject))
+    flag = {FlagId::other_machine,
+            "Only one of this run and the baseline names its hardware, so nobody knows whether they ran on the same."};
+  const bool is_known =
+      std::ranges::any_of(rung.flags, [](const Flag& each) { return each.id == FlagId::other_machine; });
+  if (!flag || is_known) return;
+  rung.trust = std::max(rung.trust, flag->trust());
+  rung.flags.push_back(*std::move(flag));
   std::ranges::stable_sort(rung.flags, {}, &Flag::id);
 }
 
@@ -423,13 +496,8 @@ void doubt_comparisons(std::span<const Subject> subjects, std::size_t baseline, 
 
 std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::size_t baseline,
                                  const HardwareTable& hardware, const JudgementOptions& options) {
-  std::vector<Subject> subjects;
-  std::vector<int> repeats;
-  for (const Subject& subject : all_subjects) {
-    const Subject finished = without_unfinished(subject);
-    repeats.push_back(count_repeats(finished));
-    subjects.push_back(without_disturbed(finished));
-  }
+  const Counted counted = count_runs(all_subjects);
+  const std::vector<Subject>& subjects = counted.subjects;
   const bool with_intervals = options.intervals == Intervals::yes;
   std::vector<std::vector<RunPlace>> places;
   for (const Subject& subject : subjects) places.push_back(places_of(subject));
@@ -445,7 +513,8 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     rung.is_under_way = is_under_way(all_subjects[place]);
     take_throughput(rung, subject);
     rung.run_seconds = run_seconds_of(subject);
-    take_plausibility(rung, subject, repeats[place], hardware, places[baseline]);
+    take_plausibility(rung, subject, counted.repeats[place], hardware, places[baseline]);
+    note_copies(counted.copies[place], rung);
     samples.push_back(with_intervals ? sample_of(subject) : Sample{});
   }
   doubt_comparisons(subjects, baseline, rungs);

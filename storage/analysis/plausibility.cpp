@@ -141,12 +141,37 @@ void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags
                                                        figure_text(ratio) + " times that)."});
 }
 
-// A run that was launched here records every step; a log may print every tenth, so other runs aren't judged.
+// The wall clock of a log, or of the lines as they came: a step can't take less than its dt, but far more if the dt
+// leaves out a part of it. Runs that were launched here have both from one clock.
+void check_wall_clock(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
+  constexpr double most_beside_dt = 1.5;
+  if (run.source == "launched" || !(summary.dt_ms_median > 0)) return;
+  if (!(summary.wall_ms_median > most_beside_dt * summary.dt_ms_median)) return;
+  flags.push_back({FlagId::wall_clock_mismatch,
+                   "A step takes " + milliseconds_text(summary.dt_ms_median) + " by its own time, but " +
+                       milliseconds_text(summary.wall_ms_median) +
+                       " by the wall clock: the printed time leaves out a part of the step, or has another unit."});
+}
+
+// Steps that a log which has most of them lacks: without its slow ones it would be faster.
+void check_holes(const Summary& summary, std::vector<Flag>& flags) {
+  constexpr double least_there = 0.6;  // a log may print every second step
+  constexpr double most_lost = 0.05;
+  constexpr std::int64_t fewest = 20;
+  const std::int64_t expected = summary.last_step - summary.first_step + 1;
+  const auto there = static_cast<double>(summary.steps) / static_cast<double>(expected);
+  if (expected < fewest || there < least_there || there > 1 - most_lost) return;
+  flags.push_back({FlagId::missing_steps, grouped(expected - summary.steps) + " of the " + grouped(expected) +
+                                              " steps from the first to the last are not in it: if they were the "
+                                              "slow ones, its step time is too short."});
+}
+
+// A run that was launched here records every step; a log may print every tenth.
 void check_missing_steps(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
   if (run.status == RunStatus::reported)
     flags.push_back({FlagId::missing_steps, "A text reports " + grouped(summary.tokens_per_s) +
                                                 " tokens/s, and no step is behind the figure."});
-  if (run.source != "launched") return;
+  if (run.source != "launched") return check_holes(summary, flags);
   const std::int64_t first = run.forked_at_step + 1;
   const std::int64_t last =
       run.status == RunStatus::finished ? std::max(run.planned_steps, summary.last_step) : summary.last_step;
@@ -169,9 +194,10 @@ void check_steps(const Run& run, const Summary& summary, std::vector<Flag>& flag
                                                  grouped(summary.first_nonfinite_step) + "."});
   check_missing_steps(run, summary, flags);
   if (summary.repeated_steps > 0)
-    flags.push_back({FlagId::step_overlap, of_all(summary.repeated_steps) +
-                                               " were written more than once, first step " +
-                                               grouped(summary.first_repeated_step) + "; the newer records count."});
+    flags.push_back({.id = FlagId::step_overlap,
+                     .why = of_all(summary.repeated_steps) + " were written more than once, first step " +
+                            grouped(summary.first_repeated_step) + "; the newer records count.",
+                     .doubts = 2 * summary.repeated_steps > summary.steps});
   if (summary.backwards_step > 0)
     flags.push_back(
         {FlagId::clock_backwards, "The clock ran backwards at step " + grouped(summary.backwards_step) +
@@ -297,6 +323,7 @@ std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, 
   if ((summary.steps == 0 && !reported) || !is_over(run.status)) return flags;
   check_throughput(run, summary, hardware, flags);
   check_unit(run, summary, flags);
+  check_wall_clock(run, summary, flags);
   check_steps(run, summary, flags);
   const bool timed = summary.untimed_steps < summary.steps || reported;
   if (!baseline.empty() && timed) {
@@ -323,7 +350,7 @@ std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, 
 
 Trust trust_of(std::span<const Flag> flags) {
   Trust trust = Trust::trusted;
-  for (const Flag& flag : flags) trust = std::max(trust, kind_of(flag.id).trust);
+  for (const Flag& flag : flags) trust = std::max(trust, flag.trust());
   return trust;
 }
 

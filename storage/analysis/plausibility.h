@@ -1,6 +1,7 @@
 // Flags: reasons to doubt a run's numbers, each with the arithmetic that shows it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -32,8 +33,9 @@ enum class FlagId {
   unit_tokens_per_ms,      // the log calls tokens per millisecond tokens per second
   unit_doubted,            // a factor between two files is that of two units: 1,000, 60
   dt_throughput_mismatch,  // dt, tokens per step and printed throughput do not fit together
+  wall_clock_mismatch,     // by the wall clock a step takes far longer than its dt
   nonfinite_loss,
-  missing_steps,    // of a run that was launched here, or all of one whose figure a text reports
+  missing_steps,    // some of them, or all of a run whose figure a text reports
   step_overlap,     // steps that were written more than once
   clock_backwards,  // negative dt, or a wall clock that ran backwards
   missing_dt,
@@ -63,6 +65,8 @@ inline constexpr std::array flag_kinds{
     FlagKind{FlagId::unit_doubted, "unit-doubted", "Times may be in another unit", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::dt_throughput_mismatch, "dt-throughput-mismatch", "Step time and throughput disagree",
              Severity::warning, Trust::doubtful},
+    FlagKind{FlagId::wall_clock_mismatch, "wall-clock-mismatch", "Step time and wall clock disagree", Severity::warning,
+             Trust::doubtful},
     FlagKind{FlagId::nonfinite_loss, "nonfinite-loss", "NaN or infinite loss", Severity::grave, Trust::doubtful},
     FlagKind{FlagId::missing_steps, "missing-steps", "Missing steps", Severity::grave, Trust::doubtful},
     FlagKind{FlagId::step_overlap, "step-overlap", "Steps recorded twice", Severity::warning, Trust::trusted},
@@ -87,6 +91,9 @@ struct Flag {
   FlagId id;
   std::string why;  // one sentence or two
   std::optional<Remedy> remedy = {};
+  bool doubts = false;  // in a run whose flag is so grave that its throughput is doubtful, though its kind's isn't
+
+  Trust trust() const { return doubts ? std::max(kind_of(id).trust, Trust::doubtful) : kind_of(id).trust; }
 };
 
 // Whether other programs disturbed so many of a run's steps that it is flagged `busy-machine`.

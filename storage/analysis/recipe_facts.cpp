@@ -25,15 +25,39 @@ std::int64_t integer_or(const SortedJson& object, const char* key, std::int64_t 
   return found != object.end() && found->is_number_integer() ? integer_in(*found) : otherwise;
 }
 
+// The last part of a name with a path in front ("data.dataset").
+std::string_view last_part(std::string_view name) {
+  return name.substr(name.find_last_of("./") + 1);
+}
+
 // The value of the first of `names` in the object, with or without a path in front ("model.n_layer").
 std::int64_t count_of(const SortedJson& object, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
     for (const auto& [key, value] : object.items()) {
-      const std::string_view last = std::string_view(key).substr(key.find_last_of("./") + 1);
-      if (last == name && value.is_number_integer()) return std::max<std::int64_t>(integer_in(value), 0);
+      if (last_part(key) == name && value.is_number_integer()) return std::max<std::int64_t>(integer_in(value), 0);
     }
   }
   return 0;
+}
+
+// "eval_iters 200, val_tokens 1024": the values of these names.
+std::string named_values(const SortedJson& object, std::initializer_list<std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names)
+    for (const auto& [key, value] : object.items())
+      if (last_part(key) == name && (value.is_number() || value.is_string()))
+        text += (text.empty() ? "" : ", ") + std::string(name) + " " +
+                (value.is_string() ? value.get<std::string>() : value.dump());
+  return text;
+}
+
+// The data's name in a foreign recipe; of a path its last part, since the rest is the machine's.
+std::optional<std::string> dataset_of(const SortedJson& object) {
+  std::string text = named_values(
+      object, {"dataset", "dataset_name", "data_dir", "data_path", "train_data", "train_file", "input_bin"});
+  while (text.ends_with('/')) text.pop_back();
+  if (text.empty()) return std::nullopt;
+  return std::string(last_part(text.substr(text.find(' ') + 1)));
 }
 
 std::optional<std::string> text_of(const SortedJson& object, const char* key) {
@@ -48,6 +72,11 @@ RecipeFacts recipe_facts(const Run& run) {
   RecipeFacts facts;
   const SortedJson recipe = object_of(run.recipe);
   facts.data = text_of(recipe, "data");
+  if (!facts.data) facts.data = dataset_of(recipe);
+  facts.evaluation = named_values(recipe, {"eval_iters", "eval_batches", "eval_tokens", "val_tokens", "val_batches",
+                                           "val_max_steps", "limit_val_batches"});
+  facts.schedule = named_values(recipe, {"max_iters", "lr_decay_iters", "max_steps", "num_iterations", "train_iters",
+                                         "total_steps", "num_train_steps", "num_train_epochs", "max_epochs", "epochs"});
   facts.vocab = count_of(recipe, {"vocab", "vocab_size"});
   facts.layers = count_of(recipe, {"layers", "n_layer", "n_layers", "num_layers", "num_hidden_layers"});
   facts.d_model = count_of(recipe, {"d_model", "n_embd", "hidden_size"});

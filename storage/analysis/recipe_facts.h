@@ -12,6 +12,8 @@ namespace stepladder {
 
 struct RecipeFacts {
   std::optional<std::string> data;  // nullopt: unknown; empty: the synthetic source
+  std::string evaluation;           // how much of the validation data: "eval_iters 200"; empty: unknown
+  std::string schedule;             // how long the learning rate's schedule is: "max_iters 400"; empty: unknown
   std::int64_t vocab = 0;           // 0: unknown, as for all that follow
   std::int64_t layers = 0;
   std::int64_t d_model = 0;

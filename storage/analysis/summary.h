@@ -71,6 +71,7 @@ struct Summary {
   std::int64_t nonfinite_steps = 0;  // whose loss is NaN or infinite
   std::int64_t first_nonfinite_step = 0;
   std::int64_t backwards_step = 0;  // the first step whose clock ran backwards; 0: none
+  double wall_ms_median = missing;  // between steps by the wall clock, in blocks of eight; missing: not known
   std::int64_t repeated_steps = 0;  // steps that were written more than once
   std::int64_t first_repeated_step = 0;
 

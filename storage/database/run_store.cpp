@@ -74,11 +74,13 @@ LadderId RunStore::create_ladder(const Ladder& ladder) {
 }
 
 std::vector<Ladder> RunStore::ladders() {
-  Statement rows(impl_->database,
-                 "SELECT id, name, source, source_path, notes, created_at, uid FROM ladders WHERE "
-                 "NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ladders.id) OR EXISTS (SELECT 1 FROM runs WHERE "
-                 "ladder_id = ladders.id AND " +
-                     is_listed + ") ORDER BY created_at, id");
+  Statement rows(
+      impl_->database,
+      "SELECT id, name, source, source_path, notes, created_at, uid, (SELECT count(*) FROM runs JOIN curation ON "
+      "run_id = runs.id WHERE ladder_id = ladders.id AND deleted_at IS NOT NULL AND hidden = 0) FROM ladders WHERE "
+      "NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ladders.id) OR EXISTS (SELECT 1 FROM runs WHERE "
+      "ladder_id = ladders.id AND " +
+          is_listed + ") ORDER BY created_at, id");
   std::vector<Ladder> ladders;
   while (rows.step())
     ladders.push_back(bounded_ladder({.id = rows.integer(0),
@@ -87,7 +89,8 @@ std::vector<Ladder> RunStore::ladders() {
                                       .source = rows.text(2),
                                       .source_path = rows.text(3),
                                       .notes = rows.text(4),
-                                      .created_at = rows.real(5)}));
+                                      .created_at = rows.real(5),
+                                      .binned_runs = rows.integer(7)}));
   return ladders;
 }
 

@@ -87,6 +87,39 @@ class Trust(unittest.TestCase):
         self.assertEqual(self.place.run("compare", faster, base, "--gate", "--ignore-loss")[0], 10)
         self.assertEqual(self.place.run("compare", base, faster, "--ignore-loss")[0], 2, "it says how a gate judges")
 
+    def test_the_gate_passes_nothing_that_is_doubtful(self):
+        base = self.possible()
+        devices = self.take_in("eight.log", "world_size: 8\n" + log(150, 3), "--gpu", "rtx3080", "--tokens-per-step", "2048")
+        one = self.take_in("one.log", "world_size: 1\n" + log(200, 3), "--gpu", "rtx3080", "--tokens-per-step", "2048")
+        holes = "\n".join(line for i, line in enumerate(log(150, 3).splitlines()) if i < 2 or i % 5 != 1) + "\n"
+        holes = self.take_in("holes.log", holes, "--gpu", "rtx3080", "--tokens-per-step", "2048")
+        for pair, flag in (((one, devices), "other-machine"), ((base, holes), "missing-steps")):
+            row = self.place.json("compare", *pair)["runs"][0]
+            self.assertEqual((row["trust"], flag in row["flags"]), ("doubtful", True), row)
+            self.assertEqual(self.place.run("compare", *pair, "--gate", "--ignore-loss")[0], 11)
+
+    def test_a_loss_that_only_the_baseline_validated_proves_nothing(self):
+        validated = "".join(f"{line}\n" + (f"step {i} | val_loss: {3 + 2 / (i + 1):.4f}\n" if i >= 0 and i % 5 == 0 else "")
+                            for i, line in enumerate(log(200, 3).splitlines(), -2))
+        base = self.take_in("validated.log", validated, "--gpu", "rtx3080", "--tokens-per-step", "2048")
+        row = self.place.json("compare", base, self.possible("plain.log", 150))["runs"][0]
+        self.assertEqual((row["loss"]["verdict"], row["loss_doubt"]), ("inconclusive", "only the baseline was validated"))
+
+    def test_a_ladder_says_what_is_in_the_bin(self):
+        folder = self.place.path / "logs"
+        folder.mkdir()
+        for name, dt_ms in (("base", 200), ("fast", 100)):
+            for seed in range(3):
+                text = f"Namespace(compile={name == 'fast'}, seed={seed})\n" + log(dt_ms + seed / 7, 3)
+                (folder / f"{name}_{seed}.log").write_text(text)
+        self.place.json("import", folder, "--gpu", "rtx3080", "--tokens-per-step", "2048")
+        ladder = self.place.json("ladder", "show")
+        self.assertEqual(ladder["binned_runs"], 0)
+        self.assertNotIn("in the bin", self.place.run("ladder", "show")[1])
+        self.place.run("delete", ladder["rungs"][1]["runs"][0])
+        self.assertEqual(self.place.json("ladder", "show")["binned_runs"], 1)
+        self.assertIn("1 further run is in the bin.", self.place.run("ladder", "show")[1])
+
     def test_compare_has_all_fields(self):
         row = self.place.json("compare", self.possible(), self.possible("b.log", 201))["runs"][0]
         self.assertLessEqual({"id", "speedup", "ci95", "verdict", "against_previous", "loss", "spread_from", "needed_runs", "trust"}, set(row))

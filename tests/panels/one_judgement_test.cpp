@@ -199,7 +199,7 @@ TEST_P(OneJudgement, OfARungIsTheSameInReportViewsAndLadderJson) {
   const Json json = ladder_json({.id = ladder_}, loaded, {}, "a.db", context_);
   EXPECT_EQ(json.at("rungs")[0].at("trust"), to_string(base_trust));
   EXPECT_EQ(answer(json.at("rungs")[1]), answer(reported));
-  const std::string table = ladder_table(loaded, {}, context_);
+  const std::string table = ladder_table({.id = ladder_}, loaded, {}, context_);
   EXPECT_NE(table.find(words), std::string::npos) << table;
 }
 

@@ -101,7 +101,7 @@ int print_results(RunStore& store, const FarProgress& progress, const CommonOpti
     else if (common.json)
       print(ladder_json(of_all, runs, {}, common.database, context));
     else
-      std::cout << ladder_table(runs, {}, context);
+      std::cout << ladder_table(of_all, runs, {}, context);
   } else if (common.json) {
     print(run_json(runs.front().run, runs.front().summary, context));
   } else {

@@ -25,6 +25,7 @@ void save_ladder(RunStore& store, const Ladder& ladder, const std::filesystem::p
   if (runs.empty()) throw DataError(ladder.name + " has no runs to export.");  // they may be in the bin
   const RunContext context = load_run_context(&store);
   Study study = make_study(ladder.name, origin, load_runs(store, runs), context.hardware);
+  study.binned_runs = ladder.binned_runs;
   const std::string ending = file.extension().string();
   if (ending == ".html") {
     study.steps = step_pair(study, store);

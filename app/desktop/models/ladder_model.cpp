@@ -40,6 +40,7 @@ struct LadderInput {
   int baseline = 0;
   ComparisonAxis comparison_axis = ComparisonAxis::steps;
   HardwareTable hardware;
+  std::int64_t binned_runs = 0;
   std::vector<RunSnapshot> runs;                    // by rung, then repeat
   std::vector<std::vector<SystemMetrics>> metrics;  // of each
 };
@@ -126,10 +127,10 @@ LadderRung row_of(RungJudgement judged, const Summary& summary, std::int64_t ste
   return rung;
 }
 
-std::string answer_of(const LadderModel& model) {
+std::string answer_of(const LadderModel& model, std::int64_t binned_runs) {
   std::vector<AnsweredRung> rungs;
   for (const LadderRung& rung : model.rungs) rungs.push_back({title_of(rung.first), &rung.judged});
-  return answer_text(rungs);
+  return answer_text(rungs, binned_runs);
 }
 
 LadderModel model_of(const LadderInput& input) {
@@ -173,7 +174,7 @@ LadderModel model_of(const LadderInput& input) {
     if (rung.judged.rung == input.baseline || (!base && model.rungs.size() == 1)) base = &rung;
   }
 
-  model.answer = answer_of(model);
+  model.answer = answer_of(model, input.binned_runs);
 
   std::size_t reference = runs.size();
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -269,6 +270,8 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
   if (!waits && job_.is_stale(basis, is_growing)) {
     LadderInput input{
         .ladder = ladder, .baseline = baseline, .comparison_axis = comparison_axis, .hardware = workspace.hardware};
+    for (const Ladder& each : workspace.ladders())
+      if (each.id == ladder) input.binned_runs = each.binned_runs;
     for (const RunEntry* entry : runs) {
       const RunDetail* detail = workspace.detail(entry->run.id);
       RunSnapshot& run = input.runs.emplace_back(snapshots_.of(*entry));

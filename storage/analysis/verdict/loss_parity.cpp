@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -239,6 +240,50 @@ void judge_gap(LossParity& parity, const std::vector<Pair>& pairs, const LossRul
   if (parity.verdict == LossVerdict::inconclusive) parity.needed_runs = needed_pairs(parity, variance);
 }
 
+// The mean of the last quarter's finite values; missing if there are none.
+double mean_of_tail(const std::vector<double>& values) {
+  std::vector<double> finite;
+  std::ranges::copy_if(values, std::back_inserter(finite), [](double value) { return std::isfinite(value); });
+  return finite.empty() ? missing : mean_of(tail_of(finite));
+}
+
+// Whether a run prints one loss under both names: each validation loss is the training loss of its step.
+bool validates_by_training(const Series& series) {
+  constexpr std::size_t fewest = 3;
+  std::size_t equal = 0;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    if (is_missing(series.val_loss[i]) || is_missing(series.loss[i])) continue;
+    if (series.val_loss[i] != series.loss[i]) return false;
+    ++equal;
+  }
+  return equal >= fewest;
+}
+
+std::string other_values(const std::string& base, const std::string& run, const char* of) {
+  if (base.empty() || run.empty() || base == run) return {};
+  return std::string(of) + ": " + base + " and " + run;
+}
+
+// Why an equal or a lower loss of the run shows nothing; empty: it does.
+std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation) {
+  constexpr double most_apart = 0.8;  // of validation and training, each over the base's: units are 0.69 and less
+  const Series &a = *base.series, &b = *run.series;
+  const RecipeFacts facts = recipe_facts(*base.run), others = recipe_facts(*run.run);
+  const double base_loss = mean_of_tail(a.loss), loss = mean_of_tail(b.loss);
+  const double base_val = mean_of_tail(a.val_loss), val = mean_of_tail(b.val_loss);
+  if (!is_missing(base_val) && is_missing(val)) return "only the baseline was validated";
+  if ((loss <= 0 || val <= 0) && !(base_loss <= 0 || base_val <= 0)) return "a loss of 0 or less is no cross-entropy";
+  if (std::string other = other_values(facts.schedule, others.schedule, "the schedules differ"); !other.empty())
+    return other;
+  if (!by_validation) return {};
+  if (std::string other = other_values(facts.evaluation, others.evaluation, "the validations differ"); !other.empty())
+    return other;
+  if (validates_by_training(b) && !validates_by_training(a)) return "its validation losses are its training losses";
+  if (base_loss > 0 && base_val > 0 && val / base_val < most_apart * std::min(loss / base_loss, 1.0))
+    return "its validation loss is far lower and its training loss is not, so it may be of another unit or other data";
+  return {};
+}
+
 }  // namespace
 
 bool have_equal_steps(const Run& base, const Series& base_series, const Run& run, const Series& series) {
@@ -301,6 +346,10 @@ LossParity loss_parity(std::span<const LossRun> base, std::span<const LossRun> r
   if (is_missing(parity.max_gap)) return parity;
   pairs.resize(std::min(pairs.size(), base.size()));  // the others are of one base
   judge_gap(parity, pairs, rules);
+  if (parity.verdict == LossVerdict::same || parity.verdict == LossVerdict::better) {
+    parity.doubt = doubt_of(base.front(), runs.front(), parity.by_validation);
+    if (!parity.doubt.empty()) parity.verdict = LossVerdict::inconclusive;
+  }
   if (!comparable || first.training.base_is_lost || first.validation.base_is_lost) {
     parity.verdict = LossVerdict::not_comparable;
     parity.ci95 = {};

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "storage/analysis/statistics.h"
@@ -28,6 +29,7 @@ struct LossParity {
   double tolerance = loss_tolerance_nats;
   bool by_validation = false;  // the gaps are of the validation loss, which both have at equal steps near the end
   std::size_t runs = 1;        // pairs of runs that the gap is the mean of
+  std::string doubt;           // inconclusive: why an equal or a lower loss shows nothing; empty: it isn't that
   std::int64_t needed_runs =
       0;  // inconclusive: about how many more of each side would settle it; 0: not known, or none
 };
@@ -50,7 +52,10 @@ struct LossRules {
 // them on, if they aren't copies, else the known one. Where both began with the same weights and batches (the first
 // five losses agree), only a tenth of the known one counts.
 //
-// same: all of the interval is within the tolerance; better, worse: all of it beyond; else inconclusive. diverged: in
+// same: all of the interval is within the tolerance; better, worse: all of it beyond; else inconclusive. Neither same
+// nor better, but inconclusive, with the `doubt`, if the run's losses may be of another kind: only the base was
+// validated, the validation differs by its settings or by far more than the training, the schedules differ in length,
+// or the loss is 0 or less. diverged: in
 // any pair only the base's loss is finite, or the loss ends above its start while the base's has fallen.
 // not_comparable: the recipes name other data or vocabularies, tokens per step differ, or may differ
 // (have_equal_steps), or no step is shared.

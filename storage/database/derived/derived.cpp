@@ -45,7 +45,8 @@ SealedContent content_of(const Run& run, const Summary& summary) {
        {summary.loss_first, summary.loss_last, summary.loss_min, summary.val_loss_last, summary.val_loss_min,
         summary.dt_ms_median, summary.dt_ms_p25, summary.dt_ms_p75, summary.tokens_per_s, summary.tokens_per_s_p25,
         summary.tokens_per_s_p75, summary.dt_ms_p5, summary.dt_ms_p95, summary.dt_grain_ms, summary.drift,
-        summary.disturbance.other_cores, summary.disturbance.program_cores, summary.disturbance.other_gpu_load})
+        summary.disturbance.other_cores, summary.disturbance.program_cores, summary.disturbance.other_gpu_load,
+        summary.wall_ms_median})
     content.add(value);
   return content;
 }
@@ -60,16 +61,33 @@ class RowChecks {
   void add(const StepReader::Row& row) {
     if (row.repeated && repeated_steps_++ == 0) first_repeated_step_ = row.step.step;
     if (row.step.at < at_before_ && backwards_step_ == 0) backwards_step_ = row.step.step;
-    if (!is_missing(row.step.at)) at_before_ = row.step.at;
+    if (is_missing(row.step.at)) return;
+    at_before_ = row.step.at;
+    is_fine_ = is_fine_ || row.step.at != std::floor(row.step.at);
+    if (rows_++ % rows_in_block != 0) return;
+    const double ms = 1000 * (row.step.at - block_at_) / static_cast<double>(row.step.step - block_step_);
+    if (ms > 0 && std::isfinite(ms)) wall_ms_.add(ms);
+    block_at_ = row.step.at;
+    block_step_ = row.step.step;
   }
   void complete(Summary& summary) const {
     summary.repeated_steps = repeated_steps_;
     summary.first_repeated_step = first_repeated_step_;
     if (summary.backwards_step == 0) summary.backwards_step = backwards_step_;
+    // A clock of whole seconds is off by one in each block.
+    const double ms = wall_ms_.quantile(0.5);
+    if (is_fine_ || ms * rows_in_block > 8000) summary.wall_ms_median = ms;
   }
 
  private:
+  static constexpr std::int64_t rows_in_block = 8;
+
   double at_before_ = missing;
+  bool is_fine_ = false;  // the clock has fractions of a second
+  std::int64_t rows_ = 0;
+  double block_at_ = missing;
+  std::int64_t block_step_ = 0;
+  FineHistogram wall_ms_;
   std::int64_t repeated_steps_ = 0;
   std::int64_t first_repeated_step_ = 0;
   std::int64_t backwards_step_ = 0;
@@ -142,7 +160,9 @@ const std::string Derived::summary_columns =
     "tokens_per_s_p75, dt_ms_p5, dt_ms_p95, dt_grain_ms, drift, spikes, spike_period, pauses, untimed_steps, "
     "nonfinite_steps, first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, "
     "disturbed_steps, "
-    "summaries.other_cores, summaries.program_cores, summaries.other_gpu_load, summaries.cores, summaries.needed_cores";
+    "summaries.other_cores, summaries.program_cores, summaries.other_gpu_load, summaries.cores, "
+    "summaries.needed_cores, "
+    "wall_ms_median";
 
 const std::string Derived::counts_for_run =
     "status NOT IN ('queued', 'running') AND asked_warmup = coalesce(runs.warmup_steps, -1) "
@@ -186,6 +206,7 @@ std::optional<Summary> Derived::read(const Run& run, const Statement& row, int c
   summary.disturbance.other_gpu_load = row.real(column++);
   summary.disturbance.cores = static_cast<int>(row.integer(column++));
   summary.disturbance.needed_cores = static_cast<int>(row.integer(column++));
+  summary.wall_ms_median = row.real(column++);
   if (nan_mask >> seal_bit != seal_.of(content_of(run, summary))) return std::nullopt;
   return summary;
 }
@@ -208,9 +229,9 @@ void Derived::keep(const Run& run, const Summary& summary) {
       "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75, "
       "dt_ms_p5, dt_ms_p95, dt_grain_ms, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
       "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, "
-      "disturbed_steps, other_cores, program_cores, other_gpu_load, cores, needed_cores) "
+      "disturbed_steps, other_cores, program_cores, other_gpu_load, cores, needed_cores, wall_ms_median) "
       "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
-      "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?34, ?35, ?36, ?37, ?38, ?39, ?40 "
+      "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41 "
       "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
       "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3 "
       "AND ended_at IS ?33",
@@ -222,7 +243,7 @@ void Derived::keep(const Run& run, const Summary& summary) {
       summary.untimed_steps, summary.nonfinite_steps, summary.first_nonfinite_step, summary.backwards_step,
       summary.repeated_steps, summary.first_repeated_step, run.ended_at, summary.watched_steps, summary.disturbed_steps,
       summary.disturbance.other_cores, summary.disturbance.program_cores, summary.disturbance.other_gpu_load,
-      known(summary.disturbance.cores), known(summary.disturbance.needed_cores));
+      known(summary.disturbance.cores), known(summary.disturbance.needed_cores), summary.wall_ms_median);
   insert.run();
 }
 

@@ -36,7 +36,8 @@ std::span<const char* const> migrations() {
                                          trace_noise,
                                          predictions,
                                          tries_on_machines,
-                                         rungs_below};
+                                         rungs_below,
+                                         wall_clock};
   return list;
 }
 

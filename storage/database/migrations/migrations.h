@@ -18,6 +18,7 @@ extern const char reported_runs[];
 extern const char tries[];
 extern const char patches[];
 extern const char rungs_below[];
+extern const char wall_clock[];
 
 // steps.cpp
 extern const char overviews[];

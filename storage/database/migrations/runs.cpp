@@ -262,4 +262,10 @@ const char rungs_below[] = R"sql(
 ALTER TABLE runs ADD COLUMN stands_on INTEGER;
 )sql";
 
+// The time of a step by the wall clock.
+const char wall_clock[] = R"sql(
+DELETE FROM summaries;
+ALTER TABLE summaries ADD COLUMN wall_ms_median REAL;
+)sql";
+
 }  // namespace stepladder::migration

@@ -49,6 +49,7 @@ TEST(Answer, NamesEachRungByItsOwnStep) {
   EXPECT_EQ(answer_text(rungs),
             "Real: TF32 2.00 x. Slower: Fused 0.90 x. No gain: Flash. All together 1.80 x baseline.");
   EXPECT_EQ(answer_text(std::span(rungs).first(1)), "");
+  EXPECT_TRUE(answer_text(rungs, 6).ends_with(" 6 further runs are in the bin."));
 }
 
 TEST(Fit, SaysWhatTheScaledTimesWereAndWhereTheRunsOwnStepsWaitedMore) {

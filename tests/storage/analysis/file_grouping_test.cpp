@@ -47,6 +47,15 @@ TEST(FileGrouping, step_times_far_apart_make_rungs) {
   EXPECT_NE(decision.reason.find("67 to 100 ms"), std::string::npos) << decision.reason;
 }
 
+TEST(FileGrouping, one_printed_configuration_and_a_slow_file_are_repeats) {
+  const std::string recipe = R"({"lr":0.001})";
+  const FileGrouping decision = grouped({file(108, 0.01, recipe), file(100, 0.01, recipe), file(100, 0.01, recipe)});
+  EXPECT_EQ(decision.files, FilesAre::repeats) << decision.reason;
+  EXPECT_EQ(grouped({file(160, 0.01, recipe), file(100, 0.01, recipe)}).files, FilesAre::rungs) << "another program";
+  const FileGrouping mixed = grouped({file(101, 0.02, recipe), file(100), file(100)});
+  EXPECT_EQ(mixed.reason.find("the files name no difference, but 2 of 3 print no configuration"), 0U) << mixed.reason;
+}
+
 TEST(FileGrouping, phases_of_one_training_are_apart) {
   std::vector<File> files{file(100), file(67)};
   files[0].summary.loss_first = 11.1;

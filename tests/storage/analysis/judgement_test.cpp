@@ -72,6 +72,36 @@ TEST_F(Rungs, AFactorOfAThousandBetweenFilesIsOneOfUnits) {
   EXPECT_EQ(flag(measured(1000)), "") << "our own timer has one unit";
 }
 
+TEST_F(Rungs, CopiesOfAFileCountAsOneRun) {
+  std::list<stepladder::Run> copies;
+  for (int rung = 0; rung < 2; ++rung) {
+    runs_[rung].source = "import";
+    runs_[rung].status = RunStatus::finished;
+    for (int repeat = 1; repeat < 4; ++repeat) {
+      stepladder::Run& copy = copies.emplace_back(runs_[rung]);
+      copy.repeat = repeat;
+      measured_.push_back({&copy, &summaries_[rung], &series_[rung]});
+    }
+  }
+  const RungJudgement rung = judge_rungs(measured_, {})[1];
+  EXPECT_EQ(rung.own_step.runs, 1U);
+  EXPECT_EQ(rung.answer(), RungAnswer::faster_once);
+  const auto flag = std::ranges::find(rung.flags, FlagId::not_repeated, &Flag::id);
+  ASSERT_NE(flag, rung.flags.end());
+  EXPECT_NE(flag->why.find("4 runs have the same figures to the last digit"), std::string::npos) << flag->why;
+}
+
+TEST_F(Rungs, AFactorBetweenOtherNumbersOfDevicesIsDoubtful) {
+  runs_[0].recipe = R"({"devices":1})";
+  runs_[1].recipe = R"({"devices":8})";
+  runs_[2].recipe = R"({"devices":1})";
+  const std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
+  EXPECT_EQ(rungs[1].over_baseline.trust, Trust::doubtful);
+  EXPECT_FALSE(rungs[1].over_baseline.is(Verdict::faster));
+  EXPECT_NE(std::ranges::find(rungs[1].flags, FlagId::other_machine, &Flag::id), rungs[1].flags.end());
+  EXPECT_EQ(rungs[2].over_baseline.trust, Trust::trusted);
+}
+
 TEST_F(Rungs, WhatHasNoFactorSaysWhy) {
   runs_[0].status = RunStatus::failed;
   series_[0] = {};

@@ -259,6 +259,40 @@ TEST(Steps, that_are_missing_are_counted_where_every_step_is_recorded) {
   EXPECT_EQ(why(flags(run, fork), FlagId::missing_steps), "");
 }
 
+TEST(Steps, that_take_far_longer_by_the_wall_clock_are_doubtful) {
+  stepladder::Run run = imported("", 0, "");
+  Summary summary = summarise(run, steady(90));
+  const auto found = [&](double wall_ms) {
+    summary.wall_ms_median = wall_ms;
+    return flags_of(run, summary, 2, table());
+  };
+  EXPECT_EQ(why(found(missing), FlagId::wall_clock_mismatch), "");
+  EXPECT_EQ(why(found(110), FlagId::wall_clock_mismatch), "") << "some time between steps is usual";
+  EXPECT_EQ(why(found(2), FlagId::wall_clock_mismatch), "") << "lines that came in one piece";
+  EXPECT_NE(why(found(500), FlagId::wall_clock_mismatch).find("500 ms by the wall clock"), std::string::npos);
+  EXPECT_EQ(trust_of(found(500)), Trust::doubtful);
+  run.source = "launched";
+  EXPECT_EQ(why(found(500), FlagId::wall_clock_mismatch), "");
+}
+
+TEST(Steps, that_a_log_lacks_or_repeats_make_it_doubtful) {
+  const stepladder::Run run = imported("", 0, "");
+  const auto found = [&](std::int64_t steps, std::int64_t last, std::int64_t repeated) {
+    Summary summary = summarise(run, steady(90));
+    summary.steps = steps;
+    summary.last_step = last;
+    summary.repeated_steps = repeated;
+    return flags_of(run, summary, 2, table());
+  };
+  EXPECT_EQ(trust_of(found(100, 100, 0)), Trust::trusted);
+  EXPECT_EQ(trust_of(found(98, 100, 0)), Trust::trusted);
+  EXPECT_NE(why(found(80, 100, 0), FlagId::missing_steps).find("20 of the 100 steps"), std::string::npos);
+  EXPECT_EQ(trust_of(found(80, 100, 0)), Trust::doubtful);
+  EXPECT_EQ(trust_of(found(50, 100, 0)), Trust::trusted) << "every second step";
+  EXPECT_EQ(trust_of(found(100, 100, 20)), Trust::trusted) << "resumed";
+  EXPECT_EQ(trust_of(found(100, 100, 100)), Trust::doubtful) << "each step twice";
+}
+
 TEST(Steps, of_an_honest_repeated_run_are_not_flagged) {
   auto run = imported("NVIDIA A100-SXM4-40GB", 4096, "bf16");
   run.sync = Sync::event;

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "run_store_fixture.h"
 
 namespace stepladder {
@@ -105,6 +107,22 @@ TEST_F(RunStoreTest, a_batch_of_steps_is_stored_with_its_parts_and_its_order) {
   EXPECT_EQ(store.series(one).loss.at(100), 8);
   EXPECT_EQ(store.summary(*store.run(one)).repeated_steps, 1);
   EXPECT_NEAR(store.recordings().mean_parts(*store.run(two), 1).forward_ms, 51, 1e-6);
+}
+
+TEST_F(RunStoreTest, the_time_of_a_step_by_the_wall_clock_is_in_the_summary) {
+  // 0.55 s a step, every second step printed, with a pause for an evaluation.
+  const auto summary_of = [&](double clock_s) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 2; step <= 200; step += 2) {
+      const double at = 1.7e9 + 0.55 * static_cast<double>(step) + (step > 100 ? 60 : 0);
+      steps.push_back({.step = step, .loss = 1, .dt_ms = 90, .at = clock_s * std::floor(at / clock_s)});
+    }
+    const stepladder::Run run = *store.run(store.insert_finished({.name = "timed"}, steps));
+    EXPECT_TRUE(alike(store.summary(run).wall_ms_median, store.summary(run).wall_ms_median)) << "and kept";
+    return store.summary(run).wall_ms_median;
+  };
+  EXPECT_NEAR(summary_of(0.001), 550, 1);
+  EXPECT_TRUE(is_missing(summary_of(1))) << "blocks of eight seconds are too short for a clock of whole ones";
 }
 
 TEST_F(RunStoreTest, one_transaction_is_undone_where_its_work_throws) {

@@ -237,5 +237,42 @@ TEST(LossParity, other_data_or_vocabulary_is_not_comparable) {
   EXPECT_EQ(parity(text, base, run(R"({"vocab": 50257})"), base).verdict, LossVerdict::not_comparable);
 }
 
+// A run whose losses may be of another kind than the base's proves neither "same" nor "better".
+TEST(LossParity, losses_that_may_be_of_another_kind_prove_nothing) {
+  const auto evaluated = [](double loss, double val, std::int64_t steps = 40) {
+    Series series;
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      const double fall = 8 / static_cast<double>(step);
+      series.append({.step = step, .loss = loss + fall, .val_loss = step % 5 == 0 ? val + fall : missing});
+    }
+    return series;
+  };
+  const Series plain = evaluated(3, 3.1);
+  stepladder::Run a = of_tokens(100), b = of_tokens(100);
+  EXPECT_EQ(parity(a, plain, b, plain).verdict, LossVerdict::same);
+  EXPECT_EQ(parity(a, plain, b, evaluated(2.8, 2.9)).verdict, LossVerdict::better);
+  const auto doubt = [&](const Series& run) {
+    const LossParity found = parity(a, plain, b, run);
+    EXPECT_EQ(found.verdict, LossVerdict::inconclusive);
+    return found.doubt;
+  };
+  EXPECT_EQ(doubt(evaluated(3, missing)), "only the baseline was validated");
+  EXPECT_NE(doubt(evaluated(3, 3.1 / 4.2)).find("another unit"), std::string::npos);
+  EXPECT_EQ(parity(a, plain, b, evaluated(3, 2.9)).verdict, LossVerdict::better) << "so much may be a gain";
+  EXPECT_NE(doubt(evaluated(-9, 3)).find("0 or less"), std::string::npos);
+  EXPECT_EQ(doubt(evaluated(3, 3)), "its validation losses are its training losses");
+  EXPECT_EQ(parity(a, evaluated(3.2, 3.2), b, evaluated(3, 3)).verdict, LossVerdict::better) << "both do";
+  EXPECT_EQ(parity(a, plain, b, evaluated(3.5, missing)).verdict, LossVerdict::worse) << "a loss that shows is shown";
+
+  a.recipe = R"({"max_iters":400})", b.recipe = R"({"max_iters":120})";
+  EXPECT_EQ(doubt(plain), "the schedules differ: max_iters 400 and max_iters 120");
+  a.recipe = R"({"eval_iters":200})", b.recipe = R"({"eval_iters":1})";
+  EXPECT_EQ(doubt(plain), "the validations differ: eval_iters 200 and eval_iters 1");
+  a.recipe = R"({"data.dataset":"openwebtext"})", b.recipe = R"({"data.dataset":"tinystories"})";
+  EXPECT_EQ(parity(a, plain, b, plain).verdict, LossVerdict::not_comparable);
+  a.recipe = R"({"data_dir":"/here/owt/"})", b.recipe = R"({"data_dir":"/there/owt"})";
+  EXPECT_EQ(parity(a, plain, b, plain).verdict, LossVerdict::same) << "one set of data on two disks";
+}
+
 }  // namespace
 }  // namespace stepladder
