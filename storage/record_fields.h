@@ -1,6 +1,7 @@
 // The fields of a run, and those that its start brings, each once, with its name (in the column and in journals), its
 // member, its unknown value and where it is stored. The columns of `runs`, journal lines, spill bytes, the import of
-// projects and the merge of a start into its run derive from these two tables. A third lists the columns of a series.
+// projects and the merge of a start into its run derive from these two tables. Others list what a sample of the machine
+// has, and the columns of a series.
 #pragma once
 
 #include <cstdint>
@@ -109,6 +110,37 @@ inline constexpr std::tuple started_fields{
 };
 
 template <class Value>
+struct SampleMember {
+  const char* name;  // of the column in `lanes` too
+  Value SystemMetrics::*member;
+};
+inline constexpr std::tuple sample_fields{
+    SampleMember<double>{"cpu_load", &SystemMetrics::cpu_load},
+    SampleMember<double>{"process_cores", &SystemMetrics::process_cores},
+    SampleMember<std::int64_t>{"resident_bytes", &SystemMetrics::resident_bytes},
+    SampleMember<double>{"gpu_load", &SystemMetrics::gpu_load},
+    SampleMember<double>{"gpu_clock_mhz", &SystemMetrics::gpu_clock_mhz},
+    SampleMember<double>{"gpu_power_w", &SystemMetrics::gpu_power_w},
+    SampleMember<double>{"gpu_temperature_c", &SystemMetrics::gpu_temperature_c},
+    SampleMember<std::int64_t>{"gpu_memory_bytes", &SystemMetrics::gpu_memory_bytes},
+    SampleMember<std::string>{"throttle_reason", &SystemMetrics::throttle_reason},
+};
+
+// Columns of `lanes` and of `summaries`.
+template <class Value>
+struct ContentionMember {
+  const char* name;
+  Value Contention::*member;
+};
+inline constexpr std::tuple contention_fields{
+    ContentionMember<double>{"other_cores", &Contention::other_cores},
+    ContentionMember<double>{"program_cores", &Contention::program_cores},
+    ContentionMember<double>{"other_gpu_load", &Contention::other_gpu_load},
+    ContentionMember<int>{"cores", &Contention::cores},
+    ContentionMember<int>{"needed_cores", &Contention::needed_cores},
+};
+
+template <class Value>
 struct SeriesColumn {
   std::vector<Value> Series::*values;
   Value StepRecord::*of_step;
@@ -129,6 +161,13 @@ inline constexpr std::tuple series_columns{
 template <class Fields, class Use>
 constexpr void for_each_field(const Fields& fields, Use&& use) {
   std::apply([&](const auto&... field) { (use(field), ...); }, fields);
+}
+
+// Calls `use` with the name and the value of everything that a sample says of its moment.
+template <class Sample, class Use>
+constexpr void for_each_measurement(Sample&& sample, Use&& use) {
+  for_each_field(sample_fields, [&](const auto& field) { use(field.name, sample.*field.member); });
+  for_each_field(contention_fields, [&](const auto& field) { use(field.name, sample.contention.*field.member); });
 }
 
 // The step at this place, without its run and parts.

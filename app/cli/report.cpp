@@ -15,6 +15,7 @@
 #include "engine/open_trainer.h"
 #include "engine/system_metrics.h"
 #include "storage/analysis/energy.h"
+#include "storage/record_fields.h"
 
 namespace stepladder {
 namespace {
@@ -73,22 +74,15 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
   const std::int64_t last_warmup_step = run.summary.first_step + run.summary.warmup_steps - 1;
   Json lanes = Json::array();
   for (const SystemMetrics& sample : looks) {
-    lanes.push_back({{"step", sample.step},
-                     {"at", number(sample.at)},
-                     {"cpu_load", number(sample.cpu_load)},
-                     {"process_cores", number(sample.process_cores)},
-                     {"resident_bytes", count_or_null(sample.resident_bytes)},
-                     {"gpu_load", number(sample.gpu_load)},
-                     {"gpu_clock_mhz", number(sample.gpu_clock_mhz)},
-                     {"gpu_power_w", number(sample.gpu_power_w)},
-                     {"gpu_temperature_c", number(sample.gpu_temperature_c)},
-                     {"gpu_memory_bytes", count_or_null(sample.gpu_memory_bytes)},
-                     {"throttle_reason", text_or_null(sample.throttle_reason)},
-                     {"other_cores", number(sample.contention.other_cores)},
-                     {"program_cores", number(sample.contention.program_cores)},
-                     {"other_gpu_load", number(sample.contention.other_gpu_load)},
-                     {"cores", count_or_null(sample.contention.cores)},
-                     {"needed_cores", count_or_null(sample.contention.needed_cores)}});
+    Json& lane = lanes.emplace_back(Json{{"step", sample.step}, {"at", number(sample.at)}});
+    for_each_measurement(sample, [&]<class Value>(const char* name, const Value& value) {
+      if constexpr (std::is_same_v<Value, double>)
+        lane[name] = number(value);
+      else if constexpr (std::is_same_v<Value, std::string>)
+        lane[name] = text_or_null(value);
+      else
+        lane[name] = count_or_null(value);
+    });
   }
   Json mean_ms;
   for (const NamedStepPart& part : all_step_parts) mean_ms[std::string(part.name)] = number(parts.*part.ms);

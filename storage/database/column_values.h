@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "storage/database/database.h"
+#include "storage/record_fields.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -46,6 +47,44 @@ inline std::int64_t nan_bit(double value, int bit) {
 
 inline double real_or_nan(const Statement& row, int column, std::int64_t nan_mask, int bit) {
   return (nan_mask >> bit & 1) != 0 ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
+}
+
+// ", ?, ?" for ", name, rung".
+inline std::string places_of(std::string_view columns) {
+  std::string places;
+  for (const char c : columns)
+    if (c == ',') places += ", ?";
+  return places;
+}
+
+// Binds NULL if the value isn't known, and may be NULL.
+template <class Value>
+void bind_value(Statement& row, const Value& value, const Unknown<Value>& unknown, bool is_never_null = false) {
+  if constexpr (std::is_enum_v<Value>)
+    row.bind(to_string(value));
+  else if (is_never_null || is_known(value, unknown))
+    row.bind(value);
+  else
+    row.bind(std::nullopt);
+}
+
+// The value of a field of storage/record_fields.h. Throws std::invalid_argument for an unknown word.
+template <class Value>
+void read_value(const Statement& row, int column, Value& value, const Unknown<Value>& unknown) {
+  if constexpr (std::is_same_v<Value, std::string>)
+    value = row.text(column);
+  else if constexpr (std::is_same_v<Value, double>)
+    value = row.real(column);
+  else if constexpr (std::is_same_v<Value, int>)
+    value = static_cast<int>(row.integer(column));
+  else if constexpr (std::is_same_v<Value, std::int64_t>)
+    value = row.is_null(column) ? unknown : count_of(row, column);
+  else if constexpr (std::is_same_v<Value, RunStatus>)
+    value = run_status_from(row.text(column));
+  else if constexpr (std::is_same_v<Value, Sync>)
+    value = sync_from(row.text(column));
+  else if (!row.is_null(column))
+    value = row.integer(column);
 }
 
 }  // namespace stepladder

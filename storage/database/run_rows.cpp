@@ -37,13 +37,6 @@ std::string names_of(Columns columns) {
 const std::string learnt_columns = names_of(Columns::learnt);
 const std::string settled_columns = names_of(Columns::settled);
 
-// "?, ?, ?" for as many columns.
-std::string places(const std::string& columns) {
-  std::string places = "?";
-  for (const char c : columns) places += c == ',' ? ", ?" : "";
-  return places;
-}
-
 // Qualified, for joins with tables that have columns of the same names.
 std::string of_runs(const std::string& columns) {
   std::string named = "runs.";
@@ -97,17 +90,6 @@ void drop_hostile_text(Run& run) {
     if (nests_deep(*json)) json->clear();
 }
 
-// Binds NULL if the value isn't known, and may be NULL.
-template <class Value>
-void bind_value(Statement& row, const Value& value, const Unknown<Value>& unknown, bool is_never_null = false) {
-  if constexpr (std::is_enum_v<Value>)
-    row.bind(to_string(value));
-  else if (is_never_null || is_known(value, unknown))
-    row.bind(value);
-  else
-    row.bind(std::nullopt);
-}
-
 void bind_columns(Statement& row, Run run, Columns columns) {
   run.environment = environment_column(run);
   if (is_missing(run.created_at)) run.created_at = unix_now();
@@ -115,24 +97,6 @@ void bind_columns(Statement& row, Run run, Columns columns) {
   for_each_field(run_fields, [&](const auto& field) {
     if (is_among(columns, field.use)) bind_value(row, run.*field.member, field.unknown, (field.use & In::always) != 0);
   });
-}
-
-template <class Value>
-void read_value(const Statement& row, int column, Value& value, const Unknown<Value>& unknown) {
-  if constexpr (std::is_same_v<Value, std::string>)
-    value = row.text(column);
-  else if constexpr (std::is_same_v<Value, double>)
-    value = row.real(column);
-  else if constexpr (std::is_same_v<Value, int>)
-    value = static_cast<int>(row.integer(column));
-  else if constexpr (std::is_same_v<Value, std::int64_t>)
-    value = row.is_null(column) ? unknown : count_of(row, column);
-  else if constexpr (std::is_same_v<Value, RunStatus>)
-    value = run_status_from(row.text(column));
-  else if constexpr (std::is_same_v<Value, Sync>)
-    value = sync_from(row.text(column));
-  else if (!row.is_null(column))
-    value = row.integer(column);
 }
 
 // Reads the columns in the order of run_columns.
@@ -237,7 +201,7 @@ RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentit
       "'highest_run' AND CAST(value AS INTEGER) < " +
       limit + "), 0)) + 1 FROM runs WHERE id < " + limit + ")";
   static const std::string sql =
-      "INSERT INTO runs (id, " + columns + ") VALUES (" + number + ", " + places(columns) + ")";
+      "INSERT INTO runs (id, " + columns + ") VALUES (" + number + ", ?" + places_of(columns) + ")";
   const std::string environment = run.environment;
   Statement insert(database, sql);
   bind_columns(insert, std::move(run), Columns::all);
@@ -251,7 +215,7 @@ RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentit
 void update_run(Database& database, Run run) {
   bound_texts(run);
   static const std::string sql =
-      "UPDATE runs SET (" + learnt_columns + ") = (" + places(learnt_columns) + ") WHERE id = ?";
+      "UPDATE runs SET (" + learnt_columns + ") = (?" + places_of(learnt_columns) + ") WHERE id = ?";
   Statement update(database, sql);
   const RunId id = run.id;
   const std::string environment = run.environment;
@@ -278,7 +242,7 @@ void start_run(Database& database, const RunStarted& started, const ProcessIdent
     return names + ", owner_pid, owner_start, owner_boot";
   }();
   // A resumed run starts again: `owner` owns it from now on.
-  Statement update(database, "UPDATE runs SET (" + columns + ") = (" + places(columns) + ") WHERE id = ?",
+  Statement update(database, "UPDATE runs SET (" + columns + ") = (?" + places_of(columns) + ") WHERE id = ?",
                    to_string(run.status), std::nullopt, std::nullopt, run.started_at, run.model_flops_per_token);
   for_each_field(started_fields, [&](const auto& field) { bind_value(update, run.*field.of_run, field.unknown); });
   bind_owner(update, owner).bind(started.run).run();

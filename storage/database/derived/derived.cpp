@@ -23,32 +23,74 @@ constexpr auto fewest_for_chunks = static_cast<std::int64_t>(most_in_chunk) + 1;
 enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit, seal_bit };
 static_assert(seal_bit + FigureSeal::bits <= 63);
 
+struct SummaryCount {
+  const char* column;
+  std::int64_t Summary::*value;
+};
+constexpr SummaryCount summary_counts[] = {{"steps", &Summary::steps},
+                                           {"first_step", &Summary::first_step},
+                                           {"last_step", &Summary::last_step},
+                                           {"warmup_steps", &Summary::warmup_steps},
+                                           {"spikes", &Summary::spikes},
+                                           {"spike_period", &Summary::spike_period},
+                                           {"pauses", &Summary::pauses},
+                                           {"untimed_steps", &Summary::untimed_steps},
+                                           {"nonfinite_steps", &Summary::nonfinite_steps},
+                                           {"first_nonfinite_step", &Summary::first_nonfinite_step},
+                                           {"backwards_step", &Summary::backwards_step},
+                                           {"repeated_steps", &Summary::repeated_steps},
+                                           {"first_repeated_step", &Summary::first_repeated_step},
+                                           {"watched_steps", &Summary::watched_steps},
+                                           {"disturbed_steps", &Summary::disturbed_steps}};
+
+struct SummaryValue {
+  const char* column;
+  double Summary::*value;
+  int nan_bit = -1;  // in nan_mask, if it may be NaN
+};
+constexpr SummaryValue summary_values[] = {{"loss_first", &Summary::loss_first, loss_first_bit},
+                                           {"loss_last", &Summary::loss_last, loss_last_bit},
+                                           {"loss_min", &Summary::loss_min},
+                                           {"val_loss_last", &Summary::val_loss_last, val_loss_last_bit},
+                                           {"val_loss_min", &Summary::val_loss_min},
+                                           {"dt_ms_median", &Summary::dt_ms_median},
+                                           {"dt_ms_p25", &Summary::dt_ms_p25},
+                                           {"dt_ms_p75", &Summary::dt_ms_p75},
+                                           {"tokens_per_s", &Summary::tokens_per_s},
+                                           {"tokens_per_s_p25", &Summary::tokens_per_s_p25},
+                                           {"tokens_per_s_p75", &Summary::tokens_per_s_p75},
+                                           {"dt_ms_p5", &Summary::dt_ms_p5},
+                                           {"dt_ms_p95", &Summary::dt_ms_p95},
+                                           {"dt_grain_ms", &Summary::dt_grain_ms},
+                                           {"drift", &Summary::drift},
+                                           {"wall_ms_median", &Summary::wall_ms_median}};
+
+// ", steps, first_step", each behind `before`: counts, values, then the use that others made of the machine.
+std::string figure_columns(const std::string& before) {
+  std::string columns;
+  const auto add = [&](const char* name) { columns += ", " + before + name; };
+  for (const SummaryCount& count : summary_counts) add(count.column);
+  for (const SummaryValue& value : summary_values) add(value.column);
+  for_each_field(contention_fields, [&](const auto& field) { add(field.name); });
+  return columns;
+}
+
 std::int64_t nan_bits(const Summary& summary) {
-  return nan_bit(summary.loss_first, loss_first_bit) | nan_bit(summary.loss_last, loss_last_bit) |
-         nan_bit(summary.val_loss_last, val_loss_last_bit);
+  std::int64_t bits = 0;
+  for (const auto& [column, value, bit] : summary_values)
+    if (bit >= 0) bits |= nan_bit(summary.*value, bit);
+  return bits;
 }
 
 // All that a row of `summaries` holds. It is of a run rather than of a file, so that a copy of a run has the same row.
 SealedContent content_of(const Run& run, const Summary& summary) {
   SealedContent content("summaries");
   content.add(run.uid).add(std::int64_t{run.warmup_steps}).add(run.tokens_per_step).add(nan_bits(summary));
-  for (const std::int64_t count :
-       {std::int64_t{summary.steps}, std::int64_t{summary.first_step}, std::int64_t{summary.last_step},
-        std::int64_t{summary.warmup_steps}, std::int64_t{summary.spikes}, std::int64_t{summary.spike_period},
-        std::int64_t{summary.pauses}, std::int64_t{summary.untimed_steps}, std::int64_t{summary.nonfinite_steps},
-        std::int64_t{summary.first_nonfinite_step}, std::int64_t{summary.backwards_step},
-        std::int64_t{summary.repeated_steps}, std::int64_t{summary.first_repeated_step},
-        std::int64_t{summary.watched_steps}, std::int64_t{summary.disturbed_steps},
-        std::int64_t{summary.disturbance.cores}, std::int64_t{summary.disturbance.needed_cores}})
-    content.add(count);
-  for (const double value :
-       {summary.loss_first, summary.loss_last, summary.loss_min, summary.val_loss_last, summary.val_loss_min,
-        summary.dt_ms_median, summary.dt_ms_p25, summary.dt_ms_p75, summary.tokens_per_s, summary.tokens_per_s_p25,
-        summary.tokens_per_s_p75, summary.dt_ms_p5, summary.dt_ms_p95, summary.dt_grain_ms, summary.drift,
-        summary.disturbance.other_cores, summary.disturbance.program_cores, summary.disturbance.other_gpu_load,
-        summary.wall_ms_median})
-    content.add(value);
-  return content;
+  const Contention& others = summary.disturbance;
+  for (const SummaryCount& count : summary_counts) content.add(summary.*count.value);
+  content.add(std::int64_t{others.cores}).add(std::int64_t{others.needed_cores});
+  for (const SummaryValue& value : summary_values) content.add(summary.*value.value);
+  return content.add(others.other_cores).add(others.program_cores).add(others.other_gpu_load);
 }
 
 SealedContent content_of_overviews(RunId run, std::int64_t steps) {
@@ -154,15 +196,7 @@ class Derived::Chunks {
   bool begun_ = false;
 };
 
-const std::string Derived::summary_columns =
-    "summaries.nan_mask, summaries.steps, first_step, last_step, summaries.warmup_steps, loss_first, loss_last, "
-    "loss_min, val_loss_last, val_loss_min, dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, "
-    "tokens_per_s_p75, dt_ms_p5, dt_ms_p95, dt_grain_ms, drift, spikes, spike_period, pauses, untimed_steps, "
-    "nonfinite_steps, first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, "
-    "disturbed_steps, "
-    "summaries.other_cores, summaries.program_cores, summaries.other_gpu_load, summaries.cores, "
-    "summaries.needed_cores, "
-    "wall_ms_median";
+const std::string Derived::summary_columns = "summaries.nan_mask" + figure_columns("summaries.");
 
 const std::string Derived::counts_for_run =
     "status NOT IN ('queued', 'running') AND asked_warmup = coalesce(runs.warmup_steps, -1) "
@@ -171,42 +205,12 @@ const std::string Derived::counts_for_run =
 std::optional<Summary> Derived::read(const Run& run, const Statement& row, int column) {
   Summary summary;
   const std::int64_t nan_mask = row.integer(column++);
-  summary.steps = count_of(row, column++);
-  summary.first_step = count_of(row, column++);
-  summary.last_step = count_of(row, column++);
-  summary.warmup_steps = count_of(row, column++);
-  summary.loss_first = real_or_nan(row, column++, nan_mask, loss_first_bit);
-  summary.loss_last = real_or_nan(row, column++, nan_mask, loss_last_bit);
-  summary.loss_min = row.real(column++);
-  summary.val_loss_last = real_or_nan(row, column++, nan_mask, val_loss_last_bit);
-  summary.val_loss_min = row.real(column++);
-  summary.dt_ms_median = row.real(column++);
-  summary.dt_ms_p25 = row.real(column++);
-  summary.dt_ms_p75 = row.real(column++);
-  summary.tokens_per_s = row.real(column++);
-  summary.tokens_per_s_p25 = row.real(column++);
-  summary.tokens_per_s_p75 = row.real(column++);
-  summary.dt_ms_p5 = row.real(column++);
-  summary.dt_ms_p95 = row.real(column++);
-  summary.dt_grain_ms = row.real(column++);
-  summary.drift = row.real(column++);
-  summary.spikes = count_of(row, column++);
-  summary.spike_period = count_of(row, column++);
-  summary.pauses = count_of(row, column++);
-  summary.untimed_steps = count_of(row, column++);
-  summary.nonfinite_steps = count_of(row, column++);
-  summary.first_nonfinite_step = count_of(row, column++);
-  summary.backwards_step = count_of(row, column++);
-  summary.repeated_steps = count_of(row, column++);
-  summary.first_repeated_step = count_of(row, column++);
-  summary.watched_steps = count_of(row, column++);
-  summary.disturbed_steps = count_of(row, column++);
-  summary.disturbance.other_cores = row.real(column++);
-  summary.disturbance.program_cores = row.real(column++);
-  summary.disturbance.other_gpu_load = row.real(column++);
-  summary.disturbance.cores = static_cast<int>(row.integer(column++));
-  summary.disturbance.needed_cores = static_cast<int>(row.integer(column++));
-  summary.wall_ms_median = row.real(column++);
+  for (const SummaryCount& count : summary_counts) summary.*count.value = count_of(row, column++);
+  for (const auto& [name, value, bit] : summary_values)
+    summary.*value = bit < 0 ? row.real(column++) : real_or_nan(row, column++, nan_mask, bit);
+  for_each_field(contention_fields, [&]<class Value>(const ContentionMember<Value>& field) {
+    read_value(row, column++, summary.disturbance.*field.member, Unknown<Value>{});
+  });
   if (nan_mask >> seal_bit != seal_.of(content_of(run, summary))) return std::nullopt;
   return summary;
 }
@@ -222,28 +226,19 @@ std::optional<Summary> Derived::kept(const Run& run) {
 
 void Derived::keep(const Run& run, const Summary& summary) {
   // Inserts only if the run in the file has not changed since: another process may have resumed it.
-  Statement insert(
-      database_,
-      "INSERT OR REPLACE INTO summaries (run_id, asked_warmup, asked_tokens_per_step, nan_mask, steps, "
-      "first_step, last_step, warmup_steps, loss_first, loss_last, loss_min, val_loss_last, val_loss_min, "
-      "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75, "
-      "dt_ms_p5, dt_ms_p95, dt_grain_ms, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
-      "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, "
-      "disturbed_steps, other_cores, program_cores, other_gpu_load, cores, needed_cores, wall_ms_median) "
-      "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
-      "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41 "
-      "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
-      "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3 "
-      "AND ended_at IS ?33",
-      run.id, run.warmup_steps, run.tokens_per_step, nan_bits(summary) | seal_.of(content_of(run, summary)) << seal_bit,
-      summary.steps, summary.first_step, summary.last_step, summary.warmup_steps, summary.loss_first, summary.loss_last,
-      summary.loss_min, summary.val_loss_last, summary.val_loss_min, summary.dt_ms_median, summary.dt_ms_p25,
-      summary.dt_ms_p75, summary.tokens_per_s, summary.tokens_per_s_p25, summary.tokens_per_s_p75, summary.dt_ms_p5,
-      summary.dt_ms_p95, summary.dt_grain_ms, summary.drift, summary.spikes, summary.spike_period, summary.pauses,
-      summary.untimed_steps, summary.nonfinite_steps, summary.first_nonfinite_step, summary.backwards_step,
-      summary.repeated_steps, summary.first_repeated_step, run.ended_at, summary.watched_steps, summary.disturbed_steps,
-      summary.disturbance.other_cores, summary.disturbance.program_cores, summary.disturbance.other_gpu_load,
-      known(summary.disturbance.cores), known(summary.disturbance.needed_cores), summary.wall_ms_median);
+  static const std::string columns = figure_columns("");
+  static const std::string sql =
+      "INSERT OR REPLACE INTO summaries (run_id, asked_warmup, asked_tokens_per_step, nan_mask" + columns +
+      ") SELECT ?1, ?2, ?3, ?5" + places_of(columns) +
+      " FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') AND coalesce(runs.warmup_steps, -1) = ?2 AND "
+      "coalesce(tokens_per_step, 0) = ?3 AND ended_at IS ?4";
+  Statement insert(database_, sql, run.id, run.warmup_steps, run.tokens_per_step, run.ended_at,
+                   nan_bits(summary) | seal_.of(content_of(run, summary)) << seal_bit);
+  for (const SummaryCount& count : summary_counts) insert.bind(summary.*count.value);
+  for (const SummaryValue& value : summary_values) insert.bind(summary.*value.value);
+  for_each_field(contention_fields, [&]<class Value>(const ContentionMember<Value>& field) {
+    bind_value(insert, summary.disturbance.*field.member, Unknown<Value>{});
+  });
   insert.run();
 }
 

@@ -177,16 +177,20 @@ WrittenEvents write_events(Database& database, std::span<const RunEvent> events,
 // SQL for what is recorded besides steps: machine samples, texts, console output, step profiles. Column order in SELECT
 // and INSERT must agree with the reading code below it; unknown values are NULL (column_values.h).
 
+// ", cpu_load, process_cores"
+static std::string measured_columns() {
+  std::string columns;
+  for_each_measurement(SystemMetrics{}, [&](const char* name, const auto&) { columns += std::string(", ") + name; });
+  return columns;
+}
+
 void insert_system_metrics(Database& database, const SystemMetrics& sample) {
-  database.insert("OR REPLACE INTO lanes",
-                  "run_id, at, step, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, "
-                  "gpu_power_w, gpu_temperature_c, gpu_memory_bytes, throttle_reason, other_cores, other_gpu_load, "
-                  "cores, needed_cores, program_cores",
-                  sample.run, sample.at, sample.step, sample.cpu_load, sample.process_cores,
-                  known(sample.resident_bytes), sample.gpu_load, sample.gpu_clock_mhz, sample.gpu_power_w,
-                  sample.gpu_temperature_c, known(sample.gpu_memory_bytes), known(sample.throttle_reason),
-                  sample.contention.other_cores, sample.contention.other_gpu_load, known(sample.contention.cores),
-                  known(sample.contention.needed_cores), sample.contention.program_cores);
+  static const std::string columns = "run_id, at, step" + measured_columns();
+  static const std::string sql = "INSERT OR REPLACE INTO lanes (" + columns + ") VALUES (?" + places_of(columns) + ")";
+  Statement insert(database, sql, sample.run, sample.at, sample.step);
+  for_each_measurement(
+      sample, [&]<class Value>(const char*, const Value& value) { bind_value(insert, value, Unknown<Value>{}); });
+  insert.run();
 }
 
 void insert_text_sample(Database& database, const TextSample& sample) {
@@ -210,32 +214,15 @@ void replace_profile(Database& database, const StepProfile& profile) {
 }
 
 std::vector<SystemMetrics> read_system_metrics(Database& database, RunId run, double after, std::int64_t most) {
-  return read_all(
-      Statement(
-          database,
-          "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
-          "gpu_temperature_c, gpu_memory_bytes, throttle_reason, other_cores, other_gpu_load, cores, "
-          "needed_cores, program_cores FROM lanes WHERE run_id = ? AND at > ? AND at <= 9e999 ORDER BY at LIMIT ?",
-          run, after, most),
-      [&](const Statement& row) {
-        return SystemMetrics{.run = run,
-                             .step = count_of(row, 0),
-                             .at = row.real(1),
-                             .cpu_load = row.real(2),
-                             .process_cores = row.real(3),
-                             .resident_bytes = count_of(row, 4),
-                             .gpu_load = row.real(5),
-                             .gpu_clock_mhz = row.real(6),
-                             .gpu_power_w = row.real(7),
-                             .gpu_temperature_c = row.real(8),
-                             .gpu_memory_bytes = count_of(row, 9),
-                             .throttle_reason = row.text(10),
-                             .contention = {.other_cores = row.real(11),
-                                            .program_cores = row.real(15),
-                                            .other_gpu_load = row.real(12),
-                                            .cores = static_cast<int>(row.integer(13)),
-                                            .needed_cores = static_cast<int>(row.integer(14))}};
-      });
+  static const std::string sql = "SELECT step, at" + measured_columns() +
+                                 " FROM lanes WHERE run_id = ? AND at > ? AND at <= 9e999 ORDER BY at LIMIT ?";
+  return read_all(Statement(database, sql, run, after, most), [&](const Statement& row) {
+    SystemMetrics sample{.run = run, .step = count_of(row, 0), .at = row.real(1)};
+    int column = 2;
+    for_each_measurement(
+        sample, [&]<class Value>(const char*, Value& value) { read_value(row, column++, value, Unknown<Value>{}); });
+    return sample;
+  });
 }
 
 bool SystemMetricsReader::next(SystemMetrics& sample) {

@@ -36,26 +36,31 @@ void keep_chunks(Database& database, MetricId metric, std::span<const Chunk> chu
   }
 }
 
+constexpr std::string_view figure_columns =
+    "format, count, not_finite, first_step, last_step, first, last, lowest, highest, mean, median";
+constexpr std::int64_t MetricFigures::*figure_counts[] = {&MetricFigures::count, &MetricFigures::not_finite,
+                                                          &MetricFigures::first_step, &MetricFigures::last_step};
+constexpr double MetricFigures::*figure_values[] = {&MetricFigures::first,  &MetricFigures::last,
+                                                    &MetricFigures::lowest, &MetricFigures::highest,
+                                                    &MetricFigures::mean,   &MetricFigures::median};
+
 // What the seal in metric_figures.format is of.
 SealedContent content_of(MetricId metric, const MetricFigures& figures) {
   SealedContent content("metric_figures");
-  for (const std::int64_t count :
-       {std::int64_t{metric}, figures_format, std::int64_t{figures.count}, std::int64_t{figures.not_finite},
-        std::int64_t{figures.first_step}, std::int64_t{figures.last_step}})
-    content.add(count);
-  for (const double value :
-       {figures.first, figures.last, figures.lowest, figures.highest, figures.mean, figures.median})
-    content.add(value);
+  content.add(std::int64_t{metric}).add(figures_format);
+  for (const auto count : figure_counts) content.add(figures.*count);
+  for (const auto value : figure_values) content.add(figures.*value);
   return content;
 }
 
 void keep_figures(Database& database, FigureSeal& seal, MetricId metric, const MetricFigures& figures) {
-  database.insert("OR REPLACE INTO metric_figures",
-                  "metric_id, format, count, not_finite, first_step, last_step, first, last, lowest, highest, "
-                  "mean, median",
-                  metric, seal.here(content_of(metric, figures)), figures.count, figures.not_finite, figures.first_step,
-                  figures.last_step, figures.first, figures.last, figures.lowest, figures.highest, figures.mean,
-                  figures.median);
+  Statement insert(database,
+                   fmt::format("INSERT OR REPLACE INTO metric_figures (metric_id, {}) VALUES (?, ?{})", figure_columns,
+                               places_of(figure_columns)),
+                   metric, seal.here(content_of(metric, figures)));
+  for (const auto count : figure_counts) insert.bind(figures.*count);
+  for (const auto value : figure_values) insert.bind(figures.*value);
+  insert.run();
 }
 
 std::int64_t count_of_values(Database& database, MetricId metric) {
@@ -75,16 +80,9 @@ std::optional<Quantity> quantity_of(const Metric& metric) {
 // The figures in a row of metric_figures, from `column` on, the format first; nullopt without its seal.
 std::optional<MetricFigures> figures_in(FigureSeal& seal, MetricId metric, const Statement& row, int column) {
   const std::int64_t format = row.integer(column++);
-  MetricFigures figures{.count = count_of(row, column),
-                        .not_finite = count_of(row, column + 1),
-                        .first_step = count_of(row, column + 2),
-                        .last_step = count_of(row, column + 3),
-                        .first = row.real(column + 4),
-                        .last = row.real(column + 5),
-                        .lowest = row.real(column + 6),
-                        .highest = row.real(column + 7),
-                        .mean = row.real(column + 8),
-                        .median = row.real(column + 9)};
+  MetricFigures figures;
+  for (const auto count : figure_counts) figures.*count = count_of(row, column++);
+  for (const auto value : figure_values) figures.*value = row.real(column++);
   for (double* const value : {&figures.first, &figures.last})
     if (figures.count > 0 && is_missing(*value)) *value = std::numeric_limits<double>::quiet_NaN();
   if (format != seal.here(content_of(metric, figures))) return std::nullopt;
@@ -107,19 +105,7 @@ bool is_visible(Database& database, RunId run) {
 }  // namespace
 
 double figure_of(const MetricFigures& figures, MetricFigure::Kind kind) {
-  switch (kind) {
-    case MetricFigure::Kind::last:
-      return figures.last;
-    case MetricFigure::Kind::min:
-      return figures.lowest;
-    case MetricFigure::Kind::max:
-      return figures.highest;
-    case MetricFigure::Kind::median:
-      return figures.median;
-    case MetricFigure::Kind::at:
-      break;
-  }
-  return missing;
+  return by_enum<MetricFigure::Kind>(figures.last, figures.lowest, figures.highest, figures.median, missing)[kind];
 }
 
 void MetricStore::describe(RunId run, const Metric& metric) {
@@ -171,10 +157,7 @@ std::vector<MetricPoint> MetricStore::points(RunId run, std::string_view name) {
 }
 
 std::optional<MetricFigures> MetricStore::kept_figures(MetricId metric) {
-  Statement row(database_,
-                "SELECT format, count, not_finite, first_step, last_step, first, last, lowest, highest, mean, median "
-                "FROM metric_figures WHERE metric_id = ?",
-                metric);
+  Statement row(database_, fmt::format("SELECT {} FROM metric_figures WHERE metric_id = ?", figure_columns), metric);
   return row.step() ? figures_in(derived_.seal(), metric, row, 0) : std::nullopt;
 }
 
@@ -295,11 +278,10 @@ std::vector<MetricOfRunRow> MetricStore::rows_named(const std::string& name) {
   std::vector<MetricOfRunRow> found;
   Statement rows(
       database_,
-      fmt::format("SELECT runs.id, runs.status NOT IN ('queued', 'running'), metrics.id, field, format, "
-                  "count, not_finite, first_step, last_step, first, last, lowest, highest, mean, median FROM runs "
-                  "{}JOIN metrics ON metrics.run_id = runs.id AND metrics.name = ? LEFT JOIN metric_figures "
-                  "ON metric_figures.metric_id = metrics.id WHERE {}",
-                  is_field ? "LEFT " : "", is_listed),
+      fmt::format("SELECT runs.id, runs.status NOT IN ('queued', 'running'), metrics.id, field, {} FROM runs {}JOIN "
+                  "metrics ON metrics.run_id = runs.id AND metrics.name = ? LEFT JOIN metric_figures ON "
+                  "metric_figures.metric_id = metrics.id WHERE {}",
+                  figure_columns, is_field ? "LEFT " : "", is_listed),
       name);
   while (rows.step()) {
     MetricOfRunRow read{.run = rows.integer(0), .is_over = rows.integer(1) != 0, .row = {}, .kept = {}};

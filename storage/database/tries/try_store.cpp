@@ -8,7 +8,8 @@
 namespace stepladder {
 namespace {
 
-constexpr const char* series_columns = "SELECT ladder_id, checkout, plan, begun_at, ended_at, answer FROM try_series ";
+constexpr const char* columns_of_series =
+    "SELECT ladder_id, checkout, plan, begun_at, ended_at, answer FROM try_series ";
 
 TrySeries series_of(const Statement& row) {
   return {.ladder = row.integer(0),
@@ -22,12 +23,12 @@ TrySeries series_of(const Statement& row) {
 }  // namespace
 
 std::vector<TrySeries> TryStore::all() {
-  return read_all(Statement(database_, std::string(series_columns) + "ORDER BY ladder_id"), series_of);
+  return read_all(Statement(database_, std::string(columns_of_series) + "ORDER BY ladder_id"), series_of);
 }
 
 std::optional<TrySeries> TryStore::latest_of(const std::string& checkout) {
   Statement row(database_,
-                std::string(series_columns) +
+                std::string(columns_of_series) +
                     "WHERE checkout = ? ORDER BY (SELECT verdict FROM tries WHERE tries.ladder_id = "
                     "try_series.ladder_id AND number = 0) IS 'failed', ladder_id DESC LIMIT 1",
                 checkout);

@@ -22,19 +22,6 @@ constexpr std::size_t longest_operators = 900 << 10;        // of a line, withou
 constexpr std::int64_t most_count = 1'000'000'000'000'000;  // of steps, tokens, bytes: a stranger may write any number
 constexpr std::size_t longest_value_name = 1000;
 
-struct NamedLane {
-  const char* name;
-  double SystemMetrics::*value;
-};
-constexpr std::array lanes{
-    NamedLane{"cpu_load", &SystemMetrics::cpu_load},
-    NamedLane{"process_cores", &SystemMetrics::process_cores},
-    NamedLane{"gpu_load", &SystemMetrics::gpu_load},
-    NamedLane{"gpu_clock_mhz", &SystemMetrics::gpu_clock_mhz},
-    NamedLane{"gpu_power_w", &SystemMetrics::gpu_power_w},
-    NamedLane{"gpu_temperature_c", &SystemMetrics::gpu_temperature_c},
-};
-
 struct NamedNumber {
   const char* name;
   double StepRecord::*value;
@@ -122,15 +109,9 @@ Json fields_of(const RunEnded& end) {
 
 Json fields_of(const SystemMetrics& sample) {
   Json fields = {{"e", "machine"}, {"s", sample.step}, {"t", json_number(sample.at)}};
-  for (const auto& [name, value] : lanes) put(fields, name, sample.*value);
-  put(fields, "resident_bytes", sample.resident_bytes);
-  put(fields, "gpu_memory_bytes", sample.gpu_memory_bytes);
-  put(fields, "throttle_reason", sample.throttle_reason);
-  put(fields, "other_cores", sample.contention.other_cores);
-  put(fields, "program_cores", sample.contention.program_cores);
-  put(fields, "other_gpu_load", sample.contention.other_gpu_load);
-  put(fields, "cores", std::int64_t{sample.contention.cores});
-  put(fields, "needed_cores", std::int64_t{sample.contention.needed_cores});
+  for_each_measurement(sample, [&]<class Value>(const char* name, const Value& value) {
+    put_field(fields, name, value, Unknown<Value>{});
+  });
   return fields;
 }
 
@@ -264,15 +245,8 @@ StepRecord step_of(const Json& fields, RunId run) {
 
 SystemMetrics machine_of(const Json& fields, RunId run) {
   SystemMetrics sample{.run = run, .step = integer_in(fields, "s"), .at = number_in(fields, "t")};
-  for (const auto& [name, value] : lanes) sample.*value = number_in(fields, name);
-  sample.resident_bytes = count_in(fields, "resident_bytes");
-  sample.gpu_memory_bytes = count_in(fields, "gpu_memory_bytes");
-  sample.throttle_reason = text_in(fields, "throttle_reason");
-  sample.contention = {.other_cores = number_in(fields, "other_cores"),
-                       .program_cores = number_in(fields, "program_cores"),
-                       .other_gpu_load = number_in(fields, "other_gpu_load"),
-                       .cores = small_in(fields, "cores"),
-                       .needed_cores = small_in(fields, "needed_cores")};
+  for_each_measurement(
+      sample, [&]<class Value>(const char* name, Value& value) { take_field(fields, name, value, Unknown<Value>{}); });
   return sample;
 }
 
