@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <initializer_list>
 #include <string_view>
 
@@ -54,5 +55,32 @@ inline std::string_view trimmed(std::string_view text, std::string_view characte
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(characters) - first + 1);
 }
+
+// Reads a text from left to right. `take` passes over what it returns true for, and else over nothing.
+class TextCursor {
+ public:
+  explicit TextCursor(std::string_view text) : rest_(text) {}
+
+  std::string_view rest() const { return rest_; }
+  bool take(std::string_view word) {
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+  bool take(const char* word) { return take(std::string_view(word)); }
+  template <class Number>
+  bool take(Number& value) {
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc()) return false;
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return true;
+  }
+  void skip_spaces() {
+    while (!rest_.empty() && is_space(rest_.front())) rest_.remove_prefix(1);
+  }
+
+ private:
+  std::string_view rest_;
+};
 
 }  // namespace stepladder

@@ -14,7 +14,7 @@ ARROWS = {
     "storage": ["storage"],
     "storage/analysis": ["storage/quantity.h", "storage/records.h", "storage/json_values.h", "storage/errors.h", "storage/by_enum.h", "storage/checksum.h", "storage/csv.h",
                          "storage/wording.h", "storage/name_pattern.h", "storage/number_text.h", "storage/contention.h", "storage/user_folders.h", "storage/analysis"],
-    "storage/importers": ["storage/records.h", "storage/record_fields.h", "storage/try_records.h", "storage/json_values.h", "storage/errors.h", "storage/by_enum.h", "storage/bounded_text.h", "storage/checksum.h", "storage/content_hash.h",
+    "storage/importers": ["storage/records.h", "storage/record_fields.h", "storage/try_records.h", "storage/json_values.h", "storage/number_text.h", "storage/errors.h", "storage/by_enum.h", "storage/bounded_text.h", "storage/checksum.h", "storage/content_hash.h",
                           "storage/csv.h", "storage/wording.h", "storage/name_pattern.h", "storage/regular_file.h", "storage/folder_watch.h",
                           "storage/analysis", "storage/importers"],
     "storage/speedrun": ["storage/records.h", "storage/errors.h", "storage/by_enum.h", "storage/wording.h", "storage/analysis", "storage/importers/source_code.h",

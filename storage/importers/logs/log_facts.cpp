@@ -3,13 +3,14 @@
 // UnitSettler reports to the user.
 #include "storage/importers/logs/log_facts.h"
 
-#include <charconv>
 #include <cmath>
+#include <span>
 
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/logs/lines/setting_lines.h"
 #include "storage/importers/text.h"
 #include "storage/json_values.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -50,24 +51,16 @@ bool is_device(std::string_view word) {
 constexpr std::int64_t largest_fact = 1'000'000'000;
 constexpr double largest_tokens_per_step = 1e12;
 
-struct Card {
-  std::string_view word;  // as a line may print it
-  std::string_view name;
-};
-
-constexpr Card cards[] = {
-    {"H100", "NVIDIA H100"},   {"H200", "NVIDIA H200"},  {"H800", "NVIDIA H800"},       {"H20", "NVIDIA H20"},
-    {"GH200", "NVIDIA GH200"}, {"B200", "NVIDIA B200"},  {"B100", "NVIDIA B100"},       {"GB200", "NVIDIA GB200"},
-    {"A100", "NVIDIA A100"},   {"A800", "NVIDIA A800"},  {"A6000", "NVIDIA RTX A6000"}, {"A40", "NVIDIA A40"},
-    {"A30", "NVIDIA A30"},     {"A10G", "NVIDIA A10G"},  {"A10", "NVIDIA A10"},         {"L40S", "NVIDIA L40S"},
-    {"L40", "NVIDIA L40"},     {"L4", "NVIDIA L4"},      {"V100", "NVIDIA V100"},       {"P100", "NVIDIA P100"},
-    {"MI300X", "AMD MI300X"},  {"MI250X", "AMD MI250X"}, {"MI250", "AMD MI250"},        {"MI210", "AMD MI210"},
-    {"MI100", "AMD MI100"},    {"MI325X", "AMD MI325X"}};
+// As a line may print them.
+constexpr std::string_view nvidia_cards[] = {"H100",  "H200", "H800", "H20",  "GH200", "B200", "B100",
+                                             "GB200", "A100", "A800", "A40",  "A30",   "A10G", "A10",
+                                             "L40S",  "L40",  "L4",   "V100", "P100"};
+constexpr std::string_view rtx_cards[] = {"A6000"};
+constexpr std::string_view amd_cards[] = {"MI300X", "MI250X", "MI250", "MI210", "MI100", "MI325X"};
 
 std::size_t find_no_case(std::string_view line, std::string_view word) {
-  const auto low = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  const auto found =
-      std::search(line.begin(), line.end(), word.begin(), word.end(), [&](char a, char b) { return low(a) == low(b); });
+  const auto alike = [](char a, char b) { return lower(a) == lower(b); };
+  const auto found = std::search(line.begin(), line.end(), word.begin(), word.end(), alike);
   return found == line.end() ? std::string_view::npos : static_cast<std::size_t>(found - line.begin());
 }
 
@@ -103,10 +96,14 @@ std::string hardware_named_in(std::string_view line) {
     first = at;
     named = std::move(name);
   };
-  for (const Card& card : cards) {
-    const std::size_t at = line.find(card.word);
-    if (at != std::string_view::npos && stands_alone(line, at, card.word.size())) offer(at, std::string(card.name));
-  }
+  const auto offer_cards = [&](const char* maker, std::span<const std::string_view> cards) {
+    for (const std::string_view card : cards)
+      if (const std::size_t at = line.find(card); at != std::string_view::npos && stands_alone(line, at, card.size()))
+        offer(at, std::string(maker) + std::string(card));
+  };
+  offer_cards("NVIDIA ", nvidia_cards);
+  offer_cards("NVIDIA RTX ", rtx_cards);
+  offer_cards("AMD ", amd_cards);
   // RTX 3080, RTX3080 Ti, GTX 1080.
   for (const std::string_view series : {"RTX", "GTX"}) {
     const std::size_t at = find_no_case(line, series);
@@ -182,11 +179,9 @@ Json json_of(const PrintedSetting& setting) {
   if (equal_in_lower(setting.value, "none") || equal_in_lower(setting.value, "null")) return {};
   if (equal_in_lower(setting.value, "true") || equal_in_lower(setting.value, "false"))
     return equal_in_lower(setting.value, "true");
-  double number = 0;
-  const char* const end = setting.value.data() + setting.value.size();
-  const char* const begin = setting.value.data() + (setting.value.starts_with('+') ? 1 : 0);
-  const auto [stop, error] = std::from_chars(begin, end, number);
-  if (error != std::errc() || stop != end || !std::isfinite(number)) return setting.value;
+  const std::string_view digits = std::string_view(setting.value).substr(setting.value.starts_with('+') ? 1 : 0);
+  const double number = parse_number<double>(digits).value_or(missing);
+  if (!std::isfinite(number)) return setting.value;
   if (number == std::floor(number) && std::fabs(number) < 1e15) return static_cast<std::int64_t>(number);
   return number;
 }
@@ -333,15 +328,14 @@ bool LogFacts::read_devices(const Number& number) {
     return pair.whole > 0;
   }
   const KeyWords behind(number.behind.substr(0, number.behind.find_first_of(",;:|.()[]=")));
-  const std::string_view next = behind.count > 0 ? behind.words[behind.count - 1] : std::string_view();
-  const bool is_named = (key.count > 0 && is_devices(key.words[0])) ||
-                        (one_of(key.count > 0 ? key.words[0] : "", {"gpu", "device", "count"}) &&
-                         (key.is(1, "num") || key.is(1, "n") || key.is(1, "gpu") || key.is(1, "device")));
-  const bool is_counted = is_devices(next) || (behind.count > 1 && is_devices(behind.words[behind.count - 2])) ||
-                          (behind.count > 2 && is_devices(behind.words[behind.count - 3]));
-  const bool is_multiple = pair.unit == "x" && !hardware_named_in(number.behind).empty();  // "8x H100"
-  if ((!is_named && !is_counted && !is_multiple) || pair.whole <= 0 || pair.whole > 1'000'000 || pair.total >= 0 ||
-      pair.clock || (!pair.unit.empty() && !is_multiple))
+  const bool is_named =
+      is_devices(key.last()) || (one_of(key.last(), {"gpu", "device", "count"}) &&
+                                 (key.is(1, "num") || key.is(1, "n") || key.is(1, "gpu") || key.is(1, "device")));
+  bool is_counted = false;
+  for (int back = 1; back <= std::min(behind.count, 3); ++back)
+    is_counted |= is_devices(behind.words[behind.count - back]);
+  if ((!is_named && !is_counted) || pair.whole <= 0 || pair.whole > 1'000'000 || pair.total >= 0 || pair.clock ||
+      !pair.unit.empty())  // cards_in counts "8x H100"
     return false;
   const bool in_list = number.behind.size() > 1 && number.behind[0] == ',' &&
                        number.behind.find_first_not_of(", ") < number.behind.size() &&
@@ -376,7 +370,7 @@ LogFacts::Sequences LogFacts::sequences_per_step() const {
 // The length of a sequence, and B, the sequences of a batch.
 std::int64_t* LogFacts::shape_fact(const Number& number) {
   const KeyWords& key = number.key;
-  const std::string_view last = key.count > 0 ? key.words[0] : std::string_view();
+  const std::string_view last = key.last();
   const bool set = number.pair.separated;
   if (set && key.count == 1 && number.pair.key == "B") return &batch;
   if (set && key.count == 1 && number.pair.key == "T") return &seq;
@@ -389,7 +383,7 @@ std::int64_t* LogFacts::shape_fact(const Number& number) {
 // The fact that a number called "batch" gives: a count of sequences or, if it is large, of tokens.
 std::int64_t* LogFacts::batch_fact(const Number& number) {
   const KeyWords& key = number.key;
-  const std::string_view last = key.count > 0 ? key.words[0] : std::string_view();
+  const std::string_view last = key.last();
   const std::int64_t count = number.pair.whole;
   constexpr std::int64_t most_sequences = 65536;
   if (last == "size" && key.is(1, "batch")) {
@@ -414,7 +408,7 @@ std::int64_t* LogFacts::batch_fact(const Number& number) {
 // Tokens of a step, devices, and how the data is cut into batches.
 std::int64_t* LogFacts::data_fact(const Number& number) {
   const KeyWords& key = number.key;
-  const std::string_view last = key.count > 0 ? key.words[0] : std::string_view();
+  const std::string_view last = key.last();
   const bool set = number.pair.separated;
   if (key.has("per") && key.has("tokens") && (key.has("iteration") || key.has("step") || key.has("batch")) &&
       (set || key.is(0, "step") || key.is(0, "batch")))
@@ -444,7 +438,7 @@ bool LogFacts::add_devices(std::int64_t count) {
 bool LogFacts::read_params(const Number& number) {
   const Pair& pair = number.pair;
   if (number.key.has("decayed") || contains_word(number.line, "decayed") || !(pair.value > 0)) return false;
-  const std::string_view last = number.key.count > 0 ? number.key.words[0] : std::string_view();
+  const std::string_view last = number.key.last();
   const bool named_before =
       last.starts_with("param") ||
       (contains_word(pair.key, "param") && one_of(last, {"count", "number", "num", "total", "m", "b", "k"})) ||

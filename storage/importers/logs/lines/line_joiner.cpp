@@ -3,7 +3,6 @@
 #include "storage/importers/logs/lines/line_joiner.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "storage/importers/logs/lines/line_layout.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
@@ -73,11 +72,10 @@ void split_cells(std::string_view line, std::vector<std::string_view>& cells, st
 bool is_value(std::string_view cell) {
   if (one_of(cell, {"No log", "nan", "NaN", "inf", "-", "None"})) return true;
   if (!is_digit(cell.front()) && cell.front() != '-' && cell.front() != '.') return false;
+  TextCursor text(cell);
   double value = 0;
-  const char* const end = cell.data() + cell.size();
-  const auto parsed = std::from_chars(cell.data(), end, value);
-  if (parsed.ec != std::errc()) return false;
-  const std::string_view rest(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
+  if (!text.take(value)) return false;
+  const std::string_view rest = text.rest();
   return rest.empty() || unit_of(rest).known || rest.find_first_not_of("0123456789:,.") == std::string_view::npos;
 }
 

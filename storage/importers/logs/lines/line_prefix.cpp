@@ -3,7 +3,6 @@
 #include "storage/importers/logs/lines/line_prefix.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 
 #include "storage/importers/text.h"
@@ -17,13 +16,10 @@ constexpr int most_skipped = 50;
 
 // Digits behind `begin`, between `before` and `after`; -1 if there are none.
 std::int64_t number_between(std::string_view line, std::string_view before, std::string_view after, std::size_t& size) {
+  TextCursor text(line);
   std::int64_t number = -1;
-  if (!line.starts_with(before)) return -1;
-  const char* const end = line.data() + line.size();
-  const auto [stop, error] = std::from_chars(line.data() + before.size(), end, number);
-  if (error != std::errc() || number < 0 || number > 100'000) return -1;
-  if (!std::string_view(stop, static_cast<std::size_t>(end - stop)).starts_with(after)) return -1;
-  size = static_cast<std::size_t>(stop - line.data()) + after.size();
+  if (!text.take(before) || !text.take(number) || number < 0 || number > 100'000 || !text.take(after)) return -1;
+  size = line.size() - text.rest().size();
   return number;
 }
 
@@ -32,8 +28,7 @@ bool counts_steps(std::string_view name) {
   const std::size_t begin = name.find_last_of("-_.") + 1;  // npos + 1 is 0
   std::string word;
   for (const char c : name.substr(begin)) word += static_cast<char>(c | 0x20);  // lower case
-  return word == "step" || word == "steps" || word == "iter" || word == "iteration" || word == "epoch" ||
-         word == "batch" || word == "update";
+  return one_of(word, {"step", "steps", "iter", "iteration", "epoch", "batch", "update"});
 }
 
 // "trainer-1  | "

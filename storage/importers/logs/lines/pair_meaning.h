@@ -18,6 +18,7 @@ struct KeyWords {
   std::string_view words[most];
   int count = 0;
   explicit KeyWords(std::string_view key);
+  std::string_view last() const { return count > 0 ? words[0] : std::string_view(); }
   bool is(int i, std::string_view word) const { return i < count && words[i] == word; }
   bool has(std::string_view word) const;
   void drop_last();

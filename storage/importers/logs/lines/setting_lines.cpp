@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "storage/importers/text.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -69,9 +69,7 @@ bool names_no_setting(std::string_view name, bool is_number) {
 
 bool is_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  return parse_number<double>(text).has_value();
 }
 
 bool is_list(std::string_view text) {

@@ -18,38 +18,25 @@ constexpr std::int64_t largest_rank = 100'000;
 
 // "250 val 3.2841": the three words that build-nanogpt writes into its log.txt.
 bool read_three_words(std::string_view line, StepLine& found) {
-  line = trimmed(line);
-  if (line.empty() || !is_digit(line.front())) return false;
+  TextCursor text(trimmed(line));
   std::int64_t step = 0;
-  const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), step);
-  if (error != std::errc() || after == line.data() + line.size() || *after != ' ') return false;
-  line.remove_prefix(static_cast<std::size_t>(after - line.data()) + 1);
-  const std::size_t space = line.find(' ');
-  if (space == std::string_view::npos) return false;
-  const std::string_view kind = line.substr(0, space);
-  line.remove_prefix(space + 1);
   double value = 0;
-  const auto [end, bad] = std::from_chars(line.data(), line.data() + line.size(), value);
-  if (bad != std::errc() || end != line.data() + line.size()) return false;
-  if (kind != "train" && kind != "val") return false;
+  if (text.rest().starts_with('-') || !text.take(step) || !text.take(" ")) return false;
+  const bool trains = text.take("train ");
+  if ((!trains && !text.take("val ")) || !text.take(value) || !text.rest().empty()) return false;
   found.step = step;
-  (kind == "train" ? found.loss : found.val_loss) = value;
+  (trains ? found.loss : found.val_loss) = value;
   return true;
 }
 
 // "[2,  4000] loss: 1.853": epoch and batch, as PyTorch's tutorial prints them.
-bool read_epoch_and_batch(std::string_view text, StepLine& found) {
-  text = trimmed(text);
-  if (text.size() < 6 || text.front() != '[') return false;
-  const char* const end = text.data() + text.size();
+bool read_epoch_and_batch(std::string_view line, StepLine& found) {
+  TextCursor text(trimmed(line));
   std::int64_t epoch = 0, batch = 0;
-  auto parsed = std::from_chars(text.data() + 1, end, epoch);
-  if (parsed.ec != std::errc() || parsed.ptr == end || *parsed.ptr != ',') return false;
-  const char* p = parsed.ptr + 1;
-  while (p < end && is_space(*p)) ++p;
-  parsed = std::from_chars(p, end, batch);
-  if (parsed.ec != std::errc() || parsed.ptr + 6 >= end || *parsed.ptr != ']' || epoch < 0 || batch < 0) return false;
-  if (!trimmed({parsed.ptr + 1, static_cast<std::size_t>(end - parsed.ptr - 1)}).starts_with("loss")) return false;
+  if (!text.take("[") || !text.take(epoch) || !text.take(",")) return false;
+  text.skip_spaces();
+  if (!text.take(batch) || !text.take("]") || text.rest().size() < 6 || epoch < 0 || batch < 0) return false;
+  if (!trimmed(text.rest()).starts_with("loss")) return false;
   found.epoch = static_cast<double>(epoch);
   found.whole_epoch = true;
   found.step = batch;
@@ -57,17 +44,12 @@ bool read_epoch_and_batch(std::string_view text, StepLine& found) {
 }
 
 // "[10 | 25.30] loss=3.55": step and seconds since the start, as gpt-2-simple prints them.
-bool read_step_and_clock(std::string_view text, StepLine& found) {
-  text = trimmed(text);
-  if (text.size() < 6 || text.front() != '[') return false;
-  const char* const end = text.data() + text.size();
+bool read_step_and_clock(std::string_view line, StepLine& found) {
+  TextCursor text(trimmed(line));
   std::int64_t step = 0;
   double seconds = 0;
-  const auto count = std::from_chars(text.data() + 1, end, step);
-  if (count.ec != std::errc() || end - count.ptr < 5 || !std::string_view(count.ptr, 3).starts_with(" | "))
+  if (!text.take("[") || !text.take(step) || !text.take(" | ") || !text.take(seconds) || !text.take("]") || step < 0)
     return false;
-  const auto clock = std::from_chars(count.ptr + 3, end, seconds);
-  if (clock.ec != std::errc() || clock.ptr == end || *clock.ptr != ']' || step < 0) return false;
   found.step = step;
   found.elapsed = seconds;
   found.elapsed_unit = TimeUnit::s;
@@ -75,24 +57,19 @@ bool read_step_and_clock(std::string_view text, StepLine& found) {
 }
 
 // The process that mpirun's "[1,3]<stdout>:" names; -1 if the line has no such prefix.
-std::int64_t rank_of_mpirun(std::string_view text) {
-  if (!text.starts_with("[1,")) return -1;
+std::int64_t rank_of_mpirun(std::string_view line) {
+  TextCursor text(line);
   std::int64_t rank = -1;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data() + 3, end, rank);
-  const std::string_view rest(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
-  return parsed.ec == std::errc() && rest.starts_with("]<std") && rank < largest_rank ? rank : -1;
+  return text.take("[1,") && text.take(rank) && text.take("]<std") && rank < largest_rank ? rank : -1;
 }
 
 // The number right behind in parentheses, "6.81 (6.79)": the mean so far. Missing if there is no such number.
 double mean_behind(std::string_view rest) {
-  if (!rest.starts_with(" (")) return missing;
-  const char* p = rest.data() + 2;
-  const char* const end = rest.data() + rest.size();
-  while (p < end && is_space(*p)) ++p;
+  TextCursor text(rest);
   double value = 0;
-  const auto parsed = std::from_chars(p, end, value);
-  return parsed.ec == std::errc() && parsed.ptr < end && *parsed.ptr == ')' ? value : missing;
+  if (!text.take(" (")) return missing;
+  text.skip_spaces();
+  return text.take(value) && text.take(")") ? value : missing;
 }
 
 bool is_rounded(const Pair& pair) {
@@ -356,10 +333,9 @@ class LineReading {
     if (joint != "(" && joint != "/ " && joint != "/" &&
         (KeyWords(joint).count == 0 || !are_all(joint, {"for", "over", "last", "the", "past", "per"})))
       return 0;
+    TextCursor number(behind_it.substr(digit));
     std::int64_t count = 0;
-    const auto [stop, error] = std::from_chars(behind_it.data() + digit, behind_it.data() + behind_it.size(), count);
-    const std::string_view words(stop, static_cast<std::size_t>(behind_it.data() + behind_it.size() - stop));
-    return error == std::errc() && count > 0 && begins_with_steps(words, rest) ? count : 0;
+    return number.take(count) && count > 0 && begins_with_steps(number.rest(), rest) ? count : 0;
   }
 
   // "33m 10s" is one duration: adds this part to the time before it.
@@ -556,14 +532,13 @@ class LineReading {
     trace_.learnable &= !leading_rank_ || line_.has_step();
     // "Epoch 1, batch 50, loss": the place in an epoch of unknown length.
     if (bare_batch_ >= 0 && !line_.has_step() && line_.batch < 0 && !is_missing(line_.epoch)) line_.step = bare_batch_;
-    // "250: loss 3.1", if nothing else counts.
-    if (leading_rank_ && line_.has_loss() && !line_.has_step() && line_.batch < 0 && is_missing(line_.epoch))
-      leading_ = std::exchange(line_.rank, -1);
-    if (leading_ >= 0 && line_.has_loss() && !line_.has_step() && line_.batch < 0 && is_missing(line_.epoch))
+    const bool counts = line_.has_step() || line_.batch >= 0 || !is_missing(line_.epoch);
+    if (!counts && leading_rank_ && line_.has_loss()) leading_ = std::exchange(line_.rank, -1);  // "250: loss 3.1"
+    if (!counts && leading_ >= 0 && line_.has_loss()) {
       line_.step = leading_;
-    if (bracketed_ >= 0 && !line_.has_step() && line_.batch < 0 && is_missing(line_.epoch)) line_.step = bracketed_;
-    if (row_ >= 0 && (names_follow_ || line_.has_loss()) && !line_.has_step() && line_.batch < 0 &&
-        is_missing(line_.epoch)) {
+    } else if (!counts && bracketed_ >= 0) {
+      line_.step = bracketed_;
+    } else if (!counts && row_ >= 0 && (names_follow_ || line_.has_loss())) {
       line_.step = row_;
       is_doubtful_ = !names_follow_;
     }
@@ -641,30 +616,11 @@ class LineReading {
 }  // namespace
 
 double StepValues::*value_of(Field field) {
-  switch (field) {
-    case Field::loss:
-      return &StepValues::loss;
-    case Field::val_loss:
-      return &StepValues::val_loss;
-    case Field::time:
-      return &StepValues::time;
-    case Field::elapsed:
-      return &StepValues::elapsed;
-    case Field::mean_time:
-      return &StepValues::mean_time;
-    case Field::throughput:
-      return &StepValues::throughput;
-    case Field::lr:
-      return &StepValues::lr;
-    case Field::grad_norm:
-      return &StepValues::grad_norm;
-    case Field::tokens:
-      return &StepValues::tokens;
-    case Field::batch_size:
-      return &StepValues::batch_size;
-    default:
-      return nullptr;
-  }
+  using Value = double StepValues::*;
+  constexpr Value none = nullptr;
+  return by_enum<Field>(none, none, none, none, &StepValues::loss, &StepValues::val_loss, none, none, &StepValues::time,
+                        none, &StepValues::elapsed, &StepValues::mean_time, &StepValues::throughput, &StepValues::lr,
+                        &StepValues::grad_norm, &StepValues::tokens, &StepValues::batch_size, none, none, none)[field];
 }
 
 ReadLine read_step_line(std::string_view text) {
