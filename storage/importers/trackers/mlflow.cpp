@@ -80,12 +80,23 @@ double sql_value(const Statement& row, int value, int is_nan) {
 
 void add_settings(Database& database, const std::string& params, const std::string& tags_table, const std::string& id,
                   ForeignRun& run) {
+  run.config = Json::object();
   Statement settings(database, "SELECT key, value FROM " + params + " WHERE run_uuid = ? ORDER BY key", id);
   while (settings.step()) run.config[settings.text(0)] = settings.text(1);
   Tags tags;
   Statement rows(database, "SELECT key, value FROM " + tags_table + " WHERE run_uuid = ? ORDER BY key", id);
   while (rows.step()) tags.add(run, rows.text(0), rows.text(1));
   tags.finish(run);
+}
+
+// A row of `runs`: its name, status, begin and end from `column` on.
+ForeignRun run_in(const Statement& row, int column) {
+  ForeignRun run;
+  run.run.title = row.text(column);
+  set_status(run.run, row.text(column + 1));
+  run.run.started_at = from_milliseconds(static_cast<double>(row.integer(column + 2)));
+  run.run.ended_at = from_milliseconds(static_cast<double>(row.integer(column + 3)));
+  return run;
 }
 
 bool is_mlflow(ForeignDatabase& database) {
@@ -119,54 +130,33 @@ class MlflowDatabase {
   bool recognised() { return is_mlflow(database_); }
 
   void read() {
-    struct Experiment {
-      std::int64_t id;
-      std::string name;
-    };
-    std::vector<Experiment> experiments;
-    {
-      Statement rows(database_.get(), "SELECT experiment_id, name FROM experiments ORDER BY experiment_id");
-      while (rows.step()) experiments.push_back({rows.integer(0), rows.text(1)});
-    }
+    const auto experiments =
+        read_all(Statement(database_.get(), "SELECT experiment_id, name FROM experiments ORDER BY experiment_id"),
+                 [](const Statement& row) { return std::pair(row.integer(0), row.text(1)); });
     runs_ = database_.indexed("runs", "experiment_id", "run_uuid, name, status, start_time, end_time, lifecycle_stage");
     params_ = database_.indexed("params", "run_uuid", "key, value");
     tags_ = database_.indexed("tags", "run_uuid", "key, value");
     metrics_ = database_.indexed("metrics", "run_uuid", "key, value, timestamp, step, is_nan");
     const std::int64_t deleted = database_.get().integer("SELECT count(*) FROM runs WHERE lifecycle_stage = 'deleted'");
-    for (const Experiment& experiment : experiments) read_experiment(experiment.id, experiment.name);
+    for (const auto& [id, name] : experiments) read_experiment(id, name);
     if (deleted > 0) sink_.note(0, plural(deleted, "deleted run was", "deleted runs were") + " left out");
     if (runs_read_ == 0) throw ImportError("is an MLflow store without runs");
   }
 
  private:
   void read_experiment(std::int64_t id, const std::string& name) {
-    struct Row {
-      std::string id;
-      ForeignRun run;
-    };
-    std::vector<Row> runs;
-    {
-      Statement rows(database_.get(),
-                     "SELECT run_uuid, name, status, start_time, end_time FROM " + runs_ +
-                         " WHERE experiment_id = ? AND "
-                         "lifecycle_stage IS NOT 'deleted' ORDER BY start_time, run_uuid",
-                     id);
-      while (rows.step()) {
-        Row& row = runs.emplace_back();
-        row.id = rows.text(0);
-        row.run.run.title = rows.text(1);
-        set_status(row.run.run, rows.text(2));
-        row.run.run.started_at = from_milliseconds(static_cast<double>(rows.integer(3)));
-        row.run.run.ended_at = from_milliseconds(static_cast<double>(rows.integer(4)));
-      }
-    }
+    auto runs = read_all(Statement(database_.get(),
+                                   "SELECT run_uuid, name, status, start_time, end_time FROM " + runs_ +
+                                       " WHERE experiment_id = ? AND lifecycle_stage IS NOT 'deleted' ORDER BY "
+                                       "start_time, run_uuid",
+                                   id),
+                         [](const Statement& row) { return std::pair(row.text(0), run_in(row, 1)); });
     LadderOfRuns ladder(name, sink_);
-    for (Row& row : runs) {
-      row.run.config = Json::object();
-      add_settings(database_.get(), params_, tags_, row.id, row.run);
-      read_metrics(row.id, row.run);
-      name_run(row.run, file_, row.id);
-      ladder.add(std::move(row.run));
+    for (auto& [run_id, run] : runs) {
+      add_settings(database_.get(), params_, tags_, run_id, run);
+      read_metrics(run_id, run);
+      name_run(run, file_, run_id);
+      ladder.add(std::move(run));
       ++runs_read_;
     }
     ladder.finish();
@@ -528,15 +518,8 @@ class GrowingMlflowRun : public GrowingSource {
 
  private:
   ForeignRun facts(Database& database) const {
-    ForeignRun run;
-    run.config = Json::object();
     Statement row(database, "SELECT name, status, start_time, end_time FROM runs WHERE run_uuid = ?", id_);
-    if (row.step()) {
-      run.run.title = row.text(0);
-      set_status(run.run, row.text(1));
-      run.run.started_at = from_milliseconds(static_cast<double>(row.integer(2)));
-      run.run.ended_at = from_milliseconds(static_cast<double>(row.integer(3)));
-    }
+    ForeignRun run = row.step() ? run_in(row, 0) : ForeignRun();
     add_settings(database, "params", "tags", id_, run);
     return run;
   }

@@ -59,16 +59,10 @@ class TrackioDatabase {
 
   void read() {
     key_ = database_.has_column("metrics", "run_id") ? "run_id" : "run_name";
-    struct Row {
-      std::string key;
-      std::string name;
-    };
-    std::vector<Row> runs;
-    {
-      Statement rows(database_.get(),
-                     "SELECT " + key_ + ", max(run_name) FROM metrics GROUP BY 1 ORDER BY min(timestamp), 1");
-      while (rows.step()) runs.push_back({rows.text(0), rows.text(1)});
-    }
+    const auto runs =
+        read_all(Statement(database_.get(),
+                           "SELECT " + key_ + ", max(run_name) FROM metrics GROUP BY 1 ORDER BY min(timestamp), 1"),
+                 [](const Statement& row) { return std::pair(row.text(0), row.text(1)); });
     if (runs.empty()) throw ImportError("is a Trackio store without runs");
     LadderOfRuns ladder(file_.stem().string(), sink_);
     has_ids_ = database_.has_column("metrics", "id");
@@ -77,14 +71,14 @@ class TrackioDatabase {
       config_key_ = database_.has_column("configs", "run_id") ? "run_id" : "run_name";
       if (database_.has_column("configs", config_key_)) configs_ = database_.indexed("configs", config_key_, "config");
     }
-    for (const Row& row : runs) {
+    for (const auto& [key, name] : runs) {
       ForeignRun run;
       // The store doesn't record how a run ended.
       run.run.status = RunStatus::finished;
-      run.run.title = run.run.stage = row.name;
-      run.run.name = import_name(file_, row.name);
-      read_config(row.key, run);
-      read_metrics(row.key, run);
+      run.run.title = run.run.stage = name;
+      run.run.name = import_name(file_, name);
+      read_config(key, run);
+      read_metrics(key, run);
       ladder.add(std::move(run));
     }
     ladder.finish();

@@ -193,9 +193,8 @@ class WandbReader {
  public:
   WandbReader(ForeignRun& run, StepChoice steps, std::int64_t next_step = 0)
       : run_(run), steps_(std::move(steps)), next_step_(next_step) {
-    run_.run.status = RunStatus::interrupted;
-    run_.run.reason = "the file has no record of the run's end";
     run_.config = Json::object();
+    set_unended();
   }
 
   // The whole records that the log has.
@@ -259,12 +258,16 @@ class WandbReader {
   // The records that follow are those of the run's next file: it was resumed.
   void begin_next_file(RecordLog& log) {
     log.finish(run_.notes);
-    run_.run.status = RunStatus::interrupted;
-    run_.run.reason = "the file has no record of the run's end";
+    set_unended();
     ++files_;
   }
 
  private:
+  void set_unended() {
+    run_.run.status = RunStatus::interrupted;
+    run_.run.reason = "the file has no record of the run's end";
+  }
+
   void read_record(std::string_view message) {
     ++records_;
     WireReader field(message);

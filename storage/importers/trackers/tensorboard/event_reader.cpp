@@ -306,12 +306,16 @@ enum DataType {
   dt_half = 19
 };
 
+double of_16_bits(std::int64_t type, std::uint16_t bits) {
+  return type == dt_bfloat16 ? bfloat16(bits) : half(bits);
+}
+
 template <class T>
-std::optional<T> raw(std::string_view bytes) {
+std::optional<double> raw(std::string_view bytes) {
   if (bytes.size() != sizeof(T)) return std::nullopt;
   T value;
   std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
+  return static_cast<double>(value);
 }
 
 struct Tensor {
@@ -344,75 +348,41 @@ void read_value_field(const WireReader& field, Tensor& tensor) {
     if (packed.empty()) return static_cast<std::uint64_t>(field.integer());
     return WireReader(packed).varint();
   };
-  switch (field.number()) {
-    case 5:
-      if (field.is_real32())
-        tensor.value = field.real32();
-      else if (const auto value = raw<float>(packed.substr(0, 4)))
-        tensor.value = *value;
-      break;
-    case 6:
-      if (packed.empty())
-        tensor.value = field.real();
-      else if (const auto value = raw<double>(packed.substr(0, 8)))
-        tensor.value = *value;
-      break;
-    case 7:
-    case 10:
-      tensor.value = static_cast<double>(static_cast<std::int64_t>(first_varint()));
-      break;
-    case 13: {
-      const auto bits = static_cast<std::uint16_t>(first_varint());
-      tensor.value = tensor.type == dt_bfloat16 ? bfloat16(bits) : half(bits);
-      break;
-    }
-    default:
-      break;
-  }
+  const std::uint64_t number = field.number();
+  std::optional<double> value;
+  if (number == 5) value = field.is_real32() ? field.real32() : raw<float>(packed.substr(0, 4));
+  if (number == 6) value = packed.empty() ? field.real() : raw<double>(packed.substr(0, 8));
+  if (number == 7 || number == 10) value = static_cast<double>(static_cast<std::int64_t>(first_varint()));
+  if (number == 13) value = of_16_bits(tensor.type, static_cast<std::uint16_t>(first_varint()));
+  if (value) tensor.value = value;
 }
 
 std::optional<double> value_of_content(std::int64_t type, std::string_view content) {
-  switch (type) {
-    case dt_float:
-      return raw<float>(content);
-    case dt_double:
-      return raw<double>(content);
-    case dt_int32:
-      return raw<std::int32_t>(content);
-    case dt_int64:
-      if (const auto value = raw<std::int64_t>(content)) return static_cast<double>(*value);
-      return std::nullopt;
-    case dt_half:
-      if (const auto bits = raw<std::uint16_t>(content)) return half(*bits);
-      return std::nullopt;
-    case dt_bfloat16:
-      if (const auto bits = raw<std::uint16_t>(content)) return bfloat16(*bits);
-      return std::nullopt;
-    default:
-      return std::nullopt;
-  }
+  if (type == dt_float) return raw<float>(content);
+  if (type == dt_double) return raw<double>(content);
+  if (type == dt_int32) return raw<std::int32_t>(content);
+  if (type == dt_int64) return raw<std::int64_t>(content);
+  if ((type != dt_half && type != dt_bfloat16) || content.size() != sizeof(std::uint16_t)) return std::nullopt;
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, content.data(), sizeof bits);
+  return of_16_bits(type, bits);
 }
 
 Tensor read_tensor(std::string_view message) {
   Tensor tensor;
   WireReader field(message);
   while (field.next()) {
-    switch (field.number()) {
-      case 1:
-        tensor.type = field.integer();
-        break;
-      case 2:
-        tensor.scalar = holds_one_element(field.bytes());
-        break;
-      case 4:
-        tensor.content = field.bytes();
-        break;
-      case 8:
-        if (tensor.text.empty()) tensor.text = field.bytes();
-        break;
-      default:
-        read_value_field(field, tensor);
-    }
+    const std::uint64_t number = field.number();
+    if (number == 1)
+      tensor.type = field.integer();
+    else if (number == 2)
+      tensor.scalar = holds_one_element(field.bytes());
+    else if (number == 4)
+      tensor.content = field.bytes();
+    else if (number != 8)
+      read_value_field(field, tensor);
+    else if (tensor.text.empty())
+      tensor.text = field.bytes();
   }
   if (!tensor.content.empty()) tensor.value = value_of_content(tensor.type, tensor.content);
   // Writers omit a value that is zero.
