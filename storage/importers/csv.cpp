@@ -241,7 +241,7 @@ class Table : public TextLines {
     if (!header_.useful) {
       header_ = read_header(line);
       style_ = NumberStyle(header_.separator);
-    } else if (checks_last_ && is_unended() && may_be_cut(line)) {
+    } else if (checks_last_ && is_unended() && !known_rows_.empty() && !known_rows_.have_alike(line)) {
       sink_.note(number(), "the last line has no end and was left out: it may be cut");
     } else {
       take_row(line);
@@ -283,7 +283,7 @@ class Table : public TextLines {
                         header_.names[static_cast<std::size_t>(header_.run)] + "'; is that a column of values?");
     if (!read_step_number(step, is_long || header_.run >= 0 ? &gathered_[run] : nullptr)) return;
     early_end_.forget();
-    if (checks_last_) keep_as_known(line);
+    if (checks_last_) known_rows_.keep(line);
     if (is_long) {
       take_metric(run, step);
       return;
@@ -343,18 +343,6 @@ class Table : public TextLines {
       if (!read.why.empty()) note_cell(static_cast<int>(i), header_.names[i], read.why);
     });
     return any;
-  }
-
-  // Whether the last line, which has no end, ends otherwise than all of the rows before it.
-  bool may_be_cut(std::string_view line) const {
-    return !known_rows_.empty() &&
-           std::ranges::none_of(known_rows_, [&](const std::string& known) { return end_alike(line, known); });
-  }
-  void keep_as_known(std::string_view line) {
-    if (known_rows_.size() < most_known_rows)
-      known_rows_.emplace_back(line);
-    else
-      known_rows_[next_known_++ % most_known_rows] = line;
   }
 
   // `gathered`: of the row's run; null: there is one run, which isn't gathered.
@@ -501,12 +489,9 @@ class Table : public TextLines {
     cells_.note(number(), "left out: " + what);
   }
 
-  static constexpr std::size_t most_known_rows = 32;
-
   ImportSink& sink_;
   const bool checks_last_;
-  std::vector<std::string> known_rows_;  // the last ones
-  std::size_t next_known_ = 0;
+  KnownEnds known_rows_{32};
   EarlyEnd early_end_;
   StepNumbers numbers_;  // unless the runs are gathered
   bool counting_noted_ = false;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <deque>
 
 #include "storage/content_hash.h"
 #include "storage/importers/logs/lines/line_end.h"
@@ -217,26 +216,6 @@ class StepReader {
   std::size_t finished_ = 0;
 };
 
-// The ends of the last steps' lines, and of the last ones with the metric, by which a cut line is known.
-class KnownEnds {
- public:
-  void keep(std::string_view line) {
-    std::deque<std::string>& of_its_kind = line.find("val") == line.npos ? others_ : evaluations_;
-    if (of_its_kind.size() == most) of_its_kind.pop_front();
-    of_its_kind.emplace_back(line);
-  }
-  // True if nothing is known yet.
-  bool have_alike(std::string_view line) const {
-    const auto is_alike = [&](const std::string& known) { return end_alike(line, known); };
-    return (others_.empty() && evaluations_.empty()) || std::ranges::any_of(others_, is_alike) ||
-           std::ranges::any_of(evaluations_, is_alike);
-  }
-
- private:
-  static constexpr std::size_t most = 8;
-  std::deque<std::string> others_, evaluations_;
-};
-
 // The reason why the attempt isn't a finished run.
 std::string unfinished_text(const Attempt& attempt, const LogQuestion& question) {
   if (attempt.last_step < 0) return "holds no training steps";
@@ -305,13 +284,15 @@ SpeedrunLog read_speedrun_log(std::string_view text, const LogQuestion& question
   }
   StepReader steps(question);
   bool training = false, is_cut = false;
-  KnownEnds ends;
+  KnownEnds evaluations(8), others(8);  // of steps with the metric and without
   const bool has_end = text.ends_with('\n');
   for_each_line(text.substr(size), [&](std::string_view line) {
     const bool is_last = !has_end && line.data() + line.size() == text.data() + text.size();
-    if (is_last && (is_cut = step_mark(line) && !ends.have_alike(line))) return false;
+    if (is_last && step_mark(line) && !(evaluations.empty() && others.empty()))
+      is_cut = !evaluations.have_alike(line) && !others.have_alike(line);
+    if (is_cut) return false;
     if (steps.take(line))
-      ends.keep(line), training = true;
+      (line.find("val") == line.npos ? others : evaluations).keep(line), training = true;
     else if (!training)
       take_fact(line, log);
     return true;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "storage/importers/logs/lines/line_end.h"
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/text.h"
 
@@ -13,7 +12,6 @@ namespace {
 
 constexpr int longest_literal = 1000;  // lines
 constexpr std::size_t most_heads = 4;
-constexpr std::size_t most_step_lines = 8;
 constexpr std::size_t alike_lines = 3;  // so many lines don't repeat the same prose around growing numbers
 
 // Whether two texts differ in nothing but their numbers and spaces.
@@ -135,17 +133,13 @@ bool LogLines::may_be_cut(std::string_view line, bool is_redrawn) {
   if (last_step_.empty() || !may_say_step(text)) return false;
   const ReadLine read = read_step_line(text);
   if (!read.says_step && !read.opens && !read.bare_loss) return false;
-  return !end_alike(line, last_step_) &&
-         std::ranges::none_of(step_lines_, [&](const std::string& known) { return end_alike(line, known); });
+  return !end_alike(line, last_step_) && !step_lines_.have_alike(line);
 }
 
 // Remembers how a step's line ends.
 void LogLines::keep_as_known(std::string_view line) {
   const LogLine::Kind kind = ready_.filled > 0 ? ready_.lines.front().kind : LogLine::Kind::words;
-  if (std::exchange(is_new_kind_, false)) {
-    if (step_lines_.size() == most_step_lines) step_lines_.pop_front();
-    step_lines_.emplace_back(line);
-  }
+  if (std::exchange(is_new_kind_, false)) step_lines_.keep(line);
   if (kind == LogLine::Kind::step || kind == LogLine::Kind::record || kind == LogLine::Kind::bar ||
       kind == LogLine::Kind::summary || kind == LogLine::Kind::bare_loss)
     last_step_ = line;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "storage/importers/importer.h"
+#include "storage/importers/logs/lines/line_end.h"
 #include "storage/importers/logs/lines/line_joiner.h"
 #include "storage/importers/logs/lines/line_layout.h"
 #include "storage/importers/logs/lines/line_prefix.h"
@@ -89,9 +90,9 @@ class LogLines {
   ImportSink& sink_;
   LineReader reader_;
   const bool checks_last_;
-  std::string last_step_;               // the last line that counts or measures a step
-  std::deque<std::string> step_lines_;  // one of each of the last kinds of such lines
-  bool is_new_kind_ = false;            // the line just taken is such a one
+  std::string last_step_;     // the last line that counts or measures a step
+  KnownEnds step_lines_{8};   // one of each of the last kinds of such lines
+  bool is_new_kind_ = false;  // the line just taken is such a one
   LinePrefix prefix_;
   double prefix_time_ = missing;
   std::vector<std::pair<std::string, std::int64_t>> first_lines_;  // with their numbers
