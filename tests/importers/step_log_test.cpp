@@ -105,6 +105,16 @@ TEST(StepLog, ALossWithAnotherKindBehindItsNameIsNotTheSteps) {
   EXPECT_EQ(plain.runs[0].steps[1].val_loss, 6);
 }
 
+TEST(StepLog, ALossBesideTheOneThatCountsIsAMetric) {
+  const Told told =
+      import_text("step 1 loss 8.0 cross_entropy 7.5 nll 7.7\nstep 2 loss 7.0 cross_entropy 6.5 nll 6.7\n");
+  ASSERT_EQ(told.runs.size(), 1u);
+  EXPECT_EQ(told.runs[0].steps[1].loss, 7);
+  ASSERT_TRUE(told.runs[0].metrics.contains("cross_entropy"));
+  EXPECT_EQ(told.runs[0].metrics.at("cross_entropy").size(), 2u);
+  EXPECT_TRUE(told.runs[0].metrics.contains("nll"));
+}
+
 TEST(StepLog, AValidationLossJoinsItsStep) {
   const Told told = import_text(
       "val loss 9.0\nstep 1 loss 8.0\nstep 2 loss 7.0\nval loss 6.5\nstep 3 loss 6.0\nstep 3 val_loss 5.5\n");

@@ -45,10 +45,13 @@ void for_other_pairs(std::string_view text, const StepLine& line, Use use) {
   PairScanner scanner(text);
   Pair pair;
   while (scanner.next(pair)) {
-    if (!pair.separated || pair.clock || pair.total >= 0 || is_missing(pair.value)) continue;
+    if (pair.clock || pair.total >= 0 || is_missing(pair.value)) continue;
+    const Meaning meaning = meaning_of(pair);
+    // "cross_entropy 3.2" beside the loss is a figure too; without a sign other words may be prose.
+    if (!pair.separated && meaning.field != Field::loss && meaning.field != Field::val_loss) continue;
     if (pair.unit == "%" && text.substr(pair.end).starts_with('|')) continue;  // of a bar
     if (pair.value > 1e9 && contains_word(pair.key, "time")) continue;         // since 1970
-    if (!is_name(pair.key) || is_taken(meaning_of(pair), pair.value, line)) continue;
+    if (!is_name(pair.key) || is_taken(meaning, pair.value, line)) continue;
     if (!use(pair.key, pair.unit.empty() ? pair.hint : pair.unit, pair.value)) return;
   }
 }
