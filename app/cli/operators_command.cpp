@@ -25,7 +25,6 @@ struct OperatorsOptions {
 struct ProfiledRun {
   Run run;
   FittedProfile fitted;
-  std::string waiting;  // waiting_text
 };
 
 // Operators below this share of a step are summed in one line.
@@ -86,7 +85,6 @@ std::string operators_text(const ProfiledRun& profiled, bool shapes) {
   std::string notes;
   if (const std::string fit = fit_text(profiled.fitted); !fit.empty()) notes += fit + "\n";
   if (small > 0) notes += fmt::format("{} smaller operators: {} (--shapes: all)\n", small, milliseconds_text(small_ms));
-  if (!profiled.waiting.empty()) notes += profiled.waiting + "\n";
   return notes_text(fmt::format("{}: {} of {}, operator by operator", heading(profiled),
                                 profiled.fitted.is_comparable ? "the median step" : "a profiled step",
                                 milliseconds_text(whole))) +
@@ -135,9 +133,9 @@ int operators(const OperatorsOptions& options, const CommonOptions& common) {
   std::vector<ProfiledRun> runs;
   for (Run& run : find_runs(store, options.runs)) {
     const Summary summary = store.summary(run);
-    FittedProfile fitted = fit_to_step(store.recordings().profile(run.id), summary.dt_ms_median);
-    std::string waiting = waiting_text(fitted, store.recordings().mean_parts(run, summary.warmup_steps));
-    runs.push_back({std::move(run), std::move(fitted), std::move(waiting)});
+    FittedProfile fitted = fit_to_step(store.recordings().profile(run.id),
+                                       store.recordings().mean_parts(run, summary.warmup_steps), summary.dt_ms_median);
+    runs.push_back({std::move(run), std::move(fitted)});
   }
   if (common.json) {
     print(json_list(runs, operators_json));

@@ -60,8 +60,10 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
                      .command = OpenExampleTraces{},
                      .detail = "a pair of traces"});
   if (has_examples(workspace))
-    actions.push_back(
-        {.title = "Remove the examples", .command = RemoveExamples{}, .detail = "their runs go to the bin"});
+    actions.push_back({.title = "Remove the examples",
+                       .command = RemoveExamples{},
+                       .detail = "their runs go to the bin",
+                       .is_dangerous = true});
   actions.push_back({.title = "Switch theme", .command = ToggleTheme{}, .key = ImGuiMod_Ctrl | ImGuiKey_T});
   actions.push_back({.title = "Theme: dark", .command = SetTheme{ThemeChoice::dark}});
   actions.push_back({.title = "Theme: light", .command = SetTheme{ThemeChoice::light}});
@@ -96,14 +98,16 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
     actions.push_back({.title = "Update view: " + workspace.open_view, .command = SaveView{workspace.open_view}});
   actions.push_back({.title = "Clear the selection", .command = ClearSelection{}});
   if (workspace.verification->open) actions.push_back({.title = "Stop verification", .command = StopVerification{}});
-  actions.push_back({.title = "Empty bin", .command = EmptyBin{}, .detail = "asks first"});
+  actions.push_back({.title = "Bin: restore runs", .command = ShowPanel{"history"}, .detail = "at the top of History"});
+  actions.push_back({.title = "Empty bin", .command = EmptyBin{}, .detail = "asks first", .is_dangerous = true});
   if (const RunEntry* running = workspace.running()) {
     actions.push_back({.title = workspace.is_paused ? "Resume run" : "Pause run",
                        .command = PauseRun{running->run.id, !workspace.is_paused},
                        .key = ImGuiMod_Ctrl | ImGuiKey_P,
                        .detail = running->run.name});
     actions.push_back({.title = "Stop run", .command = StopRun{running->run.id}, .detail = running->run.name});
-    actions.push_back({.title = "Stop all runs", .command = StopAll{}, .detail = "the run and the queue"});
+    actions.push_back(
+        {.title = "Stop all runs", .command = StopAll{}, .detail = "the run and the queue", .is_dangerous = true});
   } else {
     actions.push_back({.title = "Pause run", .command = ShowPanel{"live"}, .detail = "no run is training"});
   }
@@ -156,48 +160,48 @@ std::string key_text(ImGuiKeyChord key) {
 
 namespace {
 
-// The score if the first letter matches at `at` or later.
-std::optional<int> score_from(const std::string& typed, const std::string& text, std::size_t at) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  int score = 0;
-  bool together = false;
-  for (const char wanted : typed) {
-    if (wanted == ' ') {
-      together = false;
-      continue;
-    }
-    const std::size_t from = at;
-    while (at < text.size() && lower(text[at]) != lower(wanted)) ++at;
-    if (at == text.size()) return std::nullopt;
-    const bool begins_word = at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]));
-    score += begins_word ? 12 : together && at == from ? 8 : 0;
-    score -= static_cast<int>(std::min<std::size_t>(at - from, 10));
-    together = true;
-    ++at;
+bool is_letter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+bool is_same(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+constexpr int too_many = 1000;
+
+// How many beginnings of words of `text`, in their order, make up `word`; too_many if none do.
+int pieces_of(const std::string& word, const std::string& text) {
+  std::vector<int> from(word.size() + 1, too_many);  // of the letters from each one on, in the words seen so far
+  from.back() = 0;
+  for (std::size_t at = text.size(); at-- > 0;) {
+    if (at > 0 && is_letter(text[at - 1])) continue;
+    for (std::size_t i = 0; i < word.size(); ++i)
+      for (std::size_t n = 0; i + n < word.size() && at + n < text.size() && is_same(word[i + n], text[at + n]); ++n)
+        from[i] = std::min(from[i], 1 + from[i + n + 1]);
   }
-  return score - static_cast<int>(text.size() / 16);
+  return from.front();
 }
 
 }  // namespace
 
 std::optional<int> fuzzy_score(const std::string& typed, const std::string& text) {
-  std::optional<int> best = score_from(typed, text, 0);
-  if (!best) return best;
-  for (std::size_t at = 1; at < text.size(); ++at) {  // a later word may match better
-    if (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0) continue;
-    if (const auto score = score_from(typed, text, at)) best = std::max(*best, *score);
+  int score = -static_cast<int>(text.size() / 16);
+  std::istringstream words(typed);
+  for (std::string word; words >> word;) {
+    const auto within = std::search(text.begin(), text.end(), word.begin(), word.end(), is_same);
+    const int pieces = pieces_of(word, text);
+    if (pieces >= too_many && within == text.end()) return std::nullopt;
+    score += 12 - 4 * std::min(pieces, 2) -
+             (within == text.end() ? 4 : static_cast<int>(std::min<std::ptrdiff_t>(within - text.begin(), 40)) / 10);
   }
-  return best;
+  return score;
 }
 
 namespace {
 
 // Whether the words of `text` begin with the typed ones, in their order.
 bool begins_as_typed(const std::string& typed, const std::string& text) {
-  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  const auto is_same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-  };
   std::istringstream words(typed);
   std::string word;
   for (std::size_t at = 0; words >> word;) {
@@ -218,7 +222,7 @@ std::vector<std::size_t> matching_actions(const std::vector<Action>& actions, co
                                           const std::vector<std::string>& recent) {
   struct Match {
     std::size_t place;
-    std::tuple<int, std::ptrdiff_t, int> order;  // least first
+    std::tuple<int, bool, std::ptrdiff_t, int> order;  // least first
   };
   std::vector<Match> matches;
   for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -228,7 +232,7 @@ std::vector<std::size_t> matching_actions(const std::vector<Action>& actions, co
     if (!score) continue;
     const int tier = typed.empty() ? 0 : (begins_as_typed(typed, action.title) ? 0 : 2) + (action.is_place ? 1 : 0);
     const auto used = std::distance(recent.begin(), std::find(recent.begin(), recent.end(), action.title));
-    matches.push_back({i, {tier, used, tier < 2 ? 0 : -*score}});
+    matches.push_back({i, {tier, action.is_dangerous, used, tier < 2 ? 0 : -*score}});
   }
   std::ranges::stable_sort(matches, {}, &Match::order);
   std::vector<std::size_t> places;

@@ -18,6 +18,7 @@ struct Action {
   std::vector<ImGuiKeyChord> also;  // other keys for the same action (a keypad's)
   std::string detail;               // in grey after the title; searched too
   bool is_place = false;            // a saved view, a ladder or a run, of which there may be thousands
+  bool is_dangerous = false;        // discards something: never before what doesn't
 };
 
 class Workspace;
@@ -36,13 +37,14 @@ bool any_key_pressed();
 // "Ctrl+Shift+T"
 std::string key_text(ImGuiKeyChord key);
 
-// A score of how well `text` matches `typed`: every letter in order; adjacent letters and beginnings of words score
-// higher. nullopt: no match.
+// A score of how well `text` matches `typed`: each typed word is a part of it, or consists of beginnings of its words
+// in their order, as "swithem" of "Switch theme". Fewer and earlier pieces score higher. nullopt: no match.
 std::optional<int> fuzzy_score(const std::string& typed, const std::string& text);
 
 // The places of the actions that match, the best first: views and actions with words that begin as typed, then places
-// with such words, then looser matches of either. Among equals the recently used ones (titles, the newest first) are
-// first; else they keep their order, and looser matches that of their scores.
+// with such words, then looser matches of either; in each of these, what discards something is last. Among equals the
+// recently used ones (titles, the newest first) are first; else they keep their order, and looser matches that of their
+// scores.
 std::vector<std::size_t> matching_actions(const std::vector<Action>& actions, const std::string& typed,
                                           const std::vector<std::string>& recent);
 

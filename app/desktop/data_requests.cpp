@@ -2,13 +2,13 @@
 #include "app/desktop/data_requests.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "app/desktop/desktop_state.h"
 #include "app/desktop/workspace/advice_view.h"
 #include "app/desktop/workspace/launch_state.h"
 #include "app/host/environment.h"
+#include "app/launch/recipe_fields.h"
 #include "app/profile/predict.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
@@ -20,21 +20,6 @@ namespace {
 
 // Reading steps may take this long between two frames; the rest is read after later frames.
 constexpr std::chrono::milliseconds reading_time{30};
-
-StepTimes times_of(const PredictionSubject& subject, const StepFloor& floor) {
-  std::array<double, all_operator_kinds.size()> ms{};
-  for (const KindFloor& each : floor.kinds) ms[static_cast<std::size_t>(each.kind)] = each.ms;
-  StepTimes times{
-      .kinds = KindTimes(ms), .step_ms = floor.step_ms, .from = capitalised(subject_text(subject)), .has_trace = true};
-  for (const std::string& note : subject.notes) times.from += " " + note;
-  return times;
-}
-
-StepTimes times_of(const AdviceRun& run) {
-  const FittedProfile fitted = fit_to_step(run.timed, run.summary->dt_ms_median);
-  if (fitted.profile.steps == 0) return {.from = why_no_profile(*run.run)};
-  return {.kinds = KindTimes(fitted.profile), .step_ms = step_ms(fitted.profile), .from = fit_text(fitted)};
-}
 
 // "In this order they buy at most 1.70 x: compile, flash-attention. ..."
 std::string sentence_of(const PredictionOverview& overview) {
@@ -58,13 +43,29 @@ void load_predictions(RunStore& store, AdviceRun& run, const Workspace& workspac
   const PredictionSubject subject = load_subject(store, store.traces().find(*newest).value());
   const DeviceReport* const report = workspace.device ? &*workspace.device : nullptr;
   const PredictionOverview overview = predict_all(subject, report);
-  into.times = times_of(subject, overview.floor);
-  into.all_together = sentence_of(overview);
+  into.notes = subject.notes;
+  if (const std::string all = sentence_of(overview); !all.empty()) into.notes.insert(into.notes.begin(), all);
   for (const PredictionAnswer& each : overview.stages) run.predicted.push_back({each.stage, each.step});
   for (const auto& [kind, factor] : advised_kinds) {
     const WorkChange change{.kinds = {kind}, .factor = factor, .at_most = true};
     run.kinds.push_back({kind, factor, predict(subject, {.scales = {change}}, report).step});
   }
+}
+
+// Of a run that was launched here, since only its recipe can be launched with one stage more.
+void name_unavailable(AdviceView& view, const Workspace& workspace) {
+  const RunEntry* about = workspace.find(view.about);
+  if (!about || about->run.source != "launched" || !workspace.device) return;
+  const Recipe recipe = recipe_from_json(about->run.recipe);
+  for (const Advice& advice : view.list) {
+    if (advice.stage.empty()) continue;
+    const std::string why =
+        stage_by_id(advice.stage).unavailable(recipe, *workspace.device, about->run.device).worded(label_of);
+    if (!why.empty()) view.unavailable[advice.stage] = why;
+  }
+  std::erase_if(view.list, [&](const Advice& advice) {
+    return advice.kind == AdviceKind::open && view.unavailable.contains(advice.stage);
+  });
 }
 
 // Reads the parts of a step only for runs that were trained here, and only for the newest.
@@ -86,10 +87,12 @@ void load_advice(RunStore& store, Workspace& workspace, RunId about) {
     if (run.run->id != about) continue;
     run.loss = &loss;
     run.timed = store.recordings().profile(about);
-    made.times = times_of(run);
+    made.times = fit_to_step(run.timed, run.parts, run.summary->dt_ms_median);
     load_predictions(store, run, workspace, made);
+    made.has_trace = run.has_trace;
   }
-  made.list = advise(project, about, workspace.hardware, known_stages());
+  made.list = advise(project, about, workspace.hardware, known_stages(), true);
+  name_unavailable(made, workspace);
   made.outcomes = advice_held(project, workspace.hardware, known_stages());
   made.past = past_predictions(store);
   *workspace.advice = std::move(made);

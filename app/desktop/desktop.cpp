@@ -27,6 +27,7 @@
 #include "app/host/crash_report.h"
 #include "app/host/environment.h"
 #include "app/host/patch.h"
+#include "app/job.h"
 #include "app/runs/bin.h"
 #include "app/runs/open_store.h"
 #include "engine/device.h"
@@ -109,16 +110,43 @@ void fit(DesktopApp& app, const Window& window) {
   app.fit_window(width, height);
 }
 
-// Shows the window until it is closed. Returns whether the session's runs continue without it. Without a session the
-// store is read-only, and `why` says why.
-Closing show_window(Window& window, RunStore& store, Session* session, const std::string& why,
-                    const DesktopSettings& settings, CloseSignals& close_signals) {
-  std::string no_example;
-  try {  // so that the first launch isn't empty: a real ladder, measured elsewhere
-    if (session) add_example(store, assets_folder());
+// Looks for damaged pages, which a file may have that opens well. Of a large file this would take too long.
+void look_for_damage(Job<std::string>& check, const std::filesystem::path& file) {
+  constexpr std::uintmax_t most_bytes = 256 << 20;
+  std::error_code unknown;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, unknown);
+  if (unknown || bytes > most_bytes) return;
+  const auto work = [file](JobControl&) -> std::string {
+    try {
+      return RunStore::open(file, RunStore::Mode::read_only).upkeep().integrity_check();
+    } catch (const DamagedFile& error) {
+      return error.what();
+    } catch (const StorageError&) {  // locked, or removed since: what the window shows was read
+      return "ok";
+    }
+  };
+  check.start(work, Window::wake);
+}
+
+// So that the first launch isn't empty: a real ladder, measured elsewhere. Returns why it can't be added.
+std::string add_first_example(RunStore& store) {
+  try {
+    add_example(store, assets_folder());
+    return "";
   } catch (const StorageError& error) {
-    no_example = error.what();
+    return error.what();
   }
+}
+
+struct WindowEnd {
+  Closing closing = Closing::after_step;  // whether the session's runs continue without it
+  bool wants_rescue = false;
+};
+
+// Shows the window until it is closed. Without a session the store is read-only, and `why` says why.
+WindowEnd show_window(Window& window, RunStore& store, Session* session, const std::string& why,
+                      const DesktopSettings& settings, CloseSignals& close_signals) {
+  const std::string no_example = session ? add_first_example(store) : "";
   DesktopApp app(store, session, settings.for_project(store.file().string()));
   app.set_display_scale(window.display_scale());
   if (session) {
@@ -131,6 +159,9 @@ Closing show_window(Window& window, RunStore& store, Session* session, const std
     app.show_error("Stepladder crashed the last time. The report is " + report->string() +
                    "; what it had recorded is in the project.");
 
+  Job<std::string> check;
+  look_for_damage(check, store.file());
+  bool wants_rescue = false;
   // ImGui settles within three frames of any input; then the next event, or the next change of a run, triggers the next
   // frame. While a run trains, only a hand makes frames follow each other at once.
   using Clock = std::chrono::steady_clock;
@@ -140,7 +171,9 @@ Closing show_window(Window& window, RunStore& store, Session* session, const std
   double frame_seconds = 0;
   auto last_input = Clock::now();
   while (!app.may_close() && !close_signals.came()) {
-    if (!window.is_open()) {
+    if (const auto found = check.take(); found && *found != "ok") app.workspace().damage = *found;
+    if (!window.is_open() || app.take_rescue()) {
+      wants_rescue = window.is_open();
       window.stay_open();
       app.ask_to_close();
       frames_to_settle = 3;
@@ -184,7 +217,8 @@ Closing show_window(Window& window, RunStore& store, Session* session, const std
   if (!now.maximised) window.size(now.width, now.height);
   save_settings(now);
   close_signals.window_closes();
-  return close_signals.came() ? Closing::after_step : app.closing();
+  if (close_signals.came()) return {};
+  return {app.closing(), wants_rescue && app.closing() == Closing::after_step};
 }
 
 void train_without_window(Session& session, const CloseSignals& close_signals) {
@@ -232,28 +266,29 @@ int open_desktop(const std::filesystem::path& database) {
   load_fonts(assets_folder() / "fonts");
   // Git may take seconds, and what was uncommitted at the first launch isn't so at the next ones.
   keep_no_patches();
-  OpenProject project;
-  for (std::filesystem::path file = database; !project.session && !project.read_only;) {
+  std::filesystem::path file = database;
+  while (true) {
     try {
+      OpenProject project;
       open_project(project, file, close_signals);
-    } catch (const StorageError& error) {
+      Session* const session = project.session ? &*project.session : nullptr;
+      close_signals.window_opened();
+      const WindowEnd end = show_window(*window, session ? session->store() : *project.read_only, session, project.why,
+                                        settings, close_signals);
+      if (end.wants_rescue) throw DamagedFile(file, file.string() + " is damaged: parts of it can't be read");
+      if (session && end.closing == Closing::in_background) {
+        window.reset();
+        train_without_window(*session, close_signals);
+      }
+      if (session && close_signals.came()) session->stop_all(AtStop::checkpoint);  // a logout, or the machine goes down
+      return exit_done;
+    } catch (const StorageError& error) {  // the project is closed by now, as a rescue needs it to be
+      if (!window) throw;
       const auto other = ask_about_problem(*window, file, error, settings, [&] { return close_signals.came(); });
       if (!other) throw;
       file = *other;
     }
   }
-  if (!project.session) {
-    show_window(*window, *project.read_only, nullptr, project.why, settings, close_signals);
-    return exit_done;
-  }
-  Session& session = *project.session;
-  const Closing closing = show_window(*window, session.store(), &session, "", settings, close_signals);
-  if (closing == Closing::in_background) {
-    window.reset();
-    train_without_window(session, close_signals);
-  }
-  if (close_signals.came()) session.stop_all(AtStop::checkpoint);  // a logout, or the machine goes down
-  return exit_done;
 }
 
 int take_screenshot(const ScreenshotRequest& request) {

@@ -277,7 +277,7 @@ void DesktopApp::draw() {
                 commands_);
   ImGui::SameLine(0, 0);
   ImGui::BeginGroup();
-  read_only_strip(state_.workspace);
+  project_strip(state_.workspace, commands_);
   const ImGuiID dockspace = ImGui::GetID("dock");
   state_.panels.lay_out(dockspace);
   ImGui::DockSpace(dockspace, ImVec2(0, 0));
@@ -296,10 +296,13 @@ void DesktopApp::draw() {
   draw_ssh_question();
   draw_adoption();
   state_.messages.draw_notice(state_.workspace.undoable, commands_);
-  if (const ImGuiIO& io = ImGui::GetIO(); io.MouseDelta.x != 0 || io.MouseDelta.y != 0) hides_tooltips_ = false;
-  for (ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+  const ImGuiContext& imgui = *ImGui::GetCurrentContext();
+  if (imgui.IO.MouseDelta.x != 0 || imgui.IO.MouseDelta.y != 0) hides_tooltips_ = false;
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) clicked_item_ = imgui.HoveredId;
+  if (imgui.HoveredId != clicked_item_) clicked_item_ = 0;
+  for (ImGuiWindow* window : imgui.Windows) {
     if (!window->Active || (window->Flags & ImGuiWindowFlags_Tooltip) == 0) continue;
-    window->Hidden = window->Hidden || hides_tooltips_;
+    window->Hidden = window->Hidden || hides_tooltips_ || clicked_item_ != 0;
     if (!window->Hidden)
       ui_test_anchors::note("tooltip", window->Pos.x, window->Pos.y, window->Pos.x + window->Size.x,
                             window->Pos.y + window->Size.y);

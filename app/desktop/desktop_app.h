@@ -2,11 +2,14 @@
 // the panels' commands. UI thread.
 #pragma once
 
+#include <imgui.h>
+
 #include <chrono>
 #include <functional>
 #include <future>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/desktop/desktop_state.h"
@@ -46,6 +49,7 @@ class DesktopApp {
   void ask_to_close();
   bool may_close() const;
   Closing closing() const { return closing_; }
+  bool take_rescue() { return std::exchange(state_.leaves_for_rescue, false); }  // asked for since the last call
 
   // After the last frame: stores typed text that isn't stored yet, and waits for exports. If they take a while, says so
   // in the terminal and in the window, for which it calls `frame` ten times a second.
@@ -76,6 +80,7 @@ class DesktopApp {
   Commands commands_;                                 // of this frame
   bool keeps_drawing_ = false;
   bool hides_tooltips_ = false;  // after a key, until the mouse moves: the view under it may be another one
+  ImGuiID clicked_item_ = 0;     // without a tooltip until the mouse leaves it; 0: none
   std::shared_future<DeviceReport> probe_;
   std::chrono::steady_clock::time_point next_look_at_trainer_{};
   bool trainer_is_coming_ = false;  // ./run builds it in the background

@@ -47,6 +47,7 @@ struct DesktopState {
   PalettePopup palette;
 
   CurveReader curves;
+  bool leaves_for_rescue = false;    // asked for (LeaveForRescue), and not begun yet
   std::atomic<bool> closes = false;  // then deletions end, which the next opening continues
   using Then = std::function<void()>;
   JobQueue<Then> exports;  // make files and texts for the clipboard; the result is what the UI thread does with them

@@ -1,6 +1,7 @@
 #include "app/desktop/operator_bars.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -29,9 +30,17 @@ void draw_figures(const Columns& at, double ms, const double* before_ms, double 
 
 }  // namespace
 
+KindBars bars_of(const FittedProfile& shown) {
+  KindBars bars{KindTimes(shown.profile), step_ms(shown.profile)};
+  if (shown.is_comparable) return bars;
+  std::array<double, all_operator_kinds.size()> shares{};
+  for (const OperatorKind kind : all_operator_kinds)
+    shares[static_cast<std::size_t>(kind)] = 100 * bars.times.of(kind) / bars.step_ms;
+  return {KindTimes(shares), 100, "% of a step"};
+}
+
 void draw_operator_bars(const FittedProfile& shown, const ImVec4& colour, const FittedProfile* before, bool is_clear) {
-  const auto bars_of = [](const StepProfile& profile) { return KindBars{KindTimes(profile), step_ms(profile)}; };
-  const KindBars now = bars_of(shown.profile), was = bars_of(before ? before->profile : StepProfile{});
+  const KindBars now = bars_of(shown), was = before ? bars_of(*before) : KindBars{KindTimes(StepProfile{})};
   draw_operator_bars(
       now, [&](OperatorKind) { return colour; }, before ? &was : nullptr, is_clear);
 }

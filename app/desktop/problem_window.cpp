@@ -9,9 +9,11 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "app/desktop/desktop_theme.h"
 #include "app/desktop/frames/frames.h"
+#include "app/desktop/system/file_dialog.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"
@@ -36,8 +38,34 @@ fs::path rescued_file(const fs::path& damaged) {
 
 std::string rescued_text(const RescueReport& report, const fs::path& out) {
   return out.string() + " has " + plural(report.runs_saved, "run") + " with " + plural(report.steps_saved, "step") +
-         (report.is_whole() ? "; nothing is lost."
-                            : "; some of the project is lost. `stepladder doctor --rescue` lists what.");
+         (report.is_whole() ? "; nothing is lost." : "; this is lost:");
+}
+
+// What is lost, a line each: "run 3, tf32: 40 of 1,000 steps".
+std::vector<std::string> losses_of(const RescueReport& report) {
+  constexpr std::size_t most = 10;
+  std::vector<std::string> lines;
+  for (const DamagedRun& run : report.runs) {
+    std::string what = run.missing_steps > 0
+                           ? grouped(run.missing_steps) + " of " + plural(run.steps + run.missing_steps, "step") +
+                                 (run.more_may_be_missing ? " or more" : "")
+                       : run.more_may_be_missing ? "an unknown number of steps"
+                                                 : "";
+    if (run.row_is_lost) what += std::string(what.empty() ? "" : "; ") + "its name, settings and status";
+    lines.push_back("run " + std::to_string(run.id) + ", " + run.name + ": " + what);
+  }
+  for (const RescuedTable& each : report.tables)
+    if (each.is_damaged() && each.name != "steps" && each.name != "runs")
+      lines.push_back("the table " + each.name + ": " +
+                      (each.damaged_rows > 0 ? plural(each.damaged_rows, "row") : plural(each.damaged_pages, "page")));
+  if (report.lost_transactions > 0)
+    lines.push_back(plural(report.lost_transactions, "transaction") + " of its log, as far as they can't be read");
+  if (lines.size() <= most) return lines;
+  const std::string more =
+      "and " + std::to_string(lines.size() - most + 1) + " more: `stepladder doctor --rescue` lists all";
+  lines.resize(most - 1);
+  lines.push_back(more);
+  return lines;
 }
 
 class ProblemCard {
@@ -47,7 +75,7 @@ class ProblemCard {
 
   bool is_decided() const { return is_decided_; }
   const std::optional<fs::path>& next() const { return next_; }
-  bool is_working() const { return rescue_.is_active(); }
+  bool is_working() const { return rescue_.is_active() || dialog_.is_active(); }
   void quit() { is_decided_ = true; }
 
   void take_rescue() {
@@ -56,6 +84,13 @@ class ProblemCard {
     } catch (const std::exception& error) {
       if (!std::exchange(is_stopping_, false)) rescue_problem_ = error_text(error);
     }
+  }
+
+  void take_other() {
+    const auto answer = dialog_.take();
+    if (!answer) return;
+    if (!answer->paths.empty()) decide(answer->paths.front());
+    rescue_problem_ = answer->problem;
   }
 
   void draw() {
@@ -83,7 +118,7 @@ class ProblemCard {
   }
 
   void draw_choices() {
-    text_title("This project cannot be opened");
+    text_title(is_damaged_ ? "This project is damaged" : "This project cannot be opened");
     spacing(2);
     text_sentence(capitalised(why_) + (why_.ends_with('.') ? "" : "."));
     mark("problem.why");
@@ -109,6 +144,9 @@ class ProblemCard {
     } else if (primary_button("Try again", true, "problem.again")) {
       decide(file_);
     }
+    same_line(10);
+    if (quiet_button("Open another project", "problem.other"))
+      open_dialog(dialog_, {.title = "Choose a project's file", .kind = FileQuestion::Kind::file});
     draw_quit(why_);
   }
 
@@ -126,6 +164,8 @@ class ProblemCard {
     spacing(2);
     text_sentence(text);
     mark("problem.rescued");
+    for (const std::string& line : losses_of(*rescued_)) text_quiet_wrapped(line);
+    if (!rescued_->is_whole()) text_quiet_wrapped(file_.string() + " stays as it is.");
     spacing(6);
     if (primary_button("Open it", true, "problem.open")) decide(out_);
     draw_quit(text);
@@ -145,6 +185,7 @@ class ProblemCard {
   std::optional<fs::path> next_;
   fs::path out_;
   Job<RescueReport> rescue_;
+  FileDialog dialog_;
   bool is_stopping_ = false;
   std::optional<RescueReport> rescued_;
   std::string rescue_problem_;
@@ -167,6 +208,7 @@ std::optional<fs::path> ask_about_problem(Window& window, const fs::path& file, 
     }
     theme.take_answer();
     card.take_rescue();
+    card.take_other();
     if (window.is_visible()) window.frame([&] { card.draw(); });
     const bool has_input = frames_to_settle > 0
                                ? window.poll_input()

@@ -73,14 +73,15 @@ std::string flag_advice(const Flag& flag) {
 
 namespace {
 
-// "stopped before the first round", "faster, 1.38 - 1.46", "inconclusive after 3 rounds"
+// "Verified rung 2 in 3 rounds"; the rung's row has the factor, its interval and its number of runs.
 std::string outcome_of(const Verification& verification) {
+  const std::string rung = "rung " + std::to_string(verification.rung);
   const std::string rounds = plural(static_cast<std::int64_t>(verification.rounds()), "round");
-  if (verification.rounds() == 0) return verification.stopped ? "stopped before the first round" : "not measured again";
-  std::string text = verification.stopped ? "stopped after " + rounds + ": " : "";
-  text += verdict_text(verification.answers.back());
-  if (verification.answers.back().ci95.known()) text += ", " + ci95_text(verification.answers.back().ci95) + " x";
-  return text;
+  if (verification.rounds() == 0)
+    return "Verification of " + rung +
+           (verification.stopped ? ": stopped before the first round" : ": not measured again");
+  return verification.stopped ? "Verification of " + rung + ": stopped after " + rounds
+                              : "Verified " + rung + " in " + rounds;
 }
 
 // "waiting 32 s of 5 min for a quiet machine"; "round 2 of at most 6".
@@ -97,13 +98,11 @@ std::string progress_of(const Verification& verification) {
   return text + " for a quiet machine";
 }
 
+// Without intervals: the rung's row has the one of all its runs.
 std::string rounds_text(const Verification& verification) {
   std::string text;
-  for (std::size_t i = 0; i < verification.answers.size(); ++i) {
-    const Gain& answer = verification.answers[i];
-    text += (i == 0 ? "before " : "   round " + std::to_string(i) + " ") + factor_text(answer.factor) + " (" +
-            ci95_text(answer.ci95) + ")";
-  }
+  for (std::size_t i = 0; i < verification.answers.size(); ++i)
+    text += (i == 0 ? "before " : ", round " + std::to_string(i) + ": ") + factor_text(verification.answers[i].factor);
   return text;
 }
 
@@ -120,13 +119,11 @@ void verification_card(const Workspace& workspace, Commands& commands) {
   const float right = ImGui::GetContentRegionMax().x;
   const float width = right - ImGui::GetCursorPosX() - stop_width - anyway_width - px(16);
   const float top = ImGui::GetCursorPosY();
-  const bool was_verified = !verification.open && !verification.stopped && verification.rounds() > 0;
-  const std::string rung = "rung " + std::to_string(verification.rung);
-  const std::string head = verification.open ? "Verifying " + rung + ": " + progress_of(verification)
-                                             : (was_verified ? "Verified " + rung : "Verification of " + rung) + ": " +
-                                                   outcome_of(verification);
+  const std::string head =
+      verification.open ? "Verifying rung " + std::to_string(verification.rung) + ": " + progress_of(verification)
+                        : outcome_of(verification);
   text_cut(in_print(head), width, palette().text, fonts().semibold, text_size);
-  mark("verification");
+  mark("verification." + (verification.open ? "open" : head));
   const std::string below = waits && !verification.wait->why.empty() ? verification.wait->why
                             : verification.open                      ? rounds_text(verification)
                                                                      : verification.reason;
@@ -135,7 +132,7 @@ void verification_card(const Workspace& workspace, Commands& commands) {
   ImGui::SetCursorPos(ImVec2(right - stop_width - anyway_width, top - px(4)));
   if (waits) {
     if (quiet_button("Start anyway", "verification.anyway")) commands.push_back(StartAnyway{});
-    ImGui::SetItemTooltip("Measures in turns while other programs run, and marks the steps that they disturb");
+    wrapped_tooltip("Measures in turns while other programs run, and marks the steps that they disturb", 360);
     same_line(8);
   }
   if (quiet_button(verification.open ? "Stop verification" : "Dismiss", "verification.stop"))
@@ -159,7 +156,7 @@ bool way_in(const char* title, const std::string& what, const char* button, cons
             const char* lines = nullptr) {
   if (size.y == 0) {
     const bool pressed = quiet_button(button, name);
-    ImGui::SetItemTooltip("%s", what.c_str());
+    wrapped_tooltip(what, 360);
     return pressed;
   }
   begin_card(name, size);
@@ -175,7 +172,7 @@ bool way_in(const char* title, const std::string& what, const char* button, cons
   }
   ImGui::SetCursorPosY(size.y - px(14) - ImGui::GetFrameHeight());
   const bool pressed = quiet_button(button, name);
-  if (lines) ImGui::SetItemTooltip("%s", what.c_str());
+  if (lines) wrapped_tooltip(what, 360);
   end_card();
   return pressed;
 }
@@ -205,17 +202,17 @@ void example_buttons(Commands& commands) {
     flow_to(example.title);
     if (quiet_button(example.title, std::string("start.") + example.file))
       commands.push_back(OpenExample{path_of(example)});
-    ImGui::SetItemTooltip("%s", example.what);
+    wrapped_tooltip(example.what, 360);
   }
   flow_to(example_traces_title);
   if (quiet_button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
-  ImGui::SetItemTooltip("A step of modded-nanogpt on 8 H100 before and after a record's change, in Profile");
+  wrapped_tooltip("A step of modded-nanogpt on 8 H100 before and after a record's change, in Profile", 360);
 }
 
 void start_here(const Workspace& workspace, Commands& commands, const std::string& empty) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(12);
-  const float all = std::min(room.x, px(1180));
+  const float all = empty.empty() ? room.x : std::min(room.x, px(1180));
   const float each = (all - 2 * gap) / 3;
   const float left = ImGui::GetCursorPosX() + (empty.empty() ? 0 : (room.x - all) / 2);
   const bool is_low = empty.empty() && room.y < px(760);  // the view needs the room
@@ -255,7 +252,7 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
     const char* const remove = "Remove the examples";
     is_low ? flow_to(remove, 12) : ImGui::SetCursorPosX(left);
     if (quiet_button(remove, "start.remove")) commands.push_back(RemoveExamples{});
-    ImGui::SetItemTooltip("Their runs go to the bin, their traces are removed; Ctrl+Z brings all back");
+    wrapped_tooltip("Their runs go to the bin, their traces are removed; Ctrl+Z brings all back", 360);
   }
   if (is_low)
     flow_for(px(76) + button_width(example_files.front().title), 16);
@@ -281,17 +278,7 @@ bool can_trace(const Run& run) {
   return run.source == "launched" && is_over(run.status);
 }
 
-void trace_button(const Run& run, bool trains, const std::string& name, Commands& commands) {
-  if (!can_trace(run)) return;
-  flow_to(trace_label);
-  ImGui::BeginDisabled(trains);
-  if (quiet_button(trace_label, name)) commands.push_back(TraceRun{run.id});
-  ImGui::EndDisabled();
-  ImGui::SetItemTooltip("%s", trains ? "A run trains now: both would disturb each other"
-                                     : "Trains a few steps of its recipe again, in a process of its own, and shows in "
-                                       "Profile where a step's time goes; no run is recorded");
-}
-
+constexpr const char* rescue_label = "Save what can be read...";
 constexpr const char* why_disabled = "The project is open for reading only";
 
 void begin_change(const Workspace& workspace) {
@@ -299,29 +286,58 @@ void begin_change(const Workspace& workspace) {
 }
 void end_change(const Workspace& workspace) {
   ImGui::EndDisabled();
-  if (!workspace.read_only.empty()) ImGui::SetItemTooltip("%s", why_disabled);
+  if (!workspace.read_only.empty()) wrapped_tooltip(why_disabled, 360);
 }
 
 bool change_button(const Workspace& workspace, const char* label, const std::string& name, const char* tooltip) {
   begin_change(workspace);
   const bool is_pressed = quiet_button(label, name);
   end_change(workspace);
-  if (workspace.read_only.empty() && tooltip[0] != 0) ImGui::SetItemTooltip("%s", tooltip);
+  if (workspace.read_only.empty() && tooltip[0] != 0) wrapped_tooltip(tooltip, 360);
   return is_pressed;
 }
 
-void read_only_strip(const Workspace& workspace) {
-  if (workspace.read_only.empty()) return;
+void trace_button(const Workspace& workspace, const Run& run, const std::string& name, Commands& commands) {
+  if (!can_trace(run)) return;
+  const bool trains = workspace.running() != nullptr;
+  flow_to(trace_label);
+  ImGui::BeginDisabled(trains);
+  const bool is_pressed =
+      change_button(workspace, trace_label, name,
+                    trains ? "A run trains now: both would disturb each other"
+                           : "Trains a few steps of its recipe again, in a process of its own, and shows in Profile "
+                             "where a step's time goes; no run is recorded");
+  ImGui::EndDisabled();
+  if (is_pressed) commands.push_back(TraceRun{run.id});
+}
+
+void project_strip(const Workspace& workspace, Commands& commands) {
+  const bool is_damaged = !workspace.damage.empty();
+  if (workspace.read_only.empty() && !is_damaged) return;
+  std::int64_t steps = 0;
+  for (const RunEntry& entry : workspace.runs()) steps += entry.summary.steps;
+  const std::string text = !is_damaged
+                               ? workspace.read_only + ". Nothing can be changed or trained in it."
+                               : "Parts of this file can't be read: of what is shown (" +
+                                     plural(std::ssize(workspace.runs()), "run") + ", " + plural(steps, "step") +
+                                     ") some may be lost. Save what can be read in a new file, and go on there.";
+  const char* const word = is_damaged ? "damaged" : "read only";
+  const Tone tone = is_damaged ? Tone::bad : Tone::warning;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 size(ImGui::GetContentRegionAvail().x, px(38));
-  ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), u32(palette().warning, 0.12f));
-  const float pill_width = pill_size("read only").x, pill_height = pill_size("read only").y;
+  ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), u32(tone_colour(tone), 0.12f));
+  const float pill_width = pill_size(word).x, pill_height = pill_size(word).y;
+  const float button = is_damaged ? button_width(rescue_label) + px(26) : 0;
   ImGui::SetCursorScreenPos(ImVec2(at.x + px(26), at.y + (size.y - pill_height) / 2));
-  pill("read only", Tone::warning);
+  pill(word, tone);
   ImGui::SetCursorScreenPos(ImVec2(at.x + px(36) + pill_width, at.y + (size.y - px(13.5f) * 1.2f) / 2));
-  text_cut(workspace.read_only + ". Nothing can be changed or trained in it.", size.x - px(140), palette().text,
-           fonts().regular, 13.5f);
-  mark("read_only");
+  text_cut(text, size.x - pill_width - px(62) - button, palette().text, fonts().regular, 13.5f);
+  if (is_damaged) wrapped_tooltip(text + "\n\nFound: " + workspace.damage, 560);
+  mark(is_damaged ? "damaged" : "read_only");
+  if (is_damaged) {
+    ImGui::SetCursorScreenPos(ImVec2(at.x + size.x - button, at.y + (size.y - ImGui::GetFrameHeight()) / 2));
+    if (quiet_button(rescue_label, "damaged.rescue")) commands.push_back(LeaveForRescue{});
+  }
   ImGui::SetCursorScreenPos(ImVec2(at.x, at.y + size.y));
 }
 

@@ -42,10 +42,10 @@ bool has_examples(const Workspace& workspace);  // runs or traces
 std::string hardware_text(const Run& run);
 
 // Traces a run that was launched here and is over (`can_trace`); beside the last item, or beneath it if there is no
-// room. Nothing for other runs. `trains`: a run trains now, and both would disturb each other.
+// room. Nothing for other runs. Disabled while a run trains: both would disturb each other.
 inline constexpr const char* trace_label = "Trace this run";
 bool can_trace(const Run& run);
-void trace_button(const Run& run, bool trains, const std::string& name, Commands& commands);
+void trace_button(const Workspace& workspace, const Run& run, const std::string& name, Commands& commands);
 
 // A button of what changes the project: disabled while that is open for reading only, and says so.
 bool change_button(const Workspace& workspace, const char* label, const std::string& name, const char* tooltip = "");
@@ -53,8 +53,9 @@ bool change_button(const Workspace& workspace, const char* label, const std::str
 void begin_change(const Workspace& workspace);
 void end_change(const Workspace& workspace);
 
-// Across the view, above everything: that the project is open for reading only, and why. Nothing if it isn't.
-void read_only_strip(const Workspace& workspace);
+// Across the view, above everything: that the project is open for reading only or damaged, why, and the way out of
+// damage. Nothing if it is neither.
+void project_strip(const Workspace& workspace, Commands& commands);
 
 // A combo of all runs, the newest first; returns a picked one. `words` is the text of the closed box, `width` pixels
 // wide.

@@ -149,6 +149,7 @@ class Workspace {
   std::optional<DeviceReport> device;
   std::string device_problem;  // why nothing can be trained here: no trainer, or no hardware detected
   std::string read_only;       // why nothing can be changed in this project; empty: it can
+  std::string damage;          // of its file: what was found; empty: none, or not known yet
   Selection selection;
   std::vector<MetricFigure> wanted_figures;               // of all runs, by the view that lists them
   std::shared_ptr<const ProjectMetrics> project_metrics;  // null until a view wants them and they have been read

@@ -1,7 +1,6 @@
 // Advisor: where the time of the current run's step goes, what the next change would buy with the evidence for it, and
 // what earlier predictions were worth.
 #include <imgui.h>
-#include <imgui_internal.h>  // whether the line continues
 
 #include <algorithm>
 #include <cctype>
@@ -22,21 +21,11 @@
 #include "app/desktop/workspace/advice_view.h"
 #include "app/panels/past_predictions.h"
 #include "app/text/format.h"
+#include "app/text/verdict_text.h"
 #include "engine/stage.h"
-#include "storage/by_enum.h"
 
 namespace stepladder {
 namespace {
-
-struct Kind {
-  const char* word;
-  Tone tone;
-};
-
-Kind kind_of(AdviceKind kind) {
-  return by_enum<AdviceKind>(Kind{"fix first", Tone::bad}, Kind{"stability", Tone::warning}, Kind{"speed", Tone::good},
-                             Kind{"certainty", Tone::accent})[kind];
-}
 
 // "Batch 16, gradient accumulation 2"
 std::string text_of(const std::vector<std::pair<std::string, std::string>>& values) {
@@ -76,15 +65,35 @@ std::string change_text(const Advice& advice) {
 }
 
 std::string gain_words(const ExpectedGain& gain) {
-  if (!gain.known()) return "unknown gain";
   return in_print(gain.low == gain.high ? factor_text(gain.low)
                                         : factor_text(gain.low) + " to " + factor_text(gain.high));
 }
 
-// A bar from 1 x to the highest expected gain; the uncertain part is paler.
-void draw_gain(const ExpectedGain& gain, float width) {
-  if (!gain.known()) return text_quiet(gain.needs_trace ? "A trace of this run predicts the gain" : "unknown gain");
-  text_strong(gain_words(gain));
+bool is_ours(const RunEntry& entry) {
+  return entry.run.source == "launched";
+}
+
+bool is_problem(const Advice& advice) {
+  return advice.kind == AdviceKind::trust || advice.kind == AdviceKind::stability;
+}
+
+// Whether the project can train it as a rung on top of the run.
+bool can_launch(const Workspace& workspace, const Advice& advice, const RunEntry& about) {
+  return is_ours(about) && (!advice.stage.empty() || !advice.values.empty()) &&
+         !workspace.advice->unavailable.contains(advice.stage);
+}
+
+// A bar from 1 x to the highest expected gain, with the uncertain part paler, and the reason to believe it.
+void draw_gain(const Advice& advice) {
+  const ExpectedGain& gain = advice.gain;
+  const float width = ImGui::GetContentRegionAvail().x;
+  if (!gain.known()) return text_quiet(gain.needs_trace ? "gain unknown without a trace" : "gain unknown");
+  if (!gain.doubt.empty()) {
+    text_quiet(gain_words(gain));
+    return text_sentence(gain.doubt, gain.doubt == to_string(Trust::impossible) ? Tone::bad : Tone::warning);
+  }
+  const bool is_gain = advice.kind == AdviceKind::speed;
+  text_in(gain_words(gain), is_gain ? fonts().semibold : fonts().regular, text_size);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = px(8);
   constexpr double full = 3;  // a factor of three fills the bar
@@ -96,174 +105,150 @@ void draw_gain(const ExpectedGain& gain, float width) {
   draw->AddRectFilled(at, ImVec2(place(gain.high), at.y + height), u32(palette().good, 0.4f), px(3));
   draw->AddRectFilled(at, ImVec2(place(gain.low), at.y + height), u32(palette().good), px(3));
   ImGui::Dummy(ImVec2(width, height));
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
-  text_quiet(in_print(source_text(gain)));
-  ImGui::PopTextWrapPos();
+  const bool is_single = gain.low == gain.high && gain.source == GainSource::own_measurement;
+  text_quiet_wrapped(in_print(source_text(gain)) + (is_single ? "; one pair, so without an interval" : ""));
 }
 
-bool is_ours(const RunEntry& entry) {
-  return entry.run.source == "launched";
+// "2 runs of 40 steps, about 3 s"
+std::string cost_text(const RunEntry& about) {
+  const std::string runs = "2 runs of " + plural(about.run.planned_steps, "step");
+  const double ms = about.summary.dt_ms_median;
+  if (is_missing(ms)) return runs;
+  return runs + ", about " + duration_text(std::max(1.0, 2e-3 * ms * static_cast<double>(about.run.planned_steps)));
 }
 
-// The button that does what is advised; none if only the user can. Returns whether there is one.
-bool draw_try(const Workspace& workspace, const Advice& advice, const RunEntry& about, std::size_t place, bool is_main,
-              Commands& commands) {
+// The button that does what is advised; nothing if only the user can.
+void draw_buttons(const Workspace& workspace, const Advice& advice, const RunEntry& about, std::size_t place,
+                  bool is_main, Commands& commands) {
   const std::string id = std::to_string(place);
   const auto button = [&](const char* label, const std::string& name, const std::string& tooltip) {
     begin_change(workspace);
     const bool is_pressed = is_main ? primary_button(label, true, name) : quiet_button(label, name);
     end_change(workspace);
-    if (workspace.read_only.empty()) ImGui::SetItemTooltip("%s", tooltip.c_str());
+    if (workspace.read_only.empty()) wrapped_tooltip(tooltip, 360);
     return is_pressed;
   };
   const bool is_doubt = advice.kind == AdviceKind::trust && advice.change == Change::none;
-  if (is_ours(about) && (!advice.stage.empty() || !advice.values.empty())) {
+  if (can_launch(workspace, advice, about)) {
     const std::string words = advice.stage.empty() ? change_text(advice) : advice.stage;
-    if (button("Measure it in Launch", "advisor.try." + id,
-               "Fills Launch with this run's recipe as the baseline and " + words +
-                   " as its rung. Launch says how long it takes; nothing starts yet."))
-      commands.push_back(ProposeStage{about.run.id, rung_of(advice), words});
+    ProposeStage proposed{about.run.id, rung_of(advice), words};
+    if (button("Launch it", "advisor.try." + id,
+               "Trains this run's recipe and then the same with " + words + ": " + cost_text(about))) {
+      proposed.starts = true;
+      commands.push_back(proposed);
+    }
+    if (!is_main) return;
+    same_line(8);
+    if (quiet_button("Edit", "advisor.edit." + id)) commands.push_back(proposed);
+    wrapped_tooltip("Fills Launch with it, to change something first", 360);
+    text_quiet(cost_text(about));
+  } else if (const auto why = workspace.advice->unavailable.find(advice.stage);
+             why != workspace.advice->unavailable.end()) {
+    text_quiet_wrapped("Not here: " + why->second);
   } else if (is_ours(about) && (advice.change == Change::repeat || is_doubt)) {
     if (button("Repeat run", "advisor.repeat." + id, "Trains the same recipe again"))
       commands.push_back(Repeat{{about.run.id}, is_doubt ? 1 : 2});
-  } else if (!advice.stage.empty() && about.run.ladder) {
-    if (button("Reproduce here", "advisor.reproduce." + id,
-               "Fills Launch with the stages of this ladder, in sizes that fit this machine; add " + advice.stage))
-      commands.push_back(ProposeLadder{*about.run.ladder});
-  } else {
-    return false;
+  } else if (const std::string change = change_text(advice); !change.empty()) {
+    text_quiet_wrapped(change);
   }
-  return true;
-}
-
-// The first stage with a known gain, else the first stage, else the first advice.
-std::size_t next_of(const std::vector<Advice>& list) {
-  std::size_t next = list.size();
-  for (std::size_t i = list.size(); i-- > 0;) {
-    if (list[i].kind != AdviceKind::speed) continue;
-    const bool is_known = list[i].gain.known();
-    if (next == list.size() || is_known || !list[next].gain.known()) next = i;
-  }
-  return next == list.size() ? 0 : next;
-}
-
-void draw_times(const Workspace& workspace, const RunEntry& about, Commands& commands) {
-  const StepTimes& times = workspace.advice->times;
-  text_strong(times.kinds ? "Why a step takes " + milliseconds_text(times.step_ms)
-                          : "Why a step takes as long as it does");
-  spacing(2);
-  if (times.kinds)
-    draw_operator_bars(
-        {.times = *times.kinds, .step_ms = times.step_ms}, [](OperatorKind) { return palette().accent; }, nullptr,
-        false);
-  spacing(2);
-  text_quiet_wrapped(in_print(times.kinds ? times.from : "Not known: " + times.from + "."));
-  if (times.has_trace) return;
-  spacing(2);
-  text_quiet_wrapped("A trace of it predicts what each stage would buy.");
-  if (!can_trace(about.run)) {
-    if (quiet_button("Open Profile", "advisor.profile")) commands.push_back(ShowPanel{"profile"});
-    ImGui::SetItemTooltip(
-        "Import there a trace of the run, and attach it: it says where the time goes and predicts "
-        "what the stages would buy");
-    return;
-  }
-  ImGui::Dummy(ImVec2(ImGui::GetContentRegionAvail().x, 0));  // so that the button begins a line
-  begin_change(workspace);
-  trace_button(about.run, workspace.running() != nullptr, "advisor.trace", commands);
-  end_change(workspace);
-}
-
-void draw_next(const Workspace& workspace, const RunEntry& about, std::size_t next, Commands& commands) {
-  const std::vector<Advice>& list = workspace.advice->list;
-  const bool has_stage = !list.empty() && list[next].kind == AdviceKind::speed;
-  text_strong(list.empty() || has_stage ? "What the next change would buy" : "What to do next");
-  if (list.empty()) return text_quiet_wrapped("Nothing more that this run's numbers speak for.");
-  const Advice& advice = list[next];
-  const float width = ImGui::GetContentRegionAvail().x;
-  text_cut(advice.title, width, palette().text, fonts().display, title_size);
-  if (advice.kind == AdviceKind::speed) {
-    spacing(2);
-    draw_gain(advice.gain, std::min(width, px(360)));
-  }
-  spacing(2);
-  ImGui::PushTextWrapPos(0);
-  text_in(in_print(advice.why), fonts().regular, 13.5f);
-  if (!advice.risk.empty()) text_quiet("Risk: " + advice.risk);
-  ImGui::PopTextWrapPos();
-  if (next > 0 && list.front().kind == AdviceKind::trust)
-    text_sentence("The run is doubtful, and so is what follows from its numbers.", Tone::warning);
-  spacing(4);
-  const bool has_button = draw_try(workspace, advice, about, next, true, commands);
-  if (!has_button)
-    text_quiet_wrapped(change_text(advice).empty() ? "It was trained elsewhere, so this is to be done there."
-                                                   : change_text(advice) + ".");
-  if (workspace.advice->all_together.empty()) return;
-  spacing(6);
-  text_quiet_wrapped(in_print(workspace.advice->all_together));
-}
-
-// Why the step takes its time, and what the next change would buy.
-void draw_answer(const Workspace& workspace, const RunEntry& about, std::size_t next, Commands& commands) {
-  begin_tall_card("##answer");
-  const float room = ImGui::GetContentRegionAvail().x;
-  const float gap = px(24);
-  const bool is_wide = room > px(560);
-  const float left = is_wide ? (room - gap) * 0.46f : room;
-  ImGui::BeginChild("##why", ImVec2(left, 0), ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_NavFlattened);
-  draw_times(workspace, about, commands);
-  ImGui::EndChild();
-  if (is_wide)
-    ImGui::SameLine(0, gap);
-  else
-    spacing(8);
-  ImGui::BeginChild("##next", ImVec2(0, 0), ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_NavFlattened);
-  draw_next(workspace, about, next, commands);
-  ImGui::EndChild();
-  end_card();
-  mark("advisor.answer");
 }
 
 void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntry& about, std::size_t place,
-                 Commands& commands) {
+                 bool is_main, Commands& commands) {
   ImGui::PushID(static_cast<int>(place));
-  const float width = ImGui::GetContentRegionAvail().x;
-  const float side = std::min(px(250), width * 0.36f);
-  begin_tall_card("##advice");
-  const float text_width = ImGui::GetContentRegionAvail().x - (advice.kind == AdviceKind::speed ? side + px(24) : 0);
-  ImGui::BeginGroup();
-  const Kind kind = kind_of(advice.kind);
-  pill(kind.word, kind.tone);
-  ImGui::SameLine();
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(3));
-  text_cut(advice.title, text_width - px(150), palette().text, fonts().semibold, text_size);
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + std::min(text_width, px(860)));
-  text_in(in_print(advice.why), fonts().regular, 13.5f);
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  ImGui::PushTextWrapPos(0);
+  text_in(advice.title, fonts().semibold, text_size);
+  if (is_problem(advice))
+    text_sentence(in_print(advice.why), advice.kind == AdviceKind::trust ? Tone::warning : Tone::bad);
+  else
+    text_quiet(in_print(advice.why));
   if (!advice.risk.empty()) text_quiet("Risk: " + advice.risk);
   ImGui::PopTextWrapPos();
-  if (draw_try(workspace, advice, about, place, false, commands)) same_line(8);
-  if (const std::string change = change_text(advice); !change.empty()) {
-    ImGui::AlignTextToFramePadding();
-    text_in(change, fonts().regular, 12.5f);
-    same_line(16);
-  }
-  for (std::size_t i = 0; i < std::min<std::size_t>(advice.evidence.size(), 3); ++i) {
-    const RunEntry* run = workspace.find(advice.evidence[i]);
-    if (!run || run->run.id == about.run.id) continue;
-    if (quiet_button(("run " + std::to_string(run->run.id)).c_str())) commands.push_back(OpenRun{run->run.id});
-    ImGui::SetItemTooltip("%s", run->run.name.c_str());
-    same_line(6);
-  }
-  if (ImGui::GetCurrentWindow()->DC.IsSameLine) ImGui::NewLine();
-  ImGui::EndGroup();
-  if (advice.kind == AdviceKind::speed) {
-    ImGui::SameLine(ImGui::GetContentRegionMax().x - side);
-    ImGui::BeginGroup();
-    draw_gain(advice.gain, side);
-    ImGui::EndGroup();
-  }
-  end_card();
+  ImGui::TableNextColumn();
+  if (advice.kind == AdviceKind::speed || advice.kind == AdviceKind::open) draw_gain(advice);
+  ImGui::TableNextColumn();
+  draw_buttons(workspace, advice, about, place, is_main, commands);
   ImGui::PopID();
+}
+
+// What the next rung would buy, as one sentence.
+std::string answer_of(const Workspace& workspace, const RunEntry& about) {
+  const std::vector<Advice>& list = workspace.advice->list;
+  const auto next = std::ranges::find_if(
+      list, [](const Advice& advice) { return advice.kind == AdviceKind::speed && advice.gain.known(); });
+  const bool is_doubtful = !list.empty() && list.front().kind == AdviceKind::trust;
+  const std::string doubt = is_doubtful ? " The run is doubtful, and so is what follows from its numbers." : "";
+  if (next != list.end())
+    return "Next: " + next->title + ", " + gain_words(next->gain) + " (" + in_print(source_text(next->gain)) + ")." +
+           doubt;
+  const bool can_measure =
+      std::ranges::any_of(list, [&](const Advice& each) { return can_launch(workspace, each, about); });
+  if (can_measure) return "No gain is known yet: launch a rung to measure it." + doubt;
+  if (is_doubtful) return list.front().title + ": see to that before anything else.";
+  if (is_ours(about)) return "Nothing is left to try here.";
+  const bool has_later_rungs = std::ranges::any_of(list, [](const Advice& each) { return !each.gain.doubt.empty(); });
+  return has_later_rungs ? "No later rung of this log can be believed, so what the next one would buy isn't known."
+                         : "This log doesn't say what a next rung would buy.";
+}
+
+void draw_times(const Workspace& workspace, const RunEntry& about, Commands& commands) {
+  const AdviceView& advice = *workspace.advice;
+  const double step_ms = about.summary.dt_ms_median;
+  text_strong("Where " + (is_missing(step_ms) ? "a step's time" : "a step's " + milliseconds_text(step_ms)) +
+              (is_missing(step_ms) ? " goes" : " go"));
+  spacing(2);
+  if (advice.times.profile.steps > 0) {
+    draw_operator_bars(advice.times, palette().accent, nullptr, false);
+    spacing(2);
+    text_quiet_wrapped(in_print(fit_text(advice.times)));
+  } else {
+    text_quiet_wrapped("Not known: " + why_no_profile(about.run) + ".");
+  }
+  if (advice.has_trace) return;
+  spacing(4);
+  if (!can_trace(about.run)) {
+    if (quiet_button("Import a trace of it", "advisor.profile")) commands.push_back(ShowPanel{"profile"});
+    wrapped_tooltip("A trace attached to the run says where its time goes, and predicts what stages would buy", 360);
+    return;
+  }
+  ImGui::Dummy(ImVec2(ImGui::GetContentRegionAvail().x, 0));  // so that the button begins a line
+  trace_button(workspace, about.run, "advisor.trace", commands);
+  text_quiet_wrapped("A trace predicts what each stage would buy.");
+}
+
+void draw_next(const Workspace& workspace, const RunEntry& about, Commands& commands) {
+  const std::vector<Advice>& list = workspace.advice->list;
+  text_strong("What the next rung would buy");
+  for (const std::string& note : workspace.advice->notes) text_quiet_wrapped(in_print(note));
+  if (!is_ours(about)) {
+    text_quiet_wrapped("Trained elsewhere: what its own log measured next, and bounds by its own numbers.");
+    if (about.run.ladder) {
+      if (quiet_button("Reproduce here", "advisor.reproduce")) commands.push_back(ProposeLadder{*about.run.ladder});
+      wrapped_tooltip("Fills Launch with the stages of this ladder, in sizes that fit this machine", 360);
+    }
+  }
+  spacing(4);
+  if (list.empty()) return text_quiet_wrapped("Nothing more that this run's numbers speak for.");
+  // The first that can be launched with a known gain, else the first that can be launched.
+  std::size_t main = list.size();
+  for (std::size_t i = list.size(); i-- > 0;)
+    if (can_launch(workspace, list[i], about) &&
+        (list[i].gain.known() || main == list.size() || !list[main].gain.known()))
+      main = i;
+  const float room = ImGui::GetContentRegionAvail().x;
+  const bool is_wide = room > px(560);
+  ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(8), px(8)));
+  if (ImGui::BeginTable("##advice", 3, ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoSavedSettings)) {
+    ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthStretch);
+    ImGui::TableSetupColumn("gain", ImGuiTableColumnFlags_WidthFixed, px(is_wide ? 200 : 130));
+    ImGui::TableSetupColumn("do", ImGuiTableColumnFlags_WidthFixed, px(is_wide ? 170 : 110));
+    for (std::size_t i = 0; i < list.size(); ++i) draw_advice(workspace, list[i], about, i, i == main, commands);
+    ImGui::EndTable();
+  }
+  ImGui::PopStyleVar();
+  mark("advisor.answer");
 }
 
 std::string held_text(Held held) {
@@ -279,13 +264,10 @@ Tone tone_of(Held held) {
 }
 
 void draw_outcomes(const Workspace& workspace, Commands& commands) {
-  text_strong("Earlier advice");
   const std::vector<AdviceOutcome>& outcomes = workspace.advice->outcomes;
-  if (outcomes.empty()) {
-    text_quiet_wrapped(
-        "Expected and actual gains appear here once a stage that would have been advised is measured on a ladder.");
-    return;
-  }
+  if (outcomes.empty()) return;
+  spacing(12);
+  text_strong("Earlier advice");
   std::size_t held = 0, scored = 0;
   for (const AdviceOutcome& outcome : outcomes) {
     if (outcome.held == Held::is_source) continue;
@@ -313,48 +295,53 @@ void draw_outcomes(const Workspace& workspace, Commands& commands) {
   }
 }
 
-constexpr const char* explanation = "Why a run's step takes its time, and what the next change would buy";
-
 void draw(const Workspace& workspace, Commands& commands) {
   const float top = ImGui::GetCursorPosY();
   text_title("Advisor");
   const RunEntry* about = workspace.current_run();
-  text_quiet(explanation);
-  if (!about) return start_here(workspace, commands, "No run yet. Advice on a run appears here.");
+  if (!about) {
+    text_quiet("Where a run's time goes, and what the next rung would buy");
+    return start_here(workspace, commands, "No run yet. Advice on a run appears here.");
+  }
+  const bool is_stale = workspace.advice->about != about->run.id || workspace.advice->made_for != workspace.version;
+  if (is_stale && !commands.data.advice) commands.data.advice = about->run.id;
+  const bool is_known = workspace.advice->about == about->run.id && is_over(about->run.status);
+  const float picker = px(320);
+  text_cut(is_known ? answer_of(workspace, *about) : "Where a run's time goes, and what the next rung would buy",
+           ImGui::GetContentRegionAvail().x - picker - px(16), palette().text, fonts().semibold, text_size);
   const float below = ImGui::GetCursorPosY();
-  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - px(320), top));
-  if (const auto picked = run_combo("##about", about->run.name, workspace, about->run.id, px(320))) {
+  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - picker, top));
+  if (const auto picked = run_combo("##about", about->run.name, workspace, about->run.id, picker)) {
     commands.push_back(ChooseRun{*picked});
     commands.data.advice = *picked;
   }
   mark("advisor.run");
   ImGui::SetCursorPosY(below);
   spacing(6);
-  const bool is_stale = workspace.advice->about != about->run.id || workspace.advice->made_for != workspace.version;
-  if (is_stale && !commands.data.advice) commands.data.advice = about->run.id;
-  const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float gap = px(16);
-  const float side = std::clamp(room.x * 0.3f, px(240), px(420));
-  ImGui::BeginChild("##list", ImVec2(room.x - side - gap, 0));
-  if (workspace.advice->about == about->run.id) {
-    const std::vector<Advice>& list = workspace.advice->list;
-    if (!is_over(about->run.status)) {
-      empty_state(about->run.name + " isn't over", "Advice on it appears here when it has ended.");
-    } else {
-      const std::size_t next = next_of(list);
-      draw_answer(workspace, *about, next, commands);
-      for (std::size_t i = 0; i < list.size(); ++i)
-        if (i != next) draw_advice(workspace, list[i], *about, i, commands);
-    }
-  }
-  ImGui::EndChild();
-  ImGui::SameLine(0, gap);
-  begin_card("##held", ImVec2(0, 0), true);
-  if (!workspace.advice->past.empty()) {
-    draw_past_predictions(workspace.advice->past);
+  if (!is_over(about->run.status))
+    return empty_state(about->run.name + " isn't over", "Advice on it appears here when it has ended.");
+  if (!is_known) return;
+  const float room = ImGui::GetContentRegionAvail().x;
+  const auto past = [&] {
     spacing(12);
-  }
-  draw_outcomes(workspace, commands);
+    if (!workspace.advice->past.empty()) {
+      ImGui::BeginChild("##past", ImVec2(std::min(ImGui::GetContentRegionAvail().x, px(480)), 0),
+                        ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_NavFlattened);
+      draw_past_predictions(workspace.advice->past);
+      ImGui::EndChild();
+    }
+    draw_outcomes(workspace, commands);
+  };
+  constexpr std::size_t few_rows = 5;  // which leave room beneath
+  const bool is_short = workspace.advice->list.size() <= few_rows;
+  begin_card("##why", ImVec2(std::clamp(room * 0.36f, px(260), px(520)), 0), true);
+  draw_times(workspace, *about, commands);
+  if (!is_short) past();
+  end_card();
+  same_line(16);
+  begin_card("##next", ImVec2(0, 0), true);
+  draw_next(workspace, *about, commands);
+  if (is_short) past();
   end_card();
 }
 

@@ -10,7 +10,8 @@
 namespace stepladder {
 
 LoadedRun load_run(RunStore& store, const Run& run, std::int64_t most_steps) {
-  LoadedRun loaded{.run = run, .summary = store.summary(run), .series = {}, .profile = {}, .overviews = {}};
+  LoadedRun loaded{
+      .run = run, .summary = store.summary(run), .series = {}, .profile = {}, .parts = {}, .overviews = {}};
   const bool is_whole = loaded.summary.steps <= most_steps;
   loaded.series = is_whole ? store.series(run.id) : store.excerpt(run.id, excerpt_of(most_steps));
   return loaded;
@@ -23,6 +24,7 @@ std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs) 
   for (const Run& run : runs) {
     LoadedRun& last = loaded.emplace_back(load_run(store, run, most_steps));
     last.profile = store.recordings().profile(run.id);
+    last.parts = store.recordings().mean_parts(run, last.summary.warmup_steps);
     if (!last.is_excerpt()) continue;
     for (const Quantity quantity : {Quantity::loss, Quantity::val_loss, Quantity::dt_ms})
       last.overviews.push_back(store.overview(run.id, quantity));

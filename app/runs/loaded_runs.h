@@ -16,6 +16,7 @@ struct LoadedRun {
   Summary summary;
   Series series;                    // all steps, or an excerpt of a long run
   StepProfile profile;              // of no steps if the run has no profile
+  StepParts parts;                  // means of the steady steps
   std::vector<Overview> overviews;  // of an excerpt: loss, validation loss and step time of all its steps, for curves
 
   bool is_excerpt() const { return std::ssize(series.step) < summary.steps; }
@@ -26,7 +27,7 @@ struct LoadedRun {
 // many.
 std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs);
 
-// One of them, without profile and overviews. `most_steps`: of app/runs/excerpt.h.
+// One of them, without profile, parts and overviews. `most_steps`: of app/runs/excerpt.h.
 LoadedRun load_run(RunStore& store, const Run& run, std::int64_t most_steps);
 
 std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs);

@@ -253,26 +253,9 @@ std::string fit_text(const FittedProfile& fitted) {
   const std::string profiled = plural(fitted.profile.steps, "profiled step") + " took " +
                                milliseconds_text(fitted.profiled_ms) + (fitted.profile.steps == 1 ? "" : " each");
   if (is_missing(fitted.measured_ms)) return "Not comparable: " + profiled + ", and no measured step has a time.";
-  const std::string both = profiled + ", the run's median step " + milliseconds_text(fitted.measured_ms);
+  const std::string both = profiled + ", the median step " + milliseconds_text(fitted.measured_ms);
   if (!fitted.is_comparable) return "Not comparable with the step's time: " + both + ". Only the shares count.";
   return "Scaled to the median step: " + both + ".";
-}
-
-std::string waiting_text(const FittedProfile& fitted, const StepParts& parts) {
-  constexpr double as_good_as_same = 0.02;  // of a step
-  const double whole = step_ms(fitted.profile);
-  const KindTimes times(fitted.profile);
-  std::string text;
-  for (const auto& [kind, part_ms] :
-       {std::pair(OperatorKind::communication, parts.communication_ms), std::pair(OperatorKind::data, parts.data_ms)}) {
-    if (is_missing(part_ms) || !(whole > 0) || !(fitted.measured_ms > 0)) continue;
-    const double here = times.of(kind) / whole, measured = part_ms / fitted.measured_ms;
-    if (std::fabs(here - measured) < as_good_as_same) continue;
-    text += (text.empty() ? "" : " ") + capitalised(std::string(to_string(kind))) + " is " + percent_text(here) +
-            " of these profiled steps, but over all of the run's steady steps took " + milliseconds_text(part_ms) +
-            " on average, " + percent_text(measured) + " of the median step: it varies from step to step.";
-  }
-  return text;
 }
 
 }  // namespace stepladder

@@ -52,8 +52,5 @@ std::string needed_text(std::int64_t runs, double seconds, double noise_floor);
 // A sentence that says why a profile's times are scaled, or why only its shares count; empty without a profile, or if
 // it took as long as the measured step within a tenth.
 std::string fit_text(const FittedProfile& fitted);
-// Where the profiled steps waited for data or other processes for another share of a step than the run's own steady
-// steps did (`parts`, their means), in sentences with both; empty: nowhere.
-std::string waiting_text(const FittedProfile& fitted, const StepParts& parts);
 
 }  // namespace stepladder

@@ -84,6 +84,7 @@ class Advisor {
         run_(*about.run),
         summary_(*about.summary),
         facts_(recipe_facts(run_)),
+        parts_(breakdown_of(about.parts, about.summary->dt_ms_median).parts),
         hardware_(hardware),
         stages_(stages) {
     for (const AdviceRun& run : project) repeats_.add(*run.run);
@@ -102,9 +103,10 @@ class Advisor {
     take_larger_batches();
     communicate_less();
     keep_the_gpu_busy();
+    name_later_rungs();
     repeat();
     const auto value = [](const Advice& advice) {
-      return advice.gain.known() ? std::sqrt(advice.gain.low * advice.gain.high) : 1.0;
+      return advice.gain.known() && advice.gain.doubt.empty() ? std::sqrt(advice.gain.low * advice.gain.high) : 1.0;
     };
     std::ranges::stable_sort(list_, [&](const Advice& a, const Advice& b) {
       return a.kind != b.kind ? a.kind < b.kind : value(a) > value(b);
@@ -131,7 +133,7 @@ class Advisor {
     return part_ms > 0 && summary_.dt_ms_median > 0 ? std::min(part_ms / summary_.dt_ms_median, 0.99) : missing;
   }
   std::string part_text(const char* part, double part_ms) const {
-    return fmt::format("{} takes {} ms on average, {} of the median step of {} ms", part, figure_text(part_ms),
+    return fmt::format("{} takes {} ms, {} of the median step of {} ms", part, figure_text(part_ms),
                        percent_text(share(part_ms)), figure_text(summary_.dt_ms_median));
   }
   // What the profile of operators says about the same wait, since its few steps may have waited for another time.
@@ -273,6 +275,13 @@ class Advisor {
     return {.needs_trace = !about_.has_trace};
   }
 
+  std::string why_not_predicted(const KnownStage& stage) const {
+    if (!about_.has_trace) return "no trace to predict it from";
+    for (const StagePrediction& each : about_.predicted)
+      if (each.stage == stage.id && !each.step.why_unknown.empty()) return "no prediction: " + each.step.why_unknown;
+    return "its gain doesn't follow from a trace";
+  }
+
   // At most: by the trace, else by this share of the step.
   ExpectedGain without(OperatorKind kind, double waiting, const std::string& from) const {
     double factor = 0;
@@ -300,8 +309,8 @@ class Advisor {
   }
 
   std::string case_for_fused_update() const {
-    if (!(share(about_.parts.optimizer_ms) >= worth_it)) return {};
-    return part_text("AdamW, tensor by tensor,", about_.parts.optimizer_ms) + ".";
+    if (!(share(parts_.optimizer_ms) >= worth_it)) return {};
+    return part_text("AdamW, tensor by tensor,", parts_.optimizer_ms) + ".";
   }
 
   std::string case_for_fused_attention() const {
@@ -327,7 +336,7 @@ class Advisor {
     const Peak then = hardware_.peak(run_.hardware, precision);
     if (!now.known() || !then.known() || now.assumed || then.assumed || then.tflops <= now.tflops * (1 + noise))
       return {};
-    const double matmuls = share(about_.parts.forward_ms + about_.parts.backward_ms);
+    const double matmuls = share(parts_.forward_ms + parts_.backward_ms);
     const std::string peaks = now.hardware->name + " reaches " + figure_text(then.tflops) + " TFLOP/s in " + precision +
                               " and " + figure_text(now.tflops) + " in " + run_.precision + ", which this run used";
     if (is_missing(matmuls)) return peaks + ".";
@@ -352,28 +361,59 @@ class Advisor {
     std::string own = case_for(stage);
     const ExpectedGain here = measured_here(stage.id, advice.evidence);
     if (here.known()) {
-      if (std::sqrt(here.low * here.high) < 1 + noise) return;  // it was tried here without a gain
       advice.gain = here;
       const std::string range =
           here.low < here.high ? factor_text(here.low) + " to " + factor_text(here.high) : factor_text(here.low);
+      if (std::sqrt(here.low * here.high) < 1 + noise) {  // it was tried here without a gain
+        advice.kind = AdviceKind::open;
+        own = "It was tried on this hardware: " + range + " (" + here.from + ").";
+      }
       if (own.empty()) own = "It brought " + range + " on this hardware (" + here.from + ").";
     } else {
       advice.gain = predicted(stage);
-      if (advice.gain.known() && advice.gain.high < 1 + noise) return;  // its law says that it buys nothing here
+      if (advice.gain.known() && advice.gain.high < 1 + noise) {
+        advice.kind = AdviceKind::open;
+        own = "By a trace of this run it buys nothing here.";
+      }
       if (own.empty() && advice.gain.known()) own = "A trace of this run predicts a gain.";
-      if (own.empty()) return;
-      if (!advice.gain.known()) take_published(stage, advice.gain);
+      if (own.empty()) {
+        advice.kind = AdviceKind::open;
+        own = "No trusted measurement on this hardware, and " + why_not_predicted(stage) + ".";
+      }
+      if (!advice.gain.known() && advice.kind == AdviceKind::speed) take_published(stage, advice.gain);
     }
     advice.why = std::move(own);
     add(std::move(advice));
   }
 
+  // What the log of an imported run measured after it, by the judgement that the Ladder view shows.
+  void name_later_rungs() {
+    if (run_.source == "launched" || !run_.ladder || !ladders_.contains(*run_.ladder)) return;
+    const auto& rungs = ladders_.at(*run_.ladder);
+    for (auto rung = rungs.upper_bound(run_.rung); rung != rungs.end(); ++rung) {
+      const Gain& found = gains(*run_.ladder).at(rung->first);
+      const Run& on = *rung->second.front()->run;
+      if (is_missing(found.factor)) continue;
+      const bool is_believed = found.worst() == Trust::trusted;
+      ExpectedGain gain{found.factor, found.factor, GainSource::own_measurement,
+                        fmt::format("run {} over the rung before it", on.id)};
+      if (!is_believed) gain.doubt = to_string(found.worst());
+      Advice advice{.kind = is_believed ? AdviceKind::speed : AdviceKind::open,
+                    .stage = known_stage(on, stages_),
+                    .title = on.title.empty() ? on.name : on.title,
+                    .why = fmt::format("Rung {} of its own log.", on.rung),
+                    .gain = std::move(gain),
+                    .evidence = {on.id}};
+      add(std::move(advice));
+    }
+  }
+
   void load_data_sooner() {
-    const double waiting = share(about_.parts.data_ms);
+    const double waiting = share(parts_.data_ms);
     if (!(waiting >= worth_it)) return;
     add({.change = Change::load_ahead,
          .title = "Load data sooner",
-         .why = part_text("Reading and copying tokens", about_.parts.data_ms) + timed_text(OperatorKind::data) + ".",
+         .why = part_text("Reading and copying tokens", parts_.data_ms) + timed_text(OperatorKind::data) + ".",
          .gain = without(OperatorKind::data, waiting, "if no step waited for data")});
   }
 
@@ -406,11 +446,11 @@ class Advisor {
   }
 
   void communicate_less() {
-    const double waiting = share(about_.parts.communication_ms);
+    const double waiting = share(parts_.communication_ms);
     if (!(waiting >= worth_it) || (facts_.nproc <= 1 && facts_.devices <= 1)) return;
     add({.stage = stage_that(StageEffect::fewer_exchanges),
          .title = "Communicate less often",
-         .why = part_text("Waiting for other processes", about_.parts.communication_ms) +
+         .why = part_text("Waiting for other processes", parts_.communication_ms) +
                 timed_text(OperatorKind::communication) + ".",
          .gain = without(OperatorKind::communication, waiting, "with four micro-batches to an update"),
          .risk = "a larger batch, unless the micro-batches get smaller"});
@@ -442,6 +482,7 @@ class Advisor {
   const Run& run_;
   const Summary& summary_;
   const RecipeFacts facts_;
+  const StepParts parts_;  // of the median step
   const HardwareTable& hardware_;
   const std::span<const KnownStage> stages_;
   bool is_doubtful_ = false;
@@ -519,10 +560,12 @@ std::string source_text(const ExpectedGain& gain) {
 }
 
 std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware,
-                           std::span<const KnownStage> stages) {
+                           std::span<const KnownStage> stages, bool also_open) {
   const auto found = std::ranges::find_if(project, [&](const AdviceRun& run) { return run.run->id == about; });
   if (found == project.end()) return {};
-  return Advisor(project, *found, hardware, stages).advise();
+  std::vector<Advice> list = Advisor(project, *found, hardware, stages).advise();
+  if (!also_open) std::erase_if(list, [](const Advice& advice) { return advice.kind == AdviceKind::open; });
+  return list;
 }
 
 std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware,

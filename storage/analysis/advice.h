@@ -60,11 +60,13 @@ struct ExpectedGain {
   std::string from;              // in words: "run 12 over run 11", "Amdahl, if the update took no time"
   PublishedGain published = {};  // of measured_elsewhere
   bool needs_trace = false;      // unknown, but a trace of the run would predict it
+  std::string doubt = {};        // "impossible": known() says what a log claims, and not what is to be expected
   bool known() const { return !is_missing(low) && !is_missing(high); }
 };
 std::string source_text(const ExpectedGain& gain);  // "measured in this project: run 12 over run 11"
 
-enum class AdviceKind { trust, stability, speed, certainty };
+// open: a stage that the run is known not to use, of which no gain is known, or that paid nothing here.
+enum class AdviceKind { trust, stability, speed, open, certainty };
 
 // A remedy that isn't a stage. A value: each front end words it.
 enum class Change {
@@ -92,13 +94,14 @@ struct Advice {
 
 // Returns advice for one run, most valuable first: problems with its numbers (without synchronisation the list has
 // nothing else), causes of unstable training, then stages by their expected gain (the geometric middle of the range;
-// unknown gains last), then a repeat. The list may be empty. `stages` are all stages, in ladder order.
+// unknown gains last), with `also_open` the stages without a case, then a repeat. The list may be empty. `stages` are
+// all stages, in ladder order. Of an imported run the later rungs of its own log are advice too.
 //
 // A stage's gain was measured on neighbouring rungs of the project's ladders, on the same hardware and a model of a
 // similar size; else it is predicted from a trace of the run. What no stage does has a bound: removing a share p of the
 // step is a factor of at most 1 / (1 - p) (Amdahl 1967).
 std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware,
-                           std::span<const KnownStage> stages);
+                           std::span<const KnownStage> stages, bool also_open = false);
 
 // `is_source`: the expectation was taken from this very measurement, so it proves nothing.
 enum class Held { as_expected, more, less, is_source };

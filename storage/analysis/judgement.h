@@ -64,11 +64,12 @@ struct RungJudgement {
   double low = missing;  // see Throughput
   double high = missing;
   double steps_per_s = missing;  // median over the repeats
-  std::string why_untimed;       // why neither is known: "failed before a step"; empty: one is
-  Interval step_time_ci95;       // as multiples of its own step time: 0.98 to 1.02
-  Gain over_previous;            // factor missing for the first rung
-  Gain over_baseline;            // factor 1 for the baseline
-  std::string why_no_factor;     // why it has none: "baseline: no step times"; empty: it has one
+  double step_ms() const { return 1e3 / steps_per_s; }
+  std::string why_untimed;    // why neither is known: "failed before a step"; empty: one is
+  Interval step_time_ci95;    // as multiples of its own step time: 0.98 to 1.02
+  Gain over_previous;         // factor missing for the first rung
+  Gain over_baseline;         // factor 1 for the baseline
+  std::string why_no_factor;  // why it has none: "baseline: no step times"; empty: it has one
   bool is_baseline = false;
   int stands_on = 0;     // the rung whose changes it keeps; the baseline for one that stands alone
   Gain own_step;         // over that rung; factor missing for the baseline

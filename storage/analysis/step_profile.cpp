@@ -80,8 +80,8 @@ OperatorKind kind_of_kernel(KernelKind own, std::optional<OperatorKind> launcher
 }  // namespace
 
 std::string_view to_string(OperatorKind kind) {
-  return by_enum<OperatorKind>("matrix products", "attention", "softmax and loss", "layer norm", "GELU", "element-wise",
-                               "copies and casts", "embedding", "optimiser", "communication", "data",
+  return by_enum<OperatorKind>("matrix products", "attention", "softmax and loss", "normalisation", "GELU",
+                               "element-wise", "copies and casts", "embedding", "optimiser", "communication", "data",
                                "between operators", "idle", "convolution", "activation", "CUDA graphs", "other")[kind];
 }
 
@@ -123,14 +123,50 @@ bool is_comparable(double profiled_ms, double measured_ms) {
   return factor <= most && factor >= 1 / most;
 }
 
-FittedProfile fit_to_step(StepProfile profile, double median_ms) {
+StepBreakdown breakdown_of(const StepParts& means, double median_ms) {
+  double sum = 0;
+  for (const NamedStepPart& part : all_step_parts) sum += is_missing(means.*part.ms) ? 0 : means.*part.ms;
+  if (!(sum > 0) || !(median_ms > 0)) return {};
+  StepBreakdown step{.parts = means, .other_ms = std::max(0.0, median_ms - sum), .step_ms = median_ms};
+  const double factor = std::min(1.0, median_ms / sum);
+  for (const NamedStepPart& part : all_step_parts)
+    if (!is_missing(means.*part.ms)) step.parts.*part.ms *= factor;
+  return step;
+}
+
+FittedProfile fit_to_step(StepProfile profile, const StepParts& means, double median_ms) {
   FittedProfile fitted{.profile = std::move(profile), .measured_ms = median_ms};
   if (fitted.profile.steps == 0) return fitted;
+  std::vector<OperatorTime>& operators = fitted.profile.operators;
   fitted.profiled_ms = step_ms(fitted.profile);
-  const double factor = median_ms / fitted.profiled_ms;
   fitted.is_comparable = is_comparable(fitted.profiled_ms, median_ms);
   if (!fitted.is_comparable) return fitted;
-  for (OperatorTime& each : fitted.profile.operators) each.self_ms *= factor;
+  const StepBreakdown step = breakdown_of(means, median_ms);
+  std::vector<OperatorTime*> rest;
+  for (OperatorTime& each : operators) rest.push_back(&each);
+  double left_ms = median_ms, rest_ms = fitted.profiled_ms;  // of the operators in `rest`
+  const auto fit = [&](const NamedStepPart& part) {
+    const double wanted_ms = step.parts.*part.ms;
+    const bool is_communication = part.ms == &StepParts::communication_ms;  // which is within other parts of a profile
+    const auto is_of_part = [&](const OperatorTime* each) {
+      return is_communication ? kind_of(*each) == OperatorKind::communication
+                              : in_words(each->part) == in_words(part.name);
+    };
+    double profiled_ms = 0;
+    for (const OperatorTime* each : rest) profiled_ms += is_of_part(each) ? each->self_ms : 0;
+    if (is_missing(wanted_ms) || !(profiled_ms > 0)) return;
+    for (OperatorTime* each : rest) each->self_ms *= is_of_part(each) ? wanted_ms / profiled_ms : 1;
+    std::erase_if(rest, is_of_part);
+    left_ms -= wanted_ms;
+    rest_ms -= profiled_ms;
+  };
+  fit({"communication", &StepParts::communication_ms});
+  for (const NamedStepPart& part : all_step_parts) fit(part);
+  if (rest.empty()) {
+    if (left_ms > 0.001 * median_ms) operators.push_back({.part = "other", .self_ms = left_ms});
+    return fitted;
+  }
+  for (OperatorTime* each : rest) each->self_ms *= std::max(0.0, left_ms) / rest_ms;
   return fitted;
 }
 

@@ -68,16 +68,28 @@ class KindTimes {
 
 double step_ms(const StepProfile& profile);  // all operators together
 
+// A step by its parts, in ms: they and `other_ms` add up to `step_ms`.
+struct StepBreakdown {
+  StepParts parts;  // missing: not timed, and so in `other_ms`
+  double other_ms = missing;
+  double step_ms = missing;
+  bool known() const { return !is_missing(other_ms); }
+};
+// Parts are recorded as means over the steady steps, but the step time that people see is a median, which few slow
+// steps don't move. Means that are longer than it are scaled to it; else the rest is `other_ms`. Unknown if no part is
+// known.
+StepBreakdown breakdown_of(const StepParts& means, double median_ms);
+
 // A profile beside the run's measured step. Timing each operator costs time, and the profiled steps are few, so they
-// rarely take as long as the median step does. Times are scaled to that, unless the two differ by more than half: then
-// only the shares mean anything.
+// rarely take as long as the median step does. The operators of each part are scaled to what the part takes in the
+// breakdown, others to the step, unless the two steps differ by more than half: then only the shares mean anything.
 struct FittedProfile {
   StepProfile profile;           // as it was measured if it isn't comparable
   double profiled_ms = missing;  // a profiled step
   double measured_ms = missing;  // the median of the steady steps
   bool is_comparable = false;    // with the step's time, and with another run's profile
 };
-FittedProfile fit_to_step(StepProfile profile, double median_ms);
+FittedProfile fit_to_step(StepProfile profile, const StepParts& means, double median_ms);
 bool is_comparable(double profiled_ms, double measured_ms);  // they differ by at most half
 
 std::string title_of(const OperatorTime& each);        // "addmm"; "outside operators"

@@ -1,5 +1,6 @@
 """A start from an icon never ends without a word: projects that can't be opened, or may only be read, open a window that says so."""
 import os
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -12,9 +13,9 @@ class Open(unittest.TestCase):
         self.desktop = Desktop(1280, 720)
         self.addCleanup(self.desktop.close)
 
-    def import_a_log(self):
+    def import_a_log(self, steps=40):
         log = self.desktop.path / "a.log"
-        log.write_text("B=8 T=1024\n" + "".join(f"step {i} | loss {11 - i / 10} | dt 100.00ms\n" for i in range(40)))
+        log.write_text("B=8 T=1024\n" + "".join(f"step {i} | loss {11 - i / steps} | dt 100.00ms\n" for i in range(steps)))
         subprocess.run([BUILD / "stepladder", "import", log], env=self.desktop.environment, check=True, capture_output=True)
 
     def ended(self):
@@ -38,6 +39,39 @@ class Open(unittest.TestCase):
         self.assertEqual(self.desktop.database.read_bytes(), damaged)
         self.assertTrue((self.desktop.path / "runs.rescued.db").exists())
         self.assertEqual(self.desktop.stop(), 0)
+
+    def damage_a_page_of_steps(self, which):
+        """The database finds out only when it reads that page."""
+        project = sqlite3.connect(self.desktop.database)
+        size, = project.execute("PRAGMA page_size").fetchone()
+        pages = [page for page, in project.execute("SELECT pageno FROM dbstat WHERE name = 'steps' AND pagetype = 'leaf' ORDER BY path")]
+        project.close()
+        damaged = bytearray(self.desktop.database.read_bytes())
+        at = (pages[which] - 1) * size
+        damaged[at:at + size] = bytes(i * 37 % 256 for i in range(size))
+        self.desktop.database.write_bytes(damaged)
+
+    def test_damage_that_opening_overlooks_is_said_with_the_way_out(self):
+        self.import_a_log(steps=3000)
+        subprocess.run([BUILD / "stepladder", "bin", "1"], env=self.desktop.environment, check=True, capture_output=True)
+        self.import_a_log()
+        self.damage_a_page_of_steps(2)  # of the run in the bin, which no view reads
+        self.desktop.start()
+        self.desktop.anchor("damaged")
+        self.desktop.picture("overlooked_damage")
+        self.desktop.go("damaged.rescue", "problem.rescue")
+        self.desktop.go("problem.rescue", "problem.rescued")
+        self.desktop.picture("rescued_with_losses")
+        self.desktop.go("problem.open", "side.history")
+        self.assertTrue((self.desktop.path / "runs.rescued.db").exists())
+        self.assertEqual(self.desktop.stop(), 0)
+
+    def test_damage_that_the_first_view_finds_opens_a_window_all_the_same(self):
+        self.import_a_log()
+        self.damage_a_page_of_steps(0)
+        self.desktop.start()
+        self.desktop.go("problem.rescue", "problem.rescued")
+        self.assertEqual(self.desktop.stop(), 1)
 
     def test_a_file_of_another_kind(self):
         self.desktop.database.write_text("no project " * 1000)

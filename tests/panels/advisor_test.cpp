@@ -1,6 +1,8 @@
 // Advice becomes a ladder in Launch.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "app/desktop/workspace/advice_view.h"
 #include "tests/panels/headless.h"
 
@@ -37,12 +39,12 @@ TEST(Advisor, ValuesAreTriedAsARungOfTheirOwn) {
   app.workspace().hardware = HardwareTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/hardware.csv");
   EXPECT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("advisor.past").has_value(); }));
   EXPECT_FALSE(app.workspace().advice->past.empty());
-  ASSERT_TRUE(imgui.click(app, "advisor.try.0"));
+  app.workspace().device = describe_cpu();
+  ASSERT_TRUE(imgui.click(app, "advisor.edit.0"));
   const std::vector<Advice>& list = app.workspace().advice->list;
   ASSERT_FALSE(list.empty());
   EXPECT_EQ(list.front().title, "Larger micro-batch");
   EXPECT_EQ(list.front().change, Change::set_values);
-  app.workspace().device = describe_cpu();
   ASSERT_TRUE(imgui.click(app, "launch.copy_command"));
   const std::string command = ImGui::GetClipboardText();
   EXPECT_NE(command.find("small batch + Batch 16"), std::string::npos) << command;
@@ -76,13 +78,38 @@ TEST(Advisor, SaysWhyAStepTakesItsTime) {
   for (const RunId run : runs) {
     app.workspace().selection.shown_run = run;
     ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().advice->about == run; }));
-    const StepTimes& times = app.workspace().advice->times;
-    EXPECT_FALSE(times.from.empty());
-    ASSERT_EQ(times.kinds.has_value(), run == runs[1]);
-    if (!times.kinds) continue;
-    EXPECT_DOUBLE_EQ(times.step_ms, 50);
-    EXPECT_DOUBLE_EQ(times.kinds->of(OperatorKind::products), 30);
+    const FittedProfile& times = app.workspace().advice->times;
+    ASSERT_EQ(times.profile.steps > 0, run == runs[1]);
+    if (run == runs[0]) continue;
+    EXPECT_DOUBLE_EQ(step_ms(times.profile), 50);
+    EXPECT_DOUBLE_EQ(KindTimes(times.profile).of(OperatorKind::products), 30);
   }
+}
+
+// Of an imported run nothing can be launched, but its log measured what the next rungs bought.
+TEST(Advisor, OfAnImportedRunItsOwnLogAnswers) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "log"});
+  for (const auto& [rung, dt_ms] : {std::pair(0, 200.0), {1, 100.0}}) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= 50; ++step)
+      steps.push_back({.step = step, .loss = 4 - 0.01 * static_cast<double>(step), .dt_ms = dt_ms, .tokens = 4096});
+    store.insert_finished({.name = rung == 0 ? "base" : "larger kernels",
+                           .ladder = ladder,
+                           .rung = rung,
+                           .source = "import",
+                           .tokens_per_step = 4096},
+                          steps);
+  }
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"advisor"}});
+  app.workspace().selection.shown_run = 1;
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().advice->about == 1; }));
+  const std::vector<Advice>& list = app.workspace().advice->list;
+  const auto next = std::ranges::find(list, "larger kernels", &Advice::title);
+  ASSERT_NE(next, list.end());
+  EXPECT_NEAR(next->gain.low, 2, 1e-9);
+  EXPECT_TRUE(imgui.click(app, "advisor.reproduce"));
 }
 
 // The seeds' A100 log, from which the gain of TF32 that the advisor expects was taken.

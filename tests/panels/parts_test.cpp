@@ -67,8 +67,11 @@ TEST(Actions, AreLookedForOnlyWhenAKeyGoesDown) {
 TEST(Actions, LettersFindWordsThatTheyBegin) {
   EXPECT_FALSE(fuzzy_score("xyz", "Show History").has_value());
   EXPECT_FALSE(fuzzy_score("yrotsih", "Show History").has_value()) << "in order only";
-  EXPECT_GT(*fuzzy_score("hist", "Show History"), *fuzzy_score("hist", "Which is the one to take"));
-  EXPECT_GT(*fuzzy_score("sh", "Show History"), *fuzzy_score("sh", "Compare runs with others"));
+  EXPECT_TRUE(fuzzy_score("hist", "Show History"));
+  EXPECT_FALSE(fuzzy_score("hist", "Which is the one to take")) << "letters scattered over words";
+  EXPECT_TRUE(fuzzy_score("sh", "Show History"));
+  EXPECT_FALSE(fuzzy_score("bin", "Baseline of a run"));
+  EXPECT_GT(*fuzzy_score("bin", "Bin: restore runs"), *fuzzy_score("bin", "A combined run"));
   EXPECT_TRUE(fuzzy_score("", "anything").has_value());
 }
 
@@ -112,6 +115,20 @@ TEST(Hardware, OfAProcessorIsItsNameAndCores) {
   EXPECT_EQ(hardware_text({.device = "cuda", .hardware = "8 x NVIDIA H100"}), "8 \xC3\x97 NVIDIA H100")
       << "eight of them";
   EXPECT_EQ(hardware_text({.device = "cpu", .hardware = "Apple M3"}), "Apple M3");
+}
+
+TEST(Palette, WhatDiscardsIsNeverFirst) {
+  Headless imgui;
+  RunStore store = RunStore::in_memory();
+  Workspace workspace;
+  workspace.load(store);
+  const std::vector<Action> actions = window_actions(all_panels(), workspace);
+  for (const std::vector<std::string>& recent : {std::vector<std::string>{}, {"Empty bin"}}) {
+    const std::vector<std::size_t> found = matching_actions(actions, "bin", recent);
+    ASSERT_GE(found.size(), 2u);
+    EXPECT_FALSE(actions[found[0]].is_dangerous) << actions[found[0]].title;
+    EXPECT_EQ(actions[found[1]].title, "Empty bin");
+  }
 }
 
 TEST(Palette, ViewsAndActionsAreBeforeRunsAndRecentOnesFirst) {

@@ -138,7 +138,7 @@ TEST_F(QuestionTest, ACleanGainIsClearAfterOneRound) {
   EXPECT_NEAR(verification().answers.back().factor, 2, 0.05);
   EXPECT_EQ(runs_of_rung(0), 2u);
   EXPECT_EQ(runs_of_rung(1), 2u);
-  EXPECT_NE(said(false).find("After 2 runs each: faster"), std::string::npos) << said(false);
+  EXPECT_NE(said(false).find("The verdict is clear after 2 runs each"), std::string::npos) << said(false);
 }
 
 TEST_F(QuestionTest, ADoubtfulOneIsRepeatedUntilMoreWouldHardlySettleIt) {
@@ -148,9 +148,12 @@ TEST_F(QuestionTest, ADoubtfulOneIsRepeatedUntilMoreWouldHardlySettleIt) {
   ASSERT_EQ(verification().answers.size(), 3u) << "one before, and one after each of two rounds";
   EXPECT_EQ(verification().answers.back().verdict, Verdict::cannot_tell);
   EXPECT_TRUE(verification().answers.back().ci95.known());
+  EXPECT_TRUE(imgui_.frames_until(*app_, [] {
+    return ui_test_anchors::find("verification.Verified rung 1 in 2 rounds").has_value();
+  })) << "the interval is that of the rung's row, which counts all of its runs";
   EXPECT_EQ(runs_of_rung(0), 3u);
   EXPECT_EQ(runs_of_rung(1), 3u);
-  EXPECT_NE(said(false).find("After 3 runs each: inconclusive"), std::string::npos) << said(false);
+  EXPECT_NE(said(false).find("Still inconclusive after 3 runs each"), std::string::npos) << said(false);
 }
 
 TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {
@@ -187,6 +190,9 @@ TEST_F(QuestionTest, StopEmptiesTheQueueAndSaysHowFarItCame) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(30)) << "the held run doesn't end itself";
   EXPECT_EQ(verification().rounds(), 0u);
   EXPECT_TRUE(verification().stopped) << "so that nothing says Verified";
+  wait_until([] {
+    return ui_test_anchors::find("verification.Verification of rung 1: stopped before the first round").has_value();
+  });
   wait_until([&] { return verification().round.empty(); });
   EXPECT_EQ(said(true), "");
   ASSERT_TRUE(imgui_.click(*app_, "verification.stop"));  // Dismiss

@@ -29,6 +29,12 @@ TEST(SideBar, ATooltipGoesWithAKeyUntilTheMouseMoves) {
   DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
   ASSERT_TRUE(imgui.click(app, "side.ladder"));
   const auto shows_tooltip = [] { return ui_test_anchors::find("tooltip").has_value(); };
+  for (int i = 0; i < 60; ++i) imgui.frame(app);
+  EXPECT_FALSE(shows_tooltip()) << "it would cover the view that was opened";
+  const ImVec2 item = ImGui::GetIO().MousePos;
+  ImGui::GetIO().AddMousePosEvent(item.x + 500, item.y);
+  imgui.frame(app);
+  ImGui::GetIO().AddMousePosEvent(item.x, item.y);
   ASSERT_TRUE(imgui.frames_until(app, shows_tooltip));
   imgui.press(app, ImGuiKey_5, true);
   for (int i = 0; i < 60; ++i) imgui.frame(app);

@@ -351,5 +351,67 @@ TEST(MfuView, TakesARowIntoTheCalculatorAndRemembersItsConvention) {
   EXPECT_TRUE(app.messages().empty());
 }
 
+TEST(MfuView, SaysInASentenceWhatTheShareIsAndCountsCores) {
+  RunStore store = RunStore::in_memory();
+  std::vector<StepRecord> steps;
+  for (std::int64_t step = 1; step <= 20; ++step)
+    steps.push_back({.step = step, .loss = 3, .dt_ms = 50, .tokens = 1000});
+  store.insert_finished({.name = "on two cores",
+                         .source = "launched",
+                         .tokens_per_step = 1000,
+                         .params = 1'000'000,
+                         .device = "cpu",
+                         .hardware = "2 x AMD EPYC",
+                         .precision = "fp32"},
+                        steps);
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"mfu"}});
+  ui_test_anchors::keep();
+  for (int i = 0; i < 5; ++i) imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("mfu.answer.unknown.cores")) << "no peak of it is known";
+  ASSERT_TRUE(imgui.type(app, "mfu.peak", "1"));
+  EXPECT_TRUE(ui_test_anchors::find("mfu.answer.possible.devices")) << "typed numbers are of no run";
+}
+
+// The same buttons in every view that has them.
+TEST(ReadOnly, NothingThatTrainsCanBeStarted) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "two rungs", .source = "launched"});
+  for (const int rung : {0, 1}) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= 20; ++step)
+      steps.push_back({.step = step, .loss = 3, .dt_ms = 50.0 - 10 * rung, .tokens = 1000});
+    store.insert_finished({.name = "rung " + std::to_string(rung),
+                           .ladder = ladder,
+                           .rung = rung,
+                           .status = RunStatus::finished,
+                           .source = "launched",
+                           .planned_steps = 20,
+                           .tokens_per_step = 1000,
+                           .device = "cpu",
+                           .recipe = to_json(Recipe{})},
+                          steps);
+  }
+  const std::vector<std::pair<const char*, std::vector<const char*>>> views{
+      {"run", {"run.again", "run.real", "run.trace"}},
+      {"ladder", {"ladder.real", "ladder.trace"}},
+      {"advisor", {"advisor.trace"}}};
+  for (const auto& [panel, buttons] : views) {
+    Headless imgui;
+    DesktopApp app(store, nullptr, {.panels = {panel}});
+    ImGui::GetIO().DisplaySize.y = 2000;
+    app.workspace().patience = std::chrono::hours(1);
+    app.workspace().read_only = "the file may only be read";
+    app.workspace().selection.shown_run = 2;
+    app.workspace().selection.rung = 1;
+    for (const char* button : buttons) {
+      ui_test_anchors::keep();
+      ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find(button).has_value(); })) << button;
+      ASSERT_TRUE(imgui.click(app, button));
+      EXPECT_TRUE(app.messages().empty()) << button << " is disabled";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stepladder

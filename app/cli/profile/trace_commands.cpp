@@ -116,7 +116,10 @@ Side find_side(RunStore& store, const std::string& wanted) {
             spread, std::move(facts)};
   }
   const Run run = find_run(store, wanted.substr(of_run.size()));
-  const FittedProfile fitted = fit_to_step(store.recordings().profile(run.id), store.summary(run).dt_ms_median);
+  const Summary summary = store.summary(run);
+  const FittedProfile fitted =
+      fit_to_step(store.recordings().profile(run.id), store.recordings().mean_parts(run, summary.warmup_steps),
+                  summary.dt_ms_median);
   if (fitted.profile.steps == 0)
     throw UsageError(fmt::format("run {} has no profile: {}", run.id, why_no_profile(run)));
   return {fmt::format("run {}, {}", run.id, run.name),

@@ -94,9 +94,11 @@ void commands::execute(DesktopState& desktop, const ProposeLadder& propose) {
 void commands::execute(DesktopState& desktop, const ProposeStage& propose) {
   const RunEntry* entry = desktop.workspace.find(propose.run);
   if (!entry) return;
-  fill_form(desktop, draft_of({.name = entry->run.name + " + " + propose.words,
-                               .base = recipe_from_json(entry->run.recipe),
-                               .rungs = {{.stages = {all_stages().front().id}}, propose.rung}}));
+  LadderRequest request{.name = entry->run.name + " + " + propose.words,
+                        .base = recipe_from_json(entry->run.recipe),
+                        .rungs = {{.stages = {all_stages().front().id}}, propose.rung}};
+  if (propose.starts) return commands::execute(desktop, LaunchLadder{.request = std::move(request)});
+  fill_form(desktop, draft_of(std::move(request)));
   desktop.panels.show("launch");
 }
 
@@ -211,10 +213,7 @@ void show_confirmation(DesktopState& desktop) {
   verification.stopped = asked->state() != State::answered;
   verification.reason = answer.reason;
   if (asked->state() != State::answered) return;  // the card says it
-  desktop.messages.notice(answer.speedup.worst() == Trust::trusted ? "After " + std::to_string(answer.repeats) +
-                                                                         " runs each: " + verdict_text(answer.speedup) +
-                                                                         ", " + factor_text(answer.speedup.factor)
-                                                                   : answer.reason);
+  desktop.messages.notice(answer.reason);
 }
 
 }  // namespace stepladder

@@ -44,6 +44,10 @@ void commands::execute(DesktopState& desktop, const ToggleWaterfall&) {
   if (!desktop.panels.is_open("ladder")) desktop.panels.show("ladder");
 }
 
+void commands::execute(DesktopState& desktop, const LeaveForRescue&) {
+  desktop.leaves_for_rescue = true;
+}
+
 void commands::execute(DesktopState& desktop, const FoldSideBar&) {
   desktop.settings.side_bar_folded = !desktop.settings.side_bar_folded;
 }

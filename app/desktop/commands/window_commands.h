@@ -21,6 +21,7 @@ struct ToggleTheme {};
 struct ToggleLineStyles {};
 struct ToggleWaterfall {};  // in Ladder, which it shows
 struct FoldSideBar {};      // or unfold it
+struct LeaveForRescue {};   // closes the window of a damaged project, and offers to save what can be read of it
 struct ChangeScale {
   int direction = 0;  // 1 larger, -1 smaller, 0 the display's own
 };

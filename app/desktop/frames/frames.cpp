@@ -14,7 +14,7 @@ bool view_head(const char* title, const std::string& explanation, const HeadButt
   ImGui::PopFont();
   ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - width, start.y));
   const bool is_pressed = primary_button(button.label, button.is_enabled, button.anchor);
-  if (button.tooltip[0] != 0) ImGui::SetItemTooltip("%s", button.tooltip);
+  if (button.tooltip[0] != 0) wrapped_tooltip(button.tooltip, 360);
   ImGui::SetCursorPos(start);
   text_title(title);
   text_cut(explanation, ImGui::GetContentRegionAvail().x - width - beside - px(16), palette().quiet, fonts().regular,

@@ -157,14 +157,14 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     if (!run) return std::nullopt;
     shown.name = run->name;
     const Summary summary = store.summary(*run);
-    const FittedProfile fitted = fit_to_step(store.recordings().profile(run->id), summary.dt_ms_median);
+    const FittedProfile fitted =
+        fit_to_step(store.recordings().profile(run->id), store.recordings().mean_parts(*run, summary.warmup_steps),
+                    summary.dt_ms_median);
     const StepProfile& timed = fitted.profile;
     if (timed.steps == 0) return std::nullopt;
     shown.facts = facts_of(*run);
     shown.doubt = doubt_about(fitted.profiled_ms, fitted.measured_ms);
-    const std::string waiting = waiting_text(fitted, store.recordings().mean_parts(*run, summary.warmup_steps));
     shown.fit = fitted.is_comparable ? fit_text(fitted) : "";  // else `doubt` says it
-    if (!waiting.empty()) shown.fit += (shown.fit.empty() ? "" : " ") + waiting;
     shown.is_scaled = fitted.is_comparable;
     shown.kinds = KindTimes(timed);
     shown.step_ms = step_ms(timed);

@@ -64,7 +64,7 @@ bool icon_button(const char* id, const char* icon, float width, const char* tool
   ImDrawList* draw = ImGui::GetWindowDrawList();
   if (hovered) {
     draw->AddRectFilled(at, ImVec2(at.x + width, at.y + height), u32(palette().accent, 0.08f), px(6));
-    ImGui::SetItemTooltip("%s", tooltip);
+    wrapped_tooltip(tooltip, 360);
   }
   draw_icon(draw, icon, ImVec2(at.x + (width - px(icon_size)) / 2, at.y + (height - px(icon_size)) / 2), px(icon_size),
             u32(hovered ? palette().text : palette().quiet));
@@ -186,13 +186,13 @@ void draw_machine(const SideBar& bar, Commands& commands) {
   ImGui::PushFont(fonts().regular, small_size);
   if (ImGui::Button(theme_is_dark() ? "Light theme" : "Dark theme")) commands.push_back(ToggleTheme{});
   mark("side.theme");
-  ImGui::SetItemTooltip("Ctrl+T");
+  wrapped_tooltip("Ctrl+T", 360);
   ImGui::SameLine(0, 0);
   if (ImGui::Button("A-")) commands.push_back(ChangeScale{-1});
-  ImGui::SetItemTooltip("Smaller text, Ctrl+-");
+  wrapped_tooltip("Smaller text, Ctrl+-", 360);
   ImGui::SameLine(0, 0);
   if (ImGui::Button("A+")) commands.push_back(ChangeScale{1});
-  ImGui::SetItemTooltip("Larger text, Ctrl++");
+  wrapped_tooltip("Larger text, Ctrl++", 360);
   ImGui::SetCursorPosX(left - px(10));
   if (quiet_button("Ctrl+K  all actions", "side.palette")) commands.push_back(ShowPalette{});
   ImGui::PopFont();

@@ -60,7 +60,7 @@ void ViewsPopup::draw_view(const std::string& view, const Workspace& workspace, 
   ImGui::SameLine(right - px(192));
   ImGui::Dummy(ImVec2(0, 0));
   if (small_button("Update", "views.update." + view)) commands.push_back(SaveView{view});
-  ImGui::SetItemTooltip("Replace it by what the window shows now");
+  wrapped_tooltip("Replace it by what the window shows now", 360);
   if (small_button("Rename", "views.rename." + view)) {
     renaming = view;
     begins_renaming = true;

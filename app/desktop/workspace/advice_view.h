@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,20 +15,14 @@
 
 namespace stepladder {
 
-// A step's time by kind of work, by the run's newest trace, else by its timed operators.
-struct StepTimes {
-  std::optional<KindTimes> kinds;  // in ms; nullopt: neither is there
-  double step_ms = missing;        // all kinds together
-  std::string from;                // sentences: which, and what makes it doubtful; or why there is none
-  bool has_trace = false;
-};
-
 struct AdviceView {
   RunId about = 0;
-  std::uint64_t made_for = 0;  // Workspace::version
-  std::vector<Advice> list;
-  StepTimes times;
-  std::string all_together;  // a sentence: what the predicted stages buy one after the other; empty: nothing is
+  std::uint64_t made_for = 0;                                   // Workspace::version
+  std::vector<Advice> list;                                     // with the stages that nothing is known about
+  std::map<std::string, std::string, std::less<>> unavailable;  // why a stage of the list can't be launched here
+  FittedProfile times;                                          // of no steps if the run has no profile
+  bool has_trace = false;
+  std::vector<std::string> notes;  // sentences: what the predicted stages buy together, and what makes it doubtful
   std::vector<AdviceOutcome> outcomes;
   std::vector<PastPrediction> past;  // of stages, with what was measured then
 };

@@ -92,7 +92,7 @@ void Workspace::fit_profile(RunId id) {
   const auto detail = details_.find(id);
   const RunEntry* found = find(id);
   if (detail != details_.end() && found)
-    detail->second.fitted = fit_to_step(detail->second.profile, found->summary.dt_ms_median);
+    detail->second.fitted = fit_to_step(detail->second.profile, detail->second.parts, found->summary.dt_ms_median);
 }
 
 const FittedProfile* Workspace::profile(RunId id) const {

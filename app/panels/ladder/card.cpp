@@ -11,6 +11,7 @@
 #include "app/desktop/commands/run_commands.h"
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/run_widgets.h"
+#include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/ladder/parts.h"
 #include "app/session/speedup_confirmation.h"
@@ -143,7 +144,7 @@ void draw_facts(const LadderRung& rung) {
 // The buttons beneath the text, which stays above them however little room there is.
 class Footer {
  public:
-  Footer(const LadderModel& model, const LadderRung& rung, int baseline) : model_(model), rung_(rung) {
+  Footer(const LadderModel& model, const LadderRung& rung, int baseline) : rung_(rung) {
     const Run& run = rung.first;
     labels_.emplace_back("Run details");
     if (run.source == "launched" && model.is_over && rung.judged.rung != baseline && run.ladder) {
@@ -157,27 +158,26 @@ class Footer {
   }
   float height(float width) const { return flowing_height(labels_, width); }
 
-  void draw(Commands& commands) const {
+  void draw(const Workspace& workspace, Commands& commands) const {
     if (quiet_button("Run details", "ladder.open")) commands.push_back(OpenRun{rung_.first.id});
     if (lacking_) {
       flow_to(labels_[1].c_str());
-      if (quiet_button(labels_[1].c_str(), "ladder.repeat_lacking"))
+      const std::string why = "Rung " + std::to_string(lacking_->judged.rung) +
+                              " has no finished run yet; to verify a gain both sides need one";
+      if (change_button(workspace, labels_[1].c_str(), "ladder.repeat_lacking", why.c_str()))
         commands.push_back(Repeat{{lacking_->first.id}, 1});
-      ImGui::SetItemTooltip("Rung %d has no finished run yet; to verify a gain both sides need one",
-                            lacking_->judged.rung);
     } else if (verifies_) {
       const int repeats = repeats_to_verify(rung_.judged);
       flow_to("Verify gain");
-      if (quiet_button("Verify gain", "ladder.real"))
+      const std::string what = "Repeats this rung and the baseline in turns until the verdict is clear, or each has " +
+                               std::to_string(repeats) + " runs";
+      if (change_button(workspace, "Verify gain", "ladder.real", what.c_str()))
         commands.push_back(ConfirmSpeedup{*rung_.first.ladder, baseline_, rung_.judged.rung, repeats});
-      ImGui::SetItemTooltip(
-          "Repeats this rung and the baseline in turns until the verdict is clear, or each has %d runs", repeats);
     }
-    trace_button(rung_.first, !model_.is_over, "ladder.trace", commands);
+    trace_button(workspace, rung_.first, "ladder.trace", commands);
   }
 
  private:
-  const LadderModel& model_;
   const LadderRung& rung_;
   std::vector<std::string> labels_;
   const LadderRung* lacking_ = nullptr;  // a side without a finished run
@@ -222,7 +222,8 @@ void draw_text(const LadderModel& model, const LadderRung& rung, int baseline) {
 
 }  // namespace
 
-void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int baseline, Commands& commands) {
+void draw_ladder_card(const Workspace& workspace, const LadderModel& model, const LadderRung& rung, int baseline,
+                      Commands& commands) {
   const Footer footer(model, rung, baseline);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float below = footer.height(room.x) + px(2) + 2 * ImGui::GetStyle().ItemSpacing.y;
@@ -231,7 +232,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   draw_text(model, rung, baseline);
   ImGui::EndChild();
   spacing(2);
-  footer.draw(commands);
+  footer.draw(workspace, commands);
 }
 
 }  // namespace stepladder

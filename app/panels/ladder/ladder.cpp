@@ -102,7 +102,7 @@ void draw_below(State& state, const Workspace& workspace, const LadderCurves& sh
   }
   begin_card("##card", ImVec2(0, room.y));
   if (const LadderRung* rung = shown.model.rung(shown.selected))
-    draw_ladder_card(shown.model, *rung, shown.baseline, commands);
+    draw_ladder_card(workspace, shown.model, *rung, shown.baseline, commands);
   end_card();
 }
 
@@ -148,6 +148,7 @@ void draw_table(State& state, const Workspace& workspace, const LadderCurves& sh
                        .selected = shown.selected,
                        .shows_selected = shows_selected,
                        .baseline = shown.baseline,
+                       .can_change = workspace.read_only.empty(),
                        .is_over = model.is_over,
                        .beside = beside,
                        .rows = std::move(rows)},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -11,13 +12,20 @@
 namespace stepladder {
 namespace {
 
-// The profile of the first repeat that has one; null if none does.
-const FittedProfile* profile_of(const LadderModel& model, const Workspace& workspace, int rung) {
+// The profile of the repeat whose step time is nearest to the rung's, beside the rung's step; of no steps if none has
+// one.
+FittedProfile profile_of(const LadderModel& model, const Workspace& workspace, const LadderRung& rung) {
+  const double step_ms = rung.judged.step_ms();
+  const RunDetail* nearest = nullptr;
+  double least = 0;
   for (const LossCurve& curve : model.losses) {
-    if (curve.rung != rung) continue;
-    if (const FittedProfile* found = workspace.profile(curve.run)) return found;
+    if (curve.rung != rung.judged.rung || !workspace.profile(curve.run)) continue;
+    const double distance = std::fabs(workspace.profile(curve.run)->measured_ms - step_ms);
+    if (nearest && !(distance < least)) continue;
+    nearest = workspace.detail(curve.run);
+    least = distance;
   }
-  return nullptr;
+  return nearest ? fit_to_step(nearest->profile, nearest->parts, step_ms) : FittedProfile{};
 }
 
 // The previous rung in the ladder; null for the first.
@@ -49,23 +57,23 @@ void draw_ladder_operators(const LadderModel& model, const Workspace& workspace,
   const ImVec2 corner = ImGui::GetCursorPos();
   const float right = corner.x + ImGui::GetContentRegionAvail().x;
   const LadderRung* rung_before = before(model, selected);
-  const FittedProfile* shown = profile_of(model, workspace, selected);
-  const FittedProfile* held = rung_before ? profile_of(model, workspace, rung_before->judged.rung) : nullptr;
   const LadderRung* rung = model.rung(selected);
+  const FittedProfile shown = rung ? profile_of(model, workspace, *rung) : FittedProfile{};
+  const FittedProfile held = rung_before ? profile_of(model, workspace, *rung_before) : FittedProfile{};
   text_strong("Step breakdown");
   ImGui::SetCursorPos(ImVec2(right - px(112), corner.y - px(5)));
   draw_times_switch(shows_operators);
   ImGui::SetCursorPos(ImVec2(corner.x, corner.y + px(22)));
-  if (!shown) {
+  if (shown.profile.steps == 0) {
     text_quiet_wrapped("No profile of this rung: " + (rung ? why_no_profile(rung->first) : "") + ".");
   } else {
-    const bool compares = held && held->is_comparable && shown->is_comparable;
+    const bool compares = held.is_comparable && shown.is_comparable;
     text_quiet_wrapped("rung " + std::to_string(selected) +
                        (compares ? ", grey: rung " + std::to_string(rung_before->judged.rung) : ""));
-    if (const std::string text = fit_text(*shown); !text.empty()) text_quiet_wrapped(text);
+    if (const std::string text = fit_text(shown); !text.empty()) text_quiet_wrapped(text);
     const bool is_clear =
         rung && (rung->judged.over_previous.is(Verdict::faster) || rung->judged.over_previous.is(Verdict::slower));
-    draw_operator_bars(*shown, rung_colour(model.colour_of(selected)), compares ? held : nullptr, is_clear);
+    draw_operator_bars(shown, rung_colour(model.colour_of(selected)), compares ? &held : nullptr, is_clear);
   }
   end_card();
   mark("ladder.operators");

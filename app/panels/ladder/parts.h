@@ -38,6 +38,7 @@ struct LadderTable {
   int selected = 0;
   bool shows_selected = false;  // scrolls to it
   int baseline = 0;
+  bool can_change = true;            // the project isn't open for reading only
   bool is_over = true;               // if so, a factor without an interval cannot be judged
   std::vector<BesideLadder> beside;  // other ladders, whose rungs of the same stage are shown alongside
   std::vector<BesideRow> rows;       // with other ladders: one per stage (beside_rows); empty: the model's rungs
@@ -57,7 +58,8 @@ void truth_pill(const LadderRung& rung);
 void text_factor(const Gain& gain, float right, bool is_over);
 
 // The card: one rung's verdicts, flags and figures, with their arithmetic.
-void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int baseline, Commands& commands);
+void draw_ladder_card(const Workspace& workspace, const LadderModel& model, const LadderRung& rung, int baseline,
+                      Commands& commands);
 
 // The charts: losses, their differences from the baseline's, step times.
 

@@ -243,7 +243,7 @@ void draw_menu(const LadderRung& rung, const LadderTable& table, Commands& comma
     if (ImGui::MenuItem("Use as baseline", "B", table.baseline == rung.judged.rung))
       commands.push_back(SelectBaseline{rung.judged.rung});
     if (ImGui::MenuItem("Run details")) commands.push_back(OpenRun{rung.first.id});
-    const bool ours = rung.first.source == "launched";
+    const bool ours = rung.first.source == "launched" && table.can_change;
     if (ImGui::MenuItem("Repeat", nullptr, false, ours)) commands.push_back(Repeat{{rung.first.id}, 1});
     if (ImGui::MenuItem("Verify gain", nullptr, false, ours && rung.judged.rung != table.baseline && rung.first.ladder))
       commands.push_back(
@@ -360,8 +360,8 @@ void draw_answer(const LadderModel& model, const LadderRung& rung, const LadderT
   const LadderRung* below = model.rung(rung.judged.stands_on);
   const bool is_open =
       answer == RungAnswer::cannot_tell || answer == RungAnswer::faster_once || answer == RungAnswer::slower_once;
-  const bool settles = is_open && table.is_over && rung.first.source == "launched" && rung.first.ladder &&
-                       rung.has_finished_run && below && below->has_finished_run;
+  const bool settles = is_open && table.can_change && table.is_over && rung.first.source == "launched" &&
+                       rung.first.ladder && rung.has_finished_run && below && below->has_finished_run;
   ImGui::SetCursorPos(at);
   if (settles) {
     if (ImGui::InvisibleButton("##answer", pill_size(text)))

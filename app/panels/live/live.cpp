@@ -74,7 +74,8 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
     points.draw_as(curve);
     if (!points.x.empty()) curves.push_back(std::move(curve));
   };
-  if (shown.run.ladder) {
+  // A run that ended before its first step has nothing to be compared with.
+  if (shown.run.ladder && (shown.is_active() || !shown.series().empty())) {
     for (const RunEntry* other : workspace.runs_of(*shown.run.ladder)) {
       if (other->run.id == shown.run.id) continue;
       const std::string repeat = other->run.repeat > 0 ? ", repeat " + std::to_string(other->run.repeat + 1) : "";
@@ -181,14 +182,13 @@ void draw_progress(const Workspace& workspace, const RunEntry& shown) {
     draw->AddRectFilled(at, ImVec2(at.x + each, at.y + height), u32(palette().line), px(2));
     const ImVec2 low(at.x, at.y - px(4)), high(at.x + each, at.y + height + px(4));
     if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(low, high)) hovered = run;
-    // A run that ended before its last step is grey, with a mark at its end.
+    // A run that ended before its last step is grey, with a mark at its end. The shown one is thicker.
     const bool ended_early = !run->is_active() && run->run.status != RunStatus::finished;
+    const float more = run == &shown ? px(2) : 0;
+    const ImVec4 colour = ended_early ? palette().quiet : rung_colour(workspace.colour_of(run->run));
     if (part > 0)
-      draw->AddRectFilled(at, ImVec2(at.x + each * part, at.y + height),
-                          u32(ended_early     ? faded(palette().quiet, 0.6f)
-                              : run == &shown ? palette().accent
-                                              : faded(rung_colour(workspace.colour_of(run->run)), 0.7f)),
-                          px(2));
+      draw->AddRectFilled(ImVec2(at.x, at.y - more), ImVec2(at.x + each * part, at.y + height + more),
+                          u32(colour, run == &shown ? 1.0f : 0.5f), px(2));
     if (ended_early) {
       const float end = at.x + each * part;
       draw->AddLine(ImVec2(end, at.y - px(3)), ImVec2(end, at.y + height + px(3)),

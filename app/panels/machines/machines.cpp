@@ -2,7 +2,6 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -326,14 +325,20 @@ void draw_this_machine(const Workspace& workspace, Commands& commands) {
 
 void draw_no_machine(State& state, bool can_change, Commands& commands) {
   constexpr const char* lines = "stepladder machines add HOST\nstepladder ladder --on HOST\n";
-  const std::array buttons{EmptyButton{"Add machine", "machines.add_first", true, can_change},
-                           EmptyButton{"Copy the commands", "machines.copy"}};
-  const int pressed = empty_state("No other machines yet",
-                                  "Add a host of your ~/.ssh/config. Its GPUs, queue and runs appear here, Test checks "
-                                  "what it needs, and Launch offers it.",
-                                  buttons);
-  if (pressed == 0) state.form.open({});
-  if (pressed == 1) commands.push_back(CopyText{lines, "The commands"});
+  begin_tall_card("##none");
+  text_strong("No other machines yet");
+  spacing(2);
+  text_sentence("1.  Add a host, by its name in your ~/.ssh/config.");
+  text_sentence("2.  Test checks what it needs, and says what to do where something is missing.");
+  text_sentence("3.  Launch offers it. Its GPUs, its queue and the runs there appear here, as runs of this project.");
+  spacing(6);
+  if (primary_button("Add machine", can_change, "machines.add_first")) state.form.open({});
+  same_line(10);
+  if (quiet_button("Copy the commands", "machines.copy")) commands.push_back(CopyText{lines, "The commands"});
+  spacing(2);
+  text_quiet("In a terminal:");
+  text_in(lines, fonts().mono, 13);
+  end_card();
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {

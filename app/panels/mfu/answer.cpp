@@ -10,6 +10,7 @@
 #include "app/desktop/widgets.h"
 #include "app/panels/mfu/parts.h"
 #include "app/text/format.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -119,8 +120,7 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
 }
 
 // The arithmetic, so that a reader can recalculate it, and its meaning.
-void draw_sum(const MfuForm& form, MfuConvention convention, double peak, const std::string& range,
-              const HardwareTable& table) {
+void draw_sum(const MfuForm& form, MfuConvention convention, double peak, const HardwareTable& table) {
   const ModelShape shape = shape_of(form);
   const Answer found = answer(form, convention, peak);
   if (shape.params == 0)
@@ -132,40 +132,78 @@ void draw_sum(const MfuForm& form, MfuConvention convention, double peak, const 
   if (is_missing(found.tflops)) {
     text_sentence("Enter tokens per second to get TFLOP/s.");
   } else {
-    text_sentence(
-        "\xC3\x97 " + compact(form.values[number_tokens]) + " tokens/s = " + compact(found.tflops) + " TFLOP/s" +
-        (form.gpus > 1 ? " on " + grouped(form.gpus) + " devices, " + compact(found.tflops / form.gpus) + " each"
-                       : ""));
+    text_sentence("\xC3\x97 " + compact(form.values[number_tokens]) + " tokens/s = " + compact(found.tflops) +
+                  " TFLOP/s" +
+                  (form.gpus > 1 ? " on " + plural(form.gpus, form.is_cpu ? "core" : "device") + ", " +
+                                       compact(found.tflops / form.gpus) + " each"
+                                 : ""));
   }
   const Hardware* hardware = hardware_of(form, table);
-  if (is_missing(peak)) {
-    text_sentence(hardware ? "The hardware table has no " + std::string(to_string(form.precision)) + " peak for " +
-                                 hardware->name + "."
-                  : !form.unknown_hardware.empty()
-                      ? "The hardware table has no " + form.unknown_hardware + ". Enter its peak to get MFU."
-                      : "Choose hardware or enter its peak to get MFU.");
-  } else if (!is_missing(found.mfu)) {
+  if (!is_missing(peak) && !is_missing(found.mfu)) {
     const bool by_hand = !is_missing(form.values[number_peak]) || !hardware;
     text_sentence(
         "/ " + (form.gpus > 1 ? grouped(form.gpus) + " x " : std::string()) + compact(peak) + " TFLOP/s (" +
         (by_hand ? "entered by hand"
                  : hardware->name + ", " + std::string(to_string(form.precision)) + ", dense; " + hardware->source) +
         ") = " + percent(found.mfu) + (form.recomputed ? ", with recomputation " + percent(found.hfu) : ""));
-    if (found.mfu > 1) {
-      text_sentence(
-          "Impossible: above the peak. Most likely the clock was read before the device had finished, or the "
-          "throughput has another unit.",
-          Tone::bad);
-    } else if (found.mfu > suspicious_share) {
-      text_sentence("Suspicious: whole training steps rarely reach 70 %" +
-                        (range.empty() ? "" : " (published: " + range + ")") + ". Check how it was timed.",
-                    Tone::warning);
-    } else if (!range.empty()) {
-      text_quiet_wrapped("By the same convention MosaicML's published runs reach " + range + ".");
-    }
   }
   if (!form.assumed.empty()) text_quiet_wrapped("Assumed: " + form.assumed + ".");
   ImGui::PopStyleVar();
+}
+
+// Why no share of the peak is known.
+std::string unknown_text(const MfuForm& form, double peak, const HardwareTable& table) {
+  const Hardware* hardware = hardware_of(form, table);
+  if (!is_missing(peak)) return "Enter the model's shape and tokens per second to get the share of the peak.";
+  const std::string precision(to_string(form.precision));
+  if (hardware) return "The hardware table has no " + precision + " peak for " + hardware->name + ". Enter it.";
+  if (form.unknown_hardware.empty()) return "Choose hardware, or enter its peak.";
+  return "The hardware table has no peak for " + form.unknown_hardware +
+         ". Enter it, or measure it here with `stepladder doctor --probe`.";
+}
+
+// "Matrix products below the peak take 44 % of the step; other work, mostly copies and casts (13 %), 40 %."
+std::string rest_text(double mfu, const FittedProfile* profile) {
+  if (!profile) return "A step profile or a trace of the run says where the rest goes.";
+  const KindTimes times(profile->profile);
+  const double whole = step_ms(profile->profile);
+  OperatorKind largest = OperatorKind::between;
+  double products = 0;
+  for (const OperatorKind kind : all_operator_kinds) {
+    const bool multiplies = kind == OperatorKind::products || kind == OperatorKind::attention ||
+                            kind == OperatorKind::convolution || kind == OperatorKind::graph;
+    if (multiplies)
+      products += times.of(kind) / whole;
+    else if (times.of(kind) > times.of(largest))
+      largest = kind;
+  }
+  if (products < mfu) return "";  // the profile is of other steps
+  return "The rest: " + percent_text(products - mfu) + " of the step are matrix products below the peak, " +
+         percent_text(1 - products) + " other work, most of it " + std::string(to_string(largest)) + " (" +
+         percent_text(times.of(largest) / whole) + ").";
+}
+
+// What share of the peak is used, whether that can be true, what bounds it, and where the rest goes.
+void draw_sentence(const MfuForm& form, double mfu, double peak, const MfuContext& context,
+                   const HardwareTable& table) {
+  const std::string words = is_missing(mfu) ? "unknown" : mfu > 1 ? "impossible" : "possible";
+  mark("mfu.answer." + words + (form.is_cpu ? ".cores" : ".devices"));
+  if (is_missing(mfu)) return text_sentence(unknown_text(form, peak, table));
+  const std::string share = (form.assumed.empty() ? "" : "About ") + percent(mfu) + " of the peak is used";
+  const std::string published =
+      context.published_range.empty() ? "" : " (published runs: " + context.published_range + ")";
+  if (mfu > 1)
+    return text_sentence(share +
+                             ", which is impossible. Most likely the clock was read before the device had "
+                             "finished, or the throughput has another unit.",
+                         Tone::bad);
+  if (mfu > suspicious_share)
+    return text_sentence(share + ", which whole training steps rarely reach" + published + ": check how it was timed.",
+                         Tone::warning);
+  std::string text = share + ", which can be true" + published + ".";
+  if (!context.bound.empty()) text += " By the roofline it is " + context.bound + ".";
+  if (form.run != 0) text += " " + rest_text(mfu, context.profile);
+  text_sentence(in_print(text));
 }
 
 }  // namespace
@@ -181,15 +219,16 @@ Tone tone_of_share(double share) {
   return is_missing(share) || share <= suspicious_share ? Tone::neutral : share > 1 ? Tone::bad : Tone::warning;
 }
 
-void draw_answer(const MfuForm& form, MfuConvention& convention, const std::string& published_range,
+void draw_answer(const MfuForm& form, MfuConvention& convention, const MfuContext& context,
                  const HardwareTable& table) {
   const double peak = peak_of(form, table);
   const Answer found = answer(form, convention, peak);
   ImGui::PushFont(fonts().display, title_size);
   const Tone tone = tone_of_share(found.mfu);
   const std::string about = form.assumed.empty() ? "" : "~";
-  ImGui::TextColored(tone == Tone::neutral ? palette().text : tone_colour(tone), "%s",
-                     is_missing(found.mfu) ? "MFU" : ("MFU " + about + percent(found.mfu)).c_str());
+  ImGui::TextColored(
+      tone == Tone::neutral ? palette().text : tone_colour(tone), "%s",
+      is_missing(found.mfu) ? "Share of the peak unknown" : (about + percent(found.mfu) + " of the peak").c_str());
   ImGui::PopFont();
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(8));
@@ -201,8 +240,10 @@ void draw_answer(const MfuForm& form, MfuConvention& convention, const std::stri
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(4));
     pill(word, tone);
   }
+  draw_sentence(form, found.mfu, peak, context, table);
+  spacing(2);
   draw_conventions(form, convention, peak);
-  draw_sum(form, convention, peak, published_range, table);
+  draw_sum(form, convention, peak, table);
 }
 
 }  // namespace stepladder

@@ -141,8 +141,9 @@ void fill_from_run(MfuForm& form, const RunEntry& entry, const HardwareTable& ta
     form.hardware = peak.hardware->name;
     if (peak.assumed) assume(std::string(to_string(peak.precision)) + " peak, since the run's precision is unknown");
   } else if (!entry.run.hardware.empty()) {
-    form.unknown_hardware = entry.run.hardware;
+    form.unknown_hardware = hardware_text(entry.run);
   }
+  form.is_cpu = entry.run.device == "cpu";
 }
 
 void fill_from_published(MfuForm& form, const PublishedRow& row, const HardwareTable& table) {
@@ -175,6 +176,8 @@ MfuForm first_form(const Workspace& workspace) {
 void draw_calculator(MfuForm& form, const Workspace& workspace) {
   const float room = ImGui::GetContentRegionAvail().x;
   const float space = px(14);
+  text_strong("Calculator");
+  spacing(2);
   const Grid grid{ImGui::GetCursorPosX(), (room - space) / 2, space};
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), px(6)));
   const auto number = [&](int place, Number which, const char* label, const char* id, const char* hint) {
@@ -212,15 +215,15 @@ void draw_calculator(MfuForm& form, const Workspace& workspace) {
   number(1, number_peak, "Peak", "##peak", is_missing(listed) ? "TFLOP/s" : (compact(listed) + " TFLOP/s").c_str());
   mark("mfu.peak");
   number(0, number_tokens, "Tokens/s", "##tokens", "unknown");
-  ImGui::SetItemTooltip("Total of all devices");
+  wrapped_tooltip(form.is_cpu ? "Total of all cores" : "Total of all devices", 300);
   mark("mfu.tokens");
-  grid.begin(1, 1, "Devices");
+  grid.begin(1, 1, form.is_cpu ? "Cores" : "Devices");
   if (ImGui::InputInt("##gpus", &form.gpus, 0)) form.leave();
   form.gpus = std::clamp(form.gpus, 1, 1'000'000);
   mark("mfu.gpus");
   ImGui::SetCursorPosX(grid.left + Grid::label_width(0));
   ImGui::Checkbox("Activation recomputation", &form.recomputed);
-  ImGui::SetItemTooltip("The backward pass repeats the forward pass: HFU counts that work, MFU doesn't");
+  wrapped_tooltip("The backward pass repeats the forward pass: HFU counts that work, MFU doesn't", 360);
   ImGui::PopStyleVar();
 }
 

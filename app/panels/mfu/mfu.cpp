@@ -72,7 +72,7 @@ void card(const char* id, float width, float height, bool scrolls, Draw draw) {
   end_card();
 }
 
-void draw(State& state, const Workspace& workspace) {
+void draw(State& state, const Workspace& workspace, Commands& commands) {
   const RunEntry* current = workspace.current_run();
   const RunId now = current ? current->run.id : 0;
   const bool is_other = std::exchange(state.seen_run, now) != now;
@@ -85,13 +85,19 @@ void draw(State& state, const Workspace& workspace) {
   gap(18);
   const auto calculator = [&] { draw_calculator(state.form, workspace); };
   const auto answer = [&] {
-    draw_answer(state.form, state.convention, published_range(state.table), workspace.hardware);
+    const RunId run = state.form.run;
+    if (run != 0 && !workspace.detail(run)) commands.data.details.push_back(run);
+    draw_answer(state.form, state.convention,
+                {.published_range = published_range(state.table),
+                 .bound = bound_text(state.roofline, state.form, workspace.hardware),
+                 .profile = workspace.profile(run)},
+                workspace.hardware);
   };
   const auto table = [&] { draw_mfu_table(state.table, state.form, state.convention, workspace); };
   const auto roofline = [&] { draw_roofline(state.roofline, state.form, state.convention, workspace.hardware); };
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float space = px(14);
-  const float upper = px(310);
+  const float upper = px(336);
   // A window too small for all four stacks them and scrolls.
   if (room.x < px(860) || room.y < px(500)) {
     card("##calculator", 0, upper, false, calculator);
@@ -119,7 +125,7 @@ Panel panels::mfu() {
   const auto state = std::make_shared<State>();
   return {.id = "mfu",
           .title = "MFU",
-          .draw = [state](const Workspace& workspace, Commands&) { draw(*state, workspace); },
+          .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
           .remember = [state] { return std::string(to_string(state->convention)); },
           .recall =
               [state](const std::string& text) {

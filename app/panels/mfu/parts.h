@@ -11,6 +11,7 @@
 #include "app/desktop/workspace.h"
 #include "storage/analysis/mfu.h"
 #include "storage/analysis/plausibility.h"
+#include "storage/analysis/step_profile.h"
 
 namespace stepladder {
 
@@ -37,6 +38,7 @@ struct MfuForm {
   std::string from;              // its name
   std::string assumed;           // the assumptions about them
   std::string unknown_hardware;  // of the run, which the table lacks
+  bool is_cpu = false;           // `gpus` counts cores
 
   MfuForm() { values.fill(missing); }
   void leave() {  // the numbers are no longer a run's, since the user changed one
@@ -44,6 +46,7 @@ struct MfuForm {
     from.clear();
     assumed.clear();
     unknown_hardware.clear();
+    is_cpu = false;
   }
   void set(Number which, double value) {
     values[which] = value > 0 ? value : missing;
@@ -130,9 +133,15 @@ void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, co
 std::string percent(double share);
 Tone tone_of_share(double share);  // suspicious, impossible
 
-// `published_range` is the range of published runs by this convention. A click on another convention chooses it.
-void draw_answer(const MfuForm& form, MfuConvention& convention, const std::string& published_range,
-                 const HardwareTable& table);
+// What surrounds the calculator's numbers; each text may be empty.
+struct MfuContext {
+  std::string published_range;             // of published runs by this convention
+  std::string bound;                       // bound_text
+  const FittedProfile* profile = nullptr;  // of the form's run; null: none, or not read yet
+};
+
+// A click on another convention chooses it.
+void draw_answer(const MfuForm& form, MfuConvention& convention, const MfuContext& context, const HardwareTable& table);
 
 // The roofline (storage/analysis/roofline.h): the chosen hardware's roof, and the runs as points under it.
 struct RooflinePoint {
@@ -149,6 +158,9 @@ struct Roofline {
   std::vector<RooflinePoint> points;
   std::size_t runs = 0;  // including those of unknown shape, batch or throughput
 };
+
+// "memory-bound: 40 FLOP/byte, ridge at 150"; empty if the form's run, the peak or the bandwidth isn't known.
+std::string bound_text(const Roofline& roofline, const MfuForm& form, const HardwareTable& table);
 
 Roofline roofline_of(const std::vector<RunEntry>& runs, MfuConvention convention, const HardwareTable& table);
 void draw_roofline(const Roofline& roofline, const MfuForm& form, MfuConvention convention, const HardwareTable& table);

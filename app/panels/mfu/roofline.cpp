@@ -249,13 +249,17 @@ void draw_plot(const Roofline& roofline, const Roof& roof, RunId chosen, MfuConv
   ImGui::PopFont();
 }
 
-// The bound of the calculator's run, else the number of points that the chart can't show.
-std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) {
+std::string bound_of(const Roofline& roofline, const Roof& roof, RunId chosen) {
   const auto point = std::ranges::find(roofline.points, chosen, &RooflinePoint::run);
   const double ridge = ridge_intensity(roof.peak, roof.bandwidth);
-  if (point != roofline.points.end() && !is_missing(ridge))
-    return compact(point->intensity) + " FLOP/byte, ridge at " + compact(ridge) +
-           (point->intensity < ridge ? ": memory-bound" : ": compute-bound");
+  if (point == roofline.points.end() || is_missing(ridge)) return "";
+  return (point->intensity < ridge ? "memory-bound: " : "compute-bound: ") + compact(point->intensity) +
+         " FLOP/byte, ridge at " + compact(ridge);
+}
+
+// The bound of the calculator's run, else the number of points that the chart can't show.
+std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) {
+  if (const std::string bound = bound_of(roofline, roof, chosen); !bound.empty()) return capitalised(bound);
   if (roof.ceilings.empty()) return "No roof: choose hardware or enter a peak above";
   if (const std::size_t not_drawn = roofline.runs - roofline.points.size(); not_drawn > 0)
     return plural(not_drawn, "run") + " not shown: unknown shape, batch or throughput";
@@ -264,6 +268,10 @@ std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) 
 }
 
 }  // namespace
+
+std::string bound_text(const Roofline& roofline, const MfuForm& form, const HardwareTable& table) {
+  return bound_of(roofline, roof_of(form, table), form.run);
+}
 
 Roofline roofline_of(const std::vector<RunEntry>& runs, MfuConvention convention, const HardwareTable& table) {
   Roofline roofline{.runs = runs.size()};

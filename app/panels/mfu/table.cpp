@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/host/environment.h"
@@ -42,7 +43,7 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
   // A narrow table shows only the beginning of a name, so the stage is first: it distinguishes runs of one file.
   MfuRow row{.run = run.id,
              .name = run.title.empty() ? run.name : run.title + ", " + run.name,
-             .hardware = run.hardware,
+             .hardware = hardware_text(run),
              .devices = peak.devices,
              .seq = shape.seq_len,
              .params = shape.params,
@@ -55,7 +56,7 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
                  : shape.params == 0 ? "Unknown parameter count. Import the run again with it, or enter N above."
                  : is_missing(use.flops_per_token) ? "This convention needs layers, width and context; 6N needs only N."
                  : run.hardware.empty()            ? "Unknown hardware."
-                                                   : "The hardware table has no peak for " + run.hardware + ".";
+                                                   : "The hardware table has no peak for " + row.hardware + ".";
     return row;
   }
   row.is_assumed = !use.assumed.empty();

@@ -114,7 +114,8 @@ void Icicle::keep_up(const ShownProfile* before, const ShownProfile& after) {
     all_.from_ns = std::min(all_.from_ns, static_cast<double>(first_ns(*half.slices)));
     all_.to_ns = std::max(all_.to_ns, static_cast<double>(last_ns(*half.slices)));
   }
-  shown_ = all_;
+  // What the CPU did long before the step's own work begins is mostly waiting; Home shows it.
+  shown_ = {std::max(all_.from_ns, -0.02 * all_.to_ns), all_.to_ns};
   range_.reset();
 }
 

@@ -121,7 +121,7 @@ void draw_exports(const ProfileView& view, const ShownPasses& after, Commands& c
   flow_to("Copy table", 16);
   if (quiet_button("Copy table"))
     commands.push_back(CopyText{passes_markdown(after.kept, before, compared), "The table"});
-  ImGui::SetItemTooltip("As Markdown, with its sentences");
+  wrapped_tooltip("As Markdown, with its sentences", 360);
   mark("profile.passes.copy");
   flow_to("CSV");
   if (quiet_button("CSV", "profile.passes.csv"))

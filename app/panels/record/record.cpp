@@ -369,11 +369,12 @@ void draw_no_pool(State& state, const Workspace& workspace, Commands& commands) 
     }
     end_card();
   }
-  constexpr std::array buttons{EmptyButton{"Published records", "record.published_first"}};
-  if (empty_state("No pool chosen",
-                  "Name a folder of logs or pick a rung, and a rule. The verdict, its figures and flags appear here.",
-                  buttons) == 0)
-    state.shows_published = true;
+  text_quiet_wrapped(
+      "Name a folder of logs or pick a rung, and a rule: the verdict, its figures and flags appear here. Until then, "
+      "the "
+      "published records:");
+  gap(6);
+  if (const RecordView* view = workspace.record.get()) draw_history(*view, state);
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {

@@ -1,11 +1,13 @@
 // Draws the Run view's side: flags with their arithmetic, how the steps were timed, hardware, and the parts of a step.
 // It judges the run alone; comparisons are in Ladder and Compare.
+#include <fmt/format.h>
 #include <imgui.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
@@ -13,57 +15,46 @@
 #include "app/panels/run/parts.h"
 #include "app/text/format.h"
 #include "storage/analysis/plausibility.h"
+#include "storage/analysis/step_profile.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
 
-// The parts of a step as one bar.
-void draw_parts(const StepParts& parts, double dt_ms) {
+// The parts of the median step as one bar.
+void draw_parts(const StepBreakdown& step) {
+  if (!step.known()) return;
   struct Part {
-    const char* name;
+    std::string_view name;
     double ms;
-    int colour;
+    ImVec4 colour;
   };
-  const std::array<Part, 5> known{{{"data", parts.data_ms, 5},
-                                   {"forward", parts.forward_ms, 0},
-                                   {"backward", parts.backward_ms, 2},
-                                   {"optimiser", parts.optimizer_ms, 1},
-                                   {"communication", parts.communication_ms, 3}}};
-  double sum = 0;
-  for (const Part& part : known) sum += is_missing(part.ms) ? 0 : part.ms;
-  if (sum <= 0) return;
+  std::vector<Part> parts;
+  constexpr std::array colours{5, 0, 2, 3, 1};  // as all_step_parts
+  for (std::size_t i = 0; i < all_step_parts.size(); ++i) {
+    const auto& [name, ms] = all_step_parts[i];
+    if (!is_missing(step.parts.*ms)) parts.push_back({in_words(name), step.parts.*ms, rung_colour(colours[i])});
+  }
+  if (step.other_ms >= 0.005 * step.step_ms) parts.push_back({"other", step.other_ms, palette().quiet});
   text_quiet("Step breakdown");
-  const double whole = is_missing(dt_ms) ? sum : std::max(sum, dt_ms);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
   const float height = px(14);
   ImDrawList* draw = ImGui::GetWindowDrawList();
-  draw->AddRectFilled(at, ImVec2(at.x + width, at.y + height), u32(palette().line), px(3));
   float x = at.x;
-  for (const Part& part : known) {
-    if (is_missing(part.ms)) continue;
-    const float end = x + width * static_cast<float>(part.ms / whole);
-    draw->AddRectFilled(ImVec2(x, at.y), ImVec2(std::max(x + 1, end - px(1)), at.y + height),
-                        u32(rung_colour(part.colour)), px(2));
+  for (const Part& part : parts) {
+    const float end = x + width * static_cast<float>(part.ms / step.step_ms);
+    draw->AddRectFilled(ImVec2(x, at.y), ImVec2(std::max(x + 1, end - px(1)), at.y + height), u32(part.colour), px(2));
     x = end;
   }
   ImGui::Dummy(ImVec2(width, height));
-  std::array<char, 80> text{};
-  for (const Part& part : known) {
-    if (is_missing(part.ms)) continue;
-    colour_square(rung_colour(part.colour));
+  for (const Part& part : parts) {
+    colour_square(part.colour);
     same_line(6);
-    std::snprintf(text.data(), text.size(), "%s  %s, %.0f %%", part.name, milliseconds_text(part.ms).c_str(),
-                  100 * part.ms / whole);
-    text_quiet(text.data());
+    text_quiet(fmt::format("{}  {} ms, {}", part.name, ms_figure(part.ms, step.step_ms),
+                           percent_text(part.ms / step.step_ms)));
   }
-  if (whole > sum * 1.005) {
-    std::snprintf(text.data(), text.size(), "other  %s, %.0f %%", milliseconds_text(whole - sum).c_str(),
-                  100 * (whole - sum) / whole);
-    colour_square(palette().line);
-    same_line(6);
-    text_quiet(text.data());
-  }
+  text_quiet("Total  " + milliseconds_text(step.step_ms) + ", the median step");
 }
 
 std::string timing_sentence(const Run& run) {
@@ -130,7 +121,7 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
         grouped(summary.disturbed_steps) + " of " + grouped(summary.watched_steps) + ", by other programs");
   if (detail) {
     spacing(4);
-    draw_parts(detail->parts, summary.dt_ms_median);
+    draw_parts(breakdown_of(detail->parts, summary.dt_ms_median));
   }
 }
 

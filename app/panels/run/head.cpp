@@ -62,7 +62,7 @@ void RunHead::draw(const Workspace& workspace, const RunEntry& shown, Commands& 
     text_cut(shown.run.name, name_width, palette().text, fonts().display, title_size, Cut::middle);
     mark("run.name");
     const bool can_rename = workspace.read_only.empty();
-    if (can_rename) ImGui::SetItemTooltip("Double-click to rename");
+    if (can_rename) wrapped_tooltip("Double-click to rename", 360);
     if (can_rename && ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
       std::snprintf(name.data(), name.size(), "%s", shown.run.name.c_str());
       renaming = true;
@@ -97,11 +97,7 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
         commands.push_back(ConfirmSpeedup{*shown.run.ladder, workspace.selection.baseline_rung, shown.run.rung});
     }
   }
-  if (can_trace(shown.run)) {
-    begin_change(workspace);
-    trace_button(shown.run, workspace.running() != nullptr, "run.trace", commands);
-    end_change(workspace);
-  }
+  trace_button(workspace, shown.run, "run.trace", commands);
   flow_to("Compare");
   if (quiet_button("Compare", "run.compare")) {
     std::vector<RunId> both{shown.run.id};

@@ -53,16 +53,44 @@ TEST(StepProfile, KindsAddUpToAStep) {
 }
 
 TEST(StepProfile, IsScaledToTheMeasuredStep) {
-  const FittedProfile fitted = fit_to_step(small_profile(), 11.6);  // its steps took 14.5 ms
+  const FittedProfile fitted = fit_to_step(small_profile(), {}, 11.6);  // its steps took 14.5 ms
   EXPECT_TRUE(fitted.is_comparable);
   EXPECT_DOUBLE_EQ(step_ms(fitted.profile), 11.6);
   EXPECT_DOUBLE_EQ(fitted.profiled_ms, 14.5);
   EXPECT_DOUBLE_EQ(KindTimes(fitted.profile).of(OperatorKind::products), 8);
 }
 
+// One breakdown of a step: the parts of Run, the operators and the step time that stands beside them.
+TEST(StepProfile, PartsAddUpToTheMedianStep) {
+  const StepBreakdown slower = breakdown_of({.forward_ms = 6, .backward_ms = 12, .optimizer_ms = 2}, 16);
+  EXPECT_DOUBLE_EQ(slower.parts.forward_ms, 4.8) << "means are longer than the median step";
+  EXPECT_DOUBLE_EQ(slower.other_ms, 0);
+  EXPECT_TRUE(is_missing(slower.parts.data_ms));
+  const StepBreakdown faster = breakdown_of({.forward_ms = 6, .optimizer_ms = 2}, 10);
+  EXPECT_DOUBLE_EQ(faster.parts.forward_ms, 6);
+  EXPECT_DOUBLE_EQ(faster.other_ms, 2);
+  EXPECT_FALSE(breakdown_of({}, 10).known());
+  EXPECT_FALSE(breakdown_of({.forward_ms = 6}, missing).known());
+}
+
+TEST(StepProfile, AKindIsTheSameInTheBreakdownAndInTheOperators) {
+  const StepParts means{.data_ms = 0.4, .forward_ms = 9, .optimizer_ms = 2};
+  const FittedProfile fitted = fit_to_step(small_profile(), means, 12);
+  const KindTimes times(fitted.profile);
+  EXPECT_DOUBLE_EQ(times.of(OperatorKind::optimizer), 2);
+  EXPECT_DOUBLE_EQ(times.of(OperatorKind::products), 9.0 * 10 / 13.5);
+  EXPECT_NEAR(step_ms(fitted.profile), 12, 1e-9) << "with the rest, which no part has";
+  const StepProfile waits{.steps = 1,
+                          .operators = {{.part = "backward", .name = "aten::mm", .self_ms = 20},
+                                        {.part = "backward", .name = "c10d::allreduce_", .self_ms = 4}}};
+  const KindTimes waiting(fit_to_step(waits, {.backward_ms = 18, .communication_ms = 10}, 28).profile);
+  EXPECT_DOUBLE_EQ(waiting.of(OperatorKind::communication), 10) << "within the backward pass of the profile";
+  EXPECT_DOUBLE_EQ(waiting.of(OperatorKind::products), 18);
+}
+
 TEST(StepProfile, IsNotComparableWithAStepThatTookHalfAsLong) {
   for (const double median : {7.0, 30.0, missing}) {
-    const FittedProfile fitted = fit_to_step(small_profile(), median);
+    const FittedProfile fitted = fit_to_step(small_profile(), {}, median);
     EXPECT_FALSE(fitted.is_comparable) << median;
     EXPECT_DOUBLE_EQ(step_ms(fitted.profile), 14.5) << "as it was measured";
   }
