@@ -240,7 +240,9 @@ void draw_next(const Workspace& workspace, const RunEntry& about, Commands& comm
   const float room = ImGui::GetContentRegionAvail().x;
   const bool is_wide = room > px(560);
   ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(8), px(8)));
-  if (ImGui::BeginTable("##advice", 3, ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoSavedSettings)) {
+  // Wider, a change would be far from its gain.
+  if (ImGui::BeginTable("##advice", 3, ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoSavedSettings,
+                        ImVec2(std::min(room, px(1000)), 0))) {
     ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthStretch);
     ImGui::TableSetupColumn("gain", ImGuiTableColumnFlags_WidthFixed, px(is_wide ? 200 : 130));
     ImGui::TableSetupColumn("do", ImGuiTableColumnFlags_WidthFixed, px(is_wide ? 170 : 110));
