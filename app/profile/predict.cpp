@@ -109,7 +109,6 @@ std::vector<std::string> kind_words() {
 OperatorKind kind_from(const std::string& text, const std::string& option) {
   const std::string word = text == "optimiser"                     ? "optimizer"
                            : text == "matmul" || text == "matmuls" ? "products"
-                           : text == "layer norm"                  ? "norm"  // its earlier name
                                                                    : text;
   for (const OperatorKind kind : all_operator_kinds)
     if (word == kind_key(kind) || text == to_string(kind)) return kind;

@@ -80,8 +80,8 @@ OperatorKind kind_of_kernel(KernelKind own, std::optional<OperatorKind> launcher
 }  // namespace
 
 std::string_view to_string(OperatorKind kind) {
-  return by_enum<OperatorKind>("matrix products", "attention", "softmax and loss", "normalisation", "GELU",
-                               "element-wise", "copies and casts", "embedding", "optimiser", "communication", "data",
+  return by_enum<OperatorKind>("matrix products", "attention", "softmax and loss", "layer norm", "GELU", "element-wise",
+                               "copies and casts", "embedding", "optimiser", "communication", "data",
                                "between operators", "idle", "convolution", "activation", "CUDA graphs", "other")[kind];
 }
 

@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import tempfile
 
-KINDS = ["matrix products", "softmax and loss", "normalisation", "GELU", "element-wise", "copies and casts", "optimiser"]
+KINDS = ["matrix products", "softmax and loss", "layer norm", "GELU", "element-wise", "copies and casts", "optimiser"]
 
 
 def main():

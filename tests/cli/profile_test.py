@@ -435,8 +435,8 @@ class Traces(unittest.TestCase):
             roofline = self.place.json("profile", "show", trace)["roofline"]
             kinds = {row["kind"]: row for row in roofline["kinds"]}
             self.assertGreater(kinds["matrix products"]["tflops"], 0)
-            self.assertIsNone(kinds["normalisation"]["flops"])
-            for kind in ("matrix products", "normalisation", "GELU", "optimiser"):
+            self.assertIsNone(kinds["layer norm"]["flops"])
+            for kind in ("matrix products", "layer norm", "GELU", "optimiser"):
                 self.assertGreater(kinds[kind]["bytes"], 0, (trace, kind))
                 self.assertGreater(kinds[kind]["known_ms"], 0, (trace, kind))
         self.assertEqual(roofline["precision"], "fp32")
@@ -444,7 +444,7 @@ class Traces(unittest.TestCase):
         named = self.place.json("profile", "show", 1, "--hardware", "NVIDIA H100 SXM", "--precision", "bf16")["roofline"]
         kinds = {row["kind"]: row for row in named["kinds"]}
         self.assertEqual(named["precision"], "bf16")
-        for kind, bound in ("matrix products", None), ("normalisation", "memory"):
+        for kind, bound in ("matrix products", None), ("layer norm", "memory"):
             row = kinds[kind]
             self.assertTrue(0 < row["least_ms"] < row["known_ms"], row)
             if row["share"] is None:  # on a busy machine a tiny operator's callers may take most of the time
