@@ -94,6 +94,7 @@ void add_value(PlannedRung& rung, std::string_view part, const FieldText& about)
 
 void add_stages(PlannedRung& rung, std::string_view part, const FieldText& about) {
   for (const std::string_view piece : split(part, '+')) {
+    if (trimmed(piece).empty()) throw RecipeError(about, "there is no stage beside a +; name one, or leave the + out");
     std::string id = unescaped(trimmed(piece));
     if (!find_stage(id)) throw RecipeError(about, unknown_name(id, stage_ids()));
     if (std::ranges::find(rung.stages, id) != rung.stages.end()) throw RecipeError(about, id + " is named twice");

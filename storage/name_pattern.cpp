@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "storage/number_text.h"
+
 namespace stepladder {
 namespace {
 
@@ -69,6 +71,12 @@ bool naturally_before(std::string_view a, std::string_view b) {
   }
   if (left.empty() != right.empty()) return left.empty();
   return a < b;
+}
+
+bool value_before(std::string_view a, std::string_view b) {
+  const auto x = parse_number<double>(a), y = parse_number<double>(b);
+  if (x && y && *x != *y) return *x < *y;
+  return x.has_value() != y.has_value() ? x.has_value() : naturally_before(a, b);
 }
 
 }  // namespace stepladder

@@ -16,6 +16,9 @@ std::string_view prefix_of(std::string_view name);
 // total order: texts that differ in zeros before a number only ("a1", "a01") are ordered by their bytes.
 bool naturally_before(std::string_view a, std::string_view b);
 
+// The order of a setting's values: numbers first and by size ("1e-4" before "0.001"), then words as above.
+bool value_before(std::string_view a, std::string_view b);
+
 std::string lower_case(std::string_view text);  // ASCII letters only
 
 }  // namespace stepladder

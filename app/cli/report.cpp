@@ -179,6 +179,8 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"tokens_per_s", number(rung.tokens_per_s)},
                      {"tokens_per_s_low", number(rung.low)},
                      {"tokens_per_s_high", number(rung.high)},
+                     {"tokens_per_s_ci95", interval_json(rung.rate_ci95(rung.tokens_per_s))},
+                     {"why_no_interval", text_or_null(rung.why_no_interval)},
                      {"against_previous", number(rung.over_previous.factor)},
                      {"speedup", number(rung.over_baseline.factor)},
                      {"ci95", interval_json(rung.over_baseline.ci95)},

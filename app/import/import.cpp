@@ -89,6 +89,7 @@ FolderContents contents_of(const fs::path& folder) {
     }
     if (it->is_regular_file()) contents.files[it->path().parent_path()].push_back(it->path());
   }
+  std::ranges::sort(contents.stores);  // a folder lists its files in the file system's own order
   for (auto& [parent, files] : contents.files) std::ranges::sort(files);
   return contents;
 }
@@ -274,6 +275,7 @@ class Import {
   void take_folder(const fs::path& folder);
   std::vector<std::size_t> take_files(const std::vector<fs::path>& paths);
   void keep_apart(std::vector<std::size_t>& files);
+  void sort_by_values(std::vector<std::size_t>& files, FileGrouping& grouping) const;
   const FileChoice& choice_for(const std::string& file) const;  // Run::source_path
   FileGrouping group(const std::vector<std::size_t>& files, const std::string& folder);
   int place(const std::vector<std::size_t>& files, const FileGrouping& grouping, const std::string& stage, int rung);
@@ -309,7 +311,8 @@ void Import::take_folder(const fs::path& folder) {
   for (auto& [parent, files] : by_parent) {
     keep_apart(files);
     const std::string stage = parent == folder ? folder_name : parent.lexically_relative(folder).string();
-    const FileGrouping grouping = group(files, stage);
+    FileGrouping grouping = group(files, stage);
+    if (grouping.is_sweep) sort_by_values(files, grouping);
     if (grouping.files == FilesAre::apart) {
       for (const std::size_t i : files) apart_.insert(outcome_.runs[i].id);
     } else {
@@ -408,6 +411,16 @@ void Import::keep_apart(std::vector<std::size_t>& files) {
     store_().update_run(run);
     return true;
   });
+}
+
+// Brings a sweep's files into the order of its rungs, unless the user has chosen one.
+void Import::sort_by_values(std::vector<std::size_t>& files, FileGrouping& grouping) const {
+  if (std::ranges::any_of(files, [this](std::size_t i) { return choice_for(outcome_.runs[i].source_path).order != 0; }))
+    return;
+  std::vector<std::pair<int, std::size_t>> by_rung;
+  for (std::size_t k = 0; k < files.size(); ++k) by_rung.emplace_back(grouping.rung[k], files[k]);
+  std::ranges::stable_sort(by_rung, {}, &std::pair<int, std::size_t>::first);
+  for (std::size_t k = 0; k < files.size(); ++k) std::tie(grouping.rung[k], files[k]) = by_rung[k];
 }
 
 // Places the files from `rung` on, and returns how many rungs they take up. A name that the user chose counts first,

@@ -69,6 +69,8 @@ std::string text_of(const SweptValue& swept) {
 LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>& swept) {
   check_count(swept, request.repeats);
   std::vector<PlannedRung> combinations(1);
+  const bool combines = std::ranges::any_of(
+      swept, [](const SweptValue& each) { return each.name != seed_name && each.values.size() > 1; });
   for (const SweptValue& each : swept) {
     if (std::ranges::count(swept, each.name, &SweptValue::name) > 1)
       throw RecipeError(FieldName{"over"}, each.name + " is swept twice; list all its values once");
@@ -78,6 +80,10 @@ LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>
                           "the seeds of " + FieldName{"over"} + " are the repeats already; give one or the other");
       for (const std::string& value : each.values) request.seeds.push_back(seed_of(value));
       request.repeats = static_cast<int>(request.seeds.size());
+      continue;
+    }
+    if (each.values.size() == 1 && combines) {  // of the recipe of all, so that no rung is named after it
+      set_value(request.base, each.name, each.values.front());
       continue;
     }
     std::vector<PlannedRung> more;

@@ -7,6 +7,7 @@
 
 #include "app/text/format.h"
 #include "engine/rungs.h"
+#include "storage/analysis/file_grouping.h"
 
 namespace stepladder {
 namespace {
@@ -112,7 +113,8 @@ RunSpread known_spread(std::span<const SweptRun> runs, const SweepResultKind& ki
 }  // namespace
 
 std::vector<std::string> swept_names(std::span<const Run* const> runs) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = swept_settings(runs);
+  if (!names.empty()) return names;
   for (const Run* run : runs) {
     if (run->rung == 0) continue;
     if (run->source != "launched") return {};

@@ -19,7 +19,8 @@
 namespace stepladder {
 
 // The names of the values that a ladder's rungs set, in the order of their text; empty if a rung has a stage or a name,
-// or if the rungs set different values: then it isn't a sweep. Seeds are never among them. `runs` by rung.
+// or if the rungs set different values: then it isn't a sweep. Seeds are never among them. `runs` by rung. Of an import
+// these are swept_settings (storage/analysis/file_grouping.h).
 std::vector<std::string> swept_names(std::span<const Run* const> runs);
 
 // The figures that the runs of a sweep are compared by. target_*: the steps, time or tokens until a loss was reached.

@@ -142,12 +142,18 @@ std::string needed_of(const std::vector<OpenRung>& rungs) {
          (seconds > 0 ? ", " + rough_duration_text(seconds) : "");
 }
 
+constexpr std::size_t most_named = 4;
+
 // "TF32 2.39 x, bf16 3.1 x and 2 more"
 std::string list_of(const std::vector<std::string>& texts) {
-  constexpr std::size_t most = 4;
   std::string list;
-  for (std::size_t i = 0; i < std::min(texts.size(), most); ++i) list += (i == 0 ? "" : ", ") + texts[i];
-  return texts.size() > most ? list + " and " + std::to_string(texts.size() - most) + " more" : list;
+  for (std::size_t i = 0; i < std::min(texts.size(), most_named); ++i) list += (i == 0 ? "" : ", ") + texts[i];
+  return texts.size() > most_named ? list + " and " + std::to_string(texts.size() - most_named) + " more" : list;
+}
+
+// "TF32, bf16" or, of more than people read, "60 of 61".
+std::string some_of(const std::vector<std::string>& titles, std::size_t all) {
+  return titles.size() > most_named ? std::to_string(titles.size()) + " of " + std::to_string(all) : list_of(titles);
 }
 
 }  // namespace
@@ -212,14 +218,15 @@ std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned
   add_named("Faster, one run: ", RungAnswer::faster_once);
   add_named("Slower: ", RungAnswer::slower);
   add_named("Slower, one run: ", RungAnswer::slower_once);
-  add_named("No gain: ", RungAnswer::noise);
+  const std::size_t judged = rungs.size() - 1;  // all but the baseline
+  if (!named[RungAnswer::noise].empty()) add("No gain: " + some_of(named[RungAnswer::noise], judged));
   std::string open;
   for (const std::string& reason : reasons) {
     const std::string why = reason.empty() ? needed_of(open_rungs) : reason;
-    open += (open.empty() ? "" : "; ") + list_of(unproven[reason]) + (why.empty() ? "" : " (" + why + ")");
+    open += (open.empty() ? "" : "; ") + some_of(unproven[reason], judged) + (why.empty() ? "" : " (" + why + ")");
   }
   if (!open.empty()) add("Not proven: " + open);
-  if (!under_way.empty()) add("Under way: " + list_of(under_way));
+  if (!under_way.empty()) add("Under way: " + some_of(under_way, judged));
   if (impossible > 0) add("Impossible: " + std::to_string(impossible) + " of " + std::to_string(measured));
   const RungJudgement& last = *rungs.back().judged;
   const auto below =

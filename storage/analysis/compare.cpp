@@ -135,7 +135,8 @@ Interval own_interval(const Sample& sample, const RunSpread& known) {
   const double half = critical(spread.freedom, 0.05) * std::sqrt(spread.variance() * share_of(sample.averaged));
   const Halves by_steps = interval.known() ? halves_of(interval, 1) : Halves{};
   const auto together = [&](double steps) { return own.known() ? std::max(steps, half) : std::hypot(steps, half); };
-  return {std::exp(-together(by_steps.low)), std::exp(together(by_steps.high))};
+  const Interval both{std::exp(-together(by_steps.low)), std::exp(together(by_steps.high))};
+  return both.high <= widest_interval * both.low ? both : Interval{};
 }
 
 Verdict verdict_of(double factor, const Interval& ci95, double noise_floor) {

@@ -99,7 +99,7 @@ double smallest_gain(const RunSpread& known, std::size_t runs, double noise_floo
 void hold_together(std::span<SpeedUp* const> family, std::size_t unjudged = 0);
 
 // 95 % interval of a sample's own step time, in multiples of it (0.98 to 1.02): from the resampled medians of one
-// run's steps and from the spread between runs, by the same rules.
+// run's steps and from the spread between runs, by the same rules; unknown if it is wider than widest_interval.
 Interval own_interval(const Sample& sample, const RunSpread& known = {});
 Verdict verdict_of(double factor, const Interval& ci95, double noise_floor = default_noise_floor);
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -29,6 +30,7 @@ constexpr double unknown_scatter = 0.1;       // assumed for a file of fewer
 constexpr double least_share_of_files = 0.1;  // whose time must differ: one slow file among many is still a repeat
 constexpr double same_tokens = 0.02;          // tokens per step may have been inferred from rounded figures
 constexpr std::size_t most_values_named = 3;
+const std::string unnamed("\0", 1);  // no value of a setting
 
 // The facts that aren't settings of the recipe, the best reasons first.
 constexpr std::array<std::string_view, 8> outside_the_recipe = {"log format",           "hardware",        "device",
@@ -98,15 +100,20 @@ Differences differences_of(const std::vector<Facts>& files) {
   return found;
 }
 
+// "8, 16, 128, ..."
+std::string list_of(std::vector<std::string> values) {
+  std::ranges::sort(values, value_before);
+  std::string list;
+  for (std::size_t i = 0; i < std::min(values.size(), most_values_named); ++i)
+    list += (i == 0 ? "" : ", ") + values[i].substr(0, 60);
+  return values.size() > most_values_named ? list + ", ..." : list;
+}
+
 // "the hardware differs: NVIDIA A100, NVIDIA H100"
 std::string reason_of(const Differences& found) {
   const std::string& name = found.names.front();
-  const std::vector<std::string>& known = found.values.at(name);
-  std::string sentence = (found.outside_recipe > 0 ? "the " : "") + name + " differs";
-  if (name == "source code") return sentence;
-  for (std::size_t i = 0; i < std::min(known.size(), most_values_named); ++i)
-    sentence += (i == 0 ? ": " : ", ") + known[i].substr(0, 60);
-  return known.size() > most_values_named ? sentence + ", ..." : sentence;
+  const std::string sentence = (found.outside_recipe > 0 ? "the " : "") + name + " differs";
+  return name == "source code" ? sentence : sentence + ": " + list_of(found.values.at(name));
 }
 
 // Whether the rungs have no better name than what differs: a stage names its rung, and a hash of source code nothing.
@@ -115,27 +122,55 @@ bool may_name_rungs(const Differences& found) {
                               [](const std::string& name) { return name == "stage" || name == "source code"; });
 }
 
+std::string title_of(const Differences& found, const Facts& facts) {
+  std::string title;
+  for (const std::string& name : found.names) {
+    const auto value = facts.find(name);
+    const bool is_said = name == "dtype" && found.values.contains("precision");
+    if (value != facts.end() && !is_said)
+      title += (title.empty() ? "" : ", ") + name + " " + value->second.substr(0, 60);
+  }
+  return title;
+}
+
+// The places of a sweep's rungs in the order of their values, so that it doesn't depend on the files' names.
+std::vector<std::size_t> order_of(const std::vector<std::vector<std::string>>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return std::ranges::lexicographical_compare(values[a], values[b], value_before);
+  });
+  return order;
+}
+
 // Gives files with equal values of what differs the same rung, and the rungs these values as titles.
 void group_by(const Differences& found, const std::vector<Facts>& files, FileGrouping& grouping) {
-  std::map<std::vector<std::string>, int> rung_of;
+  std::vector<std::vector<std::string>> rungs;  // the values of each
+  std::vector<std::string> titles;
+  std::vector<std::size_t> rung_of;  // of each file
   for (const Facts& facts : files) {
     std::vector<std::string> values;
-    std::string title;
-    for (const std::string& name : found.names) {
-      const auto value = facts.find(name);
-      values.push_back(value == facts.end() ? std::string() : "=" + value->second);
-      const bool is_said = name == "dtype" && found.values.contains("precision");
-      if (value != facts.end() && !is_said)
-        title += (title.empty() ? "" : ", ") + name + " " + value->second.substr(0, 60);
-    }
-    const auto [rung, is_new] = rung_of.try_emplace(std::move(values), static_cast<int>(rung_of.size()));
-    grouping.rung.push_back(rung->second);
-    if (is_new && may_name_rungs(found)) grouping.titles.push_back(std::move(title));
+    for (const std::string& name : found.names) values.push_back(facts.contains(name) ? facts.at(name) : unnamed);
+    const auto known = std::ranges::find(rungs, values);
+    rung_of.push_back(static_cast<std::size_t>(known - rungs.begin()));
+    if (known != rungs.end()) continue;
+    rungs.push_back(std::move(values));
+    titles.push_back(title_of(found, facts));
   }
-  if (found.outside_recipe > 0 || rung_of.size() < 2) return;
+  grouping.is_sweep = found.outside_recipe == 0;
+  std::vector<std::size_t> order(rungs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (grouping.is_sweep) order = order_of(rungs);
+  std::vector<int> place(rungs.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = static_cast<int>(i);
+    if (may_name_rungs(found)) grouping.titles.push_back(std::move(titles[order[i]]));
+  }
+  for (const std::size_t rung : rung_of) grouping.rung.push_back(place[rung]);
+  if (!grouping.is_sweep || found.names.size() < 2) return;
   std::string over;
   for (const std::string& name : found.names) over += (over.empty() ? "" : ", ") + name;
-  grouping.reason += (found.names.size() > 1 ? "; a sweep over " + over : std::string());
+  grouping.reason += "; a sweep over " + over;
 }
 
 std::optional<std::string> different_tokens(std::span<const FileRun> files) {
@@ -196,6 +231,34 @@ std::string range_text(const std::vector<StepTime>& times) {
 }
 
 }  // namespace
+
+std::vector<std::string> swept_settings(std::span<const Run* const> runs) {
+  if (std::ranges::any_of(runs, [](const Run* run) { return run->source == "launched" || run->title.empty(); }))
+    return {};
+  std::vector<Facts> facts;
+  for (const Run* run : runs) {
+    facts.push_back(facts_of(*run));
+    facts.back().erase("stage");  // the import has named those without one
+  }
+  const Differences found = differences_of(facts);
+  if (found.names.empty() || found.outside_recipe > 0) return {};
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    if (runs[i]->title != title_of(found, facts[i])) return {};
+  return found.names;
+}
+
+std::string differences_text(std::span<const Run* const> runs) {
+  std::vector<Facts> facts;
+  for (const Run* run : runs) {
+    facts.push_back(facts_of(*run));
+    facts.back().erase("stage");
+  }
+  const Differences found = differences_of(facts);
+  std::string text;
+  for (const std::string& name : found.names)
+    text += (text.empty() ? "" : "; ") + name + (name == "source code" ? "" : " " + list_of(found.values.at(name)));
+  return text;
+}
 
 bool differs_between_repeats(const std::string& setting) {
   const std::string name = lower_case(setting.substr(setting.rfind('.') + 1));

@@ -26,8 +26,9 @@ struct FileRun {
 struct FileGrouping {
   FilesAre files = FilesAre::repeats;    // never detect
   std::string reason;                    // a clause in lower case: "the hardware differs: NVIDIA A100, NVIDIA H100"
-  std::vector<int> rung = {};            // of each file, from 0, in the order in which they first come
+  std::vector<int> rung = {};            // of each file, from 0: in the order of files, in a sweep by its values
   std::vector<std::string> titles = {};  // of each rung, of what differs; empty if that isn't a name
+  bool is_sweep = false;                 // of rungs: only values of the recipe differ
 };
 
 // The rule of repeats, the same for logs, stores and journals:
@@ -41,6 +42,14 @@ struct FileGrouping {
 // file's by more than 5 % and more than twice the width between the quartiles within a file (docs/measuring.md), or if
 // each has a name of its own and no configuration; else repeats.
 FileGrouping group_files(std::span<const FileRun> files);
+
+// The settings that an imported sweep is over, in the order of their names: those that differ between its runs, if the
+// rungs have no other names than their values (FileGrouping::titles). Empty if it isn't a sweep, or was launched here.
+std::vector<std::string> swept_settings(std::span<const Run* const> runs);
+
+// Why these runs aren't repeats of one thing: "batch_size 8, 16, 128; optimizer adamw, muon". Empty if they are, or if
+// they don't say.
+std::string differences_text(std::span<const Run* const> runs);
 
 // Whether a setting may differ between repeats: the seed, and names of runs, places and times.
 bool differs_between_repeats(const std::string& setting);

@@ -49,6 +49,8 @@ void take_throughput(RungJudgement& rung, const Subject& subject) {
   std::vector<double> steps_per_s;
   for (const MeasuredRun& run : subject.runs) {
     summaries.push_back(run.summary);
+    if (subject.runs.size() > 1 && !is_missing(run.summary->tokens_per_s))
+      rung.each_tokens_per_s.push_back(run.summary->tokens_per_s);
     if (run.summary->dt_ms_median > 0) steps_per_s.push_back(1000 / run.summary->dt_ms_median);
   }
   const Throughput throughput = throughput_of(summaries);
@@ -59,8 +61,24 @@ void take_throughput(RungJudgement& rung, const Subject& subject) {
   if (!is_timed(rung)) rung.why_untimed = why_untimed(subject.runs.front());
 }
 
+// The interval of the rung's own step time, or why it has none.
+void take_interval(RungJudgement& rung, const Sample& sample, const RunSpread& known) {
+  rung.step_time_ci95 = own_interval(sample, known);
+  if (rung.step_time_ci95.known() || !is_timed(rung)) return;
+  if (sample.repeats.size() < 2) {
+    rung.why_no_interval = "too few steps";
+    return;
+  }
+  const auto [least, most] = std::ranges::minmax_element(sample.repeats);
+  rung.why_no_interval =
+      std::to_string(sample.repeats.size()) + " runs, " + significant(*most / *least, 2) + " x apart";
+}
+
 // Why the factor over the baseline is missing, of a rung beside it.
-std::string reason_without_factor(const RungJudgement& base, const RungJudgement& rung, bool is_together) {
+std::string reason_without_factor(const Subject& base_subject, const RungJudgement& base, const Subject& subject,
+                                  const RungJudgement& rung, bool is_together) {
+  if (!subject.mixes.empty()) return "mixes " + subject.mixes;
+  if (!base_subject.mixes.empty()) return "baseline mixes " + base_subject.mixes;
   if (!rung.why_untimed.empty()) return rung.why_untimed;
   if (!base.why_untimed.empty()) return "baseline: " + base.why_untimed;
   return is_together ? "tokens per step unknown" : "another machine";
@@ -335,6 +353,9 @@ std::set<std::string> values_named_by(const std::string& stage) {
 
 // Whether each rung but the first sets the same values and nothing else.
 bool is_sweep(std::span<const Subject> subjects) {
+  std::vector<const Run*> runs;
+  for (const Subject& subject : subjects) runs.push_back(&run_of(subject));
+  if (runs.size() > 1 && !swept_settings(runs).empty()) return true;
   const std::set<std::string> names = values_named_by(run_of(subjects.back()).stage);
   return !names.empty() && std::all_of(subjects.begin() + 1, subjects.end(), [&](const Subject& subject) {
     return values_named_by(run_of(subject).stage) == names;
@@ -520,9 +541,8 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
   doubt_comparisons(subjects, baseline, rungs);
   std::vector<RunSpread> known;
   for (std::size_t i = 0; with_intervals && i < rungs.size(); ++i) {
-    const MeasuredRun& first = subjects[i].runs.front();
-    known.push_back(hardware.spreads.step_time(*first.run, *first.summary));
-    rungs[i].step_time_ci95 = own_interval(samples[i], known[i]);
+    known.push_back(hardware.spreads.step_time(run_of(subjects[i]), *subjects[i].runs.front().summary));
+    take_interval(rungs[i], samples[i], known[i]);
   }
   const auto gain = [&](std::size_t base, std::size_t of) {
     Gain found;
@@ -537,7 +557,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     const bool is_here = is_together && is_like_for_like(subjects[base], rungs[base], subjects[of], rungs[of]);
     if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
     if (!is_here || !can_repeats_settle(rungs[base], rungs[of])) found.needed_runs = 0;
-    if (!is_together) static_cast<SpeedUp&>(found) = {};
+    if (!is_together || !subjects[base].mixes.empty() || !subjects[of].mixes.empty()) static_cast<SpeedUp&>(found) = {};
     found.trust = is_here || is_missing(over) ? rungs[of].trust : std::max(rungs[of].trust, Trust::doubtful);
     found.base_trust = rungs[base].trust;
     if (found.worst() == Trust::impossible) found.verdict = Verdict::cannot_tell;
@@ -559,12 +579,13 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     }
     rung.over_baseline = gain(baseline, i);
     if (is_missing(rung.over_baseline.factor))
-      rung.why_no_factor = reason_without_factor(rungs[baseline], rung, are_together(places[baseline], places[i]));
+      rung.why_no_factor = reason_without_factor(subjects[baseline], rungs[baseline], subjects[i], rung,
+                                                 are_together(places[baseline], places[i]));
     rung.own_step = below == baseline ? rung.over_baseline : below + 1 == i ? rung.over_previous : gain(below, i);
     rung.needed_run_seconds = rungs[baseline].run_seconds + rung.run_seconds;
     const Subject& against = subjects[subjects[i].loss_against.value_or(baseline)];
     rung.loss_against = against.rung;
-    rung.loss = rung_parity(against, subjects[i], of_losses);
+    if (subjects[i].mixes.empty() && against.mixes.empty()) rung.loss = rung_parity(against, subjects[i], of_losses);
     if (!can_repeats_settle(rungs[baseline], rung)) rung.loss.needed_runs = 0;
   }
   if (!options.apart) hold_families_together(rungs);
@@ -599,7 +620,10 @@ std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const 
     if (named == place.end() || named->second <= base_place || named->second >= i) continue;
     if (!subjects[named->second].runs.front().series->empty()) subjects[i].loss_against = named->second;
   }
-  return judge(subjects, base_place, hardware, options);
+  std::vector<RungJudgement> judged = judge(subjects, base_place, hardware, options);
+  if (subjects.size() > 2 && is_sweep(subjects))
+    for (RungJudgement& rung : judged) rung.over_previous = {};  // neighbours in a list of values, not steps
+  return judged;
 }
 
 }  // namespace stepladder

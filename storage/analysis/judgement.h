@@ -63,13 +63,15 @@ struct RungJudgement {
   double tokens_per_s = missing;
   double low = missing;  // see Throughput
   double high = missing;
-  double steps_per_s = missing;  // median over the repeats
+  double steps_per_s = missing;           // median over the repeats
   double step_ms() const { return 1e3 / steps_per_s; }
-  std::string why_untimed;    // why neither is known: "failed before a step"; empty: one is
-  Interval step_time_ci95;    // as multiples of its own step time: 0.98 to 1.02
-  Gain over_previous;         // factor missing for the first rung
-  Gain over_baseline;         // factor 1 for the baseline
-  std::string why_no_factor;  // why it has none: "baseline: no step times"; empty: it has one
+  std::string why_untimed;                // why neither is known: "failed before a step"; empty: one is
+  std::vector<double> each_tokens_per_s;  // of the repeats that count, of two or more
+  Interval step_time_ci95;                // as multiples of its own step time: 0.98 to 1.02
+  std::string why_no_interval;            // of a timed rung: "2 runs, 21 x apart", "too few steps"; empty: it is known
+  Gain over_previous;                     // factor missing for the first rung
+  Gain over_baseline;                     // factor 1 for the baseline
+  std::string why_no_factor;              // why it has none: "baseline: no step times"; empty: it has one
   bool is_baseline = false;
   int stands_on = 0;     // the rung whose changes it keeps; the baseline for one that stands alone
   Gain own_step;         // over that rung; factor missing for the baseline
@@ -110,6 +112,7 @@ struct Subject {
   std::vector<MeasuredRun> siblings = {};        // further finished runs of the rung, for the spread between repeats
   std::optional<std::size_t> loss_against = {};  // place of another subject; else the baseline
   std::optional<std::size_t> stands_on = {};     // likewise
+  std::string mixes = {};  // why its runs have no speed in common: "batch 8, 16"; then nothing is judged of it
 };
 
 // Judges the subjects and returns them in the same order. `baseline` is an index of `subjects`. Siblings' series may be

@@ -39,5 +39,12 @@ TEST(NaturalOrder, NumbersInNamesCountAsNumbers) {
   for (const std::string& name : sorted) EXPECT_FALSE(naturally_before(name, name)) << name;
 }
 
+TEST(ValueOrder, NumbersComeFirstAndBySize) {
+  std::vector<std::string> values{"adamw", "0.1", "16", "1e-4", "128", "8", "0.01", "muon", "-1", "lion10", "lion2"};
+  std::ranges::sort(values, value_before);
+  EXPECT_EQ(values, (std::vector<std::string>{"-1", "1e-4", "0.01", "0.1", "8", "16", "128", "adamw", "lion2", "lion10",
+                                              "muon"}));
+}
+
 }  // namespace
 }  // namespace stepladder

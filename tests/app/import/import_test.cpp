@@ -119,6 +119,22 @@ TEST_F(Imports, RungsKeepTheNamesOfTheirFiles) {
   }
 }
 
+TEST_F(Imports, AFolderOfConfigurationsIsASweepInTheOrderOfItsValues) {
+  const auto log = [](const char* lr) { return std::string("learning_rate = ") + lr + "\n" + log_of(100); };
+  const std::string last = file("runs/a.log", log("0.1"));
+  file("runs/b.log", log("0.001"));
+  file("runs/c.log", log("0.01"));
+  const ImportOutcome outcome = import({(folder_ / "runs").string()});
+  ASSERT_EQ(outcome.runs.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(outcome.runs[i].rung, static_cast<int>(i));
+  EXPECT_EQ(outcome.runs[0].title, "learning_rate 0.001");
+  EXPECT_EQ(outcome.runs[1].title, "learning_rate 0.01");
+  EXPECT_EQ(outcome.runs[2].source_path, last);
+  std::vector<const stepladder::Run*> runs;
+  for (const stepladder::Run& run : outcome.runs) runs.push_back(&run);
+  EXPECT_EQ(swept_settings(runs), std::vector<std::string>{"learning_rate"});
+}
+
 TEST_F(Imports, RungsWhoseLogsNameOneStageAreToldApartByTheirFiles) {
   for (const char* name : {"runs/lr-1.log", "runs/lr-2.log"}) file(name, "## Baseline\n" + log_of(100));
   const ImportOutcome outcome =

@@ -37,6 +37,13 @@ TEST(Sweep, HasEveryCombinationOnceAndSeedsAreItsRepeats) {
   EXPECT_EQ(plan.rungs[2].recipe.batch, 4);
 }
 
+TEST(Sweep, OneValueBesideListsIsOfTheRecipeAndInNoName) {
+  const LadderRequest request = sweep({"batch=8", "lr=1e-4,3e-4"});
+  EXPECT_EQ(rungs_text(request.rungs), "baseline:lr=1e-4,lr=3e-4");
+  EXPECT_EQ(request.base.batch, 8);
+  EXPECT_EQ(rungs_text(sweep({"batch=8"}).rungs), "baseline:batch=8");
+}
+
 TEST(Sweep, SeedsAloneAreRepeatsOfTheBaseline) {
   const LadderRequest request = sweep({"seed=1,2"});
   EXPECT_EQ(rungs_text(request.rungs), "baseline");

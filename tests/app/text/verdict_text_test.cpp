@@ -76,6 +76,15 @@ TEST(Answer, WhatIsUnderWayIsNotUnproven) {
   EXPECT_EQ(answer_text(failed), "Real: none. Not proven: TF32 (failed before a step).");
 }
 
+TEST(Answer, MoreThanPeopleReadAreCounted) {
+  const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell), noise = rung(1, 1, 1, Verdict::same);
+  std::vector<AnsweredRung> rungs{{"Baseline", &base}};
+  for (int i = 0; i < 4; ++i) rungs.push_back({"lr " + std::to_string(i), &noise});
+  EXPECT_EQ(answer_text(rungs), "Real: none. No gain: lr 0, lr 1, lr 2, lr 3.");
+  for (int i = 4; i < 60; ++i) rungs.push_back({"lr " + std::to_string(i), &noise});
+  EXPECT_EQ(answer_text(rungs), "Real: none. No gain: 60 of 60.");
+}
+
 TEST(Answer, OneRunIsNotReal) {
   const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell, 1), tf32 = rung(1, 2, 2, Verdict::faster, 1);
   const std::vector<AnsweredRung> rungs{{"Baseline", &base}, {"TF32", &tf32}};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "storage/analysis/summary.h"
@@ -99,7 +100,7 @@ TEST(FileGrouping, what_differs_is_named) {
   files[1].run.precision = "bf16";
   EXPECT_EQ(grouped(files).files, FilesAre::repeats) << "what only one file names isn't a difference";
   files[0].run.precision = "fp32";
-  EXPECT_EQ(grouped(files).reason, "the precision differs: fp32, bf16");
+  EXPECT_EQ(grouped(files).reason, "the precision differs: bf16, fp32");
   files = {file(100), file(100)};
   files[0].run.environment = R"({"source_hash":"a"})";
   files[1].run.environment = R"({"source_hash":"b"})";
@@ -133,10 +134,40 @@ TEST(FileGrouping, the_same_configuration_but_the_seed_is_a_rung_of_a_sweep) {
             file(100, 0, std::string(R"({"lr":)") + lr + R"(,"batch":)" + batch + R"(,"seed":)" + seed + "}"));
   const FileGrouping decision = grouped(files);
   EXPECT_EQ(decision.files, FilesAre::rungs);
-  EXPECT_EQ(decision.rung, (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
+  EXPECT_TRUE(decision.is_sweep);
+  EXPECT_EQ(decision.rung, (std::vector<int>{0, 0, 2, 2, 1, 1, 3, 3})) << "by value, numbers by size";
   EXPECT_EQ(decision.titles,
-            (std::vector<std::string>{"batch 8, lr 0.1", "batch 16, lr 0.1", "batch 8, lr 0.2", "batch 16, lr 0.2"}));
+            (std::vector<std::string>{"batch 8, lr 0.1", "batch 8, lr 0.2", "batch 16, lr 0.1", "batch 16, lr 0.2"}));
   EXPECT_NE(decision.reason.find("a sweep over batch, lr"), std::string::npos) << decision.reason;
+}
+
+TEST(FileGrouping, a_sweep_has_the_same_order_however_its_files_come) {
+  std::vector<File> files;
+  for (const char* lr : {"0.1", "0.0001", "0.01", "1e-3"})
+    files.push_back(file(100, 0, std::string(R"({"lr":)") + lr + R"(,"schedule":"cosine"})"));
+  const std::vector<std::string> titles = grouped(files).titles;
+  EXPECT_EQ(titles, (std::vector<std::string>{"lr 0.0001", "lr 0.001", "lr 0.01", "lr 0.1"}));
+  std::ranges::reverse(files);
+  EXPECT_EQ(grouped(files).titles, titles);
+}
+
+TEST(FileGrouping, an_imported_sweep_is_known_by_what_its_rungs_are_named_after) {
+  std::vector<File> files;
+  for (const char* lr : {"0.1", "0.2"}) files.push_back(file(100, 0, std::string(R"({"batch":8,"lr":)") + lr + "}"));
+  const auto swept = [&] {
+    std::vector<const stepladder::Run*> runs;
+    for (const File& it : files) runs.push_back(&it.run);
+    return swept_settings(runs);
+  };
+  EXPECT_TRUE(swept().empty()) << "no titles";
+  for (std::size_t i = 0; i < files.size(); ++i) files[i].run.title = grouped(files).titles[i];
+  EXPECT_EQ(swept(), (std::vector<std::string>{"lr"}));
+  files[1].run.title = "my own name";
+  EXPECT_TRUE(swept().empty());
+  files[1].run.title = "lr 0.2";
+  files[1].run.precision = "bf16";
+  files[0].run.precision = "fp32";
+  EXPECT_TRUE(swept().empty()) << "more differs than the settings";
 }
 
 TEST(FileGrouping, what_differs_names_the_rungs_unless_their_files_do) {

@@ -119,6 +119,56 @@ TEST_F(Rungs, WhatHasNoFactorSaysWhy) {
   EXPECT_EQ(judge_rungs(measured_, {})[2].why_no_factor, "");
 }
 
+TEST_F(Rungs, RepeatsThatDisagreeManyFoldHaveNoIntervalAndSayWhy) {
+  for (stepladder::Run& run : runs_) run.status = RunStatus::finished;
+  std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
+  EXPECT_TRUE(rungs[1].step_time_ci95.known());
+  EXPECT_EQ(rungs[1].why_no_interval, "");
+  EXPECT_TRUE(rungs[1].each_tokens_per_s.empty()) << "one run";
+  runs_[2].rung = 1;  // at 50 and 50/21 ms
+  runs_[2].repeat = 1;
+  series_[2] = {};
+  for (std::int64_t step = 1; step <= 60; ++step)
+    series_[2].append(
+        {.step = step, .loss = 3, .dt_ms = (50 + 0.01 * static_cast<double>(step % 3)) / 21, .tokens = 1000});
+  summaries_[2] = summarise(series_[2], -1, 1000);
+  rungs = judge_rungs(measured_, {});
+  EXPECT_FALSE(rungs[1].step_time_ci95.known());
+  EXPECT_FALSE(rungs[1].rate_ci95(rungs[1].tokens_per_s).known());
+  EXPECT_FALSE(rungs[1].over_baseline.ci95.known()) << "the factor and its bar say the same";
+  EXPECT_EQ(rungs[1].why_no_interval, "2 runs, 21 x apart");
+  ASSERT_EQ(rungs[1].each_tokens_per_s.size(), 2u);
+  EXPECT_NEAR(rungs[1].each_tokens_per_s[1] / rungs[1].each_tokens_per_s[0], 21, 0.1);
+  EXPECT_EQ(rungs[0].why_no_interval, "");
+}
+
+TEST_F(Rungs, NothingIsJudgedOfASubjectThatMixesSeveralThings) {
+  std::vector<Subject> subjects;
+  for (const MeasuredRun& run : measured_) subjects.push_back({.rung = run.run->rung, .runs = {run}});
+  subjects[1].mixes = "batch 8, 16";
+  std::vector<RungJudgement> rungs = judge(subjects, 0, {});
+  EXPECT_TRUE(is_missing(rungs[1].over_baseline.factor));
+  EXPECT_EQ(rungs[1].why_no_factor, "mixes batch 8, 16");
+  EXPECT_EQ(rungs[1].loss.verdict, LossVerdict::not_comparable);
+  EXPECT_NEAR(rungs[2].over_baseline.factor, 4, 0.01);
+  rungs = judge(subjects, 1, {});
+  EXPECT_TRUE(is_missing(rungs[2].over_baseline.factor));
+  EXPECT_EQ(rungs[2].why_no_factor, "baseline mixes batch 8, 16");
+}
+
+TEST_F(Rungs, ASweepsRungsHaveNoPreviousOne) {
+  for (int rung = 0; rung < 3; ++rung) {
+    runs_[rung].source = "import";
+    runs_[rung].title = "lr " + std::to_string(rung + 1);
+    runs_[rung].recipe = "{\"lr\":" + std::to_string(rung + 1) + "}";
+  }
+  std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
+  EXPECT_TRUE(is_missing(rungs[2].over_previous.factor));
+  EXPECT_NEAR(rungs[2].over_baseline.factor, 4, 0.01);
+  runs_[2].title = "another";
+  EXPECT_NEAR(judge_rungs(measured_, {})[2].over_previous.factor, 2, 0.01);
+}
+
 TEST_F(Rungs, ARungWithoutAFinishedRunIsUnderWay) {
   for (stepladder::Run& run : runs_) run.status = RunStatus::finished;
   EXPECT_FALSE(judge_rungs(measured_, {})[2].is_under_way);
