@@ -243,8 +243,13 @@ float px(float length) {
 }
 
 ImVec4 rung_colour(int rung) {
-  const auto& colours = dark_now ? dark_rungs : light_rungs;
-  return colours[static_cast<std::size_t>(rung < 0 ? 0 : rung) % colours.size()];
+  constexpr int others = rung_colour_count - 1;
+  const int hue = rung < rung_colour_count ? std::max(0, rung) : 1 + (rung - rung_colour_count) % others;
+  return (dark_now ? dark_rungs : light_rungs)[static_cast<std::size_t>(hue)];
+}
+
+int rung_dash(int rung) {
+  return rung < rung_colour_count ? 0 : 1 + (rung - rung_colour_count) / (rung_colour_count - 1);
 }
 
 ImU32 u32(const ImVec4& colour, float alpha) {

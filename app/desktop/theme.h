@@ -40,7 +40,10 @@ float px(float length);
 
 // One of ten colours that colour-blind people can tell apart (after Okabe and Ito); they repeat from the eleventh rung
 // on.
+// A line's look by its number: the ten hues, then nine of them again with other dashes, since the first is the
+// baseline's alone. The first 55 differ.
 ImVec4 rung_colour(int rung);
+int rung_dash(int rung);  // 0: solid
 inline constexpr int rung_colour_count = 10;
 
 ImU32 u32(const ImVec4& colour, float alpha = 1);

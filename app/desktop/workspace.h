@@ -20,6 +20,7 @@
 #include "app/desktop/workspace/selection.h"
 #include "app/runs/bin.h"
 #include "engine/device.h"
+#include "engine/rungs.h"
 #include "storage/analysis/hardware.h"
 #include "storage/analysis/judgement.h"
 #include "storage/database/run_store.h"
@@ -153,6 +154,7 @@ class Workspace {
   Selection selection;
   std::vector<MetricFigure> wanted_figures;               // of all runs, by the view that lists them
   std::shared_ptr<const ProjectMetrics> project_metrics;  // null until a view wants them and they have been read
+  std::map<LadderId, std::vector<SkippedRung>> left_out;  // rungs that ladders of this project were asked for and lack
   std::map<LadderId, std::set<std::int64_t>> kept_tries;  // of ladders that are series of tries: the kept rungs, and 0
   std::vector<BinnedRun> bin;                             // the last deleted first; read while a view lists it
   std::string undoable;                                   // what Undo reverts, in the past tense; empty: nothing

@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "app/desktop/theme.h"
 #include "storage/database/curation.h"
 #include "tests/panels/headless.h"
 
@@ -191,10 +192,11 @@ TEST_F(HistoryView, KeysPassOverTheHeadsOfGroups) {
   for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
   const Selection& selection = app_->workspace().selection;
   imgui_.press(*app_, ImGuiKey_Home);
-  EXPECT_EQ(selection.runs.size(), 1u);
-  for (int i = 0; i < 3; ++i) imgui_.press(*app_, ImGuiKey_DownArrow);
-  EXPECT_EQ(selection.runs, std::set<RunId>{last});
+  EXPECT_EQ(selection.runs, std::set<RunId>{last}) << "B200 comes before unknown hardware";
   imgui_.press(*app_, ImGuiKey_DownArrow);
+  EXPECT_EQ(selection.runs.size(), 1u);
+  EXPECT_FALSE(selection.runs.contains(last));
+  for (int i = 0; i < 2; ++i) imgui_.press(*app_, ImGuiKey_UpArrow);
   EXPECT_EQ(selection.runs, std::set<RunId>{last});
 }
 
@@ -267,6 +269,74 @@ TEST_F(HistoryView, ALineKeepsItsColourWhateverElseIsSelected) {
   EXPECT_NE(both[0], beta);
   EXPECT_EQ(workspace.colours_of({runs_[0]}).front(), both[0]) << "also when the other one has gone";
   EXPECT_EQ(workspace.colours_of({runs_[0], runs_[1], runs_[2]})[0], both[0]);
+}
+
+TEST_F(HistoryView, FiftyLinesLookDifferentAndNoneAsTheBaseline) {
+  for (int i = 0; i < 47; ++i)
+    runs_.push_back(store_.insert_finished({.name = "run " + std::to_string(i), .created_at = 1}, {}));
+  open(1600);
+  std::set<std::pair<float, int>> looks;  // hue and dashes
+  const auto hue = [](int number) { return rung_colour(number).x + 10 * rung_colour(number).y; };
+  int like_baseline = 0;
+  for (const int number : app_->workspace().colours_of(runs_)) {
+    looks.emplace(hue(number), rung_dash(number));
+    like_baseline += hue(number) == hue(0) ? 1 : 0;
+  }
+  EXPECT_EQ(looks.size(), 50u);
+  EXPECT_EQ(like_baseline, 1);
+}
+
+// A sweep over two values, whose runs were made in no order.
+class HistoryOfASweep : public HistoryView {
+ protected:
+  HistoryOfASweep() {
+    const std::vector<std::pair<std::string, std::string>> values{
+        {"0.1", "16"}, {"0.001", "128"}, {"0.01", "8"}, {"0.001", "8"}};
+    for (const auto& [lr, batch] : values)
+      sweep_.push_back(
+          store_.insert_finished({.name = "lr" + lr,
+                                  .status = RunStatus::finished,
+                                  .created_at = 2,
+                                  .recipe = R"({"batch":)" + batch + R"(,"lr":)" + lr + R"(,"seed":)" + batch + "}"},
+                                 std::vector<StepRecord>{{.step = 1, .loss = 3, .dt_ms = 10},
+                                                         {.step = 2, .loss = lr == "0.1" ? 2.5 : 2, .dt_ms = 10}}));
+  }
+  void open_with(const std::string& remembered) {
+    app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}, .views = {{"history", remembered}}});
+    ImGui::GetIO().DisplaySize = ImVec2(1900, 900);
+    for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
+  }
+  float top_of(std::size_t run) {
+    const auto row = ui_test_anchors::find("history.run." + std::to_string(sweep_[run]));
+    return row ? row->y0 : 0;
+  }
+
+  std::vector<RunId> sweep_;
+};
+
+TEST_F(HistoryOfASweep, GroupsAreSortedByTheirValueAndSayMeanAndRange) {
+  open_with(R"x({"group_value": "lr"})x");
+  ASSERT_TRUE(shows("history.group_head.2, loss 2.0000"));
+  EXPECT_TRUE(shows("history.group_head.1, loss 2.5000"));
+  EXPECT_LT(top_of(1), top_of(2)) << "0.001 before 0.01";
+  EXPECT_LT(top_of(2), top_of(0)) << "0.01 before 0.1";
+  EXPECT_EQ(nlohmann::json::parse(app_->settings().views.at("history"))["group_value"], nlohmann::json("lr"));
+}
+
+TEST_F(HistoryOfASweep, ValuesThatDifferAreColumnsByThemselves) {
+  open_with("{}");
+  EXPECT_TRUE(shows("history.head.recipe.lr"));
+  EXPECT_TRUE(shows("history.head.recipe.batch"));
+  EXPECT_FALSE(shows("history.head.recipe.seed"));
+  EXPECT_FALSE(shows("history.head.val_loss_last")) << "no run has one";
+  ASSERT_TRUE(imgui_.type(*app_, "history.filter", "batch=16"));
+  EXPECT_FALSE(shows("history.head.recipe.lr")) << "one run has one value";
+}
+
+TEST_F(HistoryOfASweep, AFiltersMistakeIsSaidWhole) {
+  open_with("{}");
+  ASSERT_TRUE(imgui_.type(*app_, "history.filter", "batsch=16"));
+  EXPECT_TRUE(shows("history.filter_problem"));
 }
 
 // Three rungs of a ladder: 100, 50 and 25 ms a step.

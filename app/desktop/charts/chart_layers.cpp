@@ -33,11 +33,11 @@ std::string x_text(const Chart& chart, double x) {
   for (const ChartTick& tick : chart.x_ticks) {
     if (tick.x == x) return tick.words;
   }
-  return chart.x_label == "step" ? grouped(std::llround(x)) : compact(x);
+  return in_print(chart.x_label == "step" ? grouped(std::llround(x)) : compact(x));
 }
 
 std::string y_text(const Chart& chart, double y) {
-  return chart.unit.empty() ? loss_text(y) : compact(y) + " " + chart.unit;
+  return in_print(chart.unit.empty() ? loss_text(y) : compact(y)) + (chart.unit.empty() ? "" : " " + chart.unit);
 }
 
 void vertical_line(const char* id, double x, const ImVec4& colour) {
@@ -132,11 +132,16 @@ void list_in_legend(const Chart& chart, float plot_width) {
 }
 
 // In pixels, on and off, before scaling. The first is solid.
-constexpr std::array<std::array<float, 4>, 5> dashes{
-    {{0, 0, 0, 0}, {9, 4, 9, 4}, {2, 3, 2, 3}, {10, 3, 2, 3}, {5, 3, 5, 3}}};
+constexpr std::array<std::array<float, 4>, 6> dashes{
+    {{0, 0, 0, 0}, {9, 4, 9, 4}, {2, 3, 2, 3}, {10, 3, 2, 3}, {5, 3, 5, 3}, {16, 5, 16, 5}}};
 
-void draw_dashed(const Polyline& line, const ImVec4& colour, float weight, int pattern) {
-  const auto& dash = dashes[static_cast<std::size_t>(pattern) % dashes.size()];
+std::size_t dashes_of(const Curve& curve) {
+  const int number = line_styles_on ? curve.number : rung_dash(curve.number);
+  return static_cast<std::size_t>(std::max(0, number)) % dashes.size();
+}
+
+void draw_dashed(const Polyline& line, const ImVec4& colour, float weight, std::size_t pattern) {
+  const auto& dash = dashes[pattern];
   ImDrawList* draw = ImPlot::GetPlotDrawList();
   const ImU32 ink = u32(colour);
   std::size_t part = 0;
@@ -179,8 +184,9 @@ void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, f
     ImPlot::PlotScatter(label.c_str(), line.x.data(), line.y.data(), count, spec);
   } else if (steps_up) {
     ImPlot::PlotStairs(label.c_str(), line.x.data(), line.y.data(), count, spec);
-  } else if (line_styles_on && curve.dash % static_cast<int>(dashes.size()) != 0) {
-    draw_dashed(line, colour, px(weight), curve.dash);
+  } else if (dashes_of(curve) != 0) {
+    draw_dashed(line, colour, px(weight), dashes_of(curve));
+    if (curve.has_dots) ImPlot::PlotScatter(label.c_str(), line.x.data(), line.y.data(), count, spec);
   } else {
     ImPlot::PlotLine(label.c_str(), line.x.data(), line.y.data(), count, spec);
   }
@@ -304,19 +310,50 @@ std::vector<ReadOutRow> read_out_rows(const Chart& chart, const ChartView& view,
   return rows;
 }
 
-// The next tooltip goes beside the plot, where it covers none of its curves: on the side nearer to the mouse that has
-// the room, else inside, in the half without the mouse.
-void place_read_out(float width) {
+constexpr float flag_height = 20;  // of the cursors A and B, at the plot's upper edge
+
+// How many points of the visible curves, or flags of cursors, a box covers.
+std::size_t covered_by(const ImRect& box, const Chart& chart, const ChartView& view) {
+  constexpr std::size_t looked_at = 400;  // of a curve
+  std::size_t covered = 0;
+  for (std::size_t k = 0; k < view.curves.size(); ++k) {
+    if (chart.curves[k].hidden) continue;
+    const Polyline& line = view.curves[k].line;
+    for (std::size_t i = 0; i < line.x.size(); i += 1 + line.x.size() / looked_at)
+      covered += box.Contains(ImPlot::PlotToPixels(line.x[i], line.y[i])) ? 1 : 0;
+  }
+  if (!chart.shared) return covered;
+  for (const double x : {chart.shared->a, chart.shared->b}) {
+    const float at = is_missing(x) ? -1 : ImPlot::PlotToPixels(x, 0).x;
+    const float top = ImPlot::GetPlotPos().y;
+    covered += box.Overlaps(ImRect(at, top, at + px(16), top + px(flag_height))) ? 1 : 0;
+  }
+  return covered;
+}
+
+// The next tooltip goes into a corner of the plot where it covers nothing. Without one it goes beside the plot, on the
+// side nearer to the mouse that has the room, below the flags of a chart there; else inside, in the half without the
+// mouse. A picture of many curves has no such corner.
+void place_read_out(ImVec2 box, const Chart& chart, const ChartView& view) {
   const ImVec2 plot = ImPlot::GetPlotPos(), size = ImPlot::GetPlotSize();
   const float gap = px(10), labels = px(52);  // of the y axis
-  const float left = plot.x - labels, right = plot.x + size.x + gap;
+  const float near = plot.x + gap, far = plot.x + size.x - gap - box.x;
+  const float upper = plot.y + gap, lower = plot.y + size.y - gap - box.y;
+  const ImVec2 mouse = ImGui::GetMousePos();
+  const bool is_left_half = mouse.x < plot.x + size.x / 2;
+  if (!view.density && lower >= upper && far >= near) {
+    for (const float x : {is_left_half ? far : near, is_left_half ? near : far}) {
+      if (mouse.x > x - px(16) && mouse.x < x + box.x + px(16)) continue;
+      for (const float y : {upper, upper + px(flag_height), lower})
+        if (covered_by({x, y, x + box.x, y + box.y}, chart, view) == 0) return ImGui::SetNextWindowPos(ImVec2(x, y));
+    }
+  }
+  const float left = plot.x - labels, right = plot.x + size.x + gap, below_flags = plot.y + px(flag_height + 2);
   const ImGuiViewport& screen = *ImGui::GetMainViewport();
-  const bool fits_left = left - width > screen.Pos.x, fits_right = right + width < screen.Pos.x + screen.Size.x;
-  const bool is_left_half = ImGui::GetMousePos().x < plot.x + size.x / 2;
-  if (fits_right && (!fits_left || !is_left_half)) return ImGui::SetNextWindowPos(ImVec2(right, plot.y));
-  if (fits_left) return ImGui::SetNextWindowPos(ImVec2(left, plot.y), ImGuiCond_Always, ImVec2(1, 0));
-  ImGui::SetNextWindowPos(ImVec2(is_left_half ? plot.x + size.x - gap : plot.x + gap, plot.y + gap), ImGuiCond_Always,
-                          ImVec2(is_left_half ? 1.0f : 0.0f, 0));
+  const bool fits_left = left - box.x > screen.Pos.x, fits_right = right + box.x < screen.Pos.x + screen.Size.x;
+  if (fits_right && (!fits_left || !is_left_half)) return ImGui::SetNextWindowPos(ImVec2(right, below_flags));
+  if (fits_left) return ImGui::SetNextWindowPos(ImVec2(left - box.x, below_flags));
+  ImGui::SetNextWindowPos(ImVec2(is_left_half ? far : near, below_flags));
 }
 
 }  // namespace
@@ -325,7 +362,8 @@ void read_out(const Chart& chart, const ChartView& view, double x_marked) {
   const std::vector<ReadOutRow> rows = read_out_rows(chart, view, ImPlot::GetPlotMousePos().x);
   float width = 0;
   for (const ReadOutRow& row : rows) width = std::max(width, ImGui::CalcTextSize(row.text.c_str()).x);
-  place_read_out(width + px(52));  // with the square and the padding
+  const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().ItemSpacing.y;
+  place_read_out(ImVec2(width + px(52), line * static_cast<float>(rows.size() + 1) + px(20)), chart, view);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
   if (ImGui::BeginTooltip()) {
     text_quiet(chart.x_label.substr(0, chart.x_label.find(", log scale")) + " " + x_text(chart, x_marked));
@@ -335,8 +373,10 @@ void read_out(const Chart& chart, const ChartView& view, double x_marked) {
       ImGui::TextUnformatted(row.text.c_str());
     }
     const ImVec2 corner = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
-    ui_test_anchors::note(std::string("chart.") + chart.id + ".read_out", corner.x, corner.y, corner.x + size.x,
-                          corner.y + size.y);
+    const std::string name = std::string("chart.") + chart.id + ".read_out";
+    ui_test_anchors::note(name, corner.x, corner.y, corner.x + size.x, corner.y + size.y);
+    const std::size_t covered = covered_by({corner.x, corner.y, corner.x + size.x, corner.y + size.y}, chart, view);
+    ui_test_anchors::note(name + ".covers." + std::to_string(covered), corner.x, corner.y, corner.x, corner.y);
     for (const ChartMark& mark : chart.marks) {
       if (std::fabs(ImPlot::PlotToPixels(mark.x, 0).x - ImGui::GetMousePos().x) > px(5)) continue;
       ImGui::PushTextWrapPos(px(420));

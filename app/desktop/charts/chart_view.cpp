@@ -39,7 +39,8 @@ Range x_range(const Chart& chart) {
 }
 
 // The range of a curve's visible values and of its band, without the lowest and highest `left_out` of them.
-Range visible_range(const Chart& chart, const CurveView& curve, const Range& x, double left_out) {
+Range visible_range(const Chart& chart, const CurveView& curve, Range x, double steady_from, double left_out) {
+  if (chart.from_zero && steady_from < x.high) x.low = std::max(x.low, steady_from);
   Range range;
   std::vector<double> values;
   for (const Polyline* line : {&curve.line, &curve.low, &curve.high}) {
@@ -71,7 +72,7 @@ std::vector<Range> visible_ranges(const Chart& chart, std::span<const CurveView>
   for (const CurveView& curve : curves) {
     const bool is_short = curve.line.x.size() < 20 && !leave_out;  // each value counts
     const double left_out = leave_out || (starts_at_zero(chart) && !is_short) ? 0.02 : 0;
-    ranges.push_back(visible_range(chart, curve, x, left_out));
+    ranges.push_back(visible_range(chart, curve, x, chart.curves[ranges.size()].steady_from, left_out));
   }
   return ranges;
 }

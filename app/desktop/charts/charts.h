@@ -25,12 +25,13 @@ struct Curve {
   bool has_dots = false;                  // a mark at each point of the line too
   int order = 0;                          // its place in the legend, independent of the drawing order
   bool is_context = false;                // the y range includes it only near the other curves
-  int dash = 0;                           // dash pattern if line styles are on; 0: solid
+  int number = 0;                         // its look's (rung_dash); with line styles on each number has its own dashes
   const MinMaxPyramid* levels = nullptr;  // of y, so that a frame doesn't scan all of it; null: scan it
   std::span<const double> smoothed = {};  // drawn in the curve's colour, y thin behind it
   std::span<const double> low = {};       // a band around y, if any
   std::span<const double> high = {};
   std::span<const int> runs = {};  // how many runs each y is the mean of; empty: it is one run's
+  double steady_from = missing;    // x: the warm-up before it doesn't decide a y range that starts at zero
   std::size_t not_finite = 0;      // NaN or infinite values behind the points, besides those in y
   bool hidden = false;             // only in the legend, in grey
   bool stands_out = false;         // a line above the picture where the curves are too many for lines

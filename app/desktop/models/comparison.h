@@ -55,9 +55,10 @@ struct ComparedMetric {
   Points means;          // if the points are lowest and highest values of buckets: what is drawn, with a band
   MinMaxPyramid levels;  // of values()
   std::vector<double> smoothed, low, high;
-  std::vector<int> runs;    // of a line of several: how many have a value at each point
-  std::int64_t behind = 0;  // values that are drawn as means and range of their neighbours
-  Points gap;               // from the baseline; of means if either side is coarse
+  std::vector<int> runs;         // of a line of several: how many have a value at each point
+  std::int64_t behind = 0;       // values that are drawn as means and range of their neighbours
+  double steady_from = missing;  // x, of a field of the steps: where no run is warming up any more
+  Points gap;                    // from the baseline; of means if either side is coarse
   MinMaxPyramid gap_levels;
   std::vector<double> gap_smoothed;
   double last = missing;       // of a coarse line of one run: its last value

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/desktop/workspace.h"
+#include "app/session/session.h"
 #include "app/text/terminal_text.h"
 #include "storage/record_fields.h"
 
@@ -21,6 +22,7 @@ void Workspace::continue_run(RunStore& store, RunId id) {
 
 void Workspace::add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs) {
   ladders_ = store.ladders();
+  if (const Ladder* added = this->ladder(ladder)) left_out[ladder] = skipped_rungs(store, *added);
   add_runs(store, runs);
   selection.show_ladder(ladder);
 }

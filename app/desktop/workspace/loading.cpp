@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "app/desktop/workspace.h"
+#include "app/session/session.h"
 #include "app/text/terminal_text.h"
 #include "storage/analysis/mfu.h"
 
@@ -11,6 +12,9 @@ namespace stepladder {
 void Workspace::load(RunStore& store) {
   ladders_ = store.ladders();
   kept_tries = store.tries().kept();
+  left_out.clear();
+  for (const Ladder& ladder : ladders_)
+    if (ladder.source == "launched") left_out[ladder.id] = skipped_rungs(store, ladder);
   views = store.views().names();
   traces = store.traces().list();
   published_mfu = store.settings().get(published_setting).value_or("");

@@ -134,8 +134,8 @@ int Workspace::colour_of(const Run& run) const {
   return chosen == selection.colours.end() ? run.rung : chosen->second;
 }
 
-// Lines that share a hue, since there are more lines than hues, differ by a whole number of rounds, and so in dashes.
-// Of two lines with the same hue, the one that had it first keeps it.
+// Lines that share a hue, since there are more lines than hues, differ in dashes (rung_dash); the first hue, the
+// baseline's, isn't shared. Of two lines with the same hue, the one that had it first keeps it.
 std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
   std::array<int, rung_colour_count> uses{};
   std::vector<int> colours(lines.size(), -1);
@@ -157,10 +157,13 @@ std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
     const auto [given, is_new] =
         given_colours_.try_emplace(lines[i], static_cast<int>(given_colours_.size()), entry ? entry->run.rung : 0);
     int& hue = given->second.second;
-    const int fewest = *std::ranges::min_element(uses);
-    hue = std::max(0, hue) % rung_colour_count;
-    while (uses[static_cast<std::size_t>(hue)] > fewest) hue = (hue + 1) % rung_colour_count;
-    colours[i] = hue + rung_colour_count * uses[static_cast<std::size_t>(hue)]++;
+    constexpr int others = rung_colour_count - 1;
+    const int fewest = *std::min_element(uses.begin() + 1, uses.end());
+    const auto is_free = [&] { return uses[static_cast<std::size_t>(hue)] <= (hue == 0 ? 0 : fewest); };
+    hue = hue < rung_colour_count ? std::max(0, hue) : 1 + (hue - rung_colour_count) % others;
+    while (!is_free()) hue = (hue + 1) % rung_colour_count;
+    const int round = uses[static_cast<std::size_t>(hue)]++;
+    colours[i] = hue + (round == 0 ? 0 : others * round);
   }
   return colours;
 }

@@ -101,7 +101,7 @@ Curve compared_curve(const CompareView& view, const ComparedLine& line, int orde
           .weight = is_highlighted ? weight + 1.4f : weight,
           .in_legend = view.lines().size() <= most_in_legend,
           .order = order,
-          .dash = order,
+          .number = view.colour_of(line),
           .hidden = view.hidden.has(line.id()),
           .stands_out = is_base || is_highlighted};
 }
@@ -119,6 +119,7 @@ Curve metric_curve(const CompareView& view, const ComparedLine& line, Quantity q
   curve.high = metric.high;
   curve.runs = metric.runs;
   curve.not_finite = metric.not_finite;
+  curve.steady_from = metric.steady_from;
   return curve;
 }
 

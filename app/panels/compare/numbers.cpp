@@ -246,6 +246,15 @@ JudgedBy judged_by(const ComparedTargets& targets) {
   return by;
 }
 
+// Cut to its column, since a reason why there is no verdict may be long.
+void verdict_pill(const ComparedNumbers& row) {
+  ImGui::PushFont(fonts().regular, small_size);
+  const std::string fits = cut_to(row.verdict, ImGui::GetContentRegionAvail().x - px(16));
+  ImGui::PopFont();
+  pill(fits, row.verdict_tone);
+  if (fits != row.verdict) wrapped_tooltip(capitalised(row.verdict), 360);
+}
+
 }  // namespace
 
 std::string target_title(const ComparedTargets& targets) {
@@ -328,7 +337,7 @@ void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<
       ImGui::SetCursorPosY(text_top);
       text_right(in_print(row.*column->text), ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x);
     } else if (column->text) {
-      if (!row.verdict.empty()) pill(row.verdict, row.verdict_tone);
+      if (!row.verdict.empty()) verdict_pill(row);
     } else if (row.loss) {
       loss_pill(*row.loss);
     } else if (is_base) {

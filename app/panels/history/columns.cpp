@@ -11,8 +11,14 @@
 #include "app/desktop/models/project_metrics.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/text/format.h"
 
 namespace stepladder {
+namespace {
+
+const std::string recipe_prefix = "recipe.";  // of a column's id
+
+}  // namespace
 
 void HistoryColumns::update(const Workspace& workspace) {
   if (workspace.project_metrics && units_of != workspace.project_metrics->reading) {
@@ -80,26 +86,49 @@ std::vector<MetricFigure> HistoryColumns::figures() {
   return figures;
 }
 
-std::vector<const RunColumn*> HistoryColumns::fit(float width, float name_width) {
-  std::vector<const RunColumn*> columns;
+bool HistoryColumns::is_default() const {
   std::vector<std::string> at_first;
-  for (const std::string& id : shown) {
-    if (const RunColumn* column = find(id)) columns.push_back(column);
-  }
-  for (const RunColumn& column : known) {
+  for (const RunColumn& column : known)
     if (column.at_first) at_first.push_back(column.id);
+  return shown == at_first;
+}
+
+std::vector<const RunColumn*> HistoryColumns::wanted(const ListedValues& listed) {
+  std::vector<const RunColumn*> columns;
+  constexpr std::size_t most_differing = 4;
+  const bool by_itself = is_default();
+  for (const std::string& name : listed.differing) {
+    const RunColumn* column = by_itself && columns.size() < most_differing ? find(recipe_prefix + name) : nullptr;
+    if (column) columns.push_back(column);
   }
+  for (const std::string& id : shown) {
+    if (const RunColumn* column = find(id); column && !(by_itself && listed.empty.contains(id)))
+      columns.push_back(column);
+  }
+  return columns;
+}
+
+std::vector<const RunColumn*> HistoryColumns::fit(float width, float name_width, const ListedValues& listed) {
+  std::vector<const RunColumn*> columns = wanted(listed);
   left_out.clear();
-  if (shown != at_first) return columns;
+  if (!is_default()) return columns;
+  std::vector<std::string> differing;  // ids, those that are given up first at the front
+  for (const RunColumn* column : columns)
+    if (column->id.starts_with(recipe_prefix)) differing.insert(differing.begin(), column->id);
   constexpr std::array given_up{"tags",         "hardware",   "stage",     "val_loss_last", "created",
                                 "dt_ms_median", "spark_loss", "loss_last", "factor"};
   constexpr std::ptrdiff_t for_names = 4;
+  const auto give_up = [&](const std::string& id, float names) {
+    if (wanted_width(columns, names) <= width) return;
+    if (std::erase_if(columns, [&](const RunColumn* column) { return column->id == id; }) > 0)
+      left_out.push_back(find(id)->title);
+  };
   for (auto id = given_up.begin(); id != given_up.end(); ++id) {
     if (has_tags && id == given_up.begin()) continue;  // a tag that somebody has set is in sight
-    const float names = id - given_up.begin() < for_names ? name_width : least_name_width();
-    if (wanted_width(columns, names) <= width) break;
-    std::erase_if(columns, [&](const RunColumn* column) { return column->id == *id; });
-    left_out.push_back(find(*id)->title);
+    const bool is_for_names = id - given_up.begin() < for_names;
+    if (id - given_up.begin() == for_names + 1)  // after the time
+      for (const std::string& each : differing) give_up(each, least_name_width());
+    give_up(*id, is_for_names ? name_width : least_name_width());
   }
   return columns;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,14 @@
 namespace stepladder {
 
 inline constexpr std::size_t most_columns_shown = 64;
+
+// What the listed runs have, which the default columns follow.
+struct ListedValues {
+  std::vector<std::string> differing;  // names of recipe values that differ between them, but for seeds and names
+  std::set<std::string> empty;         // ids of default columns without any value
+
+  bool operator==(const ListedValues&) const = default;
+};
 
 struct HistoryColumns {
   std::vector<std::string> shown;  // in order, after the name
@@ -28,9 +37,14 @@ struct HistoryColumns {
   void move(const std::string& id, int places);  // to the right; to the left if negative
   std::vector<MetricFigure> figures();           // that the shown columns have
 
+  // All columns that are shown: those that the user chose; else the default ones that have values, after the first
+  // values of the recipe that differ.
+  std::vector<const RunColumn*> wanted(const ListedValues& listed);
+  bool is_default() const;  // whether the user chose none
+
   // The columns of a table of this width: all that the user chose, and the table scrolls if it is too narrow for them;
   // of the default columns, only those that fit. A few go so that names are whole, others only if there is no room.
-  std::vector<const RunColumn*> fit(float width, float name_width);  // in pixels
+  std::vector<const RunColumn*> fit(float width, float name_width, const ListedValues& listed);  // in pixels
   std::vector<std::string> left_out;  // titles of the columns that the last fit has hidden
 };
 

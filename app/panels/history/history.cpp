@@ -69,16 +69,42 @@ void draw_filter(HistoryRows& list) {
         px(420));
 }
 
+// Whole, since its end says what to write instead.
+void draw_filter_problem(const HistoryRows& list) {
+  ImGui::PushFont(fonts().regular, small_size);
+  ImGui::PushTextWrapPos(0);
+  text_toned(
+      "The filter isn't applied: " + list.filter_problem + (list.filter_problem.ends_with('.') ? " " : ". ") +
+          (list.last_filter.empty() ? "All runs are listed." : "These are the runs of \"" + list.last_filter + "\"."),
+      Tone::warning);
+  ImGui::PopTextWrapPos();
+  ImGui::PopFont();
+  mark("history.filter_problem");
+}
+
 void draw_match_count(const HistoryRows& list) {
   if (list.filter[0] == 0) return;
   flow_for(px(160), 12);
   ImGui::AlignTextToFramePadding();
   const float room = std::max(px(60), ImGui::GetContentRegionAvail().x);
-  if (list.filter_problem.empty()) {
-    text_quiet(grouped(list.matching) + (list.matching == 1 ? " matches" : " match"));
-  } else {
-    text_cut(list.filter_problem, room, palette().warning, fonts().regular, small_size);
+  text_cut(!list.filter_problem.empty() ? "not applied"
+                                        : grouped(list.matching) + (list.matching == 1 ? " matches" : " match"),
+           room, list.filter_problem.empty() ? palette().quiet : palette().warning, fonts().regular, small_size);
+}
+
+// Chooses what the runs are grouped by: one of the fixed groups, or a value of the recipe that differs between them.
+void draw_groups(HistoryRows& list) {
+  std::vector<std::string> names = history_group_names();
+  const auto fixed = static_cast<int>(names.size());
+  names.insert(names.end(), list.shape.differing.begin(), list.shape.differing.end());
+  auto named = std::find(names.begin() + fixed, names.end(), list.group_value);
+  if (!list.group_value.empty() && named == names.end()) named = names.insert(names.end(), list.group_value);
+  auto group = list.group_value.empty() ? static_cast<int>(list.group) : static_cast<int>(named - names.begin());
+  if (choice("##group", "group by", group, names, px(150))) {
+    list.group = group < fixed ? static_cast<HistoryGroup>(group) : HistoryGroup::none;
+    list.group_value = group < fixed ? "" : names[static_cast<std::size_t>(group)];
   }
+  mark("history.group");
 }
 
 void draw_bar(State& state, const Workspace& workspace, Commands& commands) {
@@ -86,10 +112,7 @@ void draw_bar(State& state, const Workspace& workspace, Commands& commands) {
   HistoryRows& list = table.list;
   draw_filter(list);
   flow_to("group by", 12);
-  int group = static_cast<int>(list.group);
-  if (choice("##group", "group by", group, history_group_names(), px(150)))
-    list.group = static_cast<HistoryGroup>(group);
-  mark("history.group");
+  draw_groups(list);
   flow_to("Columns");
   if (quiet_button("Columns", "history.columns")) ImGui::OpenPopup("##columns");
   state.column_list.draw(table.columns, workspace);
@@ -142,9 +165,10 @@ void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& comm
 
 nlohmann::json state_of(const State& state) {
   const HistoryRows& list = state.table.list;
-  return {{"columns", state.table.columns.shown},  {"sorted_by", list.sorted_by},     {"ascending", list.ascending},
-          {"group", static_cast<int>(list.group)}, {"archived", list.archived},       {"filter", list.filter.data()},
-          {"metric", state.overlay.metric},        {"traces", state.traces.are_shown}};
+  return {
+      {"columns", state.table.columns.shown},  {"sorted_by", list.sorted_by},     {"ascending", list.ascending},
+      {"group", static_cast<int>(list.group)}, {"group_value", list.group_value}, {"archived", list.archived},
+      {"filter", list.filter.data()},          {"metric", state.overlay.metric},  {"traces", state.traces.are_shown}};
 }
 
 nlohmann::json view_of(const State& state) {
@@ -166,6 +190,7 @@ void show_state(State& state, const nlohmann::json& json) {
     const int group = json.value("group", static_cast<int>(list.group));
     if (group >= 0 && group < static_cast<int>(history_group_names().size()))
       list.group = static_cast<HistoryGroup>(group);
+    list.group_value = json.value("group_value", list.group_value);
     list.archived = json.value("archived", list.archived);
     state.traces.are_shown = json.value("traces", state.traces.are_shown);
     state.overlay.metric = std::min(json.value("metric", state.overlay.metric), history_metrics - 1);
@@ -200,9 +225,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const HistoryRows& list = state.table.list;
   state.table.columns.update(workspace);
   if (!list.filter_problem.empty())
-    text_cut(list.last_filter.empty() ? "The filter isn't applied: all runs are listed."
-                                      : "The filter isn't applied: these are the runs of \"" + list.last_filter + "\".",
-             ImGui::GetContentRegionAvail().x, palette().warning, fonts().regular, small_size);
+    draw_filter_problem(list);
   else
     text_cut(workspace.database.empty() ? "No database yet"
                                         : plural(std::ssize(workspace.runs()), "run") + examples_text(workspace) +

@@ -106,7 +106,7 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
         .weight = count > 12 ? 1.0f : 1.7f,
         .in_legend = in_legend,
         .order = static_cast<int>(place),
-        .dash = colour,
+        .number = colour,
         .stands_out = id == workspace.selection.shown_run};
     const bool shows_steps = count <= few && !entry->is_active() && entry->summary.steps <= most_steps_drawn;
     const RunPoints points = run_points(workspace, *entry, metric.quantity, count <= few ? &overlay.x : nullptr,

@@ -9,15 +9,24 @@
 #include <set>
 
 #include "app/desktop/models/project_metrics.h"
+#include "app/launch/sweep_results.h"
 #include "app/runs/run_filter.h"
 #include "app/text/format.h"
+#include "storage/analysis/file_grouping.h"
+#include "storage/name_pattern.h"
 
 namespace stepladder {
 namespace {
 
-std::vector<std::string> groups_of(const RunEntry& entry, HistoryGroup group, const Workspace& workspace) {
+// The groups that a run is in; what it lacks is an empty text.
+std::vector<std::string> groups_of(const RunEntry& entry, const HistoryRows& list, const Workspace& workspace) {
+  if (!list.group_value.empty()) {
+    const auto& recipe = parsed_recipe(entry);
+    const auto value = recipe.find(list.group_value);
+    return {value == recipe.end() ? std::string() : value->second};
+  }
   const auto or_none = [](std::string text, const char* none) { return text.empty() ? none : std::move(text); };
-  switch (group) {
+  switch (list.group) {
     case HistoryGroup::ladder: {
       const Ladder* ladder = entry.run.ladder ? workspace.ladder(*entry.run.ladder) : nullptr;
       return {ladder ? ladder->name + "  \xE2\x80\x93  " + local_time_text(ladder->created_at) : "no ladder"};
@@ -186,21 +195,82 @@ std::vector<const RunEntry*> sorted(const std::vector<const RunEntry*>& found, c
   return entries;
 }
 
+// ", loss 3.05 (2.99 - 3.20)": the mean over the group's runs and, of several, their range; empty if none has a value.
+std::string figure_text_of(const std::vector<const RunEntry*>& runs, const RunColumn& column,
+                           const ColumnContext& context) {
+  std::vector<double> values;
+  for (const RunEntry* entry : runs) values.push_back(cell_value(column, *entry, context));
+  const SweptFigure figure = figure_of(values);
+  if (figure.runs == 0) return "";
+  const auto text = [&](double value) {
+    return column.id.find("loss") != std::string::npos ? loss_text(value) : compact_in_unit(value);
+  };
+  const std::string range = figure.low < figure.high ? " (" + text(figure.low) + " - " + text(figure.high) + ")" : "";
+  return ", " + column.title + " " + text(figure.mean) + range;
+}
+
+std::string figures_of(const std::vector<const RunEntry*>& runs, const HistoryRows& list, HistoryColumns& columns,
+                       const ColumnContext& context) {
+  std::string text;
+  for (const std::string& id : {std::string("val_loss_last"), std::string("loss_last"), list.sorted_by}) {
+    const RunColumn* column = columns.find(id);
+    if (!column || column->kind != ColumnKind::number || id == "created" || id == "id") continue;
+    if (text.empty() || id == list.sorted_by) text += figure_text_of(runs, *column, context);
+    if (id == list.sorted_by) break;
+  }
+  return text;
+}
+
 // Adds a head for each group, with its runs beneath it unless it is folded. A run with two tags is in both groups.
-void add_groups(HistoryRows& list, const std::vector<const RunEntry*>& entries, const Workspace& workspace) {
+// Ladders are in the order of their runs, the others in that of their values.
+void add_groups(HistoryRows& list, HistoryColumns& columns, const std::vector<const RunEntry*>& entries,
+                const Workspace& workspace) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<const RunEntry*>> groups;
   for (const RunEntry* entry : entries) {
-    for (const std::string& name : groups_of(*entry, list.group, workspace)) {
+    for (const std::string& name : groups_of(*entry, list, workspace)) {
       if (!groups.contains(name)) order.push_back(name);
       groups[name].push_back(entry);
     }
   }
+  if (!list.group_value.empty() || list.group != HistoryGroup::ladder)
+    std::ranges::stable_sort(order, [](const std::string& a, const std::string& b) {
+      return a.empty() != b.empty() ? b.empty() : value_before(a, b);
+    });
   for (const std::string& name : order) {
-    list.rows.push_back({.head = name, .runs = groups[name].size()});
-    if (list.folded.contains(name)) continue;
+    const std::string head = list.group_value.empty() ? name
+                             : name.empty()           ? "no " + list.group_value
+                                                      : list.group_value + " = " + name;
+    list.rows.push_back({.head = head,
+                         .runs = groups[name].size(),
+                         .figures = figures_of(groups[name], list, columns, {&workspace, list.baseline})});
+    if (list.folded.contains(head)) continue;
     for (const RunEntry* entry : groups[name]) list.rows.push_back({.entry = entry, .depth = 1});
   }
+}
+
+// What the default columns follow. Of recipes with very many differing values, those come first that the most runs
+// have.
+ListedValues shape_of(const std::vector<const RunEntry*>& runs, const ColumnContext& context) {
+  ListedValues shape;
+  std::map<std::string, std::set<std::string>> values;
+  std::map<std::string, std::size_t> having;
+  for (const RunEntry* entry : runs) {
+    for (const auto& [name, value] : parsed_recipe(*entry)) {
+      if (differs_between_repeats(name) || name == "log_family") continue;
+      values[name].insert(value);
+      ++having[name];
+    }
+  }
+  for (const auto& [name, different] : values)
+    if (different.size() > 1) shape.differing.push_back(name);
+  std::ranges::stable_sort(shape.differing, std::greater{}, [&](const std::string& name) { return having[name]; });
+  for (const RunColumn& column : measured_columns()) {
+    if (!column.at_first || column.kind != ColumnKind::number) continue;
+    if (std::ranges::all_of(runs, [&](const RunEntry* run) { return is_missing(cell_value(column, *run, context)); }))
+      shape.empty.insert(column.id);
+  }
+  return shape;
 }
 
 }  // namespace
@@ -219,7 +289,7 @@ const SpeedDoubt& HistoryRows::doubt_of(const RunEntry& entry, const Workspace& 
 
 void HistoryRows::update(HistoryColumns& columns, const Workspace& workspace) {
   std::string wanted = std::string(filter.data()) + '\n' + sorted_by + (ascending ? "+" : "-") +
-                       std::to_string(static_cast<int>(group)) + (archived ? "a" : "") +
+                       std::to_string(static_cast<int>(group)) + group_value + (archived ? "a" : "") + "/" +
                        std::to_string(workspace.version) + "/" + std::to_string(baseline) + "/" +
                        std::to_string(workspace.project_metrics ? workspace.project_metrics->reading : 0);
   for (const std::string& head : folded) wanted += '\n' + head;
@@ -236,8 +306,9 @@ void HistoryRows::update(HistoryColumns& columns, const Workspace& workspace) {
     longest_name = std::max(longest_name, entry->run.name.size());
   }
   const std::vector<const RunEntry*> entries = sorted(found, *this, columns, workspace);
-  if (group == HistoryGroup::tree) return add_tree(rows, entries, workspace);
-  if (group != HistoryGroup::none) return add_groups(*this, entries, workspace);
+  shape = shape_of(found, {&workspace, baseline});
+  if (group_value.empty() && group == HistoryGroup::tree) return add_tree(rows, entries, workspace);
+  if (!group_value.empty() || group != HistoryGroup::none) return add_groups(*this, columns, entries, workspace);
   for (const RunEntry* entry : entries) rows.push_back({.entry = entry});
 }
 

@@ -12,13 +12,14 @@
 namespace stepladder {
 
 enum class HistoryGroup { none, ladder, tree, stage, hardware, precision, status, tag };
-const std::vector<std::string>& history_group_names();  // in that order
+const std::vector<std::string>& history_group_names();  // in that order, then come the values of recipes
 
 // A line of the table: a run, or the head of a group.
 struct HistoryRow {
   const RunEntry* entry = nullptr;  // null: a head
   std::string head;
   std::size_t runs = 0;  // of a group
+  std::string figures;   // of a group: mean and range of its losses and of the numbers that the table is sorted by
   int depth = 0;
 };
 
@@ -28,7 +29,8 @@ struct HistoryRows {
   std::string sorted_by = "created";
   bool ascending = false;
   HistoryGroup group = HistoryGroup::none;
-  bool archived = false;  // whether archived runs are shown too
+  std::string group_value;  // the name of a value of the recipe, which the runs are grouped by instead; empty: none
+  bool archived = false;    // whether archived runs are shown too
   std::set<std::string> folded;
   RunId baseline = 0;
 
@@ -37,6 +39,7 @@ struct HistoryRows {
   std::size_t matching = 0;
   std::set<RunId> listed;        // the runs that pass the filter, in folded groups too
   std::size_t longest_name = 0;  // of theirs, in bytes
+  ListedValues shape;            // of theirs
   std::string filter_problem;    // why the filter isn't applied; then the runs of `last_filter` are listed
   std::string last_filter;       // that could be read and had matches; empty: all runs
   std::vector<MetricFigure> filter_figures;

@@ -248,7 +248,19 @@ void draw_notes_or_steps(State& state, const ImportPreview& import, Commands& co
   draw_notes(state.notes, import, commands);
 }
 
+// What the files of a folder become: the first thing to check before they are imported.
+void draw_groupings(const ImportPreview& import) {
+  constexpr std::size_t most = 2;  // the notes have all
+  for (std::size_t i = 0; i < std::min(import.groupings.size(), most); ++i)
+    text_cut(in_print(grouping_text(import.groupings[i])), ImGui::GetContentRegionAvail().x, palette().text,
+             fonts().semibold, text_size);
+  if (import.groupings.empty()) return;
+  mark("import.groupings");
+  gap(10);
+}
+
 void draw_result(State& state, const Workspace& workspace, Commands& commands) {
+  draw_groupings(*workspace.import);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   if (workspace.import->runs.empty()) {
     begin_card("##notes", ImVec2(0, 0));
@@ -296,9 +308,9 @@ std::string head_line(const ImportPreview& import) {
     }
   }
   if (line.empty()) line = import.skipped.empty() ? "unrecognised format" : "in the project already";
-  line += "  -  " + source_words(import.asked);
+  line += "  \xE2\x80\x93  " + source_words(import.asked);
   if (import.runs.empty() && !import.skipped.empty()) return line;
-  return import.state == ImportPreview::State::kept ? line : "Not imported yet  -  " + line;
+  return import.state == ImportPreview::State::kept ? line : "Not imported yet  \xE2\x80\x93  " + line;
 }
 
 // The buttons that import or discard the shown runs.

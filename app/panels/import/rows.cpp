@@ -26,13 +26,14 @@ struct Columns {
   bool has_printed, has_steps, has_loss;
 };
 
-Columns columns_for(float width) {
+// `names_any`: whether a run has a hardware or a printed unit to show.
+Columns columns_for(float width, bool names_any) {
   Columns at{};
-  at.has_printed = width > px(860);
+  at.has_printed = names_any && width > px(860);
   at.has_steps = width > px(640);
   at.has_loss = width > px(460);
   at.name = px(24);
-  at.flags_width = at.has_printed ? px(212) : at.has_loss ? px(118) : px(84);
+  at.flags_width = width > px(860) ? px(212) : at.has_loss ? px(118) : px(84);
   at.flags = width - at.flags_width;
   at.printed_width = at.has_printed ? std::clamp(width * 0.2f - px(30), px(150), px(420)) : 0;
   at.printed = at.flags - at.printed_width - (at.has_printed ? px(16) : 0);
@@ -139,9 +140,10 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
   ImGui::SetCursorPos(ImVec2(place.x + at.name, first));
   // Runs of one file share its name; their stages tell them apart.
   const std::string stage = run.title.empty() ? run.stage : run.title;
-  text_cut(stage.empty() ? run.name : stage, at.name_width, palette().text, fonts().semibold, text_size);
+  text_cut(stage.empty() ? run.name : stage, at.name_width, palette().text, fonts().semibold, text_size, Cut::middle);
   ImGui::SetCursorPos(ImVec2(place.x + at.name, second));
-  text_cut(stage.empty() ? "no rung name" : run.name, at.name_width, palette().quiet, fonts().regular, small_size);
+  text_cut(stage.empty() ? "no rung name" : run.name, at.name_width, palette().quiet, fonts().regular, small_size,
+           Cut::middle);
   if (edited) draw_edit_button(index, ImVec2(place.x + at.name + at.name_width + px(4), place.y), *edited);
   const ImVec4& believed = trust_of(flags) == Trust::impossible ? palette().quiet : palette().text;
   const auto number = [&](float right, const std::string& text, const ImVec4& number_colour) {
@@ -186,7 +188,10 @@ float import_rows_height(std::size_t runs) {
 
 void draw_import_rows(const std::vector<ImportPreview::PreviewRun>& runs, const std::vector<std::vector<Flag>>& flags,
                       std::set<std::size_t>& selected, std::optional<std::size_t>* edited) {
-  Columns at = columns_for(ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize - px(4));
+  const bool names_any = std::ranges::any_of(runs, [](const ImportPreview::PreviewRun& shown) {
+    return !shown.run.hardware.empty() || !shown.run.printed.unit.empty();
+  });
+  Columns at = columns_for(ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize - px(4), names_any);
   if (at.name_width < px(120)) edited = nullptr;
   if (edited) at.name_width -= px(52);
   const ImVec2 top = ImGui::GetCursorPos();

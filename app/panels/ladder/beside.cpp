@@ -9,6 +9,7 @@
 #include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/ladder/bars.h"
 #include "app/panels/ladder/parts.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"

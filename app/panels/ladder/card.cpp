@@ -134,6 +134,9 @@ void draw_facts(const LadderRung& rung) {
          compact(rung.energy.wh) + " Wh in total.");
   }
   if (rung.judged.is_under_way) return;
+  if (!rung.judged.why_no_interval.empty())
+    return fact(in_print("No 95 % interval: " + rung.judged.why_no_interval + ".") +
+                (rung.repeats > 1 ? " The points on the bar are the runs." : ""));
   fact(rung.repeats > 1 ? "The whisker is the 95 % interval, which counts the spread between the " +
                               std::to_string(rung.repeats) + " runs."
                         : "Single run: the interval counts the spread that such runs are known for. Add repeats to "
@@ -227,8 +230,8 @@ void draw_ladder_card(const Workspace& workspace, const LadderModel& model, cons
   const Footer footer(model, rung, baseline);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float below = footer.height(room.x) + px(2) + 2 * ImGui::GetStyle().ItemSpacing.y;
-  ImGui::SetNextWindowSizeConstraints(ImVec2(0, 0), ImVec2(room.x + px(10), std::max(px(20), room.y - below)));
-  ImGui::BeginChild("##text", ImVec2(room.x + px(10), 0), ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_NavFlattened);
+  ImGui::SetNextWindowSizeConstraints(ImVec2(0, 0), ImVec2(room.x, std::max(px(20), room.y - below)));
+  ImGui::BeginChild("##text", ImVec2(room.x, 0), ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_NavFlattened);
   draw_text(model, rung, baseline);
   ImGui::EndChild();
   spacing(2);

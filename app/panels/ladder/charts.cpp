@@ -36,7 +36,8 @@ std::vector<Curve> curves(const LadderCurves& shown, Values values) {
       curve.colour = faded(rung_colour(shown.model.colour_of(loss.rung)), is_thin ? 0.55f : 1.0f);
       curve.weight = is_thin ? 1.1f : 2.2f;
       curve.in_legend = loss.repeat == 0 && shown.model.rungs.size() <= most_in_legend;
-      curve.order = curve.dash = loss.rung;
+      curve.order = loss.rung;
+      curve.number = shown.model.colour_of(loss.rung);
       curve.is_context = !strong;
       curve.stands_out = strong && !is_thin;
       list.push_back(std::move(curve));

@@ -21,6 +21,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/verification.h"
+#include "app/launch/recipe_fields.h"
 #include "app/panels/ladder/parts.h"
 #include "app/session/launched_runs.h"
 #include "app/text/format.h"
@@ -152,6 +153,13 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
   ImGui::SetCursorPosY(below);
   if (model.rungs.empty()) return;
   text_cut(ladder_line(ladder, model), right - ImGui::GetCursorPosX(), palette().quiet, fonts().regular, small_size);
+  const auto left_out = workspace.left_out.find(ladder.id);
+  if (left_out == workspace.left_out.end() || left_out->second.empty()) return;
+  std::string line;
+  for (const SkippedRung& rung : left_out->second)
+    line += (line.empty() ? "Left out: " : "; ") + rung.stage + ", " + rung.reason.worded(label_of);
+  text_cut(in_print(line), right - ImGui::GetCursorPosX(), palette().warning, fonts().regular, small_size);
+  mark("ladder.left_out");
 }
 
 // Draws the folder of exports, and a field that changes it.

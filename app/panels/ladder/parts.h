@@ -47,15 +47,13 @@ struct LadderTable {
 float ladder_table_height(std::size_t rows);  // that they need
 void draw_ladder_table(const LadderModel& model, const LadderTable& table, Commands& commands);
 
-// Marks a number that isn't trusted by a texture, since colour alone isn't enough.
-void hatch(ImVec2 low, ImVec2 high);
-
 // The reason for doubt or, without one, "8.60 of 29.8 TFLOP/s" if the hardware's peak is known, else how the clock was
 // read.
 void truth_pill(const LadderRung& rung);
 
-// A factor with its interval: faster and slower have a colour and a sign, both only if it can be trusted.
-void text_factor(const Gain& gain, float right, bool is_over);
+// A factor with its interval, or beneath it why it has none: faster and slower have a colour and a sign, both only if
+// it can be trusted.
+void text_factor(const Gain& gain, float right, bool is_over, const std::string& why_no_interval = {});
 
 // The card: one rung's verdicts, flags and figures, with their arithmetic.
 void draw_ladder_card(const Workspace& workspace, const LadderModel& model, const LadderRung& rung, int baseline,

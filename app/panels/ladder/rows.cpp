@@ -16,6 +16,7 @@
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/panels/ladder/bars.h"
 #include "app/panels/ladder/parts.h"
 #include "app/session/speedup_confirmation.h"
 #include "app/text/format.h"
@@ -24,8 +25,7 @@
 namespace stepladder {
 namespace {
 
-// A rung has two lines of text.
-constexpr float row_height = 31;
+constexpr float row_height = ladder_row_height;
 constexpr float first_line_at = -0.5f;
 constexpr float second_line_at = 15.5f;
 
@@ -34,17 +34,24 @@ constexpr float second_line_at = 15.5f;
 // the bars.
 struct Columns {
   float answer, number, name, name_width, bar, bar_width, tokens, previous, baseline, beside, loss, truth;
-  bool has_bar, has_previous, has_truth, has_beside;
+  bool has_bar, has_previous, hides_previous, has_truth, has_beside;
 };
 
 constexpr float beside_width = 88;  // of another ladder's factors
 
-Columns columns_for(float width, std::size_t beside) {
+// Only steps of a ladder have a previous one: a sweep's rungs are a list.
+bool has_steps(const LadderModel& model) {
+  return std::ranges::any_of(model.rungs,
+                             [](const LadderRung& rung) { return !is_missing(rung.judged.over_previous.factor); });
+}
+
+Columns columns_for(float width, std::size_t beside, bool has_steps) {
   Columns at{};
   const float others = px(beside_width) * static_cast<float>(beside);
   at.has_beside = beside > 0 && width > px(1000) + others;
   at.has_truth = width > px(960) && (beside == 0 || width > px(1150) + others);
-  at.has_previous = width > px(830);
+  at.has_previous = has_steps && width > px(830);
+  at.hides_previous = has_steps && !at.has_previous;
   at.has_bar = width > px(720);
   at.answer = px(16);  // the card's padding
   at.number = at.answer + px(116);
@@ -63,46 +70,6 @@ Columns columns_for(float width, std::size_t beside) {
   return at;
 }
 
-// Bars start at zero unless the slowest would vanish beside the fastest; their axis is then logarithmic and labelled as
-// such. A waterfall is always logarithmic: equal factors have equal lengths.
-struct BarScale {
-  double most = 1;
-  double least = 0;
-  bool is_log = false;
-
-  float share(double value) const {
-    if (is_missing(value) || value <= 0) return 0;
-    const double place = is_log ? std::log(value / least) / std::log(most / least) : value / most;
-    return static_cast<float>(std::clamp(place, 0.0, 1.0));
-  }
-};
-
-// The 95 % interval of the throughput, at most half as long again as the bar: two repeats that differ much would
-// squeeze all bars.
-Interval whisker_of(const LadderRung& rung) {
-  const double rate = rung.judged.tokens_per_s;
-  Interval whisker = rung.judged.rate_ci95(rate);
-  if (whisker.known()) whisker = {std::max(whisker.low, rate / 1.5), std::min(whisker.high, rate * 1.5)};
-  return whisker;
-}
-
-BarScale scale_for(const LadderModel& model, bool waterfall) {
-  double least = missing;
-  BarScale scale;
-  bool any = false;
-  for (const LadderRung& rung : model.rungs) {
-    for (const double value : {rung.judged.tokens_per_s, whisker_of(rung).high}) {
-      if (is_missing(value) || value <= 0) continue;
-      scale.most = any ? std::max(scale.most, value) : value;
-      least = any ? std::min(least, value) : value;
-      any = true;
-    }
-  }
-  scale.is_log = any && (waterfall || scale.most / least > 20);
-  if (scale.is_log) scale.least = least * (scale.most / least > 3 ? 0.8 : 0.95);
-  return scale;
-}
-
 float beside_end(const Columns& at, const LadderTable& table, std::size_t i) {
   return at.beside - px(beside_width) * static_cast<float>(table.beside.size() - 1 - i);
 }
@@ -111,7 +78,7 @@ float beside_end(const Columns& at, const LadderTable& table, std::size_t i) {
 void draw_hidden_columns(const Columns& at, float room, const LadderTable& table) {
   std::vector<std::string> hidden;
   if (!at.has_truth) hidden.emplace_back("plausible?");
-  if (!at.has_previous) hidden.emplace_back("vs previous");
+  if (at.hides_previous) hidden.emplace_back("vs previous");
   if (!at.has_bar) hidden.emplace_back("the bars");
   if (!table.beside.empty() && !at.has_beside) hidden.emplace_back("other ladders");
   if (hidden.empty()) return;
@@ -155,60 +122,6 @@ void draw_head(const Columns& at, bool is_log, const LadderTable& table) {
   left(at.loss, "loss");
   if (at.has_truth) left(at.truth, "plausible?");
   ImGui::SetCursorPosY(top + px(22));
-}
-
-// Green and red mark gains and losses that the judgement is sure of; noise is grey.
-ImVec4 step_colour(const Gain& gain) {
-  return gain.is(Verdict::faster)   ? palette().good
-         : gain.is(Verdict::slower) ? palette().bad
-                                    : faded(palette().quiet, 0.6f);
-}
-
-void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& scale, ImVec2 at, float width,
-              bool selected, bool waterfall) {
-  const double value = rung.judged.tokens_per_s;
-  if (is_missing(value)) return;
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  const float half = px(7);
-  const float middle = at.y + px(row_height) / 2;
-  const float end = at.x + std::max(px(3), width * scale.share(value));
-  float from = at.x;
-  const bool steps = waterfall && before && !is_missing(before->judged.tokens_per_s);
-  // On a log scale a bar has no beginning, only its end means something: what steps from nothing is a mark there.
-  const bool is_mark = waterfall && scale.is_log && !steps;
-  if (is_mark) from = end - px(4);
-  if (steps) {
-    from = at.x + width * scale.share(before->judged.tokens_per_s);
-    // From the previous rung down to this one.
-    draw->AddLine(ImVec2(from, at.y - px(row_height) / 2 + half), ImVec2(from, middle - half),
-                  u32(palette().quiet, 0.6f));
-  }
-  const ImVec2 low(std::min(from, end), middle - half);
-  const ImVec2 high(std::max({from, end, low.x + px(3)}), middle + half);
-  // A failed run's measurement is faint.
-  const bool failed = rung.first.status == RunStatus::failed;
-  const bool reported = rung.first.status == RunStatus::reported;
-  if (reported) draw->AddRect(low, high, u32(rung_colour(rung.colour)), px(3), 0, px(1.5f));
-  if (is_mark && !rung.trusted()) {
-    draw->AddRectFilled(low, high, u32(palette().quiet), px(1));  // too narrow to hatch
-  } else if (reported ? rung.judged.trust == Trust::impossible : !rung.trusted()) {
-    hatch(low, high);
-  } else if (!reported) {
-    const ImVec4 colour = steps ? step_colour(rung.judged.over_previous) : rung_colour(rung.colour);
-    draw->AddRectFilled(low, high, u32(colour, failed ? 0.35f : selected ? 1.0f : 0.82f), px(3));
-  }
-  if (const Interval whisker = whisker_of(rung); !waterfall && whisker.known()) {
-    const float x0 = at.x + width * scale.share(whisker.low);
-    const float x1 = at.x + width * scale.share(whisker.high);
-    const ImU32 ink = u32(palette().text, 0.9f);
-    draw->AddLine(ImVec2(x0, middle), ImVec2(x1, middle), ink, px(1.5f));
-    draw->AddLine(ImVec2(x0, middle - px(4)), ImVec2(x0, middle + px(4)), ink, px(1.5f));
-    draw->AddLine(ImVec2(x1, middle - px(4)), ImVec2(x1, middle + px(4)), ink, px(1.5f));
-  }
-  if (!is_missing(rung.judged.limit.tokens_per_s) && rung.judged.limit.tokens_per_s <= scale.most) {
-    const float limit = at.x + width * scale.share(rung.judged.limit.tokens_per_s);
-    draw->AddLine(ImVec2(limit, middle - px(12)), ImVec2(limit, middle + px(12)), u32(palette().bad), px(2));
-  }
 }
 
 void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
@@ -277,7 +190,7 @@ void draw_row_of_others(const BesideRow& row, std::size_t number, const BesideBa
   const float top = start.y;
   const LadderRung& any = **std::find_if(row.others.begin(), row.others.end(), [](const auto* rung) { return rung; });
   ImGui::SetCursorPos(ImVec2(at.name, top + px(first_line_at)));
-  text_cut(title_of(any.first), at.name_width, palette().quiet, fonts().regular, text_size);
+  text_cut(title_of(any.first), at.name_width, palette().quiet, fonts().regular, text_size, Cut::middle);
   mark("ladder.others." + std::to_string(number));
   ImGui::SetCursorPos(ImVec2(at.name, top + px(second_line_at)));
   const bool says_more = !any.first.changed.empty() && any.first.changed != any.first.title;
@@ -296,13 +209,22 @@ std::vector<RunId> runs_of(const LadderModel& model, const LadderRung& rung) {
   return runs;
 }
 
+// Why a factor between the two has no interval, as far as it is known.
+std::string why_no_interval(const LadderRung& over, const LadderRung& rung) {
+  if (!rung.judged.why_no_interval.empty()) return rung.judged.why_no_interval;
+  const std::string& why = over.judged.why_no_interval;
+  return why.empty() || over.judged.is_baseline ? why : "rung " + std::to_string(over.judged.rung) + ": " + why;
+}
+
 // A factor, which opens the difference of the two rungs' profiles when it is clicked.
 void draw_factor(const LadderModel& model, const LadderRung& over, const LadderRung& rung, const Gain& gain,
                  float right, float top, const LadderTable& table, const char* name, Commands& commands) {
   if (is_missing(gain.factor)) return;
+  const std::string why = gain.ci95.known() || !table.is_over ? "" : why_no_interval(over, rung);
   // Only the number itself: a click beside it selects the row.
   const ImVec2 size(px(64), px(22));
-  const float line = gain.ci95.known() ? top + px(first_line_at) : top + (px(row_height) - px(18)) / 2;
+  const bool has_two_lines = gain.ci95.known() || !why.empty();
+  const float line = has_two_lines ? top + px(first_line_at) : top + (px(row_height) - px(18)) / 2;
   ImGui::SetCursorPos(ImVec2(right - size.x, line - px(2)));
   if (ImGui::InvisibleButton(name, size))
     commands.push_back(ExplainSpeedup{.before = runs_of(model, over), .after = runs_of(model, rung)});
@@ -314,7 +236,7 @@ void draw_factor(const LadderModel& model, const LadderRung& over, const LadderR
   }
   mark("ladder.why." + std::to_string(rung.judged.rung) + "." + name);
   ImGui::SetCursorPosY(top);
-  text_factor(gain, right, table.is_over);
+  text_factor(gain, right, table.is_over, why);
 }
 
 void draw_factors(const LadderModel& model, std::size_t place, const LadderTable& table, const Columns& at, float top,
@@ -377,6 +299,12 @@ void draw_answer(const LadderModel& model, const LadderRung& rung, const LadderT
   mark("ladder.answer." + std::to_string(rung.judged.rung) + "." + text);
 }
 
+// What a rung changed; nothing that its name says.
+std::string second_line_of(const Run& rung) {
+  if (rung.changed == title_of(rung)) return "";
+  return rung.changed.empty() ? rung.precision : rung.changed;
+}
+
 void draw_row(const LadderModel& model, std::size_t place, const BesideRow* beside, const BesideBars* bars,
               const LadderTable& table, const Columns& at, const BarScale& scale, Commands& commands) {
   const LadderRung& rung = model.rungs[place];
@@ -415,9 +343,9 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   draw_answer(model, rung, table, ImVec2(at.answer, top + (height - pill_size("x").y) / 2), commands);
   ImGui::SetCursorPos(ImVec2(at.number, middle + px(1.5f)));  // smaller than the others
   text_quiet(std::to_string(judged.rung));
-  const std::string changed = in_print(rung.first.changed.empty() ? rung.first.precision : rung.first.changed);
+  const std::string changed = in_print(second_line_of(rung.first));
   ImGui::SetCursorPos(ImVec2(at.name, changed.empty() ? middle : first_line));
-  text_cut(title_of(rung.first), at.name_width, palette().text, fonts().semibold, text_size);
+  text_cut(title_of(rung.first), at.name_width, palette().text, fonts().semibold, text_size, Cut::middle);
   ImGui::SetCursorPos(ImVec2(at.name, top + px(second_line_at)));
   text_cut(changed, at.name_width, palette().quiet, fonts().regular, small_size);
   if (at.has_bar && beside) {
@@ -484,7 +412,7 @@ void truth_pill(const LadderRung& rung) {
   if (rung.first.source != "launched" || !is_missing(rung.first.started_at)) pill("timing sync unknown", Tone::warning);
 }
 
-void text_factor(const Gain& gain, float right, bool is_over) {
+void text_factor(const Gain& gain, float right, bool is_over, const std::string& why_no_interval) {
   const float top = ImGui::GetCursorPosY();
   const float height = px(row_height);
   if (is_missing(gain.factor)) return;
@@ -499,23 +427,12 @@ void text_factor(const Gain& gain, float right, bool is_over) {
                      : gain.verdict == Verdict::same ? "= "
                                                      : "? ";
   const ImVec4 colour = !trusted ? palette().quiet : faster ? palette().good : slower ? palette().bad : palette().text;
-  ImGui::SetCursorPosY(has_interval ? top + px(first_line_at) : top + (height - px(18)) / 2);
+  const std::string below = in_print(has_interval ? ci95_text(gain.ci95) : why_no_interval);
+  ImGui::SetCursorPosY(below.empty() ? top + (height - px(18)) / 2 : top + px(first_line_at));
   text_right(sign + in_print(factor_text(gain.factor)), right, fonts().regular, text_size, &colour);
-  if (has_interval) {
-    ImGui::SetCursorPosY(top + px(second_line_at));
-    text_right(in_print(ci95_text(gain.ci95)), right, fonts().regular, small_size,
-               trusted ? &palette().text : &palette().quiet);
-  }
-}
-
-void hatch(ImVec2 low, ImVec2 high) {
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  draw->AddRectFilled(low, high, u32(palette().quiet, 0.25f), px(3));
-  draw->PushClipRect(low, high, true);
-  const float height = high.y - low.y;
-  for (float x = low.x - height; x < high.x; x += px(6))
-    draw->AddLine(ImVec2(x, high.y), ImVec2(x + height, low.y), u32(palette().quiet, 0.6f), px(1));
-  draw->PopClipRect();
+  if (below.empty()) return;
+  ImGui::SetCursorPosY(top + px(second_line_at));
+  text_right(below, right, fonts().regular, small_size, trusted && has_interval ? &palette().text : &palette().quiet);
 }
 
 float ladder_table_height(std::size_t rows) {
@@ -526,7 +443,7 @@ void draw_ladder_table(const LadderModel& model, const LadderTable& table, Comma
   const std::size_t rows = table.beside.empty() ? model.rungs.size() : table.rows.size();
   const bool scrolls = ladder_table_height(rows) > ImGui::GetWindowHeight() + px(1);
   const float scroll_bar = scrolls ? ImGui::GetStyle().ScrollbarSize : 0;
-  const Columns at = columns_for(ImGui::GetContentRegionMax().x - scroll_bar, table.beside.size());
+  const Columns at = columns_for(ImGui::GetContentRegionMax().x - scroll_bar, table.beside.size(), has_steps(model));
   const BarScale scale = scale_for(model, table.waterfall);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), 0));
   draw_head(at, scale.is_log, table);

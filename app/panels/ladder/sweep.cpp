@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <span>
 
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/commands/ladder_commands.h"
@@ -18,7 +20,8 @@ namespace {
 
 constexpr float sweep_row_height = 34;
 constexpr std::size_t most_named_ticks = 12;
-constexpr std::size_t most_lines_in_legend = 8;
+constexpr std::size_t most_bands = 4;  // more would cover each other
+constexpr std::size_t most_lines_in_legend = 12;
 constexpr auto most_search = std::chrono::milliseconds(4);  // for targets, in one frame
 
 // Text at the right edge of the table's cell.
@@ -42,6 +45,18 @@ void draw_figure(const SweptFigure& figure, const SweepResultKind& kind, bool is
   const std::string range = kind.text(figure.low) + " \xE2\x80\x93 " + kind.text(figure.high);
   right_in_cell(figure.left_out > 0 ? left_out : range, fonts().regular, small_size,
                 figure.left_out > 0 ? palette().bad : palette().quiet);
+}
+
+// The swept value with the most different ones, so that a result against it has the fewest lines; empty without any.
+std::string finest_of(const SweepResults& results) {
+  std::string finest;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < results.names.size(); ++i) {
+    std::set<std::string> values;
+    for (const SweptRung& rung : results.rungs) values.insert(value_text(rung.values[i]));
+    if (values.size() > most) most = values.size(), finest = results.names[i];
+  }
+  return finest;
 }
 
 std::vector<ChartTick> ticks_of(const SweepLines& lines) {
@@ -97,7 +112,7 @@ bool SweepView::follow(const Workspace& workspace, LadderId ladder, Commands& co
   }
   const std::vector<std::string> names = swept_names(runs);
   results_ = names.empty() ? SweepResults{} : sweep_results(swept, names, workspace.hardware.spreads);
-  if (std::ranges::find(names, against_) == names.end()) against_ = names.empty() ? "" : names.front();
+  if (std::ranges::find(names, against_) == names.end()) against_ = finest_of(results_);
   return !names.empty();
 }
 
@@ -129,7 +144,10 @@ std::vector<SweepView::Column> SweepView::columns(SweepResult result) const {
   using Kind = Column::Kind;
   std::vector<Column> list;
   for (std::size_t i = 0; i < results_.names.size(); ++i)
-    list.push_back({.kind = Kind::value, .value = i, .title = results_.names[i], .width = 58});
+    list.push_back({.kind = Kind::value,
+                    .value = i,
+                    .title = results_.names[i],
+                    .width = std::clamp(18 + 7 * static_cast<float>(results_.names[i].size()), 58.0f, 150.0f)});
   list.push_back({.kind = Kind::runs, .title = "runs", .width = 40});
   std::vector<SweepResult> shown{result};
   for (const SweepResult usual : {SweepResult::val_loss_last, SweepResult::loss_last, SweepResult::tokens_per_s}) {
@@ -303,6 +321,7 @@ void SweepView::draw_chart(SweepResult result, const std::vector<std::string>& c
               .legend = lines.lines.size() > 1,
               .caption = caption,
               .commands = &commands};
+  const bool has_bands = lines.lines.size() <= most_bands;
   bool has_range = false;
   int order = 0;
   for (const SweepLine& line : lines.lines) {
@@ -315,13 +334,13 @@ void SweepView::draw_chart(SweepResult result, const std::vector<std::string>& c
                             .in_legend = lines.lines.size() <= most_lines_in_legend,
                             .has_dots = true,
                             .order = order,
-                            .dash = order,
-                            .low = line.low,
-                            .high = line.high,
+                            .number = order,
+                            .low = has_bands ? std::span<const double>(line.low) : std::span<const double>(),
+                            .high = has_bands ? std::span<const double>(line.high) : std::span<const double>(),
                             .runs = line.runs});
     ++order;
   }
-  if (has_range) chart.note = "mean, and range over the runs";
+  if (has_range) chart.note = has_bands ? "mean, and range over the runs" : "means; the table has the ranges";
   if (lines.log_y) chart.note += (chart.note.empty() ? "" : ", ") + std::string("log scale");
   stepladder::draw_chart(chart);
 }

@@ -127,9 +127,23 @@ Explanation explanation_of(const RungRow& row, std::size_t place, const CheckedF
   return {.words = std::move(change), .anchor = "", .details = "", .is_important = false};
 }
 
+// As many of a sentence's clauses as fit, so that what is shown makes sense; all of it if not even one does.
+std::string clauses_that_fit(const std::string& words, float width) {
+  std::string_view fits = words;
+  while (ImGui::CalcTextSize(fits.data(), fits.data() + fits.size()).x > width) {
+    const std::size_t end = fits.find_last_of(";:,(");
+    if (end == std::string_view::npos || end == 0) return words;
+    fits = fits.substr(0, end);
+    while (fits.ends_with(' ')) fits.remove_suffix(1);
+  }
+  return std::string(fits);
+}
+
 void draw_explanation(const Explanation& explained, std::size_t place, float width) {
   if (explained.words.empty()) return;
-  text_cut(explained.words, width, palette().quiet, fonts().regular, small_size);
+  const std::string shown = explained.is_important ? explained.words : clauses_that_fit(explained.words, width);
+  text_cut(shown, width, palette().quiet, fonts().regular, small_size);
+  if (shown != explained.words && explained.details.empty()) wrapped_tooltip(explained.words, px(420));
   if (*explained.anchor) mark(row_mark(explained.anchor, place));
   if (!explained.details.empty()) wrapped_tooltip(explained.details, px(420));
 }
@@ -177,7 +191,7 @@ void draw_row(RungEditor& editor, LaunchForm& form, std::size_t place, int rung_
   const float buttons = duplicate + remove + px(18);
   const float room = right - ImGui::GetCursorPosX();
   const bool is_wide = room > px(480);  // the explanation is beside the title
-  ImGui::SetNextItemWidth(is_wide ? std::clamp(room * 0.27f, px(130), px(220))
+  ImGui::SetNextItemWidth(is_wide ? std::clamp(room * 0.2f, px(130), px(170))
                                   : std::clamp((room - buttons) * 0.55f, px(120), px(480)));
   if (editor.follow == row.id) {
     ImGui::SetScrollHereY();
@@ -204,7 +218,7 @@ void draw_row(RungEditor& editor, LaunchForm& form, std::size_t place, int rung_
   const Rung* rung = planned_rung(checked, checked.asked[place]);
   const std::string title = stage ? stage->title : rung ? rung->title : "";
   const float after_field = right - (has_buttons ? buttons : 0) - ImGui::GetCursorPosX();
-  const float title_width = is_wide ? std::min(std::clamp(room * 0.24f, px(120), px(170)), after_field) : after_field;
+  const float title_width = is_wide ? std::min(std::clamp(room * 0.22f, px(120), px(150)), after_field) : after_field;
   const float title_left = ImGui::GetCursorPosX();
   text_cut(title, title_width, is_there ? palette().text : palette().quiet, fonts().semibold, 13.5f);
   const Explanation explained = is_wrong ? Explanation{} : explanation_of(row, place, checked, workspace);

@@ -56,7 +56,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
          .colour = quiet,
          .weight = 1,
          .order = 1,
-         .dash = 1});
+         .number = 1});
     add(dt, *against, Quantity::dt_ms, {.label = against->run.name, .colour = quiet, .weight = 1});
   }
   const ImVec4 colour = rung_colour(workspace.colour_of(shown.run));

@@ -91,7 +91,7 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
   ImGui::EndTable();
 }
 
-void draw_against(RunFacts& facts, const Workspace& workspace, const RunEntry& shown) {
+void draw_against(FactsShown& facts, const Workspace& workspace, const RunEntry& shown) {
   field_name("compare with", 6);
   const RunEntry* other = workspace.find(facts.against);
   ImGui::SetNextItemWidth(px(260));
@@ -126,7 +126,7 @@ void draw_against(RunFacts& facts, const Workspace& workspace, const RunEntry& s
 
 }  // namespace
 
-void RunFacts::draw_recipe(const Workspace& workspace, const RunEntry& shown) {
+void FactsShown::draw_recipe(const Workspace& workspace, const RunEntry& shown) {
   draw_against(*this, workspace, shown);
   const RunEntry* other = workspace.find(against);
   const Facts own = facts_of(shown.run.recipe);
@@ -135,7 +135,7 @@ void RunFacts::draw_recipe(const Workspace& workspace, const RunEntry& shown) {
   draw_facts("##recipe", own, other ? &theirs : nullptr, other ? other->run.name : "", only_differences);
 }
 
-void RunFacts::draw_environment(const Workspace& workspace, const RunEntry& shown) {
+void FactsShown::draw_environment(const Workspace& workspace, const RunEntry& shown) {
   const Facts own = facts_of(shown.run.environment);
   if (own.empty()) return text_quiet_wrapped("No environment was recorded for this run.");
   if (shown.run.source == "launched") {

@@ -23,7 +23,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
                      ImVec2 room, Commands& commands);
 
 // Recipe and environment: each value, next to another run's or the current environment's.
-struct RunFacts {
+struct FactsShown {
   RunId against = 0;  // the run whose recipe is shown next to its own; 0: none
   bool only_differences = false;
 

@@ -41,7 +41,7 @@ struct State {
   Tab tab = Tab::recipe;
   RunHead head;
   RunFigures figures;
-  RunFacts facts;
+  FactsShown facts;
   RunOperators operators;
   LoggedMetrics logged;
   MachineMetrics metrics;

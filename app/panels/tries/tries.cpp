@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -144,6 +145,13 @@ void choose(State& state, std::int64_t number) {
   state.scrolls_to_it = true;
 }
 
+// With as many decimals as the noise leaves meaning, the same in all rows: two digits of the band.
+std::string value_text(const TriesView& view, double value) {
+  if (is_missing(value)) return "-";
+  if (!(view.half_band > 0) || !std::isfinite(view.half_band) || !std::isfinite(value)) return metric_text(value);
+  return decimals(value, std::clamp(1 - static_cast<int>(std::floor(std::log10(view.half_band))), 0, 6));
+}
+
 void draw_row(State& state, const TriesView& view, std::size_t i) {
   const Try& it = view.shown.tries[i];
   const TryFigures& figures = view.figures[i];
@@ -166,9 +174,8 @@ void draw_row(State& state, const TriesView& view, std::size_t i) {
   text_in(try_verdict_word(figures.verdict), fonts().regular, 13.5f);
   ImGui::TableNextColumn();
   const bool is_kept = tone == Tone::good || it.number == 0;
-  text_right(is_missing(figures.value) ? "-" : metric_text(figures.value),
-             ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, is_kept ? fonts().semibold : fonts().regular,
-             13.5f, is_kept ? &palette().text : &palette().quiet);
+  text_right(in_print(value_text(view, figures.value)), ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x,
+             is_kept ? fonts().semibold : fonts().regular, 13.5f, is_kept ? &palette().text : &palette().quiet);
   ImGui::TableNextColumn();
   text_right(std::to_string(figures.runs), ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, fonts().regular,
              small_size, &palette().quiet);
@@ -254,7 +261,7 @@ void draw_runs(State& state, const Workspace& workspace, const TryCurves& curves
                   .weight = order == 0 ? 1.2f : 1.8f,
                   .in_legend = is_first,
                   .order = order,
-                  .dash = order};
+                  .number = order};
       const RunPoints points = run_points(workspace, *entry, Quantity::loss, &state.x, commands.data, Reads::overview);
       if (!points.levels || points.y.empty()) continue;
       points.draw_as(curve);
@@ -342,9 +349,8 @@ void draw_chosen(State& state, const Workspace& workspace, const TriesView& view
     mark("tries.beside");
   }
   const std::string reason = try_text(answer, "reason");
-  text_cut(
-      (reason.empty() ? "" : reason + ".  ") + plural(figures.runs, "run") + ", " + rough_duration_text(figures.wall_s),
-      ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+  text_quiet_wrapped((reason.empty() ? "" : capitalised(reason) + ". ") +
+                     capitalised(plural(figures.runs, "run") + ", " + rough_duration_text(figures.wall_s) + "."));
   spacing(2);
   const TryCurves curves = curves_of(view, it);
   const Part part = it.verdict != "kept" && state.part == Part::parts ? Part::patch : state.part;
