@@ -621,7 +621,8 @@ std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const 
     if (!subjects[named->second].runs.front().series->empty()) subjects[i].loss_against = named->second;
   }
   std::vector<RungJudgement> judged = judge(subjects, base_place, hardware, options);
-  if (subjects.size() > 2 && is_sweep(subjects))
+  const bool has_choice = subjects.size() > 2 || (subjects.size() > 1 && run_of(subjects.front()).source != "launched");
+  if (has_choice && is_sweep(subjects))
     for (RungJudgement& rung : judged) rung.over_previous = {};  // neighbours in a list of values, not steps
   return judged;
 }

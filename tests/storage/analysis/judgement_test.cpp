@@ -165,6 +165,7 @@ TEST_F(Rungs, ASweepsRungsHaveNoPreviousOne) {
   std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
   EXPECT_TRUE(is_missing(rungs[2].over_previous.factor));
   EXPECT_NEAR(rungs[2].over_baseline.factor, 4, 0.01);
+  EXPECT_TRUE(is_missing(judge_rungs(std::span(measured_).first(2), {})[1].over_previous.factor)) << "also of two";
   runs_[2].title = "another";
   EXPECT_NEAR(judge_rungs(measured_, {})[2].over_previous.factor, 2, 0.01);
 }
