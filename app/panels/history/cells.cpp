@@ -111,8 +111,10 @@ void draw_number(HistoryRows& list, const RunColumn& column, const RunEntry& ent
   const RunEntry* base = is_factor && text != "-" ? baseline_of(entry, context) : nullptr;
   const bool is_quiet = text == "-" || text == "..." || !doubt.empty();
   middle_line();
-  text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, nullptr, 0,
-             is_quiet ? &palette().quiet : &palette().text);
+  const float room = ImGui::GetContentRegionAvail().x;
+  const std::string shown = cut_to(text, room, Cut::middle);  // a setting's value may be a word
+  text_right(shown, ImGui::GetCursorPosX() + room, nullptr, 0, is_quiet ? &palette().quiet : &palette().text);
+  if (shown != text) ImGui::SetItemTooltip("%s", text.c_str());
   if (base && base != &entry && doubt.empty()) ImGui::SetItemTooltip("%s", over_text(*base).c_str());
   if (doubt.empty()) return;
   wrapped_tooltip(
