@@ -70,10 +70,16 @@ std::optional<StepMark> step_mark(std::string_view line) {
       std::size_t after = end + 1;
       if (const auto of = count_at(line, after)) mark.of = *of, end = after;
     }
+    mark.begin = at;
     mark.end = end;
     return mark;
   }
   return {};
+}
+
+std::optional<double> leading_number(std::string_view text) {
+  const auto number = number_at(text, skip(text, 0, " \t"));
+  return number ? std::optional(number->value) : std::nullopt;
 }
 
 std::optional<double> number_after(std::string_view line, std::string_view key) {

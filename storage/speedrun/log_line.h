@@ -11,12 +11,15 @@ namespace stepladder {
 
 struct StepMark {
   std::int64_t step = 0;
-  std::int64_t of = 0;  // 0: not printed
-  std::size_t end = 0;  // of the mark within the line
+  std::int64_t of = 0;             // 0: not printed
+  std::size_t begin = 0, end = 0;  // of the mark within the line
 };
 
 // "step:125/1670", "step 00125/21400", "Step 125 |", "s:125" near the line's beginning.
 std::optional<StepMark> step_mark(std::string_view line);
+
+// The number that the text begins with, blanks before it aside.
+std::optional<double> leading_number(std::string_view text);
 
 // The number after a key such as "val_loss:"; NaN and infinities count. Nothing if the line lacks the key or has no
 // number there.

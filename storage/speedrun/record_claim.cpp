@@ -245,6 +245,8 @@ RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, con
                                                        : RecordVerdict::record;
   claim.reason = metric.reason + (time.reason.empty() ? "" : "; " + time.reason);
   lead_with_flags(claim);
+  if (claim.verdict == RecordVerdict::record && options.plan == 0 && rule->test != RecordTest::none)
+    claim.reason += "; these may be the best of more runs, since no planned number is known";
   return claim;
 }
 

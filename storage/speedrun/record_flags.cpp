@@ -8,7 +8,9 @@
 #include <functional>
 #include <map>
 
+#include "storage/analysis/means/student_t.h"
 #include "storage/analysis/statistics.h"
+#include "storage/analysis/verdict/step_grain.h"
 #include "storage/speedrun/record_claim.h"
 #include "storage/speedrun/script_diff.h"
 #include "storage/wording.h"
@@ -79,6 +81,8 @@ const Fact facts[] = {
     {"gpu-counts", "The numbers of GPUs differ: ", gpu_count, true},
     {"torch-versions", "The versions of PyTorch differ: ", [](const SpeedrunLog& log) { return log.torch; }, true},
     {"driver-versions", "The drivers differ: ", [](const SpeedrunLog& log) { return log.driver; }, true},
+    {"val-tokens", "The losses are of different numbers of tokens: ",
+     [](const SpeedrunLog& log) { return log.val_tokens > 0 ? plural(log.val_tokens, "token") : ""; }, true},
 };
 
 void flag_facts(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>& flags) {
@@ -136,6 +140,87 @@ std::string curve_of(const SpeedrunLog& log) {
   return curve;
 }
 
+// Whether nearly all evaluations of the two are equal to their last printed digit: those of two seeds differ by tens of
+// it.
+constexpr std::size_t fewest_alike = 5;
+bool are_near_copies(const SpeedrunLog& log, const SpeedrunLog& other, double last_digit) {
+  std::size_t shared = 0, equal = 0;
+  auto theirs = other.evaluations.begin();
+  for (const PrintedEvaluation& it : log.evaluations) {  // both are in the order of steps
+    while (theirs != other.evaluations.end() && theirs->step < it.step) ++theirs;
+    if (theirs == other.evaluations.end()) break;
+    if (it.step == 0 || theirs->step != it.step) continue;
+    ++shared;
+    if (std::abs(theirs->value - it.value) <= 1.5 * last_digit) ++equal;
+  }
+  return shared >= fewest_alike && 10 * equal >= 9 * shared;
+}
+
+void flag_near_copies(const Logs& both, std::vector<RecordFlag>& flags) {
+  std::vector<std::string> files;
+  std::vector<double> last_digits;
+  for (const SpeedrunLog& log : both) {
+    std::vector<double> printed;
+    for (const PrintedEvaluation& it : log.evaluations) printed.push_back(it.value);
+    last_digits.push_back(last_digit_of(printed));
+  }
+  for (std::size_t i = 1; i < both.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (are_near_copies(both[j], both[i], last_digits[i])) {
+        files.push_back(name_of(both[i]) + " (as " + name_of(both[j]) + ")");
+        break;
+      }
+  if (!files.empty())
+    flags.push_back({"same-curve", "The same curve but for its last digits is there more than once, so " +
+                                       plural(std::ssize(files), "log adds", "logs add") +
+                                       " nothing: " + list_text(files)});
+}
+
+// The last step has two values; which one the run ended with is anyone's guess.
+void flag_other_finals(const Logs& logs, std::vector<RecordFlag>& flags) {
+  std::vector<std::string> files;
+  std::string why;
+  for (const SpeedrunLog& log : logs) {
+    if (is_missing(log.other_final)) continue;
+    if (files.empty())
+      why = name_of(log) + ": step " + std::to_string(log.final.step) + " has two values, " +
+            loss_text(log.final.value) + ", which counts here, and " + loss_text(log.other_final);
+    files.push_back(name_of(log));
+  }
+  if (files.empty()) return;
+  if (files.size() > 1) why += fmt::format(" (and so in {} of {} logs)", files.size(), logs.size());
+  flags.push_back({"two-final-values", why});
+}
+
+// Where the tool started the processes itself, it knows how long they took.
+void flag_walls(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>& flags) {
+  std::vector<double> ours, theirs, printed, printed_theirs;
+  for (const Logs* const side : {&logs, baseline})
+    for (const SpeedrunLog& log : side ? *side : Logs{}) {
+      if (is_missing(log.wall_s) || is_missing(log.final.time_ms)) continue;
+      (side == &logs ? ours : theirs).push_back(log.wall_s);
+      (side == &logs ? printed : printed_theirs).push_back(log.final.time_ms / 1e3);
+      if (!is_clock_ahead(log.final.time_ms / 1e3, log.wall_s)) continue;
+      flags.push_back({"clock-ahead", fmt::format("{}: its clock says {} s, and the process took {} s", name_of(log),
+                                                  decimals(log.final.time_ms / 1e3, 2), decimals(log.wall_s, 2))});
+      return;
+    }
+  const SampleFigures now = figures_of(ours), before = figures_of(theirs);
+  const double claimed = figures_of(printed_theirs).mean - figures_of(printed).mean;
+  if (now.n < 2 || before.n < 2 || !(claimed > 0)) return;
+  // By Welch's interval, with the fewest degrees of freedom that it can have.
+  const double error = std::sqrt(now.std * now.std / static_cast<double>(now.n) +
+                                 before.std * before.std / static_cast<double>(before.n));
+  const double most =
+      before.mean - now.mean + student_t_quantile(0.975, static_cast<double>(std::min(now.n, before.n) - 1)) * error;
+  if (claimed - most > std::max(claimed / 2, 1.0))
+    flags.push_back(
+        {"clock-unlike-wall",
+         fmt::format("by the logs' clocks a run takes {} s less than the baseline's, and the processes took "
+                     "at most {} s less",
+                     decimals(claimed, 2), decimals(std::max(most, 0.0), 2))});
+}
+
 void flag_copies(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>& flags) {
   Logs both = logs;
   if (baseline) both.insert(both.end(), baseline->begin(), baseline->end());
@@ -149,6 +234,8 @@ void flag_copies(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>
   if (copies > 0)
     flags.push_back({"same-curve", "The same curve is there more than once, so " +
                                        plural(copies, "log adds", "logs add") + " nothing: " + list_text(parts)});
+  else
+    flag_near_copies(both, flags);
 }
 
 // --- the clock -------------------------------------------------------------------------------------------------------
@@ -316,7 +403,18 @@ std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* 
   }
   flag_facts(pool.logs, same_machine ? theirs : nullptr, flags);
   if (theirs && same_machine) flag_baseline(pool.logs, *theirs, flags);
+  if (rule && rule->val_tokens > 0) {
+    std::vector<std::string> files;
+    for (const SpeedrunLog& log : pool.logs)
+      if (log.val_tokens > 0 && log.val_tokens != rule->val_tokens)
+        files.push_back(name_of(log) + " (" + grouped(log.val_tokens) + ")");
+    if (!files.empty())
+      flags.push_back({"val-tokens", "The rule's loss is of " + plural(rule->val_tokens, "token") +
+                                         ", and these logs name another number: " + list_text(files)});
+  }
+  flag_other_finals(pool.logs, flags);
   flag_clock(pool.logs, flags);
+  flag_walls(pool.logs, theirs, flags);
   return flags;
 }
 

@@ -141,6 +141,8 @@ RecordRule read_record_rule(const fs::path& file) {
   rule.systems_only_waiver = reader.flag("systems_only_waiver");
   rule.source_in_log = reader.flag("source_in_log");
   rule.time_limit_s = reader.number("time_limit_s", 0, INFINITY);
+  if (const double tokens = reader.number("val_tokens", 0, 1e15); tokens > 0)
+    rule.val_tokens = static_cast<std::int64_t>(tokens);
   rule.final_line = reader.text("final_line", false);
   rule.source = reader.text("source", true);
   rule.date = reader.text("date", true);

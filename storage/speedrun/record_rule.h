@@ -38,6 +38,7 @@ struct RecordRule {
   bool same_hardware = false;        // the baseline must come from the same machine and day
   bool systems_only_waiver = false;  // a change that leaves the maths alone needs no test of the loss
   bool source_in_log = false;        // each log must hold the script
+  std::int64_t val_tokens = 0;       // that the metric is of; 0: not fixed
   double time_limit_s = missing;     // of training; also: a run may end before its last scheduled step
   std::string final_line;            // not empty: only a line that begins so holds the final value
   std::string source;                // address of the rules

@@ -106,6 +106,22 @@ std::string seed_in(std::string_view line, std::string_view key, std::string_vie
   return {};
 }
 
+// "val_tokens = 10_485_760", "val_tokens: int = 10485760", "val_tokens=1024"; 0: none, or a product.
+std::int64_t val_tokens_in(std::string_view line) {
+  const std::size_t key = line.find("val_tokens");
+  if (key == line.npos || (key > 0 && (is_word(line[key - 1]) || line[key - 1] == '.'))) return 0;
+  std::size_t at = key + 10;
+  for (const std::string_view between : {" \t", ":", " \t", "int", " \t", "=", " \t"})
+    while (at < line.size() && between.find(line[at]) != between.npos) ++at;
+  std::string digits;
+  for (; at < line.size() && (is_digit(line[at]) || line[at] == '_'); ++at)
+    if (line[at] != '_') digits += line[at];
+  const std::string_view rest = trimmed(line.substr(at));
+  const bool ends = rest.empty() || std::string_view(",;)}]#").find(rest.front()) != std::string_view::npos ||
+                    (at < line.size() && is_space(line[at]) && is_word(rest.front()));
+  return ends ? parse_number<std::int64_t>(digits).value_or(0) : 0;
+}
+
 void take_fact(std::string_view line, SpeedrunLog& log) {
   if (line.size() > 1'000) return;
   take_word(line, "running pytorch", log.torch);
@@ -113,6 +129,7 @@ void take_fact(std::string_view line, SpeedrunLog& log) {
   take_gpu(line, log);
   if (!log.started_at_s) log.started_at_s = printed_date(line);
   if (log.seed.empty()) log.seed = seed_in(line, "seed", ":= ");
+  if (log.val_tokens == 0) log.val_tokens = val_tokens_in(line);
 }
 
 std::string literal_seed(std::string_view script) {
@@ -129,6 +146,9 @@ std::string literal_seed(std::string_view script) {
 struct Attempt {
   std::vector<PrintedEvaluation> evaluations;
   std::vector<ClockReading> clock;
+  std::string start;             // of the first evaluation's line, before its step
+  bool is_usual = true;          // so does that of the last one
+  double other_final = missing;  // of the last one's step
   std::int64_t scheduled = 0;
   std::int64_t last_step = -1;
   bool stopped_early = false;
@@ -162,7 +182,7 @@ class StepReader {
     enter(*mark);
     Attempt& attempt = attempt_;
     if (time) attempt.clock.push_back({mark->step, *time});
-    if (value) attempt.evaluations.push_back({mark->step, *value, time ? *time : now(attempt)});
+    if (value) evaluate({mark->step, *value, time ? *time : now(attempt)}, start_of(line, *mark));
     return true;
   }
 
@@ -174,6 +194,33 @@ class StepReader {
   }
 
  private:
+  // "[rank0]: " or a date, without its digits.
+  static std::string start_of(std::string_view line, const StepMark& mark) {
+    std::string start;
+    for (const char letter : line.substr(0, mark.begin))
+      if (!is_digit(letter)) start += letter;
+    return start;
+  }
+
+  // One value counts for a step: of a line that begins as the first evaluation's did, else the first.
+  void evaluate(const PrintedEvaluation& it, const std::string& start) {
+    Attempt& attempt = attempt_;
+    if (attempt.evaluations.empty()) attempt.start = start;
+    const bool is_usual = start == attempt.start;
+    if (attempt.evaluations.empty() || attempt.evaluations.back().step != it.step) {
+      attempt.other_final = missing;
+      attempt.is_usual = is_usual;
+      return attempt.evaluations.push_back(it);
+    }
+    PrintedEvaluation& known = attempt.evaluations.back();
+    if (known.value == it.value) return;
+    attempt.other_final = it.value;
+    if (!is_usual || attempt.is_usual) return;
+    attempt.other_final = known.value;
+    attempt.is_usual = true;
+    known = it;
+  }
+
   static bool is_training(std::string_view rest) {
     return contains_word(rest, "loss") || number_after(rest, "trl:") || number_after(rest, "tel:");
   }
@@ -235,6 +282,7 @@ void take_attempt(Attempt attempt, std::size_t finished, const LogQuestion& ques
     log.unfinished = attempt.last_step >= 0;
   } else {
     log.final = attempt.evaluations.back();
+    log.other_final = attempt.other_final;
   }
   log.evaluations = std::move(attempt.evaluations);
   log.clock = std::move(attempt.clock);
@@ -298,6 +346,10 @@ SpeedrunLog read_speedrun_log(std::string_view text, const LogQuestion& question
     return true;
   });
   if (log.seed.empty()) log.seed = literal_seed(log.script);
+  for_each_line(log.script, [&](std::string_view line) {
+    if (log.val_tokens == 0 && line.size() < 1'000) log.val_tokens = val_tokens_in(line.substr(0, line.find('#')));
+    return log.val_tokens == 0;
+  });
   std::size_t finished = 0;
   Attempt attempt = std::move(steps).finish(finished);
   take_attempt(std::move(attempt), finished, question, log);

@@ -35,7 +35,9 @@ struct SpeedrunLog {
   std::vector<ClockReading> clock;
   std::int64_t scheduled_steps = 0;  // 0: the log doesn't say
   std::int64_t last_step = 0;
-  PrintedEvaluation final;  // the last scheduled evaluation
+  PrintedEvaluation final;       // the last scheduled evaluation
+  double other_final = missing;  // another value of that step, of a line that begins otherwise or follows
+  std::int64_t val_tokens = 0;   // that an evaluation is of, if the log says it
 
   std::string script;                // the source that the log begins with; empty if it embeds none
   std::string script_hash;           // SourceCodeHash
@@ -46,10 +48,16 @@ struct SpeedrunLog {
   std::string driver;
   std::optional<std::int64_t> started_at_s;  // unix seconds, if the printed local time is taken for UTC
 
+  double wall_s = missing;  // that its process took, where the process was ours
   bool has_steps = false;   // of a training
   std::string problem;      // why the log doesn't count; empty if it does
   bool unfinished = false;  // because training didn't reach its last evaluation
 };
+
+// Whether a clock that a program printed is ahead of the time that the program took: by more than a tenth and a second.
+constexpr bool is_clock_ahead(double printed_s, double wall_s) {
+  return printed_s > 1.1 * wall_s + 1;
+}
 
 struct LogQuestion {
   std::string metric = "val_loss";  // as in RecordRule

@@ -66,6 +66,51 @@ TEST(RecordClaim, passes_a_clean_record) {
   EXPECT_LE(claim.needed_n, 7);
 }
 
+TEST(RecordClaim, a_second_value_of_the_last_step_is_flagged_and_does_not_count) {
+  const LogText log;
+  const std::string plain = log.text();
+  const std::string last = plain.substr(plain.rfind("step:", plain.rfind("val_loss:")));
+  const std::string better = "val_loss:3.2000" + last.substr(last.find(' ', last.find("val_loss:")));
+  const std::string again = last.substr(0, last.find("val_loss:")) + better;
+  for (const std::string& other : {"ema weights: " + again, again}) {
+    const SpeedrunLog read = read_speedrun_log(plain + other, {});
+    EXPECT_EQ(read.final.value, read_speedrun_log(plain, {}).final.value) << other;
+    EXPECT_EQ(read.other_final, 3.2) << other;
+  }
+  RecordPool pool = pool_of(good_losses);
+  pool.logs[2].other_final = 3.2;
+  EXPECT_EQ(ids(judge(pool, record_pool())), Ids{"two-final-values"});
+}
+
+TEST(RecordClaim, near_copies_and_other_validation_sets_and_clocks_are_flagged) {
+  RecordPool pool = pool_of(good_losses, {.steps = 600});
+  ASSERT_GE(pool.logs[0].evaluations.size(), 6u);
+  pool.logs[3].evaluations = pool.logs[0].evaluations;
+  for (std::size_t i = 0; i < pool.logs[3].evaluations.size(); ++i)
+    pool.logs[3].evaluations[i].value += i % 2 == 0 ? 1e-4 : -1e-4;
+  EXPECT_EQ(ids(judge(pool, record_pool({.steps = 600}))), Ids{"same-curve"});
+  pool = pool_of(good_losses);
+  for (SpeedrunLog& log : pool.logs) log.val_tokens = 1024;
+  EXPECT_EQ(ids(judge(pool, record_pool())), Ids{"val-tokens"});
+  pool = pool_of(good_losses);
+  pool.logs[1].wall_s = 2;
+  EXPECT_EQ(ids(judge(pool, record_pool())), Ids{"clock-ahead"});
+}
+
+TEST(RecordClaim, the_processes_own_time_contradicts_the_clock) {
+  RecordPool pool = pool_of(good_losses), baseline = record_pool();
+  const auto set = [](RecordPool& side, double wall_s) {
+    for (SpeedrunLog& log : side.logs) {
+      log.final.time_ms *= 10;
+      log.wall_s = wall_s + log.final.value;
+    }
+  };
+  set(pool, 1000), set(baseline, 1000);
+  EXPECT_EQ(ids(judge(pool, baseline)), Ids{"clock-unlike-wall"});
+  for (SpeedrunLog& log : pool.logs) log.wall_s -= 10;
+  EXPECT_EQ(ids(judge(pool, baseline)), Ids{});
+}
+
 TEST(RecordClaim, verdicts_follow_the_figures) {
   const RecordPool baseline = record_pool();
   EXPECT_EQ(judge(pool_of({3.2811, 3.2799, 3.2820}), baseline).verdict, RecordVerdict::misses);
