@@ -7,11 +7,13 @@
 #include "app/cli/record/subcommands.h"
 #include "app/cli/report.h"
 #include "app/exit_status.h"
+#include "app/record/run_doubt.h"
 #include "app/runs/find_run.h"
 #include "app/runs/open_store.h"
 #include "app/session/session.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
+#include "storage/analysis/metric_comparison.h"
 
 namespace stepladder {
 namespace {
@@ -62,14 +64,15 @@ void follow_rounds(Session& session) {
   }
 }
 
-int exit_status(const SpeedupConfirmation& confirmation) {
+int exit_status(const SpeedupConfirmation& confirmation, bool is_guarded) {
   using State = SpeedupConfirmation::State;
   if (interrupted() || confirmation.state() == State::stopped) return exit_interrupted;
   if (confirmation.state() == State::failed) return exit_failed;
   const SpeedupAnswer& answer = confirmation.answer();
   if (answer.speedup.worst() == Trust::impossible) return exit_implausible;
   if (answer.speedup.verdict == Verdict::cannot_tell) return exit_cannot_tell;
-  return answer.speedup.verdict == Verdict::slower ? exit_slower : exit_done;
+  if (answer.speedup.verdict == Verdict::slower) return exit_slower;
+  return is_guarded ? exit_loss_not_at_parity : exit_done;
 }
 
 Json metric_answer_json(const SpeedupConfirmation& confirmation) {
@@ -111,6 +114,18 @@ std::string answer_text(const SpeedupConfirmation& confirmation) {
          ci95_text(answer.speedup.ci95) + "\n" + answer.reason + "\n";
 }
 
+// What forbids to call the factor a gain although it is one: the loss or the steps gave way. Empty: nothing.
+std::string loss_guard(RunStore& store, const Run& base, const Run& run) {
+  const auto side_of = [&](const Run& asked) {
+    std::vector<Run> runs = other_finished_repeats(store, asked);
+    runs.insert(runs.begin(), asked);
+    return load_runs(store, runs);
+  };
+  const std::vector<LoadedRun> before = side_of(base), after = side_of(run);
+  const DoubtedGain found = doubt_of(measured(before), measured(after), load_run_context(&store).hardware, true);
+  return found.doubt == RunDoubt::guard ? "Not a gain: " + found.reason + "." : "";
+}
+
 int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   open_existing(common.database);  // throws if the database doesn't exist
   Session session(common.database);
@@ -121,18 +136,37 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   if (!options.metric.empty()) {
     question.metric = metric_named(options.metric);
     const auto known = session.store().metrics().find(run.id, question.metric->metric);
-    question.direction = asked_direction(question.metric->metric, options.lower, options.higher,
-                                         known ? known->metric.direction : Direction::unknown);
+    // Of a metric that the run hasn't got, the session says so.
+    const Direction stated = known ? known->metric.direction : direction_of_name(question.metric->metric);
+    if (known || options.lower || options.higher || stated != Direction::unknown)
+      question.direction = asked_direction(question.metric->metric, options.lower, options.higher, stated);
   }
   if (options.until > 0) question.noise_floor = options.until / 100;
   question.max_repeats = options.max_repeats.value_or(options.until > 0 ? most_repeats_until : question.max_repeats);
   question.quiet_patience = options.patience_s > 0 ? QuietPatience(options.patience_s) : std::nullopt;
+  const std::size_t runs_before = 1 + std::min(other_finished_repeats(session.store(), run).size(),
+                                               other_finished_repeats(session.store(), base).size());
   session.confirm(question);
   follow_rounds(session);
+  const bool is_speed = !question.metric && !interrupted();
+  const std::string loss = is_speed ? loss_guard(session.store(), base, run) : "";
+  // An earlier `confirm` looked at its runs; nobody has stored how often.
+  const std::string looks =
+      runs_before > 2 ? fmt::format("It began with {} runs of each; looks at these before aren't counted.", runs_before)
+                      : "";
   print_as(
-      common, [&] { return answer_json(*session.confirmation()); },
-      [&] { return notes_text(answer_text(*session.confirmation())); });
-  return exit_status(*session.confirmation());
+      common,
+      [&] {
+        Json json = answer_json(*session.confirmation());
+        for (const std::string& more : {loss, looks})
+          if (!more.empty()) json["reason"] = json["reason"].get<std::string>() + " " + more;
+        return json;
+      },
+      [&] {
+        return notes_text(answer_text(*session.confirmation()) + loss + (loss.empty() ? "" : "\n") + looks +
+                          (looks.empty() ? "" : "\n"));
+      });
+  return exit_status(*session.confirmation(), !loss.empty());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <iterator>
 
 #include "engine/stage.h"
 #include "storage/analysis/metric_figures.h"
@@ -11,6 +12,7 @@
 #include "storage/by_enum.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/importers/importer.h"
+#include "storage/importers/text.h"
 #include "storage/importers/trackers/store_file.h"
 #include "storage/quantity.h"
 #include "storage/speedrun/log_line.h"
@@ -51,19 +53,60 @@ double value_of(const std::vector<MetricPoint>& values, const MetricFigure& figu
   return figure.kind == MetricFigure::Kind::at ? at : figure_of(builder.finish(), figure.kind);
 }
 
-// Every value that the lines give under this name: "val_bpb: 0.9979", "val_bpb=0.9979", "\"val_bpb\": 0.9979".
+// The number behind a key's end, with or without blanks and a quote before it: `: 0.9979`, `=0.9979`, `": 0.9979`.
+std::optional<double> value_behind(std::string_view line, std::size_t at) {
+  for (const std::string_view end : {":", "=", " :", " =", "\":", "':"})
+    if (line.substr(at).starts_with(end))
+      if (const auto value = leading_number(line.substr(at + end.size()))) return value;
+  return {};
+}
+
+// The words before a key that make another name of it: "best" of "step 100 best val_bpb: 0.95". They begin after a
+// value, a comma, a bar or a semicolon; digits in them ("rank0") and brackets don't count.
+std::string words_before(std::string_view line) {
+  std::string words;
+  while (true) {
+    const std::size_t last = line.find_last_not_of(" \t\"'{}()[]");
+    if (last == line.npos || std::string_view(",|;").find(line[last]) != std::string_view::npos) return words;
+    std::size_t first = last + 1;
+    while (first > 0 && std::string_view(" \t\"'{}()[],|;").find(line[first - 1]) == std::string_view::npos) --first;
+    const std::string_view token = line.substr(first, last + 1 - first);
+    const std::size_t sign = token.find_first_of("=:");
+    const bool is_value = is_digit(token.front()) ||
+                          (token.size() > 1 && !is_word(token.front()) && is_digit(token[1])) ||
+                          (sign != token.npos && sign > 0 && sign + 1 < token.size());
+    if (is_value) return words;
+    std::string letters;
+    for (const char letter : token)
+      if (is_word(letter) && !is_digit(letter)) letters += lower(letter);
+    for (const std::string_view prefix : {"rank", "default", "info", "debug", "warning"})  // of any line
+      if (letters == prefix) letters.clear();
+    if (!letters.empty()) words = letters + (words.empty() ? "" : " ") + words;
+    line = line.substr(0, first);
+  }
+}
+
+// Every value that the lines give under this name: "val_bpb: 0.9979", "val_bpb=0.9979", "\"val_bpb\": 0.9979". The name
+// stands alone: "train/val_bpb" and "ema-val_bpb" are others. "best val_bpb" is the name only where nothing is called
+// so without another word, and one word alone is before it. Throws NoFigure if there are several.
 std::vector<MetricPoint> printed_values(const std::filesystem::path& log, const std::string& name) {
-  std::vector<MetricPoint> values;
+  std::map<std::string, std::vector<MetricPoint>> found;  // by the words before the name
   std::ifstream file(log);
   for (std::string line; std::getline(file, line);) {
-    for (const char* const end : {":", "=", " :", " =", "\":", "':"}) {
-      const auto value = number_after(line, name + end);
+    for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
+      if (at > 0 && (is_word(line[at - 1]) || std::string_view("/-.@+\\").find(line[at - 1]) != std::string_view::npos))
+        continue;  // another name
+      const auto value = value_behind(line, at + name.size());
       if (!value) continue;
+      std::vector<MetricPoint>& values = found[words_before(std::string_view(line).substr(0, at))];
       values.push_back({.step = static_cast<std::int64_t>(values.size()), .value = *value});
-      break;
     }
   }
-  return values;
+  if (const auto alone = found.find(""); alone != found.end()) return alone->second;
+  if (found.empty()) return {};
+  if (found.size() == 1) return found.begin()->second;
+  throw NoFigure("has several values called " + name + " (\"" + found.begin()->first + "\", \"" +
+                 std::next(found.begin())->first + "\" before it), and none that is called so alone");
 }
 
 // The values of a metric: those that the log calls so, and those of the steps' own field.

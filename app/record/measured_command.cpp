@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -24,6 +27,8 @@
 #include "storage/database/process.h"
 #include "storage/errors.h"
 #include "storage/process.h"
+#include "storage/speedrun/speedrun_log.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -32,7 +37,9 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto look_again = std::chrono::milliseconds(20);
-constexpr auto patience_with_stop = std::chrono::seconds(10);  // before SIGKILL
+constexpr auto patience_with_left = std::chrono::milliseconds(500);  // what a command has left behind
+constexpr double busy_share = 0.05;                                  // of a processor
+constexpr auto patience_with_stop = std::chrono::seconds(10);        // before SIGKILL
 
 [[noreturn]] void fail(const fs::path& file, const char* what) {
   throw StorageError(file.string() + " " + what + ": " + std::strerror(errno));
@@ -67,13 +74,68 @@ bool is_ours(const ProcessIdentity& program) {
          !program.boot.empty() && is_alive(program);
 }
 
+// The seconds of a processor that the processes below this one have used so far, dead ones aside.
+double seconds_of_descendants() {
+  struct Seen {
+    pid_t parent = 0;
+    double seconds = 0;
+  };
+  std::map<pid_t, Seen> all;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::string stat;
+    std::getline(std::ifstream(entry.path() / "stat"), stat);
+    const std::size_t named = stat.rfind(')');  // the name may hold anything
+    if (named == std::string::npos) continue;
+    std::istringstream rest(stat.substr(named + 1));
+    std::string state;
+    Seen seen;
+    double skipped = 0, user = 0, system = 0;
+    rest >> state >> seen.parent;
+    for (int i = 0; i < 9; ++i) rest >> skipped;
+    rest >> user >> system;
+    seen.seconds = (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+    all[std::stoi(name)] = seen;
+  }
+  double sum = 0;
+  for (const auto& [pid, seen] : all)
+    for (pid_t above = seen.parent; above > 1; above = all.contains(above) ? all[above].parent : 0)
+      if (above == ::getpid()) {
+        sum += seen.seconds;
+        break;
+      }
+  return sum;
+}
+
+// Waits for what the command has left behind; false if some of it doesn't end within a moment.
+bool all_end_soon() {
+  for (const auto begin = Clock::now(); Clock::now() - begin < patience_with_left;
+       std::this_thread::sleep_for(look_again)) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return true;
+  }
+  return false;
+}
+
+// Whether it works on; servers that wait don't.
+bool are_busy() {
+  const double before = seconds_of_descendants();
+  std::this_thread::sleep_for(patience_with_left);
+  return seconds_of_descendants() - before > busy_share * std::chrono::duration<double>(patience_with_left).count();
+}
+
 // Runs in the keeper: a process in a session of its own, which the end of this program doesn't affect.
 [[noreturn]] void keep(const MeasuredCommand& run, int log, int lock) {
   ::setsid();
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what the command leaves behind becomes ours
   become_keeper({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE});
   leave_streams({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
   CommandEnd end{.exit_status = 127, .started_at = unix_now(), .wall_s = 0};
   const auto begin = Clock::now();
+  auto ended = begin;
   ::setenv("PYTHONUNBUFFERED", "1", 0);
   for (const auto& [name, value] : run.environment) ::setenv(name.c_str(), value.c_str(), 1);
   try {
@@ -84,10 +146,15 @@ bool is_ours(const ProcessIdentity& program) {
     [[maybe_unused]] const ssize_t written = ::pwrite(lock, text.data(), text.size(), 0);
     program.wait();
     end.exit_status = program.exit_status();
+    ended = Clock::now();
+    if (all_end_soon())
+      ended = Clock::now();
+    else
+      end.goes_on = are_busy();
   } catch (const std::exception& error) {
     ::dprintf(log, "stepladder: %s\n", error.what());
   }
-  end.wall_s = std::chrono::duration<double>(Clock::now() - begin).count();
+  end.wall_s = std::chrono::duration<double>(ended - begin).count();
   ::fsync(log);
   // The run isn't over for others until its end is on the disk.
   const bool is_written = keep_trying(std::chrono::minutes(10), std::chrono::seconds(1), [&] {
@@ -133,6 +200,7 @@ void end_command(const MeasuredCommand& run) {
 void write_end(const fs::path& state, const CommandEnd& end) {
   nlohmann::json json{{"exit_status", end.exit_status}, {"started_at", end.started_at}, {"wall_s", end.wall_s}};
   if (!end.host.empty()) json["host"] = end.host;
+  if (end.goes_on) json["goes_on"] = true;
   write_whole(state, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", private_file);
 }
 
@@ -148,11 +216,29 @@ std::optional<CommandEnd> end_of_command(const fs::path& state) {
     throw StorageError(state.string() + " has an exit status or a time that no run has");
   const bool has_host = json.contains("host") && json["host"].is_string();
   return CommandEnd{static_cast<int>(status), json["started_at"].get<double>(), wall_s,
-                    has_host ? json["host"].get<std::string>() : ""};
+                    has_host ? json["host"].get<std::string>() : "",
+                    json.contains("goes_on") && json["goes_on"] == true};
 }
 
 LogFigure figure_of_command(const FigureQuestion& question, const LoggedRun& logged, const CommandEnd& end) {
-  return question.by == FigureBy::wall ? LogFigure{end.wall_s, "s"} : figure_of_log(logged, question);
+  if (question.by == FigureBy::wall) {
+    if (end.goes_on) throw NoFigure("says nothing of its time: processes that it started worked on after its end");
+    return {end.wall_s, "s"};
+  }
+  LogFigure figure = figure_of_log(logged, question);
+  double printed_ms = 0;
+  std::int64_t last = -1;
+  for (const StepRecord& step : logged.steps) {
+    if (step.step <= last) continue;  // of another process, or done again
+    last = step.step;
+    if (step.dt_ms > 0) printed_ms += step.dt_ms;
+  }
+  if (question.by == FigureBy::throughput && is_clock_ahead(printed_ms / 1e3, end.wall_s))
+    throw NoFigure(
+        fmt::format("has step times of {:.4g} s in all, and the command took {:.4g} s, so it didn't measure "
+                    "them",
+                    printed_ms / 1e3, end.wall_s));
+  return figure;
 }
 
 bool is_under_way(const MeasuredCommand& run) {

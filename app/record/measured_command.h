@@ -28,6 +28,7 @@ struct CommandEnd {
   double started_at = missing;  // unix seconds
   double wall_s = missing;
   std::string host = {};  // empty: it ran here
+  bool goes_on = false;   // processes that it started were still working when it had ended
 };
 
 // The end of the command; nullopt if it hasn't ended. Throws StorageError for a state file that isn't ours.
@@ -36,7 +37,9 @@ std::optional<CommandEnd> end_of_command(const std::filesystem::path& state);
 // Stores the end of a command that ran elsewhere. Throws DataError.
 void write_end(const std::filesystem::path& state, const CommandEnd& end);
 
-// What a command that has ended says: its wall clock, or the figure in its log. Throws as figure_of_log.
+// What a command that has ended says: its wall clock, or the figure in its log. Throws as figure_of_log, and NoFigure
+// if the steps' printed times add up to more than it took,
+// or its work went on after its end.
 LogFigure figure_of_command(const FigureQuestion& question, const LoggedRun& logged, const CommandEnd& end);
 
 // True if another process has started it, and it hasn't ended.

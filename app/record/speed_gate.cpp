@@ -8,13 +8,16 @@
 
 #include "app/host/held_folder.h"
 #include "app/record/machine.h"
+#include "app/record/run_doubt.h"
 #include "app/text/format.h"
 #include "engine/files/files.h"
+#include "storage/analysis/summary.h"
 #include "storage/analysis/verdict/step_grain.h"
 #include "storage/by_enum.h"
 #include "storage/errors.h"
 #include "storage/json_values.h"
 #include "storage/speedrun/record_pool.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -23,7 +26,9 @@ namespace fs = std::filesystem;
 
 constexpr int baseline_version = 1;
 constexpr std::size_t most_values = 100'000;
-constexpr double least_cost = 1e-9;  // a metric that is better by the whole of the baseline's mean
+constexpr std::size_t most_compared = 10;  // runs of a side whose losses are compared
+// Far beyond every time and loss, so that sums of squares are finite.
+constexpr double least_figure = 1e-15, most_figure = 1e15;
 
 std::string interval_words(const GateJudgement& judged, const FigureQuestion& question) {
   std::string words;
@@ -54,21 +59,30 @@ Interval with_rounding(const Interval& interval, const GateSample& baseline, con
   return {interval.low / (1 + share), interval.high * (1 + share)};
 }
 
-// The values as positive costs, of which lower is better. A metric may have any sign and either direction, so its cost
-// is how much worse it is than the baseline's mean, as a share of that.
-std::vector<double> costs_of(const GateSample& sample, std::span<const double> values, double baseline_mean) {
-  std::vector<double> costs(values.begin(), values.end());
-  if (sample.question.by != FigureBy::metric) return costs;
-  if (baseline_mean == 0)
-    throw StorageError("the mean " + name_of(sample.question) +
+// The values of both sides as positive costs, of which lower is better: a metric of which higher is better is inverted.
+// The cost of one that may have any sign follows from how much worse it is than the baseline's mean, as a share of
+// that.
+struct Costs {
+  std::vector<double> before, now;
+};
+Costs costs_of(const FigureQuestion& question, std::span<const double> baseline, std::span<const double> now) {
+  Costs costs{{baseline.begin(), baseline.end()}, {now.begin(), now.end()}};
+  const auto is_above_0 = [](double value) { return value >= least_figure; };
+  const bool is_positive = std::ranges::all_of(costs.before, is_above_0) && std::ranges::all_of(costs.now, is_above_0);
+  if (question.by != FigureBy::metric || (is_positive && question.lower_is_better)) return costs;
+  const double mean = figures_of(baseline).mean;
+  if (mean == 0)
+    throw StorageError("the mean " + name_of(question) +
                        " of the baseline is 0, and record gate compares shares of it");
-  const double worse = sample.question.lower_is_better ? 1 : -1;
-  for (double& cost : costs) cost = std::max(1 + worse * (cost - baseline_mean) / std::abs(baseline_mean), least_cost);
+  const double worse = question.lower_is_better ? 1 : -1;
+  for (std::vector<double>* const side : {&costs.before, &costs.now})
+    for (double& value : *side)
+      if (const double share = worse * (value - mean) / std::abs(mean); is_positive)
+        value = 1 / value;
+      else
+        value = share > 0 ? 1 + share : 1 / (1 - share);
   return costs;
 }
-
-// Far beyond every time and loss, so that sums of squares are finite.
-constexpr double least_figure = 1e-15, most_figure = 1e15;
 
 // Refuses figures that a ratio makes no sense of.
 void require_figure(double value, const FigureQuestion& question, const fs::path& file) {
@@ -81,7 +95,7 @@ void require_figure(double value, const FigureQuestion& question, const fs::path
 }  // namespace
 
 const char* to_string(GateAnswer answer) {
-  return by_enum<GateAnswer>("passes", "slower", "worse", "cannot-tell", "other-machine")[answer];
+  return by_enum<GateAnswer>("passes", "slower", "worse", "cannot-tell", "other-machine", "invalid", "guard")[answer];
 }
 
 GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance, double error) {
@@ -94,8 +108,8 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
     judged.reason = "the baseline was measured on another machine: " + other;
     return judged;
   }
-  const SampleFigures before = figures_of(costs_of(baseline, baseline.values, judged.baseline.mean));
-  const SampleFigures after = figures_of(costs_of(now, now.values, judged.baseline.mean));
+  const Costs costs = costs_of(now.question, baseline.values, now.values);
+  const SampleFigures before = figures_of(costs.before), after = figures_of(costs.now);
   if (!(before.mean > 0) || !(after.mean > 0)) {
     judged.reason = "a figure isn't a positive number";
     return judged;
@@ -128,9 +142,8 @@ GateJudgement judge_turns(const GateSample& base, const GateSample& now, double 
   judged.baseline = figures_of(std::span(base.values).first(n));
   judged.now = figures_of(std::span(now.values).first(n));
   std::vector<double> ratios;
-  const std::vector<double> before = costs_of(base, std::span(base.values).first(n), judged.baseline.mean);
-  const std::vector<double> after = costs_of(now, std::span(now.values).first(n), judged.baseline.mean);
-  for (std::size_t i = 0; i < n; ++i) ratios.push_back(std::log(before[i] / after[i]));
+  const Costs costs = costs_of(now.question, std::span(base.values).first(n), std::span(now.values).first(n));
+  for (std::size_t i = 0; i < n; ++i) ratios.push_back(std::log(costs.before[i] / costs.now[i]));
   const SampleFigures pairs = figures_of(ratios);
   judged.factor = std::exp(pairs.mean);
   // Pairs of one ratio have no spread: runs that are the same to the last digit have not changed, others are copies.
@@ -146,13 +159,52 @@ GateJudgement judge_turns(const GateSample& base, const GateSample& now, double 
   return judged;
 }
 
-void add_figure(GateSample& sample, const LogFigure& figure, const fs::path& log) {
+void add_run(GateSample& sample, const LogFigure& figure, const LoggedRun& logged) {
+  const fs::path& log = logged.log;
   if (!sample.unit.empty() && sample.unit != figure.unit)
     throw StorageError(log.string() + " gives " + figure.unit + ", and the others " + sample.unit);
   require_figure(figure.value, sample.question, log);
   sample.unit = figure.unit;
   sample.values.push_back(figure.value);
   sample.resolution = std::max(sample.resolution, figure.resolution);
+  if (logged.steps.empty()) return;
+  LoadedRun run{.run = logged.run};
+  run.run.status = RunStatus::finished;
+  for (const StepRecord& step : logged.steps) run.series.append(step);
+  run.summary = summarise(run.run, run.series);
+  sample.steps = sample.steps == 0 ? run.summary.steps : std::min(sample.steps, run.summary.steps);
+  if (sample.runs.size() < most_compared) sample.runs.push_back(std::move(run));
+}
+
+void check_pass(GateJudgement& judged, const GateSample& baseline, const GateSample& now) {
+  if (judged.answer != GateAnswer::passes) return;
+  const bool has_copies =
+      (judged.now.n > 1 && !(judged.now.std > 0)) || (judged.baseline.n > 1 && !(judged.baseline.std > 0));
+  const bool by_time = takes_time(now.question);
+  const auto withdraw = [&](GateAnswer answer, const std::string& why) {
+    judged.answer = answer;
+    judged.reason = why + "; " + judged.reason;
+  };
+  const auto doubted =
+      doubt_of(measured(baseline.runs), measured(now.runs), load_run_context(nullptr).hardware, by_time);
+  switch (doubted.doubt) {
+    case RunDoubt::invalid:
+      return withdraw(GateAnswer::invalid, doubted.reason);
+    case RunDoubt::guard:
+      return withdraw(GateAnswer::guard, doubted.reason);
+    case RunDoubt::cannot_tell:
+      return withdraw(GateAnswer::cannot_tell, doubted.reason);
+    case RunDoubt::none:
+      if (!doubted.note.empty()) judged.reason += "; " + doubted.note;
+  }
+  if (by_time && baseline.steps > 0 && now.steps > 0 && now.steps < baseline.steps && baseline.runs.empty())
+    return withdraw(GateAnswer::guard, "it trains for " + plural(now.steps, "step") + ", and the baseline for " +
+                                           plural(baseline.steps, "step"));
+  if (!by_time && baseline.steps > 0 && now.steps > baseline.steps)
+    return withdraw(GateAnswer::cannot_tell, "it trains for " + plural(now.steps, "step") + ", and the baseline for " +
+                                                 plural(baseline.steps, "step"));
+  if (has_copies && judged.factor != 1)
+    withdraw(GateAnswer::cannot_tell, "a side's runs are equal to the last digit, so nobody knows the noise");
 }
 
 GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQuestion& question) {
@@ -162,7 +214,8 @@ GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQue
     if (!found.links.empty()) throw StorageError(found.links.front().string() + " " + link_problem);
     for (const fs::path& log : found.logs) {
       try {
-        add_figure(sample, figure_of_log(read_logged_run(log), question), log);
+        const LoggedRun logged = read_logged_run(log);
+        add_run(sample, figure_of_log(logged, question), logged);
       } catch (const NoFigure& error) {
         throw StorageError(log.string() + ": " + error.what());
       }
@@ -181,6 +234,7 @@ void write_gate_baseline(const fs::path& file, const GateSample& sample, const s
                                 {"unit", sample.unit},
                                 {"values", sample.values},
                                 {"resolution", sample.resolution},
+                                {"steps", sample.steps},
                                 {"machine", sample.machine},
                                 {"commit", text_or_null(commit)},
                                 {"written", local_time_text(unix_now())}}
@@ -211,7 +265,8 @@ GateSample read_gate_baseline(const fs::path& file) {
                       .unit = json.at("unit").get<std::string>(),
                       .values = json.at("values").get<std::vector<double>>(),
                       .machine = json.at("machine"),
-                      .resolution = json.value("resolution", 0.0)};
+                      .resolution = json.value("resolution", 0.0),
+                      .steps = json.value("steps", std::int64_t{0})};
     if (!(sample.resolution >= 0 && sample.resolution <= most_figure)) sample.resolution = 0;
     if (!by || sample.values.empty() || sample.values.size() > most_values)
       throw StorageError(file.string() + " isn't a baseline of record gate");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/record/log_figure.h"
+#include "app/runs/loaded_runs.h"
 #include "app/runs/run_json.h"
 #include "storage/analysis/compare.h"
 #include "storage/analysis/means/mean_test.h"
@@ -19,17 +20,21 @@ struct GateSample {
   std::string unit;
   std::vector<double> values;
   Json machine;
-  double resolution = 0;  // of a value, the coarsest; 0: by the values' digits
+  double resolution = 0;             // of a value, the coarsest; 0: by the values' digits
+  std::int64_t steps = 0;            // the fewest of a run; 0: not known
+  std::vector<LoadedRun> runs = {};  // the first ones, without those of a stored baseline
 };
 
-enum class GateAnswer { passes, slower, worse, cannot_tell, other_machine };  // worse: its loss or metric
-const char* to_string(GateAnswer answer);                                     // "other-machine"
+// worse: its loss or metric. invalid: the hardware can't do it. guard: as fast, but the loss or the steps gave way.
+enum class GateAnswer { passes, slower, worse, cannot_tell, other_machine, invalid, guard };
+const char* to_string(GateAnswer answer);  // "other-machine"
 
 struct GateJudgement {
   GateAnswer answer = GateAnswer::cannot_tell;
   SampleFigures baseline, now;
-  // Baseline's mean / mean: below 1 is slower, or a higher loss. For a metric: 1 / (1 + x), where its mean is worse by
-  // the share x of the baseline's.
+  // Baseline's mean / mean: below 1 is slower, or a higher loss; the inverse for a metric of which higher is better.
+  // Where a metric's values aren't all above 0: 1 / (1 + x) or
+  // 1 + x, where it is worse or better by the share x of the baseline's mean.
   double factor = missing;
   Interval ci95;
   std::string reason;  // one sentence
@@ -45,8 +50,12 @@ GateJudgement judge_turns(const GateSample& base, const GateSample& now, double 
 // The figures of logs (folders of them, or files). Throws StorageError, which names the log that has none.
 GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQuestion& question);
 
-// Adds another log's figure. Throws StorageError.
-void add_figure(GateSample& sample, const LogFigure& figure, const std::filesystem::path& log);
+// Adds another run's figure. Throws StorageError.
+void add_run(GateSample& sample, const LogFigure& figure, const LoggedRun& logged);
+
+// Withdraws a pass that the runs behind the figures forbid: impossible ones, a loss or steps that gave way, figures
+// that are copies.
+void check_pass(GateJudgement& judged, const GateSample& baseline, const GateSample& now);
 
 // A baseline's file. Both throw StorageError or DataError.
 void write_gate_baseline(const std::filesystem::path& file, const GateSample& sample, const std::string& commit);

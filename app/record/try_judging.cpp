@@ -2,12 +2,17 @@
 // sealed path changed, no guard gave way and its runs are physically possible.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "app/record/run_doubt.h"
 #include "app/record/try_series.h"
 #include "app/runs/excerpt.h"
 #include "app/runs/loaded_runs.h"
 #include "storage/analysis/means/mean_test.h"
+#include "storage/analysis/metric_comparison.h"
+#include "storage/analysis/verdict/step_grain.h"
 #include "storage/by_enum.h"
+#include "storage/importers/text.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -28,6 +33,16 @@ double noted(const TryRun& run, const char* where, const std::string& name) {
   if (!others.is_object() || !others.contains(where) || !others[where].contains(name)) return missing;
   const Json& value = others[where][name];
   return value.is_number() ? value.get<double>() : missing;
+}
+
+// Whether it would have been kept if nothing spoke against it.
+bool has_evidence(const Try& it) {
+  const Json answer = Json::parse(it.answer, nullptr, false);
+  const auto figure = [&](const char* name) {
+    return answer.is_object() && answer.contains(name) && answer[name].is_number() ? answer[name].get<double>()
+                                                                                   : missing;
+  };
+  return figure("e_value") >= figure("needed_e_value");
 }
 
 std::string share_text(double share) {
@@ -107,7 +122,7 @@ std::vector<double> TrySeriesRunner::recent_runs(const Try& it) const {
     if (run.during < 0 || run.during >= it.number || is_missing(run.value)) continue;
     const Try& state = tries_[static_cast<std::size_t>(run.state)];
     const bool was_kept = state.number == 0 || state.verdict == to_string(TryVerdict::kept);
-    if (!was_kept && state.verdict != to_string(TryVerdict::cannot_tell)) continue;
+    if (!was_kept && (state.verdict != to_string(TryVerdict::cannot_tell) || has_evidence(state))) continue;
     double value = utility(run.value);
     for (auto gain = gains.upper_bound(was_kept ? state.number : state.parent); gain != gains.end(); ++gain)
       value += gain->second;
@@ -140,7 +155,113 @@ std::optional<TryAnswer> TrySeriesRunner::refused(const Try& it) const {
       is_same = stamp_outside(path) == seal.stamp || content_outside(path) == seal.content;
     }
     if (!is_same) return TryAnswer{.verdict = TryVerdict::invalid, .reason = seal.path + " is sealed, and has changed"};
+    if (const std::string shadow = shadow_of(it, seal); !shadow.empty())
+      return TryAnswer{.verdict = TryVerdict::invalid,
+                       .reason = shadow + " is new, and Python would import it in place of the sealed " + seal.path};
   }
+  if (wrote_sealed_)
+    return TryAnswer{.verdict = TryVerdict::invalid,
+                     .reason = "a sealed path was written to while a run was under way"};
+  return {};
+}
+
+// A package or an extension beside a sealed module, or a module of its name where the command looks first.
+std::string TrySeriesRunner::shadow_of(const Try& it, const TrySeal& seal) const {
+  const fs::path sealed = seal.path;
+  if (!seal.in_tree || sealed.extension() != ".py") return {};
+  const std::string module = sealed.stem().string();
+  for (const std::string& file : trees_->changed_files(tries_.front().tree, it.tree)) {
+    const fs::path path = file;
+    for (const fs::path& folder :
+         {sealed.parent_path(), fs::path(), fs::path(plan_.folder == "." ? "" : plan_.folder)}) {
+      const fs::path below = path.lexically_relative(folder.empty() ? "." : folder);
+      if (below.empty() || *below.begin() == ".." || path == sealed) continue;
+      const std::string first = below.begin()->string();
+      const bool is_package = first == module && std::next(below.begin()) != below.end();
+      const bool is_module = std::next(below.begin()) == below.end() &&
+                             (first == module + ".py" || first == module + ".pyc" ||
+                              (first.starts_with(module + ".") && (first.ends_with(".so") || first.ends_with(".pyd"))));
+      if ((is_package || is_module) && trees_->content_of(tries_.front().tree, file).empty() &&
+          !trees_->content_of(it.tree, file).empty())
+        return file;
+    }
+  }
+  return {};
+}
+
+// Whether the name is that of a time, a rate or a memory, which the seed of a training needn't move.
+bool is_of_the_machine(const std::string& name) {
+  for (const char* const word :
+       {"latency", "wall", "ms", "time", "secs", "seconds", "duration", "mem", "memory", "vram", "mfu", "tokens",
+        "throughput", "flops", "tflops", "power", "energy", "rate", "speed"})
+    for (std::size_t at = name.find(word); at != name.npos; at = name.find(word, at + 1))
+      if ((at == 0 || !is_alpha(name[at - 1])) &&
+          (at + std::strlen(word) == name.size() || !is_alpha(name[at + std::strlen(word)])))
+        return true;
+  return false;
+}
+
+// The least that the seeds of a training are known to move its metric by is 0.02 % of it (nanochat, modded-nanogpt).
+constexpr double least_seed_spread = 5e-5;
+constexpr std::size_t first_losses = 5;
+constexpr double same_start_nats = 3e-4;
+
+std::string TrySeriesRunner::seed_doubt() const {
+  if (plan_.figure.by == FigureBy::throughput || plan_.figure.by == FigureBy::wall) return {};
+  if (plan_.figure.by == FigureBy::metric && is_of_the_machine(plan_.figure.metric.metric)) return {};
+  const RunSpread noise = noise_of([](const TryRun& run) { return run.during == 0; });
+  const double share = std::sqrt(noise.variance()) / std::abs(mean_of(values_of(0)));
+  if (noise.known() && share > 0 && share < least_seed_spread)
+    return "the unchanged runs differ by " + fine_percent_text(share) +
+           " of the metric, less than seeds are known to, so nobody knows what another seed does: let it vary, as "
+           "$STEPLADDER_SEED does";
+  const auto losses = [&](const TryRun& run) {
+    std::vector<double> first;
+    if (const auto row = store_->run(run.run); row && run.run > 0)
+      for (const double loss : load_run(*store_, *row, most_steps_of_each(20)).series.loss)
+        if (std::isfinite(loss) && first.size() < first_losses) first.push_back(loss);
+    return first;
+  };
+  std::vector<double> start;
+  std::size_t runs = 0;
+  for (const TryRun& run : runs_) {
+    if (run.during != 0 || is_missing(run.value)) continue;
+    const std::vector<double> these = losses(run);
+    if (these.size() < first_losses) return {};
+    if (start.empty()) start = these;
+    for (std::size_t i = 0; i < first_losses; ++i)
+      if (std::abs(these[i] - start[i]) > same_start_nats) return {};
+    ++runs;
+  }
+  if (runs < 2) return {};
+  return "the unchanged runs had other seeds and the same first losses, so they don't follow $STEPLADDER_SEED, and "
+         "nobody "
+         "knows what another seed does";
+}
+
+std::string TrySeriesRunner::noise_doubt(const Try& it) const {
+  std::vector<double> changed, beside, all;
+  for (const TryRun& run : runs_) {
+    if (is_missing(run.value)) continue;
+    all.push_back(run.value);
+    if (run.during == it.number) (run.state == it.number ? changed : beside).push_back(run.value);
+  }
+  // Some equal runs are a coarse metric's: where its last digit is far below the noise, they are no measurement.
+  double grain = plan_.figure.by == FigureBy::metric || plan_.figure.by == FigureBy::loss ? last_digit_of(all) : 0;
+  if (plan_.figure.by == FigureBy::throughput)  // utilities are logarithms
+    for (const TryRun& run : runs_)
+      if (const auto row = run.during == it.number && run.run > 0 ? store_->run(run.run) : std::nullopt) {
+        const Summary summary = load_run(*store_, *row, most_steps_of_each(20)).summary;
+        if (summary.dt_ms_median > 0) grain = std::max(grain, summary.dt_grain_ms / summary.dt_ms_median);
+      }
+  const RunSpread noise = noise_of([](const TryRun& run) { return run.during == 0; });
+  const bool is_coarse = noise.known() && std::sqrt(noise.variance()) < 10 * grain;
+  const auto are_equal = [](const std::vector<double>& values) {
+    return values.size() > 1 && std::ranges::count(values, values.front()) == std::ssize(values);
+  };
+  if (!is_coarse && (are_equal(changed) || are_equal(beside)))
+    return std::string("all runs of the ") + (are_equal(changed) ? "change" : "kept state") +
+           " are equal to the last digit, and the others aren't, so its figure isn't measured";
   return {};
 }
 
@@ -155,12 +276,19 @@ std::optional<TryAnswer> TrySeriesRunner::measure(const Try& it) {
       if (run.during == it.number && run.state == it.number && is_missing(run.value))
         return TryAnswer{.verdict = TryVerdict::failed,
                          .reason = Json::parse(run.others).value("error", "the command failed")};
-    const TryOpinion opinion = judge_try(runs_for(it), threshold);
+    TryOpinion opinion = judge_try(runs_for(it), threshold);
+    const bool has_run = std::ranges::any_of(
+        runs_, [&](const TryRun& run) { return run.during == it.number && run.state == it.number; });
+    const std::string doubt = has_run ? seed_doubt() : std::string();
+    if (!doubt.empty()) opinion.step = TryStep::over;
     if (opinion.step == TryStep::over || is_spent()) {
       TryAnswer answer = answer_of(it, opinion, threshold);
+      if (!doubt.empty()) answer.verdict = TryVerdict::cannot_tell, answer.reason = doubt;
+      if (const std::string why = noise_doubt(it); answer.verdict == TryVerdict::kept && !why.empty())
+        answer.verdict = TryVerdict::cannot_tell, answer.reason = why;
       if (answer.verdict == TryVerdict::kept) check_guards(it, answer);
       if (answer.verdict == TryVerdict::kept) check_runs(it, answer);
-      if (const auto cheat = refused(it); cheat && answer.verdict == TryVerdict::kept) return cheat;
+      if (const auto cheat = refused(it); cheat && (answer.verdict == TryVerdict::kept || wrote_sealed_)) return cheat;
       answer.reason += changed_facts(it);
       return answer;
     }
@@ -255,25 +383,16 @@ void TrySeriesRunner::check_runs(const Try& it, TryAnswer& answer) const {
     if (row) (run.state == it.number ? after : before).push_back(load_run(*store_, *row, most_steps_of_each(20)));
   }
   if (before.empty() || after.empty()) return;
-  const std::vector<Subject> sides{{.runs = measured(before)}, {.runs = measured(after)}};
-  const auto context = load_run_context(store_);
-  const std::vector<RungJudgement> judged = stepladder::judge(sides, 0, context.hardware, {.intervals = Intervals::no});
-  if (judged[1].trust == Trust::impossible && judged[0].trust != Trust::impossible) {
-    answer.verdict = TryVerdict::invalid;
-    for (const Flag& flag : judged[1].flags)
-      if (kind_of(flag.id).trust == Trust::impossible) answer.reason = flag.why;
+  const DoubtedGain found =
+      doubt_of(measured(before), measured(after), load_run_context(store_).hardware, takes_time(plan_.figure));
+  if (found.doubt == RunDoubt::none) {
+    if (!found.note.empty()) answer.reason += "; " + found.note;
     return;
   }
-  if (!takes_time(plan_.figure)) return;
-  const LossParity& loss = judged[1].loss;
-  if (loss.verdict == LossVerdict::worse || loss.verdict == LossVerdict::diverged) {
-    answer.verdict = TryVerdict::guard;
-    answer.reason = loss.verdict == LossVerdict::diverged
-                        ? "the loss diverges"
-                        : fmt::format("the loss is worse by {} nats", metric_text(loss.tail_gap));
-  } else if (loss.verdict == LossVerdict::inconclusive) {
-    answer.reason += "; whether the loss stayed the same is inconclusive";
-  }
+  answer.verdict = found.doubt == RunDoubt::invalid ? TryVerdict::invalid
+                   : found.doubt == RunDoubt::guard ? TryVerdict::guard
+                                                    : TryVerdict::cannot_tell;
+  answer.reason = found.reason;
 }
 
 std::string TrySeriesRunner::changed_facts(const Try& it) const {
@@ -313,7 +432,9 @@ Json begin_json(const TrySeriesRunner& series) {
           {"noise_sd", number(figures.std)},
           {"linked", series.plan().links},
           {"dirty", series.is_dirty(series.tries().front())},
-          {"flags", is_equal ? Json{"equal-repeats"} : Json::array()}};
+          {"flags", is_equal                       ? Json{"equal-repeats"}
+                    : !series.seed_doubt().empty() ? Json{"seed-not-followed"}
+                                                   : Json::array()}};
 }
 
 Json try_json(const TrySeriesRunner& series, const Try& it, const TryAnswer& answer) {

@@ -159,7 +159,7 @@ std::optional<TrySeriesRunner::PartRuns> TrySeriesRunner::run_parts(const Try& i
     if (!is_begun(command)) {
       wait_until_quiet();
       const std::string tree = tree_with(it, parts, runs.cells[run]);
-      if (!prepare(command, tree, "", it.commit)) return {};
+      if (!prepare(command, tree, "", it.commit, TryTrees::Leftovers::removed)) return {};
       for (std::size_t i = 0; i < flags.size(); ++i) {
         std::istringstream words(runs.cells[run][i] ? flags[i] : "");
         for (std::string word; words >> word;) command.command.push_back(word);

@@ -20,6 +20,7 @@
 #include "storage/analysis/means/mean_test.h"
 #include "storage/analysis/means/student_t.h"
 #include "storage/bounded_text.h"
+#include "storage/content_hash.h"
 #include "storage/database/machine_store.h"
 #include "storage/errors.h"
 #include "storage/own_folder.h"
@@ -335,8 +336,8 @@ bool TrySeriesRunner::wait_for_left_runs() {
 }
 
 bool TrySeriesRunner::prepare(MeasuredCommand& command, const std::string& tree, const std::string& beside,
-                              const std::string& commit) {
-  const fs::path here = trees_->check_out(tree, beside, commit, plan_.links);
+                              const std::string& commit, TryTrees::Leftovers leftovers) {
+  const fs::path here = trees_->check_out(tree, beside, commit, plan_.links, leftovers);
   const auto copy = far_ ? far_->hold(*trees_, here, tree, plan_.links) : std::optional(here.string());
   if (!copy) return false;
   command.folder = fs::path(*copy) / plan_.folder;
@@ -364,12 +365,14 @@ std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64
   const fs::path of = command.state.string() + ".of";
   if (!is_begun(command)) {
     if (!wait_for_left_runs()) return {};
-    write_whole(of, fmt::format("{} {}", during, state), private_file);
+    write_whole(of, fmt::format("{} {} {}", during, state, seals_stamp()), private_file);
     const Try& it = tries_[static_cast<std::size_t>(state)];
     wait_until_quiet();
     if (stop_()) return {};
     command.command = during == held_out ? std::vector<std::string>{"/bin/sh", "-c", plan_.holdout} : plan_.command;
-    if (!prepare(command, it.tree, state == kept().number ? "" : kept().tree, it.commit)) return {};
+    // The held-out command measures what the training before it has left.
+    const auto leftovers = during == held_out ? TryTrees::Leftovers::kept : TryTrees::Leftovers::removed;
+    if (!prepare(command, it.tree, state == kept().number ? "" : kept().tree, it.commit, leftovers)) return {};
     const auto round =
         std::ranges::count_if(runs_, [&](const TryRun& run) { return run.during == during && run.state == state; });
     command.environment = {{"STEPLADDER_TRY", std::to_string(state)},
@@ -379,13 +382,26 @@ std::optional<TryRun> TrySeriesRunner::run_state(std::int64_t during, std::int64
   }
   // A run that a killed program left behind belongs to the state that it was begun for.
   std::int64_t begun_during = during, begun_of = state;
-  std::istringstream(text_of(of).value_or("")) >> begun_during >> begun_of;
+  std::string stamp;
+  std::istringstream(text_of(of).value_or("")) >> begun_during >> begun_of >> stamp;
   const auto end = run_command(command);
   if (!end) return {};
+  if (!wrote_sealed_ && !stamp.empty() && stamp != seals_stamp()) {
+    wrote_sealed_ = true;
+    report_("a sealed path was written to while this run was under way");
+  }
   const bool is_asked = begun_during == during && begun_of == state;
   if (is_asked || begun_of < 0 || begun_of >= std::ssize(tries_)) return store_run(during, state, command, *end);
   store_run(begun_during, begun_of, command, *end);
   return run_state(during, state);
+}
+
+// Of the sealed paths outside the states, which runs can write to.
+std::string TrySeriesRunner::seals_stamp() const {
+  ContentHash hash;
+  for (const TrySeal& seal : plan_.seals)
+    if (!seal.in_tree) hash.take(stamp_outside(fs::path(plan_.checkout) / seal.path));
+  return hash.text();
 }
 
 // In the unit of the series' earlier runs, or not at all.
@@ -719,6 +735,8 @@ std::optional<TryAnswer> TrySeriesRunner::end(std::int64_t rounds) {
       }
     }
   }
+  if (wrote_sealed_ && answer.verdict == TryVerdict::kept)
+    answer.verdict = TryVerdict::invalid, answer.reason = "a sealed path was written to while a run was under way";
   series_.ended_at = unix_now();
   Json json = try_json(*this, kept(), answer);
   json["runs"] = runs_of_try(at_the_end);

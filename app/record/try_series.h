@@ -71,6 +71,8 @@ class TrySeriesRunner {
   const Try& kept() const;  // the state that was kept last
 
   std::string metric() const;  // "val_bpb", "tokens_per_s"
+  // Why the unchanged runs don't show what another seed does to the metric; empty: they do.
+  std::string seed_doubt() const;
   std::string unit() const;
   std::optional<std::int64_t> runs_left() const;
   std::vector<double> values_of(std::int64_t state) const;  // in the metric's unit, in order
@@ -136,8 +138,8 @@ class TrySeriesRunner {
   TryAnswer answer_of_turns(std::int64_t during, std::int64_t rounds) const;
   MeasuredCommand next_command() const;
   // What a command runs in, and how: here under a keeper, or on the plan's machine.
-  bool prepare(MeasuredCommand& command, const std::string& tree, const std::string& beside,
-               const std::string& commit);  // false if it was stopped
+  bool prepare(MeasuredCommand& command, const std::string& tree, const std::string& beside, const std::string& commit,
+               TryTrees::Leftovers leftovers);  // false if it was stopped
   bool is_begun(const MeasuredCommand& command) const;
   std::optional<CommandEnd> run_command(const MeasuredCommand& command);
   // Ends one that is under way. The end of one that has ended, and isn't stored yet.
@@ -154,8 +156,12 @@ class TrySeriesRunner {
   Try& record_try(const std::string& message, const TakenState& state);
   TryAnswer answer_of(const Try& it, const TryOpinion& opinion, double threshold) const;
   std::optional<TryAnswer> measure(const Try& it);
-  std::optional<TryAnswer> refused(const Try& it) const;  // a sealed path changed
+  std::optional<TryAnswer> refused(const Try& it) const;            // a sealed path changed
+  std::string shadow_of(const Try& it, const TrySeal& seal) const;  // a new file that is imported in its place
+  std::string seals_stamp() const;
+  bool wrote_sealed_ = false;  // a run of this process changed one, and perhaps put it back
   void check_guards(const Try& it, TryAnswer& answer) const;
+  std::string noise_doubt(const Try& it) const;             // why a gain can't be told from noise; empty: it can
   void check_runs(const Try& it, TryAnswer& answer) const;  // physics, and the loss
   std::string changed_facts(const Try& it) const;
   TryRuns runs_for(const Try& it) const;

@@ -47,6 +47,21 @@ void for_files(const fs::path& path, const Use& use) {
   for (const fs::path& file : files) use(file);
 }
 
+// A checkpoint of an earlier run must not start the next one. Caches of compilers and Python only save time. What can't
+// be removed stays.
+void remove_leftovers(const fs::path& copy) {
+  std::vector<std::string> clean{"clean", "-ffdxq"};
+  for (const char* const cache : {"__pycache__", "build", "build-*", "cmake-build*", "target", "CMakeFiles", "*.pyc",
+                                  "*.o", "*.egg-info", "*_cache"}) {
+    clean.emplace_back("-e");
+    clean.emplace_back(cache);
+  }
+  try {
+    GitCheckout(copy, GitCheckout::Ours{}).git(clean);
+  } catch (const StorageError&) {  // files of another user
+  }
+}
+
 const char* under_way(const fs::path& repository) {
   std::error_code error;
   for (const auto& [file, what] : {std::pair{"MERGE_HEAD", "merge"},
@@ -163,7 +178,7 @@ std::vector<std::string> TryTrees::ignored_inputs() const {
 }
 
 fs::path TryTrees::check_out(const std::string& tree, const std::string& beside, const std::string& commit,
-                             const std::vector<std::string>& links) const {
+                             const std::vector<std::string>& links, Leftovers leftovers) const {
   const auto held_by = [&](const char* name) {
     return first_line(text_of(folder_ / name / ".git" / "stepladder-tree").value_or(""));
   };
@@ -172,6 +187,7 @@ fs::path TryTrees::check_out(const std::string& tree, const std::string& beside,
   std::error_code error;
   fs::remove(holds, error);
   store_->check_out_to(folder, tree, commit);
+  if (leftovers == Leftovers::removed) remove_leftovers(folder);
   write_whole(holds, tree + "\n", private_file);
   for (const std::string& link : links) {
     const fs::path place = folder / link;

@@ -38,9 +38,11 @@ class TryTrees {
   TakenState take() const;
 
   // Checks a state out into one of two folders, which isn't the one that holds `beside`, and returns it. Files that
-  // runs have left there stay. The ignored files in `links` are links to the checkout's.
+  // runs have left there are removed, but for what compilers and Python write; all stay with Leftovers::kept. The
+  // ignored files in `links` are links to the checkout's.
+  enum class Leftovers { removed, kept };
   std::filesystem::path check_out(const std::string& tree, const std::string& beside, const std::string& commit,
-                                  const std::vector<std::string>& links) const;
+                                  const std::vector<std::string>& links, Leftovers leftovers) const;
 
   // The ignored files and folders at the checkout's top that a run may need: data, environments; not what compilers,
   // Python or trainings write.

@@ -36,11 +36,15 @@ Error error_of_sides(const SampleFigures& base, const SampleFigures& run) {
   return {sum, freedom, base.std * base.std + run.std * run.std};
 }
 
-constexpr std::array lower_words = {"loss", "bpb",     "bpc",    "ppl",  "perplexity", "err", "error",
-                                    "wer",  "mse",     "mae",    "rmse", "wall",       "ms",  "time",
-                                    "secs", "seconds", "memory", "mem",  "vram"};
-constexpr std::array higher_words = {"acc",        "accuracy", "score", "reward", "mfu",
+constexpr std::array lower_words = {"loss",     "bpb",     "bpc",  "ppl", "perplexity", "nll",  "xent",
+                                    "err",      "error",   "wer",  "cer", "fid",        "mse",  "mae",
+                                    "rmse",     "latency", "wall", "ms",  "time",       "secs", "seconds",
+                                    "duration", "memory",  "mem",  "vram"};
+constexpr std::array higher_words = {"acc",        "accuracy", "score", "reward", "mfu", "hfu",
                                      "throughput", "tokens",   "f1",    "auc",    "bleu"};
+// Names that begin one of a cost, whatever it is of: "time_to_acc", "steps_to_score", "bits_per_token".
+constexpr std::array costs = {"time_to_",  "steps_to_", "tokens_to_",   "seconds_to_",
+                              "bits_per_", "nats_per_", "cross_entropy"};
 
 // Whether the name has the word between other signs: "val_bpb", "eval/loss", "max_mem_gb".
 template <std::size_t n>
@@ -117,6 +121,9 @@ Direction better_direction(Quantity quantity) {
 
 Direction direction_of_name(std::string_view name) {
   if (const Direction known = better_direction(quantity_named(name)); known != Direction::unknown) return known;
+  for (const std::string_view cost : costs)
+    if (const std::size_t at = name.find(cost); at != name.npos && (at == 0 || std::isalnum(name[at - 1]) == 0))
+      return Direction::lower;
   const bool lower = has_word(name, lower_words), higher = has_word(name, higher_words);
   return lower == higher ? Direction::unknown : lower ? Direction::lower : Direction::higher;
 }

@@ -17,7 +17,7 @@ namespace stepladder {
 // The better direction of a field of the steps; unknown for metrics, which state their own (Metric::direction).
 Direction better_direction(Quantity quantity);
 // What a metric's name says, for one that states nothing: lower of "val_bpb", "loss", "dt_ms", higher of "acc",
-// "tokens_per_s", unknown of others. A guess: who uses it says so.
+// "tokens_per_s", unknown of others.
 Direction direction_of_name(std::string_view name);
 
 // The difference of a value from the baseline's, and their ratio. `missing` where either isn't finite; the ratio also

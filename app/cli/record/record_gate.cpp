@@ -65,9 +65,8 @@ void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
     throw StorageError(std::string("the command") + (side.name == "base" ? " of base" : "") +
                        " failed with exit status " + std::to_string(end->exit_status));
   try {
-    const LoggedRun logged =
-        sample.question.by == FigureBy::wall ? LoggedRun{.log = run.log} : read_logged_run(run.log);
-    add_figure(sample, figure_of_command(sample.question, logged, *end), run.log);
+    const LoggedRun logged = read_logged_run(run.log);
+    add_run(sample, figure_of_command(sample.question, logged, *end), logged);
     std::cerr << "stepladder: run " << number << (side.name.empty() ? "" : ", " + side.name) << ": "
               << significant(sample.values.back(), 4) << (sample.unit.empty() ? "" : " " + sample.unit) << "\n";
   } catch (const NoFigure& error) {
@@ -96,7 +95,8 @@ Json gate_json(const GateJudgement& judged, const GateSample& now, const GateOpt
 
 int status_of(GateAnswer answer, FigureBy by) {
   if (answer == GateAnswer::worse && by == FigureBy::loss) return exit_loss_not_at_parity;
-  return by_enum<GateAnswer>(exit_done, exit_slower, exit_slower, exit_cannot_tell, exit_other_machine)[answer];
+  return by_enum<GateAnswer>(exit_done, exit_slower, exit_slower, exit_cannot_tell, exit_other_machine,
+                             exit_implausible, exit_loss_not_at_parity)[answer];
 }
 
 std::string current_commit() {
@@ -130,12 +130,14 @@ void require_unit(const GateSample& baseline, const GateSample& now, const GateO
     throw StorageError(options.baseline + " gives " + baseline.unit + ", and these runs " + now.unit);
 }
 
-int answer(const GateJudgement& judged, const GateSample& now, const GateOptions& options,
+int answer(GateJudgement judged, const GateSample& baseline, const GateSample& now, const GateOptions& options,
            const CommonOptions& common) {
+  check_pass(judged, baseline, now);
   if (common.json) {
     print(gate_json(judged, now, options));
   } else {
-    const auto words = by_enum<GateAnswer>("Passes", "Slower", "Worse", "Inconclusive", "Other machine");
+    const auto words =
+        by_enum<GateAnswer>("Passes", "Slower", "Worse", "Inconclusive", "Other machine", "Impossible", "Guard");
     std::cout << notes_text(words[judged.answer] + (": " + judged.reason));
   }
   return status_of(judged.answer, now.question.by);
@@ -159,7 +161,7 @@ int judge(const GateOptions& options, GateSample now, const fs::path& folder, co
       if (judged.answer != GateAnswer::cannot_tell) break;
     }
   }
-  return answer(judged, now, options, common);
+  return answer(judged, baseline, now, options, common);
 }
 
 // Checks the commit out into a folder of its own, and finds there the counterpart of the current folder.
@@ -221,7 +223,7 @@ int judge_against(const GateOptions& options, const FigureQuestion& question, co
     judged = judge_turns(before, now, options.tolerance_percent / 100, looks.error_at(rounds));
     if (judged.answer != GateAnswer::cannot_tell) break;
   }
-  return answer(judged, now, options, common);
+  return answer(judged, before, now, options, common);
 }
 
 int run_gate(GateOptions options, const CommonOptions& common) {

@@ -30,7 +30,7 @@ struct FigureOptions {
 void add_figure_options(CLI::App& command, FigureOptions& options);
 FigureQuestion asked_figure(const FigureOptions& options);  // throws UsageError
 // Which values of a metric are better: as an option says, else as the metric states (`stated`), else as its name says.
-// If nobody does: higher, with a line on stderr.
+// Throws UsageError if nobody does.
 Direction asked_direction(const std::string& metric, bool lower, bool higher, Direction stated = Direction::unknown);
 
 // The rule that --rule names; none if it is empty. Throws UsageError, RuleError.

@@ -113,7 +113,9 @@ int begin(const TryOptions& options, const CommonOptions& common) {
         exit_command_failed);
   }
   const Json json = begin_json(*runner);
-  if (!json["flags"].empty())
+  if (const std::string doubt = runner->seed_doubt(); !doubt.empty())
+    report(doubt + "; nothing can be kept");
+  else if (!json["flags"].empty())
     report(
         "all runs gave the same value to the last digit, which says nothing about the noise: let the seed vary, as "
         "$STEPLADDER_SEED does, or nothing can be kept");

@@ -59,5 +59,29 @@ TEST(LogFigure, AValueThatIsOnlyPrintedIsReadFromTheLines) {
   EXPECT_EQ(figure_of_log(logged, metric("val_bpb")).value, 0.9979);
 }
 
+double printed(const std::string& text, const std::string& name = "val_bpb") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "out.txt") << text;
+  return figure_of_log({.log = folder / "out.txt", .problem = "isn't a log"}, metric(name)).value;
+}
+
+TEST(LogFigure, ANameStandsAlone) {
+  for (const char* const other : {"train/val_bpb: 0.9", "ema-val_bpb: 0.9", "best val_bpb: 0.9", "goal val_bpb=0.9",
+                                  "{\"best\": {\"val_bpb\": 0.9}}", "(ema) val_bpb: 0.9", "target: val_bpb: 0.9"})
+    for (const char* const own :
+         {"val_bpb: 1", "step 100: val_bpb: 1", "step:100/100 val_bpb:1", "loss=3, val_bpb=1",
+          "{\"step\": 3, \"val_bpb\": 1}", "[rank0] val_bpb : 1", "40/40 [00:03<00:00, val_bpb=1]"})
+      EXPECT_EQ(printed(std::string(own) + "\n" + other + "\n"), 1) << own << " | " << other;
+  EXPECT_EQ(printed("memory_mb: 5000\nreserved memory_mb: 1000\n", "memory_mb"), 5000);
+  EXPECT_EQ(printed("val_bpb: 1 (best val_bpb: 0.9)\n"), 1);
+  EXPECT_EQ(printed("val_bpb: none yet, 0.5\nval_bpb: 1\n"), 1);
+}
+
+TEST(LogFigure, AnotherWordBeforeANameIsPartOfItIfThereAreSeveral) {
+  EXPECT_EQ(printed("Final val_bpb: 1.1\nFinal val_bpb: 1\n"), 1);
+  EXPECT_EQ(printed("rank0 INFO val_bpb: 1.1\nrank1 INFO val_bpb: 1\n"), 1);
+  EXPECT_THROW(printed("Final val_bpb: 1\nbest val_bpb: 0.9\n"), NoFigure);
+}
+
 }  // namespace
 }  // namespace stepladder

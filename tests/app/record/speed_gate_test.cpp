@@ -38,6 +38,24 @@ TEST(SpeedGate, a_metric_may_have_either_direction_and_any_sign) {
   EXPECT_THROW(turns(accuracies({0, 0, 0}), accuracies({1, 2, 3})), StorageError) << "no share of nothing";
 }
 
+TEST(SpeedGate, the_factor_of_a_metric_has_no_pole) {
+  const GateSample low = accuracies({0.300, 0.301, 0.299}), high = accuracies({0.590, 0.591, 0.589});
+  EXPECT_NEAR(judge_turns(low, high, 0.01, 0.05).factor, 59.0 / 30, 0.01);
+  EXPECT_NEAR(judge_gate(high, low, 0.01).factor, 30.0 / 59, 0.01);
+  EXPECT_NEAR(judge_turns(accuracies({0.3, 0.301}, true), accuracies({0.6, 0.602}, true), 0.01, 0.05).factor, 0.5,
+              0.01);
+}
+
+TEST(SpeedGate, copies_do_not_pass) {
+  const GateSample baseline = sample({0.1, 0.1, 0.1}), now = sample({0.09, 0.09, 0.09});
+  GateJudgement judged = judge_gate(baseline, now, 0.01);
+  check_pass(judged, baseline, now);
+  EXPECT_EQ(judged.answer, GateAnswer::cannot_tell) << judged.reason;
+  judged = judge_gate(baseline, baseline, 0.01);
+  check_pass(judged, baseline, baseline);
+  EXPECT_EQ(judged.answer, GateAnswer::passes) << judged.reason;
+}
+
 TEST(SpeedGate, answers_by_interval_and_tolerance) {
   const GateSample baseline = sample({0.100, 0.101, 0.099, 0.1005, 0.0995});
   const auto answer = [&](std::vector<double> values, double tolerance = 0.01) {

@@ -1,0 +1,92 @@
+// The doubts about a gain, gravest first: physics, a loss that is gone or worse, fewer steps, figures that nobody can
+// compare or trust.
+#include "app/record/run_doubt.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "app/text/format.h"
+#include "storage/wording.h"
+
+namespace stepladder {
+namespace {
+
+bool has_loss(std::span<const MeasuredRun> runs) {
+  const auto is_known = [](double loss) { return !is_missing(loss); };
+  return std::ranges::any_of(runs, [&](const MeasuredRun& run) {
+    return std::ranges::any_of(run.series->loss, is_known) || std::ranges::any_of(run.series->val_loss, is_known);
+  });
+}
+
+bool has_finite_losses(const MeasuredRun& run) {
+  return std::ranges::none_of(run.series->loss, [](double loss) { return !is_missing(loss) && !std::isfinite(loss); });
+}
+
+std::vector<std::int64_t> steps_of(std::span<const MeasuredRun> runs) {
+  std::vector<std::int64_t> steps;
+  for (const MeasuredRun& run : runs)
+    if (run.summary->steps > 0) steps.push_back(run.summary->steps);
+  return steps;
+}
+
+std::string worst_flag(const RungJudgement& judged, Trust trust) {
+  for (const Flag& flag : judged.flags)
+    if (kind_of(flag.id).trust == trust) return flag.why;
+  return {};
+}
+
+// The loss of a gain in time, and its steps.
+DoubtedGain doubt_of_loss(std::span<const MeasuredRun> before, std::span<const MeasuredRun> after,
+                          const LossParity& loss) {
+  const auto guard = [](std::string reason) { return DoubtedGain{RunDoubt::guard, std::move(reason), {}}; };
+  if (has_loss(before) && !has_loss(after)) return guard("the loss isn't printed any more");
+  if (std::ranges::all_of(before, has_finite_losses) && !std::ranges::all_of(after, has_finite_losses))
+    return guard("the loss isn't finite");
+  if (loss.verdict == LossVerdict::diverged) return guard("the loss diverges");
+  if (loss.verdict == LossVerdict::worse) return guard(fmt::format("the loss is worse by {:.4g} nats", loss.tail_gap));
+  const std::vector<std::int64_t> steps_before = steps_of(before), steps = steps_of(after);
+  if (!steps_before.empty() && !steps.empty() && std::ranges::max(steps) < std::ranges::min(steps_before))
+    return guard("it trains for " + plural(std::ranges::max(steps), "step") + ", and the other side for " +
+                 plural(std::ranges::min(steps_before), "step"));
+  if (!has_loss(before))
+    return {.doubt = RunDoubt::none, .reason = {}, .note = "no loss is printed, so nobody knows whether it stayed"};
+  if (loss.verdict == LossVerdict::not_comparable)
+    return {RunDoubt::cannot_tell,
+            "its loss can't be compared: the sides share no step, or train on other data or numbers of tokens a step",
+            {}};
+  if (loss.verdict == LossVerdict::inconclusive)
+    return {.doubt = RunDoubt::none, .reason = {}, .note = "whether the loss stayed the same is inconclusive"};
+  return {};
+}
+
+}  // namespace
+
+DoubtedGain doubt_of(std::span<const MeasuredRun> before, std::span<const MeasuredRun> after,
+                     const HardwareTable& hardware, bool by_time) {
+  if (after.empty()) return {};
+  std::vector<Subject> sides;
+  for (const auto& runs : {before, after})
+    if (!runs.empty()) sides.push_back({.runs = {runs.begin(), runs.end()}});
+  const std::vector<RungJudgement> judged = judge(sides, 0, hardware, {.intervals = Intervals::no});
+  const RungJudgement& now = judged.back();
+  const Trust base = judged.size() == 2 ? judged.front().trust : Trust::trusted;
+  if (now.trust == Trust::impossible && base != Trust::impossible)
+    return {RunDoubt::invalid, worst_flag(now, Trust::impossible), {}};
+  if (!by_time) return {};
+  DoubtedGain found;
+  if (judged.size() == 2)
+    found = doubt_of_loss(before, after, now.loss);
+  else if (!std::ranges::all_of(after, has_finite_losses))
+    found = {RunDoubt::guard, "the loss isn't finite", {}};
+  if (found.doubt != RunDoubt::none) return found;
+  const Trust worst = std::max(now.trust, base);
+  if (worst == Trust::trusted) return found;
+  const bool of_now = now.trust == worst;
+  return {RunDoubt::cannot_tell,
+          "the figures of " + std::string(of_now ? "this side" : "the other side") + " are " +
+              std::string(to_string(worst)) + ": " + worst_flag(of_now ? now : judged.front(), worst),
+          {}};
+}
+
+}  // namespace stepladder
