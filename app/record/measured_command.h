@@ -38,8 +38,7 @@ std::optional<CommandEnd> end_of_command(const std::filesystem::path& state);
 void write_end(const std::filesystem::path& state, const CommandEnd& end);
 
 // What a command that has ended says: its wall clock, or the figure in its log. Throws as figure_of_log, and NoFigure
-// if the steps' printed times add up to more than it took,
-// or its work went on after its end.
+// for a wall clock if its work went on after its end.
 LogFigure figure_of_command(const FigureQuestion& question, const LoggedRun& logged, const CommandEnd& end);
 
 // True if another process has started it, and it hasn't ended.

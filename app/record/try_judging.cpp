@@ -203,6 +203,7 @@ bool is_of_the_machine(const std::string& name) {
 
 // The least that the seeds of a training are known to move its metric by is 0.02 % of it (nanochat, modded-nanogpt).
 constexpr double least_seed_spread = 5e-5;
+constexpr double most_jitter = 1e-3;  // of the metric, by which runs of one seed differ
 constexpr std::size_t first_losses = 5;
 constexpr double same_start_nats = 3e-4;
 
@@ -222,6 +223,7 @@ std::string TrySeriesRunner::seed_doubt() const {
         if (std::isfinite(loss) && first.size() < first_losses) first.push_back(loss);
     return first;
   };
+  if (share > most_jitter) return {};
   std::vector<double> start;
   std::size_t runs = 0;
   for (const TryRun& run : runs_) {

@@ -63,7 +63,7 @@ struct RungJudgement {
   double tokens_per_s = missing;
   double low = missing;  // see Throughput
   double high = missing;
-  double steps_per_s = missing;           // median over the repeats
+  double steps_per_s = missing;  // median over the repeats
   double step_ms() const { return 1e3 / steps_per_s; }
   std::string why_untimed;                // why neither is known: "failed before a step"; empty: one is
   std::vector<double> each_tokens_per_s;  // of the repeats that count, of two or more

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 
-#include "storage/analysis/means/student_t.h"
 #include "storage/analysis/statistics.h"
 #include "storage/analysis/verdict/step_grain.h"
 #include "storage/speedrun/record_claim.h"
@@ -190,35 +189,6 @@ void flag_other_finals(const Logs& logs, std::vector<RecordFlag>& flags) {
   if (files.empty()) return;
   if (files.size() > 1) why += fmt::format(" (and so in {} of {} logs)", files.size(), logs.size());
   flags.push_back({"two-final-values", why});
-}
-
-// Where the tool started the processes itself, it knows how long they took.
-void flag_walls(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>& flags) {
-  std::vector<double> ours, theirs, printed, printed_theirs;
-  for (const Logs* const side : {&logs, baseline})
-    for (const SpeedrunLog& log : side ? *side : Logs{}) {
-      if (is_missing(log.wall_s) || is_missing(log.final.time_ms)) continue;
-      (side == &logs ? ours : theirs).push_back(log.wall_s);
-      (side == &logs ? printed : printed_theirs).push_back(log.final.time_ms / 1e3);
-      if (!is_clock_ahead(log.final.time_ms / 1e3, log.wall_s)) continue;
-      flags.push_back({"clock-ahead", fmt::format("{}: its clock says {} s, and the process took {} s", name_of(log),
-                                                  decimals(log.final.time_ms / 1e3, 2), decimals(log.wall_s, 2))});
-      return;
-    }
-  const SampleFigures now = figures_of(ours), before = figures_of(theirs);
-  const double claimed = figures_of(printed_theirs).mean - figures_of(printed).mean;
-  if (now.n < 2 || before.n < 2 || !(claimed > 0)) return;
-  // By Welch's interval, with the fewest degrees of freedom that it can have.
-  const double error = std::sqrt(now.std * now.std / static_cast<double>(now.n) +
-                                 before.std * before.std / static_cast<double>(before.n));
-  const double most =
-      before.mean - now.mean + student_t_quantile(0.975, static_cast<double>(std::min(now.n, before.n) - 1)) * error;
-  if (claimed - most > std::max(claimed / 2, 1.0))
-    flags.push_back(
-        {"clock-unlike-wall",
-         fmt::format("by the logs' clocks a run takes {} s less than the baseline's, and the processes took "
-                     "at most {} s less",
-                     decimals(claimed, 2), decimals(std::max(most, 0.0), 2))});
 }
 
 void flag_copies(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>& flags) {
@@ -414,7 +384,6 @@ std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* 
   }
   flag_other_finals(pool.logs, flags);
   flag_clock(pool.logs, flags);
-  flag_walls(pool.logs, theirs, flags);
   return flags;
 }
 

@@ -48,16 +48,10 @@ struct SpeedrunLog {
   std::string driver;
   std::optional<std::int64_t> started_at_s;  // unix seconds, if the printed local time is taken for UTC
 
-  double wall_s = missing;  // that its process took, where the process was ours
   bool has_steps = false;   // of a training
   std::string problem;      // why the log doesn't count; empty if it does
   bool unfinished = false;  // because training didn't reach its last evaluation
 };
-
-// Whether a clock that a program printed is ahead of the time that the program took: by more than a tenth and a second.
-constexpr bool is_clock_ahead(double printed_s, double wall_s) {
-  return printed_s > 1.1 * wall_s + 1;
-}
 
 struct LogQuestion {
   std::string metric = "val_loss";  // as in RecordRule

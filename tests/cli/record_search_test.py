@@ -17,7 +17,7 @@ TRAIN = """
 import os, pathlib, random, sys, time
 step_ms = float(pathlib.Path("step_ms").read_text())
 noise = random.Random(f"{os.environ['STEPLADDER_RUN']} {step_ms}")
-step_ms *= noise.gauss(1, 0.01) / 10  # the steps take no longer than the process
+step_ms *= noise.gauss(1, 0.01)
 for step in range(1, 41):
     print(f"step:{step}/40 train_loss:{5 - step / 20:.4f} train_time:{step * step_ms:.3f}ms step_avg:{step_ms:.3f}ms", flush=True)
 """
@@ -64,7 +64,7 @@ class Search(unittest.TestCase):
         folder.mkdir()
         noise = random.Random(name)
         for i in range(6):
-            ms = step_ms / 10 * noise.gauss(1, 0.003)
+            ms = step_ms * noise.gauss(1, 0.003)
             (folder / f"{i}.log").write_text("".join(
                 f"step:{step}/40 train_loss:{5 - step / 20:.4f} train_time:{step * ms:.3f}ms step_avg:{ms:.3f}ms\n"
                 for step in range(1, 41)))
@@ -76,7 +76,7 @@ class Search(unittest.TestCase):
         self.assertEqual(status, 0, err)
         written = json.loads(baseline.read_text())
         self.assertEqual((written["by"], len(written["values"])), ("throughput", 6))
-        self.assertAlmostEqual(written["values"][0], 0.01, delta=0.0005)
+        self.assertAlmostEqual(written["values"][0], 0.1, delta=0.005)
 
         def judge(*arguments):
             status, out, err = self.place.run("record", "gate", "--baseline", baseline, *arguments, "--json")
@@ -140,14 +140,12 @@ class Search(unittest.TestCase):
         for name, base, now, more, code, answer in (
                 ("val_bpb", 0.98, 0.98, ("--lower",), 0, "passes"), ("val_bpb", 0.98, 0.95, (), 0, "passes"),
                 ("val_bpb", 0.98, 1.02, (), 10, "worse"), ("val_bpb", 0.98, 0.95, ("--higher",), 10, "worse"), ("acc", 0.7, 0.6, (), 10, "worse"), ("acc", 0.6, 0.7, (), 0, "passes"),
-                ("karma", -5, -6, ("--higher",), 10, "worse"), ("val_nll", 3, 2.9, (), 0, "passes")):
+                ("karma", -5, -6, (), 10, "worse"), ("val_nll", 3, 2.9, (), 0, "passes")):
             status, judged, err = gate(name, base, now, *more)
+            self.assertEqual("a higher karma counts as better" in err, name == "karma", err)
             self.assertEqual((status, judged.get("answer"), judged.get("metric")), (code, answer, name), err)
             self.assertAlmostEqual(judged["baseline_mean"], base, 3)
             self.assertLess(judged["ci95"][0], judged["ci95"][1])
-        status, _, err = gate("karma", 1, 1)
-        self.assertEqual(status, 2, err)
-        self.assertIn("add --lower or --higher", err)
         status, _, err = gate("val_bpb", 0.98, 0.98, "--lower", "--by", "loss")
         self.assertEqual(status, 2, err)
         status, _, err = self.place.run("record", "gate", "--against", "echo acc: 1", "--metric", "acc", "--", "echo", "loss: 3")

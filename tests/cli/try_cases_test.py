@@ -116,7 +116,7 @@ class Cases(TriedCheckout):
         error = self.error("begin", "--metric", "val_bpb", "--seal", "nowhere", "--json", "--", "python3", "train.py", expect=2)
         self.assertIn("nowhere", error["message"])
         self.assertFalse(folder.exists())
-        error = self.error("begin", "--metric", "none", "--lower", "--json", "--", "python3", "train.py", expect=FAILED)
+        error = self.error("begin", "--metric", "none", "--json", "--", "python3", "train.py", expect=FAILED)
         self.assertEqual(error["code"], "command-failed")
         self.assertIn("has no none", error["message"])
         self.assertFalse(folder.exists())
@@ -330,7 +330,7 @@ class Cases(TriedCheckout):
         self.change("GAIN = 0.0", "GAIN = 0.02")
         self.json("-m", "a gain")
         self.json("end", "--runs", "2")
-        self.error("begin", "--metric", "none", "--lower", "--json", "--", "python3", "train.py", expect=FAILED)
+        self.error("begin", "--metric", "none", "--json", "--", "python3", "train.py", expect=FAILED)
         for arguments in (["status"], ["log"], ["show", "1"], ["diff", "1"]):
             status, out, err = self.run_here(*arguments, "--json")
             self.assertEqual(status, 0, err)

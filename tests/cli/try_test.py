@@ -11,7 +11,7 @@ from tried_checkout import CANNOT_TELL, FAILED, GUARD, INVALID, KEPT, TRAIN, WOR
 # Prints steps whose times and losses it makes up.
 STEPS = """
 import os, random
-MS = 10.0
+MS = 100.0
 LOSS = 0.0
 noise = random.Random(f"{os.environ['STEPLADDER_RUN']} 3")
 ms = MS * noise.gauss(1, 0.005)
@@ -90,13 +90,13 @@ class Tries(TriedCheckout):
     def test_throughput_is_guarded_by_the_loss(self):
         began = self.begin(text=STEPS)
         self.assertEqual(began["metric"], "dt_ms")
-        self.change("MS = 10.0", "MS = 8.0")
+        self.change("MS = 100.0", "MS = 80.0")
         kept = self.json("-m", "faster")
-        self.assertTrue(1.2 < kept["factor"] < 1.3 and kept["difference"] < -1.5, kept)
+        self.assertTrue(1.2 < kept["factor"] < 1.3 and kept["difference"] < -15, kept)
         self.change("LOSS = 0.0", "LOSS = 0.7")
-        self.change("MS = 8.0", "MS = 6.0")
+        self.change("MS = 80.0", "MS = 60.0")
         self.assertIn("loss", self.json("-m", "faster still, another loss", expect=GUARD)["reason"])
-        self.change("MS = 6.0", "MS = 12.0")
+        self.change("MS = 60.0", "MS = 120.0")
         self.json("-m", "slower", expect=WORSE)
         with (self.repository / "train.py").open("a") as file:
             file.write("raise SystemExit(3)\n")

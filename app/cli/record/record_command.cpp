@@ -63,8 +63,8 @@ Direction asked_direction(const std::string& metric, bool lower, bool higher, Di
   if (stated != Direction::unknown) return stated;
   const Direction named = direction_of_name(metric);
   if (named != Direction::unknown) return named;
-  throw UsageError("the name " + metric + " doesn't say which values are better; add --lower or --higher",
-                   {.argument = "--metric", .value = metric});
+  std::cerr << "stepladder: a higher " << metric << " counts as better; --lower turns that round\n";
+  return Direction::higher;
 }
 
 std::optional<RecordRule> asked_rule(const std::string& name) {

@@ -110,24 +110,18 @@ int status_of(Verdict verdict) {
 int report(const Experiment& experiment, const RunOptions& options, const CommonOptions& common) {
   const std::optional<RecordRule> rule = asked_rule(options.rule);
   const LogQuestion question = question_of(rule);
-  RecordPool candidate = asked_pool({experiment.candidate_folder().string()}, question, common);
-  RecordPool baseline = asked_pool({experiment.baseline_folder().string()}, question, common);
-  for (RecordPool* const pool : {&candidate, &baseline})
-    for (SpeedrunLog& log : pool->logs)
-      for (const ExperimentRun& run : experiment.runs())
-        if (const auto end = end_of_command(run.command.state); end && run.command.log == fs::path(log.file))
-          log.wall_s = end->wall_s;
+  const RecordPool candidate = asked_pool({experiment.candidate_folder().string()}, question, common);
+  const RecordPool baseline = asked_pool({experiment.baseline_folder().string()}, question, common);
   const RecordClaim claim =
       judge_record(candidate, &baseline, rule,
                    {.plan = experiment.plan().runs, .power = options.power, .systems_only = options.systems_only});
   const WallTimes wall = experiment.wall_times();
   // Logs of other programs may print neither a clock nor a loss that `record` knows; then the wall clock answers.
   const bool logs_tell = claim.metric.n > 0;
-  const bool is_doubted = std::ranges::any_of(
-      claim.flags, [](const RecordFlag& flag) { return flag.id == "clock-ahead" || flag.id == "clock-unlike-wall"; });
-  const Verdict verdict = is_missing(claim.speedup) ? wall.verdict
-                          : is_doubted              ? Verdict::cannot_tell
-                                                    : verdict_of(claim.speedup, claim.speedup_ci95);
+  const Verdict printed = verdict_of(claim.speedup, claim.speedup_ci95);
+  // Slower processes whose logs say that they are faster: their clocks aren't those of the work.
+  const bool is_doubted = printed == Verdict::faster && wall.verdict == Verdict::slower;
+  const Verdict verdict = is_missing(claim.speedup) ? wall.verdict : is_doubted ? Verdict::cannot_tell : printed;
   std::vector<RunId> imported;
   if (!options.no_import) imported = import_logs(experiment.baseline_folder().parent_path(), common);
   if (common.json)
@@ -141,8 +135,10 @@ int report(const Experiment& experiment, const RunOptions& options, const Common
   else
     std::cout << wall_text(wall) << (logs_tell ? record_text(claim, rule, options.power) : "")
               << notes_text(std::string("The candidate is ") + verdict_words(verdict) +
-                            (is_missing(claim.speedup) ? "" : " by its own clock"));
-  if (rule) return exit_status_of(claim.verdict);
+                            (is_doubted ? ": its logs' clocks say faster, and its processes took longer"
+                             : is_missing(claim.speedup) ? ""
+                                                         : " by its own clock"));
+  if (rule && !(is_doubted && claim.verdict == RecordVerdict::record)) return exit_status_of(claim.verdict);
   return status_of(verdict);
 }
 
