@@ -187,12 +187,16 @@ void pill_beside_buttons(const std::string& text, Tone tone) {
 
 bool primary_button(const char* label, bool enabled, const std::string& name) {
   ImGui::BeginDisabled(!enabled);
-  const ImVec4 accent = palette().accent;
+  // What can't be pressed keeps its words legible: dark on a paled accent is not.
+  const ImVec4 accent = enabled ? palette().accent : faded(palette().accent, 0.2f);
+  const ImVec4 words = !enabled          ? palette().text
+                       : theme_is_dark() ? ImVec4(0.05f, 0.08f, 0.12f, 1)
+                                         : ImVec4(1, 1, 1, 1);
   ImGui::PushStyleColor(ImGuiCol_Button, accent);
   ImGui::PushStyleColor(ImGuiCol_ButtonHovered, faded(accent, 0.88f));
   ImGui::PushStyleColor(ImGuiCol_ButtonActive, faded(accent, 0.76f));
   ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
-  ImGui::PushStyleColor(ImGuiCol_Text, theme_is_dark() ? ImVec4(0.05f, 0.08f, 0.12f, 1) : ImVec4(1, 1, 1, 1));
+  ImGui::PushStyleColor(ImGuiCol_Text, words);
   ImGui::PushFont(fonts().semibold, text_size);
   const bool pressed = ImGui::Button(label);
   ImGui::PopFont();

@@ -83,6 +83,15 @@ bool can_launch(const Workspace& workspace, const Advice& advice, const RunEntry
          !workspace.advice->unavailable.contains(advice.stage);
 }
 
+// One pair of rungs, without an interval: it may be noise.
+bool is_one_pair(const ExpectedGain& gain) {
+  return gain.low == gain.high && gain.source == GainSource::own_measurement;
+}
+
+bool is_loss(const ExpectedGain& gain) {
+  return gain.known() && gain.high < 1;
+}
+
 // A bar from 1 x to the highest expected gain, with the uncertain part paler, and the reason to believe it.
 void draw_gain(const Advice& advice) {
   const ExpectedGain& gain = advice.gain;
@@ -93,6 +102,12 @@ void draw_gain(const Advice& advice) {
     return text_sentence(gain.doubt, gain.doubt == to_string(Trust::impossible) ? Tone::bad : Tone::warning);
   }
   const bool is_gain = advice.kind == AdviceKind::speed;
+  const std::string source =
+      in_print(source_text(gain)) + (is_one_pair(gain) ? "; one pair, so without an interval" : "");
+  if (is_loss(gain)) {
+    text_sentence(gain_words(gain) + ", slower", Tone::bad);
+    return text_quiet_wrapped(source);
+  }
   text_in(gain_words(gain), is_gain ? fonts().semibold : fonts().regular, text_size);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = px(8);
@@ -105,8 +120,7 @@ void draw_gain(const Advice& advice) {
   draw->AddRectFilled(at, ImVec2(place(gain.high), at.y + height), u32(palette().good, 0.4f), px(3));
   draw->AddRectFilled(at, ImVec2(place(gain.low), at.y + height), u32(palette().good), px(3));
   ImGui::Dummy(ImVec2(width, height));
-  const bool is_single = gain.low == gain.high && gain.source == GainSource::own_measurement;
-  text_quiet_wrapped(in_print(source_text(gain)) + (is_single ? "; one pair, so without an interval" : ""));
+  text_quiet_wrapped(source);
 }
 
 // "2 runs of 40 steps, about 3 s"
@@ -129,6 +143,7 @@ void draw_buttons(const Workspace& workspace, const Advice& advice, const RunEnt
     return is_pressed;
   };
   const bool is_doubt = advice.kind == AdviceKind::trust && advice.change == Change::none;
+  if (is_loss(advice.gain)) return;
   if (can_launch(workspace, advice, about)) {
     const std::string words = advice.stage.empty() ? change_text(advice) : advice.stage;
     ProposeStage proposed{about.run.id, rung_of(advice), words};
@@ -176,13 +191,14 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
 // What the next rung would buy, as one sentence.
 std::string answer_of(const Workspace& workspace, const RunEntry& about) {
   const std::vector<Advice>& list = workspace.advice->list;
-  const auto next = std::ranges::find_if(
-      list, [](const Advice& advice) { return advice.kind == AdviceKind::speed && advice.gain.known(); });
+  const auto next = std::ranges::find_if(list, [](const Advice& advice) {
+    return advice.kind == AdviceKind::speed && advice.gain.known() && !is_loss(advice.gain);
+  });
   const bool is_doubtful = !list.empty() && list.front().kind == AdviceKind::trust;
   const std::string doubt = is_doubtful ? " The run is doubtful, and so is what follows from its numbers." : "";
   if (next != list.end())
-    return "Next: " + next->title + ", " + gain_words(next->gain) + " (" + in_print(source_text(next->gain)) + ")." +
-           doubt;
+    return "Next: " + next->title + ", " + gain_words(next->gain) + " (" + in_print(source_text(next->gain)) +
+           (is_one_pair(next->gain) ? "; one pair, which may be noise)." : ").") + doubt;
   const bool can_measure =
       std::ranges::any_of(list, [&](const Advice& each) { return can_launch(workspace, each, about); });
   if (can_measure) return "No gain is known yet: launch a rung to measure it." + doubt;
@@ -234,7 +250,7 @@ void draw_next(const Workspace& workspace, const RunEntry& about, Commands& comm
   // The first that can be launched with a known gain, else the first that can be launched.
   std::size_t main = list.size();
   for (std::size_t i = list.size(); i-- > 0;)
-    if (can_launch(workspace, list[i], about) &&
+    if (can_launch(workspace, list[i], about) && !is_loss(list[i].gain) &&
         (list[i].gain.known() || main == list.size() || !list[main].gain.known()))
       main = i;
   const float room = ImGui::GetContentRegionAvail().x;

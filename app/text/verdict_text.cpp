@@ -31,6 +31,14 @@ int decimals_of(double uncertainty) {
 
 }  // namespace
 
+std::string title_in_lower_case(const FlagKind& kind) {
+  std::string title(kind.title);
+  const auto rest = std::string_view(title).substr(0, title.find(' ')).substr(1);
+  const bool is_name = std::ranges::any_of(rest, [](unsigned char c) { return std::isupper(c) != 0; });  // "NaN"
+  if (!is_name) title.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(title.front())));
+  return title;
+}
+
 std::string ci95_text(const Interval& interval) {
   if (!interval.known()) return "-";
   const auto side = [](double value) { return value < 1 ? -1 : value > 1 ? 1 : 0; };
@@ -94,15 +102,6 @@ std::string subject_of(const RungJudgement& below) {
   return below.is_baseline ? "the baseline" : "rung " + std::to_string(below.rung);
 }
 
-// "busy machine"
-std::string title_in_lower_case(const Flag& flag) {
-  std::string title(kind_of(flag.id).title);
-  const auto rest = std::string_view(title).substr(0, title.find(' ')).substr(1);
-  const bool is_name = std::ranges::any_of(rest, [](unsigned char c) { return std::isupper(c) != 0; });  // "NaN"
-  if (!is_name) title.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(title.front())));
-  return title;
-}
-
 const Flag* doubt_of(const RungJudgement& rung) {
   for (const Flag& flag : rung.flags)
     if (flag.trust() == Trust::doubtful || flag.id == FlagId::other_machine) return &flag;
@@ -118,7 +117,7 @@ std::string reason_of(const RungJudgement& rung, const RungJudgement* below) {
   const Flag* doubt = doubt_of(rung);
   if (!doubt && below) doubt = doubt_of(*below);
   if (!doubt) return rung.own_step.worst() == Trust::doubtful ? "not the same work" : "";
-  return title_in_lower_case(*doubt);
+  return title_in_lower_case(kind_of(doubt->id));
 }
 
 // A rung without a reason that its gain is not proven, and the rung that it stands on.
@@ -162,7 +161,7 @@ std::string doubt_text(const Plausibility& found) {
   if (found.trust == Trust::trusted) return "";
   std::string text = found.trust == Trust::impossible ? "Impossible: " : "Doubtful: ";
   const auto flag = std::ranges::find_if(found.flags, [&](const Flag& each) { return each.trust() == found.trust; });
-  return text + title_in_lower_case(*flag);
+  return text + title_in_lower_case(kind_of(flag->id));
 }
 
 std::string_view answer_word(RungAnswer answer) {

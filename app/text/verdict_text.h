@@ -28,6 +28,7 @@ std::string difference_text(const std::string& name, const MetricComparison& met
 // Why the speed of a run, or of a rung, can't be relied on: "Impossible: throughput above the hardware's peak",
 // "Doubtful: busy machine"; empty if it is trusted.
 std::string doubt_text(const Plausibility& found);
+std::string title_in_lower_case(const FlagKind& kind);  // "busy machine", "NaN or infinite loss"
 
 // "same", "worse by 0.0312", "inconclusive"; "baseline" for the rung that the others are compared with.
 std::string loss_text(const LossParity& loss, bool is_baseline);

@@ -279,7 +279,9 @@ void take_attempt(Attempt attempt, std::size_t finished, const LogQuestion& ques
     log.problem = fmt::format("holds {} finished runs; give each a file of its own", finished);
   } else if (finished == 0) {
     log.problem = unfinished_text(attempt, question);
-    log.unfinished = attempt.last_step >= 0;
+    // A run to its last step that was never validated is no cut one.
+    const bool is_at_end = attempt.scheduled > 0 && attempt.last_step + 1 >= attempt.scheduled;
+    log.unfinished = attempt.last_step >= 0 && !(is_at_end && attempt.evaluations.empty());
   } else {
     log.final = attempt.evaluations.back();
     log.other_final = attempt.other_final;

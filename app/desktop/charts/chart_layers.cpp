@@ -278,6 +278,7 @@ bool has_room_for_legend(const Chart& chart, float height) {
 }
 
 double nearest_x(const Chart& chart, double at) {
+  if (chart.steps_up) return at;  // an ECDF has a value everywhere
   for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend(); ++curve) {
     if (!curve->x.empty() && !curve->hidden) return curve->x[nearest_index(curve->x, at)];
   }
@@ -296,11 +297,18 @@ std::vector<ReadOutRow> read_out_rows(const Chart& chart, const ChartView& view,
   constexpr std::size_t most = 14;
   std::vector<ReadOutRow> rows;
   for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend() && rows.size() < most; ++curve) {
-    if (!is_line(chart, view, *curve) || curve->label.empty() || at > curve->x.back() + 1) continue;
+    if (!is_line(chart, view, *curve) || curve->label.empty()) continue;
+    std::string text = cut_to(curve->label.substr(0, curve->label.find("##")), px(240), Cut::middle) + "  ";
+    if (chart.steps_up) {
+      const auto above = std::ranges::upper_bound(curve->x, at) - curve->x.begin();
+      text += y_text(chart, above == 0 ? 0 : curve->y[static_cast<std::size_t>(above) - 1]);
+      rows.push_back({curve->colour, std::move(text)});
+      continue;
+    }
+    if (at > curve->x.back() + 1) continue;
     const std::size_t i = nearest_index(curve->x, at);
     if (is_missing(curve->y[i])) continue;
-    std::string text = cut_to(curve->label.substr(0, curve->label.find("##")), px(240), Cut::middle) + "  " +
-                       y_text(chart, curve->y[i]);
+    text += y_text(chart, curve->y[i]);
     if (i < curve->low.size() && curve->low[i] < curve->high[i])
       text += "  (" + y_text(chart, curve->low[i]) + " \xE2\x80\x93 " + y_text(chart, curve->high[i]) + ")";
     if (i < curve->runs.size()) text += ", n = " + std::to_string(curve->runs[i]);

@@ -378,9 +378,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
 
 void truth_pill(const LadderRung& rung) {
   if (const FlagKind* doubt = doubt_of(rung.judged); doubt && rung.judged.trust == Trust::doubtful) {
-    std::string words(doubt->title);
-    words.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(words.front())));
-    pill(words, Tone::warning);
+    pill(title_in_lower_case(*doubt), Tone::warning);
     return mark("ladder.doubt." + std::to_string(rung.judged.rung));
   }
   if (!is_missing(rung.judged.limit.tflops) && !is_missing(rung.judged.limit.peak_tflops)) {

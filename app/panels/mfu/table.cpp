@@ -1,5 +1,5 @@
 // Derives and draws the rows of the project's and of published runs. Rows are derived when runs or convention change,
-// and sorted and filtered when those change; unknown values are last in either order.
+// and sorted and filtered when those change; the project's own runs are first, and unknown values last in either order.
 #include <imgui.h>
 
 #include <algorithm>
@@ -123,6 +123,7 @@ void take_shown(MfuTable& table) {
   std::stable_sort(table.shown.begin(), table.shown.end(), [&](std::size_t a, std::size_t b) {
     const MfuRow& x = table.rows[a];
     const MfuRow& y = table.rows[b];
+    if ((x.run == 0) != (y.run == 0)) return x.run != 0;  // the project's own first
     if (column == column_name || column == column_hardware) {
       const std::string& left = column == column_name ? x.name : x.hardware;
       const std::string& right = column == column_name ? y.name : y.hardware;
