@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/desktop/charts/chart_export.h"
+#include "app/desktop/charts/chart_layers.h"
 #include "app/desktop/charts/chart_view.h"
 #include "tests/panels/headless.h"
 
@@ -273,6 +274,17 @@ TEST_F(DerivedChart, ACurveWithoutPointsKeepsItsColourInTheLegend) {
   ImPlotItemGroup& items = plots.GetByIndex(0)->Items;
   ASSERT_EQ(items.GetItemCount(), 2);
   EXPECT_EQ(items.GetItemByIndex(1)->Color, ImGui::ColorConvertFloat4ToU32(yellow));
+}
+
+TEST(Charts, AnEcdfReadsOutUnderTheMouse) {
+  const std::vector<double> ms = {60, 65, 70}, share = {0.3, 0.6, 1};
+  Chart chart;
+  Curve& curve = chart.curves.emplace_back();
+  curve.x = ms;
+  curve.y = share;
+  EXPECT_EQ(nearest_x(chart, 1300), 70) << "a curve's nearest point";
+  chart.steps_up = true;
+  EXPECT_EQ(nearest_x(chart, 1300), 1300);
 }
 
 }  // namespace

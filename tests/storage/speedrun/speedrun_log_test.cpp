@@ -69,6 +69,8 @@ TEST(SpeedrunLog, excludes_what_is_no_finished_run) {
   EXPECT_EQ(cut.problem, "ends at step 250 of 400; its last val_loss is that of step 200");
   EXPECT_TRUE(cut.unfinished);
   EXPECT_EQ(problem("step:1/9 train_time:5ms\n"), "ends at step 1 of 9 and never printed val_loss");
+  EXPECT_FALSE(read_speedrun_log("step:8/9 train_time:5ms\nstep:9/9 train_time:6ms\n", {}).unfinished)
+      << "it ran to its end, and was never validated";
   EXPECT_EQ(problem(LogText{}.text() + LogText{}.text().substr(LogText{}.text().find("step:0/"))),
             "holds 2 finished runs; give each a file of its own");
   EXPECT_EQ(problem("2026-01-01 epoch 3 accuracy 0.5\n"), "holds no training steps");
