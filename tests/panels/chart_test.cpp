@@ -276,6 +276,17 @@ TEST_F(DerivedChart, ACurveWithoutPointsKeepsItsColourInTheLegend) {
   EXPECT_EQ(items.GetItemByIndex(1)->Color, ImGui::ColorConvertFloat4ToU32(yellow));
 }
 
+TEST(Charts, ValuesThatArentNumbersSayInHowManyCurves) {
+  std::vector<CurveView> curves(2);
+  ChartView view;
+  view.curves = curves;
+  for (CurveView& curve : view.curves) curve.line.points = 5;
+  view.curves[1].line.not_finite = 3;
+  EXPECT_TRUE(caption(view, {}, false).ends_with("3 NaN or infinite in 1 curve of 2"));
+  view.curves[0].line.not_finite = 3;
+  EXPECT_TRUE(caption(view, {}, false).ends_with("6 NaN or infinite"));
+}
+
 TEST(Charts, AnEcdfReadsOutUnderTheMouse) {
   const std::vector<double> ms = {60, 65, 70}, share = {0.3, 0.6, 1};
   Chart chart;

@@ -388,11 +388,12 @@ OffScreen off_screen(const ChartView& view, const Range& x, const Range& y) {
 std::string caption(const ChartView& view, const OffScreen& off_screen, bool has_hidden) {
   std::size_t points = 0;
   std::size_t drawn = 0;
-  std::size_t not_finite = 0;
+  std::size_t not_finite = 0, lost_curves = 0;
   for (const CurveView& curve : view.curves) {
     points += curve.line.points;
     drawn += curve.line.x.size();
     not_finite += curve.line.not_finite;
+    lost_curves += curve.line.not_finite > 0 ? 1 : 0;
   }
   if (view.density) not_finite = view.density->not_finite();
   if (!view.density && points + not_finite == 0) return has_hidden ? "all runs are hidden" : "no steps yet";
@@ -406,6 +407,8 @@ std::string caption(const ChartView& view, const OffScreen& off_screen, bool has
   if (!view.density && off_screen.curves > 0) text += " (" + plural(off_screen.curves, "whole curve") + ")";
   if (off_screen.band > 0) text += (text.empty() ? "" : ", ") + std::string("extremes off-screen");
   if (not_finite > 0) text += (text.empty() ? "" : ", ") + count(not_finite) + " NaN or infinite";
+  if (!view.density && lost_curves > 0 && lost_curves < view.curves.size())  // not all of them, perhaps another run's
+    text += " in " + plural(static_cast<std::int64_t>(lost_curves), "curve") + " of " + count(view.curves.size());
   return text;
 }
 
