@@ -237,7 +237,7 @@ std::string ladder_table(const Ladder& ladder, const std::vector<LoadedRun>& run
     if (const std::string needed = needed_text(rung); !needed.empty())
       notes += run.stage + ", inconclusive: " + needed + "\n";
     for (const Flag& flag : rung.flags)
-      if (kind_of(flag.id).trust != Trust::trusted)
+      if (flag.trust() != Trust::trusted)
         notes += run.stage + ", " + std::string(to_string(flag.id)) + ": " + flag_text(flag) + "\n";
     for (const Run* repeat : rung.runs)
       if (repeat->status != RunStatus::finished) notes += repeat->name + ": " + status_text(*repeat, context) + "\n";

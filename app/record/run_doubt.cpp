@@ -32,7 +32,7 @@ std::vector<std::int64_t> steps_of(std::span<const MeasuredRun> runs) {
 
 std::string worst_flag(const RungJudgement& judged, Trust trust) {
   for (const Flag& flag : judged.flags)
-    if (kind_of(flag.id).trust == trust) return flag.why;
+    if (flag.trust() == trust) return flag.why;
   return {};
 }
 

@@ -29,13 +29,13 @@ Subject subject_of(const std::vector<LoadedRun>& runs) {
 
 // The first reason for `trust` among the flags of a rung.
 const Flag* reason_for(Trust trust, const RungJudgement& rung) {
-  const auto flag = std::ranges::find_if(rung.flags, [&](const Flag& each) { return kind_of(each.id).trust == trust; });
+  const auto flag = std::ranges::find_if(rung.flags, [&](const Flag& each) { return each.trust() == trust; });
   return flag == rung.flags.end() ? nullptr : &*flag;
 }
 
 bool is_doubted_only_for(FlagId id, const RungJudgement& rung) {
-  return std::ranges::all_of(
-      rung.flags, [&](const Flag& flag) { return flag.id == id || kind_of(flag.id).trust == Trust::trusted; });
+  return std::ranges::all_of(rung.flags,
+                             [&](const Flag& flag) { return flag.id == id || flag.trust() == Trust::trusted; });
 }
 
 constexpr int fewest_before_giving_up = 3;

@@ -143,9 +143,8 @@ void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
 // The flag that makes a rung doubtful for a reason other than the peak; null without one.
 const FlagKind* doubt_of(const RungJudgement& judged) {
   for (const Flag& flag : judged.flags) {
-    const FlagKind& kind = kind_of(flag.id);
-    if (kind.trust == Trust::doubtful && flag.id != FlagId::suspicious_throughput && flag.id != FlagId::no_sync)
-      return &kind;
+    if (flag.trust() == Trust::doubtful && flag.id != FlagId::suspicious_throughput && flag.id != FlagId::no_sync)
+      return &kind_of(flag.id);
   }
   return nullptr;
 }

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "app/record/machine.h"
+#include "app/record/run_doubt.h"
 
 namespace stepladder {
 namespace {
@@ -44,6 +45,19 @@ TEST(SpeedGate, the_factor_of_a_metric_has_no_pole) {
   EXPECT_NEAR(judge_gate(high, low, 0.01).factor, 30.0 / 59, 0.01);
   EXPECT_NEAR(judge_turns(accuracies({0.3, 0.301}, true), accuracies({0.6, 0.602}, true), 0.01, 0.05).factor, 0.5,
               0.01);
+}
+
+TEST(RunDoubt, names_the_flag_of_a_run_with_each_step_twice) {
+  stepladder::Run run{.status = RunStatus::finished, .source = "import", .tokens_per_step = 100};
+  Series series;
+  for (std::int64_t step = 1; step <= 40; ++step)
+    series.append({.step = step, .loss = 3, .dt_ms = 100 + static_cast<double>(step % 3)});
+  Summary summary = summarise(run, series);
+  summary.repeated_steps = 40;
+  const MeasuredRun twice{&run, &summary, &series};
+  const DoubtedGain found = doubt_of({&twice, 1}, {&twice, 1}, {}, true);
+  EXPECT_EQ(found.doubt, RunDoubt::cannot_tell);
+  EXPECT_NE(found.reason.find("written more than once"), std::string::npos) << found.reason;
 }
 
 TEST(SpeedGate, copies_do_not_pass) {
