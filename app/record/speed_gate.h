@@ -33,8 +33,8 @@ struct GateJudgement {
   GateAnswer answer = GateAnswer::cannot_tell;
   SampleFigures baseline, now;
   // Baseline's mean / mean: below 1 is slower, or a higher loss; the inverse for a metric of which higher is better.
-  // Where a metric's values aren't all above 0: 1 / (1 + x) or
-  // 1 + x, where it is worse or better by the share x of the baseline's mean.
+  // Where a metric's values aren't all above 0: 1 / (1 + x) or 1 + x, where it is worse or better by the share x of the
+  // baseline's mean.
   double factor = missing;
   Interval ci95;
   std::string reason;  // one sentence

@@ -237,8 +237,7 @@ std::string TrySeriesRunner::seed_doubt() const {
   }
   if (runs < 2) return {};
   return "the unchanged runs had other seeds and the same first losses, so they don't follow $STEPLADDER_SEED, and "
-         "nobody "
-         "knows what another seed does";
+         "nobody knows what another seed does";
 }
 
 std::string TrySeriesRunner::noise_doubt(const Try& it) const {
@@ -269,6 +268,7 @@ std::string TrySeriesRunner::noise_doubt(const Try& it) const {
 
 std::optional<TryAnswer> TrySeriesRunner::measure(const Try& it) {
   if (const auto answer = refused(it)) return answer;
+  const std::string of_seeds = seed_doubt();  // of the unchanged runs, which are over
   const auto kept_before = std::count_if(tries_.begin() + 1, tries_.end(),
                                          [](const Try& each) { return each.verdict == to_string(TryVerdict::kept); });
   const double threshold =
@@ -281,13 +281,14 @@ std::optional<TryAnswer> TrySeriesRunner::measure(const Try& it) {
     TryOpinion opinion = judge_try(runs_for(it), threshold);
     const bool has_run = std::ranges::any_of(
         runs_, [&](const TryRun& run) { return run.during == it.number && run.state == it.number; });
-    const std::string doubt = has_run ? seed_doubt() : std::string();
+    const std::string doubt = has_run ? of_seeds : std::string();
     if (!doubt.empty()) opinion.step = TryStep::over;
     if (opinion.step == TryStep::over || is_spent()) {
       TryAnswer answer = answer_of(it, opinion, threshold);
       if (!doubt.empty()) answer.verdict = TryVerdict::cannot_tell, answer.reason = doubt;
-      if (const std::string why = noise_doubt(it); answer.verdict == TryVerdict::kept && !why.empty())
-        answer.verdict = TryVerdict::cannot_tell, answer.reason = why;
+      if (answer.verdict == TryVerdict::kept)
+        if (const std::string why = noise_doubt(it); !why.empty())
+          answer.verdict = TryVerdict::cannot_tell, answer.reason = why;
       if (answer.verdict == TryVerdict::kept) check_guards(it, answer);
       if (answer.verdict == TryVerdict::kept) check_runs(it, answer);
       if (const auto cheat = refused(it); cheat && (answer.verdict == TryVerdict::kept || wrote_sealed_)) return cheat;
