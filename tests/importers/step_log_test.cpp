@@ -63,6 +63,15 @@ UnitEvidence evidence(double time, double rate, TimeUnit unit, RateLabel label, 
   return it;
 }
 
+// Each number was searched for up to the line's end: with these, for half an hour.
+TEST(StepLine, ALineMayHaveAMillionNumbers) {
+  std::string line = "step 7 | loss 3.5 | ids";
+  for (int i = 0; i < 1'000'000; ++i) line += " 1";
+  const ReadLine read = read_step_line(line);
+  EXPECT_EQ(read.line.step, 7);
+  EXPECT_EQ(read.line.loss, 3.5);
+}
+
 TEST(Units, ComeFromArithmeticNotFromLabels) {
   // Seconds and tokens per second; milliseconds and tokens per millisecond; one of each.
   Units units = infer_units(evidence(0.5, 8192, TimeUnit::unknown, RateLabel::tokens, 4096));

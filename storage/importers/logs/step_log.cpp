@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "storage/importers/logs/lines/line_layout.h"
+#include "storage/importers/logs/lines/line_doubt.h"
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/logs/lines/text_pairs.h"
@@ -72,7 +72,6 @@ void StepLog::finish() {
 }
 
 void StepLog::take(const LogLine& line) {
-  has_known_words_ = line.has_known_words;
   if (line.kind == LogLine::Kind::step || line.kind == LogLine::Kind::record)
     if (line.step.rank >= 0 && (lowest_rank_ < 0 || line.step.rank < lowest_rank_)) lowest_rank_ = line.step.rank;
   if (line.kind != LogLine::Kind::part && !parts_.empty()) read_parts();
@@ -277,7 +276,7 @@ void StepLog::log_others(const StepLine& line, std::string_view text, std::int64
 
 // Words that an earlier line of the run had are known.
 void StepLog::log_texts(const StepLine& line, std::string_view text) {
-  if ((has_known_words_ && run_.progress().steps > 1) || line.bar || line.rank > lowest_rank_) return;
+  if (line.bar || line.rank > lowest_rank_) return;
   read_text_pairs(text, texts_);
   for (const auto& [name, value] : texts_) run_.log_text(name, value);
 }

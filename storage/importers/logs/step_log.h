@@ -74,7 +74,6 @@ class StepLog : public ImportReader {
   LogFacts step_facts_;          // that the line of the run's first step names
   bool has_step_shape_ = false;  // ... its batch or sequence among them
   ImportSink& sink_;
-  bool has_known_words_ = false;                     // LogLine's, of the line that is taken
   EarlyEnd early_end_;                               // what the words behind the last step say
   std::int64_t steps_ = 0;                           // of all runs
   std::int64_t fractions_ = 0, first_fraction_ = 0;  // lines whose step is one, and the first such line

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "storage/importers/logs/lines/line_layout.h"
+#include "storage/importers/logs/lines/line_doubt.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
 

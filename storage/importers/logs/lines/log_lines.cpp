@@ -1,4 +1,4 @@
-// Turns raw lines into items for StepLog. Order of attempts: known layout, joined record, list, bars, fence, literal of
+// Turns raw lines into items for StepLog. Order of attempts: joined record, list, bars, fence, literal of
 // a script, step, table header, words. The items of one raw line share its number, and their memory is reused.
 #include "storage/importers/logs/lines/log_lines.h"
 
@@ -139,7 +139,7 @@ bool LogLines::may_be_cut(std::string_view line, bool is_redrawn) {
 // Remembers how a step's line ends.
 void LogLines::keep_as_known(std::string_view line) {
   const LogLine::Kind kind = ready_.filled > 0 ? ready_.lines.front().kind : LogLine::Kind::words;
-  if (std::exchange(is_new_kind_, false)) step_lines_.keep(line);
+  if (std::exchange(says_step_, false) && !step_lines_.have_alike(line)) step_lines_.keep(line);
   if (kind == LogLine::Kind::step || kind == LogLine::Kind::record || kind == LogLine::Kind::bar ||
       kind == LogLine::Kind::summary || kind == LogLine::Kind::bare_loss)
     last_step_ = line;
@@ -150,7 +150,7 @@ LogLine& LogLines::push(LogLine::Kind kind, std::string_view text) {
   LogLine& line = ready_.lines[ready_.filled++];
   line.kind = kind;
   line.place = place_;
-  line.joined = line.has_known_words = false;
+  line.joined = false;
   line.text = text;
   line.number = number_;
   line.at = missing;
@@ -164,12 +164,6 @@ void LogLines::set_time(LogLine& line) {
 
 void LogLines::take(std::string_view line) {
   if (place_ == LogLine::Place::code) return take_line(line);
-  if (joiner_.idle() && layouts_.read(line, ready_.lines.front().step)) {  // nothing else is ready
-    LogLine& step = push(LogLine::Kind::step, line);
-    step.has_known_words = true;
-    set_time(step);
-    return;
-  }
   if (joiner_.in_block() && may_say_step(line)) {  // a block ends at the latest with the next step
     const ReadLine read = read_step_line(line);
     if (read.says_step && (read.line.has_step() || read.line.batch >= 0)) joiner_.end_block();
@@ -227,7 +221,7 @@ void LogLines::take_joined() {
   } else if (bare) {
     push(LogLine::Kind::words, joined_).joined = true;
   } else {
-    if (line.has_step() || line.batch >= 0 || !is_missing(line.epoch)) take_step(joined_);
+    if (line.has_step() || line.batch >= 0 || !is_missing(line.epoch)) take_step(joined_, false);
   }
   block_number_ = 0;
   number_ = number;
@@ -237,7 +231,7 @@ void LogLines::take_line(std::string_view line) {
   if (take_fence(line)) return;
   const bool literal = in_literal(line);
   const bool code = place_ == LogLine::Place::code;
-  if (!code && !literal && may_say_step(line) && take_step(line)) return;
+  if (!code && may_say_step(line) && take_step(line, literal)) return;
   push(!code && joiner_.open_table(line) ? LogLine::Kind::table_header : LogLine::Kind::words, line);
 }
 
@@ -273,7 +267,7 @@ bool LogLines::take_fence(std::string_view line) {
 // alike up to the first measured number. The earlier ones of these become steps too.
 bool LogLines::confirms(std::string_view text, const ReadLine& read) {
   const std::string_view head = text.substr(0, read.doubtful);
-  if (std::ranges::any_of(heads_, [&](const std::string& known) { return are_alike(known, head); })) return true;
+  if (knows_head(head)) return true;
   const bool goes_on = !doubtful_.empty() &&
                        are_alike(doubtful_.front().text.substr(0, doubtful_.front().head), head) &&
                        read.line.step >= doubtful_.back().step;
@@ -298,8 +292,13 @@ void LogLines::take_doubtful() {
   number_ = number;
 }
 
+// Whether a step's line was alike up to its first measured number.
+bool LogLines::knows_head(std::string_view head) const {
+  return std::ranges::any_of(heads_, [&](const std::string& known) { return are_alike(known, head); });
+}
+
 void LogLines::know_head(std::string_view head) {
-  if (head.empty() || std::ranges::any_of(heads_, [&](const auto& known) { return known == head; })) return;
+  if (head.empty() || knows_head(head)) return;
   if (heads_.size() == most_heads) heads_.pop_front();
   heads_.emplace_back(head);
 }
@@ -324,22 +323,21 @@ std::string_view LogLines::with_points(std::string_view line) {
   return with_points_.emplace_back(std::move(changed));
 }
 
-// Whether the line counts or measures a step.
-bool LogLines::take_step(std::string_view text) {
+// Whether the line counts or measures a step. In a script's literal only one that is alike an earlier step does.
+bool LogLines::take_step(std::string_view text, bool in_literal) {
   text = with_points(text);
-  ReadTrace trace;
-  ReadLine read = read_step_line(text, trace);
+  ReadLine read = read_step_line(text);
+  if (in_literal && !(read.says_step && knows_head(text.substr(0, read.first_measured)))) return false;
   if (read.says_step && text.front() != 'I' && is_warning(text)) return false;
   if (read.doubtful > 0 && !(read.says_step = confirms(text, read))) {
     push(LogLine::Kind::words, text).joined = doubtful_.size() > 0 && heads_.empty();
     return true;
   }
   if (read.says_step) {
-    layouts_.learn(text, read, trace);
-    is_new_kind_ = true;
-    if (read.doubtful == 0) know_head(text.substr(0, trace.first_measured));
+    says_step_ = true;
+    if (read.doubtful == 0) know_head(text.substr(0, read.first_measured));
     if (!doubtful_.empty() &&
-        are_alike(doubtful_.front().text.substr(0, doubtful_.front().head), text.substr(0, trace.first_measured)))
+        are_alike(doubtful_.front().text.substr(0, doubtful_.front().head), text.substr(0, read.first_measured)))
       take_doubtful();
   }
   const auto take_as = [&](LogLine::Kind kind) {

@@ -12,7 +12,6 @@
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/lines/line_end.h"
 #include "storage/importers/logs/lines/line_joiner.h"
-#include "storage/importers/logs/lines/line_layout.h"
 #include "storage/importers/logs/lines/line_prefix.h"
 #include "storage/importers/logs/lines/line_reader.h"
 #include "storage/importers/logs/lines/step_line.h"
@@ -37,8 +36,7 @@ struct LogLine {
 
   Kind kind = Kind::words;
   Place place = Place::outside;
-  bool has_known_words = false;  // it differs from an earlier step's line in nothing but its numbers
-  bool joined = false;           // words that looked like the first of several lines
+  bool joined = false;  // words that looked like the first of several lines
   std::string_view text;
   std::int64_t number = 0;  // from 1; of a joined line, its first line's
   double at = missing;      // of a step: unix seconds of the time stamp in front
@@ -72,9 +70,10 @@ class LogLines {
   void take_joined();
   void take_line(std::string_view line);
   bool take_fence(std::string_view line);
-  bool take_step(std::string_view text);
+  bool take_step(std::string_view text, bool in_literal);
   bool confirms(std::string_view text, const ReadLine& read);
   void take_doubtful();
+  bool knows_head(std::string_view head) const;
   void know_head(std::string_view head);
   bool in_literal(std::string_view line);
   void set_time(LogLine& line);
@@ -90,15 +89,14 @@ class LogLines {
   ImportSink& sink_;
   LineReader reader_;
   const bool checks_last_;
-  std::string last_step_;     // the last line that counts or measures a step
-  KnownEnds step_lines_{8};   // one of each of the last kinds of such lines
-  bool is_new_kind_ = false;  // the line just taken is such a one
+  std::string last_step_;    // the last line that counts or measures a step
+  KnownEnds step_lines_{8};  // one of each of the last kinds of such lines
+  bool says_step_ = false;   // the line just taken
   LinePrefix prefix_;
   double prefix_time_ = missing;
   std::vector<std::pair<std::string, std::int64_t>> first_lines_;  // with their numbers
   std::size_t next_first_ = 0;
   LineJoiner joiner_;
-  LineLayouts layouts_;
   TimeStamp stamp_;
   LogLine::Place place_ = LogLine::Place::outside;
   int literal_left_ = 0;  // lines that may still belong to a script's data

@@ -3,6 +3,9 @@
 #include "storage/importers/logs/lines/pair_meaning.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
 
 #include "storage/importers/text.h"
 
@@ -321,7 +324,7 @@ bool KeyWords::has(std::string_view word) const {
   return std::find(words, words + count, word) != words + count;
 }
 
-Meaning meaning_of(const Pair& pair) {
+static Meaning meaning_of_words(const Pair& pair) {
   Unit unit = printed_unit(pair.unit.empty() ? pair.hint : pair.unit);
   if (pair.clock) unit.time = TimeUnit::s;
 
@@ -369,6 +372,25 @@ Meaning meaning_of(const Pair& pair) {
   if (unit.time == TimeUnit::s && !pair.separated && !pair.clock && key.count == 0)
     return {.field = Field::time, .rank = 5, .unit = unit.time};
   return {};
+}
+
+// A log repeats its words with other numbers, so the last meanings are kept.
+Meaning meaning_of(const Pair& pair) {
+  struct Known {
+    std::string key, hint, unit;
+    unsigned form = 16;  // none has it
+    Meaning meaning;
+  };
+  constexpr std::size_t longest_key = 100;
+  if (pair.key.size() + pair.hint.size() > longest_key) return meaning_of_words(pair);
+  thread_local std::array<Known, 64> known;
+  const unsigned form =
+      (pair.separated ? 1u : 0u) + (pair.clock ? 2u : 0u) + (pair.whole >= 0 ? 4u : 0u) + (pair.total >= 0 ? 8u : 0u);
+  const std::hash<std::string_view> hash;
+  Known& it = known[(hash(pair.key) + 3 * hash(pair.unit) + form) % known.size()];
+  if (it.form != form || it.key != pair.key || it.hint != pair.hint || it.unit != pair.unit)
+    it = {std::string(pair.key), std::string(pair.hint), std::string(pair.unit), form, meaning_of_words(pair)};
+  return it.meaning;
 }
 
 }  // namespace stepladder

@@ -1,6 +1,5 @@
 // Reads one line: special formats first, then every pair claims a field by rank, then `finish` settles what depends on
-// the whole line. ReadTrace records which number gave which value for LineLayout; a value without a trace must make the
-// line not learnable.
+// the whole line.
 #include "storage/importers/logs/lines/step_line.h"
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "storage/importers/logs/lines/line_layout.h"
+#include "storage/importers/logs/lines/line_doubt.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {
@@ -80,8 +79,8 @@ bool is_rounded(const Pair& pair) {
 class LineReading {
  public:
   // `skips_remarks`: leaves out the numbers of remarks, as in "4.8 was 4.9 | dt 100ms".
-  LineReading(std::string_view text, StepLine& line, ReadTrace& trace, bool skips_remarks)
-      : text_(text), line_(line), trace_(trace), skips_remarks_(skips_remarks) {
+  LineReading(std::string_view text, StepLine& line, bool skips_remarks)
+      : text_(text), line_(line), skips_remarks_(skips_remarks) {
     std::fill_n(best_, field_count, 99);
   }
 
@@ -89,14 +88,11 @@ class LineReading {
     if (read_epoch_and_batch(text_, line_)) {
       takes(Field::step, -9);
       takes(Field::epoch, -9);
-      trace_.learnable = false;
     } else if (read_step_and_clock(text_, line_)) {
       takes(Field::step, -9);
       takes(Field::elapsed, -9);
-      trace_.learnable = false;
     }
     line_.rank = rank_of_mpirun(text_);
-    trace_.learnable &= !text_.starts_with('[') || text_.find("]<std") == std::string_view::npos;
     validates_ = text_.find("Saving dict for") != std::string_view::npos;  // TensorFlow's estimators
     PairScanner scanner(text_);
     Pair pair;
@@ -108,7 +104,6 @@ class LineReading {
       key_of_count_ = pair.key;
     }
     finish();
-    trace_.learnable &= line_.batch < 0 && !line_.summary && is_missing(line_.iterations);
   }
 
   bool is_doubtful() const { return is_doubtful_; }
@@ -139,9 +134,7 @@ class LineReading {
 
   // 10/100 without a word: a bar's count, or the place within an epoch.
   bool take_count(const Pair& pair) {
-    if (pair.total < 0 || pair.whole < 0) return false;
-    trace_.learnable = false;
-    if (pair.total == 0 || pair.whole > pair.total) return false;
+    if (pair.total <= 0 || pair.whole < 0 || pair.whole > pair.total) return false;
     const std::string_view rest = trimmed(behind(pair));
     const char after = pair.end < text_.size() ? text_[pair.end] : '\0';
     const bool bar_follows = !rest.empty() && (rest.front() == '[' || !is_ascii(rest.front()));
@@ -181,7 +174,6 @@ class LineReading {
   void take(const Pair& pair) {
     Meaning meaning = meaning_of(pair);
     const bool is_part = meaning.is_part;
-    trace_.learnable &= !pair.exact;  // it depends on another number whether it is one
     if (take_moment(meaning, pair)) return;
     if (!validates_ && meaning.field != Field::val_loss && meaning.field != Field::val_perplexity)
       validates_ = names_validation(gap_);
@@ -191,10 +183,7 @@ class LineReading {
       meaning = {.field = Field::step, .rank = 0};
     if (pair.key == "i" && pair.separated && pair.whole >= 0 && (before(pair) == "i:" || pair.total > 0))
       meaning = {.field = Field::step, .rank = 3};
-    if (take_odd_one(pair, meaning)) {
-      trace_.learnable = false;
-      return;
-    }
+    if (take_odd_one(pair, meaning)) return;
     if (meaning.field == Field::none) meaning = meaning_behind(pair);
     take_beside(pair, meaning);
     if (pair.key.ends_with("global_step/max_steps")) meaning = {.field = Field::step, .rank = 0};
@@ -207,10 +196,8 @@ class LineReading {
     if (validates_ && meaning.field == Field::perplexity) meaning.field = Field::val_perplexity;
     if (goes_on(pair)) return;
     last_ = Field::none;
-    if (const std::int64_t steps = covered_steps(pair); steps > 0) {
+    if (const std::int64_t steps = covered_steps(pair); steps > 0)
       meaning = {.field = Field::time, .unit = unit_of(pair), .scale = 1 / static_cast<double>(steps), .of_step = true};
-      trace_.learnable = false;
-    }
     if (meaning.field == Field::time && pair.key.empty() && gap_ == "/") meaning = {};  // "100/200/350 ms"
     if (is_part) ++parts_;
     if (meaning.field == Field::none) {
@@ -223,7 +210,6 @@ class LineReading {
     }
     if (!can_be(meaning, pair)) {
       line_.fractional_step |= meaning.field == Field::step && pair.value > 0 && std::isfinite(pair.value);
-      trace_.learnable = false;
       return;
     }
     if (meaning.field == Field::throughput && meaning.rate == RateLabel::iterations && is_missing(line_.iterations))
@@ -235,9 +221,6 @@ class LineReading {
       measured_at_ = pair.at;
     assign(meaning, pair);
     last_ = meaning.field;
-    if (meaning.field == Field::perplexity || meaning.field == Field::val_perplexity)
-      return;  // printed with a loss, isn't a value
-    find(meaning.field, pair, meaning.scale);
   }
 
   // "  0 350.10 ms run, 11.01 loss, 0.0010 LR": the step leads, and names follow their numbers.
@@ -255,7 +238,6 @@ class LineReading {
     const bool leads = meaning.field == Field::step && before(pair).empty();  // "10 iterations, loss 5.0"
     if (!leads && meaning.field != Field::loss && meaning.field != Field::val_loss && meaning.field != Field::lr)
       return {};
-    trace_.learnable = false;
     names_follow_ = true;
     return meaning;
   }
@@ -264,17 +246,14 @@ class LineReading {
   void take_beside(const Pair& pair, Meaning& meaning) {
     if (pair.clock || (meaning.field != Field::step && !pair.key.ends_with("steps"))) return;
     const KeyWords key(pair.key);
-    if (meaning.field == Field::step && pair.whole < 0 && line_.has_step() && one_of(key.words[0], {"iter", "it"})) {
+    if (meaning.field == Field::step && pair.whole < 0 && line_.has_step() && one_of(key.words[0], {"iter", "it"}))
       meaning = {.field = Field::time, .rank = 3, .unit = TimeUnit::s};  // "step: 10 ... iter: 0.2500"
-      trace_.learnable = false;
-    }
     if (pair.whole < 0) return;
     if (meaning.field == Field::step && one_of(key.words[0], {"iter", "iteration"})) {
       iteration_ = pair.whole;
       meaning.rank = 2;  // the step's own number comes first
     } else if (key.is(0, "steps") && (key.is(1, "total") || key.is(1, "max"))) {
       planned_ = pair.whole;
-      trace_.learnable = false;
     }
   }
 
@@ -346,7 +325,6 @@ class LineReading {
     const bool goes = before != TimeUnit::unknown && unit != TimeUnit::unknown && !pair.separated && pair.key.empty() &&
                       milliseconds_in(unit) < milliseconds_in(before) && trimmed(gap_).empty();
     if (!goes) return false;
-    trace_.learnable = false;
     const double part = pair.value * milliseconds_in(unit);
     if (last_ == Field::time) line_.time += part / milliseconds_in(line_.time_unit);
     if (last_ == Field::elapsed) line_.elapsed += part / milliseconds_in(line_.elapsed_unit);
@@ -365,17 +343,9 @@ class LineReading {
       if (!is_time || !(seconds >= 1e9 && seconds < 1e10)) continue;
       if (!takes(Field::moment, 0)) return true;
       line_.at = seconds;
-      find(Field::moment, pair, scale);
       return true;
     }
     return false;
-  }
-
-  void find(Field field, const Pair& pair, double scale) {
-    if (trace_.count < ReadTrace::most)
-      trace_.found[trace_.count++] = {field, pair.at, pair.text.size(), pair.end, scale};
-    else
-      trace_.learnable = false;
   }
 
   // Takes numbers whose meaning depends on more than their own words.
@@ -443,7 +413,6 @@ class LineReading {
         line_.step = pair.whole >= 0 && meaning.scale == 1 ? pair.whole : std::llround(value);
         line_.total = pair.total;
         line_.rounded_step = meaning.scale > 1 ? meaning.scale : 0;
-        trace_.learnable &= pair.whole >= 0 && meaning.scale == 1;  // "100.0" is a step, "100.5" is not
         break;
       case Field::batch:
         if (pair.total > 0) {
@@ -452,7 +421,6 @@ class LineReading {
         } else {
           bare_batch_ = pair.whole;
         }
-        trace_.learnable = false;
         named_batch_ = true;
         break;
       case Field::epoch:
@@ -464,10 +432,7 @@ class LineReading {
         line_.named_loss = contains_word(pair.key, "train") || pair.key == "trl";
         break;
       case Field::val_loss:
-        if (const double mean = mean_behind(behind(pair)); !is_missing(mean)) {
-          line_.val_loss = mean;
-          trace_.learnable = false;
-        }
+        if (const double mean = mean_behind(behind(pair)); !is_missing(mean)) line_.val_loss = mean;
         line_.tested = contains_word(pair.key, "test");
         break;
       case Field::perplexity:
@@ -501,7 +466,6 @@ class LineReading {
       case Field::summary:
         line_.summary = true;
         runtime_ = value;
-        trace_.learnable = false;
         break;
       default:
         break;
@@ -523,13 +487,11 @@ class LineReading {
     gap_ = {};
     assign(meaning, total_);
     line_.time_of_step = parts_ > 0;
-    find(meaning.field, total_, meaning.scale);
     if (measured_at_ == 0) measured_at_ = total_at_;
   }
 
   void finish() {
     take_total();
-    trace_.learnable &= !leading_rank_ || line_.has_step();
     // "Epoch 1, batch 50, loss": the place in an epoch of unknown length.
     if (bare_batch_ >= 0 && !line_.has_step() && line_.batch < 0 && !is_missing(line_.epoch)) line_.step = bare_batch_;
     const bool counts = line_.has_step() || line_.batch >= 0 || !is_missing(line_.epoch);
@@ -544,7 +506,6 @@ class LineReading {
     }
     if (line_.has_step() && line_.total < 0 && planned_ > 0) line_.total = planned_;
     if (line_.has_step() && iteration_ > line_.step) {
-      trace_.learnable = false;
       line_.iteration = iteration_;
       if (line_.total >= 0 && line_.total < iteration_)  // "step 12/500": the place within an epoch
         line_.step = std::exchange(line_.iteration, -1);
@@ -552,9 +513,7 @@ class LineReading {
     if (line_.has_step() && is_missing(line_.loss)) line_.loss = short_loss_;
     if (line_.has_step() && is_missing(line_.val_loss)) line_.val_loss = short_val_loss_;
     const auto from = [&](double& loss, double perplexity) {
-      if (!is_missing(loss) || is_missing(perplexity)) return;
-      trace_.learnable = false;
-      if (!(perplexity > 0)) return;
+      if (!is_missing(loss) || !(perplexity > 0)) return;
       loss = std::log(perplexity);
       line_.from_perplexity = true;
     };
@@ -564,10 +523,7 @@ class LineReading {
       line_.time = 1 / line_.iterations;
       line_.time_unit = TimeUnit::s;
     }
-    if (of_epoch_ && (line_.has_step() || line_.batch >= 0)) {  // how long an epoch takes
-      line_.time = missing;
-      trace_.learnable = false;
-    }
+    if (of_epoch_ && (line_.has_step() || line_.batch >= 0)) line_.time = missing;  // how long an epoch takes
     // Some print the time so far with every record; only a training's last has its mean loss.
     if (line_.summary && line_.has_loss() && !line_.named_loss) {
       line_.summary = false;
@@ -581,7 +537,6 @@ class LineReading {
 
   const std::string_view text_;
   StepLine& line_;
-  ReadTrace& trace_;
   int best_[field_count];
   std::string_view gap_;  // the text between the last number and this one
   std::size_t previous_end_ = 0;
@@ -623,23 +578,17 @@ double StepValues::*value_of(Field field) {
                         &StepValues::grad_norm, &StepValues::tokens, &StepValues::batch_size, none, none, none)[field];
 }
 
-ReadLine read_step_line(std::string_view text) {
-  ReadTrace trace;
-  return read_step_line(text, trace);
-}
-
-static ReadLine read_line(std::string_view text, ReadTrace& trace, bool skips_remarks) {
+static ReadLine read_line(std::string_view text, bool skips_remarks) {
   ReadLine read;
   StepLine& line = read.line;
   if (text.size() < 5) return read;
   if (read_three_words(text, line)) {
     read.says_step = true;
-    trace.learnable = false;
     return read;
   }
-  LineReading reading(text, line, trace, skips_remarks);
+  LineReading reading(text, line, skips_remarks);
   reading.read();
-  trace.first_measured = reading.first_measured();
+  read.first_measured = reading.first_measured();
 
   const std::string_view content = trimmed(text, " \t,");
   line.record = !content.empty() && content.find('{') != std::string_view::npos && content.back() == '}';
@@ -659,16 +608,14 @@ static ReadLine read_line(std::string_view text, ReadTrace& trace, bool skips_re
     mark = std::min(doubt_at(text, line.record), reading.is_doubtful() ? text.size() : mark);
   if (mark != std::string_view::npos) {
     if (mark == 0 || !says || !(line.has_step() || line.batch >= 0 || line.record)) return read;
-    trace.learnable = false;
-    const std::size_t head = trace.first_measured;
+    const std::size_t head = read.first_measured;
     // Words behind the numbers don't change them.
-    ReadTrace unused;
-    if (ReadLine own = read_line(text, unused, true); own.says_step && own.line.has_loss()) {
+    if (ReadLine own = read_line(text, true); own.says_step && own.line.has_loss()) {
       own.line.has_unread_times |= line.has_unread_times || (!is_missing(line.time) && is_missing(own.line.time));
       read = own;
     }
     read.says_step = false;
-    read.doubtful = head;
+    read.doubtful = read.first_measured = head;
     read.line.has_others = has_other_pairs(text.substr(0, mark), read.line);
     return read;
   }
@@ -680,8 +627,8 @@ static ReadLine read_line(std::string_view text, ReadTrace& trace, bool skips_re
   return read;
 }
 
-ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
-  return read_line(text, trace, false);
+ReadLine read_step_line(std::string_view text) {
+  return read_line(text, false);
 }
 
 }  // namespace stepladder

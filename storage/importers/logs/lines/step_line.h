@@ -79,29 +79,14 @@ struct StepLine : StepValues {
 struct ReadLine {
   StepLine line;
   bool says_step = false;
-  bool opens = false;      // counts a step and measures nothing: its values may be on the lines below
-  bool bare_loss = false;  // a loss without a count, which belongs to the step or epoch counted above
+  bool opens = false;              // counts a step and measures nothing: its values may be on the lines below
+  bool bare_loss = false;          // a loss without a count, which belongs to the step or epoch counted above
+  std::size_t first_measured = 0;  // where the first measured number, or the step behind it, begins; 0: nowhere
   // Prose or code beside the numbers of a step: it is one if other lines are alike up to the first measured number,
   // which is here; 0: no such line.
   std::size_t doubtful = 0;
 };
 ReadLine read_step_line(std::string_view line);
-
-// The numbers of a line and the values that they gave, in order.
-struct ReadTrace {
-  static constexpr int most = 24;
-  struct Found {
-    Field field = Field::none;
-    std::size_t at = 0, size = 0;  // of the number
-    std::size_t end = 0;           // behind what belongs to it: N of "5/N", its unit
-    double scale = 1;
-  };
-  Found found[most];
-  int count = 0;
-  std::size_t first_measured = 0;  // where it begins
-  bool learnable = true;           // the values are the numbers themselves, and their size doesn't change the meaning
-};
-ReadLine read_step_line(std::string_view line, ReadTrace& trace);
 
 struct OtherPair {
   std::string name;       // as printed, without the quotes of a record
