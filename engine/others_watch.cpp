@@ -15,9 +15,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <string_view>
+
+#include "storage/process_stat.h"
 
 namespace stepladder {
 namespace {
@@ -88,32 +89,6 @@ int count_cores(const std::vector<bool>& usable) {
   return has_cpu_quota() ? 0 : static_cast<int>(std::ranges::count(usable, true));
 }
 
-const double system_ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
-
-struct ProcessLine {
-  std::string name;
-  pid_t parent = 0;
-  double cpu_s = 0;
-};
-
-// /proc/PID/stat: "12 (name) S parent ...", user and system time are fields 14 and 15. A name may hold any character.
-std::optional<ProcessLine> read_process(const std::string& folder) {
-  std::ifstream file(folder + "/stat");
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  const std::size_t open = line.find('('), close = line.rfind(')');
-  if (open == std::string::npos || close == std::string::npos) return std::nullopt;
-  ProcessLine process{.name = line.substr(open + 1, close - open - 1)};
-  std::istringstream fields(line.substr(close + 1));
-  std::string skipped;
-  std::int64_t user = 0, system = 0;
-  fields >> skipped >> process.parent;
-  for (int field = 5; field < 14; ++field) fields >> skipped;
-  if (!(fields >> user >> system)) return std::nullopt;
-  process.cpu_s = static_cast<double>(user + system) / system_ticks_a_second;
-  return process;
-}
-
 // Visits the processes in "/proc/", or this one's threads in "/proc/self/task/".
 template <class See>
 void for_each_process(const std::string& in, See&& see) {
@@ -121,7 +96,7 @@ void for_each_process(const std::string& in, See&& see) {
   if (!folder) return;
   while (const dirent* entry = ::readdir(folder.get())) {
     if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
-    if (const auto process = read_process(in + entry->d_name))
+    if (const auto process = process_stat(in + entry->d_name))
       see(static_cast<pid_t>(std::atol(entry->d_name)), *process);
   }
 }
@@ -180,7 +155,7 @@ CpuReading OthersWatch::read() {
   if (run_ == Run::whole_process) {
     note(thread_s_, getpid(), process_s);
   } else {
-    for_each_process("/proc/self/task/", [&](pid_t thread, const ProcessLine& line) {
+    for_each_process("/proc/self/task/", [&](pid_t thread, const ProcessStat& line) {
       if (is_run_thread(line.name)) note(thread_s_, thread, cpu_seconds_of_thread(thread));
     });
   }
@@ -195,7 +170,7 @@ Contention OthersWatch::sample() {
   const CpuReading now = read();
   const double seconds = now.steady_s - before_.steady_s;
   run_cores_ = seconds > 0 ? (now.run_s - before_.run_s) / seconds : missing;
-  const Contention found = use_of_others(before_, now, cores_, system_ticks_a_second);
+  const Contention found = use_of_others(before_, now, cores_, static_cast<double>(::sysconf(_SC_CLK_TCK)));
   before_ = now;
   return found;
 }
@@ -203,8 +178,8 @@ Contention OthersWatch::sample() {
 std::vector<pid_t> run_helpers() {
   std::vector<pid_t> children, siblings;
   std::string own_name;
-  if (const auto own = read_process("/proc/self")) own_name = own->name;
-  for_each_process("/proc/", [&](pid_t pid, const ProcessLine& process) {
+  if (const auto own = process_stat("/proc/self")) own_name = own->name;
+  for_each_process("/proc/", [&](pid_t pid, const ProcessStat& process) {
     if (process.parent == getpid()) children.push_back(pid);
     if (process.parent == getppid() && pid != getpid() && process.name == own_name) siblings.push_back(pid);
   });
@@ -215,7 +190,7 @@ BusyProcesses::BusyProcesses() : before_(read()) {}
 
 BusyProcesses::Reading BusyProcesses::read() {
   Reading reading{.steady_s = clock_seconds(CLOCK_MONOTONIC), .cpu_s = {}, .names = {}};
-  for_each_process("/proc/", [&](pid_t pid, const ProcessLine& process) {
+  for_each_process("/proc/", [&](pid_t pid, const ProcessStat& process) {
     constexpr pid_t kernel_threads = 2;  // kthreadd: they work for programs, and no user can close them
     if (pid == getpid() || process.parent == getpid() || process.parent == kernel_threads) return;
     reading.cpu_s[pid] = process.cpu_s;

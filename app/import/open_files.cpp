@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "storage/number_text.h"
+#include "storage/process_stat.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -71,15 +72,9 @@ void add_maps(std::int64_t pid, std::map<fs::path, std::int64_t>& files) {
 
 }  // namespace
 
-// /proc/PID/stat: "pid (name) state parent ..."; the name may hold anything.
 std::int64_t parent_of(std::int64_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  const std::size_t name_end = line.rfind(") ");
-  if (name_end == std::string::npos || name_end + 4 >= line.size()) return -1;
-  const std::string rest = line.substr(name_end + 4);
-  return number_in(std::string_view(rest).substr(0, rest.find(' ')));
+  const auto stat = process_stat(pid);
+  return stat ? stat->parent : -1;
 }
 
 std::vector<std::int64_t> with_descendants(std::int64_t pid) {

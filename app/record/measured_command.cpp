@@ -14,7 +14,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -27,6 +26,7 @@
 #include "storage/database/process.h"
 #include "storage/errors.h"
 #include "storage/process.h"
+#include "storage/process_stat.h"
 
 namespace stepladder {
 namespace {
@@ -74,34 +74,18 @@ bool is_ours(const ProcessIdentity& program) {
 
 // The seconds of a processor that the processes below this one have used so far, dead ones aside.
 double seconds_of_descendants() {
-  struct Seen {
-    pid_t parent = 0;
-    double seconds = 0;
-  };
-  std::map<pid_t, Seen> all;
+  std::map<pid_t, ProcessStat> all;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename().string();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::string stat;
-    std::getline(std::ifstream(entry.path() / "stat"), stat);
-    const std::size_t named = stat.rfind(')');  // the name may hold anything
-    if (named == std::string::npos) continue;
-    std::istringstream rest(stat.substr(named + 1));
-    std::string state;
-    Seen seen;
-    double skipped = 0, user = 0, system = 0;
-    rest >> state >> seen.parent;
-    for (int i = 0; i < 9; ++i) rest >> skipped;
-    rest >> user >> system;
-    seen.seconds = (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-    all[std::stoi(name)] = seen;
+    if (auto stat = process_stat(entry.path().string())) all[std::stoi(name)] = std::move(*stat);
   }
   double sum = 0;
   for (const auto& [pid, seen] : all)
     for (pid_t above = seen.parent; above > 1; above = all.contains(above) ? all[above].parent : 0)
       if (above == ::getpid()) {
-        sum += seen.seconds;
+        sum += seen.cpu_s;
         break;
       }
   return sum;

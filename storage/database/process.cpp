@@ -6,31 +6,11 @@
 #include <cerrno>
 #include <fstream>
 #include <optional>
-#include <sstream>
+
+#include "storage/process_stat.h"
 
 namespace stepladder {
 namespace {
-
-struct Stat {
-  char state = '?';
-  std::int64_t start = 0;
-};
-
-Stat stat_of(std::int64_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  // The second field is the program's name in brackets and may hold spaces and brackets of its own.
-  const auto after_name = line.rfind(')');
-  if (after_name == std::string::npos) return {};
-  std::istringstream fields(line.substr(after_name + 1));
-  Stat stat;
-  fields >> stat.state;
-  std::string field;
-  for (int i = 4; i < 22; ++i) fields >> field;
-  fields >> stat.start;
-  return stat;
-}
 
 std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -48,7 +28,7 @@ ProcessIdentity this_process() {
 }
 
 ProcessIdentity process_identity(std::int64_t pid) {
-  return {.pid = pid, .start = stat_of(pid).start, .boot = boot_id()};
+  return {.pid = pid, .start = process_stat(pid).value_or(ProcessStat{}).start, .boot = boot_id()};
 }
 
 ProcessIdentity run_owner() {
@@ -65,7 +45,7 @@ bool is_alive(const ProcessIdentity& process) {
   if (process.pid <= 0 || (process.start == 0 && process.boot.empty() && !boot.empty())) return false;
   if (!process.boot.empty() && !boot.empty() && process.boot != boot) return false;
   if (kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;
-  const Stat stat = stat_of(process.pid);
+  const ProcessStat stat = process_stat(process.pid).value_or(ProcessStat{});
   if (stat.state == 'Z' || stat.state == 'X') return false;  // exited, but its parent has not waited for it yet
   return process.start == 0 || stat.start == 0 || process.start == stat.start;
 }

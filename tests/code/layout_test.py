@@ -28,7 +28,7 @@ ARROWS = {
     "storage/intake": ["storage/records.h", "storage/errors.h", "storage/folder_watch.h", "storage/regular_file.h", "storage/database",
                        "storage/importers", "storage/intake"],
     "engine": ["storage/records.h", "storage/bounded_text.h", "storage/errors.h", "storage/by_enum.h", "storage/thread_safety.h", "storage/contention.h",
-               "storage/checked_text.h", "storage/number_text.h", "storage/own_folder.h", "storage/process.h", "storage/regular_file.h", "storage/user_folders.h",
+               "storage/checked_text.h", "storage/number_text.h", "storage/own_folder.h", "storage/process.h", "storage/process_stat.h", "storage/regular_file.h", "storage/user_folders.h",
                "storage/analysis/known_stage.h", "engine"],
     "engine/kernels": ["engine/kernels"],
     # The rooms of app, and the rooms that each may include besides app's four loose files ("app/*").
