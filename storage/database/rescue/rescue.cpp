@@ -374,7 +374,7 @@ RescueReport rescue(const fs::path& damaged, const fs::path& out, const std::fun
   {
     Database database(file.file(), Database::Mode::read_write);
     prepare_schema(database, migrations(), BackUp::never);
-    settle_rescued_runs(database, work.losses(), report);
+    repair_rescued_runs(database, work.losses(), report);
   }
   file.finish();
   return report;

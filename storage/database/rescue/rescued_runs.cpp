@@ -58,7 +58,7 @@ void add_lost_metrics(Database& database, std::set<RunId>& lost_runs) {
   }
 }
 
-void settle_references(Database& database) {
+void repair_references(Database& database) {
   for (const std::int64_t ladder : database.integers("SELECT DISTINCT ladder_id FROM runs WHERE ladder_id IS NOT NULL "
                                                      "AND ladder_id NOT IN (SELECT id FROM ladders)")) {
     database.run(
@@ -168,12 +168,12 @@ void require_sound(Database& database) {
 
 }  // namespace
 
-void settle_rescued_runs(Database& database, const StepLosses& losses, RescueReport& report) {
+void repair_rescued_runs(Database& database, const StepLosses& losses, RescueReport& report) {
   database.execute("PRAGMA foreign_keys = OFF");
   Transaction whole(database);
   std::set<RunId> lost_rows = add_lost_runs(database);
   add_lost_metrics(database, lost_rows);
-  settle_references(database);
+  repair_references(database);
   for (SavedRun& run : saved_runs(database, lost_rows)) {
     ++report.runs_saved;
     report.steps_saved += run.damage.steps;

@@ -31,6 +31,6 @@ struct StepLosses {
 // Makes the file consistent: rows of runs and ladders that are lost but referred to, and the status and reason of runs
 // that lack steps. Fills in the report's runs, and those of its tables' counts that change. Throws StorageError if
 // SQLite doesn't find the result sound.
-void settle_rescued_runs(Database& database, const StepLosses& losses, RescueReport& report);
+void repair_rescued_runs(Database& database, const StepLosses& losses, RescueReport& report);
 
 }  // namespace stepladder

@@ -1,6 +1,6 @@
 // Recognises facts in lines around steps: hardware, device, precision, batch, sequence length, parameters. The first
 // hardware named wins, later numbers replace earlier ones. tokens_per_step says how it was calculated, which
-// UnitSettler reports to the user.
+// UnitInference reports to the user.
 #include "storage/importers/logs/log_facts.h"
 
 #include <cmath>

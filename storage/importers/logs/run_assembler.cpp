@@ -14,7 +14,7 @@ namespace {
 // The number of steps that are read before the units are settled.
 constexpr std::size_t steps_to_judge_by = 65536;
 constexpr std::size_t live_steps_to_judge_by = 3;
-constexpr std::size_t told_at_once = 512;
+constexpr std::size_t passed_on_at_once = 512;
 constexpr std::size_t points_at_once = 16'384;
 
 }  // namespace
@@ -61,7 +61,7 @@ void RunAssembler::log(std::string_view name, std::string_view unit, const Metri
   if (!unit.empty()) found->second.metric.unit = unit;
   found->second.points.push_back(point);
   found->second.constant.add(point.value);
-  if (++points_ >= points_at_once && clock_) tell_logged();
+  if (++points_ >= points_at_once && clock_) pass_on_logged();
 }
 
 void RunAssembler::forget_shape(std::int64_t line) {
@@ -75,7 +75,7 @@ void RunAssembler::keep_unread_times(std::string times, std::int64_t line) {
   unread_line_ = line;
 }
 
-void RunAssembler::tell_logged() {
+void RunAssembler::pass_on_logged() {
   if (points_ == 0) return;
   begin_run();
   for (auto& [name, logged] : logged_) {
@@ -102,11 +102,11 @@ void RunAssembler::add(const PrintedStep& printed) {
   const std::size_t held = steps_.held().size();
   const bool is_enough =
       options_->live ? held >= live_steps_to_judge_by && !may_be_a_clock(steps_.held()) : held >= steps_to_judge_by;
-  if (!clock_ && is_enough) settle();
+  if (!clock_ && is_enough) infer_units();
   if (!clock_) return;
   if (options_->live)
     pass_on(1);
-  else if (held >= told_at_once)
+  else if (held >= passed_on_at_once)
     pass_on(StepMerger::held_back);
 }
 
@@ -122,19 +122,19 @@ void RunAssembler::renumber_first(std::int64_t step) {
   steps_.renumber_first(step);
 }
 
-void RunAssembler::settle() {
+void RunAssembler::infer_units() {
   if (steps_.held().empty()) {
-    clock_.emplace(SettledUnits{}, *sink_);
+    clock_.emplace(InferredUnits{}, *sink_);
     return;
   }
-  clock_.emplace(settle_units({.steps = steps_.held(),
-                               .labels = labels_,
-                               .facts = opening_.facts,
-                               .tokens_per_step = options_->tokens_per_step,
-                               .step_is_epoch = opening_.step_is_epoch,
-                               .is_known_program = !one_of(opening_.family, {"plain", "key=value", "json-lines"})}),
+  clock_.emplace(infer_run_units({.steps = steps_.held(),
+                                  .labels = labels_,
+                                  .facts = opening_.facts,
+                                  .tokens_per_step = options_->tokens_per_step,
+                                  .step_is_epoch = opening_.step_is_epoch,
+                                  .is_known_program = !one_of(opening_.family, {"plain", "key=value", "json-lines"})}),
                  *sink_);
-  for (const SettledNote& note : clock_->units().notes) sink_->note(note.line, note.text);
+  for (const InferredNote& note : clock_->units().notes) sink_->note(note.line, note.text);
 }
 
 void RunAssembler::begin_run() {
@@ -154,7 +154,7 @@ void RunAssembler::pass_on(std::size_t keep) {
     keep_rate(step);
   }
   steps_.release(count);
-  if (options_->live) tell_logged();
+  if (options_->live) pass_on_logged();
 }
 
 // The log's facts, and what all of its steps have in common.
@@ -174,7 +174,7 @@ std::string RunAssembler::recipe() const {
 
 // A rate that gives neither tokens nor a step time would be lost.
 void RunAssembler::keep_rate(const PrintedStep& step) {
-  const SettledUnits& units = clock_->units();
+  const InferredUnits& units = clock_->units();
   if (is_missing(step.throughput) || units.tokens_per_step > 0 || units.rate_is_iterations || step.rank > 0) return;
   const std::string name = labels_.rate_text.empty() ? "throughput" : labels_.rate_text;
   if (const auto known = logged_.find(name); known != logged_.end() && !is_rate_kept_) return;  // logged as it is
@@ -188,7 +188,7 @@ void RunAssembler::end() {
   late_.finish();
   if (const double left = steps_.finish(); !is_missing(left))
     sink_->note(0, "the last validation loss, " + loss_text(left) + ", comes after the last step, which has one");
-  if (!clock_) settle();
+  if (!clock_) infer_units();
   if (steps_.restarts() > 0)
     sink_->note(0, "steps go back to an earlier one " + std::to_string(steps_.restarts()) +
                        (steps_.restarts() == 1 ? " time" : " times") +
@@ -207,7 +207,7 @@ void RunAssembler::end() {
   pass_on(0);
   if (!unread_times_.empty() && !clock_->timed())
     sink_->note(unread_line_, "no step time was read: \"" + unread_times_ + "\" isn't certainly the time of a step");
-  tell_logged();
+  pass_on_logged();
   run.planned_steps = labels_.planned_steps;
   if (run.planned_steps < steps_.last_step()) run.planned_steps = 0;  // those of an epoch
   run.printed = printed_units();

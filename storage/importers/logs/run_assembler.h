@@ -15,7 +15,7 @@
 #include "storage/importers/logs/log_facts.h"
 #include "storage/importers/logs/step_clock.h"
 #include "storage/importers/logs/step_merger.h"
-#include "storage/importers/logs/unit_settler.h"
+#include "storage/importers/logs/unit_inference.h"
 
 namespace stepladder {
 
@@ -78,10 +78,10 @@ class RunAssembler {
   const std::string& stage() const { return opening_.run.stage; }
 
  private:
-  void settle();
+  void infer_units();
   void pass_on(std::size_t keep);
   void begin_run();
-  void tell_logged();
+  void pass_on_logged();
   std::string recipe() const;
   void keep_rate(const PrintedStep& step);
   PrintedUnits printed_units() const;

@@ -12,7 +12,7 @@ constexpr double longest_step_ms = 24 * 3.6e6;
 
 }  // namespace
 
-StepClock::StepClock(SettledUnits units, ImportSink& sink) : units_(std::move(units)), sink_(&sink) {}
+StepClock::StepClock(InferredUnits units, ImportSink& sink) : units_(std::move(units)), sink_(&sink) {}
 
 void StepClock::take(const PrintedStep& printed) {
   StepRecord step;

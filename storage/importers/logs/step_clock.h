@@ -5,21 +5,21 @@
 #include <cstdint>
 
 #include "storage/importers/importer.h"
-#include "storage/importers/logs/unit_settler.h"
+#include "storage/importers/logs/unit_inference.h"
 
 namespace stepladder {
 
 class StepClock {
  public:
   // `sink` gets every record, and notes on how its time was found. It outlives the clock.
-  StepClock(SettledUnits units, ImportSink& sink);
+  StepClock(InferredUnits units, ImportSink& sink);
 
   // Takes the run's steps in the order of the log.
   void take(const PrintedStep& printed);
 
   void pass_on_to(ImportSink& sink) { sink_ = &sink; }
 
-  const SettledUnits& units() const { return units_; }
+  const InferredUnits& units() const { return units_; }
   bool timed() const { return timed_steps_ > 0; }
   // The step behind which the clock was set to zero once, early in a run whose last step is this; else 0.
   std::int64_t starts_after(std::int64_t last_step) const {
@@ -33,7 +33,7 @@ class StepClock {
   double ms_by_rate(const PrintedStep& printed);
   double ms_by_stamp(const PrintedStep& printed);
 
-  SettledUnits units_;
+  InferredUnits units_;
   ImportSink* sink_;
   double last_clock_ = missing;
   std::int64_t last_clock_step_ = 0;

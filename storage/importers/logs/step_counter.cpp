@@ -163,17 +163,17 @@ Counted StepCounter::release_held() {
 // Numbers a dictionary without a step: by the bar next to it, else as the next step.
 void StepCounter::number_record(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
   if (is_missing(line.loss)) return take_as_validation(line, counted);
-  const bool goes_on = run.open && !new_block;
-  const std::int64_t last = goes_on ? run.last_step : 0;
+  const bool is_same_run = run.open && !new_block;
+  const std::int64_t last = is_same_run ? run.last_step : 0;
   if (placed_ >= 0) {
     if (placed_ > last) step_gap_ = placed_ - last;
     return take_as_step(std::exchange(placed_, -1), counted);
   }
-  if (goes_on && run.lacks_loss) return take_as_step(last, counted);
+  if (is_same_run && run.lacks_loss) return take_as_step(last, counted);
   // A record for each epoch, while they count up.
-  if (!goes_on) records_are_epochs_ = line.whole_epoch && bar_.step < 0;
-  records_are_epochs_ &=
-      line.whole_epoch && line.epoch < most_epochs && !(goes_on && line.epoch <= static_cast<double>(run.last_step));
+  if (!is_same_run) records_are_epochs_ = line.whole_epoch && bar_.step < 0;
+  records_are_epochs_ &= line.whole_epoch && line.epoch < most_epochs &&
+                         !(is_same_run && line.epoch <= static_cast<double>(run.last_step));
   if (records_are_epochs_) return take_as_step(static_cast<std::int64_t>(line.epoch), counted);
   if (bar_.step > last) {
     step_gap_ = bar_.step - last;
@@ -187,8 +187,8 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
 // to the printed epochs. `is_certain` is false if several spacings agree with all of that, or none does.
 std::vector<std::int64_t> StepCounter::place(std::span<const double> epochs, std::int64_t next_bar,
                                              const RunProgress& run, bool new_block, bool& is_certain) const {
-  const bool goes_on = run.open && !new_block;
-  const std::int64_t last = goes_on ? run.last_step : 0, before = goes_on ? run.steps : 0;
+  const bool is_same_run = run.open && !new_block;
+  const std::int64_t last = is_same_run ? run.last_step : 0, before = is_same_run ? run.steps : 0;
   const auto count = std::ssize(epochs);
   const auto spaced = [&](std::int64_t from, std::int64_t gap) {
     std::vector<std::int64_t> steps;

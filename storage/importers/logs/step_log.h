@@ -2,7 +2,7 @@
 //
 //   LogLines --words--> SpokenFacts, BlockOutline, LadderOutline: what the next run is, and whether it begins
 //            --steps--> StepCounter: the step's number
-//                       RunAssembler: StepMerger -> UnitSettler -> StepClock --> sink
+//                       RunAssembler: StepMerger -> UnitInference -> StepClock --> sink
 //
 // StepLog passes each line on. A part gets the state of a later one (how far the run has been read) as a value,
 // RunProgress.

@@ -1,7 +1,7 @@
-// Settles a run's units from its first steps, in order: tokens, clocks, units by arithmetic (units.h), rate, time
+// Infers a run's units from its first steps, in order: tokens, clocks, units by arithmetic (units.h), rate, time
 // stamps. It corrects the held steps in place and writes a note for each conclusion, which people read. Thresholds at
 // the top say how much evidence is enough.
-#include "storage/importers/logs/unit_settler.h"
+#include "storage/importers/logs/unit_inference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -217,14 +217,14 @@ TokenColumn read_token_column(Steps steps, bool rounded) {
   return {};
 }
 
-class UnitSettler {
+class UnitInference {
  public:
-  explicit UnitSettler(FirstSteps first) : steps_(first.steps), first_(first) {}
+  explicit UnitInference(FirstSteps first) : steps_(first.steps), first_(first) {}
 
-  SettledUnits settle() {
-    settle_tokens();
-    settle_iterations();
-    settle_clocks();
+  InferredUnits infer() {
+    infer_tokens();
+    infer_iterations();
+    infer_clocks();
     devices_ =
         first_.labels.per_device && first_.labels.rate != RateLabel::iterations ? first_.facts.device_count() : 1;
     const LogFacts::Tokens worked_out = first_.facts.tokens_per_step();
@@ -234,20 +234,20 @@ class UnitSettler {
     const bool timed = std::ranges::any_of(
         steps_, [](const PrintedStep& step) { return !is_missing(step.time) || !is_missing(step.elapsed); });
     check_by_wall_clock(evidence);
-    if (!evidence.since_start && units_.per_step == 1) settle_interval(evidence, inferred.is_proven, timed);
+    if (!evidence.since_start && units_.per_step == 1) infer_interval(evidence, inferred.is_proven, timed);
     if (iterations_ == 0) units_.ms_per_time = missing;
     if (iterations_ > 1) units_.per_step /= static_cast<double>(iterations_);
-    settle_rate(evidence, timed, inferred.is_proven);
+    infer_rate(evidence, timed, inferred.is_proven);
     explain(worked_out, inferred, timed, evidence.time_unit == TimeUnit::unknown);
-    settle_rate_to_steps(inferred, evidence);
+    infer_rate_to_steps(inferred, evidence);
     return std::move(units_);
   }
 
  private:
   void note(std::string text, std::size_t step = 0) { units_.notes.push_back({steps_[step].line, std::move(text)}); }
 
-  // Settles the tokens of a step from the most reliable source that gives them.
-  void settle_tokens() {
+  // Takes the tokens of a step from the most reliable source that gives them.
+  void infer_tokens() {
     if (first_.tokens_per_step > 0) {
       units_.tokens_per_step = first_.tokens_per_step;
       return;
@@ -262,7 +262,7 @@ class UnitSettler {
       first_.facts.global_batch = std::llround(std::min(sequences, 1e9));
   }
 
-  void settle_iterations() {
+  void infer_iterations() {
     iterations_ = iterations_of_a_step(steps_);
     if (iterations_ == 1) return;
     note("the lines count iterations and steps; the steps are counted here" +
@@ -271,7 +271,7 @@ class UnitSettler {
   }
 
   // Corrects the labels: values labelled as times may be a clock, and the reverse.
-  void settle_clocks() {
+  void infer_clocks() {
     units_.time_is_clock = time_is_a_clock(steps_);
     if (units_.time_is_clock) {
       note("the printed time grows with every step, so it counts from the start; step times are its differences");
@@ -398,7 +398,7 @@ class UnitSettler {
                                                : apart * unit_ms / static_cast<double>(last->step - first->step);
   }
 
-  void settle_interval(const UnitEvidence& evidence, bool is_proven, bool timed) {
+  void infer_interval(const UnitEvidence& evidence, bool is_proven, bool timed) {
     const std::int64_t between = evidence.steps_between;
     const TimeUnit elapsed = first_.labels.elapsed_unit;
     const double ms_per_elapsed = milliseconds_in(elapsed == TimeUnit::unknown ? TimeUnit::s : elapsed);
@@ -419,7 +419,7 @@ class UnitSettler {
   }
 
   // The steps/s by the printed rate, for steps without a time. It is the last to be settled.
-  void settle_rate_to_steps(const Units& inferred, const UnitEvidence& evidence) {
+  void infer_rate_to_steps(const Units& inferred, const UnitEvidence& evidence) {
     const auto devices = static_cast<double>(evidence.devices);
     units_.tokens_rate_to_s *= devices;
     if (units_.rate_is_iterations)
@@ -430,12 +430,12 @@ class UnitSettler {
       units_.rate_to_steps = devices * inferred.rate_scale / static_cast<double>(evidence.sequences);
   }
 
-  void settle_rate(const UnitEvidence& evidence, bool timed, bool is_proven) {
+  void infer_rate(const UnitEvidence& evidence, bool timed, bool is_proven) {
     std::vector<double> rates;
     for (const PrintedRate& step : evidence.steps)
       if (step.rate > 0 && std::isfinite(step.rate)) rates.push_back(step.rate);
     const double rate = quantile(rates, 0.5);
-    if (!timed) settle_stamps(static_cast<double>(units_.tokens_per_step), rate);
+    if (!timed) infer_stamps(static_cast<double>(units_.tokens_per_step), rate);
     if (devices_ == 0 && !is_proven && !has_stamped_devices_) {
       note("the rate is that of one device, and the log doesn't say how many there are, so it isn't the throughput");
       units_.tokens_rate_to_s = 0;
@@ -450,7 +450,7 @@ class UnitSettler {
 
   // Uses time stamps if no line gives the step time. With known tokens and their rate, they also show how many devices
   // the rate covers.
-  void settle_stamps(double tokens, double printed_rate) {
+  void infer_stamps(double tokens, double printed_rate) {
     const double seconds = stamped_time(steps_);
     if (is_missing(seconds)) return;
     units_.stamps_are_clock = true;
@@ -488,7 +488,7 @@ class UnitSettler {
 
   std::span<PrintedStep> steps_;
   FirstSteps first_;
-  SettledUnits units_;
+  InferredUnits units_;
   std::int64_t iterations_ = 1;       // of a step; 0: not constant
   bool is_of_one_device_ = false;     // the rate, and nothing shows how many there are
   bool has_stamped_devices_ = false;  // the time stamps show how many devices the rate is of
@@ -509,8 +509,8 @@ bool may_be_a_clock(Steps steps) {
   return times > 1 && times <= least_clock_steps;
 }
 
-SettledUnits settle_units(FirstSteps first) {
-  return UnitSettler(first).settle();
+InferredUnits infer_run_units(FirstSteps first) {
+  return UnitInference(first).infer();
 }
 
 void StepLabels::read(const StepLine& line) {

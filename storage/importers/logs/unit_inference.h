@@ -1,4 +1,4 @@
-// Settles the units of a run from its first steps: tokens of a step, whether a time is a clock or a step's time, and
+// Infers the units of a run from its first steps: tokens of a step, whether a time is a clock or a step's time, and
 // the unit that the printed rate counts.
 #pragma once
 
@@ -33,13 +33,13 @@ struct StepLabels {
 };
 
 // An assumption or a conclusion, a sentence.
-struct SettledNote {
+struct InferredNote {
   std::int64_t line = 0;
   std::string text;
 };
 
 // The conversion of printed values to those of a StepRecord.
-struct SettledUnits {
+struct InferredUnits {
   std::int64_t tokens_per_step = 0;  // 0: not known
   double ms_per_time = 1;            // printed time x this = milliseconds
   double per_step = 1;               // ... and divided by this = one step
@@ -52,7 +52,7 @@ struct SettledUnits {
   bool process_clock = false;     // the time since the start began before the first step
   bool stamps_are_clock = false;  // only the lines' time stamps show how long a step took
   PrintedUnits printed;
-  std::vector<SettledNote> notes;
+  std::vector<InferredNote> notes;
 };
 
 struct FirstSteps {
@@ -64,7 +64,7 @@ struct FirstSteps {
   bool is_known_program = false;  // of a family that times each step
 };
 
-SettledUnits settle_units(FirstSteps first);
+InferredUnits infer_run_units(FirstSteps first);
 
 // Whether more steps may show that what is called their time counts from the start: so far it has only grown.
 bool may_be_a_clock(std::span<const PrintedStep> steps);

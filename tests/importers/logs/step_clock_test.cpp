@@ -20,16 +20,16 @@ struct Settled {
   std::vector<PrintedStep> steps;
   StepLabels labels;
   LogFacts facts;
-  SettledUnits settle(std::int64_t tokens_per_step = 0) {
-    return settle_units({.steps = steps, .labels = labels, .facts = facts, .tokens_per_step = tokens_per_step});
+  InferredUnits infer(std::int64_t tokens_per_step = 0) {
+    return infer_run_units({.steps = steps, .labels = labels, .facts = facts, .tokens_per_step = tokens_per_step});
   }
 };
 
-TEST(UnitSettler, a_time_that_only_grows_is_a_clock) {
+TEST(UnitInference, a_time_that_only_grows_is_a_clock) {
   Settled log;
   log.labels.time_unit = TimeUnit::s;
   for (int i = 1; i <= 8; ++i) log.steps.push_back(step(i, 0.5 * i, missing));
-  const SettledUnits units = log.settle();
+  const InferredUnits units = log.infer();
   EXPECT_TRUE(units.time_is_clock);
   EXPECT_TRUE(is_missing(log.steps[0].time));
   EXPECT_EQ(log.steps[7].elapsed, 4);
@@ -43,14 +43,14 @@ TEST(UnitSettler, a_time_that_only_grows_is_a_clock) {
   EXPECT_TRUE(clock.timed());
 }
 
-TEST(UnitSettler, a_column_of_tokens_that_counts_up_gives_the_tokens_of_a_step) {
+TEST(UnitInference, a_column_of_tokens_that_counts_up_gives_the_tokens_of_a_step) {
   Settled log;
   for (int i = 1; i <= 8; ++i) {
     log.steps.push_back(step(i, 250 + i % 2, missing));
     log.steps.back().tokens = 4096.0 * i;
   }
-  EXPECT_EQ(log.settle().tokens_per_step, 4096);
-  EXPECT_EQ(log.settle(512).tokens_per_step, 512) << "given by the user";
+  EXPECT_EQ(log.infer().tokens_per_step, 4096);
+  EXPECT_EQ(log.infer(512).tokens_per_step, 512) << "given by the user";
 }
 
 TEST(StepClock, says_once_that_the_clock_was_set_back) {

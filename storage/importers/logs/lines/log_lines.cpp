@@ -268,10 +268,10 @@ bool LogLines::take_fence(std::string_view line) {
 bool LogLines::confirms(std::string_view text, const ReadLine& read) {
   const std::string_view head = text.substr(0, read.doubtful);
   if (knows_head(head)) return true;
-  const bool goes_on = !doubtful_.empty() &&
-                       are_alike(doubtful_.front().text.substr(0, doubtful_.front().head), head) &&
-                       read.line.step >= doubtful_.back().step;
-  if (!goes_on) doubtful_.clear();
+  const bool continues = !doubtful_.empty() &&
+                         are_alike(doubtful_.front().text.substr(0, doubtful_.front().head), head) &&
+                         read.line.step >= doubtful_.back().step;
+  if (!continues) doubtful_.clear();
   doubtful_.push_back({std::string(text), read.doubtful, number_, read.line.step});
   if (doubtful_.size() < alike_lines) return false;
   doubtful_.pop_back();

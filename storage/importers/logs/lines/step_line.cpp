@@ -3,10 +3,10 @@
 #include "storage/importers/logs/lines/step_line.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
+#include "storage/importers/logs/lines/covered_steps.h"
 #include "storage/importers/logs/lines/line_doubt.h"
 #include "storage/importers/text.h"
 
@@ -194,14 +194,15 @@ class LineReading {
       meaning = {.field = Field::elapsed, .rank = 0, .unit = TimeUnit::s};
     if (validates_ && meaning.field == Field::loss) meaning.field = Field::val_loss;
     if (validates_ && meaning.field == Field::perplexity) meaning.field = Field::val_perplexity;
-    if (goes_on(pair)) return;
+    if (continues_duration(pair)) return;
     last_ = Field::none;
-    if (const std::int64_t steps = covered_steps(pair); steps > 0)
-      meaning = {.field = Field::time, .unit = unit_of(pair), .scale = 1 / static_cast<double>(steps), .of_step = true};
+    if (const std::int64_t steps = covered_steps(pair, {count_, key_of_count_, gap_}, behind(pair)); steps > 0)
+      meaning = {
+          .field = Field::time, .unit = time_unit_of(pair), .scale = 1 / static_cast<double>(steps), .of_step = true};
     if (meaning.field == Field::time && pair.key.empty() && gap_ == "/") meaning = {};  // "100/200/350 ms"
     if (is_part) ++parts_;
     if (meaning.field == Field::none) {
-      line_.has_unread_times |= is_part || unit_of(pair) != TimeUnit::unknown;
+      line_.has_unread_times |= is_part || time_unit_of(pair) != TimeUnit::unknown;
       return;
     }
     if (meaning.field == Field::total_time) {
@@ -257,68 +258,8 @@ class LineReading {
     }
   }
 
-  static TimeUnit unit_of(const Pair& pair) {
-    const Unit unit = stepladder::unit_of(pair.unit.empty() ? pair.hint : pair.unit);
-    return pair.clock ? TimeUnit::s : unit.per_step || unit.other ? TimeUnit::unknown : unit.time;
-  }
-
-  // "last_10_steps_time": the number in a name.
-  static std::int64_t steps_in(std::string_view name) {
-    const KeyWords key(name);
-    std::int64_t steps = 0;
-    for (int i = 0; i < key.count; ++i) {
-      const std::string_view word = key.words[i];
-      if (one_of(word, {"steps", "iters", "iterations", "batches"}) && i + 1 < key.count)
-        std::from_chars(key.words[i + 1].data(), key.words[i + 1].data() + key.words[i + 1].size(), steps);
-      else if (!(i > 0 && is_digit(word.front())) &&
-               !one_of(word, {"last", "past", "per", "time", "elapsed", "for", "over", "took", "s", "sec", "ms"}))
-        return 0;
-    }
-    return steps;
-  }
-
-  // "10 steps in 5.02s", "time for the last 10 steps: 5.0s", "5.0s for 10 steps": the steps that a time covers; 0 if
-  // the line doesn't say. A mean over so many steps doesn't cover them.
-  std::int64_t covered_steps(const Pair& pair) const {
-    if (unit_of(pair) == TimeUnit::unknown) return 0;
-    const auto are_all = [](std::string_view words, std::initializer_list<std::string_view> known) {
-      const KeyWords key(words);
-      return key.count < KeyWords::most &&
-             std::all_of(key.words, key.words + key.count, [&](std::string_view word) { return one_of(word, known); });
-    };
-    // Behind the count: "steps in", "iterations took".
-    const auto begins_with_steps = [](std::string_view words, std::string_view& rest) {
-      words = trimmed(words);
-      std::size_t end = 0;
-      while (end < words.size() && is_alpha(words[end])) ++end;
-      rest = words.substr(end);
-      const KeyWords word(words.substr(0, end));
-      return word.count == 1 &&
-             one_of(word.words[0], {"steps", "iters", "iterations", "its", "it", "batches", "updates"});
-    };
-    if (const std::int64_t steps = steps_in(pair.key); steps > 0) return steps;
-    std::string_view rest;
-    if (count_ > 0 && begins_with_steps(gap_, rest) && rest.find_first_of("|;,") == std::string_view::npos &&
-        are_all(rest, {"in", "took", "take", "takes", "time", "elapsed", "duration", "done", "finished", "completed",
-                       "within", "ran"}) &&
-        are_all(key_of_count_, {"last", "past", "previous", "prev", "latest", "every", "time", "for", "per", "over",
-                                "the", "elapsed", "duration", "of", "took", "ran", "did"}))
-      return count_;
-    if (!are_all(pair.key, {"time", "elapsed", "took", "dt", "duration"})) return 0;
-    std::string_view behind_it = trimmed(behind(pair).substr(0, std::min<std::size_t>(40, behind(pair).size())));
-    const std::size_t digit = behind_it.find_first_of("0123456789");
-    if (digit == 0 || digit == std::string_view::npos || behind_it.find_first_of("|;,=:") < digit) return 0;
-    const std::string_view joint = behind_it.substr(0, digit);
-    if (joint != "(" && joint != "/ " && joint != "/" &&
-        (KeyWords(joint).count == 0 || !are_all(joint, {"for", "over", "last", "the", "past", "per"})))
-      return 0;
-    TextCursor number(behind_it.substr(digit));
-    std::int64_t count = 0;
-    return number.take(count) && count > 0 && begins_with_steps(number.rest(), rest) ? count : 0;
-  }
-
   // "33m 10s" is one duration: adds this part to the time before it.
-  bool goes_on(const Pair& pair) {
+  bool continues_duration(const Pair& pair) {
     const Unit known = stepladder::unit_of(pair.unit);
     const TimeUnit unit = known.per_step ? TimeUnit::unknown : known.time;
     const TimeUnit before = std::exchange(after_, unit);
