@@ -1,5 +1,5 @@
-// Line difference of two scripts by Myers' algorithm, for the flag `several-scripts` and `record diff`. Memory grows
-// with the square of the changes, so beyond most_changes it gives one block.
+// Line difference of two scripts by their longest common sequence, for the flag `several-scripts` and `record diff`.
+// Memory grows with the product of their changed parts, so beyond most_cells it gives one block.
 #include "storage/speedrun/script_diff.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace stepladder {
 namespace {
 
-constexpr std::int64_t most_changes = 4'000;
+constexpr std::size_t most_cells = 16'000'000;  // two parts of 4,000 lines
 constexpr std::size_t longest_shown = 80;
 
 using Lines = std::vector<std::string_view>;
@@ -25,37 +25,6 @@ Lines lines_of(std::string_view text) {
     lines.push_back(line);
   }
   return lines;
-}
-
-// The furthest row that each diagonal reached after d changes, for all d until the end is reached; empty beyond
-// most_changes. A diagonal is row - column; trace[d][k + d] belongs to diagonal k.
-std::vector<std::vector<std::int32_t>> trace_of(const Lines& a, const Lines& b) {
-  const auto rows = static_cast<std::int64_t>(a.size()), columns = static_cast<std::int64_t>(b.size());
-  std::vector<std::vector<std::int32_t>> trace;
-  for (std::int64_t d = 0; d <= std::min(rows + columns, most_changes); ++d) {
-    std::vector<std::int32_t> reached(static_cast<std::size_t>(2 * d + 1), -1);
-    for (std::int64_t k = -d; k <= d; k += 2) {
-      std::int64_t row = 0;
-      if (d > 0) {
-        const auto& before = trace.back();  // diagonals 1 - d to d - 1
-        const auto at = [&](std::int64_t diagonal) -> std::int64_t {
-          return diagonal < 1 - d || diagonal > d - 1 ? -1 : before[static_cast<std::size_t>(diagonal + d - 1)];
-        };
-        row = std::max(at(k - 1) + 1, at(k + 1));
-      }
-      std::int64_t column = row - k;
-      while (row < rows && column >= 0 && column < columns &&
-             a[static_cast<std::size_t>(row)] == b[static_cast<std::size_t>(column)])
-        ++row, ++column;
-      reached[static_cast<std::size_t>(k + d)] = static_cast<std::int32_t>(std::min(row, rows + 1));
-      if (row >= rows && column >= columns) {
-        trace.push_back(std::move(reached));
-        return trace;
-      }
-    }
-    trace.push_back(std::move(reached));
-  }
-  return {};
 }
 
 }  // namespace
@@ -105,37 +74,25 @@ std::vector<DiffLine> script_diff(std::string_view before, std::string_view afte
   a.erase(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(begin));
   b.erase(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(begin));
 
+  // The length of the longest common sequence behind each pair of places.
+  const std::size_t columns = b.size() + 1;
+  const bool is_whole = a.size() * b.size() > most_cells;
+  std::vector<std::uint16_t> common(is_whole ? 0 : (a.size() + 1) * columns);
+  const auto at = [&](std::size_t row, std::size_t column) -> std::uint16_t& { return common[row * columns + column]; };
+  for (std::size_t row = a.size(); !is_whole && row-- > 0;)
+    for (std::size_t column = b.size(); column-- > 0;)
+      at(row, column) = a[row] == b[column] ? static_cast<std::uint16_t>(at(row + 1, column + 1) + 1)
+                                            : std::max(at(row + 1, column), at(row, column + 1));
   std::vector<DiffLine> diff;
-  const auto removed = [&](std::int64_t row) {
-    diff.push_back({DiffLine::Kind::removed, begin + static_cast<std::size_t>(row) + 1,
-                    std::string(a[static_cast<std::size_t>(row)])});
-  };
-  const auto added = [&](std::int64_t column) {
-    diff.push_back({DiffLine::Kind::added, begin + static_cast<std::size_t>(column) + 1,
-                    std::string(b[static_cast<std::size_t>(column)])});
-  };
-  const auto trace = trace_of(a, b);
-  if (trace.empty()) {
-    for (std::size_t i = 0; i < a.size(); ++i) removed(static_cast<std::int64_t>(i));
-    for (std::size_t i = 0; i < b.size(); ++i) added(static_cast<std::int64_t>(i));
-    return diff;
+  for (std::size_t row = 0, column = 0; row < a.size() || column < b.size();) {
+    const bool both = row < a.size() && column < b.size();
+    if (both && !is_whole && a[row] == b[column])
+      ++row, ++column;
+    else if (column == b.size() || (both && (is_whole || at(row + 1, column) >= at(row, column + 1))))
+      diff.push_back({DiffLine::Kind::removed, begin + row + 1, std::string(a[row])}), ++row;
+    else
+      diff.push_back({DiffLine::Kind::added, begin + column + 1, std::string(b[column])}), ++column;
   }
-  // Back from the end: which change led to each diagonal.
-  auto k = static_cast<std::int64_t>(a.size()) - static_cast<std::int64_t>(b.size());
-  for (auto d = static_cast<std::int64_t>(trace.size()) - 1; d > 0; --d) {
-    const auto& reached = trace[static_cast<std::size_t>(d - 1)];
-    const auto at = [&](std::int64_t diagonal) -> std::int64_t {
-      return diagonal < 1 - d || diagonal > d - 1 ? -1 : reached[static_cast<std::size_t>(diagonal + d - 1)];
-    };
-    if (at(k - 1) + 1 > at(k + 1)) {
-      removed(at(k - 1));
-      --k;
-    } else {
-      added(at(k + 1) - (k + 1));
-      ++k;
-    }
-  }
-  std::ranges::reverse(diff);
   return diff;
 }
 

@@ -17,8 +17,8 @@ struct DiffLine {
 // docstrings are code.
 std::string without_comments(std::string_view script);
 
-// The shortest list of changed lines (Myers 1986, "An O(ND) difference algorithm and its variations"). Scripts with
-// more than 4,000 changes are compared as a whole block between their common beginning and end, so memory is bounded.
+// The shortest list of changed lines. Between their common beginning and end, scripts whose lines there make more than
+// 16,000,000 pairs count as changed whole, so memory is bounded.
 std::vector<DiffLine> script_diff(std::string_view before, std::string_view after);
 
 // "2 lines removed, 3 added: - a = 1 | + a = 2", or that only comments differ.

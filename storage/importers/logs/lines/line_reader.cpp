@@ -1,8 +1,7 @@
-// Cuts decoded pieces into lines without copying, except for lines that span two pieces or have colour codes. It reads
-// eight bytes at a time, which is most of the speed of reading a log.
+// Cuts decoded pieces into lines without copying, except for lines that span two pieces or have colour codes.
 #include "storage/importers/logs/lines/line_reader.h"
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -11,27 +10,9 @@ namespace {
 
 constexpr std::size_t looked_at = 65536;  // bytes, to tell text from binary
 
-// The bytes that end a line: LF, CR, and the backspace of an old progress bar.
-constexpr std::array<bool, 256> line_ends = [] {
-  std::array<bool, 256> ends{};
-  ends['\n'] = ends['\r'] = ends['\b'] = true;
-  return ends;
-}();
-
-const char* find_end(const char* begin, const char* end) {
-  constexpr std::uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
-  // Eight bytes at a time: only a byte below 14 can end a line.
-  while (end - begin >= 8) {
-    std::uint64_t word;
-    std::memcpy(&word, begin, 8);
-    if ((word - ones * 14) & ~word & highs) {
-      for (int i = 0; i < 8; ++i)
-        if (line_ends[static_cast<unsigned char>(begin[i])]) return begin + i;
-    }
-    begin += 8;
-  }
-  while (begin < end && !line_ends[static_cast<unsigned char>(*begin)]) ++begin;
-  return begin;
+// LF, CR, and the backspace of an old progress bar.
+bool ends_line(char c) {
+  return c == '\n' || c == '\r' || c == '\b';
 }
 
 // ESC [ ... letter, ESC ] ... BEL, and ESC with one character.
@@ -99,7 +80,7 @@ bool LineReader::cut(std::string_view& line) {
   while (!rest_.empty()) {
     const char* const begin = rest_.data();
     const char* const end = begin + rest_.size();
-    const char* const stop = find_end(begin, end);
+    const char* const stop = std::find_if(begin, end, ends_line);
     const std::string_view part(begin, static_cast<std::size_t>(stop - begin));
     const bool ends = stop != end;
     rest_.remove_prefix(part.size() + (ends ? 1 : 0));

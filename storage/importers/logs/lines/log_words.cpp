@@ -12,10 +12,14 @@ namespace {
 
 constexpr std::size_t longest_heading = 160;
 
-// By byte: whether a word of a step's line may begin with it.
-constexpr std::array<bool, 256> step_initials = [] {
+// One of these is in each line of a step.
+constexpr std::string_view step_words[] = {"loss",  "cost", "step",    "s/it", "iter", "it/s",
+                                           "epoch", "el:",  "entropy", "rl:",  "batch"};
+constexpr std::array<bool, 256> step_initials = [] {  // by byte
   std::array<bool, 256> initials{};
-  for (const char c : std::string_view("lcsierbLCSIERB")) initials[static_cast<unsigned char>(c)] = true;
+  for (const std::string_view word : step_words)
+    for (const char c : {word.front(), static_cast<char>(word.front() - 32)})
+      initials[static_cast<unsigned char>(c)] = true;
   return initials;
 }();
 
@@ -32,42 +36,11 @@ std::string shortened(std::string_view text, std::size_t size) {
 }
 
 bool may_say_step(std::string_view line) {
-  const char* p = line.data();
-  const char* const end = p + line.size();
   if (line.size() < 5) return false;
-  const auto follows = [&](const char* at, std::string_view rest) {
-    if (static_cast<std::size_t>(end - at) < rest.size()) return false;
-    for (std::size_t i = 0; i < rest.size(); ++i)
-      if ((at[i] | 0x20) != rest[i]) return false;
-    return true;
-  };
-  for (; p < end; ++p) {
-    if (!step_initials[static_cast<unsigned char>(*p)]) continue;
-    switch (*p | 0x20) {
-      case 'l':
-        if (follows(p + 1, "oss")) return true;
-        break;
-      case 'c':
-        if (follows(p + 1, "ost")) return true;
-        break;
-      case 's':
-        if (follows(p + 1, "tep") || (p[0] == 's' && follows(p + 1, "/it"))) return true;
-        break;
-      case 'i':
-        if (follows(p + 1, "ter") || follows(p + 1, "t/s")) return true;
-        break;
-      case 'e':
-        if (follows(p + 1, "poch") || follows(p + 1, "l:") || follows(p + 1, "ntropy")) return true;
-        break;
-      case 'r':
-        if (follows(p + 1, "l:")) return true;
-        break;
-      case 'b':
-        if (follows(p + 1, "atch")) return true;
-        break;
-      default:
-        break;
-    }
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (!step_initials[static_cast<unsigned char>(line[at])]) continue;
+    for (const std::string_view word : step_words)
+      if (equal_in_lower(line.substr(at, word.size()), word)) return true;
   }
   return line.size() < 48 && is_digit(trimmed(line).empty() ? ' ' : trimmed(line).front());
 }
