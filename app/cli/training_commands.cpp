@@ -79,7 +79,7 @@ int train(const TrainOptions& options, const CommonOptions& common) {
   TrainingPlace place(common);
   if (!options.resume.empty() || !options.fork.empty()) {
     if (!place.is_temporary()) open_existing(common.database);
-    place.take_in_journals();
+    place.ingest_journals();
   }
   Session session(place.database(), {}, nullptr, place.folders());
   const RunId id = start_training(session, options);
@@ -220,7 +220,7 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, bool adop
     if (const auto status = continue_on_machine(wanted, common)) return *status;
   TrainingPlace place(common);
   if (!place.is_temporary()) open_existing(common.database);
-  place.take_in_journals();
+  place.ingest_journals();
   Session session(place.database(), {}, nullptr, place.folders());
   const Ladder ladder = find_ladder(session.store(), wanted);
   if (adopts) session.adopt(ids_of(session.store().runs_of(ladder.id)));

@@ -42,7 +42,7 @@ TrainingPlace::TrainingPlace(const CommonOptions& common) : database_(common.dat
   database_ = temporary_ / "stepladder.db";
 }
 
-void TrainingPlace::take_in_journals() {
+void TrainingPlace::ingest_journals() {
   if (temporary_.empty()) return;
   RunStore store = RunStore::open(database_);
   JournalFollower follower(store, {.paths = {folders_.journals}}, [](const std::string&) {});

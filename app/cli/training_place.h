@@ -27,7 +27,7 @@ class TrainingPlace {
   // Prepares to continue what is in the journals: reads them into the temporary database, as its own runs. Does nothing
   // with the user's database, which has the runs. Waits up to a minute for a process on another machine that may still
   // train them. Throws UsageError if one does, or if there are no journals.
-  void take_in_journals();
+  void ingest_journals();
 
   void begun() { begun_ = true; }  // runs have been queued
   void done() { done_ = true; }    // the journals have all of their runs

@@ -131,11 +131,11 @@ std::optional<fs::path> take_crash_report() {
   std::tm local{};
   ::localtime_r(&status.st_mtime, &local);
   std::strftime(date.data(), date.size(), "crash-%Y%m%d-%H%M%S.txt", &local);
-  const fs::path told = file.parent_path() / date.data();
+  const fs::path reported = file.parent_path() / date.data();
   std::error_code error;
-  fs::rename(file, told, error);
-  if (error) return std::nullopt;  // another window has told it
-  return told;
+  fs::rename(file, reported, error);
+  if (error) return std::nullopt;  // another window has reported it
+  return reported;
 }
 
 std::optional<fs::path> newest_crash_report() {

@@ -129,30 +129,30 @@ class Reading {
 // Reports that a store's writer holds values back: once per run, and again whenever they are twice as late.
 class Lateness {
  public:
-  void tell(const std::vector<FollowedRun>& runs) {
+  void report(const std::vector<FollowedRun>& runs) {
     for (const FollowedRun& run : runs) {
       const double age_s = unix_now() - run.newest_at;
-      double& told_s = told_[run.run];
+      double& reported_s = reported_[run.run];
       if (run.ended || !(age_s >= late_after_s)) {
-        told_s = 0;
-      } else if (const std::string text = lateness_text(run.format, age_s); !text.empty() && age_s >= 2 * told_s) {
-        told_s = age_s;
+        reported_s = 0;
+      } else if (const std::string text = lateness_text(run.format, age_s); !text.empty() && age_s >= 2 * reported_s) {
+        reported_s = age_s;
         std::cerr << "stepladder: run " << run.run << ": " << text << "\n";
       }
     }
   }
 
  private:
-  std::map<RunId, double> told_;  // seconds
+  std::map<RunId, double> reported_;  // seconds
 };
 
-// Takes in the traces of profilers that appear beside what is followed. One that can't be read is reported.
+// Imports the traces of profilers that appear beside what is followed. One that can't be read is reported.
 class Traces {
  public:
   Traces(std::vector<std::filesystem::path> paths, const CommonOptions& common)
       : paths_(std::move(paths)), common_(common) {}
 
-  void take_in(bool is_last) {
+  void ingest(bool is_last) {
     for (const std::string& file : search_.find_new(paths_, is_last)) {
       try {
         const std::optional<StoredTrace> trace = import_trace({.files = {file}}, "", false, common_);
@@ -175,7 +175,7 @@ class Traces {
 };
 
 // A locked database is no reason to forget how runs ended; their next reader sees it too.
-void settle(Follower& follower) {
+void finish_idle_runs(Follower& follower) {
   try {
     follower.finish_idle_runs();
   } catch (const StorageError& error) {
@@ -200,7 +200,7 @@ int follow(FollowFlags flags, const CommonOptions& common) {
   follower.scan();
   while (!interrupted() && (reading.read() || (flags.once && reading.failing()))) {
   }
-  traces.take_in(flags.once);
+  traces.ingest(flags.once);
   if (!flags.once) {
     if (follower.runs().empty() && traces.count() == 0)
       std::cerr << "stepladder: waiting for the first journal or store\n";
@@ -210,11 +210,11 @@ int follow(FollowFlags flags, const CommonOptions& common) {
       if (std::chrono::steady_clock::now() - looked < between_looks) continue;
       looked = std::chrono::steady_clock::now();
       follower.scan();
-      traces.take_in(false);
-      lateness.tell(follower.runs());
+      traces.ingest(false);
+      lateness.report(follower.runs());
     }
   }
-  settle(follower);
+  finish_idle_runs(follower);
   const std::vector<FollowedRun> runs = follower.runs();
   if (runs.empty() && flags.once && traces.count() == 0 && !follower.has_imported() && !interrupted())
     throw NotFound(

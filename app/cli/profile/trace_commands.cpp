@@ -33,7 +33,7 @@ struct TraceOptions {
   Limit limit;
 };
 
-void tell_doubt(const std::string& what, const std::string& doubt) {
+void report_doubt(const std::string& what, const std::string& doubt) {
   if (!doubt.empty()) std::cerr << "stepladder: " << what << ": " << doubt << "\n";
 }
 
@@ -75,7 +75,7 @@ int run_show(const TraceOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const StoredTrace trace = find_trace(store, options.trace);
   const Anatomy anatomy = store.traces().details().anatomy(trace.id);
-  tell_doubt(fmt::format("trace {}", trace.id), doubt_about(store, trace));
+  report_doubt(fmt::format("trace {}", trace.id), doubt_about(store, trace));
   const Ceiling ceiling = ceiling_of(store, trace, options.hardware, options.precision);
   const std::vector<KindRoofline> kinds = rooflines(trace.profile, ceiling);
   if (common.json) {
@@ -141,7 +141,7 @@ int run_several(RunStore& store, const TraceOptions& options, const CommonOption
   const SeveralTraces made = beside_each_other(rows);
   print_as(
       common, [&] { return several_json(made, titles); }, [&] { return several_text(made, titles, options.all); });
-  for (const Side& side : sides) tell_doubt(side.title, side.doubt);
+  for (const Side& side : sides) report_doubt(side.title, side.doubt);
   return exit_done;
 }
 
@@ -153,7 +153,7 @@ int run_diff(const TraceOptions& options, const CommonOptions& common) {
   print_as(
       common, [&] { return difference_json(made, before.title, after.title); },
       [&] { return difference_text(made, before.title, after.title, options.all); });
-  for (const Side* side : {&before, &after}) tell_doubt(side->title, side->doubt);
+  for (const Side* side : {&before, &after}) report_doubt(side->title, side->doubt);
   const std::string unlike = unlike_text(before.facts, after.facts, HardwareTable::load(assets_folder()));
   if (!unlike.empty()) std::cerr << "stepladder: " << unlike << "\n";
   return exit_done;
@@ -204,7 +204,7 @@ int run_attach(const TraceOptions& options, const CommonOptions& common) {
   StoredTrace trace = find_trace(store, options.trace);
   trace.run = options.run == "none" ? std::nullopt : std::optional(find_run(store, options.run).id);
   store.traces().attach(trace.id, trace.run);
-  tell_doubt(fmt::format("trace {}", trace.id), doubt_about(store, trace));
+  report_doubt(fmt::format("trace {}", trace.id), doubt_about(store, trace));
   if (common.json)
     print(trace_json(trace));
   else
@@ -251,7 +251,7 @@ std::optional<StoredTrace> import_trace(const TraceFiles& files, const std::stri
   if (!owner.reason.empty())
     fmt::print(stderr, "stepladder: trace {}: {}{}\n", id, owner.reason,
                owner.run ? "" : fmt::format(" `stepladder profile attach {} RUN` attaches it", id));
-  tell_doubt(fmt::format("trace {}", id), doubt_about(store, stored));
+  report_doubt(fmt::format("trace {}", id), doubt_about(store, stored));
   stored.profile.notes = std::move(read->process.profile.notes);
   return stored;
 }
