@@ -9,7 +9,6 @@
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/logs/lines/setting_lines.h"
 #include "storage/importers/text.h"
-#include "storage/json_values.h"
 #include "storage/number_text.h"
 
 namespace stepladder {
@@ -213,7 +212,7 @@ bool LogFacts::read(std::string_view line) {
 bool LogFacts::read_configuration(std::string_view line) {
   const std::vector<PrintedSetting> found = read_settings(line);
   for (const PrintedSetting& setting : found) {
-    settings[setting.name] = json_text(json_of(setting));
+    settings[setting.name] = json_of(setting);
     read(setting.name + ": " + setting.value);
   }
   return !found.empty();
@@ -487,10 +486,10 @@ LogFacts::Tokens LogFacts::tokens_per_step() const {
   return {};
 }
 
-std::string LogFacts::recipe_json(std::string_view family) const {
-  std::string json = "{\"log_family\":\"" + std::string(family) + "\"";
-  const auto add = [&](const char* key, std::int64_t value) {
-    if (value > 0) json += ",\"" + std::string(key) + "\":" + std::to_string(value);
+Json LogFacts::recipe(std::string_view family) const {
+  Json recipe = {{"log_family", family}};
+  const auto add = [&](const char* name, const auto& value) {
+    if (value != std::decay_t<decltype(value)>()) recipe[name] = value;
   };
   add("batch", batch);
   add("seq", seq);
@@ -499,15 +498,11 @@ std::string LogFacts::recipe_json(std::string_view family) const {
   add("global_batch", global_batch);
   add("tokens_loaded", tokens_loaded);
   add("batches_per_epoch", batches_per_epoch);
-  // dtype and device hold letters, digits, '.', '_' and '-' only.
-  if (!dtype.empty()) json += ",\"dtype\":\"" + dtype + "\"";
-  if (!device.empty()) json += ",\"device\":\"" + device + "\"";
-  json += "}";
-  if (settings.empty()) return json;
-  Json recipe = Json::parse(json);
+  add("dtype", dtype);
+  add("device", device);
   for (const auto& [name, value] : settings)
-    if (!recipe.contains(name)) recipe[name] = Json::parse(value);
-  return json_text(recipe);
+    if (!recipe.contains(name)) recipe[name] = value;
+  return recipe;
 }
 
 }  // namespace stepladder

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/json_values.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -25,12 +26,12 @@ struct LogFacts {
   std::int64_t tokens_loaded = 0;
   std::int64_t batches_per_epoch = 0;
   std::int64_t params = 0;
-  std::string dtype;                            // as printed
-  std::string precision;                        // "fp32", "tf32", "bf16", "fp16"
-  std::string device;                           // "cuda", "cpu", "mps"
-  std::string hardware;                         // "NVIDIA A100"
-  bool names_several = false;                   // the lines name other hardware too
-  std::map<std::string, std::string> settings;  // that the lines print: values as JSON, by name
+  std::string dtype;                     // as printed
+  std::string precision;                 // "fp32", "tf32", "bf16", "fp16"
+  std::string device;                    // "cuda", "cpu", "mps"
+  std::string hardware;                  // "NVIDIA A100"
+  bool names_several = false;            // the lines name other hardware too
+  std::map<std::string, Json> settings;  // that the lines print, by name
 
   // Reads the facts of one line; false if it has none.
   bool read(std::string_view line);
@@ -63,8 +64,8 @@ struct LogFacts {
   };
   Tokens tokens_per_step() const;
 
-  // The known facts as a JSON object, with the family of the log ("log_family").
-  std::string recipe_json(std::string_view family) const;
+  // The known facts, with the family of the log ("log_family").
+  Json recipe(std::string_view family) const;
 
  private:
   struct Number;

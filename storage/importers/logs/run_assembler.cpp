@@ -159,7 +159,7 @@ void RunAssembler::pass_on(std::size_t keep) {
 
 // The log's facts, and what all of its steps have in common.
 std::string RunAssembler::recipe() const {
-  Json recipe = Json::parse(opening_.facts.recipe_json(opening_.family));
+  Json recipe = opening_.facts.recipe(opening_.family);
   const std::int64_t steps = steps_.steps();
   add_constant(recipe, "lr", lr_, steps);
   add_constant(recipe, "batch_size", batch_size_, steps);

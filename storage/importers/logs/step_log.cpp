@@ -443,7 +443,7 @@ void StepLog::add_rung_without_steps(const BlockName& name, std::int64_t line) {
   run.stage = name.stage;
   run.title = run.changed = name.title;
   run.hardware = facts_.sole_hardware();
-  run.recipe = LogFacts{}.recipe_json("notes");
+  run.recipe = json_text(LogFacts{}.recipe("notes"));
   run.printed.unit = is_missing(reported_) ? "none printed" : "tokens/s, reported without steps";
   run.printed.tokens_per_s = std::exchange(reported_, missing);
   run.status = RunStatus::reported;
