@@ -73,6 +73,7 @@ void StoreSink::end_run(const Run& run) {
   const RunId id = row.id;
   row = run;
   row.id = id;
+  note_overruled(row);
   complete(row);
   keep_texts_short(row);
   if (created_ == runs_.size()) changed_.push_back(runs_.size() - 1);
@@ -189,6 +190,18 @@ void StoreSink::add_views(ImportOutcome& outcome) {
 std::string StoreSink::stem() const {
   if (!path_.empty()) return path_.stem().string();
   return shown_ == "standard input" ? "stdin" : shown_;
+}
+
+// What the user says counts, and a reader of the notes knows that the file says otherwise. Once for all of its runs.
+void StoreSink::note_overruled(const Run& read) {
+  const auto note_once = [&](const std::string& text) {
+    if (std::ranges::find(notes_, text, &ImportNote::text) == notes_.end()) note(0, text);
+  };
+  if (!options_.hardware.empty() && !read.hardware.empty() && read.hardware != options_.hardware)
+    note_once("names " + read.hardware + ", and " + options_.hardware + " was asked for, so its limits count");
+  if (options_.params > 0 && read.params > 0 && read.params != options_.params)
+    note_once("names " + grouped(read.params) + " parameters, and " + grouped(options_.params) +
+              " were asked for, so these count");
 }
 
 void StoreSink::complete(Run& run) const {

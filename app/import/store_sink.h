@@ -49,6 +49,7 @@ class StoreSink : public ImportSink {
   const Run* run_numbered(RunId number) const;  // by the file; null: none
   void add_tries(ImportOutcome& outcome);
   void add_views(ImportOutcome& outcome);
+  void note_overruled(const Run& read);
   void complete(Run& run) const;
   void keep_texts_short(Run& run);  // with a note for each that was cut
   bool write_next();                // the next few rows, for RunStore::in_slices

@@ -87,6 +87,7 @@ DoubtedGain doubt_of_loss(std::span<const MeasuredRun> before, std::span<const M
     return {RunDoubt::cannot_tell,
             "its loss can't be compared: the sides share no step, or train on other data or numbers of tokens a step",
             {}};
+  if (!loss.doubt.empty()) return {RunDoubt::cannot_tell, "its loss shows nothing: " + loss.doubt, {}};
   if (loss.verdict == LossVerdict::inconclusive)
     return {.doubt = RunDoubt::none, .reason = {}, .note = "whether the loss stayed the same is inconclusive"};
   return {};

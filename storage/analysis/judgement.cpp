@@ -115,15 +115,19 @@ void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats,
     rung.limit.tflops = 6 * static_cast<double>(params) * rung.tokens_per_s / 1e12;
 }
 
+// A kind of flag that it has already stays as it is.
+void add_flag(RungJudgement& rung, std::optional<Flag> flag) {
+  if (!flag || std::ranges::find(rung.flags, flag->id, &Flag::id) != rung.flags.end()) return;
+  rung.trust = std::max(rung.trust, flag->trust());
+  rung.flags.push_back(*std::move(flag));
+  std::ranges::stable_sort(rung.flags, {}, &Flag::id);
+}
+
 // A factor between two files whose times nobody here has measured may be that of their units.
 void doubt_units(const Subject& base, const RungJudgement& base_rung, const Subject& of, RungJudgement& rung) {
   const auto is_ours = [](const MeasuredRun& run) { return run.run->source == "launched"; };
   if (std::ranges::all_of(base.runs, is_ours) && std::ranges::all_of(of.runs, is_ours)) return;
-  std::optional<Flag> flag = doubt_unit(factor_over(base_rung, rung));
-  if (!flag) return;
-  rung.trust = std::max(rung.trust, flag->trust());
-  rung.flags.push_back(*std::move(flag));
-  std::ranges::stable_sort(rung.flags, {}, &Flag::id);
+  add_flag(rung, doubt_unit(factor_over(base_rung, rung)));
 }
 
 // The subject without the repeats that others disturbed, unless none remains: measuring again on a quiet machine is the
@@ -224,20 +228,38 @@ bool are_together(std::span<const RunPlace> base, std::span<const RunPlace> rung
   return std::ranges::all_of(rung, [&](const RunPlace& place) { return why_no_factor(base, place).empty(); });
 }
 
-// Whether one side alone names its hardware, and no ladder joins the two: nobody knows whether they ran on the same.
+// Whether a ladder or, of imported runs, a file joins the two, so that what one of them names is the other's too.
+bool are_joined(const Run& a, const Run& b) {
+  return a.ladder && a.ladder == b.ladder && (a.source != "import" || a.source_path == b.source_path);
+}
+
+// Whether one side alone names its hardware, and nothing joins the two: nobody knows whether they ran on the same.
 bool are_perhaps_apart(const Subject& base, const Subject& of) {
   const Run &a = *base.runs.front().run, &b = *of.runs.front().run;
-  return a.hardware.empty() != b.hardware.empty() && !(a.ladder && a.ladder == b.ladder);
+  return a.hardware.empty() != b.hardware.empty() && !are_joined(a, b);
 }
 
 // A factor between other numbers of devices is that of the devices too.
 std::optional<Flag> doubt_devices(const Subject& base, const Subject& subject) {
-  const RecipeFacts a = recipe_facts(*base.runs.front().run), b = recipe_facts(*subject.runs.front().run);
-  if (!a.names_devices || !b.names_devices || a.devices == b.devices) return std::nullopt;
-  return Flag{.id = FlagId::other_machine,
-              .why = fmt::format("It ran on {} and the baseline on {}, so the factor is also theirs.",
-                                 plural(b.devices, "device"), a.devices),
-              .doubts = true};
+  const Run &base_run = *base.runs.front().run, &run = *subject.runs.front().run;
+  const RecipeFacts a = recipe_facts(base_run), b = recipe_facts(run);
+  std::string why;
+  if (a.names_devices && b.names_devices && a.devices != b.devices)
+    why = fmt::format("It ran on {} and the baseline on {}, so the factor is also theirs.", plural(b.devices, "device"),
+                      a.devices);
+  else if (a.names_devices != b.names_devices && std::max(a.devices, b.devices) > 1 && !are_joined(base_run, run))
+    why = fmt::format(
+        "Only one of this run and the baseline names its devices ({}), so nobody knows whether they ran "
+        "on as many.",
+        std::max(a.devices, b.devices));
+  if (why.empty()) return std::nullopt;
+  return Flag{.id = FlagId::other_machine, .why = std::move(why), .doubts = true};
+}
+
+// A gain in the medians may not be one of all steps, or of the wall clock.
+void doubt_medians(const Subject& base, const RungJudgement& base_rung, const Subject& of, RungJudgement& rung) {
+  const MeasuredRun &a = base.runs.front(), &b = of.runs.front();
+  add_flag(rung, doubt_median(factor_over(base_rung, rung), {*a.summary, *a.series}, {*b.summary, *b.series}));
 }
 
 void doubt_place(const Subject& base, const Subject& subject, RungJudgement& rung) {
@@ -245,12 +267,7 @@ void doubt_place(const Subject& base, const Subject& subject, RungJudgement& run
   if (are_perhaps_apart(base, subject))
     flag = {FlagId::other_machine,
             "Only one of this run and the baseline names its hardware, so nobody knows whether they ran on the same."};
-  const bool is_known =
-      std::ranges::any_of(rung.flags, [](const Flag& each) { return each.id == FlagId::other_machine; });
-  if (!flag || is_known) return;
-  rung.trust = std::max(rung.trust, flag->trust());
-  rung.flags.push_back(*std::move(flag));
-  std::ranges::stable_sort(rung.flags, {}, &Flag::id);
+  add_flag(rung, std::move(flag));
 }
 
 // Whether the factor compares equal work on one machine: a factor of steps/s does only if the steps are equal.
@@ -509,6 +526,7 @@ void doubt_comparisons(std::span<const Subject> subjects, std::size_t baseline, 
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     if (i == baseline) continue;
     doubt_units(subjects[baseline], rungs[baseline], subjects[i], rungs[i]);
+    doubt_medians(subjects[baseline], rungs[baseline], subjects[i], rungs[i]);
     doubt_place(subjects[baseline], subjects[i], rungs[i]);
   }
 }

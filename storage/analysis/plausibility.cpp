@@ -197,20 +197,23 @@ void check_steps(const Run& run, const Summary& summary, std::vector<Flag>& flag
     flags.push_back({.id = FlagId::step_overlap,
                      .why = of_all(summary.repeated_steps) + " were written more than once, first step " +
                             grouped(summary.first_repeated_step) + "; the newer records count.",
-                     .doubts = 2 * summary.repeated_steps > summary.steps});
+                     .doubts = 4 * summary.repeated_steps > summary.steps});
   if (summary.backwards_step > 0)
     flags.push_back(
         {FlagId::clock_backwards, "The clock ran backwards at step " + grouped(summary.backwards_step) +
                                       ": the step ended before it began, or before the previous step ended."});
-  if (20 * summary.untimed_steps > summary.steps)  // a few change nothing: TrainingProgress counts them
+  // A few change nothing: TrainingProgress counts them. A log may print every tenth time, but if it prints most, those
+  // that it leaves out may be the slow ones.
+  if (20 * summary.untimed_steps > summary.steps)
     flags.push_back(
-        {FlagId::missing_dt,
-         of_all(summary.untimed_steps) + " have no step time" +
-             (summary.untimed_steps == summary.steps
-                  ? is_missing(summary.tokens_per_s)
-                        ? ", so there is no throughput."
-                        : ", so the throughput is the printed one, and its unit can't be checked."
-                  : "; the throughput excludes them, and the training time counts each as the one before.")});
+        {.id = FlagId::missing_dt,
+         .why = of_all(summary.untimed_steps) + " have no step time" +
+                (summary.untimed_steps == summary.steps
+                     ? is_missing(summary.tokens_per_s)
+                           ? ", so there is no throughput."
+                           : ", so the throughput is the printed one, and its unit can't be checked."
+                     : "; the throughput excludes them, and the training time counts each as the one before."),
+         .doubts = 10 * summary.untimed_steps > summary.steps && 2 * summary.untimed_steps < summary.steps});
 }
 
 // The precision of a peak, and where it is known from.
@@ -243,6 +246,51 @@ void check_contention(const Summary& summary, std::vector<Flag>& flags) {
 }
 
 }  // namespace
+
+namespace {
+
+// A step by five quantiles, each of which stands for its neighbourhood, so that rare spikes (validation, checkpoints)
+// count little.
+double quantiles_mean(const RunTimes& run) {
+  const Summary& of = run.summary;
+  return 0.15 * of.dt_ms_p5 + 0.225 * of.dt_ms_p25 + 0.25 * of.dt_ms_median + 0.225 * of.dt_ms_p75 +
+         0.15 * of.dt_ms_p95;
+}
+
+// With the warm-up, by its own median, so that compiling in a few steps counts little; a short one is none.
+double mean_with_warmup(const RunTimes& run) {
+  const Summary& of = run.summary;
+  constexpr double shortest = 0.25;
+  const auto share = static_cast<double>(of.warmup_steps) / static_cast<double>(of.steps);
+  if (share <= shortest || std::ssize(run.series.dt_ms) < of.steps) return of.dt_ms_median;
+  std::vector<double> warmup(run.series.dt_ms.begin(), run.series.dt_ms.begin() + of.warmup_steps);
+  std::erase_if(warmup, [](double dt_ms) { return !(dt_ms > 0); });
+  return warmup.empty() ? of.dt_ms_median : share * median_of(std::move(warmup)) + (1 - share) * of.dt_ms_median;
+}
+
+}  // namespace
+
+std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunTimes& run) {
+  constexpr double least_left = 1.0 / 3, most_lost = 0.05;
+  if (!(factor > 1)) return std::nullopt;
+  const auto loses = [&](double base_ms, double run_ms) {
+    const double left = factor * (base_ms / base.summary.dt_ms_median) / (run_ms / run.summary.dt_ms_median);
+    return std::log(left) < least_left * std::log(factor) && std::log(factor / left) > most_lost ? left : missing;
+  };
+  const auto flag = [&](FlagId id, double left, const std::string& how) {
+    return Flag{id, "By the median of its steps its throughput is " + figure_text(factor) + " x the baseline's, but " +
+                        how + " it is " + figure_text(left) + " x."};
+  };
+  if (const double left = loses(quantiles_mean(base), quantiles_mean(run)); !is_missing(left))
+    return flag(FlagId::uneven_steps, left, "with its slower steps");
+  if (const double left = loses(mean_with_warmup(base), mean_with_warmup(run)); !is_missing(left))
+    return flag(FlagId::uneven_steps, left,
+                "with the warm-up (" + grouped(run.summary.warmup_steps) + " and " +
+                    grouped(base.summary.warmup_steps) + " steps)");
+  if (const double left = loses(base.summary.wall_ms_median, run.summary.wall_ms_median); !is_missing(left))
+    return flag(FlagId::wall_clock_mismatch, left, "by the wall clock");
+  return std::nullopt;
+}
 
 std::optional<Flag> doubt_unit(double factor) {
   if (!(factor > 0) || !std::isfinite(factor)) return std::nullopt;

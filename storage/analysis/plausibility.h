@@ -34,6 +34,7 @@ enum class FlagId {
   unit_doubted,            // a factor between two files is that of two units: 1,000, 60
   dt_throughput_mismatch,  // dt, tokens per step and printed throughput do not fit together
   wall_clock_mismatch,     // by the wall clock a step takes far longer than its dt
+  uneven_steps,            // the slower steps, or a long warm-up, take most of a gain in the median back
   nonfinite_loss,
   missing_steps,    // some of them, or all of a run whose figure a text reports
   step_overlap,     // steps that were written more than once
@@ -67,6 +68,7 @@ inline constexpr std::array flag_kinds{
              Severity::warning, Trust::doubtful},
     FlagKind{FlagId::wall_clock_mismatch, "wall-clock-mismatch", "Step time and wall clock disagree", Severity::warning,
              Trust::doubtful},
+    FlagKind{FlagId::uneven_steps, "uneven-steps", "The median hides slower steps", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::nonfinite_loss, "nonfinite-loss", "NaN or infinite loss", Severity::grave, Trust::doubtful},
     FlagKind{FlagId::missing_steps, "missing-steps", "Missing steps", Severity::grave, Trust::doubtful},
     FlagKind{FlagId::step_overlap, "step-overlap", "Steps recorded twice", Severity::warning, Trust::trusted},
@@ -102,6 +104,16 @@ bool is_disturbed(const Summary& summary);
 // The flag of a rung whose throughput is `factor` times the baseline's, where neither was measured here: a factor near
 // 1,000, 1,000,000 or 60, or its inverse, is most likely that of two units. Nullopt: it is none of these.
 std::optional<Flag> doubt_unit(double factor);
+
+// The figures of a run that its median is doubted by; the series may be an excerpt.
+struct RunTimes {
+  const Summary& summary;
+  const Series& series;
+};
+
+// The flag of a gain of `factor` in the medians of which less than a third is left, and 5 % are lost, if the slower
+// steps count, or a warm-up of over a quarter of the steps does, or by the wall clocks of both. Nullopt: it is none.
+std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunTimes& run);
 
 // The worst trust of all flags.
 Trust trust_of(std::span<const Flag> flags);

@@ -73,6 +73,8 @@ RecipeFacts recipe_facts(const Run& run) {
   const SortedJson recipe = object_of(run.recipe);
   facts.data = text_of(recipe, "data");
   if (!facts.data) facts.data = dataset_of(recipe);
+  const auto overfit = recipe.find("overfit");
+  facts.overfits = overfit != recipe.end() && overfit->is_boolean() && overfit->get<bool>();
   facts.evaluation = named_values(recipe, {"eval_iters", "eval_batches", "eval_tokens", "val_tokens", "val_batches",
                                            "val_max_steps", "limit_val_batches"});
   facts.schedule = named_values(recipe, {"max_iters", "lr_decay_iters", "max_steps", "num_iterations", "train_iters",

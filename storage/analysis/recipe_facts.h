@@ -12,6 +12,7 @@ namespace stepladder {
 
 struct RecipeFacts {
   std::optional<std::string> data;  // nullopt: unknown; empty: the synthetic source
+  bool overfits = false;            // on one batch
   std::string evaluation;           // how much of the validation data: "eval_iters 200"; empty: unknown
   std::string schedule;             // how long the learning rate's schedule is: "max_iters 400"; empty: unknown
   std::int64_t vocab = 0;           // 0: unknown, as for all that follow

@@ -12,6 +12,7 @@
 #include "storage/analysis/means/mean_test.h"
 #include "storage/analysis/means/student_t.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/analysis/verdict/step_grain.h"
 #include "storage/by_enum.h"
 
 namespace stepladder {
@@ -175,11 +176,20 @@ TailGap tail_gap(const SharedSteps& shared, bool are_evaluations) {
   return found;
 }
 
+// How far the last printed digit may have moved the mean of the last quarter's gaps; 0 where that can't matter.
+double rounding_of(const SharedSteps& shared, double tolerance) {
+  double error = 0;
+  for (const std::vector<double>* const losses : {&shared.base_loss, &shared.loss})
+    error += rounding_error(last_digit_of(*losses), figures_of(tail_of(*losses)).std);
+  return error > tolerance / 100 ? error : 0;
+}
+
 bool may_be_compared(const Run& base, const Series& base_series, const Run& run, const Series& series) {
   const RecipeFacts a = recipe_facts(base);
   const RecipeFacts b = recipe_facts(run);
   if (a.data && b.data && *a.data != *b.data) return false;
   if (a.vocab > 0 && b.vocab > 0 && a.vocab != b.vocab) return false;
+  if (a.overfits != b.overfits) return false;
   return have_equal_steps(base, base_series, run, series);
 }
 
@@ -210,7 +220,7 @@ std::int64_t needed_pairs(const LossParity& parity, double variance) {
 // Gap and interval over all pairs, by one of the two losses.
 void judge_gap(LossParity& parity, const std::vector<Pair>& pairs, const LossRules& rules) {
   std::vector<double> gaps;
-  double by_steps = 0;
+  double by_steps = 0, rounding = 0;
   bool alike = true;
   for (const Pair& pair : pairs) {
     const SharedSteps& shared = parity.by_validation ? pair.validation : pair.training;
@@ -218,6 +228,7 @@ void judge_gap(LossParity& parity, const std::vector<Pair>& pairs, const LossRul
     const TailGap gap = tail_gap(shared, parity.by_validation);
     gaps.push_back(gap.mean);
     by_steps = std::max(by_steps, gap.half);
+    rounding = std::max(rounding, rounding_of(shared, rules.tolerance));
     alike = alike && began_alike(pair.training);
   }
   const auto n = static_cast<double>(gaps.size());
@@ -234,7 +245,7 @@ void judge_gap(LossParity& parity, const std::vector<Pair>& pairs, const LossRul
     variance = 2 * rules.known.variance() * (alike ? share_of_same_start * share_of_same_start : 1);
     between = student_t_quantile(0.975, rules.known.freedom) * std::sqrt(variance / n);
   }
-  const double half = std::hypot(by_steps / std::sqrt(n), between);
+  const double half = std::hypot(by_steps / std::sqrt(n), between) + rounding;
   parity.ci95 = {parity.tail_gap - half, parity.tail_gap + half};
   parity.verdict = verdict_of_gap(parity.ci95, rules.tolerance);
   if (parity.verdict == LossVerdict::inconclusive) parity.needed_runs = needed_pairs(parity, variance);
@@ -259,6 +270,28 @@ bool validates_by_training(const Series& series) {
   return equal >= fewest;
 }
 
+// The share of a run's steps after which it has a finite training loss; 0: it has none.
+double end_of_losses(const Series& series) {
+  for (std::size_t i = series.size(); i > 0; --i)
+    if (std::isfinite(series.loss[i - 1])) return static_cast<double>(i) / static_cast<double>(series.size());
+  return 0;
+}
+
+bool is_constant(const Series& series) {
+  constexpr std::ptrdiff_t fewest = 8;
+  std::vector<double> finite;
+  std::ranges::copy_if(series.loss, std::back_inserter(finite), [](double loss) { return std::isfinite(loss); });
+  return std::ssize(finite) >= fewest && std::ranges::count(finite, finite.front()) == std::ssize(finite);
+}
+
+// Whether the run's first loss is far below the other's at the same step, as an untrained model's can't be.
+bool begins_lower(const Series& base, const Series& run) {
+  constexpr double far_nats = 1;
+  constexpr std::int64_t last_untrained = 2;
+  if (base.empty() || run.empty() || base.step.front() != run.step.front()) return false;
+  return run.step.front() <= last_untrained && base.loss.front() - run.loss.front() > far_nats;
+}
+
 std::string other_values(const std::string& base, const std::string& run, const char* of) {
   if (base.empty() || run.empty() || base == run) return {};
   return std::string(of) + ": " + base + " and " + run;
@@ -273,6 +306,11 @@ std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation
   const double base_val = mean_of_tail(a.val_loss), val = mean_of_tail(b.val_loss);
   if (!is_missing(base_val) && is_missing(val)) return "only the baseline was validated";
   if ((loss <= 0 || val <= 0) && !(base_loss <= 0 || base_val <= 0)) return "a loss of 0 or less is no cross-entropy";
+  constexpr double early = 0.75;
+  if (end_of_losses(a) >= early && end_of_losses(b) < early) return "its training loss ends early";
+  if (!by_validation && is_constant(b)) return "its training loss never changes";
+  if (!by_validation && run.run->source != "launched" && begins_lower(a, b))
+    return "its first loss is far lower, so it may be of another unit, or it began with other weights";
   if (std::string other = other_values(facts.schedule, others.schedule, "the schedules differ"); !other.empty())
     return other;
   if (!by_validation) return {};

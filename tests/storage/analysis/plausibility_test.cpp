@@ -290,7 +290,49 @@ TEST(Steps, that_a_log_lacks_or_repeats_make_it_doubtful) {
   EXPECT_EQ(trust_of(found(80, 100, 0)), Trust::doubtful);
   EXPECT_EQ(trust_of(found(50, 100, 0)), Trust::trusted) << "every second step";
   EXPECT_EQ(trust_of(found(100, 100, 20)), Trust::trusted) << "resumed";
+  EXPECT_EQ(trust_of(found(100, 100, 45)), Trust::doubtful) << "enough to decide the median";
   EXPECT_EQ(trust_of(found(100, 100, 100)), Trust::doubtful) << "each step twice";
+}
+
+TEST(Steps, of_a_gain_that_only_the_median_has) {
+  stepladder::Run run = imported("", 0, "");
+  const auto steps = [](auto&& dt_ms) {
+    Series series;
+    for (int step = 1; step <= 200; ++step)
+      series.append({.step = step, .loss = 3, .dt_ms = dt_ms(step) + 0.0131 * (step * 37 % 101)});
+    return series;
+  };
+  const Series base = steps([](int) { return 100; });
+  const Summary of_base = summarise(run, base);
+  const auto doubt = [&](const Series& series, double wall_ms = missing) {
+    Summary summary = summarise(run, series);
+    summary.wall_ms_median = wall_ms;
+    Summary against = of_base;
+    against.wall_ms_median = wall_ms;
+    const std::optional<Flag> flag =
+        doubt_median(against.dt_ms_median / summary.dt_ms_median, {against, base}, {summary, series});
+    return flag ? std::string(to_string(flag->id)) + ": " + flag->why : "";
+  };
+  EXPECT_NE(doubt(steps([](int step) { return step % 5 < 3 ? 75 : 165; })).find("with its slower steps"),
+            std::string::npos);
+  EXPECT_NE(doubt(steps([](int step) { return step < 95 ? 250 : 90; })).find("with the warm-up"), std::string::npos);
+  EXPECT_EQ(doubt(steps([](int) { return 80; }), 100).find("wall-clock-mismatch"), 0u);
+  EXPECT_EQ(doubt(steps([](int) { return 80; })), "");
+  EXPECT_EQ(doubt(steps([](int step) { return step == 1 ? 30'000 : 80; })), "") << "compiled";
+  EXPECT_EQ(doubt(steps([](int step) { return step % 50 == 0 ? 900 : 80; })), "") << "evaluated";
+}
+
+TEST(Steps, without_a_time_are_doubtful_unless_most_have_none) {
+  const stepladder::Run run = imported("", 0, "");
+  const auto trust = [&](auto&& has_time) {
+    Series series;
+    for (int step = 1; step <= 200; ++step)
+      series.append({.step = step, .loss = 3, .dt_ms = has_time(step) ? 100.0 + step % 3 : missing});
+    return trust_of(flags_of(run, summarise(run, series), 2, table()));
+  };
+  EXPECT_EQ(trust([](int step) { return step % 3 != 0; }), Trust::doubtful);
+  EXPECT_EQ(trust([](int step) { return step % 10 == 0; }), Trust::trusted) << "every tenth is printed";
+  EXPECT_EQ(trust([](int step) { return step % 20 != 0; }), Trust::trusted) << "evaluations";
 }
 
 TEST(Steps, of_an_honest_repeated_run_are_not_flagged) {

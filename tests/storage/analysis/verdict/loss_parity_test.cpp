@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -272,6 +273,40 @@ TEST(LossParity, losses_that_may_be_of_another_kind_prove_nothing) {
   EXPECT_EQ(parity(a, plain, b, plain).verdict, LossVerdict::not_comparable);
   a.recipe = R"({"data_dir":"/here/owt/"})", b.recipe = R"({"data_dir":"/there/owt"})";
   EXPECT_EQ(parity(a, plain, b, plain).verdict, LossVerdict::same) << "one set of data on two disks";
+}
+
+TEST(LossParity, a_loss_that_ends_early_never_moves_or_begins_lower_shows_nothing) {
+  const auto falling = [](double of) {
+    std::vector<double> values;
+    for (int i = 0; i < 40; ++i) values.push_back(of * (10.9 - 0.1 * i) + 1e-5 * (i % 7));
+    return values;
+  };
+  const Series whole = losses(falling(1));
+  std::vector<double> few = falling(1);
+  std::fill(few.begin() + 8, few.end(), missing);
+  const auto doubt = [](const Series& against, const Series& run) {
+    const LossParity found = parity(against, run);
+    EXPECT_EQ(found.verdict, LossVerdict::inconclusive);
+    return found.doubt;
+  };
+  EXPECT_EQ(doubt(whole, losses(few)), "its training loss ends early");
+  EXPECT_EQ(doubt(losses(std::vector<double>(40, 3.0001)), losses(std::vector<double>(40, 3.0001))),
+            "its training loss never changes");
+  EXPECT_NE(doubt(whole, losses(falling(1 / 1.4427))).find("far lower"), std::string::npos);
+  EXPECT_EQ(parity(whole, whole).verdict, LossVerdict::same);
+}
+
+TEST(LossParity, counts_the_last_printed_digit) {
+  const Series low = losses(std::vector<double>(40, 3.0)), high = losses(std::vector<double>(40, 3.1));
+  EXPECT_EQ(parity(low, high).verdict, LossVerdict::inconclusive) << "perhaps 3.0495 and 3.0505";
+  EXPECT_EQ(parity(losses(std::vector<double>(40, 3.0001)), losses(std::vector<double>(40, 3.1002))).verdict,
+            LossVerdict::worse);
+}
+
+TEST(LossParity, one_batch_again_and_again_is_another_task) {
+  stepladder::Run plain = of_tokens(100), overfit = of_tokens(100);
+  overfit.recipe = R"({"overfit": true})";
+  EXPECT_EQ(parity(plain, base, overfit, base).verdict, LossVerdict::not_comparable);
 }
 
 }  // namespace
