@@ -66,7 +66,7 @@ void take_interval(RungJudgement& rung, const Sample& sample, const RunSpread& k
   rung.step_time_ci95 = own_interval(sample, known);
   if (rung.step_time_ci95.known() || !is_timed(rung)) return;
   if (sample.repeats.size() < 2) {
-    rung.why_no_interval = "too few steps";
+    rung.why_no_interval = is_missing(rung.steps_per_s) ? "no step times" : "too few steps";
     return;
   }
   const auto [least, most] = std::ranges::minmax_element(sample.repeats);
@@ -222,22 +222,22 @@ Counted count_runs(std::span<const Subject> all_subjects) {
   return counted;
 }
 
-// The looks of the verification that repeated both sides; none if no one did.
+// The looks of the verification that repeated both sides, at their medians; none if no one did.
 Looks looks_at(const Subject& base, const Subject& of) {
   const auto limit = [](const Subject& subject) {
     std::int64_t most = 0;
-    for (const auto* runs : {&subject.runs, &subject.siblings})
-      for (const MeasuredRun& run : *runs) most = std::max(most, run.run->looks_up_to);
+    for (const MeasuredRun& run : subject.runs) most = std::max(most, run.run->looks_up_to);
     return most;
   };
   const std::int64_t most = std::min(limit(base), limit(of));
-  return most > 0 ? Looks(static_cast<std::size_t>(most)) : Looks();
+  const bool are_repeated = std::min(base.runs.size(), of.runs.size()) > 1;
+  return most > 0 && are_repeated ? Looks(static_cast<std::size_t>(most)) : Looks();
 }
 
 // Whether there is a verdict after these runs: not between two looks. The last look comes early if runs that don't
 // count were among the `tried` ones.
 bool is_at_look(const Looks& looks, std::size_t runs, int tried) {
-  return looks.is_at(runs) || (runs >= 2 && tried >= static_cast<int>(looks.runs.back()));
+  return looks.is_at(runs) || tried >= static_cast<int>(looks.runs.back());
 }
 
 std::vector<RunPlace> places_of(const Subject& subject) {

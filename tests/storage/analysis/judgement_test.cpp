@@ -320,13 +320,14 @@ class Climbed : public testing::Test {
     }
     ++rungs_;
   }
-  std::vector<RungJudgement> judged(int baseline = -1) const {
-    std::vector<MeasuredRun> measured;
+  std::vector<MeasuredRun> measured() const {
+    std::vector<MeasuredRun> all;
     auto series = series_.begin();
     auto summary = summaries_.begin();
-    for (const stepladder::Run& run : runs_) measured.push_back({&run, &*summary++, &*series++});
-    return judge_rungs(measured, {}, baseline);
+    for (const stepladder::Run& run : runs_) all.push_back({&run, &*summary++, &*series++});
+    return all;
   }
+  std::vector<RungJudgement> judged(int baseline = -1) const { return judge_rungs(measured(), {}, baseline); }
   std::vector<int> stood_on() const {
     std::vector<int> rungs;
     for (const RungJudgement& rung : judged()) rungs.push_back(rung.stands_on);
@@ -342,13 +343,7 @@ class Climbed : public testing::Test {
     for (stepladder::Run& run : runs_)
       if (run.rung == rung && run.repeat > 0) run.looks_up_to = most;
   }
-  PairJudgement pair(int base, int rung) const {
-    std::vector<MeasuredRun> measured;
-    auto series = series_.begin();
-    auto summary = summaries_.begin();
-    for (const stepladder::Run& run : runs_) measured.push_back({&run, &*summary++, &*series++});
-    return judge_pair(measured, base, rung, {});
-  }
+  PairJudgement pair(int base, int rung) const { return judge_pair(measured(), base, rung, {}); }
   std::string source_ = "launched", path_;
   std::int64_t launched_on_ = -1;
 
@@ -416,6 +411,23 @@ TEST_F(Climbed, BetweenTwoLooksNothingIsClear) {
   verified(0, 6);
   verified(1, 6);
   EXPECT_EQ(answers(), (Words{"baseline", "real"})) << "after the last one allowed";
+}
+
+TEST_F(Climbed, SingleRunsOfAVerificationAreJudgedAsOthersAre) {
+  add("baseline", R"({"matmul": "fp32"})", 100);
+  add("tf32", R"({"matmul": "tf32"})", 50);
+  const auto verdict = [&] {
+    const std::vector<MeasuredRun> all = measured();
+    const std::vector<Subject> subjects{{.runs = {all[1]}, .siblings = {all[0], all[2]}},
+                                        {.runs = {all[4]}, .siblings = {all[3], all[5]}}};
+    return judge(subjects, 0, {})[1].over_baseline;
+  };
+  const Gain before = verdict();
+  verified(0, 6);
+  verified(1, 6);
+  EXPECT_EQ(verdict().verdict, before.verdict);
+  EXPECT_EQ(verdict().ci95.low, before.ci95.low);
+  EXPECT_EQ(before.verdict, Verdict::faster);
 }
 
 TEST_F(Climbed, APairIsJudgedAsItsLadderDoes) {
