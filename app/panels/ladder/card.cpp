@@ -131,6 +131,7 @@ void draw_facts(const LadderRung& rung) {
   }
   if (rung.judged.is_under_way) return;
   const int counted = rung.judged.count.counted();
+  if (is_missing(rung.judged.steps_per_s)) return;  // a flag says that it has no step times
   if (!rung.judged.why_no_interval.empty())
     return fact(in_print("No 95 % interval: " + rung.judged.why_no_interval + ".") +
                 (counted > 1 ? " The points on the bar are the runs." : ""));

@@ -85,9 +85,11 @@ void recall(State& state, const std::string& text) {
 void draw_below(State& state, const Workspace& workspace, const LadderCurves& shown, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
-  // The step times are hidden.
-  const bool is_narrow = room.x < px(860) || (state.head.is_sweep && state.head.as_sweep);
-  const float loss_width = is_narrow ? (room.x - gap) * 0.56f : (room.x - 2 * gap) * 0.43f;
+  const bool as_sweep = state.head.is_sweep && state.head.as_sweep;
+  const bool is_narrow = as_sweep || room.x < px(860);  // hides the step times
+  const float loss_width = as_sweep    ? state.sweep.table_width(shown.model, room.x)
+                           : is_narrow ? (room.x - gap) * 0.56f
+                                       : (room.x - 2 * gap) * 0.43f;
   const float dt_width = (room.x - 2 * gap) * 0.29f;
   draw_ladder_losses(state.axis, shown, ImVec2(loss_width, room.y), commands);
   ImGui::SameLine(0, gap);

@@ -21,6 +21,7 @@ namespace stepladder {
 namespace {
 
 constexpr float one_line = 26, two_lines = 36;  // of a row
+constexpr float cell_padding = 8;
 constexpr std::size_t most_named_ticks = 12;
 constexpr std::size_t most_bands = 4;  // more would cover each other
 constexpr std::size_t most_lines_in_legend = 12;
@@ -146,7 +147,7 @@ SweepResult SweepView::shown_result() const {
 }
 
 // The chosen result comes first.
-std::vector<SweepView::Column> SweepView::columns(SweepResult result, bool has_doubts) const {
+std::vector<SweepView::Column> SweepView::columns(const LadderModel& model, SweepResult result) const {
   using Kind = Column::Kind;
   std::vector<Column> list;
   for (std::size_t i = 0; i < results_.names.size(); ++i)
@@ -167,8 +168,12 @@ std::vector<SweepView::Column> SweepView::columns(SweepResult result, bool has_d
     const std::string title = each == SweepResult::tokens_per_s ? unit
                               : unit.empty() || unit == "B"     ? kind.title
                                                                 : std::string(kind.title) + ", " + unit;
-    list.push_back({.kind = Kind::result, .result = each, .title = title, .width = 98});
+    list.push_back({.kind = Kind::result, .result = each, .title = title, .width = 92});
   }
+  const bool has_doubts = std::ranges::any_of(results_.rungs, [&](const SweptRung& rung) {
+    const LadderRung* judged = model.rung(rung.rung);
+    return rung.trouble.empty() && judged && !judged->trusted();
+  });
   if (has_doubts) list.push_back({.kind = Kind::truth, .title = "plausible?", .width = 112});
   return list;
 }
@@ -297,11 +302,7 @@ void SweepView::draw_heads(const std::vector<Column>& columns) {
 }
 
 void SweepView::draw_table(const LadderModel& model, int selected, SweepResult result, Commands& commands) {
-  const bool has_doubts = std::ranges::any_of(results_.rungs, [&](const SweptRung& rung) {
-    const LadderRung* judged = model.rung(rung.rung);
-    return rung.trouble.empty() && judged && !judged->trusted();
-  });
-  const std::vector<Column> list = columns(result, has_doubts);
+  const std::vector<Column> list = columns(model, result);
   const auto count = static_cast<int>(list.size());
   const bool has_ranges = std::ranges::any_of(list, [&](const Column& column) {
     return column.kind == Column::Kind::result && std::ranges::any_of(results_.rungs, [&](const SweptRung& rung) {
@@ -309,7 +310,7 @@ void SweepView::draw_table(const LadderModel& model, int selected, SweepResult r
            });
   });
   const float height = px(has_ranges ? two_lines : one_line);
-  ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(ImGui::GetStyle().CellPadding.x, px(2)));
+  ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(cell_padding), px(2)));
   if (!ImGui::BeginTable(table_id("##sweep", count).c_str(), count,
                          ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate | ImGuiTableFlags_ScrollY |
                              ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_PadOuterX))
@@ -393,15 +394,21 @@ void SweepView::draw_chart(SweepResult result, int selected, const std::vector<s
   stepladder::draw_chart(chart);
 }
 
+// As wide as its columns, so that the chart has the rest.
+float SweepView::table_width(const LadderModel& model, float room) const {
+  float wanted = px(32) + ImGui::GetStyle().ScrollbarSize;  // the card's padding
+  for (const Column& column : columns(model, shown_result())) wanted += px(column.width + 2 * cell_padding);
+  return std::clamp(wanted, px(320), std::max(px(320), room * 0.6f));
+}
+
 void SweepView::draw(const LadderModel& model, int selected, const std::vector<std::string>& caption, ImVec2 size,
                      Commands& commands) {
   const SweepResult result = shown_result();
-  const float between = px(16);
-  const float table_width = std::max(px(320), (size.x - between) * 0.58f);
-  begin_card("##combinations", ImVec2(table_width, size.y));
+  constexpr float between = 16;
+  begin_card("##combinations", ImVec2(table_width(model, size.x), size.y));
   draw_table(model, selected, result, commands);
   end_card();
-  ImGui::SameLine(0, between);
+  ImGui::SameLine(0, px(between));
   begin_card("##results", ImVec2(0, size.y));
   draw_choices(result);
   std::string best = in_print(best_text(results_, result));

@@ -23,6 +23,7 @@ class SweepView {
   void draw(const LadderModel& model, int selected, const std::vector<std::string>& caption, ImVec2 size,
             Commands& commands);
 
+  float table_width(const LadderModel& model, float room) const;
   int best_rung() const;          // by the shown result; -1: none
   std::string result_id() const;  // as remembered for the next start; empty: not chosen
   void choose(const std::string& result_id);
@@ -32,7 +33,7 @@ class SweepView {
 
   void find_targets(const Workspace& workspace, Commands& commands);
   SweepResult shown_result() const;
-  std::vector<Column> columns(SweepResult result, bool has_doubts) const;
+  std::vector<Column> columns(const LadderModel& model, SweepResult result) const;
   std::vector<std::size_t> sorted_rungs(const std::vector<Column>& columns, SweepResult result) const;
   void draw_choices(SweepResult result);
   static void draw_heads(const std::vector<Column>& columns);
