@@ -189,6 +189,21 @@ TEST_F(SixRuns, ALoggedRateIsTheThroughputAndWhatNobodyRecordedHasNoChart) {
   EXPECT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("compare.chart.3").has_value(); }));
 }
 
+TEST_F(SixRuns, MoreLinesThanAChartHasRoomForAreNamedAboveTheCharts) {
+  open();
+  EXPECT_FALSE(shows("compare.legend." + std::to_string(runs_[0]))) << "the first chart names six";
+  for (int i = 0; i < 7; ++i)
+    runs_.push_back(store_.insert_finished({.name = "more " + std::to_string(i)},
+                                           std::vector<StepRecord>{{.step = 1, .loss = 4}, {.step = 2, .loss = 3}}));
+  selected_ = {runs_.begin(), runs_.end()};
+  open();
+  const std::string name = "compare.legend." + std::to_string(runs_[12]);
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return ui_test_anchors::find(name).has_value(); }));
+  ASSERT_TRUE(click(name));
+  EXPECT_TRUE(shows("compare.legend." + std::to_string(runs_[0])));
+  EXPECT_EQ(nlohmann::json::parse(app_->settings().views.at("compare"))["hidden"].size(), 1u);
+}
+
 TEST_F(SixRuns, ANarrowTableSaysWhichColumnsItHides) {
   open();
   ImGui::GetIO().DisplaySize = ImVec2(2600, 900);

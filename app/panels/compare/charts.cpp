@@ -423,4 +423,29 @@ void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands) {
   if (change.removed) grid.charts.erase(grid.charts.begin() + static_cast<std::ptrdiff_t>(*change.removed));
 }
 
+void draw_compare_legend(CompareView& view) {
+  constexpr std::size_t most = 40;
+  constexpr float widest = 150, square = 10, line_height = 20;
+  if (view.lines().size() <= most_in_legend || view.lines().size() > most) return;
+  ImGui::PushFont(fonts().regular, small_size);
+  for (const ComparedLine& line : view.lines()) {
+    const std::string label = cut_to(line.label, px(widest), Cut::middle);
+    const ImVec2 size(px(square + 6) + ImGui::CalcTextSize(label.c_str()).x, px(line_height));
+    if (&line != &view.lines().front()) flow_for(size.x, 14);
+    const bool is_hidden = view.hidden.has(line.id());
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::PushID(static_cast<int>(line.id()));
+    if (ImGui::InvisibleButton("##line", size)) view.hidden.click(line.id());
+    ImGui::PopID();
+    if (ImGui::IsItemHovered()) view.hovered = line.id();
+    mark("compare.legend." + std::to_string(line.id()));
+    const float top = at.y + px((line_height - square) / 2);
+    fill_look(ImVec2(at.x, top), ImVec2(at.x + px(square), top + px(square)), view.colour_of(line),
+              is_hidden ? 0.25f : 1.0f);
+    ImGui::GetWindowDrawList()->AddText(ImVec2(at.x + px(square + 6), at.y + (size.y - ImGui::GetTextLineHeight()) / 2),
+                                        u32(is_hidden ? palette().quiet : palette().text), label.c_str());
+  }
+  ImGui::PopFont();
+}
+
 }  // namespace stepladder

@@ -225,6 +225,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   spacing(2);
   draw_compare_controls(state.fields, view, workspace, runs);
   spacing(4);
+  draw_compare_legend(view);
   draw_cards(state, commands);
   draw_line_menu(view, workspace, commands);
 }
