@@ -81,6 +81,7 @@ inline constexpr std::tuple run_fields{
     RunMember<std::int64_t>{"forked_at_step", &Run::forked_at_step, In::journal},
     RunMember<int>{"loss_against", &Run::loss_against, In::journal | In::project},
     RunMember<std::int64_t>{"stands_on", &Run::stands_on, In::journal | In::project, -1},
+    RunMember<std::int64_t>{"looks_up_to", &Run::looks_up_to, In::journal | In::project},
     RunMember<std::string>{"attention", &Run::attention, In::journal | In::project},
     RunMember<double>{"setup_ms", &Run::setup_ms, In::journal | In::project, missing},
     RunMember<std::int64_t>{"peak_memory_bytes", &Run::peak_memory_bytes, In::journal | In::project},

@@ -72,9 +72,10 @@ struct Run {
   std::string uid;  // 32 random hex digits, also written into its checkpoints; empty: recorded before runs had one
   std::string name;
   std::optional<LadderId> ladder;
-  int rung = 0;                 // place in its ladder; 0 is the baseline
-  int repeat = 0;               // which of several runs of the same rung
-  std::int64_t stands_on = -1;  // the rung below that its own was built on, as it was launched; -1: not known
+  int rung = 0;                  // place in its ladder; 0 is the baseline
+  int repeat = 0;                // which of several runs of the same rung
+  std::int64_t stands_on = -1;   // the rung below that its own was built on, as it was launched; -1: not known
+  std::int64_t looks_up_to = 0;  // runs of each side that the verification which launched it allows; 0: none did
   int loss_against = 0;  // the rung that its loss is compared with: the last one below that changes training results
   std::optional<RunId> parent;      // the run whose checkpoint it started from
   std::int64_t forked_at_step = 0;  // the parent's last step that counts; 0: not forked

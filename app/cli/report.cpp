@@ -176,6 +176,7 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"changed", first.changed},
                      {"status", to_string(first.status)},
                      {"runs", json_list(rung.runs, [](const Run* run) { return run->id; })},
+                     {"counted_runs", rung.count.counted()},
                      {"tokens_per_s", number(rung.tokens_per_s)},
                      {"tokens_per_s_low", number(rung.low)},
                      {"tokens_per_s_high", number(rung.high)},
@@ -234,6 +235,7 @@ std::string ladder_table(const Ladder& ladder, const std::vector<LoadedRun>& run
       rows.back().push_back(tokens_per_s_text(seed));
       rows.back().push_back(factor_text(is_missing(seed) ? missing : seed / seed_tokens_per_s(plan, 0)));
     }
+    if (rung.count.disturbed + rung.count.copies > 0) notes += run.stage + ": " + count_text(rung.count) + "\n";
     if (const std::string needed = needed_text(rung); !needed.empty())
       notes += run.stage + ", inconclusive: " + needed + "\n";
     for (const Flag& flag : rung.flags)

@@ -73,9 +73,15 @@ std::string flag_advice(const Flag& flag) {
 
 namespace {
 
-// "Verified rung 2 in 3 rounds"; the rung's row has the factor, its interval and its number of runs.
+// "rung 2 over the baseline"
+std::string pair_of(const Verification& verification) {
+  return "rung " + std::to_string(verification.rung) + " over " +
+         (verification.baseline == 0 ? "the baseline" : "rung " + std::to_string(verification.baseline));
+}
+
+// "Verified rung 2 over rung 1 in 3 rounds"; the rung's row has the factor, its interval and its number of runs.
 std::string outcome_of(const Verification& verification) {
-  const std::string rung = "rung " + std::to_string(verification.rung);
+  const std::string rung = pair_of(verification);
   const std::string rounds = plural(static_cast<std::int64_t>(verification.rounds()), "round");
   if (verification.rounds() == 0)
     return "Verification of " + rung +
@@ -87,9 +93,8 @@ std::string outcome_of(const Verification& verification) {
 // "waiting 32 s of 5 min for a quiet machine"; "round 2 of at most 6".
 std::string progress_of(const Verification& verification) {
   if (!verification.wait)
-    return "round " + std::to_string(verification.rounds() + 1) + ", in turns with rung " +
-           std::to_string(verification.baseline) + ", at most " + std::to_string(verification.max_repeats) +
-           " runs each";
+    return "round " + std::to_string(verification.rounds() + 1) + ", at most " +
+           std::to_string(verification.max_repeats) + " runs each";
   const auto waited =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - verification.wait->since).count();
   std::string text = "waiting " + duration_text(std::max(1.0, std::floor(waited)));
@@ -119,9 +124,8 @@ void verification_card(const Workspace& workspace, Commands& commands) {
   const float right = ImGui::GetContentRegionMax().x;
   const float width = right - ImGui::GetCursorPosX() - stop_width - anyway_width - px(16);
   const float top = ImGui::GetCursorPosY();
-  const std::string head =
-      verification.open ? "Verifying rung " + std::to_string(verification.rung) + ": " + progress_of(verification)
-                        : outcome_of(verification);
+  const std::string head = verification.open ? "Verifying " + pair_of(verification) + ": " + progress_of(verification)
+                                             : outcome_of(verification);
   text_cut(in_print(head), width, palette().text, fonts().semibold, text_size);
   mark("verification." + (verification.open ? "open" : head));
   const std::string below = waits && !verification.wait->why.empty() ? verification.wait->why

@@ -398,14 +398,41 @@ void draw_rows(std::size_t count, const std::function<void(std::size_t)>& draw) 
   draw_rows(count, -1, draw);
 }
 
-void colour_square(const ImVec4& colour) {
-  const float side = px(10);
+namespace {
+
+// Takes the room of a square in a line of text; returns its corner.
+ImVec2 place_square(float side) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   // The text may be below the line's top, e.g. after a check box.
   const float top =
       at.y + ImGui::GetCurrentWindow()->DC.CurrLineTextBaseOffset + (ImGui::GetTextLineHeight() - side) / 2;
-  ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(at.x, top), ImVec2(at.x + side, top + side), u32(colour), px(2));
   ImGui::Dummy(ImVec2(side, ImGui::GetTextLineHeight()));
+  return {at.x, top};
+}
+
+}  // namespace
+
+void colour_square(const ImVec4& colour) {
+  const float side = px(10);
+  const ImVec2 low = place_square(side);
+  ImGui::GetWindowDrawList()->AddRectFilled(low, ImVec2(low.x + side, low.y + side), u32(colour), px(2));
+}
+
+void look_square(int look, float alpha) {
+  const float side = px(10);
+  const ImVec2 low = place_square(side);
+  fill_look(low, ImVec2(low.x + side, low.y + side), look, alpha);
+}
+
+void fill_look(ImVec2 low, ImVec2 high, int look, float alpha) {
+  const int pieces = 1 + std::min(rung_dash(look), 3);
+  const float gap = px(2);
+  const float width = (high.x - low.x - gap * static_cast<float>(pieces - 1)) / static_cast<float>(pieces);
+  for (int i = 0; i < pieces; ++i) {
+    const float left = low.x + (width + gap) * static_cast<float>(i);
+    ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(left, low.y), ImVec2(left + width, high.y),
+                                              u32(faded(rung_colour(look), alpha)), pieces == 1 ? px(2) : px(1));
+  }
 }
 
 void empty_state(const std::string& what, const std::string& what_to_do) {

@@ -112,6 +112,8 @@ void draw_rows(std::size_t count, const std::function<void(std::size_t)>& draw);
 
 // A square of a rung's colour before its name.
 void colour_square(const ImVec4& colour);
+void look_square(int look, float alpha = 1);  // of a line: its colour, in pieces if it is dashed (rung_dash)
+void fill_look(ImVec2 low, ImVec2 high, int look, float alpha = 1);
 
 // Fills an empty panel: what will appear here, and how to make it appear. With buttons it returns the place of the one
 // that was pressed, else -1.

@@ -165,6 +165,7 @@ std::string rungs_table(const Study& study) {
     const Run& run = rung.first->run;
     if (run.status != RunStatus::finished)
       text += tag("small", std::string(to_string(run.status)) + (run.reason.empty() ? "" : ": " + run.reason));
+    if (rung.judged.count.all > 1) text += tag("small", count_text(rung.judged.count));
     text += "</td><td class=\"n\">" + tag("b", compact(rung.rate));
     if (rung.rate_ci95.known())
       text += tag("small", compact(rung.rate_ci95.low) + " - " + compact(rung.rate_ci95.high));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <tuple>
 
 #include "app/text/format.h"
 #include "engine/rungs.h"
@@ -110,6 +112,23 @@ RunSpread known_spread(std::span<const SweptRun> runs, const SweepResultKind& ki
   return is_missing(middle) ? RunSpread{} : spread;
 }
 
+// What went wrong with a combination's runs: one diverged or failed, or all were stopped.
+std::string trouble_of(const std::vector<const SweptRun*>& runs) {
+  const auto words = [&](std::string_view word, auto&& is_so) {
+    const auto count = std::ranges::count_if(runs, is_so);
+    const bool is_all = count == std::ssize(runs);
+    return count == 0 ? "" : (is_all ? "" : fmt::format("{} of {} ", count, runs.size())) + std::string(word);
+  };
+  const auto has = [](RunStatus status) {
+    return [status](const SweptRun* run) { return run->run->status == status; };
+  };
+  std::string text = words("NaN", [](const SweptRun* run) { return run->summary->nonfinite_steps > 0; });
+  if (text.empty()) text = words("failed", has(RunStatus::failed));
+  for (const RunStatus status : {RunStatus::interrupted, RunStatus::stopped})
+    if (text.empty() && std::ranges::all_of(runs, has(status))) text = to_string(status);
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> swept_names(std::span<const Run* const> runs) {
@@ -192,6 +211,7 @@ SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std
     SweptRung& rung = results.rungs.emplace_back();
     rung.rung = number;
     rung.runs = own.size();
+    rung.trouble = trouble_of(own);
     for (const std::string& name : names) rung.values.push_back(recipe_value(*own.front()->run, name));
     std::array<std::vector<double>, sweep_result_count> values;
     for (std::vector<BySeed>& each : by_seed) each.emplace_back();
@@ -217,7 +237,8 @@ SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std
       const SweptFigure& figure = results.rungs[k].figures[i];
       // Losses of one seed are copies.
       const std::size_t seeds = kind.is_loss ? by_seed[i][k].size() : static_cast<std::size_t>(figure.runs);
-      candidates.push_back({figure.mean, std::min(seeds, static_cast<std::size_t>(figure.runs))});
+      candidates.push_back({results.rungs[k].trouble.empty() ? figure.mean : missing,
+                            std::min(seeds, static_cast<std::size_t>(figure.runs))});
     }
     const RunSpread of_runs = repeats[i].known() ? repeats[i] : known_spread(runs, kind, candidates, spreads);
     RunSpread spread = spread_beside_seeds(by_seed[i]);
@@ -232,20 +253,35 @@ bool SweepResults::has(SweepResult result) const {
       rungs, [&](const SweptRung& rung) { return rung.of(result).runs + rung.of(result).left_out > 0; });
 }
 
+std::vector<std::size_t> SweepResults::ranked(SweepResult result) const {
+  std::vector<std::size_t> order(rungs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t place) {
+    const double mean = rungs[place].of(result).mean;
+    const bool has_none = is_missing(mean);
+    return std::tuple(!rungs[place].trouble.empty(), has_none,
+                      has_none                           ? 0
+                      : kind_of(result).higher_is_better ? -mean
+                                                         : mean);
+  });
+  return order;
+}
+
 int SweepResults::best(SweepResult result) const {
-  int best = -1;
-  for (std::size_t i = 0; i < rungs.size(); ++i) {
-    const double mean = rungs[i].of(result).mean;
-    if (is_missing(mean)) continue;
-    const double before = best < 0 ? missing : rungs[static_cast<std::size_t>(best)].of(result).mean;
-    if (best < 0 || (kind_of(result).higher_is_better ? mean > before : mean < before)) best = static_cast<int>(i);
-  }
-  return best;
+  const std::vector<std::size_t> order = ranked(result);
+  if (order.empty()) return -1;
+  const SweptRung& first = rungs[order.front()];
+  return is_missing(first.of(result).mean) || !first.trouble.empty() ? -1 : static_cast<int>(order.front());
 }
 
 std::string value_text(const nlohmann::ordered_json& value) {
   if (value.is_string()) return value.get<std::string>();
-  return value.is_null() ? "-" : value.dump();
+  constexpr std::size_t longest = 8;
+  std::string text = value.is_null() ? "-" : value.dump();
+  if (!value.is_number_float() || text.size() <= longest) return text;
+  text = fmt::format("{:.6g}", value.get<double>());  // 1000000000.0 is 1e9
+  if (const std::size_t plus = text.find("e+0"); plus != std::string::npos) text.erase(plus + 1, 2);
+  return text;
 }
 
 std::string values_text(const SweepResults& results, const SweptRung& rung, const std::string& without) {
@@ -259,11 +295,11 @@ std::string values_text(const SweepResults& results, const SweptRung& rung, cons
 
 namespace {
 
+// What picking the best costs.
 std::string picked_text(const PickedBest& picked, const SweepResultKind& kind) {
-  if (picked.ties == 0) return " Best of " + std::to_string(picked.of) + ".";
-  return " Best of " + std::to_string(picked.of) + ": it is expected to lose this lead, since " +
-         plural(picked.ties, "other") +
-         " can't be told from it; corrected for having been picked: " + kind.text(picked.corrected) + ".";
+  if (picked.ties == 0) return " Clear of the " + plural(static_cast<std::int64_t>(picked.of) - 1, "other") + ".";
+  return " " + std::to_string(picked.ties) + " of the " + plural(static_cast<std::int64_t>(picked.of) - 1, "other") +
+         " may be as good: expect about " + kind.text(picked.corrected) + " when it is trained again.";
 }
 
 }  // namespace
@@ -273,7 +309,7 @@ std::string best_text(const SweepResults& results, SweepResult result) {
   const int place = results.best(result);
   const auto known =
       std::ranges::count_if(results.rungs, [&](const SweptRung& rung) { return !is_missing(rung.of(result).mean); });
-  if (known < 2) return "";
+  if (known < 2 || place < 0) return "";
   const SweptRung& best = results.rungs[static_cast<std::size_t>(place)];
   const SweptFigure& figure = best.of(result);
   std::string text = std::string(kind.higher_is_better ? "Highest" : "Lowest") + " at " + values_text(results, best) +
@@ -312,6 +348,7 @@ SweepLines sweep_lines(const SweepResults& results, SweepResult result, const st
   std::vector<std::pair<std::string, std::map<double, const SweptFigure*>>> groups;  // in the order of the rungs
   std::vector<int> first_rungs;
   for (const SweptRung& rung : results.rungs) {
+    if (is_missing(rung.of(result).mean)) continue;
     const double x = x_of(rung);
     const std::string label = values_text(results, rung, against);
     auto group = std::ranges::find_if(groups, [&](const auto& each) { return each.first == label; });
@@ -321,7 +358,6 @@ SweepLines sweep_lines(const SweepResults& results, SweepResult result, const st
     }
     const SweptFigure& figure = rung.of(result);
     all_x.push_back(x);
-    if (is_missing(figure.mean)) continue;
     group->second[x] = &figure;
     all_y.insert(all_y.end(), {figure.low, figure.high});
   }

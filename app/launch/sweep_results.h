@@ -75,6 +75,7 @@ struct SweptRung {
   std::vector<nlohmann::ordered_json> values;  // of the swept names; as the recipe has them
   std::size_t runs = 0;
   std::size_t finished = 0;
+  std::string trouble;  // "NaN", "1 of 3 failed"; empty: none. Such a combination is never the best
   std::array<SweptFigure, sweep_result_count> figures;
 
   const SweptFigure& of(SweepResult result) const { return figures[static_cast<std::size_t>(result)]; }
@@ -86,15 +87,16 @@ struct SweepResults {
   std::array<PickedBest, sweep_result_count> picked;
 
   bool has(SweepResult result) const;  // whether any rung has a value of it
-  // The place of the rung with the best mean; -1 without any.
-  int best(SweepResult result) const;
+  // The places of the rungs, the best mean first; those without one, then those in trouble are last.
+  std::vector<std::size_t> ranked(SweepResult result) const;
+  int best(SweepResult result) const;  // the first of these; -1: none has a mean
 };
 // The spread between runs is that of the combinations' repeats, else the one that `spreads` has for such runs.
 SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std::string>& names,
                            const SpreadTable& spreads);
 
-// "Lowest at lr 0.001: 3.2100 (3.1900 - 3.2300, 3 runs). Best of 12: it is expected to lose this lead, since 4 others
-// can't be told from it; corrected for having been picked: 3.2235." Empty for fewer than two rungs with a value.
+// "Lowest at lr 0.001: 3.2100 (3.1900 - 3.2300, 3 runs). 4 of the 11 others may be as good: expect about 3.2235 when it
+// is trained again." Empty for fewer than two rungs with a value.
 std::string best_text(const SweepResults& results, SweepResult result);
 
 // A combination in words: "lr 0.001, batch 8"; skips the name `without`.

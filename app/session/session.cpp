@@ -388,7 +388,7 @@ void Session::refuse_others(const std::vector<Run>& runs, const FieldText& what)
 }
 
 std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, QuietPatience quiet_patience,
-                                   std::optional<std::uint64_t> seed) {
+                                   const Repeats& how) {
   owner_.check();
   std::vector<RunId> order;
   for (const RunId id : runs) order.insert(order.end(), static_cast<std::size_t>(times), id);
@@ -398,7 +398,8 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, Qu
   std::map<std::pair<LadderId, int>, int> next_repeat;
   for (const RunId id : order) {
     planned.push_back(prepare_repeat(id, next_repeat));
-    if (seed) planned.back().recipe.seed = *seed;
+    if (how.seed) planned.back().recipe.seed = *how.seed;
+    planned.back().run.looks_up_to = how.looks_up_to;
   }
   std::vector<RunId> launched;
   for (const PreparedRun& prepared : planned) launched.push_back(create_run(prepared.run, prepared.recipe));
@@ -515,9 +516,9 @@ void Session::confirm(const SpeedupQuestion& question) {
   HardwareTable hardware = HardwareTable::load(assets_folder());
   hardware.spreads.learn_from(store_.runs_with_kept_summaries());
   confirmation_.emplace(store_, question, std::move(hardware),
-                        [this, patience = question.quiet_patience](RunId run, std::optional<std::uint64_t> seed) {
+                        [this, patience = question.quiet_patience](RunId run, const Repeats& how) {
                           owner_.check();
-                          return repeat({run}, 1, waits_for_quiet_ ? patience : std::nullopt, seed).front();
+                          return repeat({run}, 1, waits_for_quiet_ ? patience : std::nullopt, how).front();
                         });
   confirmation_->look();
 }

@@ -91,9 +91,8 @@ class Session {
   // Launches each of these runs `times` more by its own recipe, as repeats of its rung if it belongs to a ladder. Their
   // order is random, so that drift affects all rungs alike. Throws RecipeError for a run that was not launched here,
   // since its recipe is incomplete. Returns the new runs in the order in which they will run.
-  // `seed` replaces the recipes' own.
   std::vector<RunId> repeat(const std::vector<RunId>& runs, int times, QuietPatience quiet_patience = {},
-                            std::optional<std::uint64_t> seed = {});
+                            const Repeats& how = {});
 
   // Continues a run that is over from its newest checkpoint that is undamaged and whose steps are all stored, as the
   // same run; a ConsoleText says why a newer one is skipped. Throws DataError if there is none. `recipe` may differ

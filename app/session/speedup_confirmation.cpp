@@ -23,10 +23,6 @@ bool is_same_rung(const Run& a, const Run& b) {
   return a.id == b.id || (a.ladder && a.ladder == b.ladder && a.rung == b.rung);
 }
 
-Subject subject_of(const std::vector<LoadedRun>& runs) {
-  return {.runs = measured(runs)};
-}
-
 // The first reason for `trust` among the flags of a rung.
 const Flag* reason_for(Trust trust, const RungJudgement& rung) {
   const auto flag = std::ranges::find_if(rung.flags, [&](const Flag& each) { return each.trust() == trust; });
@@ -44,8 +40,7 @@ constexpr int fewest_before_giving_up = 3;
 
 int repeats_to_verify(const RungJudgement& rung) {
   constexpr std::int64_t usual = 6, most = 50;
-  const auto runs = static_cast<std::int64_t>(rung.runs.size()) - rung.left_out;
-  return static_cast<int>(std::clamp(runs + rung.needed_runs(), usual, most));
+  return static_cast<int>(std::clamp(rung.count.counted() + rung.own_step.needed_runs, usual, most));
 }
 
 SpeedupConfirmation::SpeedupConfirmation(RunStore& store, SpeedupQuestion question, HardwareTable hardware,
@@ -67,6 +62,8 @@ SpeedupConfirmation::SpeedupConfirmation(RunStore& store, SpeedupQuestion questi
       throw RecipeError(number_of(side->asked),
                         "never reached its last step; both sides need one finished run to be compared");
   }
+  is_in_one_ladder_ = base_.asked.ladder && base_.asked.ladder == run_.asked.ladder;
+  if (is_in_one_ladder_) load_others();
 }
 
 void SpeedupConfirmation::look() {
@@ -107,30 +104,58 @@ void SpeedupConfirmation::load_finished(Side& side) {
   for (const Run& run : candidates) {
     const bool is_loaded =
         std::ranges::any_of(side.runs, [&](const LoadedRun& loaded) { return loaded.run.id == run.id; });
-    if (run.status == RunStatus::finished && !is_loaded) side.runs.push_back(load_run(store_, run, most_steps));
+    if (run.status != RunStatus::finished || is_loaded) continue;
+    side.runs.push_back(load_run(store_, run, most_steps));
+    if (question_.metric) continue;
+    std::int64_t& looks = side.runs.back().run.looks_up_to;  // also of those from before, which are looked at too
+    looks = std::max<std::int64_t>(looks, question_.max_repeats);
   }
 }
 
+// The verdicts of a ladder hold together, so its other runs are judged as well.
+void SpeedupConfirmation::load_others() {
+  std::vector<Run> others = store_.runs_of(*base_.asked.ladder);
+  std::erase_if(others, [&](const Run& run) {
+    const bool is_side = run.rung == base_.asked.rung || run.rung == run_.asked.rung;
+    return !is_over(run.status) || (is_side && run.status == RunStatus::finished);
+  });
+  const std::int64_t most_steps =
+      most_steps_of_each(others.size() + 2 * static_cast<std::size_t>(question_.max_repeats));
+  for (const Run& run : others) others_.push_back(load_run(store_, run, most_steps));
+}
+
+// As the ladder judges the two rungs, or two runs apart.
+PairJudgement SpeedupConfirmation::judged_pair() const {
+  const JudgementOptions options{.noise_floor = question_.noise_floor};
+  if (!is_in_one_ladder_) {
+    const std::vector<Subject> sides{{.runs = measured(base_.runs)}, {.runs = measured(run_.runs)}};
+    const std::vector<RungJudgement> judged = judge(sides, 0, hardware_, options);
+    return {judged[1].over_baseline, judged[0], judged[1]};
+  }
+  std::vector<MeasuredRun> all;
+  for (const std::vector<LoadedRun>* runs : {&base_.runs, &run_.runs, &others_})
+    std::ranges::move(measured(*runs), std::back_inserter(all));
+  return judge_pair(all, base_.asked.rung, run_.asked.rung, hardware_, options);
+}
+
 void SpeedupConfirmation::judge_runs() {
-  const std::vector<Subject> sides{subject_of(base_.runs), subject_of(run_.runs)};
-  const std::vector<RungJudgement> judged =
-      judge(sides, 0, hardware_, {.noise_floor = question_.noise_floor, .looks = looks_});
-  needed_run_seconds_ = judged[1].needed_run_seconds;
-  const Gain& gain = judged[1].over_baseline;
+  const PairJudgement judged = judged_pair();
+  needed_run_seconds_ = judged.base.run_seconds + judged.rung.run_seconds;
+  const Gain& gain = judged.gain;
   arithmetic_ = gain.verdict;
-  const auto counted = [](const RungJudgement& side) { return static_cast<int>(side.runs.size()) - side.left_out; };
-  answer_ = {.speedup = gain, .repeats = std::min(counted(judged[0]), counted(judged[1])), .reason = {}};
-  left_out_ = static_cast<std::size_t>(judged[0].left_out + judged[1].left_out);
+  answer_ = {
+      .speedup = gain, .repeats = std::min(judged.base.count.counted(), judged.rung.count.counted()), .reason = {}};
+  left_out_ = judged.base.count.disturbed + judged.rung.count.disturbed;
   // More repeats here don't bring the two sides together.
-  const auto elsewhere = std::ranges::find(judged[1].flags, FlagId::other_machine, &Flag::id);
-  is_only_busy_ = elsewhere == judged[1].flags.end() && is_doubted_only_for(FlagId::busy_machine, judged[0]) &&
-                  is_doubted_only_for(FlagId::busy_machine, judged[1]);
+  const auto elsewhere = std::ranges::find(judged.rung.flags, FlagId::other_machine, &Flag::id);
+  is_only_busy_ = elsewhere == judged.rung.flags.end() && is_doubted_only_for(FlagId::busy_machine, judged.base) &&
+                  is_doubted_only_for(FlagId::busy_machine, judged.rung);
   doubt_.clear();
   if (const Trust trust = gain.worst(); trust != Trust::trusted) {
     answer_.speedup.verdict = Verdict::cannot_tell;
-    const bool is_run = judged[1].trust == trust;
-    const Flag* flag = reason_for(trust, judged[is_run ? 1 : 0]);
-    if (!flag && elsewhere != judged[1].flags.end())
+    const bool is_run = judged.rung.trust == trust;
+    const Flag* flag = reason_for(trust, is_run ? judged.rung : judged.base);
+    if (!flag && elsewhere != judged.rung.flags.end())
       doubt_ = elsewhere->why;
     else
       doubt_ = "The throughput of " + (is_run ? run_ : base_).asked.name + " is " + std::string(to_string(trust)) +
@@ -182,7 +207,6 @@ void SpeedupConfirmation::decide() {
   const auto tried =
       question_.metric ? answer_.repeats : static_cast<int>(std::min(base_.runs.size(), run_.runs.size()));
   const bool may_go_on = tried < question_.max_repeats;
-  // If runs were excluded, the last look may come early; it then has the share of an earlier one.
   const bool is_a_look = looks_.is_at(static_cast<std::size_t>(answer_.repeats)) || !may_go_on;
   const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2 && is_a_look;
   const std::string left_out =
@@ -192,7 +216,7 @@ void SpeedupConfirmation::decide() {
     end(State::answered, doubt_);
   } else if (is_trusted && is_clear) {
     end(State::answered, "The verdict is clear after " + plural(answer_.repeats, "run") + " each" + "." + left_out);
-  } else if (!may_go_on || (is_trusted && is_futile())) {
+  } else if (!may_go_on || (is_trusted && is_a_look && is_futile())) {
     answer_.speedup.verdict = Verdict::cannot_tell;
     const std::int64_t needed = answer_.speedup.needed_runs;
     end(State::answered,
@@ -216,7 +240,9 @@ void SpeedupConfirmation::begin_round() {
   std::shuffle(order.begin(), order.end(), random_);  // so that neither side always runs on the warmer machine
   round_.clear();
   for (Side* side : order) {
-    round_.push_back(repeat_(side->runs.front().run.id, question_.metric ? std::optional(next_seed_) : std::nullopt));
+    round_.push_back(repeat_(side->runs.front().run.id, question_.metric
+                                                            ? Repeats{.seed = next_seed_}
+                                                            : Repeats{.looks_up_to = question_.max_repeats}));
     side->repeated.push_back(round_.back());
   }
   ++next_seed_;

@@ -32,9 +32,15 @@ struct SpeedupQuestion {
   Direction direction = Direction::higher;  // of the metric
 };
 
-// The repeats of each side, existing ones included, that "Verify gain" allows: six, or as many as the rung needs by its
-// judgement, up to fifty.
+// The repeats of each side, existing ones included, that "Verify gain" allows: six, or as many as the gain over the
+// rung below needs by its judgement, up to fifty.
 int repeats_to_verify(const RungJudgement& rung);
+
+// How a verification repeats a run.
+struct Repeats {
+  std::optional<std::uint64_t> seed = {};  // in place of its own
+  std::int64_t looks_up_to = 0;            // Run::looks_up_to
+};
 
 struct SpeedupAnswer {
   Gain speedup;             // `cannot_tell` unless the verdict is clear and both sides can be trusted
@@ -49,9 +55,9 @@ class SpeedupConfirmation {
   // open: a round is under way. answered: see the verdict. failed: a repeat did not finish. stopped: by `stop`.
   enum class State { open, answered, failed, stopped };
 
-  using Repeat = std::function<RunId(RunId, std::optional<std::uint64_t> seed)>;
+  using Repeat = std::function<RunId(RunId, const Repeats&)>;
 
-  // `repeat` launches a run once more, with this seed or its own, and returns the new one. Throws RecipeError for an
+  // `repeat` launches a run once more and returns the new one. Throws RecipeError for an
   // impossible question (one rung twice, a side that was not launched here or has no finished run) and StorageError.
   // `store` outlives this.
   SpeedupConfirmation(RunStore& store, SpeedupQuestion question, HardwareTable hardware, Repeat repeat);
@@ -80,6 +86,8 @@ class SpeedupConfirmation {
 
   bool round_is_over();
   void load_finished(Side& side);
+  void load_others();
+  PairJudgement judged_pair() const;
   void judge_runs();
   void judge_values();  // of the question's metric
   void decide();
@@ -94,6 +102,8 @@ class SpeedupConfirmation {
   const Repeat repeat_;
   Side base_;
   Side run_;
+  bool is_in_one_ladder_ = false;
+  std::vector<LoadedRun> others_;  // of their ladder
   std::vector<RunId> round_;
   std::vector<Gain> estimates_;
   std::uint64_t next_seed_ = 0;
@@ -102,7 +112,7 @@ class SpeedupConfirmation {
   std::string doubt_;                          // why a side cannot be trusted
   bool is_only_busy_ = false;                  // another repeat, on a quiet machine, may be trusted
   double needed_run_seconds_ = missing;        // of one more run of each side
-  std::size_t left_out_ = 0;                   // runs of both sides that other programs disturbed
+  int left_out_ = 0;                           // runs of both sides that other programs disturbed
   State state_ = State::open;
   std::mt19937_64 random_{std::random_device{}()};
 };

@@ -92,14 +92,29 @@ std::string difference_text(const std::string& name, const MetricComparison& met
   return text + " (95 % interval " + metric_text(metric.ci95.low) + " to " + metric_text(metric.ci95.high) + ")";
 }
 
-namespace {
-
-bool is_measured(const RungJudgement& rung) {
-  return !is_missing(rung.tokens_per_s) || !is_missing(rung.steps_per_s);
+std::string count_text(const RunCount& count) {
+  const int all = count.all - count.to_come;
+  if (count.counted() == all)
+    return plural(all, "run") + (!count.all_busy ? "" : all == 1 ? ", disturbed" : ", all disturbed");
+  std::string text =
+      std::to_string(count.counted()) + " of " + plural(all, "run") + (count.counted() == 1 ? " counts" : " count");
+  const auto add = [&text](int runs, const char* one, const char* many) {
+    if (runs > 0) text += ", " + std::to_string(runs) + " " + (runs == 1 ? one : many);
+  };
+  add(count.disturbed, "was disturbed", "were disturbed");
+  add(count.unfinished, "didn't finish", "didn't finish");
+  add(count.copies, "is a copy", "are copies");
+  return text;
 }
 
 std::string subject_of(const RungJudgement& below) {
   return below.is_baseline ? "the baseline" : "rung " + std::to_string(below.rung);
+}
+
+namespace {
+
+bool is_measured(const RungJudgement& rung) {
+  return !is_missing(rung.tokens_per_s) || !is_missing(rung.steps_per_s);
 }
 
 const Flag* doubt_of(const RungJudgement& rung) {
@@ -118,6 +133,15 @@ std::string reason_of(const RungJudgement& rung, const RungJudgement* below) {
   if (!doubt && below) doubt = doubt_of(*below);
   if (!doubt) return rung.own_step.worst() == Trust::doubtful ? "not the same work" : "";
   return title_in_lower_case(kind_of(doubt->id));
+}
+
+std::string sentence(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text + ".";
+}
+
+bool is_busy(const RungJudgement& rung) {
+  return std::ranges::any_of(rung.flags, [](const Flag& flag) { return flag.id == FlagId::busy_machine; });
 }
 
 // A rung without a reason that its gain is not proven, and the rung that it stands on.
@@ -168,6 +192,41 @@ std::string_view answer_word(RungAnswer answer) {
   if (answer == RungAnswer::faster_once) return "faster, one run";
   if (answer == RungAnswer::slower_once) return "slower, one run";
   return answer == RungAnswer::cannot_tell ? "can't tell" : to_string(answer);
+}
+
+std::string why_open_text(const RungJudgement& rung, const RungJudgement* below) {
+  const RungAnswer answer = rung.answer();
+  if (answer == RungAnswer::faster_once || answer == RungAnswer::slower_once)
+    return "One run of a side doesn't show how much runs differ. Repeats would.";
+  if (answer != RungAnswer::cannot_tell || rung.is_under_way) return "";
+  const bool below_is_busy = below && is_busy(*below);
+  if (is_measured(rung) && (is_busy(rung) || below_is_busy)) {
+    const std::string sides = !below_is_busy   ? "this rung"
+                              : !is_busy(rung) ? subject_of(*below)
+                                               : "this rung and " + subject_of(*below);
+    return "Other programs disturbed " + sides + ". Runs on a quiet machine would settle it.";
+  }
+  const std::string reason = reason_of(rung, below);
+  if (!reason.empty()) {
+    const bool is_of_below = is_measured(rung) && below && !doubt_of(rung) && doubt_of(*below);
+    return sentence((is_of_below ? subject_of(*below) + ": " : "") + reason);
+  }
+  const Gain& own = rung.own_step;
+  if (own.needed_runs > 0) {
+    const double seconds =
+        below ? static_cast<double>(own.needed_runs) * (below->run_seconds + rung.run_seconds) : missing;
+    return "Runs of one rung differ by about as much. " + needed_text(own.needed_runs, seconds, rung.noise_floor);
+  }
+  const bool is_clear_alone = verdict_of(own.factor, own.ci95, rung.noise_floor) != Verdict::cannot_tell;
+  if (is_clear_alone && own.compared > 1)
+    return "Clear alone, but not among the " + std::to_string(own.compared) +
+           " factors of this ladder: with so many one seems clear by chance. Repeats would settle it.";
+  if (is_clear_alone) return "A verification judges at planned numbers of runs; the next one is still to come.";
+  if (own.ci95.known()) return needed_text(0, missing, rung.noise_floor);
+  if (is_missing(rung.steps_per_s) || (below && is_missing(below->steps_per_s)))
+    return "The rate was logged without step times, so the factor has no interval.";
+  return rung.why_no_interval.empty() ? "Repeats would give it an interval."
+                                      : "No interval: " + rung.why_no_interval + ".";
 }
 
 std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned_runs) {
@@ -237,15 +296,22 @@ std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned
   return text;
 }
 
-std::string needed_text(const RungJudgement& rung) {
-  const auto seconds_of = [&](std::int64_t runs) { return static_cast<double>(runs) * rung.needed_run_seconds; };
-  const std::int64_t speed = rung.over_baseline.needed_runs, loss = rung.loss.needed_runs;
-  std::string text = speed > 0 ? needed_text(speed, seconds_of(speed), rung.noise_floor) : "";
-  if (loss > speed)
-    text += (text.empty() ? "" : " ") + more_runs_text(loss, seconds_of(loss)) + "would settle the loss.";
+std::string needed_for_loss_text(const RungJudgement& rung) {
+  const std::int64_t loss = rung.loss.needed_runs;
+  std::string text;
+  if (loss > rung.over_baseline.needed_runs)
+    text = more_runs_text(loss, static_cast<double>(loss) * rung.needed_run_seconds) + "would settle the loss.";
   if (!rung.loss.doubt.empty())
     text += (text.empty() ? "" : " ") + ("The loss proves nothing: " + rung.loss.doubt + ".");
   return text;
+}
+
+std::string needed_text(const RungJudgement& rung) {
+  const std::int64_t speed = rung.over_baseline.needed_runs;
+  const std::string loss = needed_for_loss_text(rung);
+  if (speed == 0) return loss;
+  return needed_text(speed, static_cast<double>(speed) * rung.needed_run_seconds, rung.noise_floor) +
+         (loss.empty() ? "" : " ") + loss;
 }
 
 // The number of runs is of the difference that was seen: a smaller one needs more.

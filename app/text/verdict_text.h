@@ -35,6 +35,17 @@ std::string loss_text(const LossParity& loss, bool is_baseline);
 
 std::string_view answer_word(RungAnswer answer);  // "real", "faster, one run", "can't tell"
 
+// "5 runs"; "2 of 5 runs count, 3 were disturbed"; "3 runs, all disturbed".
+std::string count_text(const RunCount& count);
+
+// The rung that a gain is over, in a sentence: "the baseline", "rung 2".
+std::string subject_of(const RungJudgement& below);
+
+// Why the gain of a rung over the one that it stands on isn't clear, and what would settle it: "Other programs
+// disturbed the baseline. Runs on a quiet machine would settle it." Empty where the answer is clear. `below`: null if
+// not known.
+std::string why_open_text(const RungJudgement& rung, const RungJudgement* below);
+
 struct AnsweredRung {
   std::string title;
   const RungJudgement* judged = nullptr;
@@ -48,6 +59,7 @@ std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned
 // says that hardly any number would; empty if the verdicts are clear, or nothing is known. `seconds`: of all these
 // runs; missing if not known.
 std::string needed_text(const RungJudgement& rung);
+std::string needed_for_loss_text(const RungJudgement& rung);  // the loss alone
 std::string needed_text(std::int64_t runs, double seconds, double noise_floor);
 
 // A sentence that says why a profile's times are scaled, or why only its shares count; empty without a profile, or if

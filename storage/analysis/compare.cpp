@@ -171,6 +171,7 @@ SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, cons
   const double beyond = std::abs(std::log(factor)) - std::log1p(rules.noise_floor / 2) - resolution;
   const double side = factor > 1 ? scatter.low : scatter.high;
   speedup.p = !(beyond > 0) ? 1 : side > 0 ? 2 * student_t_cdf(-beyond / side * critical(freedom, error), freedom) : 0;
+  speedup.p = std::min(1.0, speedup.p * 0.05 / error);  // a look has only its share of the error
   if (speedup.verdict != Verdict::cannot_tell) return speedup;
   const double of_steps = std::max(steps.low, steps.high) / normal_quantile(1 - error / 2);
   speedup.needed_runs =

@@ -66,7 +66,7 @@ void take_interval(RungJudgement& rung, const Sample& sample, const RunSpread& k
   rung.step_time_ci95 = own_interval(sample, known);
   if (rung.step_time_ci95.known() || !is_timed(rung)) return;
   if (sample.repeats.size() < 2) {
-    rung.why_no_interval = "too few steps";
+    rung.why_no_interval = is_missing(rung.steps_per_s) ? "no step times" : "too few steps";
     return;
   }
   const auto [least, most] = std::ranges::minmax_element(sample.repeats);
@@ -197,21 +197,51 @@ int count_repeats(const Subject& subject) {
 // The subjects with the runs that count.
 struct Counted {
   std::vector<Subject> subjects;
-  std::vector<int> repeats;         // of each, also the disturbed ones
-  std::vector<std::size_t> copies;  // of each, that were left out
+  std::vector<int> repeats;      // of each, also the disturbed ones
+  std::vector<RunCount> counts;  // of its `runs`
+  std::vector<std::size_t> copies;
 };
 
 Counted count_runs(std::span<const Subject> all_subjects) {
   Counted counted;
-  const auto count = [](const Subject& subject) { return subject.runs.size() + subject.siblings.size(); };
+  const auto runs_in = [](const Subject& subject) { return static_cast<int>(subject.runs.size()); };
+  const auto all_in = [](const Subject& subject) { return subject.runs.size() + subject.siblings.size(); };
   for (const Subject& subject : all_subjects) {
     const Subject with_copies = without_unfinished(subject);
     const Subject finished = without_copies(with_copies);
-    counted.copies.push_back(count(with_copies) - count(finished));
+    counted.copies.push_back(all_in(with_copies) - all_in(finished));
     counted.repeats.push_back(count_repeats(finished));
-    counted.subjects.push_back(without_disturbed(finished));
+    const Subject& quiet = counted.subjects.emplace_back(without_disturbed(finished));
+    const int left_out = runs_in(subject) - runs_in(with_copies);
+    const auto to_come = static_cast<int>(std::ranges::count_if(subject.runs, [&](const MeasuredRun& run) {
+      return left_out > 0 && is_unfinished(run) && !is_over(run.run->status);
+    }));
+    counted.counts.push_back({.all = runs_in(subject),
+                              .to_come = to_come,
+                              .unfinished = left_out - to_come,
+                              .copies = runs_in(with_copies) - runs_in(finished),
+                              .disturbed = runs_in(finished) - runs_in(quiet),
+                              .all_busy = is_disturbed(*quiet.runs.front().summary)});
   }
   return counted;
+}
+
+// The looks of the verification that repeated both sides, at their medians; none if no one did.
+Looks looks_at(const Subject& base, const Subject& of) {
+  const auto limit = [](const Subject& subject) {
+    std::int64_t most = 0;
+    for (const MeasuredRun& run : subject.runs) most = std::max(most, run.run->looks_up_to);
+    return most;
+  };
+  const std::int64_t most = std::min(limit(base), limit(of));
+  const bool are_repeated = std::min(base.runs.size(), of.runs.size()) > 1;
+  return most > 0 && are_repeated ? Looks(static_cast<std::size_t>(most)) : Looks();
+}
+
+// Whether there is a verdict after these runs: not between two looks. The last look comes early if runs that don't
+// count were among the `tried` ones.
+bool is_at_look(const Looks& looks, std::size_t runs, int tried) {
+  return looks.is_at(runs) || tried >= static_cast<int>(looks.runs.back());
 }
 
 std::vector<RunPlace> places_of(const Subject& subject) {
@@ -496,6 +526,25 @@ Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, s
   return sample;
 }
 
+namespace {
+
+// One pair of rungs has one verdict, though it is in two families.
+void withdraw_both(SpeedUp& a, SpeedUp& b) {
+  if (a.verdict == b.verdict && a.is_open == b.is_open) return;
+  const auto is_withdrawn = [](const SpeedUp& of) { return of.verdict == Verdict::cannot_tell && !of.is_open; };
+  a.is_open = b.is_open = !is_withdrawn(a) && !is_withdrawn(b);
+  a.verdict = b.verdict = Verdict::cannot_tell;
+}
+
+void agree_on_baseline(std::span<RungJudgement* const> rungs) {
+  const auto baseline = std::ranges::find(rungs, true, [](const RungJudgement* rung) { return rung->is_baseline; });
+  for (RungJudgement* rung : rungs)
+    if (baseline != rungs.end() && !rung->is_baseline && rung->stands_on == (*baseline)->rung)
+      withdraw_both(rung->over_baseline, rung->own_step);
+}
+
+}  // namespace
+
 // Each kind of gain is a family of its own.
 void hold_together(std::span<RungJudgement* const> rungs, std::size_t unjudged) {
   std::vector<SpeedUp*> over_baseline, own_steps;
@@ -506,6 +555,7 @@ void hold_together(std::span<RungJudgement* const> rungs, std::size_t unjudged) 
   }
   hold_together(over_baseline, unjudged);
   hold_together(own_steps, unjudged);
+  agree_on_baseline(rungs);
 }
 
 namespace {
@@ -517,8 +567,12 @@ void hold_families_together(std::vector<RungJudgement>& rungs) {
     all.push_back(&rung);
     if (all.size() > 1) over_previous.push_back(&rung.over_previous);
   }
-  hold_together(all, 0);
   hold_together(over_previous);
+  hold_together(all, 0);
+  for (std::size_t i = 1; i < rungs.size(); ++i)
+    if (!rungs[i].is_baseline && rungs[i].stands_on == rungs[i - 1].rung)
+      withdraw_both(rungs[i].over_previous, rungs[i].own_step);
+  agree_on_baseline(all);
 }
 
 // What makes a comparison with the baseline doubtful, though each side alone isn't.
@@ -548,7 +602,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     rung.rung = subject.rung;
     rung.noise_floor = options.noise_floor;
     for (const MeasuredRun& run : all_subjects[place].runs) rung.runs.push_back(run.run);
-    rung.left_out = static_cast<int>(rung.runs.size() - subject.runs.size());
+    rung.count = counted.counts[place];
     rung.is_under_way = is_under_way(all_subjects[place]);
     take_throughput(rung, subject);
     rung.run_seconds = run_seconds_of(subject);
@@ -565,12 +619,15 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
   const auto gain = [&](std::size_t base, std::size_t of) {
     Gain found;
     const double over = factor_over(rungs[base], rungs[of]);
+    const Looks looks = looks_at(subjects[base], subjects[of]);
     static_cast<SpeedUp&>(found) =
         with_intervals
             ? judge_speedup(
                   over, samples[base], samples[of],
-                  {.noise_floor = options.noise_floor, .known = wider(known[base], known[of]), .looks = options.looks})
+                  {.noise_floor = options.noise_floor, .known = wider(known[base], known[of]), .looks = looks})
             : SpeedUp{.factor = over};
+    if (!is_at_look(looks, found.runs, std::min(counted.repeats[base], counted.repeats[of])))
+      found.verdict = Verdict::cannot_tell;
     const bool is_together = are_together(places[base], places[of]);
     const bool is_here = is_together && is_like_for_like(subjects[base], rungs[base], subjects[of], rungs[of]);
     if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
@@ -643,6 +700,16 @@ std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const 
   if (has_choice && is_sweep(subjects))
     for (RungJudgement& rung : judged) rung.over_previous = {};  // neighbours in a list of values, not steps
   return judged;
+}
+
+PairJudgement judge_pair(std::span<const MeasuredRun> runs, int base, int rung, const HardwareTable& hardware,
+                         const JudgementOptions& options) {
+  std::vector<RungJudgement> judged = judge_rungs(runs, hardware, -1, options);
+  const auto at = [&](int number) { return std::ranges::find(judged, number, &RungJudgement::rung); };
+  if (at(rung)->is_baseline || (at(rung)->stands_on != base && !at(base)->is_baseline))
+    judged = judge_rungs(runs, hardware, base, options);
+  const Gain& gain = at(rung)->stands_on == base ? at(rung)->own_step : at(rung)->over_baseline;
+  return {gain, *at(base), *at(rung)};
 }
 
 }  // namespace stepladder

@@ -55,10 +55,22 @@ Throughput throughput_of(std::span<const Summary* const> repeats);
 enum class RungAnswer { baseline, real, faster_once, slower, slower_once, noise, cannot_tell, impossible };
 std::string_view to_string(RungAnswer answer);  // "faster-one-run", "cannot-tell"
 
+// How many runs a rung has, and which of them don't count.
+struct RunCount {
+  int all = 0;
+  int to_come = 0;        // running or queued beside a finished one
+  int unfinished = 0;     // ended before their last step, beside a finished one
+  int copies = 0;         // of another, which counts
+  int disturbed = 0;      // by other programs, beside one that wasn't
+  bool all_busy = false;  // none was undisturbed, so the disturbed ones count
+
+  int counted() const { return all - to_come - unfinished - copies - disturbed; }
+};
+
 struct RungJudgement {
   int rung = 0;
   std::vector<const Run*> runs;  // its repeats, in order
-  int left_out = 0;              // of these, disturbed by others, or unfinished beside a finished one
+  RunCount count;                // of these
   bool is_under_way = false;     // one is running or queued, and none has finished
   double tokens_per_s = missing;
   double low = missing;  // see Throughput
@@ -101,7 +113,6 @@ enum class Intervals { yes, no };
 struct JudgementOptions {
   Intervals intervals = Intervals::yes;  // they cost up to ten milliseconds a run
   double noise_floor = default_noise_floor;
-  Looks looks = {};    // the caller judges after each round of repeats
   bool apart = false;  // the caller judges some of the subjects at a time, and calls hold_together() with all
 };
 
@@ -115,13 +126,15 @@ struct Subject {
   std::string mixes = {};  // why its runs have no speed in common: "batch 8, 16"; then nothing is judged of it
 };
 
-// Judges the subjects and returns them in the same order. `baseline` is an index of `subjects`. Siblings' series may be
-// empty; those of the baseline's siblings show how much losses of one program differ.
+// Judges the subjects and returns them in the same order. A gain whose sides were both repeated by a verification has
+// the wider interval of its looks (Run::looks_up_to), and no verdict between two of them. `baseline` is an index of
+// `subjects`. Siblings' series may be empty; those of the baseline's siblings show how much losses of one program
+// differ.
 std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t baseline, const HardwareTable& hardware,
                                  const JudgementOptions& options = {});
 
 // Withdraws gains over the baseline and over the rung below that hold alone but not with the others: one baseline's,
-// judged `apart`. `unjudged` rungs are still to come (compare.h).
+// judged `apart`. A gain that is both is withdrawn as both. `unjudged` rungs are still to come (compare.h).
 void hold_together(std::span<RungJudgement* const> rungs, std::size_t unjudged);
 
 // Judges a ladder: its runs by rung and repeat. Runs without steps are included with missing figures. Factors are
@@ -131,6 +144,15 @@ void hold_together(std::span<RungJudgement* const> rungs, std::size_t unjudged);
 // common, and of several imported files stand on the baseline.
 std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const HardwareTable& hardware,
                                        int baseline = -1, const JudgementOptions& options = {});
+
+// The gain of a rung over another one of the same ladder, as the ladder's own judgement has it if that judges this
+// pair. Both rungs exist.
+struct PairJudgement {
+  Gain gain;
+  RungJudgement base, rung;
+};
+PairJudgement judge_pair(std::span<const MeasuredRun> runs, int base, int rung, const HardwareTable& hardware,
+                         const JudgementOptions& options = {});
 
 // The ratio of throughputs, or of steps/s if the tokens are unknown; missing if neither is known.
 double factor_over(const RungJudgement& base, const RungJudgement& rung);

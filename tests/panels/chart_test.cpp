@@ -63,6 +63,20 @@ TEST_F(DerivedChart, ASpikeIsStillLeftOut) {
   EXPECT_EQ(off(view()).curves, 0u);
 }
 
+TEST_F(DerivedChart, ASteepFallDoesNotFlattenTheCurvesThatDifferAfterIt) {
+  PlottedValues values = constant_values(1000, 3);
+  for (std::size_t i = 0; i < 50; ++i) values.y[i] = 3 + 8.0 / static_cast<double>(i + 1);
+  values.y[999] = 2.9;
+  chart_.curves = {plotted(values)};
+  EXPECT_GT(view().y.high, 10);
+  chart_.falls = true;
+  EXPECT_LT(view().y.high, 3.2);
+  EXPECT_GT(off(view()).points, 0u) << "which the caption says";
+  EXPECT_GT(derive(chart_, {0, 100}, YAxis::fitted, ImVec2(800, 300)).y.high, 10) << "a zoom shows it";
+  values.y[60] = 20;
+  EXPECT_GT(view().y.high, 19) << "a spike isn't a fall";
+}
+
 TEST_F(DerivedChart, OfAFewPointsNoneIsAnOutlier) {
   PlottedValues values = constant_values(12, 20);
   values.y[3] = 31;

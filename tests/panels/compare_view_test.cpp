@@ -167,6 +167,43 @@ class SixRuns : public testing::Test {
   std::optional<DesktopApp> app_;
 };
 
+// Two runs of a script that logs its rate, and no times.
+TEST_F(SixRuns, ALoggedRateIsTheThroughputAndWhatNobodyRecordedHasNoChart) {
+  selected_.clear();
+  for (const double rate : {1000.0, 2000.0}) {
+    const RunId run = store_.insert_finished({.name = "script"},
+                                             std::vector<StepRecord>{{.step = 1, .loss = 4}, {.step = 2, .loss = 3}});
+    store_.metrics().append(run, "tokens_per_sec", std::vector<MetricPoint>{{1, rate}, {2, rate}});
+    selected_.insert(run);
+  }
+  app_.emplace(store_, nullptr, DesktopSettings{.panels = {"compare"}});
+  app_->workspace().patience = std::chrono::hours(1);
+  app_->workspace().selection.runs = selected_;
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+  ui_test_anchors::keep();
+  EXPECT_TRUE(imgui_.frames_until(*app_, [] {
+    return ui_test_anchors::find("chart.tokens_per_s").has_value() && !ui_test_anchors::find("compare.chart.3");
+  })) << "and no step time";
+  EXPECT_TRUE(shows("compare.chart.2"));
+  app_->workspace().selection.runs = {runs_[0], runs_[1]};
+  EXPECT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("compare.chart.3").has_value(); }));
+}
+
+TEST_F(SixRuns, MoreLinesThanAChartHasRoomForAreNamedAboveTheCharts) {
+  open();
+  EXPECT_FALSE(shows("compare.legend." + std::to_string(runs_[0]))) << "the first chart names six";
+  for (int i = 0; i < 7; ++i)
+    runs_.push_back(store_.insert_finished({.name = "more " + std::to_string(i)},
+                                           std::vector<StepRecord>{{.step = 1, .loss = 4}, {.step = 2, .loss = 3}}));
+  selected_ = {runs_.begin(), runs_.end()};
+  open();
+  const std::string name = "compare.legend." + std::to_string(runs_[12]);
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return ui_test_anchors::find(name).has_value(); }));
+  ASSERT_TRUE(click(name));
+  EXPECT_TRUE(shows("compare.legend." + std::to_string(runs_[0])));
+  EXPECT_EQ(nlohmann::json::parse(app_->settings().views.at("compare"))["hidden"].size(), 1u);
+}
+
 TEST_F(SixRuns, ANarrowTableSaysWhichColumnsItHides) {
   open();
   ImGui::GetIO().DisplaySize = ImVec2(2600, 900);

@@ -56,6 +56,27 @@ TEST_F(FirstScreen, AnExampleOpensOnWhatItShowsAndLeavesTheWaysIn) {
   EXPECT_EQ(runs.size(), 11u);
 }
 
+TEST_F(FirstScreen, AnExampleShowsThatItIsImportedAndTakesNoOtherViewAway) {
+  open("history");
+  ASSERT_TRUE(imgui_.click(*app_, "start.rtx3080-ladder.txt"));
+  EXPECT_TRUE(app_->workspace().import->is_reading() ? shows("import.forget") : true);
+  EXPECT_FALSE(shows("history.filter")) << "Import shows its progress, then the ladder opens";
+  open("history");
+  ASSERT_TRUE(imgui_.click(*app_, "start.night-of-tries.db"));
+  imgui_.press(*app_, ImGuiKey_5, true);  // History
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return !app_->workspace().import->is_reading(); }));
+  EXPECT_TRUE(shows("history.filter"));
+}
+
+TEST_F(FirstScreen, AReadOnlyProjectSaysFirstThatNothingIsImported) {
+  open("import");
+  EXPECT_FALSE(shows("import.read_only"));
+  EXPECT_TRUE(shows("start.rtx3080-ladder.txt"));
+  app_->workspace().read_only = "the file may only be read";
+  EXPECT_TRUE(shows("import.read_only"));
+  EXPECT_FALSE(shows("start.rtx3080-ladder.txt"));
+}
+
 TEST_F(FirstScreen, AnExampleOfTriesOpensInTries) {
   open("import");
   open_example("start.night-of-tries.db");

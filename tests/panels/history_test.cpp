@@ -339,6 +339,24 @@ TEST_F(HistoryOfASweep, AFiltersMistakeIsSaidWhole) {
   EXPECT_TRUE(shows("history.filter_problem"));
 }
 
+TEST_F(HistoryOfASweep, WhileTheFilterCannotBeAppliedNothingIsListedOrActedOn) {
+  open_with("{}");
+  ASSERT_TRUE(imgui_.type(*app_, "history.filter", "batch=16"));
+  ASSERT_TRUE(imgui_.type(*app_, "history.filter", "batch=16 batsch=16"));
+  EXPECT_TRUE(shows("history.filter_problem"));
+  for (const RunId run : sweep_) EXPECT_FALSE(shows("history.run." + std::to_string(run)));
+  app_->workspace().selection.runs = {sweep_.front()};
+  ASSERT_TRUE(imgui_.click(*app_, "history.table"));
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, true);
+  imgui_.press(*app_, ImGuiKey_A);
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, false);
+  EXPECT_EQ(app_->workspace().selection.runs, std::set<RunId>{});
+  app_->workspace().selection.runs = {sweep_.front()};
+  imgui_.press(*app_, ImGuiKey_Delete);
+  for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+  EXPECT_TRUE(app_->workspace().find(sweep_.front())) << "it isn't listed";
+}
+
 // Three rungs of a ladder: 100, 50 and 25 ms a step.
 class HistoryOfALadder : public HistoryView {
  protected:
@@ -360,6 +378,17 @@ class HistoryOfALadder : public HistoryView {
 
   std::vector<RunId> rungs_;
 };
+
+TEST_F(HistoryOfALadder, ARungHasItsColourBesideRepeatsOfTheBaseline) {
+  const stepladder::Run base = store_.existing_run(rungs_[0]);
+  const RunId again = store_.insert_finished(
+      {.name = "again", .ladder = base.ladder, .rung = 0, .repeat = 1, .status = RunStatus::finished},
+      std::vector<StepRecord>{{.step = 1, .loss = 3}});
+  open(1600);
+  EXPECT_EQ(app_->workspace().colours_of({again}).front(), 0);
+  const std::vector<int> all = app_->workspace().colours_of({rungs_[0], again, rungs_[1], rungs_[2]});
+  EXPECT_EQ((std::vector<int>{all[0], all[2], all[3]}), (std::vector<int>{0, 1, 2})) << "as in Launch and Ladder";
+}
 
 TEST_F(HistoryOfALadder, AFilterComparesTheFactor) {
   open(1600);
@@ -528,11 +557,11 @@ TEST_F(HistoryOfMetrics, AFilterComparesMetrics) {
   imgui_.press(*app_, ImGuiKey_End);
   ImGui::GetIO().AddInputCharactersUTF8(" val/akk<3");
   imgui_.press(*app_, ImGuiKey_Enter);
-  EXPECT_EQ(copied(), "run,stage\ngamma,\n") << "the last filter that could be applied is";
+  EXPECT_EQ(copied(), "run,stage\n") << "no run that nobody asked for";
   ASSERT_TRUE(imgui_.type(*app_, "history.filter", ""));
   EXPECT_EQ(copied(), "run,stage\nalpha,\nbeta,\ndelta,\ngamma,\n");
   ASSERT_TRUE(imgui_.type(*app_, "history.filter", "val/akk<3"));
-  EXPECT_EQ(copied(), "run,stage\nalpha,\nbeta,\ndelta,\ngamma,\n") << "all, since no filter was applied before";
+  EXPECT_EQ(copied(), "run,stage\n");
 }
 
 TEST_F(HistoryOfMetrics, ARunThatLogsIsFollowed) {

@@ -101,11 +101,11 @@ TEST(LadderRows, ARepeatUnderWayIsSaidToBe) {
   shown.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked);
   ASSERT_EQ(shown.model.rungs.size(), 3U);
   EXPECT_EQ(shown.model.rungs[0].under_way, "");
-  EXPECT_EQ(shown.model.rungs[0].repeats, 2);
+  EXPECT_EQ(shown.model.rungs[0].judged.count.counted(), 2);
   EXPECT_EQ(shown.model.rungs[1].under_way,
             "Repeat 1 of 2 is at step 1 of 40, 1 more is queued: the numbers are of its steps so far.");
   EXPECT_EQ(shown.model.rungs[1].progress, "step 1 of 40");
-  EXPECT_EQ(shown.model.rungs[1].repeats + shown.model.rungs[1].to_come, 2);
+  EXPECT_EQ(shown.model.rungs[1].judged.count.all, 2);
   EXPECT_EQ(shown.model.rungs[2].under_way, "Queued.");
 }
 

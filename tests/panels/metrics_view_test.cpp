@@ -217,6 +217,19 @@ TEST_F(FollowedRun, UnitDirectionAndSectionAreThoseThatWereLogged) {
   EXPECT_EQ(known.unit_of(Quantity::dt_ms), "ms");
 }
 
+TEST_F(FollowedRun, WithoutStepTimesTheThroughputIsTheLoggedOne) {
+  EXPECT_EQ(list().throughput(), Quantity::tokens_per_s);
+  log("tokens_per_sec", 1, 2, 100);
+  log("val/acc", 1, 2, 1);
+  EXPECT_EQ(list().throughput(), quantity_named("tokens_per_sec"));
+  stepladder::RunEntry entry;
+  EXPECT_FALSE(has_step_throughput(&entry));
+  entry.summary.dt_ms_median = 10;
+  EXPECT_FALSE(has_step_throughput(&entry)) << "tokens aren't known";
+  entry.run.tokens_per_step = 100;
+  EXPECT_TRUE(has_step_throughput(&entry));
+}
+
 // Three runs that log the same metric: the baseline, one that ends earlier, and one as long with another value at the
 // last step.
 class ComparedMetrics : public testing::Test {

@@ -8,6 +8,8 @@
 
 #include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/workspace/verification.h"
+#include "app/runs/loaded_runs.h"
+#include "app/text/verdict_text.h"
 #include "engine/trainer_library.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
@@ -116,6 +118,9 @@ class QuestionTest : public testing::Test {
     return static_cast<std::size_t>(
         std::count_if(runs.begin(), runs.end(), [&](const stepladder::Run& run) { return run.rung == rung; }));
   }
+  bool shows_answer(const std::string& word) {
+    return imgui_.frames_until(*app_, [&] { return ui_test_anchors::find("ladder.answer.1." + word).has_value(); });
+  }
   std::string said(bool error) {
     std::string text;
     for (const Message& message : app_->messages()) text += message.is_error == error ? message.text : "";
@@ -138,7 +143,8 @@ TEST_F(QuestionTest, ACleanGainIsClearAfterOneRound) {
   EXPECT_NEAR(verification().answers.back().factor, 2, 0.05);
   EXPECT_EQ(runs_of_rung(0), 2u);
   EXPECT_EQ(runs_of_rung(1), 2u);
-  EXPECT_NE(said(false).find("The verdict is clear after 2 runs each"), std::string::npos) << said(false);
+  EXPECT_NE(verification().reason.find("The verdict is clear after 2 runs each"), std::string::npos);
+  EXPECT_EQ(said(false), "") << "the card says it";
 }
 
 TEST_F(QuestionTest, ADoubtfulOneIsRepeatedUntilMoreWouldHardlySettleIt) {
@@ -149,11 +155,12 @@ TEST_F(QuestionTest, ADoubtfulOneIsRepeatedUntilMoreWouldHardlySettleIt) {
   EXPECT_EQ(verification().answers.back().verdict, Verdict::cannot_tell);
   EXPECT_TRUE(verification().answers.back().ci95.known());
   EXPECT_TRUE(imgui_.frames_until(*app_, [] {
-    return ui_test_anchors::find("verification.Verified rung 1 in 2 rounds").has_value();
+    return ui_test_anchors::find("verification.Verified rung 1 over the baseline in 2 rounds").has_value();
   })) << "the interval is that of the rung's row, which counts all of its runs";
   EXPECT_EQ(runs_of_rung(0), 3u);
   EXPECT_EQ(runs_of_rung(1), 3u);
-  EXPECT_NE(said(false).find("Still inconclusive after 3 runs each"), std::string::npos) << said(false);
+  EXPECT_NE(verification().reason.find("Still inconclusive after 3 runs each"), std::string::npos);
+  EXPECT_TRUE(shows_answer("can't tell")) << "as the card says";
 }
 
 TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {
@@ -168,6 +175,20 @@ TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {
   EXPECT_NEAR(verification().answers.back().factor, 0.5, 0.02);
 }
 
+TEST_F(QuestionTest, TheLadderSaysWhatTheVerificationSays) {
+  open({.rung_factor = 0.9, .between_runs = 0.01});
+  ask();
+  wait_for_answer();
+  const HardwareTable hardware = app_->workspace().hardware;
+  const std::vector<LoadedRun> runs = load_runs(session_.store(), session_.store().runs_of(ladder_));
+  const RungJudgement judged = judge_rungs(measured(runs), hardware)[1];
+  const Gain& answer = verification().answers.back();
+  EXPECT_EQ(judged.own_step.verdict, answer.verdict);
+  EXPECT_EQ(judged.own_step.ci95.low, answer.ci95.low);
+  EXPECT_EQ(judged.own_step.ci95.high, answer.ci95.high);
+  EXPECT_TRUE(shows_answer(std::string(answer_word(judged.answer()))));
+}
+
 TEST_F(QuestionTest, AnImpossibleRungIsNeverCalledFaster) {
   open({.rung_factor = 0.5, .between_runs = 0.002, .params = 1e15, .hardware = "NVIDIA A100-SXM4-40GB"});
   ImGui::GetIO().DisplaySize.y = 2000;  // the reasons are above the button
@@ -175,7 +196,7 @@ TEST_F(QuestionTest, AnImpossibleRungIsNeverCalledFaster) {
   wait_for_answer();
   ASSERT_EQ(verification().answers.size(), 1u);
   EXPECT_EQ(verification().answers.back().verdict, Verdict::cannot_tell);
-  EXPECT_NE(said(false).find("is impossible"), std::string::npos) << said(false);
+  EXPECT_NE(verification().reason.find("is impossible"), std::string::npos) << verification().reason;
   EXPECT_EQ(said(true), "") << "an answer is no error";
   EXPECT_EQ(said(false).find("faster"), std::string::npos) << said(false);
   EXPECT_EQ(runs_of_rung(1), 1u) << "no repeat can make it possible";
@@ -191,7 +212,9 @@ TEST_F(QuestionTest, StopEmptiesTheQueueAndSaysHowFarItCame) {
   EXPECT_EQ(verification().rounds(), 0u);
   EXPECT_TRUE(verification().stopped) << "so that nothing says Verified";
   wait_until([] {
-    return ui_test_anchors::find("verification.Verification of rung 1: stopped before the first round").has_value();
+    return ui_test_anchors::find(
+               "verification.Verification of rung 1 over the baseline: stopped before the first round")
+        .has_value();
   });
   wait_until([&] { return verification().round.empty(); });
   EXPECT_EQ(said(true), "");

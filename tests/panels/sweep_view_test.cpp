@@ -157,6 +157,8 @@ TEST(SweepViewTest, ShowsTheCombinationsAndAChartOfEachResult) {
   EXPECT_TRUE(shows("chart.sweep"));
   EXPECT_TRUE(shows("ladder.sweep.best"));
   EXPECT_TRUE(shows("ladder.sweep.verify"));
+  EXPECT_TRUE(shows("ladder.sweep.order.0,1,2,3")) << "the lowest loss first";
+  EXPECT_TRUE(shows("ladder.sweep.legend.1"));
   ASSERT_TRUE(imgui.click(app, "ladder.sweep.row.2"));
   imgui.frame(app);
   EXPECT_EQ(app.workspace().selection.rung, 2);

@@ -196,7 +196,8 @@ TEST_F(DisturbedRungs, AVerdictOnDisturbedStepsIsNeverFaster) {
   disturb(1);
   const std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
   EXPECT_TRUE(is_flagged(rungs[0]));
-  EXPECT_EQ(rungs[0].left_out, 0);
+  EXPECT_EQ(rungs[0].count.counted(), 2);
+  EXPECT_TRUE(rungs[0].count.all_busy);
   EXPECT_EQ(rungs[1].over_baseline.base_trust, Trust::doubtful);
   EXPECT_EQ(rungs[1].over_baseline.worst(), Trust::doubtful);
   EXPECT_GT(rungs[1].over_baseline.factor, 7);
@@ -210,7 +211,9 @@ TEST_F(DisturbedRungs, ARepeatOnAQuietMachineStandsInForADisturbedOne) {
   EXPECT_FALSE(is_flagged(rungs[0]));
   EXPECT_EQ(rungs[0].trust, Trust::trusted);
   EXPECT_EQ(rungs[0].runs.size(), 2u);
-  EXPECT_EQ(rungs[0].left_out, 1);
+  EXPECT_EQ(rungs[0].count.disturbed, 1);
+  EXPECT_EQ(rungs[0].count.counted(), 1);
+  EXPECT_FALSE(rungs[0].count.all_busy);
   EXPECT_NEAR(rungs[0].tokens_per_s, 10'000, 10);
   EXPECT_NEAR(rungs[1].over_baseline.factor, 2, 0.01);
 }

@@ -77,6 +77,27 @@ std::vector<Range> visible_ranges(const Chart& chart, std::span<const CurveView>
   return ranges;
 }
 
+// Of losses that are highest at the very beginning and fall steeply the ranges in the later nine tenths, where the
+// curves differ; else those of all that is visible.
+std::vector<Range> ranges_after_fall(const Chart& chart, const ChartView& view) {
+  constexpr double beginning = 0.02, first_part = 0.1, most_flat = 4;
+  const auto ranges_in = [&](double from, double to) {
+    const double width = view.x.high - view.x.low;
+    return visible_ranges(chart, view.curves, {view.x.low + from * width, view.x.low + to * width}, false);
+  };
+  const auto together = [](std::span<const Range> ranges) {
+    Range all;
+    for (const Range& each : ranges)
+      if (each.known()) all.include(each.low), all.include(each.high);
+    return all;
+  };
+  std::vector<Range> whole = ranges_in(0, 1), later = ranges_in(first_part, 1);
+  const Range all = together(whole), rest = together(later), first = together(ranges_in(0, beginning));
+  const bool falls = first.known() && rest.known() && first.high >= all.high && rest.high > rest.low &&
+                     all.high - all.low > most_flat * (rest.high - rest.low);
+  return falls ? later : whole;
+}
+
 // The range for these curves' visible ranges.
 Range y_range(const Chart& chart, std::span<const Range> visible, bool leave_out) {
   if (chart.steps_up) return {0, 1.03};
@@ -93,7 +114,8 @@ Range y_range(const Chart& chart, std::span<const Range> visible, bool leave_out
   if (starts_at_zero(chart)) return {0, range.known() && range.high > 0 ? range.high * 1.2 : 1};
   if (focus.known() && !leave_out) {
     const double room = std::max(focus.high - focus.low, 1e-9);
-    range = {std::max(range.low, focus.low - room), std::min(range.high, focus.high + room)};
+    range.high = std::min(range.high, focus.high + room);
+    range.low = std::max(range.low, focus.low - 4 * room);
   }
   // While the mouse drags the target, the axis stays.
   if (range.known() && chart.target && !chart.target->is_held && (!chart.log_y || chart.target->value > 0))
@@ -310,7 +332,10 @@ ChartView derive(const Chart& chart, const Range& zoom, YAxis y_axis, ImVec2 siz
   const int columns = columns_of_line(chart, size.x);
   for (std::size_t i = 0; i < view.curves.size(); ++i) decimate_curve(chart.curves[i], view.x, columns, view.curves[i]);
   if (y_axis == YAxis::free) return view;
-  view.y = y_range(chart, visible_ranges(chart, view.curves, view.x, leaves_out), leaves_out);
+  const bool may_skip = chart.falls && !chart.log_y && !leaves_out && !zoom.known();
+  view.y =
+      y_range(chart, may_skip ? ranges_after_fall(chart, view) : visible_ranges(chart, view.curves, view.x, leaves_out),
+              leaves_out);
   if (chart.legend) view.legend_corner = emptiest_corner(view.curves, view.x, view.y);
   return view;
 }

@@ -96,6 +96,7 @@ struct Chart {
   double x_until = missing;       // x reaches at least this far: the planned end of a running run
   double whole = missing;         // y is a share of it (100 for %), and the axis spans all of it
   bool from_zero = false;         // y starts at 0, and the highest 2 % may be off-screen
+  bool falls = false;             // a steep fall at the beginning is off-screen, until one zooms
   bool steps_up = false;          // stairs (an ECDF) instead of lines
   bool log_x = false;             // every x must be positive
   bool log_y = false;             // values that aren't positive are off-screen

@@ -19,6 +19,11 @@
 namespace stepladder {
 namespace {
 
+void refuse_if_read_only(const DesktopState& desktop) {
+  if (!desktop.workspace.read_only.empty())
+    throw std::runtime_error("The project is open for reading only, so nothing can be imported into it.");
+}
+
 // Reads the files again if they are being read; what was read of them is dropped.
 void start_import(DesktopState& desktop) {
   desktop.import_job.cancel();
@@ -116,6 +121,7 @@ void commands::execute(DesktopState& desktop, const PreviewImport& preview) {
 }
 
 void commands::execute(DesktopState& desktop, const KeepImport&) {
+  refuse_if_read_only(desktop);
   if (desktop.workspace.database.empty()) throw std::runtime_error("There isn't a database to import into.");
   desktop.workspace.import->state = ImportPreview::State::keeping;
   start_import(desktop);
@@ -132,8 +138,10 @@ void commands::execute(DesktopState& desktop, const UndoImport&) {
 
 void commands::execute(DesktopState& desktop, const OpenExample& example) {
   if (desktop.workspace.import->is_reading()) throw std::runtime_error("Another import is being read.");
+  refuse_if_read_only(desktop);
   *desktop.workspace.import = {.asked = {.paths = {example.path}, .opens_it = true}};
   commands::execute(desktop, KeepImport{});
+  desktop.panels.show("import");  // its progress, and its Cancel
 }
 
 void commands::execute(DesktopState& desktop, const RemoveExamples&) {
@@ -169,7 +177,9 @@ void take_import(DesktopState& desktop) {
   }
   if (!is_kept) return;
   show_imported(desktop, *desktop.workspace.import);
-  if (desktop.workspace.import->asked.opens_it) open_imported(desktop);
+  if (!desktop.workspace.import->asked.opens_it) return;
+  if (desktop.panels.is_open("import")) return open_imported(desktop);
+  desktop.messages.notice(desktop.workspace.import->undo + "; Ladder and Tries show it.");  // the user looks elsewhere
 }
 
 }  // namespace stepladder

@@ -212,8 +212,8 @@ void show_confirmation(DesktopState& desktop) {
   const SpeedupAnswer& answer = asked->answer();
   verification.stopped = asked->state() != State::answered;
   verification.reason = answer.reason;
-  if (asked->state() != State::answered) return;  // the card says it
-  desktop.messages.notice(answer.reason);
+  const bool has_card = desktop.panels.is_open("ladder") || desktop.panels.is_open("live");
+  if (asked->state() == State::answered && !has_card) desktop.messages.notice(answer.reason);
 }
 
 }  // namespace stepladder

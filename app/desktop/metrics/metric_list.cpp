@@ -15,6 +15,7 @@
 #include "app/desktop/widgets.h"
 #include "app/text/format.h"
 #include "storage/analysis/metric_comparison.h"
+#include "storage/importers/trackers/metric_names.h"
 #include "storage/name_pattern.h"
 
 namespace stepladder {
@@ -81,6 +82,11 @@ void MetricList::update(const Workspace& workspace, const std::vector<const RunE
   }
   all_.clear();
   for (const std::string_view name : names) all_.push_back(quantity_named(name));
+  const auto rate = std::ranges::find_if(names, [](std::string_view name) {
+    const MetricMeaning meaning = meaning_of_metric(name);
+    return meaning.role == MetricRole::tokens_per_s && meaning.scale == 1;
+  });
+  throughput_ = rate == names.end() ? Quantity::tokens_per_s : quantity_named(*rate);
 }
 
 std::string MetricList::unit_of(Quantity quantity) const {

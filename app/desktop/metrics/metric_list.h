@@ -30,6 +30,7 @@ class MetricList {
   bool is_cut() const { return is_cut_; }                    // a run has more than the window lists
   const std::vector<Quantity>& all() const { return all_; }  // by name, without the steps' fields
   std::string unit_of(Quantity quantity) const;              // empty: not known
+  Quantity throughput() const { return throughput_; }        // the first one in tokens/s; without one that of the steps
   Direction direction_of(Quantity quantity) const;           // which values are better
   std::string group_of(Quantity quantity) const;             // of its chart: "val/", or the section it was logged for
   std::vector<Quantity> meant_by(std::string_view text) const;  // as is_meant
@@ -53,6 +54,7 @@ class MetricList {
   std::vector<std::size_t> sizes_;
   std::vector<Quantity> all_;
   std::map<Quantity, Known> known_;
+  Quantity throughput_ = Quantity::tokens_per_s;
   std::uint64_t version_ = 0;
   bool is_complete_ = false;
   bool is_cut_ = false;

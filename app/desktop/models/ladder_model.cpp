@@ -73,10 +73,6 @@ LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxi
   return curve;
 }
 
-bool is_to_come(const Run* run) {
-  return run->status == RunStatus::running || run->status == RunStatus::queued;
-}
-
 // The run that stands for a rung: a finished one, else the running one, else the first.
 const Run& shown_run(std::span<const Run* const> runs) {
   const auto running = std::ranges::find(runs, RunStatus::running, &Run::status);
@@ -84,11 +80,10 @@ const Run& shown_run(std::span<const Run* const> runs) {
   return reference.status == RunStatus::queued && running != runs.end() ? **running : reference;
 }
 
-// "Repeat 2 of 3 is at step 12 of 60, 1 more is queued: the numbers are of the finished repeat."
+// "Repeat 2 of 3 is at step 12 of 60, 1 more is queued."
 void take_progress(LadderRung& rung, std::span<const Run* const> runs, std::int64_t steps) {
   const auto running = std::ranges::find(runs, RunStatus::running, &Run::status);
   const auto queued = std::ranges::count(runs, RunStatus::queued, &Run::status);
-  const auto finished = std::ranges::count(runs, RunStatus::finished, &Run::status);
   if (running == runs.end() && queued == 0) return;
   const bool is_alone = runs.size() == 1;
   std::string text;
@@ -102,11 +97,7 @@ void take_progress(LadderRung& rung, std::span<const Run* const> runs, std::int6
   } else {
     text = is_alone ? "Queued" : std::to_string(queued) + " of " + plural(std::ssize(runs), "repeat") + " queued";
   }
-  if (finished > 0)
-    text += finished == 1 ? ": the numbers are of the finished repeat"
-                          : ": the numbers are of the " + std::to_string(finished) + " finished repeats";
-  else if (running != runs.end())
-    text += ": the numbers are of its steps so far";
+  if (rung.judged.is_under_way && running != runs.end()) text += ": the numbers are of its steps so far";
   rung.under_way = text + ".";
 }
 
@@ -116,14 +107,10 @@ LadderRung row_of(RungJudgement judged, const Summary& summary, std::int64_t ste
   rung.first = shown_run(judged.runs);
   rung.stage = known_stage(rung.first, known_stages());
   rung.summary = summary;
-  const auto to_come = static_cast<int>(std::ranges::count_if(judged.runs, is_to_come));
   rung.has_finished_run = rung.first.status == RunStatus::finished;
-  // Beside a finished one those to come are left out; else the running one is measured by its steps so far.
-  rung.to_come = to_come - (rung.has_finished_run || steps == 0 ? 0 : 1);
-  rung.repeats = static_cast<int>(judged.runs.size()) - judged.left_out - (rung.has_finished_run ? 0 : rung.to_come);
-  take_progress(rung, judged.runs, steps);
+  const std::vector<const Run*> runs = std::exchange(judged.runs, {});  // the caller's
   rung.judged = std::move(judged);
-  rung.judged.runs.clear();  // the caller's
+  take_progress(rung, runs, steps);
   return rung;
 }
 

@@ -35,8 +35,6 @@ std::string title_of(const Run& rung);
 struct LadderRung {
   RungJudgement judged;  // its `runs` are empty here
   Run first;             // reference_of() its repeats
-  int repeats = 1;       // that its figures are medians of
-  int to_come = 0;       // further repeats, running or queued
   bool has_finished_run = false;
   std::string progress;   // of the running repeat: "step 12 of 60"; empty: none runs
   std::string under_way;  // a sentence about the repeats that are running or queued; empty: none is

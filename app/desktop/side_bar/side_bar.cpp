@@ -16,6 +16,7 @@
 #include "app/desktop/workspace/machines_state.h"
 #include "app/desktop/workspace/verification.h"
 #include "app/text/format.h"
+#include "engine/metrics_sampler.h"
 
 namespace stepladder {
 namespace {
@@ -147,7 +148,8 @@ std::string state_text(const Workspace& workspace, bool knows_load) {
   if (!workspace.running() && !workspace.waiting().empty())
     return plural(std::ssize(workspace.waiting()), "run waits", "runs wait");
   if (const MachineLoad& load = workspace.launch->load;
-      knows_load && !workspace.running() && load.is_known() && load.would_disturb(1))
+      knows_load && !workspace.running() && load.is_known() &&
+      load.would_disturb(device ? needed_cores(device->resolve("auto"), device->cpu_cores, 1) : 1))
     return load.text().substr(0, load.text().find(" ("));
   if (!workspace.running())
     return std::string(!device || !workspace.device_problem.empty() ? ""

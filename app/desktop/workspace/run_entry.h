@@ -47,6 +47,12 @@ struct RunEntry {
   mutable std::array<MinMaxPyramid, step_quantities.size()> levels_;  // of the quantities that were asked for
 };
 
+// Whether its steps have a throughput of their own: each has a time, and its tokens are known.
+inline bool has_step_throughput(const RunEntry* entry) {
+  const Summary& of = entry->summary;
+  return !is_missing(of.dt_ms_median) && (entry->run.tokens_per_step > 0 || !is_missing(of.tokens_per_s_p25));
+}
+
 // A run's data besides its steps.
 struct RunDetail {
   std::vector<SystemMetrics> metrics;

@@ -135,7 +135,8 @@ int Workspace::colour_of(const Run& run) const {
 }
 
 // Lines that share a hue, since there are more lines than hues, differ in dashes (rung_dash); the first hue, the
-// baseline's, isn't shared. Of two lines with the same hue, the one that had it first keeps it.
+// baseline's, isn't shared. A rung's first run has the rung's hue, as in Launch and Ladder; of two other lines with the
+// same hue, the one that had it first keeps it.
 std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
   std::array<int, rung_colour_count> uses{};
   std::vector<int> colours(lines.size(), -1);
@@ -150,7 +151,9 @@ std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
     if (colours[i] < 0) order.push_back(i);
   std::ranges::stable_sort(order, {}, [&](std::size_t i) {
     const auto given = given_colours_.find(lines[i]);
-    return given == given_colours_.end() ? std::numeric_limits<int>::max() : given->second.first;
+    const RunEntry* entry = find(lines[i]);
+    return std::pair(!entry || !entry->run.ladder || entry->run.repeat > 0,
+                     given == given_colours_.end() ? std::numeric_limits<int>::max() : given->second.first);
   });
   for (const std::size_t i : order) {
     const RunEntry* entry = find(lines[i]);

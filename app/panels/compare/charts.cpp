@@ -22,7 +22,7 @@
 namespace stepladder {
 namespace {
 
-constexpr std::size_t most_in_legend = 8;
+constexpr std::size_t most_in_legend = 12;
 constexpr std::size_t most_points = 80'000;  // of all charts that are seen
 constexpr std::size_t usually_seen = 12;
 constexpr float buttons_width = 70;  // of a chart's metric and menu, right of its title
@@ -273,10 +273,12 @@ void draw_compared_metric(CompareView& view, const PlacedChart& placed, Commands
   const Quantity metric = placed.metric;
   LegendInput input;
   Chart chart = compared_chart(view, placed, input, commands);
-  chart.title = title_of(metric);
-  chart.unit = view.metrics.unit_of(metric);
+  const bool is_logged_rate = metric == view.throughput && !is_field(metric);
+  chart.title = is_logged_rate ? "Throughput as logged" : title_of(metric);
+  chart.unit = is_logged_rate ? "tokens/s" : view.metrics.unit_of(metric);
   chart.log_y = view.log_y;
-  chart.from_zero = !chart.log_y && (metric == Quantity::tokens_per_s || metric == Quantity::dt_ms);
+  chart.from_zero = !chart.log_y && (metric == view.throughput || metric == Quantity::dt_ms);
+  chart.falls = metric == Quantity::loss;
   if (metric == Quantity::loss || metric == Quantity::val_loss) chart.target = &view.target;
   draw_kept(view, chart, [&](Chart& made) { put_together_metric(view, metric, made); });
   use_legend_input(view, input);
@@ -321,17 +323,25 @@ bool is_computed(const CompareView& view, Quantity metric) {
   return std::ranges::find(metrics, metric) != metrics.end();
 }
 
+// Whether the chart is one of the usual ones and no run has a value of it: it gives its place up.
+bool has_nothing(const CompareView& view, const GridChart& chart) {
+  const Quantity metric = view.drawn(chart.quantity);
+  if ((metric != Quantity::tokens_per_s && metric != Quantity::dt_ms) || !is_computed(view, metric)) return false;
+  return std::ranges::all_of(view.lines(), [&](const ComparedLine& line) { return line.of(metric).points.empty(); });
+}
+
 void draw_compared_card(CompareView& view, const GridCell& cell, GridChange& change, Commands& commands) {
   ChartGrid& grid = view.grid;
   const std::size_t place = cell.chart;
   GridChart& chart = grid.charts[place];
   if (!ImGui::IsRectVisible(cell.size)) return ImGui::Dummy(cell.size);
   view.seen.see(chart.quantity);
+  const Quantity drawn = view.drawn(chart.quantity);
   const auto place_of = grid.charts.begin() + static_cast<std::ptrdiff_t>(place);
   // Equal charts are numbered, so that each keeps its state wherever it is moved.
   const auto before = std::count(grid.charts.begin(), place_of, chart);
   const PlacedChart placed{.id = name_of(chart) + (before > 0 ? "." + std::to_string(before + 1) : ""),
-                           .metric = chart.quantity,
+                           .metric = drawn,
                            .has_legend = !chart.is_gap && std::all_of(grid.charts.begin(), place_of,
                                                                       [](const GridChart& o) { return o.is_gap; }),
                            .is_above_one = cell.is_above_one};
@@ -341,7 +351,7 @@ void draw_compared_card(CompareView& view, const GridCell& cell, GridChange& cha
   const ImVec2 corner = ImGui::GetCursorPos();
   const float room = ImGui::GetContentRegionAvail().x;
   draw_drag_source(chart, place, room - px(buttons_width + 8));
-  if (!is_computed(view, chart.quantity)) {
+  if (!is_computed(view, drawn)) {
     text_strong(title_of(chart));
     empty_state("Computing...", "");
   } else if (chart.is_gap) {
@@ -396,15 +406,46 @@ void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands) {
                       .gap = px(gap),
                       .fills_rows = true};
   std::vector<std::string> groups;
-  for (const GridChart& chart : grid.charts) groups.push_back(view.metrics.group_of(chart.quantity));
+  std::vector<std::size_t> places;  // of the charts that are drawn
+  for (std::size_t i = 0; i < grid.charts.size(); ++i)
+    if (!has_nothing(view, grid.charts[i])) places.push_back(i);
+  for (const std::size_t place : places) groups.push_back(view.metrics.group_of(grid.charts[place].quantity));
   GridChange change;
   draw_grouped_grid(
       in_groups(groups), view.folded, look,
-      [&](const GridCell& cell) { draw_compared_card(view, cell, change, commands); },
+      [&](GridCell cell) {
+        cell.chart = places[cell.chart];
+        draw_compared_card(view, cell, change, commands);
+      },
       [&](std::size_t row, float height) { draw_row_splitter(grid, row, height, px(gap)); });
   ImGui::EndChild();
   if (change.moved) grid.move(change.moved->first, change.moved->second);
   if (change.removed) grid.charts.erase(grid.charts.begin() + static_cast<std::ptrdiff_t>(*change.removed));
+}
+
+void draw_compare_legend(CompareView& view) {
+  constexpr std::size_t most = 40;
+  constexpr float widest = 150, square = 10, line_height = 20;
+  if (view.lines().size() <= most_in_legend || view.lines().size() > most) return;
+  ImGui::PushFont(fonts().regular, small_size);
+  for (const ComparedLine& line : view.lines()) {
+    const std::string label = cut_to(line.label, px(widest), Cut::middle);
+    const ImVec2 size(px(square + 6) + ImGui::CalcTextSize(label.c_str()).x, px(line_height));
+    if (&line != &view.lines().front()) flow_for(size.x, 14);
+    const bool is_hidden = view.hidden.has(line.id());
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::PushID(static_cast<int>(line.id()));
+    if (ImGui::InvisibleButton("##line", size)) view.hidden.click(line.id());
+    ImGui::PopID();
+    if (ImGui::IsItemHovered()) view.hovered = line.id();
+    mark("compare.legend." + std::to_string(line.id()));
+    const float top = at.y + px((line_height - square) / 2);
+    fill_look(ImVec2(at.x, top), ImVec2(at.x + px(square), top + px(square)), view.colour_of(line),
+              is_hidden ? 0.25f : 1.0f);
+    ImGui::GetWindowDrawList()->AddText(ImVec2(at.x + px(square + 6), at.y + (size.y - ImGui::GetTextLineHeight()) / 2),
+                                        u32(is_hidden ? palette().quiet : palette().text), label.c_str());
+  }
+  ImGui::PopFont();
 }
 
 }  // namespace stepladder

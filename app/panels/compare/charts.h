@@ -16,4 +16,7 @@ std::string title_of(const GridChart& chart);  // "Loss", "Loss difference"
 // place, and the space below a row to make all rows higher.
 void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands);
 
+// Draws the lines by name where they are too many for the first chart's own legend; a click hides or shows one.
+void draw_compare_legend(CompareView& view);
+
 }  // namespace stepladder

@@ -161,9 +161,11 @@ void draw_cards(State& state, Commands& commands) {
 }
 
 // The metrics to compute, those of the arrangement, and the target.
-void ask_for_curves(CompareView& view) {
+void ask_for_curves(CompareView& view, const std::vector<const RunEntry*>& runs) {
   view.seen.begin_frame();
+  view.throughput = std::ranges::any_of(runs, has_step_throughput) ? Quantity::tokens_per_s : view.metrics.throughput();
   view.options.metrics = view.seen.of(view.grid.metrics());
+  for (Quantity& metric : view.options.metrics) metric = view.drawn(metric);
   view.options.on_screen = view.seen.on_screen();
   if (view.options.metrics.empty()) view.options.metrics = {Quantity::loss};
   view.options.target_loss = view.target.value;
@@ -209,7 +211,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const bool had_list = std::exchange(state.list_was_open, ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup));
   if (ImGui::IsKeyPressed(ImGuiKey_Escape) && !had_list && !ImGui::GetIO().WantTextInput) view.x.a = view.x.b = missing;
   view.metrics.update(workspace, runs, commands.data);
-  ask_for_curves(view);
+  ask_for_curves(view, runs);
   const bool is_new = view.shown.update(workspace, runs, view.base, view.options, view.x, commands.data);
   if (is_new) {
     view.caption = caption_of(runs);
@@ -223,6 +225,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   spacing(2);
   draw_compare_controls(state.fields, view, workspace, runs);
   spacing(4);
+  draw_compare_legend(view);
   draw_cards(state, commands);
   draw_line_menu(view, workspace, commands);
 }

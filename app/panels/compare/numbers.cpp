@@ -325,7 +325,7 @@ void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<
   ImGui::SameLine(px(12));
   const float text_top = top + px(2);  // the pills beside it are higher
   ImGui::SetCursorPosY(text_top);
-  colour_square(faded(rung_colour(view.colour_of(line)), is_hidden ? 0.25f : 1.0f));
+  look_square(view.colour_of(line), is_hidden ? 0.25f : 1.0f);
   ImGui::SameLine();
   ImGui::SetCursorPosY(text_top);
   text_cut(is_hidden ? "hidden: " + line.label : line.label, ImGui::GetContentRegionAvail().x,

@@ -53,10 +53,10 @@ Quantity CompareView::first_metric() const {
   const std::vector<Quantity>& computed = shown.curves.options.metrics;
   const std::vector<GridChart>& charts = grid.charts;
   const auto is_computed = [&](const GridChart& chart) {
-    return std::ranges::find(computed, chart.quantity) != computed.end();
+    return std::ranges::find(computed, drawn(chart.quantity)) != computed.end();
   };
   const auto first = std::ranges::find_if(charts, is_computed);
-  return first != charts.end() ? first->quantity : computed.empty() ? Quantity::loss : computed.front();
+  return first != charts.end() ? drawn(first->quantity) : computed.empty() ? Quantity::loss : computed.front();
 }
 
 }  // namespace stepladder

@@ -75,7 +75,8 @@ struct CompareView {
   FoldedGroups folded;
   bool log_x = false;
   bool log_y = false;
-  RunId base = 0;  // the baseline's run; if it isn't compared, the first run is used
+  RunId base = 0;                                // the baseline's run; if it isn't compared, the first run is used
+  Quantity throughput = Quantity::tokens_per_s;  // that is drawn: of the steps or, where these have none, as logged
   SharedX x;
   TargetLine target;
   HiddenLines hidden;
@@ -94,6 +95,7 @@ struct CompareView {
   const std::vector<ComparedLine>& lines() const { return shown.curves.lines; }
   const ComparedLine& base_line() const { return lines()[shown.curves.base]; }
   int colour_of(const ComparedLine& line) const { return colours[static_cast<std::size_t>(&line - lines().data())]; }
+  Quantity drawn(Quantity asked) const { return asked == Quantity::tokens_per_s ? throughput : asked; }
   // The metric that the table shows statistics of: the first chart's.
   Quantity first_metric() const;
   void open_menu(RunId line) {

@@ -5,6 +5,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -30,25 +31,23 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const ImVec4& colour, 
   }
   const Points& curve = overview->means.mean.empty() ? overview->points : overview->means.mean;
   if (curve.x.size() < 2) return;
-  // A spike in the first steps that would flatten the rest is cut: the axis ends at the highest value of the later nine
-  // tenths, and the line begins at the cell's upper edge.
-  constexpr double most_flat = 4;
+  // The whole curve, on a log scale if it can be: the fall of the first steps would flatten the rest.
   double low = std::numeric_limits<double>::infinity();
-  double high = -low, first = -low;  // of the later nine tenths, of the first
-  for (std::size_t i = 0; i < curve.y.size(); ++i) {
-    low = std::min(low, curve.y[i]);
-    double& highest = i < curve.y.size() / 10 ? first : high;
-    highest = std::max(highest, curve.y[i]);
+  double high = -low;
+  for (const double y : curve.y) {
+    low = std::min(low, y);
+    high = std::max(high, y);
   }
-  if (first > high && first - low <= most_flat * (high - low)) high = first;
-  if (!(high > low)) high = low + 1;
+  const auto height_at = [&, is_log = low > 0](double y) {
+    return is_log ? std::log(y / low) / std::log(high / low) : (y - low) / (high - low);
+  };
   const double x0 = curve.x.front();
   const double across = std::max(curve.x.back() - x0, 1e-9);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   draw->PushClipRect(at, ImVec2(at.x + width, at.y + height), true);
   draw->PathClear();
   for (std::size_t i = 0; i < curve.x.size(); ++i) {
-    const double share = std::min((curve.y[i] - low) / (high - low), 1.0);
+    const double share = high > low ? height_at(curve.y[i]) : 0;
     draw->PathLineTo(ImVec2(at.x + width * static_cast<float>((curve.x[i] - x0) / across),
                             at.y + px(2) + (height - px(4)) * static_cast<float>(1 - share)));
   }

@@ -117,7 +117,7 @@ std::vector<const RunColumn*> HistoryColumns::fit(float width, float name_width,
     if (column->id.starts_with(recipe_prefix)) differing.insert(differing.begin(), column->id);
   constexpr std::array given_up{"tags",         "hardware",   "stage",     "val_loss_last", "created",
                                 "dt_ms_median", "spark_loss", "loss_last", "factor"};
-  constexpr std::ptrdiff_t for_names = 4;
+  constexpr std::ptrdiff_t for_names = 5;
   const auto give_up = [&](const std::string& id, float names) {
     if (wanted_width(columns, names) <= width) return;
     if (std::erase_if(columns, [&](const RunColumn* column) { return column->id == id; }) > 0)
@@ -126,7 +126,7 @@ std::vector<const RunColumn*> HistoryColumns::fit(float width, float name_width,
   for (auto id = given_up.begin(); id != given_up.end(); ++id) {
     if (has_tags && id == given_up.begin()) continue;  // a tag that somebody has set is in sight
     const bool is_for_names = id - given_up.begin() < for_names;
-    if (id - given_up.begin() == for_names + 1)  // after the time
+    if (id - given_up.begin() == for_names)  // after the time
       for (const std::string& each : differing) give_up(each, least_name_width());
     give_up(*id, is_for_names ? name_width : least_name_width());
   }

@@ -69,27 +69,13 @@ void draw_filter(HistoryRows& list) {
         px(420));
 }
 
-// Whole, since its end says what to write instead.
-void draw_filter_problem(const HistoryRows& list) {
-  ImGui::PushFont(fonts().regular, small_size);
-  ImGui::PushTextWrapPos(0);
-  text_toned(
-      "The filter isn't applied: " + list.filter_problem + (list.filter_problem.ends_with('.') ? " " : ". ") +
-          (list.last_filter.empty() ? "All runs are listed." : "These are the runs of \"" + list.last_filter + "\"."),
-      Tone::warning);
-  ImGui::PopTextWrapPos();
-  ImGui::PopFont();
-  mark("history.filter_problem");
-}
-
 void draw_match_count(const HistoryRows& list) {
-  if (list.filter[0] == 0) return;
+  if (list.filter[0] == 0 || !list.filter_problem.empty()) return;
   flow_for(px(160), 12);
   ImGui::AlignTextToFramePadding();
   const float room = std::max(px(60), ImGui::GetContentRegionAvail().x);
-  text_cut(!list.filter_problem.empty() ? "not applied"
-                                        : grouped(list.matching) + (list.matching == 1 ? " matches" : " match"),
-           room, list.filter_problem.empty() ? palette().quiet : palette().warning, fonts().regular, small_size);
+  text_cut(grouped(list.matching) + (list.matching == 1 ? " matches" : " match"), room, palette().quiet,
+           fonts().regular, small_size);
 }
 
 // Chooses what the runs are grouped by: one of the fixed groups, or a value of the recipe that differs between them.
@@ -224,13 +210,10 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   text_title("History");
   const HistoryRows& list = state.table.list;
   state.table.columns.update(workspace);
-  if (!list.filter_problem.empty())
-    draw_filter_problem(list);
-  else
-    text_cut(workspace.database.empty() ? "No database yet"
-                                        : plural(std::ssize(workspace.runs()), "run") + examples_text(workspace) +
-                                              " in " + workspace.database + baseline_text(state.table, workspace),
-             ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+  text_cut(workspace.database.empty() ? "No database yet"
+                                      : plural(std::ssize(workspace.runs()), "run") + examples_text(workspace) +
+                                            " in " + workspace.database + baseline_text(state.table, workspace),
+           ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   if (workspace.runs().empty()) {
     if (!workspace.traces.empty()) {
       spacing(4);
@@ -250,7 +233,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const std::string list_filter(state.table.list.filter.data());
   // The table has at least half; of the rest the curves go before the traces.
   const bool has_curves = !workspace.selection.runs.empty();
-  const float overlay = has_curves ? std::max(px(200), room.y * 0.44f) : px(92);
+  const float overlay = has_curves ? std::max(px(190), room.y * 0.38f) : px(50);
   float traces = height_of(state.traces, workspace);
   const float half = std::max(px(120), room.y * 0.5f);
   if (traces > 0)
@@ -259,9 +242,15 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   draw_history_table(state.table, state.tags, workspace, commands);
   if (state.table.list.rows.empty()) {
     ImGui::SetCursorPosY(px(60));  // beneath the table's head
-    const bool is_filtered = state.table.list.filter[0] != 0;
-    empty_state(is_filtered ? "No matches" : "All runs are archived",
-                is_filtered ? "Press Esc in the filter to clear it." : "Click Archived above to list them.");
+    if (!list.filter_problem.empty()) {
+      empty_state("The filter can't be applied",
+                  list.filter_problem + (list.filter_problem.ends_with('.') ? "" : ".") + " No run is listed.");
+      mark("history.filter_problem");
+    } else {
+      const bool is_filtered = list.filter[0] != 0;
+      empty_state(is_filtered ? "No matches" : "All runs are archived",
+                  is_filtered ? "Press Esc in the filter to clear it." : "Click Archived above to list them.");
+    }
   }
   end_card();
   mark("history.table");

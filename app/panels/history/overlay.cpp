@@ -73,20 +73,28 @@ void draw_selection_bar(HistoryOverlay& overlay, const HistoryRows& list, TagPop
 void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagPopup& tags, const Workspace& workspace,
                           Commands& commands) {
   if (workspace.selection.runs.empty()) {
-    empty_state("No run selected",
-                "Click a run in the table, or press Down, to see its curve here. Ctrl adds a run, Shift a range.");
+    text_cut("Click a run in the table, or press Down, to see its curve here. Ctrl adds a run, Shift a range.",
+             ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
     return;
   }
   draw_selection_bar(overlay, list, tags, workspace, commands);
-  const OverlayMetric& metric = metrics[overlay.metric];
+  OverlayMetric metric = metrics[overlay.metric];
+  std::string title = metric.title;
+  if (metric.quantity == Quantity::tokens_per_s) {
+    const std::vector<const RunEntry*> entries = selection_of(workspace, list).listed;
+    overlay.logged.update(workspace, entries, commands.data);
+    if (std::ranges::none_of(entries, has_step_throughput)) metric.quantity = overlay.logged.throughput();
+    if (!is_field(metric.quantity)) title = "Throughput as logged";
+  }
   const std::vector<int> colours =
       workspace.colours_of({workspace.selection.runs.begin(), workspace.selection.runs.end()});
   std::size_t place = 0;
   Chart chart{.id = "overlay",
-              .title = metric.title,
+              .title = title,
               .x_label = "step",
               .unit = metric.unit,
               .from_zero = metric.quantity != Quantity::loss,
+              .falls = metric.quantity == Quantity::loss,
               .shared = &overlay.x,
               .commands = &commands};
   const std::size_t count = workspace.selection.runs.size();

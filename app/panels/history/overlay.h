@@ -4,6 +4,7 @@
 
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/command.h"
+#include "app/desktop/metrics/metric_list.h"
 #include "app/panels/history/curation.h"
 
 namespace stepladder {
@@ -11,6 +12,7 @@ namespace stepladder {
 struct HistoryOverlay {
   std::size_t metric = 0;  // of history_metrics
   SharedX x;
+  MetricList logged;  // by the selected runs
 };
 
 inline constexpr std::size_t history_metrics = 3;  // loss, throughput, step time

@@ -133,30 +133,16 @@ std::vector<const RunEntry*> passing(const std::string& text, HistoryRows& list,
   }
 }
 
-// While a filter can't be applied, such as a half typed one, the last one that could be is.
+// None while the filter can't be applied, so that nothing acts on runs that nobody asked for.
 std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& workspace) {
   list.filter_problem.clear();
   list.filter_figures.clear();
-  const std::string typed = list.filter.data();
   try {
-    std::vector<const RunEntry*> found = passing(typed, list, workspace);
-    if (!found.empty() || typed.empty()) list.last_filter = typed;  // a half typed word may match nothing
-    return found;
+    return passing(list.filter.data(), list, workspace);
   } catch (const FilterError& error) {
     list.filter_problem = error.why;
+    return {};
   }
-  const std::vector<MetricFigure> wanted = list.filter_figures;
-  try {
-    if (!list.last_filter.empty()) {
-      std::vector<const RunEntry*> found = passing(list.last_filter, list, workspace);
-      list.filter_figures.insert(list.filter_figures.end(), wanted.begin(), wanted.end());
-      return found;
-    }
-  } catch (const FilterError&) {  // its metric is gone
-    list.last_filter.clear();
-  }
-  list.filter_figures = wanted;
-  return listed_runs(list, workspace);
 }
 
 // Sorts by the chosen column: pinned runs first, then numbers, then words; last, in either direction, NaN and what is

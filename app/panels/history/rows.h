@@ -40,8 +40,7 @@ struct HistoryRows {
   std::set<RunId> listed;        // the runs that pass the filter, in folded groups too
   std::size_t longest_name = 0;  // of theirs, in bytes
   ListedValues shape;            // of theirs
-  std::string filter_problem;    // why the filter isn't applied; then the runs of `last_filter` are listed
-  std::string last_filter;       // that could be read and had matches; empty: all runs
+  std::string filter_problem;    // why the filter can't be applied; then no run is listed
   std::vector<MetricFigure> filter_figures;
   std::string made_for;
   std::map<RunId, SpeedDoubt> doubts;  // of drawn rows only, see doubt_of

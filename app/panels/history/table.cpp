@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "app/desktop/commands/curation_commands.h"
@@ -114,16 +115,16 @@ void draw_name(HistoryTable& table, const HistoryRow& row, Commands& commands) {
            Cut::middle);
 }
 
-// Of the curves in row and chart: grey for a run that isn't in the chart, unless the user has chosen its colour.
-ImVec4 line_colour(const HistoryTable& table, const RunEntry& entry, const Workspace& workspace) {
-  if (const auto in_chart = table.colours.find(entry.run.id); in_chart != table.colours.end())
-    return rung_colour(in_chart->second);
+// The look of the run's curves in row and chart; none for a run that isn't in the chart, unless the user has chosen it.
+std::optional<int> look_of(const HistoryTable& table, const RunEntry& entry, const Workspace& workspace) {
+  if (const auto in_chart = table.colours.find(entry.run.id); in_chart != table.colours.end()) return in_chart->second;
   const auto chosen = workspace.selection.colours.find(entry.run.id);
-  return chosen == workspace.selection.colours.end() ? palette().quiet : rung_colour(chosen->second);
+  return chosen == workspace.selection.colours.end() ? std::nullopt : std::optional(chosen->second);
 }
 
 // Adds the run to the selection or takes it away.
-void draw_box(HistoryTable& table, const RunEntry& entry, bool is_selected, const ImVec4& colour, Commands& commands) {
+void draw_box(HistoryTable& table, const RunEntry& entry, bool is_selected, std::optional<int> look,
+              Commands& commands) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   if (ImGui::InvisibleButton("##box", ImVec2(px(16), px(row_text_height)))) {
     commands.push_back(SelectRun{entry.run.id, !is_selected});
@@ -131,14 +132,11 @@ void draw_box(HistoryTable& table, const RunEntry& entry, bool is_selected, cons
     table.shows_cursor = false;
   }
   mark("history.box." + std::to_string(entry.run.id));
-  const float alpha = ImGui::IsItemHovered() ? 1.0f : 0.7f;
-  ImDrawList* draw = ImGui::GetWindowDrawList();
   const ImVec2 low(at.x, at.y + px(5));
   const ImVec2 high(at.x + px(12), at.y + px(17));
-  if (is_selected)
-    draw->AddRectFilled(low, high, u32(colour), px(3));
-  else
-    draw->AddRect(low, high, u32(colour, alpha), px(3), 0, px(1.5f));
+  if (is_selected && look) return fill_look(low, high, *look);
+  const ImVec4 edge = look ? rung_colour(*look) : palette().quiet;
+  ImGui::GetWindowDrawList()->AddRect(low, high, u32(edge, ImGui::IsItemHovered() ? 1.0f : 0.7f), px(3), 0, px(1.5f));
 }
 
 void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const std::vector<const RunColumn*>& columns,
@@ -166,8 +164,9 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
   if (!entry.run.reason.empty()) ImGui::SetItemTooltip("%s", entry.run.reason.c_str());
   draw_row_menu(table, tags, entry, workspace, commands);
   ImGui::SameLine(px(4));
-  const ImVec4 colour = line_colour(table, entry, workspace);
-  draw_box(table, entry, is_selected, colour, commands);
+  const std::optional<int> look = look_of(table, entry, workspace);
+  const ImVec4 colour = look ? rung_colour(*look) : palette().quiet;
+  draw_box(table, entry, is_selected, look, commands);
   ImGui::TableNextColumn();
   draw_name(table, row, commands);
   for (const RunColumn* column : columns) {
@@ -389,6 +388,7 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
       ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_PadOuterX;
   HistoryRows& list = table.list;
   const ImVec2 room = ImGui::GetContentRegionAvail();
+  ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(ImGui::GetStyle().CellPadding.x, px(3)));
   // Leaves room for a vertical scroll bar, which would otherwise cause a horizontal one.
   const float visible_width = room.x - ImGui::GetStyle().ScrollbarSize;
   const float names = name_width(table.list);
@@ -400,7 +400,8 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   const float most = std::max(px(1600), wanted_width(columns, least_name_width()) * 1.3f);
   const float inner_width = std::max(std::min(visible_width, most), wanted_width(columns, least_name_width()));
   const ImVec2 size(std::min(room.x, most + ImGui::GetStyle().ScrollbarSize), room.y);
-  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 2, flags, size, inner_width)) return;
+  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 2, flags, size, inner_width))
+    return ImGui::PopStyleVar();
   ImGui::TableSetupScrollFreeze(2, 1);
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
   ImGui::TableSetupColumn(
@@ -447,6 +448,7 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   });
   take_dragged_order(table.columns, columns);
   ImGui::EndTable();
+  ImGui::PopStyleVar();
   if (change) change(table.columns);
 }
 

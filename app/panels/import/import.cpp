@@ -300,7 +300,7 @@ void draw_result(State& state, const Workspace& workspace, Commands& commands) {
   end_card();
 }
 
-std::string head_line(const ImportPreview& import) {
+std::string head_line(const ImportPreview& import, bool is_read_only) {
   std::string line;
   for (const std::string& format : import.formats) {
     for (const Importer& importer : all_importers()) {
@@ -310,7 +310,10 @@ std::string head_line(const ImportPreview& import) {
   if (line.empty()) line = import.skipped.empty() ? "unrecognised format" : "in the project already";
   line += "  \xE2\x80\x93  " + source_words(import.asked);
   if (import.runs.empty() && !import.skipped.empty()) return line;
-  return import.state == ImportPreview::State::kept ? line : "Not imported yet  \xE2\x80\x93  " + line;
+  if (import.state == ImportPreview::State::kept) return line;
+  return (is_read_only ? "A preview: the project is open for reading only  \xE2\x80\x93  "
+                       : "Not imported yet  \xE2\x80\x93  ") +
+         line;
 }
 
 // The buttons that import or discard the shown runs.
@@ -366,7 +369,8 @@ void draw_head(State& state, const Workspace& workspace, Commands& commands) {
     ImGui::SetCursorPos(at);
   }
   text_title("Import");
-  text_cut(is_open ? head_line(import) : "Reads runs from logs, tables and other trackers' data",
+  text_cut(is_open ? head_line(import, !workspace.read_only.empty())
+                   : "Reads runs from logs, tables and other trackers' data",
            right - (fits ? ending.width : 0) - at.x - px(16), palette().quiet, fonts().regular, small_size);
   if (is_open && !fits) draw_ending(ending, state, workspace, commands);
 }
@@ -388,7 +392,8 @@ Panel panels::import() {
                 gap(18);
                 draw_path(*state, stage != S::reading && stage != S::keeping, commands);
                 gap(18);
-                if (stage == S::nothing) return draw_nothing(state->memory.last_path, commands);
+                if (stage == S::nothing)
+                  return draw_nothing(state->memory.last_path, !workspace.read_only.empty(), commands);
                 if (stage == S::reading || stage == S::keeping) return draw_reading(*workspace.import, commands);
                 if (stage == S::understood) draw_form(state->form, workspace, commands);
                 if (stage == S::kept) draw_kept(workspace, commands);

@@ -80,7 +80,7 @@ void draw_import_rows(const std::vector<ImportPreview::PreviewRun>& runs, const 
 // The Import view without runs to show: a place to drop files, or the progress of reading.
 std::string source_words(const ImportQuestion& asked);  // "runs/a.log and 3 more"
 
-void draw_nothing(const std::string& last_path, Commands& commands);
+void draw_nothing(const std::string& last_path, bool is_read_only, Commands& commands);
 void draw_reading(const ImportPreview& import, Commands& commands);
 
 }  // namespace stepladder

@@ -123,22 +123,32 @@ std::string source_words(const ImportQuestion& asked) {
   return asked.paths.size() == 1 ? first : first + " and " + std::to_string(asked.paths.size() - 1) + " more";
 }
 
-void draw_nothing(const std::string& last_path, Commands& commands) {
+void draw_nothing(const std::string& last_path, bool is_read_only, Commands& commands) {
   const ImVec2 low = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   begin_card("##drop", ImVec2(0, 0), true);
   ImGui::SetCursorPosY(std::max(px(14), (room.y - px(390)) / 2));
   draw_drop_sign();
   gap(22);
-  centred("Drop logs, tables, traces or folders on this window", fonts().display, 19, palette().text);
-  centred("or paste a program's output with Ctrl+V, or enter a path above", fonts().regular, text_size,
-          palette().quiet);
+  if (is_read_only) {
+    centred("Nothing can be imported into this project", fonts().display, 19, palette().text);
+    centred("It is open for reading only. A log or table is read for a preview, and not kept.", fonts().regular,
+            text_size, palette().quiet);
+    mark("import.read_only");
+  } else {
+    centred("Drop logs, tables, traces or folders on this window", fonts().display, 19, palette().text);
+    centred("or paste a program's output with Ctrl+V, or enter a path above", fonts().regular, text_size,
+            palette().quiet);
+  }
   gap(34);
   centred("Formats, recognised by their content:", fonts().regular, small_size, palette().quiet);
   draw_formats();
   gap(34);
-  centred("Review the runs before importing them. On the command line:", fonts().regular, small_size, palette().quiet);
-  centred("stepladder import runs/ --tokens-per-step 524288", fonts().semibold, 13.5f, palette().text);
+  if (!is_read_only) {
+    centred("Review the runs before importing them. On the command line:", fonts().regular, small_size,
+            palette().quiet);
+    centred("stepladder import runs/ --tokens-per-step 524288", fonts().semibold, 13.5f, palette().text);
+  }
   if (!last_path.empty()) {
     gap(20);
     const std::string label = "Read " + std::filesystem::path(last_path).filename().string() + " again";
@@ -149,7 +159,7 @@ void draw_nothing(const std::string& last_path, Commands& commands) {
     mark("import.again");
   }
   gap(34);
-  centred_examples(commands);
+  if (!is_read_only) centred_examples(commands);
   end_card();
   const float inset = px(8);
   if (room.x > px(200) && room.y > px(120))

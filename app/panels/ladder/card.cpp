@@ -14,7 +14,6 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/ladder/parts.h"
-#include "app/session/speedup_confirmation.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 
@@ -52,46 +51,43 @@ std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
          most;
 }
 
-// The factor over the previous rung in words; only the factor while its runs continue and it has no interval yet.
-void draw_gain_over_previous(const Gain& gain, bool is_over) {
-  const std::string factor = factor_text(gain.factor) + " previous rung";
-  if (gain.worst() != Trust::trusted) return toned(factor + ": " + verdict_text(gain, "previous rung"), Tone::warning);
-  if (!is_over && !gain.ci95.known()) return toned(factor, Tone::neutral);
-  switch (gain.verdict) {
-    case Verdict::faster:
-      return toned(factor, Tone::good);
-    case Verdict::slower:
-      return toned("Slower: " + factor, Tone::bad);
-    case Verdict::same:
-      return toned("No gain over the previous rung", Tone::neutral);
-    case Verdict::cannot_tell:
-      return toned(factor + ", " + std::string(verdict_word(gain.verdict)), Tone::warning);
-  }
+// A factor in words; alone while its runs continue and it has no interval yet.
+std::string gain_text(const Gain& gain, const std::string& over, bool is_over) {
+  const bool is_known = gain.ci95.known();
+  return factor_text(gain.factor) + " " + over + (is_over || is_known ? ", " + verdict_text(gain) : "") +
+         (is_known ? " (95 %: " + ci95_text(gain.ci95) + ")" : "");
 }
 
-void draw_verdict(const LadderRung& rung, bool is_first, bool is_baseline, bool is_over) {
+// The rung's own step, which its answer is about, then the factor over the baseline if that is another pair.
+void draw_verdict(const LadderModel& model, const LadderRung& rung) {
   const RungJudgement& judged = rung.judged;
-  if (judged.trust == Trust::impossible) {
-    toned("Impossible throughput", Tone::bad);
-  } else if (!is_first && !is_missing(judged.over_previous.factor)) {
-    draw_gain_over_previous(judged.over_previous, is_over);
+  const LadderRung* below = model.rung(judged.stands_on);
+  if (judged.trust == Trust::impossible) toned("Impossible throughput", Tone::bad);
+  if (judged.is_baseline) return;
+  if (!is_missing(judged.own_step.factor) && judged.trust != Trust::impossible) {
+    toned(gain_text(judged.own_step, below && !below->judged.is_baseline ? subject_of(below->judged) : "baseline",
+                    model.is_over),
+          answer_tone(judged.answer(), model.is_over));
+    if (const std::string why = why_open_text(judged, below ? &below->judged : nullptr);
+        model.is_over && !why.empty()) {
+      text_quiet_wrapped(in_print(why));
+      mark("ladder.why_open." + std::to_string(judged.rung));
+    }
   }
-  if (!is_baseline && !is_missing(judged.over_baseline.factor)) {
-    const Gain& gain = judged.over_baseline;
-    text_sentence(factor_text(gain.factor) + " baseline" +
-                  (is_over || gain.ci95.known() ? ", " + verdict_text(gain) : "") +
-                  (gain.ci95.known() ? " (95 %: " + ci95_text(gain.ci95) + ")" : ""));
-  }
+  const bool is_other_pair = below && !below->judged.is_baseline;
+  if ((is_other_pair || judged.trust == Trust::impossible) && !is_missing(judged.over_baseline.factor))
+    text_sentence(gain_text(judged.over_baseline, "baseline", model.is_over));
 }
 
-// From the throughput to FLOP/s, both of the same runs: the median over the repeats, as in the row.
+// From the throughput to FLOP/s, both of the runs that count: the median over them, as in the row.
 void draw_arithmetic(const LadderRung& rung) {
   const Run& run = rung.first;
   const RungJudgement& judged = rung.judged;
   if (is_missing(judged.tokens_per_s)) return;
   const std::string throughput = tokens_per_s_text(judged.tokens_per_s) + " tokens/s";
-  if (rung.repeats > 1) {
-    text_sentence("Median of " + std::to_string(rung.repeats) + " runs: " + throughput);
+  if (judged.count.all > 1 && !judged.is_under_way) {
+    text_sentence(count_text(judged.count) + ": " + (judged.count.counted() > 1 ? "median " : "") + throughput);
+    mark("ladder.count." + std::to_string(judged.rung) + "." + count_text(judged.count));
   } else if (run.tokens_per_step > 0 && !is_missing(rung.summary.dt_ms_median)) {
     text_sentence(grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(rung.summary.dt_ms_median) + " = " +
                   throughput);
@@ -134,28 +130,28 @@ void draw_facts(const LadderRung& rung) {
          compact(rung.energy.wh) + " Wh in total.");
   }
   if (rung.judged.is_under_way) return;
+  const int counted = rung.judged.count.counted();
+  if (is_missing(rung.judged.steps_per_s)) return;  // a flag says that it has no step times
   if (!rung.judged.why_no_interval.empty())
     return fact(in_print("No 95 % interval: " + rung.judged.why_no_interval + ".") +
-                (rung.repeats > 1 ? " The points on the bar are the runs." : ""));
-  fact(rung.repeats > 1 ? "The whisker is the 95 % interval, which counts the spread between the " +
-                              std::to_string(rung.repeats) + " runs."
-                        : "Single run: the interval counts the spread that such runs are known for. Add repeats to "
-                          "measure it.");
-  if (const std::string needed = needed_text(rung.judged); !needed.empty()) fact(needed);
+                (counted > 1 ? " The points on the bar are the runs." : ""));
+  fact(std::string("The whisker is the 95 % interval, with the spread ") +
+       (counted > 1 ? "between these runs." : "that such runs are known for."));
+  if (const std::string needed = needed_for_loss_text(rung.judged); !needed.empty()) fact(needed);
 }
 
 // The buttons beneath the text, which stays above them however little room there is.
 class Footer {
  public:
-  Footer(const LadderModel& model, const LadderRung& rung, int baseline) : rung_(rung) {
+  Footer(const LadderModel& model, const LadderRung& rung) : rung_(rung) {
     const Run& run = rung.first;
     labels_.emplace_back("Run details");
-    if (run.source == "launched" && model.is_over && rung.judged.rung != baseline && run.ladder) {
-      const LadderRung* base = model.rung(baseline);
-      baseline_ = baseline;
-      lacking_ = base && !base->has_finished_run ? base : !rung.has_finished_run ? &rung : nullptr;
-      verifies_ = !lacking_;
+    below_ = model.is_over && !rung.judged.is_baseline ? model.rung(rung.judged.stands_on) : nullptr;
+    if (run.source == "launched" && below_ && run.ladder) {
+      lacking_ = !below_->has_finished_run ? below_ : !rung.has_finished_run ? &rung : nullptr;
       labels_.push_back(lacking_ ? "Repeat rung " + std::to_string(lacking_->judged.rung) : "Verify gain");
+    } else {
+      below_ = nullptr;
     }
     if (can_trace(run)) labels_.emplace_back(trace_label);
   }
@@ -169,13 +165,10 @@ class Footer {
                               " has no finished run yet; to verify a gain both sides need one";
       if (change_button(workspace, labels_[1].c_str(), "ladder.repeat_lacking", why.c_str()))
         commands.push_back(Repeat{{lacking_->first.id}, 1});
-    } else if (verifies_) {
-      const int repeats = repeats_to_verify(rung_.judged);
+    } else if (below_) {
       flow_to("Verify gain");
-      const std::string what = "Repeats this rung and the baseline in turns until the verdict is clear, or each has " +
-                               std::to_string(repeats) + " runs";
-      if (change_button(workspace, "Verify gain", "ladder.real", what.c_str()))
-        commands.push_back(ConfirmSpeedup{*rung_.first.ladder, baseline_, rung_.judged.rung, repeats});
+      if (change_button(workspace, "Verify gain", "ladder.real", verify_tooltip(rung_, *below_).c_str()))
+        commands.push_back(verification_of(rung_));
     }
     trace_button(workspace, rung_.first, "ladder.trace", commands);
   }
@@ -183,15 +176,13 @@ class Footer {
  private:
   const LadderRung& rung_;
   std::vector<std::string> labels_;
+  const LadderRung* below_ = nullptr;    // the other side of a verification; null: it can't be verified
   const LadderRung* lacking_ = nullptr;  // a side without a finished run
-  bool verifies_ = false;
-  int baseline_ = 0;
 };
 
 void draw_text(const LadderModel& model, const LadderRung& rung, int baseline) {
   const Run& run = rung.first;
   const Summary& summary = rung.summary;
-  const bool is_first = &rung == &model.rungs.front();
   const bool is_baseline = rung.judged.rung == baseline;
   ImGui::PushTextWrapPos(0);
   const std::string number = "Rung " + std::to_string(rung.judged.rung);
@@ -212,7 +203,7 @@ void draw_text(const LadderModel& model, const LadderRung& rung, int baseline) {
                                                           : "The log reports this figure and has no steps behind it.");
     if (is_missing(summary.tokens_per_s)) return;
   }
-  draw_verdict(rung, is_first, is_baseline, model.is_over);
+  draw_verdict(model, rung);
   draw_arithmetic(rung);
   text_sentence(loss_sentence(rung, is_baseline));
   for (const Flag& flag : rung.judged.flags) {
@@ -227,7 +218,7 @@ void draw_text(const LadderModel& model, const LadderRung& rung, int baseline) {
 
 void draw_ladder_card(const Workspace& workspace, const LadderModel& model, const LadderRung& rung, int baseline,
                       Commands& commands) {
-  const Footer footer(model, rung, baseline);
+  const Footer footer(model, rung);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float below = footer.height(room.x) + px(2) + 2 * ImGui::GetStyle().ItemSpacing.y;
   ImGui::SetNextWindowSizeConstraints(ImVec2(0, 0), ImVec2(room.x, std::max(px(20), room.y - below)));

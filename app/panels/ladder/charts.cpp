@@ -68,7 +68,6 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
   const float gap = px(16);
   const bool has_differences = model.rungs.size() > 1;  // a baseline alone has none
   const bool strip = size.y > px(290) && has_differences;
-  const bool lacks_room = has_differences && !strip;
   const float upper = strip ? (size.y - gap) * 0.52f : size.y;
   ImGui::BeginGroup();
   begin_card("##loss", ImVec2(size.x, upper));
@@ -83,7 +82,7 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
   }
   draw_chart({.id = "loss",
               .title = "Loss",
-              .note = behind > 0 || !lacks_room ? behind_text(behind) : "difference chart hidden",
+              .note = behind_text(behind),
               .x_label = std::string(axis_title_of(model.comparison_axis)),
               .curves = curves(shown,
                                [](const LossCurve& loss) {

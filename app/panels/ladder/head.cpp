@@ -61,8 +61,7 @@ std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
   const auto range_text = [](std::pair<std::int64_t, std::int64_t> of) {
     return grouped(of.first) + (of.first == of.second ? "" : " \xE2\x80\x93 " + grouped(of.second));
   };
-  if (const auto repeats = range([](const LadderRung& each) { return each.repeats + each.to_come; });
-      repeats.second > 1)
+  if (const auto repeats = range([](const LadderRung& each) { return each.judged.count.all; }); repeats.second > 1)
     line += " \xC3\x97 " + range_text(repeats) + " repeats";
   line += " \xC3\x97 " + range_text(range([](const LadderRung& each) {
             return ours_of(each) ? each.first.planned_steps : each.summary.steps;

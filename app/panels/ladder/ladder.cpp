@@ -85,8 +85,11 @@ void recall(State& state, const std::string& text) {
 void draw_below(State& state, const Workspace& workspace, const LadderCurves& shown, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
-  const bool is_narrow = room.x < px(860);  // hides the step times
-  const float loss_width = is_narrow ? (room.x - gap) * 0.56f : (room.x - 2 * gap) * 0.43f;
+  const bool as_sweep = state.head.is_sweep && state.head.as_sweep;
+  const bool is_narrow = as_sweep || room.x < px(860);  // hides the step times
+  const float loss_width = as_sweep    ? state.sweep.table_width(shown.model, room.x)
+                           : is_narrow ? (room.x - gap) * 0.56f
+                                       : (room.x - 2 * gap) * 0.43f;
   const float dt_width = (room.x - 2 * gap) * 0.29f;
   draw_ladder_losses(state.axis, shown, ImVec2(loss_width, room.y), commands);
   ImGui::SameLine(0, gap);
@@ -132,7 +135,9 @@ void draw_table(State& state, const Workspace& workspace, const LadderCurves& sh
   const float room = ImGui::GetContentRegionAvail().y;
   std::vector<BesideRow> rows;
   if (!beside.empty()) rows = beside_rows(model, beside);
-  const float wanted = as_sweep ? room : ladder_table_height(beside.empty() ? model.rungs.size() : rows.size());
+  constexpr float least_of_sweep = 330;  // its chart's
+  const float wanted = as_sweep ? std::max(px(least_of_sweep), px(60) + px(41) * static_cast<float>(model.rungs.size()))
+                                : ladder_table_height(beside.empty() ? model.rungs.size() : rows.size());
   constexpr float least_below = 180;  // so that the charts can be read
   const float most = std::min(room * state.table_share, room - px(least_below));
   const float height = std::clamp(wanted, px(80), std::max(px(80), most));
@@ -214,8 +219,8 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     if (!entry->is_active() && entry->run.source == "launched" && !workspace.detail(entry->run.id))
       commands.data.details.push_back(entry->run.id);
   }
-  const int selected =
-      state.shown.model.rung(workspace.selection.rung) ? workspace.selection.rung : state.shown.model.fastest();
+  const int proposed = as_sweep && state.sweep.best_rung() >= 0 ? state.sweep.best_rung() : state.shown.model.fastest();
+  const int selected = state.shown.model.rung(workspace.selection.rung) ? workspace.selection.rung : proposed;
   const int baseline = state.shown.model.rung(workspace.selection.baseline_rung)
                            ? workspace.selection.baseline_rung
                            : state.shown.model.rungs.front().judged.rung;

@@ -10,8 +10,10 @@
 
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/command.h"
+#include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/models/ladder_model.h"
 #include "app/desktop/system/path_field.h"
+#include "app/desktop/widgets.h"
 #include "app/desktop/workspace.h"
 #include "app/panels/ladder/beside.h"
 
@@ -54,6 +56,12 @@ void truth_pill(const LadderRung& rung);
 // A factor with its interval, or beneath it why it has none: faster and slower have a colour and a sign, both only if
 // it can be trusted.
 void text_factor(const Gain& gain, float right, bool is_over, const std::string& why_no_interval = {});
+
+Tone answer_tone(RungAnswer answer, bool is_over);
+
+// The one pair that a rung's answer, "Verify gain" and its measurement are about: the rung and the one it stands on.
+ConfirmSpeedup verification_of(const LadderRung& rung);
+std::string verify_tooltip(const LadderRung& rung, const LadderRung& below);
 
 // The card: one rung's verdicts, flags and figures, with their arithmetic.
 void draw_ladder_card(const Workspace& workspace, const LadderModel& model, const LadderRung& rung, int baseline,

@@ -157,9 +157,8 @@ void draw_menu(const LadderRung& rung, const LadderTable& table, Commands& comma
     if (ImGui::MenuItem("Run details")) commands.push_back(OpenRun{rung.first.id});
     const bool ours = rung.first.source == "launched" && table.can_change;
     if (ImGui::MenuItem("Repeat", nullptr, false, ours)) commands.push_back(Repeat{{rung.first.id}, 1});
-    if (ImGui::MenuItem("Verify gain", nullptr, false, ours && rung.judged.rung != table.baseline && rung.first.ladder))
-      commands.push_back(
-          ConfirmSpeedup{*rung.first.ladder, table.baseline, rung.judged.rung, repeats_to_verify(rung.judged)});
+    if (ImGui::MenuItem("Verify gain", nullptr, false, ours && !rung.judged.is_baseline && rung.first.ladder))
+      commands.push_back(verification_of(rung));
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();
@@ -249,24 +248,6 @@ void draw_factors(const LadderModel& model, std::size_t place, const LadderTable
     draw_factor(model, *baseline, rung, rung.judged.over_baseline, at.baseline, top, table, "baseline", commands);
 }
 
-Tone tone_of(RungAnswer answer, bool is_over) {
-  switch (answer) {
-    case RungAnswer::real:
-      return Tone::good;
-    case RungAnswer::slower:
-    case RungAnswer::slower_once:
-    case RungAnswer::impossible:
-      return Tone::bad;
-    case RungAnswer::faster_once:
-    case RungAnswer::cannot_tell:
-      return is_over ? Tone::warning : Tone::neutral;
-    case RungAnswer::baseline:
-    case RungAnswer::noise:
-      break;
-  }
-  return Tone::neutral;
-}
-
 // The answer about the rung's own step as a pill; where it is open and the rung was measured here, a click measures on.
 void draw_answer(const LadderModel& model, const LadderRung& rung, const LadderTable& table, ImVec2 at,
                  Commands& commands) {
@@ -285,23 +266,23 @@ void draw_answer(const LadderModel& model, const LadderRung& rung, const LadderT
                        rung.first.ladder && rung.has_finished_run && below && below->has_finished_run;
   ImGui::SetCursorPos(at);
   if (settles) {
-    if (ImGui::InvisibleButton("##answer", pill_size(text)))
-      commands.push_back(
-          ConfirmSpeedup{*rung.first.ladder, rung.judged.stands_on, rung.judged.rung, repeats_to_verify(rung.judged)});
+    if (ImGui::InvisibleButton("##answer", pill_size(text))) commands.push_back(verification_of(rung));
     if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-    ImGui::SetItemTooltip("Verify the gain: repeats this rung and %s in turns",
-                          below->judged.is_baseline ? "the baseline" : title_of(below->first).c_str());
+    wrapped_tooltip(verify_tooltip(rung, *below), 360);
     mark("ladder.settle." + std::to_string(rung.judged.rung));
     ImGui::SetCursorPos(at);
   }
-  pill(text, tone_of(answer, table.is_over));
+  pill(text, answer_tone(answer, table.is_over));
   mark("ladder.answer." + std::to_string(rung.judged.rung) + "." + text);
 }
 
-// What a rung changed; nothing that its name says.
-std::string second_line_of(const Run& rung) {
-  if (rung.changed == title_of(rung)) return "";
-  return rung.changed.empty() ? rung.precision : rung.changed;
+// Which of its runs count, unless all do, and what it changed; nothing that its name says.
+std::string second_line_of(const LadderRung& rung) {
+  const Run& run = rung.first;
+  const RunCount& count = rung.judged.count;
+  const std::string change = run.changed == title_of(run) ? "" : run.changed.empty() ? run.precision : run.changed;
+  if (rung.judged.is_under_way || count.counted() == count.all - count.to_come) return change;
+  return count_text(count) + (change.empty() ? "" : "; " + change);
 }
 
 void draw_row(const LadderModel& model, std::size_t place, const BesideRow* beside, const BesideBars* bars,
@@ -342,7 +323,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   draw_answer(model, rung, table, ImVec2(at.answer, top + (height - pill_size("x").y) / 2), commands);
   ImGui::SetCursorPos(ImVec2(at.number, middle + px(1.5f)));  // smaller than the others
   text_quiet(std::to_string(judged.rung));
-  const std::string changed = in_print(second_line_of(rung.first));
+  const std::string changed = in_print(second_line_of(rung));
   ImGui::SetCursorPos(ImVec2(at.name, changed.empty() ? middle : first_line));
   text_cut(title_of(rung.first), at.name_width, palette().text, fonts().semibold, text_size, Cut::middle);
   ImGui::SetCursorPos(ImVec2(at.name, top + px(second_line_at)));
@@ -374,6 +355,36 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
 }
 
 }  // namespace
+
+Tone answer_tone(RungAnswer answer, bool is_over) {
+  switch (answer) {
+    case RungAnswer::real:
+      return Tone::good;
+    case RungAnswer::slower:
+    case RungAnswer::slower_once:
+    case RungAnswer::impossible:
+      return Tone::bad;
+    case RungAnswer::faster_once:
+    case RungAnswer::cannot_tell:
+      return is_over ? Tone::warning : Tone::neutral;
+    case RungAnswer::baseline:
+    case RungAnswer::noise:
+      break;
+  }
+  return Tone::neutral;
+}
+
+ConfirmSpeedup verification_of(const LadderRung& rung) {
+  return {*rung.first.ladder, rung.judged.stands_on, rung.judged.rung, repeats_to_verify(rung.judged)};
+}
+
+std::string verify_tooltip(const LadderRung& rung, const LadderRung& below) {
+  const std::string why = why_open_text(rung.judged, &below.judged);
+  return in_print((why.empty() ? "" : why + " ") + "Verify gain repeats " + title_of(rung.first) + " and " +
+                  (below.judged.is_baseline ? "the baseline" : title_of(below.first)) +
+                  " in turns until the verdict is clear, or each has " +
+                  std::to_string(repeats_to_verify(rung.judged)) + " runs");
+}
 
 void truth_pill(const LadderRung& rung) {
   if (const FlagKind* doubt = doubt_of(rung.judged); doubt && rung.judged.trust == Trust::doubtful) {

@@ -2,6 +2,8 @@
 // change; the steps to a target are searched for 4 ms per frame, since runs may be long.
 #include "app/panels/ladder/sweep.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -18,7 +20,8 @@
 namespace stepladder {
 namespace {
 
-constexpr float sweep_row_height = 34;
+constexpr float one_line = 26, two_lines = 36;  // of a row
+constexpr float cell_padding = 8;
 constexpr std::size_t most_named_ticks = 12;
 constexpr std::size_t most_bands = 4;  // more would cover each other
 constexpr std::size_t most_lines_in_legend = 12;
@@ -29,22 +32,21 @@ void right_in_cell(const std::string& text, ImFont* font, float size, const ImVe
   text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, font, size, &colour);
 }
 
-// Draws the mean, and beneath it the range over several runs or what it excludes.
-void draw_figure(const SweptFigure& figure, const SweepResultKind& kind, bool is_best, bool is_trusted) {
+// Draws the mean, and beneath it the range over several runs or how many never reached the target.
+void draw_figure(const SweptFigure& figure, const SweepResultKind& kind, bool is_best, bool is_quiet, float height) {
   const ImVec2 corner = ImGui::GetCursorPos();
-  const ImVec4& ink = !is_trusted ? palette().quiet : is_best ? palette().good : palette().text;
-  const bool has_more = figure.low < figure.high || figure.left_out > 0;
-  ImGui::SetCursorPosY(corner.y + (has_more ? px(1) : px(8)));
-  const std::string left_out =
-      figure.left_out == 0 ? "" : std::to_string(figure.left_out) + (kind.needs_target() ? " never" : " NaN");
-  if (figure.runs == 0 && figure.left_out > 0)
-    return right_in_cell(left_out, fonts().regular, text_size, palette().bad);
-  right_in_cell(kind.text(figure.mean), is_best ? fonts().semibold : fonts().regular, text_size, ink);
+  const ImVec4& ink = is_quiet ? palette().quiet : is_best ? palette().good : palette().text;
+  const std::string never =
+      kind.needs_target() && figure.left_out > 0 ? std::to_string(figure.left_out) + " never" : std::string();
+  const bool has_range = figure.low < figure.high;
+  const bool has_more = has_range || (!never.empty() && figure.runs > 0);
+  ImGui::SetCursorPosY(corner.y + (has_more ? px(1) : (height - px(18)) / 2));
+  right_in_cell(figure.runs == 0 && !never.empty() ? never : kind.text(figure.mean),
+                is_best ? fonts().semibold : fonts().regular, text_size, ink);
   if (!has_more) return;
   ImGui::SetCursorPos(ImVec2(corner.x, corner.y + px(18)));
-  const std::string range = kind.text(figure.low) + " \xE2\x80\x93 " + kind.text(figure.high);
-  right_in_cell(figure.left_out > 0 ? left_out : range, fonts().regular, small_size,
-                figure.left_out > 0 ? palette().bad : palette().quiet);
+  right_in_cell(never.empty() ? kind.text(figure.low) + " \xE2\x80\x93 " + kind.text(figure.high) : never,
+                fonts().regular, small_size, palette().quiet);
 }
 
 // The swept value with the most different ones, so that a result against it has the fewest lines; empty without any.
@@ -85,6 +87,11 @@ struct SweepView::Column {
 
 std::string SweepView::result_id() const {
   return result_ < 0 ? "" : sweep_result_kinds()[static_cast<std::size_t>(result_)].id;
+}
+
+int SweepView::best_rung() const {
+  const int best = results_.best(shown_result());
+  return best < 0 ? -1 : results_.rungs[static_cast<std::size_t>(best)].rung;
 }
 
 void SweepView::choose(const std::string& result_id) {
@@ -140,15 +147,17 @@ SweepResult SweepView::shown_result() const {
 }
 
 // The chosen result comes first.
-std::vector<SweepView::Column> SweepView::columns(SweepResult result) const {
+std::vector<SweepView::Column> SweepView::columns(const LadderModel& model, SweepResult result) const {
   using Kind = Column::Kind;
   std::vector<Column> list;
   for (std::size_t i = 0; i < results_.names.size(); ++i)
     list.push_back({.kind = Kind::value,
                     .value = i,
                     .title = results_.names[i],
-                    .width = std::clamp(18 + 7 * static_cast<float>(results_.names[i].size()), 58.0f, 150.0f)});
-  list.push_back({.kind = Kind::runs, .title = "runs", .width = 40});
+                    .width = std::clamp(18 + 7 * static_cast<float>(results_.names[i].size()), 52.0f, 150.0f)});
+  const bool has_trouble =
+      std::ranges::any_of(results_.rungs, [](const SweptRung& rung) { return !rung.trouble.empty(); });
+  list.push_back({.kind = Kind::runs, .title = "runs", .width = has_trouble ? 62.0f : 44.0f});
   std::vector<SweepResult> shown{result};
   for (const SweepResult usual : {SweepResult::val_loss_last, SweepResult::loss_last, SweepResult::tokens_per_s}) {
     if (usual != result && results_.has(usual)) shown.push_back(usual);
@@ -159,15 +168,18 @@ std::vector<SweepView::Column> SweepView::columns(SweepResult result) const {
     const std::string title = each == SweepResult::tokens_per_s ? unit
                               : unit.empty() || unit == "B"     ? kind.title
                                                                 : std::string(kind.title) + ", " + unit;
-    list.push_back({.kind = Kind::result, .result = each, .title = title, .width = 102});
+    list.push_back({.kind = Kind::result, .result = each, .title = title, .width = 92});
   }
-  list.push_back({.kind = Kind::truth, .title = "plausible?", .width = 112});
+  const bool has_doubts = std::ranges::any_of(results_.rungs, [&](const SweptRung& rung) {
+    const LadderRung* judged = model.rung(rung.rung);
+    return rung.trouble.empty() && judged && !judged->trusted();
+  });
+  if (has_doubts) list.push_back({.kind = Kind::truth, .title = "plausible?", .width = 112});
   return list;
 }
 
-std::vector<std::size_t> SweepView::sorted_rungs(const std::vector<Column>& columns) const {
-  std::vector<std::size_t> order(results_.rungs.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+std::vector<std::size_t> SweepView::sorted_rungs(const std::vector<Column>& columns, SweepResult result) const {
+  std::vector<std::size_t> order = results_.ranked(result);
   const ImGuiTableSortSpecs* sorting = ImGui::TableGetSortSpecs();
   if (!sorting || sorting->SpecsCount == 0) return order;
   const Column& column = columns[static_cast<std::size_t>(sorting->Specs[0].ColumnIndex)];
@@ -226,11 +238,11 @@ void SweepView::draw_choices(SweepResult result) {
 }
 
 void SweepView::draw_row(const LadderModel& model, const SweptRung& rung, const std::vector<Column>& columns,
-                         bool is_selected, bool is_best, Commands& commands) {
+                         bool is_selected, bool is_best, float height, Commands& commands) {
   const LadderRung* judged = model.rung(rung.rung);
   const bool is_trusted = !judged || judged->trusted();
   ImGui::PushID(rung.rung);
-  ImGui::TableNextRow(ImGuiTableRowFlags_None, px(sweep_row_height));
+  ImGui::TableNextRow(ImGuiTableRowFlags_None, height);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (!ImGui::TableNextColumn() && i > 0) continue;
     const Column& column = columns[i];
@@ -238,7 +250,7 @@ void SweepView::draw_row(const LadderModel& model, const SweptRung& rung, const 
     if (i == 0) {
       if (ImGui::Selectable("##row", is_selected,
                             ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick,
-                            ImVec2(0, px(sweep_row_height)))) {
+                            ImVec2(0, height))) {
         commands.push_back(SelectRung{rung.rung});
         if (judged && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) commands.push_back(OpenRun{judged->first.id});
       }
@@ -247,17 +259,22 @@ void SweepView::draw_row(const LadderModel& model, const SweptRung& rung, const 
     }
     if (column.kind == Column::Kind::result) {
       draw_figure(rung.of(column.result), kind_of(column.result), is_best && i == results_.names.size() + 1,
-                  is_trusted || !is_timed(column.result));
+                  !rung.trouble.empty() || (!is_trusted && is_timed(column.result)), height);
       continue;
     }
-    ImGui::SetCursorPosY(corner.y + px(8));
-    if (column.kind == Column::Kind::value) {
+    const bool is_text = column.kind == Column::Kind::value;
+    ImGui::SetCursorPosY(corner.y + (height - (is_text ? px(18) : px(15))) / 2);
+    if (is_text) {
       ImGui::TextUnformatted(value_text(rung.values[column.value]).c_str());
-    } else if (column.kind == Column::Kind::runs) {
+    } else if (column.kind == Column::Kind::truth) {
+      ImGui::SetCursorPosY(corner.y + (height - pill_size("x").y) / 2);
+      if (judged && rung.finished > 0) truth_pill(*judged);
+    } else if (!rung.trouble.empty()) {
+      text_cut(rung.trouble, ImGui::GetContentRegionAvail().x, palette().bad, fonts().regular, small_size);
+      mark("ladder.sweep.trouble." + std::to_string(rung.rung));
+    } else {
       text_quiet(rung.finished == rung.runs ? std::to_string(rung.runs)
                                             : std::to_string(rung.finished) + " of " + std::to_string(rung.runs));
-    } else if (judged && rung.finished > 0) {
-      truth_pill(*judged);
     }
   }
   ImGui::PopID();
@@ -285,12 +302,19 @@ void SweepView::draw_heads(const std::vector<Column>& columns) {
 }
 
 void SweepView::draw_table(const LadderModel& model, int selected, SweepResult result, Commands& commands) {
-  const std::vector<Column> list = columns(result);
+  const std::vector<Column> list = columns(model, result);
   const auto count = static_cast<int>(list.size());
+  const bool has_ranges = std::ranges::any_of(list, [&](const Column& column) {
+    return column.kind == Column::Kind::result && std::ranges::any_of(results_.rungs, [&](const SweptRung& rung) {
+             return rung.of(column.result).low < rung.of(column.result).high;
+           });
+  });
+  const float height = px(has_ranges ? two_lines : one_line);
+  ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(cell_padding), px(2)));
   if (!ImGui::BeginTable(table_id("##sweep", count).c_str(), count,
                          ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate | ImGuiTableFlags_ScrollY |
                              ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_PadOuterX))
-    return;
+    return ImGui::PopStyleVar();
   ImGui::TableSetupScrollFreeze(1, 1);
   for (const Column& column : list) {
     const bool sorts = column.kind != Column::Kind::truth;
@@ -301,16 +325,41 @@ void SweepView::draw_table(const LadderModel& model, int selected, SweepResult r
   }
   draw_heads(list);
   const int best = best_text(results_, result).empty() ? -1 : results_.best(result);  // one alone isn't the best
-  for (const std::size_t place : sorted_rungs(list)) {
+  std::vector<int> order;
+  for (const std::size_t place : sorted_rungs(list, result)) {
     const SweptRung& rung = results_.rungs[place];
-    draw_row(model, rung, list, rung.rung == selected, static_cast<int>(place) == best, commands);
+    draw_row(model, rung, list, rung.rung == selected, static_cast<int>(place) == best, height, commands);
+    order.push_back(rung.rung);
   }
+  mark("ladder.sweep.order." + fmt::format("{}", fmt::join(order, ",")));
   ImGui::EndTable();
+  ImGui::PopStyleVar();
 }
 
-void SweepView::draw_chart(SweepResult result, const std::vector<std::string>& caption, Commands& commands) {
+namespace {
+
+// The lines by name, above the chart: within it they would cover it.
+void draw_legend(const SweepLines& lines) {
+  if (lines.lines.size() < 2 || lines.lines.size() > most_lines_in_legend) return;
+  for (std::size_t i = 0; i < lines.lines.size(); ++i) {
+    const std::string& label = lines.lines[i].label;
+    if (i > 0) flow_for(ImGui::CalcTextSize(label.c_str()).x + px(16), 12);
+    colour_square(rung_colour(static_cast<int>(i)));
+    same_line(6);
+    text_quiet(label);
+    mark("ladder.sweep.legend." + std::to_string(i));
+  }
+}
+
+}  // namespace
+
+void SweepView::draw_chart(SweepResult result, int selected, const std::vector<std::string>& caption,
+                           Commands& commands) {
   const SweepResultKind& kind = kind_of(result);
   const SweepLines lines = sweep_lines(results_, result, against_);
+  const auto shown = std::ranges::find(results_.rungs, selected, &SweptRung::rung);
+  const std::string own = shown == results_.rungs.end() ? "" : values_text(results_, *shown, against_);
+  draw_legend(lines);
   Chart chart{.id = "sweep",
               .title = std::string(kind.title),
               .x_label = against_ + (lines.log_x ? ", log scale" : ""),
@@ -318,7 +367,7 @@ void SweepView::draw_chart(SweepResult result, const std::vector<std::string>& c
               .log_x = lines.log_x,
               .log_y = lines.log_y,
               .x_ticks = ticks_of(lines),
-              .legend = lines.lines.size() > 1,
+              .legend = false,
               .caption = caption,
               .commands = &commands};
   const bool has_bands = lines.lines.size() <= most_bands;
@@ -330,8 +379,8 @@ void SweepView::draw_chart(SweepResult result, const std::vector<std::string>& c
                             .x = line.x,
                             .y = line.y,
                             .colour = rung_colour(order),
-                            .weight = 1.8f,
-                            .in_legend = lines.lines.size() <= most_lines_in_legend,
+                            .weight = line.label == own ? 2.4f : 1.6f,
+                            .in_legend = false,
                             .has_dots = true,
                             .order = order,
                             .number = order,
@@ -345,15 +394,21 @@ void SweepView::draw_chart(SweepResult result, const std::vector<std::string>& c
   stepladder::draw_chart(chart);
 }
 
+// As wide as its columns, so that the chart has the rest.
+float SweepView::table_width(const LadderModel& model, float room) const {
+  float wanted = px(32) + ImGui::GetStyle().ScrollbarSize;  // the card's padding
+  for (const Column& column : columns(model, shown_result())) wanted += px(column.width + 2 * cell_padding);
+  return std::clamp(wanted, px(320), std::max(px(320), room * 0.6f));
+}
+
 void SweepView::draw(const LadderModel& model, int selected, const std::vector<std::string>& caption, ImVec2 size,
                      Commands& commands) {
   const SweepResult result = shown_result();
-  const float between = px(16);
-  const float table_width = std::max(px(320), (size.x - between) * 0.54f);
-  begin_card("##combinations", ImVec2(table_width, size.y));
+  constexpr float between = 16;
+  begin_card("##combinations", ImVec2(table_width(model, size.x), size.y));
   draw_table(model, selected, result, commands);
   end_card();
-  ImGui::SameLine(0, between);
+  ImGui::SameLine(0, px(between));
   begin_card("##results", ImVec2(0, size.y));
   draw_choices(result);
   std::string best = in_print(best_text(results_, result));
@@ -370,7 +425,7 @@ void SweepView::draw(const LadderModel& model, int selected, const std::vector<s
     }
   }
   if (results_.has(result)) {
-    draw_chart(result, caption, commands);
+    draw_chart(result, selected, caption, commands);
   } else {
     empty_state(kind_of(result).needs_target() && is_missing(target_) ? "Type a target loss"
                                                                       : "No finished run has this result",

@@ -23,6 +23,8 @@ class SweepView {
   void draw(const LadderModel& model, int selected, const std::vector<std::string>& caption, ImVec2 size,
             Commands& commands);
 
+  float table_width(const LadderModel& model, float room) const;
+  int best_rung() const;          // by the shown result; -1: none
   std::string result_id() const;  // as remembered for the next start; empty: not chosen
   void choose(const std::string& result_id);
 
@@ -31,14 +33,14 @@ class SweepView {
 
   void find_targets(const Workspace& workspace, Commands& commands);
   SweepResult shown_result() const;
-  std::vector<Column> columns(SweepResult result) const;
-  std::vector<std::size_t> sorted_rungs(const std::vector<Column>& columns) const;
+  std::vector<Column> columns(const LadderModel& model, SweepResult result) const;
+  std::vector<std::size_t> sorted_rungs(const std::vector<Column>& columns, SweepResult result) const;
   void draw_choices(SweepResult result);
   static void draw_heads(const std::vector<Column>& columns);
   void draw_table(const LadderModel& model, int selected, SweepResult result, Commands& commands);
   void draw_row(const LadderModel& model, const SweptRung& rung, const std::vector<Column>& columns, bool is_selected,
-                bool is_best, Commands& commands);
-  void draw_chart(SweepResult result, const std::vector<std::string>& caption, Commands& commands);
+                bool is_best, float height, Commands& commands);
+  void draw_chart(SweepResult result, int selected, const std::vector<std::string>& caption, Commands& commands);
 
   LadderId ladder_ = 0;
   std::uint64_t version_ = 0;  // Workspace::version

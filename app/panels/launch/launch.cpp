@@ -178,7 +178,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const float gap = px(16);
   const float left = std::clamp(room.x * 0.32f, px(320), px(480));
   const bool is_idle = !workspace.running() && workspace.waiting().empty();
-  const float queue = is_idle ? px(84) : std::clamp(room.y * 0.3f, px(150), px(280));
+  const float queue = is_idle ? 0 : gap + std::clamp(room.y * 0.3f, px(150), px(280));
   begin_card("##recipe", ImVec2(left, room.y), true);
   draw_launch_form(state.form, checked, commands);
   end_card();
@@ -187,7 +187,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const std::string disturbance = disturbance_of(checked, !state.form.where.empty(), workspace);
   // With room for a disturbance also without one: the button doesn't move when the load changes.
   const float start = std::clamp(room.y * 0.25f, px(124), px(160));
-  const float most = room.y - queue - start - 2 * gap;
+  const float most = room.y - queue - start - gap;
   // No higher than its rows, so that in a high window what follows stays near them.
   begin_card("##rungs", ImVec2(0, state.editor.height > 0 ? std::min(most, state.editor.height) : most));
   draw_rungs(state.editor, state.form, checked, workspace, commands);
@@ -196,10 +196,12 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   begin_card("##start", ImVec2(0, start), true);
   draw_start(checked, state.form.where, disturbance, workspace, commands);
   end_card();
-  ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
-  begin_card("##queue", ImVec2(0, is_idle ? queue : 0), true);
-  draw_queue(workspace, commands);
-  end_card();
+  if (!is_idle) {
+    ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
+    begin_card("##queue", ImVec2(0, 0), true);
+    draw_queue(workspace, commands);
+    end_card();
+  }
   ImGui::EndGroup();
 }
 

@@ -3,6 +3,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -459,7 +460,12 @@ void draw_rungs(RungEditor& editor, LaunchForm& form, const CheckedForm& checked
   if (checked.is_sweep) return draw_combinations(checked);
   draw_baseline(form);
   const float rows_top = ImGui::GetCursorPosY();
-  ImGui::BeginChild("##rows", ImVec2(0, 0), ImGuiChildFlags_NavFlattened);
+  // Whole rows: the lowest isn't cut.
+  ImGui::PushFont(fonts().regular, small_size);
+  const float row = ImGui::GetFrameHeight() + px(3);
+  ImGui::PopFont();
+  const float seen = std::max(1.0f, std::floor((ImGui::GetContentRegionAvail().y + px(3)) / row)) * row - px(3);
+  ImGui::BeginChild("##rows", ImVec2(0, seen), ImGuiChildFlags_NavFlattened);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(ImGui::GetStyle().ItemSpacing.x, px(3)));
   std::vector<float> tops;
   RowChange change;

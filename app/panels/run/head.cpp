@@ -92,9 +92,12 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
       commands.push_back(Repeat{{shown.run.id}, 1});
     if (shown.run.ladder && shown.run.rung > 0) {
       flow_to("Verify gain");
-      if (change_button(workspace, "Verify gain", "run.real",
-                        "Repeats this rung and the baseline in turns until the verdict is clear, at most six times"))
-        commands.push_back(ConfirmSpeedup{*shown.run.ladder, workspace.selection.baseline_rung, shown.run.rung});
+      const int below = static_cast<int>(std::max<std::int64_t>(0, shown.run.stands_on));
+      const std::string pair = "Repeats this rung and " +
+                               (below == 0 ? "the baseline" : "rung " + std::to_string(below)) +
+                               " in turns until the verdict is clear, at most six times";
+      if (change_button(workspace, "Verify gain", "run.real", pair.c_str()))
+        commands.push_back(ConfirmSpeedup{*shown.run.ladder, below, shown.run.rung});
     }
   }
   trace_button(workspace, shown.run, "run.trace", commands);

@@ -37,7 +37,8 @@ std::span<const char* const> migrations() {
                                          predictions,
                                          tries_on_machines,
                                          rungs_below,
-                                         wall_clock};
+                                         wall_clock,
+                                         looks};
   return list;
 }
 

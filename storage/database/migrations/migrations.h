@@ -19,6 +19,7 @@ extern const char tries[];
 extern const char patches[];
 extern const char rungs_below[];
 extern const char wall_clock[];
+extern const char looks[];
 
 // steps.cpp
 extern const char overviews[];

@@ -268,4 +268,9 @@ DELETE FROM summaries;
 ALTER TABLE summaries ADD COLUMN wall_ms_median REAL;
 )sql";
 
+// How often a verification may look at the runs that it launches; NULL: it was launched by none.
+const char looks[] = R"sql(
+ALTER TABLE runs ADD COLUMN looks_up_to INTEGER;
+)sql";
+
 }  // namespace stepladder::migration

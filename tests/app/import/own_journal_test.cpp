@@ -25,6 +25,7 @@ PlannedRun planned_run() {
                   .rung = 2,
                   .repeat = 1,
                   .stands_on = 0,
+                  .looks_up_to = 6,
                   .loss_against = 1,
                   .stage = "bf16",
                   .title = "bf16",

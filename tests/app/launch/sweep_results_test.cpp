@@ -122,16 +122,43 @@ TEST_F(SweepResultsTest, TheBestIsNamedWithWhatOverlapsIt) {
   add_grid();
   const SweepResults results = this->results();
   EXPECT_EQ(results.best(loss_last), 2);
-  EXPECT_EQ(best_text(results, loss_last), "Lowest at lr 0.001, batch 4: 3.5500 (3.5000 - 3.6000, 2 runs). Best of 6.");
+  EXPECT_EQ(best_text(results, loss_last),
+            "Lowest at lr 0.001, batch 4: 3.5500 (3.5000 - 3.6000, 2 runs). Clear of the 5 others.");
   EXPECT_EQ(results.best(tokens_per_s), 1);
   EXPECT_EQ(best_text(results, tokens_per_s),
             "Highest at lr 0.0001, batch 8: 800 (800 - 800, 2 runs). The ranges of 2 others overlap it.");
   EXPECT_EQ(best_text(results, val_loss_min), "");
   for (int repeat : {0, 1}) summaries_[static_cast<std::size_t>(repeat)].loss_last = 3.51 + 0.1 * repeat;
   const std::string near = best_text(this->results(), loss_last);
-  EXPECT_NE(near.find("Best of 6: it is expected to lose this lead, since 1 other can't be told from it; corrected"),
-            std::string::npos)
-      << near;
+  EXPECT_NE(near.find(" 1 of the 5 others may be as good: expect about "), std::string::npos) << near;
+}
+
+TEST_F(SweepResultsTest, WhatDivergedOrFailedIsRankedLastAndNeverTheBest) {
+  add(0, 1e-4, 4, 3.2);
+  add(1, 1e-3, 4, 1.5);  // one of two became NaN
+  add(1, 1e-3, 4, std::nan(""));
+  summaries_.back().nonfinite_steps = 7;
+  add(2, 3e-3, 4, missing, RunStatus::failed);
+  add(3, 1e-2, 4, 3.1);
+  add(4, 1e-1, 4, missing, RunStatus::queued);
+  add(3, 1e-2, 4, missing, RunStatus::stopped);  // by somebody
+  const SweepResults results = this->results();
+  EXPECT_EQ(results.ranked(loss_last), (std::vector<std::size_t>{3, 0, 4, 1, 2}));
+  EXPECT_EQ(results.best(loss_last), 3);
+  EXPECT_EQ(results.rungs[1].trouble, "1 of 2 NaN");
+  EXPECT_EQ(results.rungs[2].trouble, "failed");
+  EXPECT_EQ(results.rungs[3].trouble, "");
+  EXPECT_EQ(results.rungs[4].trouble, "");
+  EXPECT_TRUE(best_text(results, loss_last).starts_with("Lowest at lr 0.01, batch 4: 3.1000"));
+  EXPECT_EQ(results.picked[static_cast<std::size_t>(loss_last)].of, 2u);
+}
+
+TEST_F(SweepResultsTest, AValueThatNobodyFinishedHasNoPlaceOnTheAxisAndLongNumbersAreShort) {
+  add(0, 1e-3, 4, 3);
+  add(1, 1e-2, 4, 2);
+  add(2, 1e9, 4, missing, RunStatus::failed);
+  EXPECT_EQ(sweep_lines(results(), loss_last, "lr").ticks.size(), 2u);
+  EXPECT_EQ(values_text(results(), results().rungs[2]), "lr 1e9, batch 4");
 }
 
 TEST_F(SweepResultsTest, ALuckySeedHelpsAllCombinations) {

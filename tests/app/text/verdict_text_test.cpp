@@ -41,6 +41,42 @@ TEST(Verdict, InconclusiveNeedsNoSecondWord) {
   EXPECT_EQ(verdict_text(doubtful), "inconclusive");
 }
 
+TEST(Count, SaysOnceHowManyRunsCountAndWhyNotTheOthers) {
+  EXPECT_EQ(count_text({.all = 1}), "1 run");
+  EXPECT_EQ(count_text({.all = 5}), "5 runs");
+  EXPECT_EQ(count_text({.all = 5, .disturbed = 3}), "2 of 5 runs count, 3 were disturbed");
+  EXPECT_EQ(count_text({.all = 4, .unfinished = 1, .copies = 1, .disturbed = 1}),
+            "1 of 4 runs counts, 1 was disturbed, 1 didn't finish, 1 is a copy");
+  EXPECT_EQ(count_text({.all = 3, .to_come = 2}), "1 run") << "those to come are said elsewhere";
+  EXPECT_EQ(count_text({.all = 3, .all_busy = true}), "3 runs, all disturbed");
+}
+
+TEST(Open, NamesTheReasonAndWhatWouldSettleIt) {
+  RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
+  RungJudgement open = rung(1, 9.3, 9.3, Verdict::cannot_tell);
+  open.own_step.ci95 = {5, 18};
+  EXPECT_EQ(why_open_text(rung(1, 2, 2, Verdict::faster), &base), "") << "it is clear";
+  base.flags.push_back({FlagId::busy_machine, "Others used 2 of 2 cores."});
+  EXPECT_EQ(why_open_text(open, &base),
+            "Other programs disturbed the baseline. Runs on a quiet machine would settle it.");
+  open.flags.push_back({FlagId::busy_machine, "Others used 2 of 2 cores."});
+  EXPECT_EQ(why_open_text(open, &base),
+            "Other programs disturbed this rung and the baseline. Runs on a quiet machine would settle it.");
+  open.flags.clear();
+  base.flags.clear();
+  open.own_step.needed_runs = 4;
+  base.run_seconds = open.run_seconds = 15;
+  EXPECT_EQ(why_open_text(open, &base),
+            "Runs of one rung differ by about as much. About 4 more runs of each, 2 min, would settle a difference of "
+            "this size.");
+  open.own_step.needed_runs = 0;
+  open.own_step.compared = 12;
+  open.steps_per_s = base.steps_per_s = 10;
+  EXPECT_TRUE(why_open_text(open, &base).starts_with("Clear alone, but not among the 12 factors of this ladder"));
+  base.flags.push_back({FlagId::no_sync, "No synchronisation."});
+  EXPECT_EQ(why_open_text(open, &base).substr(0, 14), "The baseline: ");
+}
+
 TEST(Answer, NamesEachRungByItsOwnStep) {
   const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
   const RungJudgement tf32 = rung(1, 2, 2, Verdict::faster), flash = rung(2, 1, 2, Verdict::same);

@@ -265,7 +265,9 @@ TEST_F(Rungs, ACancelledRepeatIsNoRunBesideAFinishedOne) {
     runs_[1].status = status;
     const std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
     EXPECT_EQ(rungs[0].runs.size(), 2u);
-    EXPECT_EQ(rungs[0].left_out, 1) << to_string(status);
+    EXPECT_EQ(rungs[0].count.unfinished + rungs[0].count.to_come, 1) << to_string(status);
+    EXPECT_EQ(rungs[0].count.to_come, status == RunStatus::running ? 1 : 0);
+    EXPECT_EQ(rungs[0].count.counted(), 1);
     EXPECT_TRUE(flagged_once(rungs[0])) << to_string(status);
     EXPECT_NEAR(rungs[0].tokens_per_s, 10'000, 10) << "of the finished one alone";
   }
@@ -274,7 +276,7 @@ TEST_F(Rungs, ACancelledRepeatIsNoRunBesideAFinishedOne) {
   EXPECT_NEAR(judge_rungs(measured_, {})[0].tokens_per_s, 15'000, 15);
   // Without a finished one, what there is counts.
   runs_[0].status = runs_[1].status = RunStatus::stopped;
-  EXPECT_EQ(judge_rungs(measured_, {})[0].left_out, 0);
+  EXPECT_EQ(judge_rungs(measured_, {})[0].count.counted(), 2);
   EXPECT_FALSE(flagged_once(judge_rungs(measured_, {})[0]));
 }
 
@@ -318,13 +320,14 @@ class Climbed : public testing::Test {
     }
     ++rungs_;
   }
-  std::vector<RungJudgement> judged(int baseline = -1) const {
-    std::vector<MeasuredRun> measured;
+  std::vector<MeasuredRun> measured() const {
+    std::vector<MeasuredRun> all;
     auto series = series_.begin();
     auto summary = summaries_.begin();
-    for (const stepladder::Run& run : runs_) measured.push_back({&run, &*summary++, &*series++});
-    return judge_rungs(measured, {}, baseline);
+    for (const stepladder::Run& run : runs_) all.push_back({&run, &*summary++, &*series++});
+    return all;
   }
+  std::vector<RungJudgement> judged(int baseline = -1) const { return judge_rungs(measured(), {}, baseline); }
   std::vector<int> stood_on() const {
     std::vector<int> rungs;
     for (const RungJudgement& rung : judged()) rungs.push_back(rung.stands_on);
@@ -335,6 +338,12 @@ class Climbed : public testing::Test {
     for (const RungJudgement& rung : judged(baseline)) words.emplace_back(to_string(rung.answer()));
     return words;
   }
+  // As if a verification of at most `most` runs a side had launched the rung's repeats.
+  void verified(int rung, std::int64_t most) {
+    for (stepladder::Run& run : runs_)
+      if (run.rung == rung && run.repeat > 0) run.looks_up_to = most;
+  }
+  PairJudgement pair(int base, int rung) const { return judge_pair(measured(), base, rung, {}); }
   std::string source_ = "launched", path_;
   std::int64_t launched_on_ = -1;
 
@@ -375,6 +384,70 @@ TEST_F(Climbed, ARungThatBoughtNothingOverTheOneBelowIsNoise) {
   EXPECT_TRUE(judged()[3].over_baseline.is(Verdict::faster)) << "which is another question";
   EXPECT_NEAR(judged()[3].own_step.factor, 50.0 / 60, 0.001);
   EXPECT_EQ(answers(1), (Words{"slower", "baseline", "noise", "slower"})) << "a chosen baseline";
+}
+
+TEST_F(Climbed, ALookIsPaidForByEveryLaterJudgement) {
+  add("baseline", R"({"matmul": "fp32"})", 100);
+  add("tf32", R"({"matmul": "tf32"})", 50);
+  add("flash", R"({"matmul": "tf32", "attention": "flash"})", 40);
+  const std::vector<RungJudgement> before = judged();
+  const auto width = [](const Gain& gain) { return gain.ci95.high / gain.ci95.low; };
+  verified(1, 6);
+  EXPECT_EQ(width(judged()[1].over_baseline), width(before[1].over_baseline)) << "one side alone isn't a verification";
+  verified(0, 6);
+  EXPECT_GT(width(judged()[1].over_baseline), width(before[1].over_baseline));
+  EXPECT_GT(judged()[1].over_baseline.p, before[1].over_baseline.p);
+  EXPECT_EQ(width(judged()[2].own_step), width(before[2].own_step)) << "nobody looked at this one";
+  EXPECT_EQ(answers(), (Words{"baseline", "real", "real"}));
+}
+
+TEST_F(Climbed, BetweenTwoLooksNothingIsClear) {
+  add("baseline", R"({"matmul": "fp32"})", 100, 6);
+  add("tf32", R"({"matmul": "tf32"})", 50, 6);
+  EXPECT_EQ(answers(), (Words{"baseline", "real"}));
+  verified(0, 50);
+  verified(1, 50);  // looks after 5 and 7
+  EXPECT_EQ(answers(), (Words{"baseline", "cannot-tell"}));
+  verified(0, 6);
+  verified(1, 6);
+  EXPECT_EQ(answers(), (Words{"baseline", "real"})) << "after the last one allowed";
+}
+
+TEST_F(Climbed, SingleRunsOfAVerificationAreJudgedAsOthersAre) {
+  add("baseline", R"({"matmul": "fp32"})", 100);
+  add("tf32", R"({"matmul": "tf32"})", 50);
+  const auto verdict = [&] {
+    const std::vector<MeasuredRun> all = measured();
+    const std::vector<Subject> subjects{{.runs = {all[1]}, .siblings = {all[0], all[2]}},
+                                        {.runs = {all[4]}, .siblings = {all[3], all[5]}}};
+    return judge(subjects, 0, {})[1].over_baseline;
+  };
+  const Gain before = verdict();
+  verified(0, 6);
+  verified(1, 6);
+  EXPECT_EQ(verdict().verdict, before.verdict);
+  EXPECT_EQ(verdict().ci95.low, before.ci95.low);
+  EXPECT_EQ(before.verdict, Verdict::faster);
+}
+
+TEST_F(Climbed, APairIsJudgedAsItsLadderDoes) {
+  add("baseline", R"({"matmul": "fp32"})", 100);
+  add("tf32", R"({"matmul": "tf32"})", 50);
+  add("flash", R"({"matmul": "tf32", "attention": "flash"})", 40);
+  add("compile", R"({"matmul": "tf32", "attention": "flash", "compile": "on"})", 39.9);
+  const std::vector<RungJudgement> all = judged();
+  const auto expect_same = [](const Gain& a, const Gain& b) {
+    EXPECT_EQ(a.factor, b.factor);
+    EXPECT_EQ(a.verdict, b.verdict);
+    EXPECT_EQ(a.ci95.low, b.ci95.low);
+    EXPECT_EQ(a.compared, b.compared);
+  };
+  expect_same(pair(2, 3).gain, all[3].own_step);
+  expect_same(pair(0, 3).gain, all[3].over_baseline);
+  expect_same(pair(0, 1).gain, all[1].own_step);
+  expect_same(pair(1, 3).gain, judged(1)[3].over_baseline);
+  EXPECT_NEAR(pair(1, 0).gain.factor, 0.5, 0.001);
+  EXPECT_EQ(pair(1, 0).rung.rung, 0);
 }
 
 TEST_F(Climbed, RungsOfASweepStandAlone) {

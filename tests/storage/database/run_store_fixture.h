@@ -30,6 +30,7 @@ inline void expect_alike(const Run& a, const Run& b) {
   EXPECT_EQ(a.rung, b.rung);
   EXPECT_EQ(a.repeat, b.repeat);
   EXPECT_EQ(a.stands_on, b.stands_on);
+  EXPECT_EQ(a.looks_up_to, b.looks_up_to);
   EXPECT_EQ(a.loss_against, b.loss_against);
   EXPECT_EQ(a.parent, b.parent);
   EXPECT_EQ(a.forked_at_step, b.forked_at_step);
@@ -63,6 +64,7 @@ inline void expect_alike(const Run& a, const Run& b) {
   EXPECT_EQ(a.parent, b.parent);
   EXPECT_EQ(a.forked_at_step, b.forked_at_step);
   EXPECT_EQ(a.stands_on, b.stands_on);
+  EXPECT_EQ(a.looks_up_to, b.looks_up_to);
   EXPECT_EQ(a.loss_against, b.loss_against);
   EXPECT_EQ(a.attention, b.attention);
   EXPECT_TRUE(alike(a.setup_ms, b.setup_ms));

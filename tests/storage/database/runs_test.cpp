@@ -25,6 +25,7 @@ TEST_F(RunStoreTest, every_field_of_a_run_comes_back) {
                              .rung = 3,
                              .repeat = 2,
                              .stands_on = 0,
+                             .looks_up_to = 6,
                              .loss_against = 1,
                              .parent = parent,
                              .forked_at_step = 250,
