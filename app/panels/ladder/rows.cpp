@@ -249,24 +249,6 @@ void draw_factors(const LadderModel& model, std::size_t place, const LadderTable
     draw_factor(model, *baseline, rung, rung.judged.over_baseline, at.baseline, top, table, "baseline", commands);
 }
 
-Tone tone_of(RungAnswer answer, bool is_over) {
-  switch (answer) {
-    case RungAnswer::real:
-      return Tone::good;
-    case RungAnswer::slower:
-    case RungAnswer::slower_once:
-    case RungAnswer::impossible:
-      return Tone::bad;
-    case RungAnswer::faster_once:
-    case RungAnswer::cannot_tell:
-      return is_over ? Tone::warning : Tone::neutral;
-    case RungAnswer::baseline:
-    case RungAnswer::noise:
-      break;
-  }
-  return Tone::neutral;
-}
-
 // The answer about the rung's own step as a pill; where it is open and the rung was measured here, a click measures on.
 void draw_answer(const LadderModel& model, const LadderRung& rung, const LadderTable& table, ImVec2 at,
                  Commands& commands) {
