@@ -247,7 +247,7 @@ void draw_times(const Workspace& workspace, const RunEntry& about, Commands& com
     spacing(2);
     text_quiet_wrapped(in_print(fit_text(advice.times)));
   } else {
-    text_quiet_wrapped("A trace of the run fills this.");
+    text_quiet_wrapped("A trace of the run says it.");
   }
   if (!advice.has_trace && can_trace(about.run)) {
     spacing(4);
@@ -290,7 +290,7 @@ void draw_interval(const ExpectedGain& gain, const Interval& range, float width)
   ImGui::Dummy(ImVec2(width, height));
 }
 
-void draw_change(const Advice& advice, bool is_answered, const Interval& range, std::size_t place,
+void draw_change(const Advice& advice, bool is_answered, const Interval* range, std::size_t place,
                  AdvisorState& state) {
   ImGui::PushID(static_cast<int>(place));
   const float height = px(46);
@@ -308,11 +308,11 @@ void draw_change(const Advice& advice, bool is_answered, const Interval& range, 
   text_cut(in_print(advice.why), ImGui::GetContentRegionAvail().x,
            is_problem ? tone_colour(advice.kind == AdviceKind::trust ? Tone::warning : Tone::bad) : palette().quiet,
            fonts().regular, small_size);
-  ImGui::TableNextColumn();
   const ExpectedGain& gain = advice.gain;
-  if (gain.known()) {
+  if (range) ImGui::TableNextColumn();
+  if (range && gain.known()) {
     text_in(in_print(range_words(gain.low, gain.high)), fonts().semibold, text_size);
-    draw_interval(gain, range, ImGui::GetContentRegionAvail().x - px(12));
+    draw_interval(gain, *range, ImGui::GetContentRegionAvail().x - px(12));
   }
   ImGui::TableNextColumn();
   const bool is_speed = advice.kind == AdviceKind::speed || advice.kind == AdviceKind::open;
@@ -334,14 +334,17 @@ void draw_changes(AdvisorState& state, const Workspace& workspace, const Advice*
   text_strong("What the next change would buy");
   for (const std::string& note : workspace.advice->notes) text_quiet_wrapped(in_print(note));
   spacing(4);
-  if (list.empty()) return text_quiet_wrapped("Nothing that this run's numbers speak for.");
   const bool is_wide = ImGui::GetContentRegionAvail().x > px(560);
   const Interval range = range_of(list);
-  if (ImGui::BeginTable("##changes", 3, ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoSavedSettings)) {
+  const bool has_gains = std::ranges::any_of(list, [](const Advice& each) { return each.gain.known(); });
+  const int columns = has_gains ? 3 : 2;
+  constexpr ImGuiTableFlags flags = ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoSavedSettings;
+  if (ImGui::BeginTable(table_id("##changes", columns).c_str(), columns, flags)) {
     ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthStretch);
-    ImGui::TableSetupColumn("gain", ImGuiTableColumnFlags_WidthFixed, px(is_wide ? 220 : 130));
+    if (has_gains) ImGui::TableSetupColumn("gain", ImGuiTableColumnFlags_WidthFixed, px(is_wide ? 220 : 130));
     ImGui::TableSetupColumn("by", ImGuiTableColumnFlags_WidthFixed, px(130));
-    for (std::size_t i = 0; i < list.size(); ++i) draw_change(list[i], &list[i] == next, range, i, state);
+    for (std::size_t i = 0; i < list.size(); ++i)
+      draw_change(list[i], &list[i] == next, has_gains ? &range : nullptr, i, state);
     ImGui::EndTable();
   }
 }
@@ -371,11 +374,17 @@ void draw(AdvisorState& state, const Workspace& workspace, Commands& commands) {
   const Advice* next = answered(state, workspace, *about);
   draw_answer(workspace, next, *about, commands);
   gap(14);
+  // A card that has nothing to add to the answer isn't there.
+  const bool has_times = workspace.advice->times.profile.steps > 0 || can_trace(about->run);
+  const bool has_changes = workspace.advice->list.size() > 1;
   const float room = ImGui::GetContentRegionAvail().x;
-  begin_card("##times", ImVec2(room * 0.36f, 0), true);
-  draw_times(workspace, *about, commands);
-  end_card();
-  same_line(14);
+  if (has_times) {
+    begin_card("##times", ImVec2(has_changes ? room * 0.36f : 0, 0), true);
+    draw_times(workspace, *about, commands);
+    end_card();
+  }
+  if (!has_changes) return;
+  if (has_times) same_line(14);
   begin_card("##changes", ImVec2(0, 0), true);
   draw_changes(state, workspace, next);
   end_card();

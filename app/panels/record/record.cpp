@@ -145,7 +145,7 @@ void draw_question(State& state, const Workspace& workspace, Commands& commands)
   draw_rungs(state.pool, "Rungs##pool", "record.pool.rungs", workspace, state, commands);
   if (!narrow) ImGui::SameLine(0, space);
   entered |=
-      state.baseline.draw("##baseline", "Against: the record's own logs", path, "record.baseline", commands.data);
+      state.baseline.draw("##baseline", "Baseline: the record's own logs", path, "record.baseline", commands.data);
   ImGui::SameLine(0, space);
   draw_rungs(state.baseline, "Rungs##baseline", "record.baseline.rungs", workspace, state, commands);
   if (!narrow) ImGui::SameLine(0, space);
@@ -189,13 +189,11 @@ void draw_next(const RecordView& view, State& state, Commands& commands) {
     }
     return;
   }
-  std::string next;
   const auto runs = static_cast<std::int64_t>(claim.metric.n);
   if (claim.needed_n > runs)
-    next = plural(claim.needed_n - runs, "more run") + " of the same would pass with a probability of 90 %. ";
-  if (view.rule && view.rule->faster_than_baseline && view.asked.baseline.empty() && runs > 0)
-    next += "The rule also compares with the record's own runs: name their folder above.";
-  if (!next.empty()) text_quiet_wrapped(next);
+    text_quiet_wrapped(plural(claim.needed_n - runs, "more run") +
+                       " of the same would pass the test with a probability of 90 %.");
+  if (runs > 0 && claim.flags.empty()) text_quiet("No flags: nothing in the logs speaks against the claim.");
 }
 
 void draw_verdict(const RecordView& view, State& state, Commands& commands) {
@@ -234,17 +232,20 @@ std::string in_words(std::string id) {
   return capitalised(std::move(id));
 }
 
+bool has_flags(const RecordView& view) {
+  return !view.claim.flags.empty() || !view.claim.excluded.empty();
+}
+
 void draw_flags(const RecordView& view) {
   const RecordClaim& claim = view.claim;
-  text_strong("Flags");
-  if (claim.flags.empty()) text_quiet("None: nothing in the logs speaks against the claim");
+  if (!claim.flags.empty()) text_strong("What speaks against it");
   for (std::size_t i = 0; i < claim.flags.size(); ++i) {
     text_toned(in_words(claim.flags[i].id), Tone::warning);
     mark("record.flag." + std::to_string(i));
     text_sentence(claim.flags[i].why);
   }
   if (claim.excluded.empty()) return;
-  gap(12);
+  if (!claim.flags.empty()) gap(12);
   text_strong("Logs that don't count");
   constexpr std::size_t most_listed = 200;
   for (std::size_t i = 0; i < std::min(claim.excluded.size(), most_listed); ++i)
@@ -264,12 +265,13 @@ void draw_claim(const RecordView& view, State& state, Commands& commands) {
   draw_verdict(view, state, commands);
   end_card();
   gap(14);
-  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const ImVec2 room(ImGui::GetContentRegionAvail().x, ImGui::GetContentRegionAvail().y - px(2));
   const float space = px(14);
   const auto flags = [&](float width, float height) {
     card("##flags", width, height, true, [&] { draw_flags(view); });
   };
-  if (view.claim.metric.n == 0) return flags(0, 0);  // there is nothing to plot
+  if (view.claim.metric.n == 0)  // there is nothing to plot
+    return has_flags(view) ? flags(0, room.y) : void();
   const auto losses = [&](float width, float height) {
     card("##losses", width, height, false, [&] { draw_losses(view, ImGui::GetContentRegionAvail()); });
   };
@@ -277,11 +279,18 @@ void draw_claim(const RecordView& view, State& state, Commands& commands) {
     card("##p", 0, height, false, [&] { draw_p(view, ImGui::GetContentRegionAvail()); });
   };
   if (room.x < px(900) || room.y < px(400)) {
-    flags(0, px(220));
-    gap(14);
+    if (has_flags(view)) {
+      flags(0, px(220));
+      gap(14);
+    }
     losses(0, px(260));
     gap(14);
     return p(px(260));
+  }
+  if (!has_flags(view)) {
+    losses((room.x - space) * 0.6f, room.y);
+    ImGui::SameLine(0, space);
+    return p(room.y);
   }
   // What speaks against it is beside the charts, so that neither needs scrolling.
   flags((room.x - space) * 0.42f, room.y);
@@ -289,7 +298,7 @@ void draw_claim(const RecordView& view, State& state, Commands& commands) {
   ImGui::BeginGroup();
   losses(0, (room.y - space) / 2);
   gap(14);
-  p((room.y - space) / 2 - px(1));
+  p((room.y - space) / 2 - px(2));
   ImGui::EndGroup();
 }
 
