@@ -102,9 +102,9 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   if (workspace.verification->open) actions.push_back({.title = "Stop verification", .command = StopVerification{}});
   if (const RunEntry* current = workspace.current_run();
       current && workspace.read_only.empty() && !current->is_active())
-    actions.push_back({.title = "Delete run: " + current->run.name,
+    actions.push_back({.title = "Delete the current run",
                        .command = Curate{"Deleted " + current->run.name, {current->run.id}, {.deleted_at = unix_now()}},
-                       .detail = "to the bin, which keeps it for 30 days",
+                       .detail = current->run.name + ", to the bin",
                        .is_dangerous = true});
   actions.push_back({.title = "Bin: restore runs", .command = ShowPanel{"history"}, .detail = "at the top of History"});
   actions.push_back({.title = "Empty bin", .command = EmptyBin{}, .detail = "asks first", .is_dangerous = true});
