@@ -3,9 +3,11 @@
 #include "app/desktop/actions.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -98,6 +100,12 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
     actions.push_back({.title = "Update view: " + workspace.open_view, .command = SaveView{workspace.open_view}});
   actions.push_back({.title = "Clear the selection", .command = ClearSelection{}});
   if (workspace.verification->open) actions.push_back({.title = "Stop verification", .command = StopVerification{}});
+  if (const RunEntry* current = workspace.current_run();
+      current && workspace.read_only.empty() && !current->is_active())
+    actions.push_back({.title = "Delete the current run",
+                       .command = Curate{"Deleted " + current->run.name, {current->run.id}, {.deleted_at = unix_now()}},
+                       .detail = current->run.name + ", to the bin",
+                       .is_dangerous = true});
   actions.push_back({.title = "Bin: restore runs", .command = ShowPanel{"history"}, .detail = "at the top of History"});
   actions.push_back({.title = "Empty bin", .command = EmptyBin{}, .detail = "asks first", .is_dangerous = true});
   if (const RunEntry* running = workspace.running()) {
@@ -216,6 +224,33 @@ bool begins_as_typed(const std::string& typed, const std::string& text) {
   return true;
 }
 
+// What people call the things of these titles elsewhere.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> other_words{
+    {{"bin", "delete remove trash deleted undelete recover"},
+     {"launch", "start train run"},
+     {"stop", "cancel kill abort end"},
+     {"import", "open load add file log csv tensorboard wandb"},
+     {"export", "save download share print"},
+     {"history", "runs table list filter"},
+     {"compare", "graph chart plot diff"},
+     {"profile", "trace timeline flame kernels"},
+     {"mfu", "flops utilisation roofline peak"},
+     {"advisor", "why slow next recommend"},
+     {"record", "speedrun leaderboard"},
+     {"machines", "ssh gpu remote host cluster slurm server"},
+     {"theme", "colours settings preferences appearance night"},
+     {"text size", "zoom font scale"},
+     {"larger text", "zoom font scale"},
+     {"smaller text", "zoom font scale"}}};
+
+// The other words for an action's title, with a blank before each.
+std::string also_called(const std::string& title) {
+  std::string words;
+  for (const auto& [name, others] : other_words)
+    if (begins_as_typed(std::string(name), title)) words += " " + std::string(others);
+  return words;
+}
+
 }  // namespace
 
 std::vector<std::size_t> matching_actions(const std::vector<Action>& actions, const std::string& typed,
@@ -227,7 +262,8 @@ std::vector<std::size_t> matching_actions(const std::vector<Action>& actions, co
   std::vector<Match> matches;
   for (std::size_t i = 0; i < actions.size(); ++i) {
     const Action& action = actions[i];
-    const std::string text = action.detail.empty() ? action.title : action.title + " " + action.detail;
+    const std::string text = action.title + (action.detail.empty() ? "" : " " + action.detail) +
+                             (action.is_place || typed.empty() ? "" : also_called(action.title));
     const auto score = fuzzy_score(typed, text);
     if (!score) continue;
     const int tier = typed.empty() ? 0 : (begins_as_typed(typed, action.title) ? 0 : 2) + (action.is_place ? 1 : 0);

@@ -2,6 +2,8 @@
 #include "app/desktop/data_requests.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <utility>
 
 #include "app/desktop/desktop_state.h"
@@ -10,6 +12,8 @@
 #include "app/host/environment.h"
 #include "app/launch/recipe_fields.h"
 #include "app/profile/predict.h"
+#include "app/runs/excerpt.h"
+#include "app/runs/loaded_runs.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 #include "engine/stage.h"
@@ -68,6 +72,22 @@ void name_unavailable(AdviceView& view, const Workspace& workspace) {
   });
 }
 
+// Reads the steps of ladders that may speak about the run, so that they can be judged: its own, and the newest others
+// of its hardware.
+void read_ladders(RunStore& store, const Run& about, std::vector<AdviceRun>& project, std::deque<Series>& kept) {
+  constexpr std::size_t most_runs = 100;  // beside those of its own ladder
+  std::map<LadderId, std::vector<AdviceRun*>, std::greater<>> ladders;
+  for (AdviceRun& run : project)
+    if (run.run->ladder && run.run->hardware == about.hardware) ladders[*run.run->ladder].push_back(&run);
+  std::size_t read = 0;
+  for (const auto& [ladder, runs] : ladders) {
+    if (ladder != about.ladder && (read + runs.size() > most_runs || runs.size() < 2)) continue;
+    read += ladder == about.ladder ? 0 : runs.size();
+    for (AdviceRun* run : runs)
+      run->series = &kept.emplace_back(load_run(store, *run->run, most_steps_of_each(runs.size())).series);
+  }
+}
+
 // Reads the parts of a step only for runs that were trained here, and only for the newest.
 void load_advice(RunStore& store, Workspace& workspace, RunId about) {
   constexpr std::size_t most_read = 100;
@@ -81,6 +101,8 @@ void load_advice(RunStore& store, Workspace& workspace, RunId about) {
     project.push_back(run);
   }
   std::ranges::reverse(project);
+  std::deque<Series> kept;
+  if (const RunEntry* entry = workspace.find(about)) read_ladders(store, entry->run, project, kept);
   const Overview loss = store.overview(about, Quantity::loss);
   AdviceView made{.about = about, .made_for = workspace.version};
   for (AdviceRun& run : project) {
@@ -93,7 +115,6 @@ void load_advice(RunStore& store, Workspace& workspace, RunId about) {
   }
   made.list = advise(project, about, workspace.hardware, known_stages(), true);
   name_unavailable(made, workspace);
-  made.outcomes = advice_held(project, workspace.hardware, known_stages());
   made.past = past_predictions(store);
   *workspace.advice = std::move(made);
 }

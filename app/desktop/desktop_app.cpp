@@ -56,6 +56,9 @@ void DesktopApp::take_dropped(std::vector<std::string> files) {
     state_.messages.show_error(file + " is a project, not a log. Open it with `stepladder " + file + "`.");
     return true;
   });
+  if (std::error_code error; files.size() == 1 && state_.panels.is_open("record") && !state_.panels.is_open("import") &&
+                             std::filesystem::is_directory(files.front(), error))
+    return state_.panels.send("record", {FolderDropped{files.front()}});
   std::vector<std::string> traces;
   std::erase_if(files, [&](const std::string& file) {
     if (!looks_like_trace(file)) return false;
@@ -94,7 +97,9 @@ double DesktopApp::seconds_to_next_frame(double frame_seconds) const {
 }
 
 void DesktopApp::ingest() {
-  state_.messages.drop_expired();
+  const ImGuiIO& io = ImGui::GetIO();
+  state_.messages.drop_expired(io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || any_key_pressed());
+  if (std::exchange(open_before_, state_.panels.open()) != state_.panels.open()) state_.messages.leave_view();
   state_.theme.take_answer();
   take_export(state_, [this](const std::exception& error) {
     state_.messages.drop_notices();
@@ -125,7 +130,7 @@ void DesktopApp::ingest_session() {
     if (state_.workspace.ingest(event)) {
       const auto& ended = std::get<RunEnded>(event);
       const RunEntry* entry = state_.workspace.find(ended.run);
-      if (entry && ended.status == RunStatus::failed)
+      if (entry && ended.status == RunStatus::failed && !state_.panels.is_open("live"))  // which says it itself
         state_.messages.show_error(entry->run.name + " failed: " + ended.reason);
     }
   }

@@ -79,8 +79,9 @@ class DesktopApp {
   std::chrono::steady_clock::time_point gives_up_{};  // at closing
   Commands commands_;                                 // of this frame
   bool keeps_drawing_ = false;
-  bool hides_tooltips_ = false;  // after a key, until the mouse moves: the view under it may be another one
-  ImGuiID clicked_item_ = 0;     // without a tooltip until the mouse leaves it; 0: none
+  bool hides_tooltips_ = false;           // after a key, until the mouse moves: the view under it may be another one
+  std::vector<std::string> open_before_;  // the views of the last frame
+  ImGuiID clicked_item_ = 0;              // without a tooltip until the mouse leaves it; 0: none
   std::shared_future<DeviceReport> probe_;
   std::chrono::steady_clock::time_point next_look_at_trainer_{};
   bool trainer_is_coming_ = false;  // ./run builds it in the background

@@ -32,7 +32,8 @@ void DesktopTheme::set_display_scale(float scale) {
 
 void DesktopTheme::fit_window(int width, int height) {
   const float room = std::min(static_cast<float>(width) / 2560, static_cast<float>(height) / 1440) / display_scale_;
-  const float scale = std::clamp(std::floor(room * 4) / 4, 1.0f, 2.0f);
+  // Faster than the room, which would else be empty: 1.75 at 3840 x 2160.
+  const float scale = std::clamp(std::floor((1.5f * room - 0.5f) * 4) / 4, 1.0f, 2.0f);
   if (std::exchange(window_scale_, scale) != scale) apply();
 }
 

@@ -1,6 +1,7 @@
 // Events that commands send to panels (Panel::receive).
 #pragma once
 
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -23,8 +24,12 @@ struct TriesToShow {         // for Tries
   LadderId series = 0;
 };
 
+struct FolderDropped {  // for Record, while it is open
+  std::string folder;
+};
+
 struct PanelEvent {
-  std::variant<LadderDraft, SpeedupToExplain, TraceToShow, PairToImport, WaterfallToggled, TriesToShow>
+  std::variant<LadderDraft, SpeedupToExplain, TraceToShow, PairToImport, WaterfallToggled, TriesToShow, FolderDropped>
       what;  // a draft is for Launch, to fill its form
 
   template <class Event>

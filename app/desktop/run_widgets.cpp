@@ -12,6 +12,7 @@
 #include "app/desktop/commands/export_commands.h"
 #include "app/desktop/commands/import_commands.h"
 #include "app/desktop/commands/ladder_commands.h"
+#include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/fields.h"
 #include "app/desktop/profile/profile_commands.h"
@@ -149,20 +150,14 @@ namespace {
 constexpr const char* what_it_is_for = "Measures which of your speed-ups are real, noise or impossible.";
 constexpr const char* script_lines =
     "import stepladder\n"
-    "stepladder.init(project=\"mine\", config={\"lr\": 3e-4})\n"
+    "stepladder.init(project=\"mine\")\n"
     "with stepladder.timed_step(tokens=batch * seq):\n"
     "    loss = train_step()\n"
     "stepladder.log({\"loss\": loss})\n";
 
-// A way in: its title, what it does and its button at the lower edge; without a height the button alone. Returns
-// whether it was pressed.
+// A way in: its title, what it does and its button at the lower edge. Returns whether it was pressed.
 bool way_in(const char* title, const std::string& what, const char* button, const char* name, ImVec2 size,
-            const char* lines = nullptr) {
-  if (size.y == 0) {
-    const bool pressed = quiet_button(button, name);
-    wrapped_tooltip(what, 360);
-    return pressed;
-  }
+            bool is_main = false, const char* lines = nullptr) {
   begin_card(name, size);
   text_strong(title);
   if (lines) {
@@ -175,10 +170,61 @@ bool way_in(const char* title, const std::string& what, const char* button, cons
     text_quiet_wrapped(what);
   }
   ImGui::SetCursorPosY(size.y - px(14) - ImGui::GetFrameHeight());
-  const bool pressed = quiet_button(button, name);
+  const bool pressed = is_main ? primary_button(button, true, name) : quiet_button(button, name);
   if (lines) wrapped_tooltip(what, 360);
   end_card();
   return pressed;
+}
+
+// An example as a card that is a button.
+bool example_card(const std::string& title, const std::string& what, const std::string& name, ImVec2 size) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 after = ImGui::GetCursorPos();
+  const bool pressed = ImGui::InvisibleButton(name.c_str(), size);
+  mark(name);
+  const bool is_lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const ImVec2 end(at.x + size.x, at.y + size.y);
+  draw->AddRectFilled(at, end, u32(is_lit ? palette().accent : palette().card, is_lit ? 0.12f : 1.0f), px(8));
+  draw->AddRect(at, end, u32(is_lit ? palette().accent : palette().line), px(8));
+  ImGui::SetCursorPos(ImVec2(after.x + px(14), after.y + px(10)));
+  ImGui::BeginGroup();
+  ImGui::PushTextWrapPos(after.x + size.x - px(12));
+  text_in(title, fonts().semibold, 13.5f);
+  text_quiet(what);
+  ImGui::PopTextWrapPos();
+  ImGui::EndGroup();
+  ImGui::SetCursorPos(after);
+  ImGui::Dummy(size);
+  return pressed;
+}
+
+// The ladder that a new project begins with; null if it has gone.
+const Ladder* built_in_ladder(const Workspace& workspace) {
+  for (const Ladder& ladder : workspace.ladders())
+    if (ladder.source == "example" && !workspace.runs_of(ladder.id).empty()) return &ladder;
+  return nullptr;
+}
+
+// Above what an example shows: that it is one, and the ways on.
+void draw_example_strip(Commands& commands) {
+  ImGui::AlignTextToFramePadding();
+  text_quiet("An example, not yours.");
+  const auto button = [&](const char* label, const char* name) {
+    flow_to(label, 10);
+    return quiet_button(label, name);
+  };
+  if (button("Launch a ladder", "start.launch")) commands.push_back(ShowPanel{"launch"});
+  if (button("Import a log or trace", "start.import")) commands.push_back(ShowPanel{"import"});
+  for (const ExampleFile& example : example_files) {
+    if (button(example.title, (std::string("start.") + example.file).c_str()))
+      commands.push_back(OpenExample{path_of(example)});
+    wrapped_tooltip(example.what, 360);
+  }
+  if (button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
+  if (button("Remove the examples", "start.remove")) commands.push_back(RemoveExamples{});
+  wrapped_tooltip("Their runs go to the bin, their traces are removed; Ctrl+Z brings all back", 360);
+  spacing(4);
 }
 
 }  // namespace
@@ -213,62 +259,93 @@ void example_buttons(Commands& commands) {
   wrapped_tooltip("A step of modded-nanogpt on 8 H100 before and after a record's change, in Profile", 360);
 }
 
+bool is_new_project(const Workspace& workspace) {
+  return workspace.selection.ladder == 0 && !workspace.runs().empty() &&
+         std::all_of(workspace.runs().begin(), workspace.runs().end(),
+                     [](const RunEntry& entry) { return entry.run.source == "example"; });
+}
+
 void start_here(const Workspace& workspace, Commands& commands, const std::string& empty) {
+  if (empty.empty()) return draw_example_strip(commands);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(12);
-  const float all = empty.empty() ? room.x : std::min(room.x, px(1180));
-  const float each = (all - 2 * gap) / 3;
-  const float left = ImGui::GetCursorPosX() + (empty.empty() ? 0 : (room.x - all) / 2);
-  const bool is_low = empty.empty() && room.y < px(760);  // the view needs the room
-  const ImVec2 size(each, is_low ? 0 : px(150));
-  if (!empty.empty()) ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, room.y * 0.3f - px(100)));
+  const float all = std::min(room.x, px(1180));
+  const float left = ImGui::GetCursorPosX() + (room.x - all) / 2;
+  const float ways_height = px(150), examples_height = px(80);
+  const float content = px(60) + ways_height + px(44) + examples_height;
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, (room.y - content) * 0.38f));
   ImGui::SetCursorPosX(left);
-  const std::int64_t examples = empty.empty() ? count_examples(workspace) : 0;
-  if (empty.empty()) {
-    text_strong(what_it_is_for);
-    if (examples > 0) {
-      flow_for(px(260), 12);
-      text_quiet("All " + plural(examples, "run") + " here are examples, not yours.");
-    }
-  } else {
-    text_in(what_it_is_for, fonts().display, title_size);
-    ImGui::SetCursorPosX(left);
-    text_quiet(empty);
-    spacing(6);
-  }
+  text_in(what_it_is_for, fonts().display, title_size);
   ImGui::SetCursorPosX(left);
+  text_quiet(empty);
+  spacing(8);
+  ImGui::SetCursorPosX(left);
+  const ImVec2 size((all - 2 * gap) / 3, ways_height);
   if (way_in("Measure here",
-             "Trains a baseline and one rung for each optimisation; the proposed ladder takes about a "
-             "minute.",
-             "Launch a ladder", "start.launch", size))
+             "Trains a baseline and one rung for each optimisation; the proposed ladder takes about a minute.",
+             "Launch a ladder", "start.launch", size, true))
     commands.push_back(ShowPanel{"launch"});
-  const auto beside = [&](const char* button) { is_low ? flow_to(button, 12) : ImGui::SameLine(0, gap); };
-  beside("Import a log or trace");
+  ImGui::SameLine(0, gap);
   if (way_in("Judge what you have", "Drop a log, a trace or a folder of another tracker on the window, or choose it.",
              "Import a log or trace", "start.import", size))
     commands.push_back(ShowPanel{"import"});
-  const char* copy = is_low ? "Copy the lines for a script" : "Copy the lines";
-  beside(copy);
+  ImGui::SameLine(0, gap);
   if (way_in("Follow my script", "Paste them into your script; then `stepladder follow stepladder/` shows the run here",
-             copy, "start.follow", size, script_lines))
+             "Copy the lines", "start.follow", size, false, script_lines))
     commands.push_back(CopyText{script_lines, "The lines for your script"});
-  if (empty.empty() && has_examples(workspace)) {
-    const char* const remove = "Remove the examples";
-    is_low ? flow_to(remove, 12) : ImGui::SetCursorPosX(left);
-    if (quiet_button(remove, "start.remove")) commands.push_back(RemoveExamples{});
-    wrapped_tooltip("Their runs go to the bin, their traces are removed; Ctrl+Z brings all back", 360);
+  spacing(10);
+  ImGui::SetCursorPosX(left);
+  text_quiet("Or see what it says of others' work:");
+  ImGui::SetCursorPosX(left);
+  const Ladder* built_in = built_in_ladder(workspace);
+  const float cards = built_in ? 4 : 3;
+  const ImVec2 card((all - (cards - 1) * gap) / cards, examples_height);
+  for (const ExampleFile& example : example_files) {
+    if (example_card(example.title, example.what, std::string("start.") + example.file, card))
+      commands.push_back(OpenExample{path_of(example)});
+    ImGui::SameLine(0, gap);
   }
-  if (is_low)
-    flow_for(px(76) + button_width(example_files.front().title), 16);
-  else if (!empty.empty() || !has_examples(workspace))
-    ImGui::SetCursorPosX(left);
-  else
-    same_line(16);
-  example_buttons(commands);
-  if (!empty.empty()) return;
-  spacing(2);
-  ImGui::Separator();
-  spacing(2);
+  if (example_card(example_traces_title,
+                   "A step of modded-nanogpt on 8 H100, before and after a record's change: which kernels got faster",
+                   "start.example", card))
+    commands.push_back(OpenExampleTraces{});
+  if (!built_in) return;
+  ImGui::SameLine(0, gap);
+  if (example_card("Real: TF32 on an A100", "A log of three rungs within what the card can do, each measured once",
+                   "start.built_in", card))
+    commands.push_back(SelectLadder{built_in->id});
+}
+
+Tone tone_of(RungAnswer answer, bool is_over) {
+  switch (answer) {
+    case RungAnswer::real:
+      return Tone::good;
+    case RungAnswer::slower:
+    case RungAnswer::slower_once:
+    case RungAnswer::impossible:
+      return Tone::bad;
+    case RungAnswer::faster_once:
+    case RungAnswer::cannot_tell:
+      return is_over ? Tone::warning : Tone::neutral;
+    case RungAnswer::baseline:
+    case RungAnswer::noise:
+      break;
+  }
+  return Tone::neutral;
+}
+
+std::string end_text(const RunEntry& entry) {
+  const Run& run = entry.run;
+  if (run.reason.empty() || !is_over(run.status)) return "";
+  std::string text = capitalised(std::string(to_string(run.status)));
+  if (entry.summary.steps > 0)
+    text += " at step " + grouped(entry.summary.last_step) +
+            (run.planned_steps > 0 ? " of " + grouped(run.planned_steps) : "");
+  text += ": " + run.reason + (run.reason.ends_with('.') ? "" : ".");
+  if (run.status == RunStatus::finished) return text;
+  return text + (entry.summary.steps > 0 ? " Its " + plural(entry.summary.steps, "step") +
+                                               (entry.summary.steps > 1 ? " are" : " is") + " saved."
+                                         : " It had no step yet.");
 }
 
 std::string hardware_text(const Run& run) {

@@ -16,6 +16,9 @@ Tone status_tone(RunStatus status);
 // "= same", "worse by 0.0312", "diverged", "not comparable".
 void loss_pill(const LossParity& loss);
 
+// The colour of a rung's answer: an open one is a warning once its runs are over.
+Tone tone_of(RungAnswer answer, bool is_over = true);
+
 // The colour of a flag.
 Tone severity_tone(FlagId id);
 
@@ -26,8 +29,11 @@ std::string flag_advice(const Flag& flag);
 // one.
 void verification_card(const Workspace& workspace, Commands& commands);
 
+// Whether a project has nothing but the ladder that it began with, and nobody has asked for that.
+bool is_new_project(const Workspace& workspace);
+
 // What the program is for, three ways in and examples. `empty`: what a view that has nothing to show says, which makes
-// this all of its content; without it the view continues beneath.
+// this all of its content; without it one line above an example.
 void start_here(const Workspace& workspace, Commands& commands, const std::string& empty = {});
 
 // Buttons that open the examples, beside each other or beneath.
@@ -37,6 +43,10 @@ void example_buttons(Commands& commands);
 std::int64_t count_examples(const Workspace& workspace);
 bool has_only_examples(const Workspace& workspace);
 bool has_examples(const Workspace& workspace);  // runs or traces
+
+// How a run ended that didn't finish, and what is left of it: "Failed at step 12 of 60: out of memory. Its 12 steps are
+// saved." Empty for others.
+std::string end_text(const RunEntry& entry);
 
 // Its hardware in words: "AMD EPYC, 2 cores", where a project has "2 x AMD EPYC".
 std::string hardware_text(const Run& run);

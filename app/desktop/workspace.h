@@ -211,9 +211,10 @@ class Workspace {
   std::map<RunId, std::vector<Metric>> metrics_;
   std::map<RunId, std::uint64_t> logged_;  // counts what running runs log
   std::vector<Ladder> ladders_;
-  std::vector<RunId> queue_;   // of this session, in the order in which they run
-  std::set<RunId> followed_;   // that this window has seen under way in other processes
-  std::vector<RunId> others_;  // under way in other processes, in the order in which they train
+  std::vector<RunId> queue_;    // of this session, in the order in which they run
+  std::set<RunId> just_ended_;  // of this session: the file still has them as running, until the end is written
+  std::set<RunId> followed_;    // that this window has seen under way in other processes
+  std::vector<RunId> others_;   // under way in other processes, in the order in which they train
 };
 
 }  // namespace stepladder

@@ -1,9 +1,11 @@
-// Advisor: where the time of the current run's step goes, what the next change would buy with the evidence for it, and
-// what earlier predictions were worth.
+// Advisor: why the current run's step takes its time and what the next change would buy, in two sentences with one
+// button; beneath them the kinds of work, and the other changes by their gain. A click on one puts it into the answer.
 #include <imgui.h>
 
 #include <algorithm>
-#include <cctype>
+#include <array>
+#include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +28,11 @@
 
 namespace stepladder {
 namespace {
+
+struct AdvisorState {
+  RunId about = 0;
+  std::string picked;  // the title of the change that the answer is about; empty: the first
+};
 
 // "Batch 16, gradient accumulation 2"
 std::string text_of(const std::vector<std::pair<std::string, std::string>>& values) {
@@ -64,63 +71,63 @@ std::string change_text(const Advice& advice) {
   return "";
 }
 
+std::string range_words(double low, double high) {
+  return low == high ? factor_text(low) : factor_text(low) + " to " + factor_text(high);
+}
+
+// "1.35 x to 1.43 x (faster, one run)": the gain with what makes it sure or not.
 std::string gain_words(const ExpectedGain& gain) {
-  return in_print(gain.low == gain.high ? factor_text(gain.low)
-                                        : factor_text(gain.low) + " to " + factor_text(gain.high));
+  std::string by(gain.answer ? answer_word(*gain.answer) : "measured in several ladders");
+  if (gain.source == GainSource::prediction) by = "by its trace";
+  if (gain.source == GainSource::measured_elsewhere) by = "measured elsewhere";
+  if (gain.source == GainSource::arithmetic) by = "an upper bound";
+  return range_words(gain.low, gain.high) + " (" + by + ")";
 }
 
 bool is_ours(const RunEntry& entry) {
   return entry.run.source == "launched";
 }
 
-bool is_problem(const Advice& advice) {
-  return advice.kind == AdviceKind::trust || advice.kind == AdviceKind::stability;
-}
-
-// Whether the project can train it as a rung on top of the run.
-bool can_launch(const Workspace& workspace, const Advice& advice, const RunEntry& about) {
-  return is_ours(about) && (!advice.stage.empty() || !advice.values.empty()) &&
-         !workspace.advice->unavailable.contains(advice.stage);
-}
-
-// One pair of rungs, without an interval: it may be noise.
-bool is_one_pair(const ExpectedGain& gain) {
-  return gain.low == gain.high && gain.source == GainSource::own_measurement;
-}
-
 bool is_loss(const ExpectedGain& gain) {
   return gain.known() && gain.high < 1;
 }
 
-// A bar from 1 x to the highest expected gain, with the uncertain part paler, and the reason to believe it.
-void draw_gain(const Advice& advice) {
-  const ExpectedGain& gain = advice.gain;
-  const float width = ImGui::GetContentRegionAvail().x;
-  if (!gain.known()) return text_quiet(gain.needs_trace ? "gain unknown without a trace" : "gain unknown");
-  if (!gain.doubt.empty()) {
-    text_quiet(gain_words(gain));
-    return text_sentence(gain.doubt, gain.doubt == to_string(Trust::impossible) ? Tone::bad : Tone::warning);
-  }
-  const bool is_gain = advice.kind == AdviceKind::speed;
-  const std::string source =
-      in_print(source_text(gain)) + (is_one_pair(gain) ? "; one pair, so without an interval" : "");
-  if (is_loss(gain)) {
-    text_sentence(gain_words(gain) + ", slower", Tone::bad);
-    return text_quiet_wrapped(source);
-  }
-  text_in(gain_words(gain), is_gain ? fonts().semibold : fonts().regular, text_size);
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float height = px(8);
-  constexpr double full = 3;  // a factor of three fills the bar
-  const auto place = [&](double factor) {
-    return at.x + width * static_cast<float>(std::clamp((factor - 1) / (full - 1), 0.0, 1.0));
+bool is_gain(const Advice& advice) {
+  return advice.kind == AdviceKind::speed && advice.gain.known() && !is_loss(advice.gain);
+}
+
+// Whether the project can train it as a rung on top of the run.
+bool can_launch(const Workspace& workspace, const Advice& advice, const RunEntry& about) {
+  return is_ours(about) && (!advice.stage.empty() || !advice.values.empty()) && !is_loss(advice.gain) &&
+         !workspace.advice->unavailable.contains(advice.stage);
+}
+
+// Whether repeats of the run's own ladder would settle what it says of the change.
+const RunEntry* open_rung(const Workspace& workspace, const Advice& advice, const RunEntry& about) {
+  const std::optional<RungAnswer>& answer = advice.gain.answer;
+  const bool is_open = answer == RungAnswer::cannot_tell || answer == RungAnswer::faster_once;
+  const RunEntry* rung = is_open && is_ours(about) ? workspace.find(advice.gain.measured) : nullptr;
+  return rung && rung->run.ladder && rung->run.ladder == about.run.ladder ? rung : nullptr;
+}
+
+// The change that the answer is about: the picked one, else a problem with the run's numbers, the first gain that can
+// be launched, the first change that can be, the first one.
+const Advice* answered(const AdvisorState& state, const Workspace& workspace, const RunEntry& about) {
+  const std::vector<Advice>& list = workspace.advice->list;
+  if (list.empty()) return nullptr;
+  if (const auto picked = std::ranges::find(list, state.picked, &Advice::title); picked != list.end()) return &*picked;
+  if (list.front().kind == AdviceKind::trust && list.front().change != Change::none) return &list.front();
+  const auto launchable = [&](const Advice& each) { return can_launch(workspace, each, about); };
+  const auto found = [&](auto&& fits) -> const Advice* {
+    const auto at = std::ranges::find_if(list, fits);
+    return at == list.end() ? nullptr : &*at;
   };
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  draw->AddRectFilled(at, ImVec2(at.x + width, at.y + height), u32(palette().line), px(3));
-  draw->AddRectFilled(at, ImVec2(place(gain.high), at.y + height), u32(palette().good, 0.4f), px(3));
-  draw->AddRectFilled(at, ImVec2(place(gain.low), at.y + height), u32(palette().good), px(3));
-  ImGui::Dummy(ImVec2(width, height));
-  text_quiet_wrapped(source);
+  if (const Advice* gain = found([&](const Advice& each) { return is_gain(each) && launchable(each); })) return gain;
+  if (const Advice* gain = found(is_gain)) return gain;
+  if (const Advice* open = found(launchable)) return open;
+  const auto is_impossible = [](const Advice& each) { return each.gain.answer == RungAnswer::impossible; };
+  if (const Advice* impossible = found(is_impossible)) return impossible;
+  return &list.front();
 }
 
 // "2 runs of 40 steps, about 3 s"
@@ -131,203 +138,228 @@ std::string cost_text(const RunEntry& about) {
   return runs + ", about " + duration_text(std::max(1.0, 2e-3 * ms * static_cast<double>(about.run.planned_steps)));
 }
 
-// The button that does what is advised; nothing if only the user can.
-void draw_buttons(const Workspace& workspace, const Advice& advice, const RunEntry& about, std::size_t place,
-                  bool is_main, Commands& commands) {
-  const std::string id = std::to_string(place);
-  const auto button = [&](const char* label, const std::string& name, const std::string& tooltip) {
+// "Matrix products are 84 % of this step's 26.1 ms, between operators 5 %."
+std::string why_text(const AdviceView& advice, const RunEntry& about) {
+  const double ms = about.summary.dt_ms_median;
+  const std::string step = is_missing(ms) ? "this step" : "this step's " + milliseconds_text(ms);
+  const StepProfile& profile = advice.times.profile;
+  const double whole = step_ms(profile);
+  if (profile.steps == 0 || !(whole > 0))
+    return "Where " + step + " go isn't known: " + why_no_profile(about.run) + ".";
+  const std::array<KindTimes, 1> times{KindTimes(profile)};
+  const std::vector<OperatorKind> kinds = kinds_in(times);
+  constexpr double worth_naming = 0.1;
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(kinds.size(), 3); ++i) {
+    const double share = times[0].of(kinds[i]) / whole;
+    if (i > 0 && share < worth_naming) break;
+    const std::string name(to_string(kinds[i]));
+    text += i == 0 ? capitalised(name) + ": " + percent_text(share) + " of " + step
+                   : ", " + name + " " + percent_text(share);
+  }
+  return text + ".";
+}
+
+// What the change would buy, as one sentence.
+std::string next_text(const Workspace& workspace, const Advice* next, const RunEntry& about) {
+  if (!next)
+    return is_ours(about) ? "Nothing is left to try here." : "This log doesn't say what a next rung would buy.";
+  if (next->kind == AdviceKind::trust && next->change != Change::none)
+    return next->title + ": until then no number of this run can be believed.";
+  if (is_loss(next->gain)) return next->title + " costs here: " + gain_words(next->gain) + ".";
+  if (next->gain.known()) return "Next: " + next->title + ", " + gain_words(next->gain) + ".";
+  if (next->gain.answer == RungAnswer::impossible) return next->title + ": what the next one would buy isn't known.";
+  if (next->gain.answer == RungAnswer::cannot_tell) return next->title + " was tried, and its ladder can't tell.";
+  if (next->kind == AdviceKind::certainty) return "Nothing is left to try here; a repeat would show how sure it is.";
+  if (next->kind == AdviceKind::trust) return next->title + ", and so is what follows from its numbers.";
+  if (next->kind == AdviceKind::stability) return next->title + " first.";
+  return "What " + next->title + " would buy isn't known" +
+         (can_launch(workspace, *next, about) ? ": " + cost_text(about) + ", would tell." : ".");
+}
+
+// The one button, if the project can do something about it, and what it costs.
+void draw_action(const Workspace& workspace, const Advice* next, const RunEntry& about, Commands& commands) {
+  const auto button = [&](const char* label, const std::string& tooltip) {
     begin_change(workspace);
-    const bool is_pressed = is_main ? primary_button(label, true, name) : quiet_button(label, name);
+    const bool is_pressed = primary_button(label, true, "advisor.action");
     end_change(workspace);
     if (workspace.read_only.empty()) wrapped_tooltip(tooltip, 360);
     return is_pressed;
   };
-  const bool is_doubt = advice.kind == AdviceKind::trust && advice.change == Change::none;
-  if (is_loss(advice.gain)) return;
-  if (can_launch(workspace, advice, about)) {
-    const std::string words = advice.stage.empty() ? change_text(advice) : advice.stage;
-    ProposeStage proposed{about.run.id, rung_of(advice), words};
-    if (button("Launch it", "advisor.try." + id,
-               "Trains this run's recipe and then the same with " + words + ": " + cost_text(about))) {
+  const RunEntry* rung = next ? open_rung(workspace, *next, about) : nullptr;
+  if (rung) {
+    if (button("Verify gain", "Repeats this rung and the one that it stands on in turns, until its ladder can tell"))
+      commands.push_back(ConfirmSpeedup{*rung->run.ladder, next->gain.over, rung->run.rung});
+  } else if (next && can_launch(workspace, *next, about)) {
+    const std::string words = next->stage.empty() ? change_text(*next) : next->stage;
+    ProposeStage proposed{about.run.id, rung_of(*next), words};
+    if (button("Launch it", "Trains this run's recipe and then the same with " + words)) {
       proposed.starts = true;
       commands.push_back(proposed);
     }
-    if (!is_main) return;
     same_line(8);
-    if (quiet_button("Edit", "advisor.edit." + id)) commands.push_back(proposed);
+    if (quiet_button("Edit", "advisor.edit")) commands.push_back(proposed);
     wrapped_tooltip("Fills Launch with it, to change something first", 360);
-    text_quiet(cost_text(about));
-  } else if (const auto why = workspace.advice->unavailable.find(advice.stage);
-             why != workspace.advice->unavailable.end()) {
-    text_quiet_wrapped("Not here: " + why->second);
-  } else if (is_ours(about) && (advice.change == Change::repeat || is_doubt)) {
-    if (button("Repeat run", "advisor.repeat." + id, "Trains the same recipe again"))
-      commands.push_back(Repeat{{about.run.id}, is_doubt ? 1 : 2});
-  } else if (const std::string change = change_text(advice); !change.empty()) {
-    text_quiet_wrapped(change);
+    if (next->gain.known()) {
+      same_line(12);
+      ImGui::AlignTextToFramePadding();
+      text_quiet(cost_text(about));
+    }
+  } else if (next && is_ours(about) && (next->change == Change::repeat || next->kind == AdviceKind::trust) &&
+             next->change != Change::wait_for_device && next->change != Change::check_peak) {
+    if (button("Repeat run", "Trains the same recipe again"))
+      commands.push_back(Repeat{{about.run.id}, next->change == Change::repeat ? 2 : 1});
+  } else if (!is_ours(about) && about.run.ladder) {
+    if (button("Reproduce here", "Fills Launch with the stages of this ladder, in sizes that fit this machine"))
+      commands.push_back(ProposeLadder{*about.run.ladder});
+  } else if (!is_ours(about) && !workspace.advice->has_trace) {
+    if (button("Import a trace of it", "It says where the step's time goes, and predicts what stages would buy"))
+      commands.push_back(ShowPanel{"profile"});
   }
 }
 
-void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntry& about, std::size_t place,
-                 bool is_main, Commands& commands) {
-  ImGui::PushID(static_cast<int>(place));
-  ImGui::TableNextRow();
-  ImGui::TableNextColumn();
-  ImGui::PushTextWrapPos(0);
-  text_in(advice.title, fonts().semibold, text_size);
-  if (is_problem(advice))
-    text_sentence(in_print(advice.why), advice.kind == AdviceKind::trust ? Tone::warning : Tone::bad);
-  else
-    text_quiet(in_print(advice.why));
-  if (!advice.risk.empty()) text_quiet("Risk: " + advice.risk);
+void draw_answer(const Workspace& workspace, const Advice* next, const RunEntry& about, Commands& commands) {
+  begin_tall_card("##answer");
+  ImGui::PushTextWrapPos(std::min(ImGui::GetContentRegionAvail().x, px(1100)));
+  text_in(in_print(why_text(*workspace.advice, about)), fonts().semibold, 17);
+  text_in(in_print(next_text(workspace, next, about)), fonts().semibold, 17);
+  mark("advisor.answer");
+  if (next) {
+    const auto why = workspace.advice->unavailable.find(next->stage);
+    const bool is_unavailable = why != workspace.advice->unavailable.end();
+    const std::string change = next->stage.empty() ? change_text(*next) : "";
+    text_quiet(in_print(next->why + (change.empty() ? "" : " " + change + ".") +
+                        (next->risk.empty() ? "" : " Risk: " + next->risk + ".") +
+                        (is_unavailable ? " Not here: " + why->second + "." : "")));
+  }
   ImGui::PopTextWrapPos();
-  ImGui::TableNextColumn();
-  if (advice.kind == AdviceKind::speed || advice.kind == AdviceKind::open) draw_gain(advice);
-  ImGui::TableNextColumn();
-  draw_buttons(workspace, advice, about, place, is_main, commands);
-  ImGui::PopID();
-}
-
-// What the next rung would buy, as one sentence.
-std::string answer_of(const Workspace& workspace, const RunEntry& about) {
-  const std::vector<Advice>& list = workspace.advice->list;
-  const auto next = std::ranges::find_if(list, [](const Advice& advice) {
-    return advice.kind == AdviceKind::speed && advice.gain.known() && !is_loss(advice.gain);
-  });
-  const bool is_doubtful = !list.empty() && list.front().kind == AdviceKind::trust;
-  const std::string doubt = is_doubtful ? " The run is doubtful, and so is what follows from its numbers." : "";
-  if (next != list.end())
-    return "Next: " + next->title + ", " + gain_words(next->gain) + " (" + in_print(source_text(next->gain)) +
-           (is_one_pair(next->gain) ? "; one pair, which may be noise)." : ").") + doubt;
-  const bool can_measure =
-      std::ranges::any_of(list, [&](const Advice& each) { return can_launch(workspace, each, about); });
-  if (can_measure) return "No gain is known yet: launch a rung to measure it." + doubt;
-  if (is_doubtful) return list.front().title + ": see to that before anything else.";
-  if (is_ours(about)) return "Nothing is left to try here.";
-  const bool has_later_rungs = std::ranges::any_of(list, [](const Advice& each) { return !each.gain.doubt.empty(); });
-  return has_later_rungs ? "No later rung of this log can be believed, so what the next one would buy isn't known."
-                         : "This log doesn't say what a next rung would buy.";
+  spacing(4);
+  draw_action(workspace, next, about, commands);
+  end_card();
 }
 
 void draw_times(const Workspace& workspace, const RunEntry& about, Commands& commands) {
   const AdviceView& advice = *workspace.advice;
-  const double step_ms = about.summary.dt_ms_median;
-  text_strong("Where " + (is_missing(step_ms) ? "a step's time" : "a step's " + milliseconds_text(step_ms)) +
-              (is_missing(step_ms) ? " goes" : " go"));
+  text_strong("Where the time goes");
   spacing(2);
   if (advice.times.profile.steps > 0) {
     draw_operator_bars(advice.times, palette().accent, nullptr, false);
     spacing(2);
     text_quiet_wrapped(in_print(fit_text(advice.times)));
   } else {
-    text_quiet_wrapped("Not known: " + why_no_profile(about.run) + ".");
+    text_quiet_wrapped("A trace of the run says it.");
   }
-  if (advice.has_trace) return;
-  spacing(4);
-  if (!can_trace(about.run)) {
-    if (quiet_button("Import a trace of it", "advisor.profile")) commands.push_back(ShowPanel{"profile"});
-    wrapped_tooltip("A trace attached to the run says where its time goes, and predicts what stages would buy", 360);
-    return;
+  if (!advice.has_trace && can_trace(about.run)) {
+    spacing(4);
+    ImGui::Dummy(ImVec2(ImGui::GetContentRegionAvail().x, 0));  // so that the button begins a line
+    trace_button(workspace, about.run, "advisor.trace", commands);
+    text_quiet_wrapped("A trace also predicts what each change would buy.");
   }
-  ImGui::Dummy(ImVec2(ImGui::GetContentRegionAvail().x, 0));  // so that the button begins a line
-  trace_button(workspace, about.run, "advisor.trace", commands);
-  text_quiet_wrapped("A trace predicts what each stage would buy.");
+  const auto is_predicted = [](const Advice& each) { return each.gain.source == GainSource::prediction; };
+  if (advice.past.empty() || std::ranges::none_of(advice.list, is_predicted)) return;
+  spacing(10);
+  draw_past_predictions(advice.past);
 }
 
-void draw_next(const Workspace& workspace, const RunEntry& about, Commands& commands) {
-  const std::vector<Advice>& list = workspace.advice->list;
-  text_strong("What the next rung would buy");
-  for (const std::string& note : workspace.advice->notes) text_quiet_wrapped(in_print(note));
-  if (!is_ours(about)) {
-    text_quiet_wrapped("Trained elsewhere: what its own log measured next, and bounds by its own numbers.");
-    if (about.run.ladder) {
-      if (quiet_button("Reproduce here", "advisor.reproduce")) commands.push_back(ProposeLadder{*about.run.ladder});
-      wrapped_tooltip("Fills Launch with the stages of this ladder, in sizes that fit this machine", 360);
-    }
+// The range of factors that the bars show: all known gains, and 1.
+Interval range_of(const std::vector<Advice>& list) {
+  Interval range{0.95, 1.25};
+  for (const Advice& each : list) {
+    if (!each.gain.known()) continue;
+    range.low = std::min(range.low, each.gain.low * 0.97);
+    range.high = std::max(range.high, each.gain.high * 1.03);
   }
+  return range;
+}
+
+// The interval on an axis that all rows share, with a line at 1 x.
+void draw_interval(const ExpectedGain& gain, const Interval& range, float width) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = px(8);
+  const auto place = [&](double factor) {
+    const double share = std::log(factor / range.low) / std::log(range.high / range.low);
+    return at.x + width * static_cast<float>(std::clamp(share, 0.0, 1.0));
+  };
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(at, ImVec2(at.x + width, at.y + height), u32(palette().line, 0.6f), px(3));
+  const bool is_measured = gain.source == GainSource::own_measurement;
+  const ImVec4 colour = is_loss(gain) ? palette().bad : is_measured ? palette().good : palette().accent;
+  draw->AddRectFilled(ImVec2(place(gain.low) - px(1), at.y), ImVec2(place(gain.high) + px(1), at.y + height),
+                      u32(colour, is_measured ? 0.9f : 0.55f), px(3));
+  draw->AddLine(ImVec2(place(1), at.y - px(3)), ImVec2(place(1), at.y + height + px(3)), u32(palette().quiet));
+  ImGui::Dummy(ImVec2(width, height));
+}
+
+void draw_change(const Advice& advice, bool is_answered, const Interval* range, std::size_t place,
+                 AdvisorState& state) {
+  ImGui::PushID(static_cast<int>(place));
+  const float height = px(46);
+  ImGui::TableNextRow(0, height);
+  ImGui::TableNextColumn();
+  const ImVec2 at = ImGui::GetCursorPos();
+  const ImGuiSelectableFlags whole_row = ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap;
+  if (ImGui::Selectable("##row", is_answered, whole_row, ImVec2(0, height - px(8)))) state.picked = advice.title;
+  mark("advisor.change." + std::to_string(place));
+  wrapped_tooltip(in_print(advice.why), 420);
+  ImGui::SetCursorPos(ImVec2(at.x + px(6), at.y));
+  text_cut(advice.title, ImGui::GetContentRegionAvail().x, palette().text, fonts().semibold, text_size);
+  ImGui::SetCursorPosX(at.x + px(6));
+  const bool is_problem = advice.kind == AdviceKind::trust || advice.kind == AdviceKind::stability;
+  text_cut(in_print(advice.why), ImGui::GetContentRegionAvail().x,
+           is_problem ? tone_colour(advice.kind == AdviceKind::trust ? Tone::warning : Tone::bad) : palette().quiet,
+           fonts().regular, small_size);
+  const ExpectedGain& gain = advice.gain;
+  if (range) ImGui::TableNextColumn();
+  if (range && gain.known()) {
+    text_in(in_print(range_words(gain.low, gain.high)), fonts().semibold, text_size);
+    draw_interval(gain, *range, ImGui::GetContentRegionAvail().x - px(12));
+  }
+  ImGui::TableNextColumn();
+  const bool is_speed = advice.kind == AdviceKind::speed || advice.kind == AdviceKind::open;
+  if (gain.answer) {
+    pill(std::string(answer_word(*gain.answer)), tone_of(*gain.answer));
+  } else if (gain.known()) {
+    text_quiet(gain.source == GainSource::prediction           ? "by its trace"
+               : gain.source == GainSource::measured_elsewhere ? "elsewhere"
+               : gain.source == GainSource::arithmetic         ? "upper bound"
+                                                               : "several ladders");
+  } else if (is_speed) {
+    text_quiet(gain.needs_trace ? "unknown, no trace" : "unknown");
+  }
+  ImGui::PopID();
+}
+
+void draw_changes(AdvisorState& state, const Workspace& workspace, const Advice* next) {
+  const std::vector<Advice>& list = workspace.advice->list;
+  text_strong("What the next change would buy");
+  for (const std::string& note : workspace.advice->notes) text_quiet_wrapped(in_print(note));
   spacing(4);
-  if (list.empty()) return text_quiet_wrapped("Nothing more that this run's numbers speak for.");
-  // The first that can be launched with a known gain, else the first that can be launched.
-  std::size_t main = list.size();
-  for (std::size_t i = list.size(); i-- > 0;)
-    if (can_launch(workspace, list[i], about) && !is_loss(list[i].gain) &&
-        (list[i].gain.known() || main == list.size() || !list[main].gain.known()))
-      main = i;
-  const float room = ImGui::GetContentRegionAvail().x;
-  const bool is_wide = room > px(560);
-  ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(8), px(8)));
-  // Wider, a change would be far from its gain.
-  if (ImGui::BeginTable("##advice", 3, ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoSavedSettings,
-                        ImVec2(std::min(room, px(1000)), 0))) {
+  const bool is_wide = ImGui::GetContentRegionAvail().x > px(560);
+  const Interval range = range_of(list);
+  const bool has_gains = std::ranges::any_of(list, [](const Advice& each) { return each.gain.known(); });
+  const int columns = has_gains ? 3 : 2;
+  constexpr ImGuiTableFlags flags = ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoSavedSettings;
+  if (ImGui::BeginTable(table_id("##changes", columns).c_str(), columns, flags)) {
     ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthStretch);
-    ImGui::TableSetupColumn("gain", ImGuiTableColumnFlags_WidthFixed, px(is_wide ? 200 : 130));
-    ImGui::TableSetupColumn("do", ImGuiTableColumnFlags_WidthFixed, px(is_wide ? 170 : 110));
-    for (std::size_t i = 0; i < list.size(); ++i) draw_advice(workspace, list[i], about, i, i == main, commands);
+    if (has_gains) ImGui::TableSetupColumn("gain", ImGuiTableColumnFlags_WidthFixed, px(is_wide ? 220 : 130));
+    ImGui::TableSetupColumn("by", ImGuiTableColumnFlags_WidthFixed, px(130));
+    for (std::size_t i = 0; i < list.size(); ++i)
+      draw_change(list[i], &list[i] == next, has_gains ? &range : nullptr, i, state);
     ImGui::EndTable();
   }
-  ImGui::PopStyleVar();
-  mark("advisor.answer");
 }
 
-std::string held_text(Held held) {
-  const char* sign = held == Held::less          ? "\xE2\x88\x92 "
-                     : held == Held::more        ? "+ "
-                     : held == Held::as_expected ? "= "
-                                                 : "";
-  return sign + std::string(to_string(held));
-}
-
-Tone tone_of(Held held) {
-  return held == Held::less ? Tone::warning : held == Held::is_source ? Tone::neutral : Tone::good;
-}
-
-void draw_outcomes(const Workspace& workspace, Commands& commands) {
-  const std::vector<AdviceOutcome>& outcomes = workspace.advice->outcomes;
-  if (outcomes.empty()) return;
-  spacing(12);
-  text_strong("Earlier advice");
-  std::size_t held = 0, scored = 0;
-  for (const AdviceOutcome& outcome : outcomes) {
-    if (outcome.held == Held::is_source) continue;
-    ++scored;
-    held += outcome.held != Held::less ? 1 : 0;
-  }
-  if (scored > 0)
-    text_quiet(std::to_string(held) + " of " + std::to_string(scored) + " gained at least as much as expected");
-  spacing(4);
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const AdviceOutcome& outcome = outcomes[i];
-    ImGui::PushID(static_cast<int>(i));
-    pill(held_text(outcome.held), tone_of(outcome.held));
-    ImGui::PushTextWrapPos(0);
-    text_strong(outcome.advice.title);
-    ImGui::PopTextWrapPos();
-    if (const RunEntry* after = workspace.find(outcome.after))
-      text_cut(after->run.name, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size,
-               Cut::middle);
-    text_quiet_wrapped(in_print(outcome.sentence));
-    if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left))
-      commands.push_back(OpenRun{outcome.after});
-    spacing(6);
-    ImGui::PopID();
-  }
-}
-
-void draw(const Workspace& workspace, Commands& commands) {
+void draw(AdvisorState& state, const Workspace& workspace, Commands& commands) {
   const float top = ImGui::GetCursorPosY();
   text_title("Advisor");
+  text_quiet("Why a step takes its time, and what the next change would buy");
   const RunEntry* about = workspace.current_run();
-  if (!about) {
-    text_quiet("Where a run's time goes, and what the next rung would buy");
-    return start_here(workspace, commands, "No run yet. Advice on a run appears here.");
-  }
+  if (!about) return start_here(workspace, commands, "No run yet. Advice on a run appears here.");
+  if (std::exchange(state.about, about->run.id) != about->run.id) state.picked.clear();
   const bool is_stale = workspace.advice->about != about->run.id || workspace.advice->made_for != workspace.version;
   if (is_stale && !commands.data.advice) commands.data.advice = about->run.id;
-  const bool is_known = workspace.advice->about == about->run.id && is_over(about->run.status);
-  const float picker = px(320);
-  text_cut(is_known ? answer_of(workspace, *about) : "Where a run's time goes, and what the next rung would buy",
-           ImGui::GetContentRegionAvail().x - picker - px(16), palette().text, fonts().semibold, text_size);
   const float below = ImGui::GetCursorPosY();
+  const float picker = px(320);
   ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - picker, top));
   if (const auto picked = run_combo("##about", about->run.name, workspace, about->run.id, picker)) {
     commands.push_back(ChooseRun{*picked});
@@ -338,35 +370,33 @@ void draw(const Workspace& workspace, Commands& commands) {
   spacing(6);
   if (!is_over(about->run.status))
     return empty_state(about->run.name + " isn't over", "Advice on it appears here when it has ended.");
-  if (!is_known) return;
+  if (workspace.advice->about != about->run.id) return;
+  const Advice* next = answered(state, workspace, *about);
+  draw_answer(workspace, next, *about, commands);
+  gap(14);
+  // A card that has nothing to add to the answer isn't there.
+  const bool has_times = workspace.advice->times.profile.steps > 0 || can_trace(about->run);
+  const bool has_changes = workspace.advice->list.size() > 1;
   const float room = ImGui::GetContentRegionAvail().x;
-  const auto past = [&] {
-    spacing(12);
-    if (!workspace.advice->past.empty()) {
-      ImGui::BeginChild("##past", ImVec2(std::min(ImGui::GetContentRegionAvail().x, px(480)), 0),
-                        ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_NavFlattened);
-      draw_past_predictions(workspace.advice->past);
-      ImGui::EndChild();
-    }
-    draw_outcomes(workspace, commands);
-  };
-  constexpr std::size_t few_rows = 5;  // which leave room beneath
-  const bool is_short = workspace.advice->list.size() <= few_rows;
-  begin_card("##why", ImVec2(std::clamp(room * 0.36f, px(260), px(520)), 0), true);
-  draw_times(workspace, *about, commands);
-  if (!is_short) past();
-  end_card();
-  same_line(16);
-  begin_card("##next", ImVec2(0, 0), true);
-  draw_next(workspace, *about, commands);
-  if (is_short) past();
+  if (has_times) {
+    begin_card("##times", ImVec2(has_changes ? room * 0.36f : 0, 0), true);
+    draw_times(workspace, *about, commands);
+    end_card();
+  }
+  if (!has_changes) return;
+  if (has_times) same_line(14);
+  begin_card("##changes", ImVec2(0, 0), true);
+  draw_changes(state, workspace, next);
   end_card();
 }
 
 }  // namespace
 
 Panel panels::advisor() {
-  return {.id = "advisor", .title = "Advisor", .draw = draw};
+  const auto state = std::make_shared<AdvisorState>();
+  return {.id = "advisor", .title = "Advisor", .draw = [state](const Workspace& workspace, Commands& commands) {
+            draw(*state, workspace, commands);
+          }};
 }
 
 }  // namespace stepladder

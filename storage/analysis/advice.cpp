@@ -1,6 +1,6 @@
 // Advisor makes the case for each stage from one run's own numbers, then sorts by kind and gain. A run with an
-// impossible throughput or without device sync gets no other advice. advice_held replays the advisor with only the runs
-// that existed before a rung, so it must never see that rung's own measurement.
+// impossible throughput or without device sync gets no other advice. What a stage gained here is what the ladder says
+// of it, in the ladder's own word.
 #include "storage/analysis/advice.h"
 
 #include <fmt/core.h>
@@ -35,12 +35,6 @@ bool similar_models(const Run& a, const Run& b) {
 using Repeats = std::vector<const AdviceRun*>;
 using Ladders = std::map<LadderId, std::map<int, Repeats>>;
 
-double tokens_per_s(const Repeats& runs) {
-  std::vector<const Summary*> summaries;
-  for (const AdviceRun* run : runs) summaries.push_back(run->summary);
-  return throughput_of(summaries).median;
-}
-
 Ladders ladders_of(std::span<const AdviceRun> project) {
   Ladders ladders;
   for (const AdviceRun& run : project) {
@@ -56,18 +50,41 @@ Ladders ladders_of(std::span<const AdviceRun> project) {
   return ladders;
 }
 
-// The gain of each of a ladder's rungs over the previous one: that of the one judgement, so that the Ladder view shows
-// the same.
-std::map<int, Gain> gains_of(std::span<const AdviceRun> project, LadderId ladder, const HardwareTable& hardware) {
-  static const Series not_read;  // throughput needs summaries only
+// A ladder's rungs as the Ladder view judges them; none if steps of its runs weren't read.
+std::map<int, RungJudgement> judged_rungs(std::span<const AdviceRun> project, LadderId ladder,
+                                          const HardwareTable& hardware) {
   std::vector<MeasuredRun> runs;
   for (const AdviceRun& run : project) {
-    if (run.run->ladder == ladder) runs.push_back({run.run, run.summary, &not_read});
+    if (run.run->ladder != ladder) continue;
+    if (!run.series) return {};
+    runs.push_back({run.run, run.summary, run.series});
   }
-  std::map<int, Gain> gains;
-  for (const RungJudgement& rung : judge_rungs(runs, hardware, -1, {.intervals = Intervals::no}))
-    gains[rung.rung] = rung.over_previous;
-  return gains;
+  std::map<int, RungJudgement> rungs;
+  for (RungJudgement& rung : judge_rungs(runs, hardware)) rungs[rung.rung] = std::move(rung);
+  return rungs;
+}
+
+std::string range_text(double low, double high) {
+  return low < high ? factor_text(low) + " to " + factor_text(high) : factor_text(low);
+}
+
+// What a ladder says of a rung's own step. Known only where its answer is clear.
+ExpectedGain answer_of(const RungJudgement& rung) {
+  const Gain& step = rung.own_step;
+  ExpectedGain gain{.source = GainSource::own_measurement,
+                    .answer = rung.answer(),
+                    .measured = rung.runs.front()->id,
+                    .over = rung.stands_on};
+  if (gain.answer == RungAnswer::impossible || gain.answer == RungAnswer::cannot_tell) return gain;
+  gain.low = step.ci95.known() ? step.ci95.low : step.factor;
+  gain.high = step.ci95.known() ? step.ci95.high : step.factor;
+  return gain;
+}
+
+// "1.07 x, 0.93 x to 1.20 x; about 3 more runs of each would settle it"
+std::string unclear_text(const Gain& step) {
+  return factor_text(step.factor) + (step.ci95.known() ? ", " + range_text(step.ci95.low, step.ci95.high) : "") +
+         (step.needed_runs > 0 ? "; about " + plural(step.needed_runs, "more run") + " of each would settle it" : "");
 }
 
 // The largest factor from removing a share of the step, or making it `times` as fast (Amdahl 1967).
@@ -106,7 +123,7 @@ class Advisor {
     name_later_rungs();
     repeat();
     const auto value = [](const Advice& advice) {
-      return advice.gain.known() && advice.gain.doubt.empty() ? std::sqrt(advice.gain.low * advice.gain.high) : 1.0;
+      return advice.gain.known() ? std::sqrt(advice.gain.low * advice.gain.high) : 1.0;
     };
     std::ranges::stable_sort(list_, [&](const Advice& a, const Advice& b) {
       return a.kind != b.kind ? a.kind < b.kind : value(a) > value(b);
@@ -228,36 +245,46 @@ class Advisor {
     add(std::move(advice));
   }
 
-  // The judgement's gains of a ladder's rungs.
-  const std::map<int, Gain>& gains(LadderId ladder) {
-    const auto [known, is_new] = gains_.try_emplace(ladder);
-    if (is_new) known->second = gains_of(project_, ladder, hardware_);
+  const std::map<int, RungJudgement>& judged(LadderId ladder) {
+    const auto [known, is_new] = judged_.try_emplace(ladder);
+    if (is_new) known->second = judged_rungs(project_, ladder, hardware_);
     return known->second;
   }
 
-  // The stage's gain on neighbouring rungs of this project's ladders: from the smallest to the largest factor that the
-  // Ladder view shows for one of them.
+  // What the project's ladders say of the stage on the same hardware and a model of a similar size: the range over
+  // those with a clear answer; where none has one, the last that can't tell.
   ExpectedGain measured_here(std::string_view stage, std::vector<RunId>& evidence) {
     ExpectedGain gain;
-    int times = 0;
+    int clear = 0;
     for (const auto& [id, rungs] : ladders_) {
-      for (auto rung = rungs.begin(); rung != rungs.end(); ++rung) {
-        if (rung == rungs.begin() || known_stage(*rung->second.front()->run, stages_) != stage) continue;
-        const Run& before = *std::prev(rung)->second.front()->run;
-        const Run& on = *rung->second.front()->run;
-        if (on.hardware != run_.hardware || on.device != run_.device || !similar_models(on, run_)) continue;
-        const Gain& found = gains(id).at(rung->first);
-        if (found.worst() != Trust::trusted || is_missing(found.factor)) continue;
-        gain.low = is_missing(gain.low) ? found.factor : std::min(gain.low, found.factor);
-        gain.high = is_missing(gain.high) ? found.factor : std::max(gain.high, found.factor);
+      for (const auto& [place, repeats] : rungs) {
+        const Run& on = *repeats.front()->run;
+        if (known_stage(on, stages_) != stage || on.hardware != run_.hardware || on.device != run_.device ||
+            !similar_models(on, run_))
+          continue;
+        const auto found = judged(id).find(place);
+        if (found == judged(id).end() || found->second.is_baseline) continue;
+        const RungJudgement& rung = found->second;
+        if (rung.own_step.worst() != Trust::trusted || is_missing(rung.own_step.factor)) continue;
+        ExpectedGain here = answer_of(rung);
+        const auto below = judged(id).find(rung.stands_on);
+        here.from =
+            fmt::format("run {} over run {}", on.id, below == judged(id).end() ? 0 : below->second.runs.front()->id);
+        if (!here.known()) {
+          here.from += ": " + unclear_text(rung.own_step);
+          if (clear == 0) gain = std::move(here);
+          continue;
+        }
         evidence.push_back(on.id);
-        gain.from = fmt::format("run {} over run {}", on.id, before.id);
-        ++times;
+        if (clear++ > 0) {
+          here.low = std::min(gain.low, here.low);
+          here.high = std::max(gain.high, here.high);
+          if (here.answer != gain.answer) here.answer = {};  // the ladders don't agree
+        }
+        gain = std::move(here);
       }
     }
-    if (times == 0) return gain;
-    gain.source = GainSource::own_measurement;
-    gain.from += times > 1 ? fmt::format(", and {} more", times - 1) : "";
+    if (clear > 1) gain.from += fmt::format(", and {} more", clear - 1);
     return gain;
   }
 
@@ -349,8 +376,7 @@ class Advisor {
         gain = {.low = std::min(other.factor(), 1.0),
                 .high = other.factor(),
                 .source = GainSource::measured_elsewhere,
-                .from = factor_text(other.factor()) + " in " + other.source,
-                .published = other};
+                .from = factor_text(other.factor()) + " in " + other.source};
   }
 
   void turn_on(const KnownStage& stage) {
@@ -362,8 +388,7 @@ class Advisor {
     const ExpectedGain here = measured_here(stage.id, advice.evidence);
     if (here.known()) {
       advice.gain = here;
-      const std::string range =
-          here.low < here.high ? factor_text(here.low) + " to " + factor_text(here.high) : factor_text(here.low);
+      const std::string range = range_text(here.low, here.high);
       if (std::sqrt(here.low * here.high) < 1 + noise) {  // it was tried here without a gain
         advice.kind = AdviceKind::open;
         own = "It was tried on this hardware: " + range + " (" + here.from + ").";
@@ -381,31 +406,39 @@ class Advisor {
         own = "No trusted measurement on this hardware, and " + why_not_predicted(stage) + ".";
       }
       if (!advice.gain.known() && advice.kind == AdviceKind::speed) take_published(stage, advice.gain);
+      if (here.answer) {
+        own = "Its ladder can't tell what it brought here (" + here.from + ").";
+        if (!advice.gain.known()) advice.gain = here;
+      }
     }
     advice.why = std::move(own);
     add(std::move(advice));
   }
 
-  // What the log of an imported run measured after it, by the judgement that the Ladder view shows.
+  // What the log of an imported run measured after it, in the words of the Ladder view.
   void name_later_rungs() {
-    if (run_.source == "launched" || !run_.ladder || !ladders_.contains(*run_.ladder)) return;
-    const auto& rungs = ladders_.at(*run_.ladder);
-    for (auto rung = rungs.upper_bound(run_.rung); rung != rungs.end(); ++rung) {
-      const Gain& found = gains(*run_.ladder).at(rung->first);
-      const Run& on = *rung->second.front()->run;
-      if (is_missing(found.factor)) continue;
-      const bool is_believed = found.worst() == Trust::trusted;
-      ExpectedGain gain{found.factor, found.factor, GainSource::own_measurement,
-                        fmt::format("run {} over the rung before it", on.id)};
-      if (!is_believed) gain.doubt = to_string(found.worst());
-      Advice advice{.kind = is_believed ? AdviceKind::speed : AdviceKind::open,
-                    .stage = known_stage(on, stages_),
-                    .title = on.title.empty() ? on.name : on.title,
-                    .why = fmt::format("Rung {} of its own log.", on.rung),
-                    .gain = std::move(gain),
-                    .evidence = {on.id}};
-      add(std::move(advice));
+    if (run_.source == "launched" || !run_.ladder) return;
+    int impossible = 0;
+    for (const auto& [place, rung] : judged(*run_.ladder)) {
+      if (place <= run_.rung || is_missing(rung.own_step.factor)) continue;
+      const Run& on = *rung.runs.front();
+      ExpectedGain gain = answer_of(rung);
+      impossible += gain.answer == RungAnswer::impossible ? 1 : 0;
+      if (gain.answer == RungAnswer::impossible) continue;
+      gain.from = fmt::format("rung {} of its own log", rung.rung);
+      add({.kind = gain.known() && gain.high >= 1 ? AdviceKind::speed : AdviceKind::open,
+           .stage = known_stage(on, stages_),
+           .title = on.title.empty() ? on.name : on.title,
+           .why = fmt::format("Rung {} of its own log{}.", rung.rung,
+                              gain.known() ? "" : ", which can't tell: " + unclear_text(rung.own_step)),
+           .gain = std::move(gain),
+           .evidence = {on.id}});
     }
+    if (impossible == 0) return;
+    add({.kind = AdviceKind::open,
+         .title = plural(impossible, "later rung") + " of this log " + (impossible == 1 ? "is" : "are") + " impossible",
+         .why = "Faster than the hardware can be, so what they bought isn't known.",
+         .gain = {.source = GainSource::own_measurement, .answer = RungAnswer::impossible}});
   }
 
   void load_data_sooner() {
@@ -488,59 +521,11 @@ class Advisor {
   bool is_doubtful_ = false;
   RepeatCounts repeats_;
   Ladders ladders_;
-  std::map<LadderId, std::map<int, Gain>> gains_;
+  std::map<LadderId, std::map<int, RungJudgement>> judged_;
   std::vector<Advice> list_;
 };
 
-Held judge(const ExpectedGain& expected, double came) {
-  if (came < expected.low * (1 - noise)) return Held::less;
-  return came > expected.high * (1 + noise) ? Held::more : Held::as_expected;
-}
-
-// The same log, imported twice: equal to the last digit, which two trainings never are.
-bool is_copy(const Summary& a, const Summary& b) {
-  const auto equal = [](double x, double y) { return x == y || (is_missing(x) && is_missing(y)); };
-  return a.steps == b.steps && equal(a.loss_first, b.loss_first) && equal(a.loss_last, b.loss_last) &&
-         equal(a.dt_ms_median, b.dt_ms_median) && equal(a.dt_ms_p5, b.dt_ms_p5) && equal(a.dt_ms_p95, b.dt_ms_p95);
-}
-
-// The runs from before the rung was measured, without copies of it.
-std::vector<AdviceRun> known_before(std::span<const AdviceRun> project, const Repeats& rung) {
-  const Run& first = *rung.front()->run;
-  std::vector<AdviceRun> known;
-  for (const AdviceRun& other : project) {
-    const bool is_own = other.run->ladder == first.ladder;
-    if (is_own ? other.run->rung >= first.rung : !(other.run->created_at < first.created_at)) continue;
-    const bool is_repeated = !is_own && std::ranges::any_of(rung, [&](const AdviceRun* run) {
-      return is_copy(*other.summary, *run->summary);
-    });
-    if (!is_repeated) known.push_back(other);
-  }
-  return known;
-}
-
-std::string outcome_text(const ExpectedGain& expected, const AdviceOutcome& outcome) {
-  if (outcome.held == Held::is_source)
-    return "Measured " + factor_text(outcome.factor) +
-           ". This is the log that the expectation comes from, so it can't "
-           "confirm it.";
-  const std::string range = expected.low == expected.high
-                                ? factor_text(expected.low)
-                                : factor_text(expected.low) + " to " + factor_text(expected.high);
-  return fmt::format("Expected {} ({}), measured {}: {}.", range, source_text(expected), factor_text(outcome.factor),
-                     to_string(outcome.held));
-}
-
 }  // namespace
-
-bool PublishedGain::is_of(double tokens_per_s_before, double tokens_per_s_after) const {
-  constexpr double rounding = 0.005;
-  return std::fabs(tokens_per_s_before / before - 1) < rounding && std::fabs(tokens_per_s_after / after - 1) < rounding;
-}
-
-std::string_view to_string(Held held) {
-  return by_enum<Held, std::string_view>("as expected", "more than expected", "less than expected", "not scored")[held];
-}
 
 std::string source_text(const ExpectedGain& gain) {
   const auto with = [&](const char* source) { return source + (gain.from.empty() ? "" : ": " + gain.from); };
@@ -566,36 +551,6 @@ std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, cons
   std::vector<Advice> list = Advisor(project, *found, hardware, stages).advise();
   if (!also_open) std::erase_if(list, [](const Advice& advice) { return advice.kind == AdviceKind::open; });
   return list;
-}
-
-std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware,
-                                       std::span<const KnownStage> stages) {
-  std::vector<AdviceOutcome> outcomes;
-  for (const auto& [id, rungs] : ladders_of(project)) {
-    const std::map<int, Gain> gains = gains_of(project, id, hardware);
-    for (auto rung = rungs.begin(); rung != rungs.end(); ++rung) {
-      if (rung == rungs.begin()) continue;
-      const Run& before = *std::prev(rung)->second.front()->run;
-      const Run& run = *rung->second.front()->run;
-      const Gain& gain = gains.at(rung->first);
-      if (gain.worst() != Trust::trusted || is_missing(gain.factor)) continue;
-      const std::vector<AdviceRun> known = known_before(project, rung->second);
-      for (Advice& advice : advise(known, before.id, hardware, stages)) {
-        if (advice.kind != AdviceKind::speed || !advice.gain.known() || advice.stage.empty() ||
-            advice.stage != known_stage(run, stages))
-          continue;
-        AdviceOutcome outcome{.before = before.id, .after = run.id, .factor = gain.factor};
-        const bool is_source =
-            advice.gain.source == GainSource::measured_elsewhere &&
-            advice.gain.published.is_of(tokens_per_s(std::prev(rung)->second), tokens_per_s(rung->second));
-        outcome.held = is_source ? Held::is_source : judge(advice.gain, outcome.factor);
-        outcome.sentence = outcome_text(advice.gain, outcome);
-        outcome.advice = std::move(advice);
-        outcomes.push_back(std::move(outcome));
-      }
-    }
-  }
-  return outcomes;
 }
 
 }  // namespace stepladder

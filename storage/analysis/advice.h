@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "storage/analysis/hardware.h"
+#include "storage/analysis/judgement.h"
 #include "storage/analysis/known_stage.h"
 #include "storage/analysis/overview.h"
 #include "storage/analysis/prediction/prediction.h"
@@ -41,6 +43,7 @@ struct AdviceRun {
   const Summary* summary = nullptr;
   StepParts parts;                         // means of the steady steps
   StepProfile timed;                       // operators of a few further steps; of no steps: not timed, or not read
+  const Series* series = nullptr;          // steps or an excerpt; its ladder is judged if it is known of all its runs
   const Overview* loss = nullptr;          // for spikes; null: not known
   std::vector<StagePrediction> predicted;  // empty: no trace of it, or not read
   std::vector<KindPrediction> kinds;       // of advised_kinds; empty as above
@@ -57,10 +60,13 @@ struct ExpectedGain {
   double low = missing;
   double high = missing;
   GainSource source = GainSource::unknown;
-  std::string from;              // in words: "run 12 over run 11", "Amdahl, if the update took no time"
-  PublishedGain published = {};  // of measured_elsewhere
-  bool needs_trace = false;      // unknown, but a trace of the run would predict it
-  std::string doubt = {};        // "impossible": known() says what a log claims, and not what is to be expected
+  std::string from;          // in words: "run 12 over run 11", "Amdahl, if the update took no time"
+  bool needs_trace = false;  // unknown, but a trace of the run would predict it
+  // Of own_measurement: the word that the Ladder view has for it, if all ladders have the same. Unless it is clear,
+  // nothing is known.
+  std::optional<RungAnswer> answer = {};
+  RunId measured = 0;  // a run of that rung, 0: not of own_measurement; and the rung that it is relative to
+  int over = 0;
   bool known() const { return !is_missing(low) && !is_missing(high); }
 };
 std::string source_text(const ExpectedGain& gain);  // "measured in this project: run 12 over run 11"
@@ -97,31 +103,10 @@ struct Advice {
 // unknown gains last), with `also_open` the stages without a case, then a repeat. The list may be empty. `stages` are
 // all stages, in ladder order. Of an imported run the later rungs of its own log are advice too.
 //
-// A stage's gain was measured on neighbouring rungs of the project's ladders, on the same hardware and a model of a
-// similar size; else it is predicted from a trace of the run. What no stage does has a bound: removing a share p of the
-// step is a factor of at most 1 / (1 - p) (Amdahl 1967).
+// A stage's gain is the ladder's own answer about its rung (RungJudgement::answer), on the same hardware and a model of
+// a similar size; else it is predicted from a trace of the run. What no stage does has a bound: removing a share p of
+// the step is a factor of at most 1 / (1 - p) (Amdahl 1967).
 std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware,
                            std::span<const KnownStage> stages, bool also_open = false);
-
-// `is_source`: the expectation was taken from this very measurement, so it proves nothing.
-enum class Held { as_expected, more, less, is_source };
-std::string_view to_string(Held held);  // "as expected", "more than expected", "less than expected", "not scored"
-
-// A stage that the advisor would have suggested for a run, with the factor that the next rung measured.
-struct AdviceOutcome {
-  Advice advice;
-  RunId before = 0;
-  RunId after = 0;
-  double factor = missing;  // of throughput
-  Held held = Held::as_expected;
-  std::string sentence;  // "Expected 1.00 x to 1.30 x (<source>), measured 1.21 x: as expected."
-};
-
-// Returns an outcome for each rung whose stage the advisor would have suggested for the previous rung, given the runs
-// that existed then; none where nobody knew the gain, or the measured one is doubtful. Within 1 % of the range counts
-// as inside it. A rung is never compared with itself: a copy of its log elsewhere in the project is no evidence, and if
-// the published gain was measured in this log, the outcome says so instead of a score.
-std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware,
-                                       std::span<const KnownStage> stages);
 
 }  // namespace stepladder

@@ -34,8 +34,6 @@ struct PublishedGain {
   std::string source;  // "a log of GPT-2 124M on an A100"
 
   double factor() const { return after / before; }
-  // Whether these measurements are the published ones, e.g. because that log was imported.
-  bool is_of(double tokens_per_s_before, double tokens_per_s_after) const;
 };
 
 struct KnownStage {

@@ -227,7 +227,7 @@ RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, con
   }
   claim.flags = hygiene_flags(pool, baseline, rule ? &*rule : nullptr);
   if (!rule) {
-    claim.reason = "no rule was given";
+    claim.reason = claim.finding = claim.metric.n == 0 ? "no log holds a finished run" : "no rule was given";
     if (!claim.flags.empty()) claim.verdict = RecordVerdict::flagged;
     lead_with_flags(claim);
     return claim;
@@ -243,7 +243,7 @@ RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, con
                   : !claim.flags.empty()               ? RecordVerdict::flagged
                   : either(RecordVerdict::cannot_tell) ? RecordVerdict::cannot_tell
                                                        : RecordVerdict::record;
-  claim.reason = metric.reason + (time.reason.empty() ? "" : "; " + time.reason);
+  claim.reason = claim.finding = metric.reason + (time.reason.empty() ? "" : "; " + time.reason);
   lead_with_flags(claim);
   if (claim.verdict == RecordVerdict::record && options.plan == 0 && rule->test != RecordTest::none)
     claim.reason += "; these may be the best of more runs, since no planned number is known";

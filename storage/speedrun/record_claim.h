@@ -48,7 +48,8 @@ struct RecordClaim {
   Interval speedup_ci95;
   std::int64_t needed_n = 0;  // runs in all for the asked power; 0: not known
   RecordVerdict verdict = RecordVerdict::cannot_tell;
-  std::string reason;  // of the verdict, one sentence
+  std::string reason;   // of the verdict, one sentence
+  std::string finding;  // the same without the flags: what the metric and the clock say
   std::vector<RecordFlag> flags;
   std::vector<ExcludedLog> excluded;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -58,5 +59,9 @@ std::filesystem::path user_rules_folder();
 
 // The user's own rule of this name, else the shipped one. Throws UnknownRule if there is none.
 RecordRule find_record_rule(const std::string& name, const std::filesystem::path& assets_folder);
+
+// The rule whose target for the metric is the nearest to a pool's mean, within two percent of it; the first of equal
+// ones, null if none is.
+const RecordRule* nearest_rule(std::span<const RecordRule> rules, const std::string& metric, double mean);
 
 }  // namespace stepladder

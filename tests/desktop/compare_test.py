@@ -12,7 +12,7 @@ class Compare(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
         self.desktop.start()
-        self.desktop.wait(lambda: "ladder.rung.2" in self.desktop.ui_test_anchors(), "the example's three rungs")
+        self.desktop.go("start.built_in", "ladder.rung.2")
         self.desktop.go("ladder.compare", "compare.axis")
         self.waits_for("compare.row.3")
 

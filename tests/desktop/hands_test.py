@@ -13,7 +13,7 @@ class Hands(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
         self.desktop.start()
-        self.desktop.wait(lambda: "ladder.rung.2" in self.desktop.ui_test_anchors(), "the example's three rungs")
+        self.desktop.go("start.built_in", "ladder.rung.2")
 
     def test_a_tooltip_appears_while_the_mouse_rests_and_then_the_window_sleeps(self):
         desktop = self.desktop

@@ -14,7 +14,7 @@ class Views(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
         self.desktop.start()
-        self.desktop.wait(lambda: "ladder.rung.2" in self.desktop.ui_test_anchors(), "the example's three rungs")
+        self.desktop.go("start.built_in", "ladder.rung.2")
 
     def curated(self, run):
         rows = self.desktop.rows("select tags, pinned, archived, deleted_at is not null from curation where run_id = ?", run)
@@ -139,16 +139,17 @@ class Views(unittest.TestCase):
         subprocess.run([BUILD / "stepladder", "--db", str(desktop.database), "import", str(log)], check=True, capture_output=True)
         (number,), = desktop.rows("select max(id) from ladders")
         self.assertEqual(len(desktop.rows("select id from runs where ladder_id = ?", number)), 3)
-        desktop.keys("F5")  # the newest ladder is shown
+        desktop.keys("F5")  # the example stays on the screen
+        imported = f"ladder.beside.{number}"
 
         def listed():
-            if "ladder.beside.1" not in desktop.ui_test_anchors():
+            if imported not in desktop.ui_test_anchors():
                 desktop.click("ladder.beside")
                 time.sleep(0.5)
-            return "ladder.beside.1" in desktop.ui_test_anchors()
+            return imported in desktop.ui_test_anchors()
 
-        desktop.wait(listed, "the example in the list of ladders")
-        desktop.click("ladder.beside.1")
+        desktop.wait(listed, "the imported ladder in the list of ladders")
+        desktop.click(imported)
         desktop.keys("Escape")
         desktop.wait(lambda: "ladder.others.0" in desktop.ui_test_anchors(), "a row that only the other ladder has")
         desktop.picture("ladder-beside")

@@ -282,7 +282,6 @@ void advise_about(RunStore& store) {
                          .gpu_load = 0.4});
     const HardwareTable hardware = HardwareTable::load(assets_folder());
     for (const AdviceRun& each : project) advise(project, each.run->id, hardware, known_stages());
-    advice_held(project, hardware, known_stages());
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "app/desktop/models/import_preview.h"
 #include "app/desktop/ui_test_anchors.h"
+#include "storage/database/example.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 
@@ -48,6 +49,7 @@ TEST_F(FirstScreen, AnExampleOpensOnWhatItShowsAndLeavesTheWaysIn) {
   EXPECT_NEAR(runs[1].summary.tokens_per_s, 149'000, 1000) << "beyond what the card can do";
   EXPECT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("ladder.rung.10").has_value(); }));
   EXPECT_TRUE(shows("start.launch")) << "nothing here is the user's own";
+  EXPECT_EQ(app_->workspace().selection.rung, 8) << "the farthest beyond what the card can do";
   open_example("start.rtx3080-ladder.txt");
   EXPECT_EQ(runs.size(), 11u) << "it is in the project already";
   ASSERT_TRUE(imgui_.click(*app_, "start.remove"));
@@ -75,6 +77,16 @@ TEST_F(FirstScreen, AReadOnlyProjectSaysFirstThatNothingIsImported) {
   app_->workspace().read_only = "the file may only be read";
   EXPECT_TRUE(shows("import.read_only"));
   EXPECT_FALSE(shows("start.rtx3080-ladder.txt"));
+}
+
+// The ladder that a new project begins with is one of the examples, until somebody opens it.
+TEST_F(FirstScreen, ANewProjectBeginsWithTheWaysIn) {
+  add_example(store_, std::string(STEPLADDER_SOURCE_DIR) + "/assets");
+  open("ladder");
+  EXPECT_TRUE(shows("start.rtx3080-ladder.txt"));
+  EXPECT_FALSE(shows("ladder.rung.2"));
+  ASSERT_TRUE(imgui_.click(*app_, "start.built_in"));
+  EXPECT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("ladder.rung.2").has_value(); }));
 }
 
 TEST_F(FirstScreen, AnExampleOfTriesOpensInTries) {

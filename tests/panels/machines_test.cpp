@@ -51,10 +51,10 @@ TEST(Machines, WithoutAnyThisMachineIsThereAndAButtonAddsTheFirst) {
   RunStore store = RunStore::in_memory();
   Headless imgui;
   DesktopApp app(store, nullptr, {.panels = {"machines"}});
-  ASSERT_TRUE(imgui.click(app, "machines.add_first"));
+  ASSERT_TRUE(imgui.click(app, "machines.add"));
   imgui.frame(app);
   EXPECT_TRUE(ui_test_anchors::find("machines.form.save"));
-  EXPECT_FALSE(ui_test_anchors::find("machines.add_first"));
+  EXPECT_FALSE(ui_test_anchors::find("machines.none"));
   ASSERT_TRUE(imgui.click(app, "machines.launch"));
   EXPECT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("launch.start").has_value(); }));
 }

@@ -134,7 +134,7 @@ TEST(DesktopApp, TextGrowsWithAVeryLargeWindow) {
   Headless imgui;
   DesktopApp app(store, nullptr, DesktopSettings{});
   for (const auto& [width, height, scale] :
-       {std::tuple(1280, 720, 1.0f), {2560, 1440, 1.0f}, {3840, 2160, 1.5f}, {7680, 4320, 2.0f}, {5120, 1440, 1.0f}}) {
+       {std::tuple(1280, 720, 1.0f), {2560, 1440, 1.0f}, {3840, 2160, 1.75f}, {7680, 4320, 2.0f}, {5120, 1440, 1.0f}}) {
     app.fit_window(width, height);
     EXPECT_EQ(px(1), scale) << width;
   }
@@ -228,6 +228,24 @@ TEST(Workspace, APauseOfAnotherProcesssRunIsNoTrainingEither) {
   workspace.pause(false);
   train(22, 30, 600);
   EXPECT_NEAR(workspace.seconds_left(*workspace.find(run.id)), 7, 1e-6);
+}
+
+// The file has a run of this session as running until its end is written.
+TEST(Workspace, ARunThatHasJustEndedHereIsNoOthers) {
+  Workspace workspace;
+  RunStore store = RunStore::in_memory();
+  stepladder::Run run =
+      run_of(store.create_ladder({.name = "ladder", .source = "launched", .created_at = 1}), 0, RunStatus::running);
+  run.id = store.create_run(run);
+  workspace.load(store);
+  workspace.add_runs(store, {run.id});
+  workspace.ingest(RunEnded{.run = run.id, .at = 2, .status = RunStatus::finished});
+  workspace.follow_others(store, {run});
+  EXPECT_TRUE(workspace.others().empty());
+  EXPECT_FALSE(workspace.running());
+  workspace.follow_others(store, {});  // the end is written
+  workspace.follow_others(store, {run});
+  EXPECT_EQ(workspace.others().size(), 1u) << "another process continues it";
 }
 
 TEST(DesktopApp, AnUnknownPanelIsRefusedAndAnUnknownSettingIsNot) {

@@ -131,6 +131,24 @@ TEST(Palette, WhatDiscardsIsNeverFirst) {
   }
 }
 
+TEST(Palette, FindsThingsByTheirOtherNames) {
+  Headless imgui;
+  RunStore store = RunStore::in_memory();
+  Workspace workspace;
+  workspace.load(store);
+  const std::vector<Action> actions = window_actions(all_panels(), workspace);
+  for (const auto& [typed, title] : {std::pair("delete", "Bin: restore runs"),
+                                     {"remote", "Show Machines"},
+                                     {"flops", "Show MFU"},
+                                     {"zoom", "Larger text"},
+                                     {"open a log", "Show Import"}}) {
+    const std::vector<std::size_t> found = matching_actions(actions, typed, {});
+    EXPECT_TRUE(std::ranges::any_of(found, [&, wanted = std::string(title)](std::size_t place) {
+      return actions[place].title == wanted;
+    })) << typed;
+  }
+}
+
 TEST(Palette, ViewsAndActionsAreBeforeRunsAndRecentOnesFirst) {
   std::vector<Action> actions;
   for (const char* title : {"Show Live", "Switch theme", "Theme: dark", "Reload the database"})

@@ -85,6 +85,7 @@ TEST_F(RecordPanel, says_what_will_appear_and_how) {
   DesktopApp app(store_, nullptr, {.panels = {"record"}});
   ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().record != nullptr; }));
   EXPECT_EQ(app.workspace().record->rules.size(), 5u);
+  EXPECT_TRUE(ui_test_anchors::find("record.pool.browse"));
   ASSERT_TRUE(imgui.click(app, "record.published"));
   EXPECT_GT(imgui.frame(app), 0);
   ASSERT_TRUE(imgui.click(app, "record.yours"));
@@ -133,6 +134,42 @@ TEST_F(RecordPanel, verdict_flags_and_figures_follow_the_logs) {
   imgui.frame(app);
   EXPECT_TRUE(ui_test_anchors::find("record.verdict.flagged"));
   EXPECT_TRUE(ui_test_anchors::find("record.flag.0"));
+}
+
+// A folder alone is enough: the rule is the one whose target is near.
+TEST_F(RecordPanel, a_folder_gets_a_verdict_in_one_step) {
+  const auto judged = [&](const fs::path& pool) {
+    Headless imgui;
+    DesktopApp app(store_, nullptr, {.panels = {"record"}});
+    EXPECT_TRUE(imgui.frames_until(app, [&] { return app.workspace().record != nullptr; }));
+    app.take_dropped({pool.string()});
+    EXPECT_TRUE(is_judged(imgui, app));
+    imgui.frame(app);
+    imgui.frame(app);
+    EXPECT_EQ(ui_test_anchors::find("record.rule.modded-nanogpt-1").has_value(), !app.workspace().record->rule)
+        << "the rules are offered where none is near";
+    return *app.workspace().record;
+  };
+  const RecordView passes = judged(pool_of(folder_ / "passes", 8, 3.2770, 97.5, 0));
+  ASSERT_TRUE(passes.rule);
+  EXPECT_EQ(passes.rule->name, "modded-nanogpt-1");
+  EXPECT_EQ(passes.claim.verdict, RecordVerdict::cannot_tell) << "the record's own runs are missing";
+  EXPECT_EQ(judged(pool_of(folder_ / "fails", 8, 3.30, 97.5, 0)).claim.verdict, RecordVerdict::misses);
+  const RecordView one = judged(pool_of(folder_ / "one", 1, 3.2770, 97.5, 0));
+  EXPECT_EQ(one.claim.verdict, RecordVerdict::cannot_tell);
+  EXPECT_NE(one.claim.finding.find("run at least two"), std::string::npos) << one.claim.finding;
+  EXPECT_FALSE(judged(pool_of(folder_ / "far", 3, 2.2, 97.5, 0)).rule);
+}
+
+TEST_F(RecordPanel, a_folder_of_pools_offers_them) {
+  pool_of(folder_ / "out" / "candidate", 3, 3.2770, 97.5, 0);
+  pool_of(folder_ / "out" / "baseline", 3, 3.2770, 99, 0);
+  Headless imgui;
+  DesktopApp app(store_, nullptr, asking(folder_ / "out", "", ""));
+  ASSERT_TRUE(is_judged(imgui, app));
+  ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("record.instead.1").has_value(); }));
+  ASSERT_TRUE(imgui.click(app, "record.instead.1"));
+  EXPECT_TRUE(imgui.frames_until(app, [&] { return app.workspace().record->claim.metric.n == 3; }));
 }
 
 TEST_F(RecordPanel, a_pool_that_cannot_be_judged_is_explained) {

@@ -147,6 +147,29 @@ TEST(Messages, AnErrorMovesNothing) {
   EXPECT_TRUE(app.messages().empty());
 }
 
+// The same sentence is there once, and goes when somebody who has read it opens another view.
+TEST(Messages, AnErrorIsSaidOnceAndDoesntFollowIntoOtherViews) {
+  RunStore store = RunStore::in_memory();
+  add_ladder(store, "ladder", {"baseline"});
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"ladder"}});
+  imgui.frame(app);
+  for (int i = 0; i < 3; ++i) app.show_error("Nothing was imported");
+  EXPECT_EQ(app.messages().size(), 1u);
+  app.show("history");
+  imgui.frame(app);
+  EXPECT_FALSE(app.messages().empty()) << "nobody has been at the window since";
+  ImGui::GetIO().AddMousePosEvent(300, 300);
+  imgui.frame(app);
+  ImGui::GetIO().AddMousePosEvent(320, 300);
+  imgui.frame(app);
+  const double at = ImGui::GetTime();
+  while (ImGui::GetTime() < at + 5) imgui.frame(app);
+  app.show("ladder");
+  imgui.frame(app);
+  EXPECT_TRUE(app.messages().empty());
+}
+
 TEST(Ladder, ThirteenRungsAreOnTheScreenAndTheGapBelowThemCanBeDragged) {
   RunStore store = RunStore::in_memory();
   std::vector<std::string> stages;

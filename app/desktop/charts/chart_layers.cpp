@@ -83,20 +83,41 @@ void draw_shade(const Chart& chart) {
   ImPlot::PopPlotClipRect();
 }
 
-void draw_floor(const Chart& chart) {
+// Where the curves are the farthest above the floor's label, `width` wide, beside the legend's corner.
+float place_of_label(const ChartView& view, double floor, float width) {
+  const ImVec2 plot = ImPlot::GetPlotPos(), size = ImPlot::GetPlotSize();
+  const bool has_legend_at_left = (view.legend_corner & ImPlotLocation_West) != 0;
+  const float left = plot.x + px(6), right = plot.x + size.x - width - px(6);
+  float best = right;
+  double farthest = -1;
+  for (const float at : {right, plot.x + (size.x - width) / 2, left}) {
+    if (at == left && has_legend_at_left) continue;
+    const double from = ImPlot::PixelsToPlot(at, plot.y).x, to = ImPlot::PixelsToPlot(at + width, plot.y).x;
+    double lowest = INFINITY;
+    for (const CurveView& curve : view.curves)
+      for (std::size_t i = 0; i < curve.line.x.size(); ++i)
+        if (curve.line.x[i] >= from && curve.line.x[i] <= to) lowest = std::min(lowest, curve.line.y[i] - floor);
+    if (lowest <= farthest) continue;
+    farthest = lowest;
+    best = at;
+  }
+  return best;
+}
+
+void draw_floor(const Chart& chart, const ChartView& view) {
   if (is_missing(chart.floor)) return;
   ImPlotSpec spec;
   spec.LineColor = palette().warning;
   spec.Flags = static_cast<int>(ImPlotItemFlags_NoLegend) | static_cast<int>(ImPlotInfLinesFlags_Horizontal);
   ImPlot::PlotInfLines("##floor", &chart.floor, 1, spec);
-  const ImVec2 at = ImPlot::PlotToPixels(ImPlot::GetPlotLimits().X.Max, chart.floor);
+  const float line = ImPlot::PlotToPixels(ImPlot::GetPlotLimits().X.Max, chart.floor).y;
   ImGui::PushFont(fonts().regular, small_size);
   const ImVec2 size = ImGui::CalcTextSize(chart.floor_label.c_str());
   ImPlot::PushPlotClipRect();
   // Below the line, since the curves come from above; in a low chart above it.
   const float bottom = ImPlot::GetPlotPos().y + ImPlot::GetPlotSize().y;
-  const float top = at.y + px(2) + size.y < bottom ? at.y + px(2) : at.y - size.y - px(2);
-  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x - size.x - px(6), top), u32(palette().warning),
+  const float top = line + px(2) + size.y < bottom ? line + px(2) : line - size.y - px(2);
+  ImPlot::GetPlotDrawList()->AddText(ImVec2(place_of_label(view, chart.floor, size.x), top), u32(palette().warning),
                                      chart.floor_label.c_str());
   ImPlot::PopPlotClipRect();
   ImGui::PopFont();
@@ -267,7 +288,7 @@ void draw_layers(const Chart& chart, const ChartView& view) {
     for (std::size_t i = 0; i < view.curves.size(); ++i)
       draw_curve(chart.curves[i], view.curves[i], chart.steps_up, view.size.x);
   }
-  draw_floor(chart);
+  draw_floor(chart, view);
   draw_marks(chart);
 }
 

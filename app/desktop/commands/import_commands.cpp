@@ -80,6 +80,9 @@ void open_imported(DesktopState& desktop) {
     desktop.panels.show("tries");
   } else {
     commands::execute(desktop, SelectLadder{*entry->run.ladder});
+    for (const ExampleFile& example : example_files)
+      if (example.rung >= 0 && entry->run.source_path == path_of(example))
+        commands::execute(desktop, SelectRung{example.rung});
   }
   if (import.runs.empty()) import = {};
 }

@@ -3,6 +3,7 @@
 #include "app/desktop/models/record_view.h"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "app/exit_status.h"
@@ -23,16 +24,41 @@ std::vector<std::string> names_in(const std::string& text) {
   return names;
 }
 
-std::vector<std::string> rule_names(const std::filesystem::path& assets) {
-  std::vector<std::string> names;
+// The user's own ones hide those that come with the program. One that can't be read is left out until it is asked for.
+std::vector<RecordRule> all_rules(const std::filesystem::path& assets) {
+  std::map<std::string, RecordRule> rules;
   for (const std::filesystem::path& folder : {assets / "rules", user_rules_folder()}) {
     std::error_code error;
-    for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-      if (it->path().extension() == ".json") names.push_back(it->path().stem().string());
+    for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (it->path().extension() != ".json") continue;
+      try {
+        rules[it->path().stem().string()] = read_record_rule(it->path());
+      } catch (const RuleError&) {
+        continue;
+      }
+    }
   }
-  std::ranges::sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
+  std::vector<RecordRule> list;
+  for (auto& [name, rule] : rules) list.push_back(std::move(rule));
+  return list;
+}
+
+// The folders in `folder` that hold logs, by name.
+std::vector<std::string> pools_within(const std::string& folder) {
+  constexpr std::size_t most = 6;
+  std::vector<std::string> pools;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    try {
+      if (it->is_directory(error) && !it->is_symlink(error) && !log_files(it->path()).logs.empty())
+        pools.push_back(it->path().string());
+    } catch (const StorageError&) {
+      continue;  // no log, or not to be read
+    }
+  }
+  std::ranges::sort(pools);
+  if (pools.size() > most) pools.resize(most);
+  return pools;
 }
 
 // Changes whenever a log or the database is written, a log is added or goes.
@@ -63,7 +89,13 @@ std::size_t stamp_of(const RecordQuestion& question, const std::filesystem::path
 }
 
 void judge(RecordView& view, const std::filesystem::path& database, const std::filesystem::path& assets) {
-  if (!view.asked.rule.empty()) view.rule = find_record_rule(view.asked.rule, assets);
+  if (!view.asked.rule.empty()) {
+    view.rule = find_record_rule(view.asked.rule, assets);
+  } else {
+    const LogQuestion any;
+    const SampleFigures found = figures_of(final_values(read_pool(names_in(view.asked.pool), any, database)));
+    if (const RecordRule* nearest = nearest_rule(view.rules, any.metric, found.mean)) view.rule = *nearest;
+  }
   const std::optional<RecordRule>& rule = view.rule;
   const LogQuestion question =
       rule ? LogQuestion{rule->metric, rule->final_line, !is_missing(rule->time_limit_s)} : LogQuestion{};
@@ -82,7 +114,7 @@ void judge(RecordView& view, const std::filesystem::path& database, const std::f
 RecordView record_view(const RecordQuestion& question, const std::filesystem::path& database,
                        const std::filesystem::path& assets) {
   RecordView view{.asked = question};
-  view.rules = rule_names(assets);
+  view.rules = all_rules(assets);
   try {
     view.published = read_published_records(assets / "records" / "modded-nanogpt.json");
   } catch (const std::exception& error) {
@@ -94,6 +126,7 @@ RecordView record_view(const RecordQuestion& question, const std::filesystem::pa
     judge(view, database, assets);
   } catch (const std::exception& error) {  // UsageError, FilterError, RuleError, StorageError
     view.problem = error.what();
+    view.instead = pools_within(question.pool);
   }
   return view;
 }

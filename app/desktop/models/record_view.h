@@ -18,7 +18,7 @@ namespace stepladder {
 struct RecordQuestion {
   std::string pool;  // a name as read_pool has them, or numbers of runs with blanks between; empty: none
   std::string baseline;
-  std::string rule;  // its name; empty: none
+  std::string rule;  // its name; empty: the one whose target is the nearest to the logs, if any is near
   bool systems_only = false;
 
   bool operator==(const RecordQuestion&) const = default;
@@ -34,8 +34,9 @@ struct RecordDot {
 
 struct RecordView {
   RecordQuestion asked;
-  std::string problem;  // why the pool couldn't be judged
-  std::vector<std::string> rules;
+  std::string problem;               // why the pool couldn't be judged
+  std::vector<std::string> instead;  // folders within the asked one that hold logs, where it holds none
+  std::vector<RecordRule> rules;     // by name
   std::optional<RecordRule> rule;
   RecordClaim claim;
   std::vector<RecordDot> dots;  // in order of the runs' dates

@@ -43,11 +43,13 @@ SharedX steps_in_sight(const SharedX& zoom, const Points& places) {
   return {.low = step_at(places, zoom.low), .high = step_at(places, zoom.high)};
 }
 
-RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
-                     DataRequests& requests, Reads reads) {
+namespace {
+
+RunPoints points_of(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
+                    DataRequests& requests, Reads reads) {
   const bool is_active = entry.run.status == RunStatus::running;
   const auto steps = [&] {
-    return RunPoints{entry.steps, entry.values(quantity), &entry.levels(quantity), 0, nullptr};
+    return RunPoints{entry.steps, entry.values(quantity), &entry.levels(quantity), 0, nullptr, missing};
   };
   if (is_field(quantity) && (reads == Reads::overview ? is_active : entry.loaded)) return steps();
   if (is_field(quantity) && reads == Reads::steps && !entry.is_long()) {
@@ -62,12 +64,33 @@ RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity
     if (auto zoomed = zoomed_overview(workspace, entry.run.id, *shown, *zoom, requests)) shown = std::move(zoomed);
   }
   const Points& points = shown->means.mean.empty() ? shown->points : shown->means.mean;
-  return {points.x, points.y, &shown->levels, shown->behind(), shown};
+  return {points.x, points.y, &shown->levels, shown->behind(), shown, missing};
+}
+
+}  // namespace
+
+double steady_from(const RunEntry& entry) {
+  const bool is_active = entry.is_active();
+  const std::int64_t warm =
+      is_active ? warmup_steps(std::ssize(entry.steps), entry.run.warmup_steps) : entry.summary.warmup_steps;
+  if (warm <= 0) return missing;
+  if (static_cast<std::size_t>(warm) < entry.steps.size()) return entry.steps[static_cast<std::size_t>(warm)];
+  const Summary& summary = entry.summary;
+  const bool has_all_steps = summary.last_step - summary.first_step + 1 == summary.steps;
+  return !is_active && entry.is_long() && has_all_steps ? static_cast<double>(summary.first_step + warm) : missing;
+}
+
+RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
+                     DataRequests& requests, Reads reads) {
+  RunPoints points = points_of(workspace, entry, quantity, zoom, requests, reads);
+  if (is_field(quantity)) points.steady_from = stepladder::steady_from(entry);
+  return points;
 }
 
 void RunPoints::draw_as(Curve& curve) const {
   curve.x = x;
   curve.y = y;
+  curve.steady_from = steady_from;
   if (overview) curve.not_finite = static_cast<std::size_t>(overview->not_finite);
   if (overview && !overview->means.mean.empty()) {
     curve.low = overview->means.low;

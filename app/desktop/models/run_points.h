@@ -19,10 +19,15 @@ struct RunPoints {
   const MinMaxPyramid* levels = nullptr;          // of y, or of the points behind it; null: nothing is loaded yet
   std::int64_t behind = 0;                        // values that are shown as means, lowest and highest of neighbours
   std::shared_ptr<const OverviewCurve> overview;  // the source of the points; null if the steps are in memory
+  double steady_from = missing;                   // of a field: x of the first step after the warm-up
 
   // Gives a curve these points, with the range behind them as a band.
   void draw_as(Curve& curve) const;
 };
+
+// The first step after the run's warm-up; while it trains, after the least that a warm-up takes. Missing if none is
+// known.
+double steady_from(const RunEntry& entry);
 
 // `steps` reads those of runs that aren't long. `overview` reads none (for charts of many runs) and shows those of a
 // running run only: a chart must not depend on which steps another view has read.

@@ -17,8 +17,14 @@ namespace {
 
 constexpr double notice_seconds = 6;
 constexpr double file_notice_seconds = 20;  // it has buttons
+constexpr double error_seconds = 60, reading_seconds = 4;
 
 }  // namespace
+
+void Messages::show_error(const std::string& text) {
+  std::erase_if(list_, [&](const Message& message) { return message.is_error && message.text == text; });
+  list_.push_back({.text = text});
+}
 
 void Messages::notice(const std::string& text) {
   drop_notices();
@@ -44,8 +50,20 @@ void Messages::drop_notices() {
   std::erase_if(list_, [](const Message& message) { return !message.is_error; });
 }
 
-void Messages::drop_expired() {
-  std::erase_if(list_, [](const Message& message) { return !message.is_error && message.until < ImGui::GetTime(); });
+void Messages::drop_expired(bool has_input) {
+  const double now = ImGui::GetTime();
+  for (Message& message : list_)
+    if (message.is_error && message.seen_at < 0 && has_input) message.seen_at = now;
+  std::erase_if(list_, [now](const Message& message) {
+    return message.is_error ? message.seen_at >= 0 && now - message.seen_at > error_seconds : message.until < now;
+  });
+}
+
+void Messages::leave_view() {
+  const double now = ImGui::GetTime();
+  std::erase_if(list_, [now](const Message& message) {
+    return message.is_error && message.seen_at >= 0 && now - message.seen_at > reading_seconds;
+  });
 }
 
 bool Messages::has_notice() const {

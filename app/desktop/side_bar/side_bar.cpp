@@ -16,7 +16,6 @@
 #include "app/desktop/workspace/machines_state.h"
 #include "app/desktop/workspace/verification.h"
 #include "app/text/format.h"
-#include "engine/metrics_sampler.h"
 
 namespace stepladder {
 namespace {
@@ -138,24 +137,25 @@ std::string verification_text(const Verification& verification) {
   return (verification.wait ? "waits for quiet, rung " : "verifying rung ") + std::to_string(verification.rung);
 }
 
-// The machine's state: "no GPU – idle", "training, 2 min left"; for a run elsewhere "idle; box trains".
+// The machine's state: "no GPU – nothing trains", "training, 2 min left"; for a run elsewhere "box trains". While
+// Launch reads the load, what it says of other programs.
 std::string state_text(const Workspace& workspace, bool knows_load) {
   const std::optional<DeviceReport>& device = workspace.device;
   if (const RunEntry* const running = workspace.running())
     if (const std::string machine = machine_of(running->run.id, workspace); !machine.empty())
-      return "idle; " + machine + (workspace.is_paused ? " is paused" : " trains");
+      return machine + (workspace.is_paused ? " is paused" : " trains");
   if (const std::string verifying = verification_text(*workspace.verification); !verifying.empty()) return verifying;
   if (!workspace.running() && !workspace.waiting().empty())
     return plural(std::ssize(workspace.waiting()), "run waits", "runs wait");
-  if (const MachineLoad& load = workspace.launch->load;
-      knows_load && !workspace.running() && load.is_known() &&
-      load.would_disturb(device ? needed_cores(device->resolve("auto"), device->cpu_cores, 1) : 1))
-    return load.text().substr(0, load.text().find(" ("));
+  if (knows_load && !workspace.running() && device) {
+    const std::string busy = workspace.launch->others_text(*device, device->resolve("auto"));
+    if (!busy.empty()) return busy.substr(0, busy.find(" ("));
+  }
   if (!workspace.running())
     return std::string(!device || !workspace.device_problem.empty() ? ""
                        : device->gpus.empty()                       ? "no GPU  \xE2\x80\x93  "
                                                                     : "GPU  \xE2\x80\x93  ") +
-           "idle";
+           "nothing trains";
   const double seconds = workspace.seconds_left_of_all();
   return (workspace.is_paused ? "paused" : "training") +
          (is_missing(seconds) ? "" : ", " + duration_text(seconds) + " left");

@@ -22,8 +22,7 @@ struct AdviceView {
   std::map<std::string, std::string, std::less<>> unavailable;  // why a stage of the list can't be launched here
   FittedProfile times;                                          // of no steps if the run has no profile
   bool has_trace = false;
-  std::vector<std::string> notes;  // sentences: what the predicted stages buy together, and what makes it doubtful
-  std::vector<AdviceOutcome> outcomes;
+  std::vector<std::string> notes;    // sentences: what the predicted stages buy together, and what makes it doubtful
   std::vector<PastPrediction> past;  // of stages, with what was measured then
 };
 

@@ -49,9 +49,10 @@ void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way
   };
   for (const RunId id : std::vector<RunId>(others_))
     if (!is_under_way(id)) end_followed(store, id);
+  std::erase_if(just_ended_, [&](RunId id) { return !is_under_way(id); });
   const std::vector<RunId> order_before = others_;
   for (const Run& run : under_way) {
-    if (is_ours(run.id)) continue;
+    if (is_ours(run.id) || just_ended_.contains(run.id)) continue;
     const bool is_new = std::ranges::find(others_, run.id) == others_.end();
     RunEntry* found = entry(run.id);
     if (!found) {
@@ -136,6 +137,7 @@ bool Workspace::ingest(const RunEvent& event) {
     if (saved->error.empty()) details_[saved->run].checkpoints.push_back({saved->step, saved->folder});
   } else if (const auto* ended = std::get_if<RunEnded>(&event)) {
     std::erase(queue_, ended->run);
+    just_ended_.insert(ended->run);
     ++version;
     forget_curves(ended->run);
     if (RunEntry* found = entry(ended->run)) {

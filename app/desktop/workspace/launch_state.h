@@ -10,6 +10,8 @@
 #include "app/launch/step_estimate.h"
 #include "app/profile/ladder_forecast.h"
 #include "app/session/session.h"
+#include "engine/device.h"
+#include "engine/metrics_sampler.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -46,6 +48,11 @@ struct LaunchState {
   MachineLoad load;                              // read while Launch is open and nothing trains
   std::vector<ResumableRun> resumable;           // newest first; as they were when a view asked for them last
   std::vector<std::string> presets;              // names of the user's own
+
+  // "Other programs use 1.3 of 2 cores (cc1plus 0.9)" if they would disturb a run that starts now; else empty.
+  std::string others_text(const DeviceReport& here, const std::string& device) const {
+    return load.would_disturb(needed_cores(device, here.cpu_cores, 1)) ? load.text() : "";
+  }
 };
 
 }  // namespace stepladder

@@ -188,7 +188,7 @@ void handle_keys(State& state, int selected, Commands& commands) {
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   const Ladder* ladder = workspace.shown_ladder();
-  if (!ladder) {
+  if (!ladder || is_new_project(workspace)) {
     text_title("Ladder");
     start_here(workspace, commands, "No ladder yet. Its rungs appear here.");
     return;

@@ -33,11 +33,11 @@ struct State {
 // run trains, its own samples have them.
 std::string disturbance_of(const CheckedForm& checked, bool is_elsewhere, const Workspace& workspace) {
   if (workspace.running() || !workspace.device || is_elsewhere) return "";
-  const MachineLoad& load = workspace.launch->load;
-  const std::string device = workspace.device->resolve(checked.request.base.device);
-  if (!load.would_disturb(needed_cores(device, workspace.device->cpu_cores, 1))) return "";
-  return load.text() + (checked.request.quiet_patience ? "; each run waits until they leave it the cores that it needs"
-                                                       : ": they would disturb the runs");
+  const std::string busy =
+      workspace.launch->others_text(*workspace.device, workspace.device->resolve(checked.request.base.device));
+  if (busy.empty()) return "";
+  return busy + (checked.request.quiet_patience ? "; each run waits until they leave it the cores that it needs"
+                                                : ": they would disturb the runs");
 }
 
 // "100", or "100 - 200" if rungs differ.

@@ -533,8 +533,10 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   state.x.begin_frame();
   draw_head(state, workspace, *shown, commands);
   spacing(2);
-  if (!shown->run.reason.empty() && shown->run.status != RunStatus::running) {
-    text_toned_wrapped(shown->run.reason, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);
+  if (const std::string end = end_text(*shown); !end.empty()) {
+    text_toned_wrapped(end, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);
+    mark("live.end");
+    if (quiet_button("What it printed", "live.console")) commands.push_back(OpenRun{shown->run.id});
     spacing(2);
   }
   draw_ladder_is_over(workspace, *shown, commands);

@@ -38,10 +38,15 @@ struct Word {
   Tone tone;
 };
 
+// Whether it answers, but can't train yet.
+bool needs_setup(const MachineStatus& status) {
+  return status.report.is_reachable && status.report.version.empty();
+}
+
 Word link_word(const MachineStatus& status) {
   switch (status.link) {
     case MachineStatus::Link::up:
-      return {"reachable", Tone::good};
+      return needs_setup(status) ? Word{"needs set-up", Tone::warning} : Word{"reachable", Tone::good};
     case MachineStatus::Link::connecting:
       return {"connecting", Tone::neutral};
     case MachineStatus::Link::lost:
@@ -243,9 +248,15 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
     }
     if (status.report.logout_kills.value_or(false) && !status.machine.uses_slurm)
       text_sentence("Runs there end with the connection: `loginctl enable-linger` there prevents it", Tone::warning);
-    if (status.report.version.empty())
-      text_quiet_wrapped("Stepladder isn't installed there, which ladders need: `stepladder machines setup " +
-                         status.machine.alias.text() + "`");
+    spacing(2);
+    const std::string& name = status.machine.alias.text();
+    if (needs_setup(status)) {
+      text_sentence("Stepladder isn't there yet, which ladders need. The set-up copies it there.");
+      if (quiet_button("Copy the set-up command", "machines.setup." + name))
+        commands.push_back(CopyText{"stepladder machines setup " + name + "\n", "The command"});
+    } else if (quiet_button("Launch on it", "machines.launch." + name)) {
+      commands.push_back(ShowPanel{"launch"});
+    }
   } else if (status.is_asking || status.link == MachineStatus::Link::connecting) {
     text_quiet("Asking...");
   }
@@ -323,21 +334,15 @@ void draw_this_machine(const Workspace& workspace, Commands& commands) {
   gap(12);
 }
 
-void draw_no_machine(State& state, bool can_change, Commands& commands) {
-  constexpr const char* lines = "stepladder machines add HOST\nstepladder ladder --on HOST\n";
+void draw_no_machine() {
   begin_tall_card("##none");
   text_strong("No other machines yet");
   spacing(2);
-  text_sentence("1.  Add a host, by its name in your ~/.ssh/config.");
+  text_sentence("A machine is a host, or a Slurm cluster's login node, that your own ssh reaches.");
+  text_sentence("1.  Add machine takes its name in your ~/.ssh/config.");
   text_sentence("2.  Test checks what it needs, and says what to do where something is missing.");
   text_sentence("3.  Launch offers it. Its GPUs, its queue and the runs there appear here, as runs of this project.");
-  spacing(6);
-  if (primary_button("Add machine", can_change, "machines.add_first")) state.form.open({});
-  same_line(10);
-  if (quiet_button("Copy the commands", "machines.copy")) commands.push_back(CopyText{lines, "The commands"});
-  spacing(2);
-  text_quiet("In a terminal:");
-  text_in(lines, fonts().mono, 13);
+  mark("machines.none");
   end_card();
 }
 
@@ -356,7 +361,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   }
   draw_this_machine(workspace, commands);
   if (workspace.machines->list.empty() && workspace.machines->in_file.empty()) {
-    if (!state.form.is_open()) draw_no_machine(state, can_change, commands);
+    if (!state.form.is_open()) draw_no_machine();
     return;
   }
   ImGui::BeginChild("##machines", ImVec2(0, 0));

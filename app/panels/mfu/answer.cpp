@@ -159,7 +159,7 @@ std::string unknown_text(const MfuForm& form, double peak, const HardwareTable& 
   if (hardware) return "The hardware table has no " + precision + " peak for " + hardware->name + ". Enter it.";
   if (form.unknown_hardware.empty()) return "Choose hardware, or enter its peak.";
   return "The hardware table has no peak for " + form.unknown_hardware +
-         ". Enter it, or measure it here with `stepladder doctor --probe`.";
+         ". Enter it, or measure it here in a terminal.";
 }
 
 // "Matrix products below the peak take 44 % of the step; other work, mostly copies and casts (13 %), 40 %."
@@ -188,7 +188,13 @@ void draw_sentence(const MfuForm& form, double mfu, double peak, const MfuContex
                    const HardwareTable& table) {
   const std::string words = is_missing(mfu) ? "unknown" : mfu > 1 ? "impossible" : "possible";
   mark("mfu.answer." + words + (form.is_cpu ? ".cores" : ".devices"));
-  if (is_missing(mfu)) return text_sentence(unknown_text(form, peak, table));
+  if (is_missing(mfu)) {
+    text_sentence(unknown_text(form, peak, table));
+    if (form.unknown_hardware.empty() || !is_missing(peak)) return;
+    if (quiet_button("Copy the command that measures it", "mfu.probe"))
+      ImGui::SetClipboardText("stepladder doctor --probe\n");
+    return;
+  }
   const std::string share = (form.assumed.empty() ? "" : "About ") + percent(mfu) + " of the peak is used";
   const std::string published =
       context.published_range.empty() ? "" : " (published runs: " + context.published_range + ")";

@@ -68,7 +68,7 @@ void draw_head(ProfilePanelState& state, const ProfileView* view, bool is_writab
   constexpr std::array entries{
       Entry{"Steps", ProfileSubject::steps,
             "Steps of training, slice by slice: traces of profilers, and runs trained here"},
-      Entry{"Passes", ProfileSubject::passes, "Forward and backward timed call by call: `stepladder profile`"}};
+      Entry{"Passes", ProfileSubject::passes, "Forward and backward of a model, timed call by call"}};
   const ImVec2 start = ImGui::GetCursorPos();
   float room = px(6);
   for (const Entry& entry : entries) room += button_width(entry.name) + px(6);

@@ -5,6 +5,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "app/desktop/commands/export_commands.h"
@@ -142,12 +143,15 @@ void draw_exports(const ProfileView& view, const ShownPasses& after, Commands& c
 
 bool draw_passes(ProfileQuestion& question, const ProfileView& view, Commands& commands) {
   if (!view.passes) {
+    constexpr std::array copy{
+        EmptyButton{.label = "Copy the command", .anchor = "profile.passes.copy", .is_main = true}};
     if (!view.problem.empty())
       text_sentence(view.problem, Tone::bad);
-    else
-      empty_state("No passes yet",
-                  "`stepladder profile` times a model's forward and backward pass, call by call. Its table appears "
-                  "here, to be compared with that of another machine.");
+    else if (empty_state("No passes yet",
+                         "A model's forward and backward pass are timed call by call in a terminal. The table appears "
+                         "here, to be compared with that of another machine.",
+                         copy) == 0)
+      commands.push_back(CopyText{"stepladder profile\n", "The command"});
     mark("profile.passes.empty");
     return false;
   }

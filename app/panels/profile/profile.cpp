@@ -57,7 +57,7 @@ std::string missing_side(const Workspace& workspace, const std::vector<RunId>& r
   const std::string id = std::to_string(entry->run.id);
   const std::string reason = entry->run.source == "launched" ? " (" + why_no_profile(entry->run) + ")" : "";
   return entry->run.name + ", run " + id + ", has no profile" + reason +
-         ". Take a trace of it with PyTorch's profiler and add it: `stepladder profile import FILE --run " + id + "`.";
+         ". Take a trace of it with PyTorch's profiler and add it with Import trace.";
 }
 
 // Shows the difference that a click on a factor asked for, or says why there is none.

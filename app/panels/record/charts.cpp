@@ -180,8 +180,10 @@ void draw_p(const RecordView& view, ImVec2 size) {
     y.push_back(std::max(p, 1e-300));
     shown.push_back(std::log10(y.back()));
   }
-  title_line("p as runs arrive", x.empty() ? "This rule computes no p"
-                                           : "of the first k runs; stopping at a low p passes more null results");
+  const bool is_tested = view.rule && view.rule->test != RecordTest::none;
+  title_line("p as runs arrive", !x.empty()  ? "of the first k runs; stopping at a low p passes more null results"
+                                 : is_tested ? "It needs at least two runs with a spread"
+                                             : "Without a rule that has a test there is none");
   size.y -= ImGui::GetTextLineHeightWithSpacing() * 2 + px(4);
   if (!is_missing(alpha)) shown.push_back(std::log10(alpha));
   const Range range = range_of(shown);
@@ -191,6 +193,8 @@ void draw_p(const RecordView& view, ImVec2 size) {
   runs_axis(view.dots.size());
   ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
   ImPlot::SetupAxisFormat(ImAxis_Y1, "%.1g");
+  constexpr std::array ticks{1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.5, 1.0};
+  ImPlot::SetupAxisTicks(ImAxis_Y1, ticks.data(), static_cast<int>(ticks.size()));
   ImPlot::SetupAxisLimits(ImAxis_Y1, std::pow(10, x.empty() ? -3 : range.low), x.empty() ? 1 : std::pow(10, range.high),
                           ImPlotCond_Always);
   ImPlot::SetupFinish();

@@ -16,6 +16,7 @@
 #include "app/desktop/fields.h"
 #include "app/desktop/frames/frames.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/panel_events.h"
 #include "app/desktop/system/path_field.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -67,7 +68,7 @@ std::string interval_text(const Interval& interval, const char* format) {
 void draw_head(State& state) {
   const float top = ImGui::GetCursorPosY();
   text_title("Record");
-  text_cut("Whether a pool of runs is a record under a speed run's rule, and what speaks against it",
+  text_cut("Whether a folder of logs, each of one run, is a speed-run record, and what speaks against it",
            ImGui::GetContentRegionAvail().x - px(280), palette().quiet, fonts().regular, small_size);
   const float below = ImGui::GetCursorPosY();
   const float buttons = button_width("Your runs") + px(8) + button_width("Published records");
@@ -82,15 +83,20 @@ void draw_head(State& state) {
 
 void draw_rules(State& state, const RecordView* view, float width, Commands& commands) {
   ImGui::SetNextItemWidth(width);
-  const std::string shown = state.question.rule.empty() ? "No rule" : state.question.rule;
+  const std::string nearest = view && view->rule ? view->rule->name : "none fits";
+  const std::string shown = state.question.rule.empty() ? "Rule: " + nearest : "Rule: " + state.question.rule;
   if (ImGui::BeginCombo("##rule", combo_text(shown, width).c_str())) {
-    std::vector<std::string> rules{""};
-    if (view) rules.insert(rules.end(), view->rules.begin(), view->rules.end());
-    for (const std::string& rule : rules) {
-      if (!ImGui::Selectable(rule.empty() ? "No rule" : rule.c_str(), rule == state.question.rule)) continue;
-      state.question.rule = rule;
+    const auto entry = [&](const std::string& name, const std::string& title) {
+      const char* label = name.empty() ? "The one nearest to the logs" : name.c_str();
+      const bool is_chosen = ImGui::Selectable(label, name == state.question.rule);
+      if (!title.empty()) wrapped_tooltip(title, 360);
+      if (!is_chosen) return;
+      state.question.rule = name;
       ask(state, commands);
-    }
+    };
+    entry("", "");
+    if (view)
+      for (const RecordRule& rule : view->rules) entry(rule.name, rule.title);
     ImGui::EndCombo();
   }
   mark("record.rule");
@@ -131,62 +137,92 @@ void draw_rungs(PathField& field, const char* id, const std::string& anchor, con
 
 void draw_question(State& state, const Workspace& workspace, Commands& commands) {
   const float room = ImGui::GetContentRegionAvail().x;
-  const float rungs = button_width("Rungs"), rule = px(180), judge = px(80), space = px(8);
+  const float rungs = button_width("Rungs"), rule = px(210), space = px(8);
   const bool narrow = room < px(900);
-  const float path = narrow ? room - rungs - space : (room - 2 * rungs - rule - judge - 5 * space) / 2;
+  const float path = narrow ? room - rungs - space : (room - 2 * rungs - rule - 4 * space) / 2;
   bool entered = state.pool.draw("##pool", "Folder of logs", path, "record.pool", commands.data);
   ImGui::SameLine(0, space);
   draw_rungs(state.pool, "Rungs##pool", "record.pool.rungs", workspace, state, commands);
   if (!narrow) ImGui::SameLine(0, space);
-  entered |= state.baseline.draw("##baseline", "Baseline: the record so far", path, "record.baseline", commands.data);
+  entered |=
+      state.baseline.draw("##baseline", "Baseline: the record's own logs", path, "record.baseline", commands.data);
   ImGui::SameLine(0, space);
   draw_rungs(state.baseline, "Rungs##baseline", "record.baseline.rungs", workspace, state, commands);
   if (!narrow) ImGui::SameLine(0, space);
   draw_rules(state, workspace.record.get(), rule, commands);
-  ImGui::SameLine(0, space);
-  const bool pressed = ImGui::Button("Judge", ImVec2(judge, 0));
-  mark("record.judge");
-  if (entered || pressed) ask(state, commands);
+  if (entered) ask(state, commands);
 }
 
 // --- verdict ---------------------------------------------------------------------------------------------------------
 
-struct Words {
-  const char* word;
-  Tone tone;
-};
-
-Words words_of(RecordVerdict verdict) {
-  return by_enum<RecordVerdict>(Words{"A record", Tone::good}, Words{"Misses the target", Tone::bad},
-                                Words{"Inconclusive", Tone::warning}, Words{"Flagged", Tone::warning})[verdict];
+Tone tone_of(RecordVerdict verdict) {
+  return by_enum<RecordVerdict>(Tone::good, Tone::bad, Tone::warning, Tone::warning)[verdict];
 }
 
-void draw_verdict(const RecordView& view) {
+// "A record: ...", "Flagged by 5 reasons below; apart from them: ..."
+std::string headline_of(const RecordView& view) {
   const RecordClaim& claim = view.claim;
-  const Words words = words_of(claim.verdict);
-  pill(words.word, words.tone);
+  if (claim.metric.n > 0 && !view.rule) return "No rule's target is near these logs. Choose the rule to judge them by.";
+  if (claim.verdict != RecordVerdict::flagged) return capitalised(claim.finding) + ".";
+  return plural(claim.flags.size(), "reason", "reasons") +
+         " to distrust these runs, below. Apart from that: " + claim.finding + ".";
+}
+
+// The rule, and why this one.
+std::string rule_text(const RecordView& view) {
+  if (!view.rule) return "";
+  return "By " + view.rule->title +
+         (view.asked.rule.empty() ? " (chosen since its target is the nearest to these logs)" : "");
+}
+
+// What would settle it: the rule, the record's own logs, more runs.
+void draw_next(const RecordView& view, State& state, Commands& commands) {
+  const RecordClaim& claim = view.claim;
+  if (claim.metric.n > 0 && !view.rule) {
+    for (const RecordRule& rule : view.rules) {
+      if (&rule != &view.rules.front()) flow_to(rule.name.c_str());
+      if (quiet_button(rule.name.c_str(), "record.rule." + rule.name)) {
+        state.question.rule = rule.name;
+        ask(state, commands);
+      }
+      wrapped_tooltip(rule.title, 360);
+    }
+    return;
+  }
+  const auto runs = static_cast<std::int64_t>(claim.metric.n);
+  if (claim.needed_n > runs)
+    text_quiet_wrapped(plural(claim.needed_n - runs, "more run") +
+                       " of the same would pass the test with a probability of 90 %.");
+  if (runs > 0 && claim.flags.empty()) text_quiet("No flags: nothing in the logs speaks against the claim.");
+}
+
+void draw_verdict(const RecordView& view, State& state, Commands& commands) {
+  const RecordClaim& claim = view.claim;
+  pill(record_words[claim.verdict], tone_of(claim.verdict));
   mark("record.verdict." + std::string(to_string(claim.verdict)));
   same_line(10);
-  std::string reason = claim.reason.empty() ? "" : capitalised(claim.reason) + ".";
-  if (!claim.flags.empty() && claim.verdict == RecordVerdict::flagged)
-    reason += claim.flags.size() == 1 ? " One flag must be explained."
-                                      : " " + std::to_string(claim.flags.size()) + " flags must be explained.";
-  text_sentence(reason);
+  ImGui::PushTextWrapPos(0);
+  text_in(in_print(headline_of(view)), fonts().semibold, 16);
+  ImGui::PopTextWrapPos();
+  if (const std::string rule = rule_text(view); !rule.empty()) text_quiet_wrapped(rule);
+  draw_next(view, state, commands);
+  if (claim.metric.n == 0) return;
   gap(10);
   const std::string metric = view.rule ? view.rule->metric : "val_loss";
   const std::array tiles{
-      FigureTile{"Runs", std::to_string(claim.metric.n),
+      FigureTile{"runs", std::to_string(claim.metric.n),
                  claim.needed_n > 0 ? std::to_string(claim.needed_n) + " needed for a power of 90 %" : ""},
-      FigureTile{"Mean " + (metric == "val_loss" ? "validation loss" : metric), figure(claim.metric.mean, "%.5f"),
+      FigureTile{"mean " + (metric == "val_loss" ? "validation loss" : metric), figure(claim.metric.mean, "%.5f"),
                  interval_text(claim.metric_ci95, "%.4f")},
       FigureTile{"p", figure(claim.p, "%.3g"),
                  view.rule && !is_missing(view.rule->alpha) ? "level " + figure(view.rule->alpha, "%.3g") : ""},
-      FigureTile{"Mean time", is_missing(claim.time_s.mean) ? "-" : figure(claim.time_s.mean, "%.2f") + " s",
+      FigureTile{"mean time", is_missing(claim.time_s.mean) ? "-" : figure(claim.time_s.mean, "%.2f") + " s",
                  is_missing(claim.time_s.mean)
-                     ? ""
+                     ? "the logs print no clock"
                      : figure(claim.time_s.low, "%.2f") + " to " + figure(claim.time_s.high, "%.2f") + " s"},
-      FigureTile{"Speed-up", is_missing(claim.speedup) ? "-" : in_print(figure(claim.speedup, "%.4f") + " x"),
-                 is_missing(claim.speedup) ? "needs a timed baseline" : interval_text(claim.speedup_ci95, "%.4f")}};
+      FigureTile{
+          "speed-up", is_missing(claim.speedup) ? "-" : in_print(figure(claim.speedup, "%.4f") + " x"),
+          is_missing(claim.speedup) ? "needs the record's own logs" : interval_text(claim.speedup_ci95, "%.4f")}};
   figure_tiles(tiles);
 }
 
@@ -196,17 +232,20 @@ std::string in_words(std::string id) {
   return capitalised(std::move(id));
 }
 
+bool has_flags(const RecordView& view) {
+  return !view.claim.flags.empty() || !view.claim.excluded.empty();
+}
+
 void draw_flags(const RecordView& view) {
   const RecordClaim& claim = view.claim;
-  text_strong("Flags");
-  if (claim.flags.empty()) text_quiet("None: nothing in the logs speaks against the claim");
+  if (!claim.flags.empty()) text_strong("What speaks against it");
   for (std::size_t i = 0; i < claim.flags.size(); ++i) {
     text_toned(in_words(claim.flags[i].id), Tone::warning);
     mark("record.flag." + std::to_string(i));
     text_sentence(claim.flags[i].why);
   }
   if (claim.excluded.empty()) return;
-  gap(12);
+  if (!claim.flags.empty()) gap(12);
   text_strong("Logs that don't count");
   constexpr std::size_t most_listed = 200;
   for (std::size_t i = 0; i < std::min(claim.excluded.size(), most_listed); ++i)
@@ -221,27 +260,46 @@ void card(const char* id, float width, float height, bool scrolls, Draw draw) {
   end_card();
 }
 
-void draw_claim(const RecordView& view) {
-  const ImVec2 room = ImGui::GetContentRegionAvail();
+void draw_claim(const RecordView& view, State& state, Commands& commands) {
+  begin_tall_card("##verdict");
+  draw_verdict(view, state, commands);
+  end_card();
+  gap(14);
+  const ImVec2 room(ImGui::GetContentRegionAvail().x, ImGui::GetContentRegionAvail().y - px(2));
   const float space = px(14);
-  const float lines = ImGui::GetTextLineHeightWithSpacing();
-  card("##verdict", 0, lines * 4 + px(78), false, [&] { draw_verdict(view); });
-  gap(14);
-  if (room.x < px(900) || room.y < px(460)) {
-    card("##losses", 0, px(260), false, [&] { draw_losses(view, ImGui::GetContentRegionAvail()); });
+  const auto flags = [&](float width, float height) {
+    card("##flags", width, height, true, [&] { draw_flags(view); });
+  };
+  if (view.claim.metric.n == 0)  // there is nothing to plot
+    return has_flags(view) ? flags(0, room.y) : void();
+  const auto losses = [&](float width, float height) {
+    card("##losses", width, height, false, [&] { draw_losses(view, ImGui::GetContentRegionAvail()); });
+  };
+  const auto p = [&](float height) {
+    card("##p", 0, height, false, [&] { draw_p(view, ImGui::GetContentRegionAvail()); });
+  };
+  if (room.x < px(900) || room.y < px(400)) {
+    if (has_flags(view)) {
+      flags(0, px(220));
+      gap(14);
+    }
+    losses(0, px(260));
     gap(14);
-    card("##p", 0, px(260), false, [&] { draw_p(view, ImGui::GetContentRegionAvail()); });
-    gap(14);
-    card("##flags", 0, px(220), true, [&] { draw_flags(view); });
-    return;
+    return p(px(260));
   }
-  const float rest = ImGui::GetContentRegionAvail().y;
-  const float charts = std::max(px(200), (rest - space) * 0.58f);
-  card("##losses", (room.x - space) * 0.6f, charts, false, [&] { draw_losses(view, ImGui::GetContentRegionAvail()); });
+  if (!has_flags(view)) {
+    losses((room.x - space) * 0.6f, room.y);
+    ImGui::SameLine(0, space);
+    return p(room.y);
+  }
+  // What speaks against it is beside the charts, so that neither needs scrolling.
+  flags((room.x - space) * 0.42f, room.y);
   ImGui::SameLine(0, space);
-  card("##p", 0, charts, false, [&] { draw_p(view, ImGui::GetContentRegionAvail()); });
+  ImGui::BeginGroup();
+  losses(0, (room.y - space) / 2);
   gap(14);
-  card("##flags", 0, 0, true, [&] { draw_flags(view); });
+  p((room.y - space) / 2 - px(2));
+  ImGui::EndGroup();
 }
 
 // --- published records -----------------------------------------------------------------------------------------------
@@ -341,40 +399,64 @@ std::vector<OwnPool> own_pools(const Workspace& workspace) {
   return pools;
 }
 
+// The way in: a folder, or a rung of this project that has several runs.
 void draw_no_pool(State& state, const Workspace& workspace, Commands& commands) {
   if (state.pools_at != workspace.version) {
     state.pools_at = workspace.version;
     state.pools = own_pools(workspace);
   }
-  if (!state.pools.empty()) {
-    constexpr std::size_t most = 6;
-    begin_tall_card("##pools");
-    text_strong("Rungs of this project with several runs");
-    text_quiet("A pool is what a rule judges: repeats of one configuration");
-    spacing(4);
-    for (std::size_t i = 0; i < std::min(state.pools.size(), most); ++i) {
-      const OwnPool& pool = state.pools[i];
-      ImGui::PushID(static_cast<int>(i));
-      if (quiet_button("Judge", "record.own." + std::to_string(i))) {
-        state.pool.show(pool.pool);
-        ask(state, commands);
-      }
-      same_line(12);
-      ImGui::AlignTextToFramePadding();
-      text_cut(pool.name, ImGui::GetContentRegionAvail().x - px(120), palette().text, fonts().regular, text_size,
-               Cut::middle);
-      same_line(12);
-      text_quiet(plural(pool.runs, "run"));
-      ImGui::PopID();
-    }
-    end_card();
-  }
+  begin_tall_card("##way in");
+  text_in("Is it a record? Choose the folder of its logs.", fonts().semibold, 17);
   text_quiet_wrapped(
-      "Name a folder of logs or pick a rung, and a rule: the verdict, its figures and flags appear here. Until then, "
+      "One log per run. At once it says: a record, misses the target, inconclusive, or flagged, with the reasons and "
       "the "
-      "published records:");
-  gap(6);
+      "test's numbers. The rule is the one whose target is nearest, and can be changed then.");
+  spacing(4);
+  const float width = std::min(ImGui::GetContentRegionAvail().x, px(720));
+  if (state.pool.draw("##pool", "Drop the folder here, or type its path", width, "record.pool", commands.data))
+    ask(state, commands);
+  constexpr std::size_t most = 4;
+  if (!state.pools.empty()) {
+    spacing(6);
+    text_quiet("Or judge the repeats of a rung of this project:");
+  }
+  for (std::size_t i = 0; i < std::min(state.pools.size(), most); ++i) {
+    const OwnPool& pool = state.pools[i];
+    const std::string label = pool.name + ", " + plural(pool.runs, "run");
+    if (i > 0) flow_to(label.c_str());
+    if (!quiet_button(label.c_str(), "record.own." + std::to_string(i))) continue;
+    state.pool.show(pool.pool);
+    ask(state, commands);
+  }
+  end_card();
+  gap(14);
   if (const RecordView* view = workspace.record.get()) draw_history(*view, state);
+}
+
+// Why it can't be judged, and what can be instead.
+void draw_problem(const RecordView& view, State& state, Commands& commands) {
+  begin_tall_card("##problem");
+  text_toned("This can't be judged", Tone::bad);
+  mark("record.problem");
+  text_sentence(capitalised(view.problem) + ".");
+  if (!view.instead.empty()) {
+    spacing(4);
+    text_quiet("These folders in it hold logs:");
+  }
+  for (std::size_t i = 0; i < view.instead.size(); ++i) {
+    const std::string name = std::filesystem::path(view.instead[i]).filename().string() + "/";
+    if (i > 0) flow_to(name.c_str());
+    if (!quiet_button(name.c_str(), "record.instead." + std::to_string(i))) continue;
+    state.pool.show(view.instead[i]);
+    ask(state, commands);
+  }
+  spacing(4);
+  if (quiet_button("Start again", "record.again")) {
+    state.pool.show("");
+    state.question = {};
+    ask(state, commands);
+  }
+  end_card();
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
@@ -386,21 +468,19 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     if (view) draw_history(*view, state);
     return;
   }
-  draw_question(state, workspace, commands);
-  gap(14);
+  const bool is_asked = !state.question.pool.empty();
+  if (is_asked) {
+    draw_question(state, workspace, commands);
+    gap(14);
+  }
   const bool is_current = view && view->asked == state.question;
   if (!is_current) {
     commands.data.next_frame = true;
-    if (!state.question.pool.empty()) return empty_state("Reading the logs...", "");
+    if (is_asked) return empty_state("Reading the logs...", "");
   }
-  if (!view || view->asked.pool.empty()) return draw_no_pool(state, workspace, commands);
-  if (!view->problem.empty()) {
-    text_toned("The pool can't be judged", Tone::bad);
-    mark("record.problem");
-    text_sentence(view->problem);
-    return;
-  }
-  draw_claim(*view);
+  if (!view || !is_asked) return draw_no_pool(state, workspace, commands);
+  if (!view->problem.empty()) return draw_problem(*view, state, commands);
+  draw_claim(*view, state, commands);
 }
 
 nlohmann::json state_of(const State& state) {
@@ -432,6 +512,11 @@ Panel panels::record() {
       .id = "record",
       .title = "Record",
       .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
+      .receive =
+          [state](const PanelEvent& event) {
+            if (const auto* dropped = event.as<FolderDropped>())
+              show_state(*state, {{"pool", dropped->folder}, {"baseline", ""}, {"rule", ""}, {"published", false}});
+          },
       .remember = [state] { return state_of(*state).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); },
       .recall = [state](const std::string& text) { show_state(*state, nlohmann::json::parse(text, nullptr, false)); },
       .view = [state](const Workspace&) { return state_of(*state); },

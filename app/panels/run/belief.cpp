@@ -79,7 +79,6 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
   const Run& run = shown.run;
   const Summary& summary = shown.summary;
   text_strong("Plausible?");
-  if (!run.reason.empty()) text_sentence(run.reason, run.status == RunStatus::failed ? Tone::bad : Tone::warning);
   RepeatCounts repeats;
   for (const RunEntry& other : workspace.runs())
     if (other.run.ladder == run.ladder) repeats.add(other.run);

@@ -16,14 +16,6 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
                      ImVec2 room, Commands& commands) {
   const float gap = px(16);
   const float half = (room.x - gap) / 2;
-  double warmup_until = missing;
-  const Summary& summary = shown.summary;
-  if (summary.warmup_steps > 0 && static_cast<std::size_t>(summary.warmup_steps) < shown.steps.size()) {
-    warmup_until = shown.steps[static_cast<std::size_t>(summary.warmup_steps)];
-  } else if (summary.warmup_steps > 0 && shown.is_long() &&
-             summary.last_step - summary.first_step + 1 == summary.steps) {  // no step is missing
-    warmup_until = static_cast<double>(summary.first_step + summary.warmup_steps);
-  }
   Chart loss{.id = "loss",
              .title = "Loss",
              .x_label = "step",
@@ -36,7 +28,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
            .x_label = "step",
            .unit = "ms",
            .from_zero = true,
-           .shaded_until = warmup_until,
+           .shaded_until = steady_from(shown),
            .legend = false,
            .shared = &shared,
            .commands = &commands};

@@ -155,6 +155,11 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   state.head.draw(workspace, *shown, commands);
   spacing(2);
   draw_run_actions(workspace, *shown, commands);
+  if (const std::string end = end_text(*shown); !end.empty()) {
+    spacing(2);
+    text_toned_wrapped(end, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);
+    mark("run.end");
+  }
   spacing(4);
   state.figures.draw(workspace, *shown, commands);
   spacing(4);

@@ -195,5 +195,16 @@ TEST(RecordFlags, runs_added_until_p_is_low) {
   EXPECT_EQ(ids(judge(pool_of(good_losses), baseline)), Ids{});
 }
 
+// The window says the flags beside it.
+TEST(RecordClaim, the_finding_is_the_reason_without_the_flags) {
+  RecordPool pool = pool_of(good_losses);
+  EXPECT_EQ(judge_record(pool, nullptr, {}, {}).finding, "no rule was given");
+  const RecordClaim flagged = judge_record(pool, nullptr, rule(), {.plan = 7});
+  ASSERT_EQ(flagged.verdict, RecordVerdict::flagged);
+  EXPECT_TRUE(flagged.finding.starts_with("the mean val_loss is")) << flagged.finding;
+  EXPECT_TRUE(flagged.reason.ends_with(flagged.finding)) << flagged.reason;
+  EXPECT_EQ(judge_record({}, nullptr, {}, {}).reason, "no log holds a finished run");
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "tests/storage/temporary_folder.h"
@@ -59,6 +60,21 @@ TEST(RecordRule, a_bad_file_is_a_sentence_with_file_and_key) {
   EXPECT_EQ(complaint("{\n\"title\" 3}"), ":2: this isn't JSON");
   EXPECT_EQ(complaint("[]"), ":1: a rule must be a JSON object");
   EXPECT_EQ(complaint(""), ":1: this isn't JSON");
+}
+
+TEST(RecordRule, TheNearestTargetIsOnlyNearWithinTwoPercent) {
+  const std::vector<RecordRule> rules{{.name = "small", .metric = "val_loss", .target = 3.28},
+                                      {.name = "medium", .metric = "val_loss", .target = 2.92},
+                                      {.name = "open", .metric = "val_loss"},
+                                      {.name = "other", .metric = "core_metric", .target = 3.27}};
+  const auto name = [&](double mean) {
+    const RecordRule* rule = nearest_rule(rules, "val_loss", mean);
+    return rule ? rule->name : "none";
+  };
+  EXPECT_EQ(name(3.27), "small");
+  EXPECT_EQ(name(2.95), "medium");
+  EXPECT_EQ(name(2.3), "none");
+  EXPECT_EQ(name(NAN), "none");
 }
 
 }  // namespace
