@@ -14,6 +14,7 @@
 #include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/commands/window_commands.h"
+#include "app/desktop/example_pictures.h"
 #include "app/desktop/fields.h"
 #include "app/desktop/profile/profile_commands.h"
 #include "app/desktop/theme.h"
@@ -176,8 +177,13 @@ bool way_in(const char* title, const std::string& what, const char* button, cons
   return pressed;
 }
 
-// An example as a card that is a button.
-bool example_card(const std::string& title, const std::string& what, const std::string& name, ImVec2 size) {
+float example_picture_height() {
+  return px(76);
+}
+
+// An example as a card that is a button, with a small picture of it at the lower edge.
+bool example_card(const std::string& title, const std::string& what, const std::string& name, ImVec2 size,
+                  void (*draw_picture)(ImVec2 low, ImVec2 high)) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 after = ImGui::GetCursorPos();
   const bool pressed = ImGui::InvisibleButton(name.c_str(), size);
@@ -194,6 +200,8 @@ bool example_card(const std::string& title, const std::string& what, const std::
   text_quiet(what);
   ImGui::PopTextWrapPos();
   ImGui::EndGroup();
+  draw_picture(ImVec2(at.x + px(14), end.y - px(14) - example_picture_height()),
+               ImVec2(end.x - px(14), end.y - px(14)));
   ImGui::SetCursorPos(after);
   ImGui::Dummy(size);
   return pressed;
@@ -271,7 +279,7 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
   const float gap = px(12);
   const float all = std::min(room.x, px(1180));
   const float left = ImGui::GetCursorPosX() + (room.x - all) / 2;
-  const float ways_height = px(150), examples_height = px(80);
+  const float ways_height = px(150), examples_height = px(98) + example_picture_height();
   const float content = px(60) + ways_height + px(44) + examples_height;
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, (room.y - content) * 0.38f));
   ImGui::SetCursorPosX(left);
@@ -301,18 +309,19 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
   const float cards = built_in ? 4 : 3;
   const ImVec2 card((all - (cards - 1) * gap) / cards, examples_height);
   for (const ExampleFile& example : example_files) {
-    if (example_card(example.title, example.what, std::string("start.") + example.file, card))
+    if (example_card(example.title, example.what, std::string("start.") + example.file, card,
+                     &example == &example_files.front() ? draw_impossible_picture : draw_tries_picture))
       commands.push_back(OpenExample{path_of(example)});
     ImGui::SameLine(0, gap);
   }
   if (example_card(example_traces_title,
                    "A step of modded-nanogpt on 8 H100, before and after a record's change: which kernels got faster",
-                   "start.example", card))
+                   "start.example", card, draw_traces_picture))
     commands.push_back(OpenExampleTraces{});
   if (!built_in) return;
   ImGui::SameLine(0, gap);
   if (example_card("Real: TF32 on an A100", "A log of three rungs within what the card can do, each measured once",
-                   "start.built_in", card))
+                   "start.built_in", card, draw_real_picture))
     commands.push_back(SelectLadder{built_in->id});
 }
 

@@ -491,4 +491,14 @@ void mark(const std::string& name) {
   ui_test_anchors::note(name, low.x, low.y, high.x, high.y);
 }
 
+void hatch(ImVec2 low, ImVec2 high) {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(low, high, u32(palette().quiet, 0.25f), px(3));
+  draw->PushClipRect(low, high, true);
+  const float height = high.y - low.y;
+  for (float x = low.x - height; x < high.x; x += px(6))
+    draw->AddLine(ImVec2(x, high.y), ImVec2(x + height, low.y), u32(palette().quiet, 0.6f), px(1));
+  draw->PopClipRect();
+}
+
 }  // namespace stepladder

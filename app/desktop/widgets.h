@@ -136,4 +136,7 @@ bool item_is_dragged();
 // Names the item just drawn, for tests that drive the window with real events (ui_test_anchors.h).
 void mark(const std::string& name);
 
+// Marks a number that isn't trusted by a texture, since colour alone isn't enough.
+void hatch(ImVec2 low, ImVec2 high);
+
 }  // namespace stepladder

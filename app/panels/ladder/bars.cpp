@@ -9,6 +9,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/ui_test_anchors.h"
+#include "app/desktop/widgets.h"
 
 namespace stepladder {
 namespace {
@@ -107,16 +108,6 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
     const float limit = at.x + width * scale.share(rung.judged.limit.tokens_per_s);
     draw->AddLine(ImVec2(limit, middle - px(12)), ImVec2(limit, middle + px(12)), u32(palette().bad), px(2));
   }
-}
-
-void hatch(ImVec2 low, ImVec2 high) {
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  draw->AddRectFilled(low, high, u32(palette().quiet, 0.25f), px(3));
-  draw->PushClipRect(low, high, true);
-  const float height = high.y - low.y;
-  for (float x = low.x - height; x < high.x; x += px(6))
-    draw->AddLine(ImVec2(x, high.y), ImVec2(x + height, low.y), u32(palette().quiet, 0.6f), px(1));
-  draw->PopClipRect();
 }
 
 }  // namespace stepladder

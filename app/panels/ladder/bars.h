@@ -31,7 +31,4 @@ BarScale scale_for(const LadderModel& model, bool waterfall);
 void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& scale, ImVec2 at, float width,
               bool selected, bool waterfall);
 
-// Marks a number that isn't trusted by a texture, since colour alone isn't enough.
-void hatch(ImVec2 low, ImVec2 high);
-
 }  // namespace stepladder
