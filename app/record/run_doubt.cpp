@@ -1,5 +1,6 @@
 // The doubts about a gain, gravest first: physics, a loss that is gone or worse, fewer steps, figures that nobody can
-// compare or trust.
+// compare or trust. Printed times that our own clock contradicts are no doubt but a note: a script may sum up its steps
+// in units or on devices of its own.
 #include "app/record/run_doubt.h"
 
 #include <algorithm>
@@ -33,6 +34,37 @@ std::vector<std::int64_t> steps_of(std::span<const MeasuredRun> runs) {
 std::string worst_flag(const RungJudgement& judged, Trust trust) {
   for (const Flag& flag : judged.flags)
     if (flag.trust() == trust) return flag.why;
+  return {};
+}
+
+double wall_s_of(const MeasuredRun& run) {
+  return run.run->ended_at - run.run->started_at;
+}
+
+double mean_wall_s(std::span<const MeasuredRun> runs) {
+  double sum = 0;
+  for (const MeasuredRun& run : runs) sum += wall_s_of(run);
+  return sum / static_cast<double>(runs.size());
+}
+
+// What our own clock says against times that a log prints; a process that isn't slower than before says nothing.
+std::string note_of_clock(std::span<const MeasuredRun> before, std::span<const MeasuredRun> after) {
+  constexpr double most_rounding = 1.05, shortest_s = 1;  // below it, starting the process may be all
+  for (const auto& runs : {after, before})
+    for (const MeasuredRun& run : runs) {
+      const Summary& summary = *run.summary;
+      const double printed_s =  // at least
+          summary.dt_ms_p25 / 1e3 * static_cast<double>(summary.steps - summary.untimed_steps);
+      if (printed_s > most_rounding * wall_s_of(run))
+        return fmt::format(
+            "its process took {}, and the step times that it prints add up to {} or more, so nobody "
+            "measured them",
+            milliseconds_text(1e3 * wall_s_of(run)), milliseconds_text(1e3 * printed_s));
+    }
+  const double now = mean_wall_s(after), was = mean_wall_s(before);
+  if (was > shortest_s && now >= was)
+    return fmt::format("by the log's own clock; its processes took {} on average, and the other side's {}",
+                       milliseconds_text(1e3 * now), milliseconds_text(1e3 * was));
   return {};
 }
 
@@ -81,7 +113,11 @@ DoubtedGain doubt_of(std::span<const MeasuredRun> before, std::span<const Measur
     found = {RunDoubt::guard, "the loss isn't finite", {}};
   if (found.doubt != RunDoubt::none) return found;
   const Trust worst = std::max(now.trust, base);
-  if (worst == Trust::trusted) return found;
+  if (worst == Trust::trusted) {
+    if (const std::string note = note_of_clock(before, after); !note.empty())
+      found.note += (found.note.empty() ? "" : "; ") + note;
+    return found;
+  }
   const bool of_now = now.trust == worst;
   return {RunDoubt::cannot_tell,
           "the figures of " + std::string(of_now ? "this side" : "the other side") + " are " +

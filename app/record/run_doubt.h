@@ -18,7 +18,7 @@ struct DoubtedGain {
 };
 
 // Of runs that claim a gain over `before`, from their logs; `before` may be empty: then nothing is compared. `by_time`:
-// the gain is one of time or throughput. Pure.
+// the gain is one of time or throughput. The runs' start and end are their processes', or missing. Pure.
 DoubtedGain doubt_of(std::span<const MeasuredRun> before, std::span<const MeasuredRun> after,
                      const HardwareTable& hardware, bool by_time);
 

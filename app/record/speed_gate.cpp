@@ -214,7 +214,8 @@ GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQue
     if (!found.links.empty()) throw StorageError(found.links.front().string() + " " + link_problem);
     for (const fs::path& log : found.logs) {
       try {
-        const LoggedRun logged = read_logged_run(log);
+        LoggedRun logged = read_logged_run(log);
+        logged.run.started_at = logged.run.ended_at = missing;  // no process was watched
         add_run(sample, figure_of_log(logged, question), logged);
       } catch (const NoFigure& error) {
         throw StorageError(log.string() + ": " + error.what());

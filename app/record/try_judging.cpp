@@ -289,8 +289,8 @@ std::optional<TryAnswer> TrySeriesRunner::measure(const Try& it) {
       if (answer.verdict == TryVerdict::kept)
         if (const std::string why = noise_doubt(it); !why.empty())
           answer.verdict = TryVerdict::cannot_tell, answer.reason = why;
-      if (answer.verdict == TryVerdict::kept) check_guards(it, answer);
-      if (answer.verdict == TryVerdict::kept) check_runs(it, answer);
+      if (answer.verdict == TryVerdict::kept) check_guards(it.number, it.number, answer);
+      if (answer.verdict == TryVerdict::kept) check_runs(it.number, it.number, answer);
       if (const auto cheat = refused(it); cheat && (answer.verdict == TryVerdict::kept || wrote_sealed_)) return cheat;
       answer.reason += changed_facts(it);
       return answer;
@@ -357,12 +357,12 @@ TryAnswer TrySeriesRunner::answer_of(const Try& it, const TryOpinion& opinion, d
   return answer;
 }
 
-void TrySeriesRunner::check_guards(const Try& it, TryAnswer& answer) const {
+void TrySeriesRunner::check_guards(std::int64_t during, std::int64_t state, TryAnswer& answer) const {
   for (const TryGuard& guard : plan_.guards) {
     const std::string name = name_of(guard.figure);
     std::vector<double> before, after;
     for (const TryRun& run : runs_)
-      if (run.during == it.number) (run.state == it.number ? after : before).push_back(noted(run, "figures", name));
+      if (run.during == during) (run.state == state ? after : before).push_back(noted(run, "figures", name));
     const double base = mean_of(before), now = mean_of(after);
     const double rise = now - base;
     const double loss = guard.better == Direction::lower    ? rise
@@ -378,12 +378,12 @@ void TrySeriesRunner::check_guards(const Try& it, TryAnswer& answer) const {
   }
 }
 
-void TrySeriesRunner::check_runs(const Try& it, TryAnswer& answer) const {
+void TrySeriesRunner::check_runs(std::int64_t during, std::int64_t state, TryAnswer& answer) const {
   std::vector<LoadedRun> before, after;
   for (const TryRun& run : runs_) {
-    if (run.during != it.number || run.run == 0 || is_missing(run.value)) continue;
+    if (run.during != during || run.run == 0 || is_missing(run.value)) continue;
     const auto row = store_->run(run.run);
-    if (row) (run.state == it.number ? after : before).push_back(load_run(*store_, *row, most_steps_of_each(20)));
+    if (row) (run.state == state ? after : before).push_back(load_run(*store_, *row, most_steps_of_each(20)));
   }
   if (before.empty() || after.empty()) return;
   const DoubtedGain found =

@@ -735,6 +735,8 @@ std::optional<TryAnswer> TrySeriesRunner::end(std::int64_t rounds) {
       }
     }
   }
+  if (answer.verdict == TryVerdict::kept) check_guards(at_the_end, last, answer);
+  if (answer.verdict == TryVerdict::kept) check_runs(at_the_end, last, answer);
   if (wrote_sealed_ && answer.verdict == TryVerdict::kept)
     answer.verdict = TryVerdict::invalid, answer.reason = "a sealed path was written to while a run was under way";
   series_.ended_at = unix_now();

@@ -160,9 +160,10 @@ class TrySeriesRunner {
   std::string shadow_of(const Try& it, const TrySeal& seal) const;  // a new file that is imported in its place
   std::string seals_stamp() const;
   bool wrote_sealed_ = false;  // a run of this process changed one, and perhaps put it back
-  void check_guards(const Try& it, TryAnswer& answer) const;
-  std::string noise_doubt(const Try& it) const;             // why a gain can't be told from noise; empty: it can
-  void check_runs(const Try& it, TryAnswer& answer) const;  // physics, and the loss
+  // Of the runs of `state` against the others that ran during the same try or at the end: the guards; physics and loss.
+  void check_guards(std::int64_t during, std::int64_t state, TryAnswer& answer) const;
+  void check_runs(std::int64_t during, std::int64_t state, TryAnswer& answer) const;
+  std::string noise_doubt(const Try& it) const;  // why a gain can't be told from noise; empty: it can
   std::string changed_facts(const Try& it) const;
   TryRuns runs_for(const Try& it) const;
   std::vector<double> recent_runs(const Try& it) const;

@@ -102,6 +102,13 @@ class Tries(TriedCheckout):
             file.write("raise SystemExit(3)\n")
         self.assertIn("exit status 3", self.json("-m", "broken", expect=FAILED)["reason"])
 
+    def test_the_end_asks_what_each_try_was_asked(self):
+        worse_at_the_end = 'LOSS += 0.7 * (MS < 100 and int(os.environ["STEPLADDER_SEED"]) > 1_000_000)\n'
+        self.begin(text=STEPS.replace("LOSS = 0.0\n", "LOSS = 0.0\n" + worse_at_the_end))
+        self.change("MS = 100.0", "MS = 80.0")
+        self.assertIn("nobody measured", self.json("-m", "faster")["reason"])  # steps of 80 ms in a process of less
+        self.assertIn("loss is worse", self.json("end", expect=GUARD)["reason"])
+
     def test_guards_and_seals(self):
         (self.repository / "data").mkdir()
         (self.repository / "data" / "val.bin").write_text("held out\n")

@@ -65,7 +65,9 @@ void measure(const GateSide& side, const fs::path& folder, GateSample& sample) {
     throw StorageError(std::string("the command") + (side.name == "base" ? " of base" : "") +
                        " failed with exit status " + std::to_string(end->exit_status));
   try {
-    const LoggedRun logged = read_logged_run(run.log);
+    LoggedRun logged = read_logged_run(run.log);
+    logged.run.started_at = end->started_at;
+    logged.run.ended_at = end->started_at + end->wall_s;
     add_run(sample, figure_of_command(sample.question, logged, *end), logged);
     std::cerr << "stepladder: run " << number << (side.name.empty() ? "" : ", " + side.name) << ": "
               << significant(sample.values.back(), 4) << (sample.unit.empty() ? "" : " " + sample.unit) << "\n";

@@ -3,6 +3,7 @@
 #include "storage/analysis/verdict/run_spread.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <ranges>
@@ -23,10 +24,19 @@ std::string hardware_of(const Run& run) {
   return run.ladder ? "ladder," + std::to_string(*run.ladder) : "";
 }
 
+// Servers keep their cards' clocks; the published repeats are of these. So are most logs that name no card.
+bool is_of_a_server(const std::string& gpu) {
+  if (gpu.empty()) return true;
+  constexpr std::array names{"A100", "A800", "H100", "H800", "H200", "B200", "B300", "MI300"};
+  return std::ranges::any_of(names, [&](const char* name) { return gpu.find(name) != gpu.npos; });
+}
+
 std::string_view kind_of(const Run& run, const Summary& summary) {
   constexpr double short_ms = 20;  // below it, what starts the kernels may set the pace, not the GPU
-  if (run.device != "cpu") return summary.dt_ms_median < short_ms ? "step-time,gpu-short" : "step-time,gpu";
-  return summary.watched_steps > 0 && !is_disturbed(summary) ? "step-time,cpu-quiet" : "step-time,cpu";
+  if (run.device == "cpu")
+    return summary.watched_steps > 0 && !is_disturbed(summary) ? "step-time,cpu-quiet" : "step-time,cpu";
+  if (summary.dt_ms_median < short_ms) return "step-time,gpu-short";
+  return is_of_a_server(run.hardware) ? "step-time,gpu-server" : "step-time,gpu";
 }
 
 }  // namespace

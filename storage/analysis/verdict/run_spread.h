@@ -62,8 +62,8 @@ class SpreadTable {
   void learn_from(const std::vector<std::pair<const Run*, const Summary*>>& runs);
 
   // Step times on this run's hardware: the project's repeats shrunk towards the table's row for its kind of device (a
-  // GPU, a GPU with steps below 20 ms, a CPU, or a CPU that was watched and left alone). An unknown device counts as a
-  // GPU: most logs come from one.
+  // server's GPU, another one, a GPU with steps below 20 ms, a CPU, or a CPU that was watched and left alone). An
+  // unknown device counts as a GPU: most logs come from one.
   RunSpread step_time(const Run& run, const Summary& summary) const;
 
   // The mean loss, in nats, of runs of this many steps that differ in their seed. The deviation falls with the number

@@ -60,6 +60,31 @@ TEST(RunDoubt, names_the_flag_of_a_run_with_each_step_twice) {
   EXPECT_NE(found.reason.find("written more than once"), std::string::npos) << found.reason;
 }
 
+// 40 steps of 100 or 80 ms in a process of `wall_s`.
+LoadedRun timed_run(double dt_ms, double wall_s) {
+  LoadedRun run;
+  run.run = {.status = RunStatus::finished, .source = "import", .started_at = 1000, .tokens_per_step = 100};
+  run.run.ended_at = 1000 + wall_s;
+  for (std::int64_t step = 1; step <= 40; ++step)
+    run.series.append({.step = step, .loss = 3, .dt_ms = dt_ms + static_cast<double>(step % 3)});
+  run.summary = summarise(run.run, run.series);
+  return run;
+}
+
+TEST(RunDoubt, says_where_the_clock_of_the_processes_differs_from_the_printed_one) {
+  const auto note = [](double before_s, double after_s) {
+    const std::vector<LoadedRun> before{timed_run(100, before_s)}, after{timed_run(80, after_s)};
+    const DoubtedGain found = doubt_of(measured(before), measured(after), {}, true);
+    EXPECT_EQ(found.doubt, RunDoubt::none) << found.reason;
+    return found.note;
+  };
+  EXPECT_NE(note(0.1, 0.1).find("nobody measured them"), std::string::npos);
+  EXPECT_NE(note(4.5, 4.6).find("its processes took 4.60 s on average, and the other side's 4.50 s"),
+            std::string::npos);
+  EXPECT_EQ(note(4.5, 3.7), "");
+  EXPECT_EQ(note(missing, missing), "");
+}
+
 TEST(SpeedGate, copies_do_not_pass) {
   const GateSample baseline = sample({0.1, 0.1, 0.1}), now = sample({0.09, 0.09, 0.09});
   GateJudgement judged = judge_gate(baseline, now, 0.01);

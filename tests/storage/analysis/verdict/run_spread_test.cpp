@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
+
 namespace stepladder {
 namespace {
 
@@ -28,6 +31,18 @@ TEST(RunSpread, UnknownHardwareIsThatOfTheSameLadder) {
   EXPECT_TRUE(table.step_time({.ladder = 1}, {}).known());
   EXPECT_FALSE(table.step_time({.ladder = 2}, {}).known());
   EXPECT_FALSE(table.step_time({}, {}).known());
+}
+
+// Public repeats are those of servers' cards; another card may be a desktop's, whose clocks follow its temperature.
+TEST(RunSpread, APriorOfServersCardsIsNotThatOfOthers) {
+  const SpreadTable table = SpreadTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/spread.csv");
+  const auto deviation = [&](const char* hardware) {
+    Summary summary;
+    summary.dt_ms_median = 100;
+    return std::sqrt(table.step_time({.device = "cuda", .hardware = hardware}, summary).variance());
+  };
+  EXPECT_LT(deviation("NVIDIA H100 80GB HBM3"), 0.002);
+  EXPECT_GT(deviation("NVIDIA GeForce RTX 3080"), 0.005);
 }
 
 }  // namespace
