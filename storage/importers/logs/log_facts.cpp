@@ -133,9 +133,9 @@ std::string hardware_named_in(std::string_view line) {
   return named;
 }
 
-// N of "8x H100", "8 x NVIDIA A100"; 0 if the line has no such count.
+// N of "8x H100", "8 x NVIDIA A100", "8X A100"; 0 if the line has no such count.
 std::int64_t cards_in(std::string_view line) {
-  for (std::size_t at = line.find('x'); at != std::string_view::npos; at = line.find('x', at + 1)) {
+  for (std::size_t at = line.find_first_of("xX"); at != std::string_view::npos; at = line.find_first_of("xX", at + 1)) {
     std::size_t end = at;
     if (end > 0 && line[end - 1] == ' ') --end;
     std::size_t begin = end;
@@ -143,7 +143,8 @@ std::int64_t cards_in(std::string_view line) {
     std::string_view behind = line.substr(at + 1, 24);
     if (behind.starts_with(' ')) behind.remove_prefix(1);
     const bool is_count = begin < end && end - begin <= 6 && (begin == 0 || !is_word(line[begin - 1]));
-    if (is_count && !behind.empty() && !is_digit(behind.front()) && !hardware_named_in(behind).empty())
+    const bool may_be_speed = line[at] == 'X' && !behind.empty() && lower(behind.front()) == behind.front();
+    if (is_count && !behind.empty() && !is_digit(behind.front()) && !may_be_speed && !hardware_named_in(behind).empty())
       return std::stoll(std::string(line.substr(begin, end - begin)));
   }
   return 0;
@@ -199,6 +200,7 @@ struct LogFacts::Number {
 
 bool LogFacts::read(std::string_view line) {
   if (line.size() > 400) return false;
+  line = without_comment(line);
   const std::string row = setting_in_row(line);
   if (!row.empty()) line = row;
   bool said = read_hardware(line);
@@ -284,6 +286,7 @@ bool LogFacts::read_numbers(std::string_view line) {
   bool said = false;
   for_numbers(line, [&](const Number& number) {
     const Pair& pair = number.pair;
+    if (pair.separated && trimmed(number.behind).starts_with('*')) return;  // "= 5 * 8": a factor of the value
     std::int64_t* fact = shape_fact(number);
     if (!fact) fact = batch_fact(number);
     if (!fact) fact = data_fact(number);

@@ -9,6 +9,7 @@
 #include "storage/importers/logs/lines/line_layout.h"
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
+#include "storage/importers/logs/lines/setting_lines.h"
 #include "storage/importers/logs/lines/text_pairs.h"
 #include "storage/importers/text.h"
 
@@ -400,8 +401,14 @@ void StepLog::take_words(const LogLine& line) {
       !code && !line.joined)
     malformed_.note(line.number, "not read as a step: " + shortened(text, 80));
 
+  if (is_assignment(text)) outline_.assignment(false);
+  if (outline_.assigns() && text.starts_with('#') && is_assignment(trimmed(text, "# ")))
+    return outline_.assignment(true);
   bool is_fact = facts_.read(line.text);
-  if (before_first_run()) is_fact |= facts_.read_configuration(line.text);
+  if (before_first_run() && facts_.read_configuration(line.text)) {
+    is_fact = true;
+    if (outline_.assigns()) outline_.assignment(false);
+  }
   if (outline_.in_item_without_steps())
     if (const double rate = tokens_per_s_in(text); !is_missing(rate)) reported_ = rate;
   if (before_first_run()) facts_.keep_hardware();
