@@ -334,10 +334,12 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
 
 // A validation loss between two blocks is printed before the first step of the second.
 void StepLog::validate(const StepLine& line, std::int64_t number) {
-  if (run_.progress().open && !(outline_.new_block() && outline_.has_words()))
+  if (run_.progress().open && !(outline_.new_block() && outline_.has_words())) {
+    run_.weigh_loss(line);
     run_.validate(line.val_loss, line.tested, number);
-  else
+  } else {
     early_val_loss_ = line.val_loss;
+  }
 }
 
 void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_t number) {

@@ -72,6 +72,14 @@ double mean_behind(std::string_view rest) {
   return text.take(value) && text.take(")") ? value : missing;
 }
 
+// Whether the perplexity beside a loss is 2, or e, to its power. Small losses don't tell.
+void read_base(double loss, double perplexity, StepLine& line) {
+  constexpr double rounding = 0.01, least_loss = 0.5;
+  if (!(perplexity > 1) || !std::isfinite(perplexity) || !(loss > least_loss)) return;
+  line.in_bits |= std::fabs(std::log2(perplexity) - loss) < rounding;
+  line.in_nats |= std::fabs(std::log(perplexity) - loss) < rounding;
+}
+
 bool is_rounded(const Pair& pair) {
   return pair.whole < 0 && !pair.unit.empty();
 }
@@ -575,6 +583,9 @@ class LineReading {
       line_.elapsed_unit = TimeUnit::s;
     }
     const bool has_loss = line_.has_loss();
+    read_base(line_.loss, perplexity_, line_);
+    read_base(line_.val_loss, val_perplexity_, line_);
+    trace_.learnable &= !line_.in_bits;
     from(line_.loss, perplexity_);
     if (!has_loss) from(line_.val_loss, val_perplexity_);
   }
@@ -674,7 +685,8 @@ static ReadLine read_line(std::string_view text, ReadTrace& trace, bool skips_re
   }
   read.says_step = says;
   line.has_others = has_other_pairs(text, line);
-  line.epoch_mean = line.has_loss() && text.find("| train | epoch") != std::string_view::npos;
+  line.epoch_mean = line.has_loss() && (text.find("| train | epoch") != std::string_view::npos ||
+                                        text.find("| train | {\"epoch\"") != std::string_view::npos);
   read.opens = opens;
   read.bare_loss = bare_loss && !says;
   return read;
