@@ -451,11 +451,15 @@ bool LogFacts::read_params(const Number& number) {
   if (pair.unit == "M" || pair.unit == "m") count *= 1e6;
   if (pair.unit == "B" || pair.unit == "b") count *= 1e9;
   if (pair.unit == "K" || pair.unit == "k") count *= 1e3;
+  const std::string_view word = trimmed(number.behind);
+  if (equal_in_lower(word.substr(0, 7), "million")) count *= 1e6;
+  if (equal_in_lower(word.substr(0, 7), "billion")) count *= 1e9;
   if (!(count >= 1000 && count < 1e14)) return false;
-  // "Trainable parameters = 41,943,040 of 8,072,204,288"
+  // "Trainable parameters = 41,943,040 of 8,072,204,288", "41,943,040/8,072,204,288"
   Pair all;
   if (number.behind.starts_with(" of ") && PairScanner(number.behind).number_at(4, all) && all.value > count)
     count = all.value;
+  count = std::max(count, static_cast<double>(pair.total));
   params = static_cast<std::int64_t>(std::llround(count));
   return true;
 }

@@ -278,6 +278,10 @@ bool read_one(std::string_view text, std::vector<PrintedSetting>& settings) {
 
 // A logger's words in front: "[2026-01-01 10:00:00] INFO - ", "2026-01-01 10:00:00,123 | INFO | ".
 std::string_view without_logger(std::string_view text) {
+  // "I0304 10:00:00.000001 140203 train.py:20] "
+  if (const std::size_t end = text.find("] "); end != std::string_view::npos && text.size() > 6 && text[0] == 'I' &&
+                                               is_digit(text[1]) && is_digit(text[4]) && text[5] == ' ')
+    text.remove_prefix(end + 2);
   for (int words = 0; words < 6; ++words) {
     text = trimmed(text);
     for (const std::string_view level : {"INFO:", "DEBUG:", "WARNING:"})  // "INFO:root:lr: 0.1"
