@@ -49,6 +49,7 @@ struct StepLine : StepValues {
   TimeUnit elapsed_unit = TimeUnit::unknown;
   RateLabel rate = RateLabel::none;
   std::string_view rate_text;     // its label as printed: "tokens/sec"
+  std::string_view val_set;       // the name of val_loss if it names a set, as "eval_wiki_loss" does
   bool bar = false;               // a progress bar: redrawn, and not always at a step's end
   bool keras = false;             // its losses are means over the epoch so far
   bool record = false;            // a dictionary or JSON object
