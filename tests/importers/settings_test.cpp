@@ -103,7 +103,14 @@ TEST(Settings, CommentsOfAPrintedSourceNameNoStageAndStateNoFact) {
   const std::string ends_with_comment = source.substr(0, source.find("# device"));
   EXPECT_EQ(import_text(ends_with_comment + "Overriding: compile = False\n" + steps).runs.front().run.stage, "");
   EXPECT_EQ(import_text(source + "Overriding: device = cuda\n" + steps).runs.front().run.device, "cuda");
-  // A title above the steps, and one that is a value, are none.
+  // Titles above steps or source code, and one that is a value, are none.
+  const std::string code = "```python\nlr = 0.1\n```\n";
+  EXPECT_EQ(import_text("# First\n" + code + "# Second\n" + code + "# Third\n" + code + "# Fourth\n" + code + steps)
+                .runs.front()
+                .run.stage,
+            "Fourth");
+  EXPECT_EQ(
+      nlohmann::json::parse(import_text("**batch size: 64**\n" + steps).runs.front().run.recipe).value("batch", 0), 64);
   EXPECT_EQ(import_text("lr = 0.1\n# Baseline\n" + steps).runs.front().run.stage, "Baseline");
   EXPECT_EQ(import_text("# lr = 0.1\n" + steps).runs.front().run.stage, "lr = 0.1");
 }

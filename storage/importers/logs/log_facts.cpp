@@ -174,6 +174,13 @@ std::string setting_in_row(std::string_view line) {
          std::string(trimmed(text.substr(bar + 1, text.size() - bar - 2)));
 }
 
+// Whether a number with this behind it is a factor of the value, as in "= 5 * 8".
+bool is_factor(std::string_view behind) {
+  behind = trimmed(behind);
+  const std::string_view next = behind.starts_with('*') ? trimmed(behind.substr(1)) : std::string_view();
+  return !next.empty() && is_word(next.front());
+}
+
 // The value as JSON.
 Json json_of(const PrintedSetting& setting) {
   if (setting.is_text) return setting.value;
@@ -286,7 +293,7 @@ bool LogFacts::read_numbers(std::string_view line) {
   bool said = false;
   for_numbers(line, [&](const Number& number) {
     const Pair& pair = number.pair;
-    if (pair.separated && trimmed(number.behind).starts_with('*')) return;  // "= 5 * 8": a factor of the value
+    if (pair.separated && is_factor(number.behind)) return;
     std::int64_t* fact = shape_fact(number);
     if (!fact) fact = batch_fact(number);
     if (!fact) fact = data_fact(number);

@@ -433,7 +433,8 @@ void StepLog::take_words(const LogLine& line) {
       !code && !line.joined)
     malformed_.note(line.number, "not read as a step: " + shortened(text, 80));
 
-  if (is_assignment(text)) outline_.assignment(false);
+  if (line.place == LogLine::Place::outside && !is_space(line.text.front()) && is_assignment(text))
+    outline_.assignment(false);
   if (outline_.assigns() && text.starts_with('#') && is_assignment(trimmed(text, "# ")))
     return outline_.assignment(true);
   bool is_fact = facts_.read(line.text);

@@ -122,11 +122,15 @@ TEST(PrintedForms, AHistoryOfListsIsARecordOfEpochs) {
   const Told behind = import_text("step 1 | loss 9.5\nstep 2 | loss 8.5\n{'loss': [9.5, 8.5]}\n");
   EXPECT_EQ(behind.runs[0].steps.size(), 2u);
   EXPECT_TRUE(behind.noted("again"));
+  const Told weights = import_text("{\"betas\": [0.9, 0.95], \"loss_weights\": [1, 2]}\nstep 1 | loss 9.5\n");
+  EXPECT_EQ(weights.runs[0].steps.size(), 1u);
 }
 
 TEST(PrintedForms, AStepMayHaveItsValuesBelowIt) {
   const auto hundred = [](int i) { return std::to_string(i) + "00"; };
   expect_steps(import_ten([&](int i) { return "step: " + hundred(i) + "\nloss: " + loss_of(i) + "\n"; }), 100, "two");
+  expect_steps(import_ten([&](int i) { return "Step: " + hundred(i) + "/1,000\nTrain loss: " + loss_of(i) + "\n"; }),
+               100, "of all");
   const Told told = import_ten([&](int i) {
     return "step: " + hundred(i) + "\nloss: " + loss_of(i) +
            "\nLR: 0.0003\ngradient norm: 1.5\ncurrent step time: 0.5\noverall step time: 0.6\n";

@@ -119,7 +119,7 @@ void LineJoiner::open_block(std::string_view line) {
   block_lines_ = 0;
   is_plain_ = false;
   const std::size_t sign = joined_.find_first_of(":=");
-  counts_only_ = sign != std::string::npos && parse_number<std::int64_t>(trimmed(joined_.substr(sign + 1))).has_value();
+  counts_only_ = sign != std::string::npos && joined_.find_first_not_of("0123456789/, ", sign + 1) == std::string::npos;
 }
 
 bool LineJoiner::take(std::string_view line) {

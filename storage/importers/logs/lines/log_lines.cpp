@@ -214,18 +214,20 @@ bool LogLines::take_history(std::string_view line) {
            std::ranges::all_of(list, [](const Json& value) { return value.is_number(); });
   });
   if (!are_alike || epochs < 2) return false;
+  const auto record_of = [&](std::size_t epoch) {
+    Json record{{"epoch", epoch + 1}};
+    for (const auto& [name, list] : lists.items())
+      if (name != "epoch") record[name] = list[epoch];
+    return record.dump();
+  };
+  if (!read_step_line(record_of(0)).line.has_loss()) return false;  // "loss_weights" of a configuration
   if (has_steps_) {
     sink_.note(number_, "skipped: lists the values of steps or epochs again");
     push(LogLine::Kind::words, line);
     return true;
   }
   sink_.note(number_, "lists " + std::to_string(epochs) + " values for each name, so each is an epoch, counted from 1");
-  for (std::size_t i = 0; i < epochs; ++i) {
-    Json record{{"epoch", i + 1}};
-    for (const auto& [name, list] : lists.items())
-      if (name != "epoch") record[name] = list[i];
-    take_line(with_points_.emplace_back(record.dump()));
-  }
+  for (std::size_t i = 0; i < epochs; ++i) take_line(with_points_.emplace_back(record_of(i)));
   return true;
 }
 
