@@ -23,12 +23,17 @@ TEST(Settings, AreReadInAnySpelling) {
         "config: lr=0.001 bf16=True", "lr=0.001, bf16=True", "python train.py --lr 0.001 --bf16",
         "--lr=0.001 --bf16=True", "[2026-11-27 10:00:00] [INFO] {'lr': 0.001, 'bf16': True}"})
     EXPECT_EQ(settings_of(line), "lr=0.001, bf16=True") << line;
-  for (const std::string_view line : {"lr: 0.001", "lr = 0.001", "lr=0.001", "  lr ........................ 0.001",
-                                      "\"lr\": 0.001,", "| lr | 0.001 |", "lr            0.001", "- lr: 0.001",
-                                      "2026-11-27 10:00:00,123 - INFO - lr: 0.001", "INFO:root:lr: 0.001"})
+  for (const std::string_view line :
+       {"lr: 0.001", "lr = 0.001", "lr=0.001", "  lr ........................ 0.001", "\"lr\": 0.001,",
+        "| lr | 0.001 |", "lr            0.001", "- lr: 0.001", "2026-11-27 10:00:00,123 - INFO - lr: 0.001",
+        "INFO:root:lr: 0.001", "Overriding: lr = 0.001", "lr = 0.001  # 0.01 is too much"})
     EXPECT_EQ(settings_of(line), "lr=0.001") << line;
   EXPECT_EQ(settings_of("{'opt': {'lr': 0.1, 'betas': [0.9, 0.95]}, 'n': 2}"),
             "opt.lr=0.1, opt.betas=[0.9, 0.95], n=2");
+  EXPECT_EQ(settings_of("name = 'a #1'  # one"), "name=a #1");
+  EXPECT_EQ(settings_of("| learning rate (LR)    | 0.0006 |"), "learning rate=0.0006");
+  EXPECT_EQ(settings_of("| LR scheduler          | cosine |"), "LR scheduler=cosine");
+  EXPECT_EQ(settings_of("| Baseline              | eager  |"), "");
 }
 
 TEST(Settings, OtherLinesHaveNone) {
@@ -76,6 +81,38 @@ TEST(Settings, ThoseOfALogAreItsRecipeAndNameNoStage) {
     EXPECT_EQ(recipe.value("batch", 0), 16) << header << run.recipe;
     EXPECT_EQ(run.stage, "") << header;
   }
+}
+
+// As nanoGPT prints a configuration file and what the command line changes in it.
+TEST(Settings, CommentsOfAPrintedSourceNameNoStageAndStateNoFact) {
+  const std::string steps = "iter 0: loss 4.0, time 100ms\niter 10: loss 3.9, time 100ms\n";
+  const std::string source =
+      "Overriding config with config/a.py:\n# a small model\neval_iters = 200\n\n# the batch\nbatch_size = 12 # with "
+      "gradient_accumulation_steps = 2 a part\ngradient_accumulation_steps = 5 * 8\n\n# weight decay\nweight_decay = "
+      "1e-1 # much\n\n# on macbook also add\n# device = 'cpu'  # run on cpu only\n# batch_size = 1\n";
+  const Told told = import_text(source + "Overriding: compile = False\n" + steps);
+  ASSERT_EQ(told.runs.size(), 1u);
+  const stepladder::Run& run = told.runs.front().run;
+  const auto recipe = nlohmann::json::parse(run.recipe);
+  EXPECT_EQ(run.stage, "");
+  EXPECT_EQ(run.device, "");
+  EXPECT_EQ(recipe.value("compile", true), false) << run.recipe;
+  EXPECT_EQ(recipe.value("weight_decay", 0.0), 0.1) << run.recipe;
+  EXPECT_EQ(recipe.value("batch", 0), 12) << run.recipe;
+  EXPECT_FALSE(recipe.contains("grad_accum")) << run.recipe;
+  const std::string ends_with_comment = source.substr(0, source.find("# device"));
+  EXPECT_EQ(import_text(ends_with_comment + "Overriding: compile = False\n" + steps).runs.front().run.stage, "");
+  EXPECT_EQ(import_text(source + "Overriding: device = cuda\n" + steps).runs.front().run.device, "cuda");
+  // Titles above steps or source code, and one that is a value, are none.
+  const std::string code = "```python\nlr = 0.1\n```\n";
+  EXPECT_EQ(import_text("# First\n" + code + "# Second\n" + code + "# Third\n" + code + "# Fourth\n" + code + steps)
+                .runs.front()
+                .run.stage,
+            "Fourth");
+  EXPECT_EQ(
+      nlohmann::json::parse(import_text("**batch size: 64**\n" + steps).runs.front().run.recipe).value("batch", 0), 64);
+  EXPECT_EQ(import_text("lr = 0.1\n# Baseline\n" + steps).runs.front().run.stage, "Baseline");
+  EXPECT_EQ(import_text("# lr = 0.1\n" + steps).runs.front().run.stage, "lr = 0.1");
 }
 
 }  // namespace

@@ -124,6 +124,38 @@ TEST(StepLog, ALossBesideTheOneThatCountsIsAMetric) {
   EXPECT_TRUE(told.runs[0].metrics.contains("nll"));
 }
 
+// As fairseq prints them.
+TEST(StepLog, ALossWhosePerplexityIsAPowerOfTwoIsInBits) {
+  const Told told =
+      import_text("step 100 | loss 6.000 | ppl 64.0\nstep 200 | loss 5.000 | ppl 32.0\nstep 200 | valid_loss 4.000\n");
+  ASSERT_EQ(told.runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(told.runs[0].steps[1].loss, 5 * std::log(2.0));
+  EXPECT_DOUBLE_EQ(told.runs[0].steps[1].val_loss, 4 * std::log(2.0));
+  EXPECT_TRUE(told.noted("in bits"));
+  const Told nats = import_text("step 100 | loss 6.000 | ppl 403.4\nstep 200 | loss 5.000 | ppl 148.4\n");
+  EXPECT_EQ(nats.runs[0].steps[1].loss, 5);
+  EXPECT_FALSE(nats.noted("in bits"));
+}
+
+TEST(StepLog, TheMeanOfAnEpochIsNotItsLastStep) {
+  for (const std::string mean : {"{\"epoch\": 1, \"train_loss\": \"6.1\", \"train_num_updates\": \"300\"}",
+                                 "epoch 001 | loss 6.1 | num_updates 300"}) {
+    std::string text;
+    for (int i = 1; i < 4; ++i)
+      text += "2025-03-04 10:00:00 | INFO | train_inner | {\"epoch\": 1, \"loss\": \"5." + std::to_string(i) +
+              "\", \"num_updates\": \"" + std::to_string(i) + "00\"}\n";
+    text +=
+        "2025-03-04 10:00:00 | INFO | valid | {\"epoch\": 1, \"valid_loss\": \"4.9\", \"valid_num_updates\": "
+        "\"300\"}\n2025-03-04 10:00:00 | INFO | train | " +
+        mean + "\n";
+    const Told told = import_text(text);
+    ASSERT_EQ(told.runs.size(), 1u);
+    ASSERT_EQ(told.runs[0].steps.size(), 3u) << mean;
+    EXPECT_EQ(told.runs[0].steps[2].loss, 5.3);
+    EXPECT_EQ(told.runs[0].steps[2].val_loss, 4.9);
+  }
+}
+
 TEST(StepLog, AValidationLossJoinsItsStep) {
   const Told told = import_text(
       "val loss 9.0\nstep 1 loss 8.0\nstep 2 loss 7.0\nval loss 6.5\nstep 3 loss 6.0\nstep 3 val_loss 5.5\n");
@@ -236,12 +268,14 @@ TEST(StepLog, CountsDevicesInAnySpelling) {
   };
   for (const char* eight :
        {"world_size: 8", "DDP world size 8", "num_processes=8", "Using 8 GPUs", "8x H100", "8 x NVIDIA A100-SXM4-80GB",
-        "running on 8 H100 GPUs", "torchrun --nproc_per_node=8 train.py", "torchrun --nnodes=2 --nproc_per_node=4 t.py",
-        "data parallel size: 8", "num_gpus: 8", "gpus=8", "number of GPUs: 8", "8xA100",
-        "Building 1-D device mesh with ['dp_shard'], [8]", "Building 2-D device mesh with ['pp', 'dp'], [2, 4]"})
+        "1 node of 8X A100 40GB", "running on 8 H100 GPUs", "torchrun --nproc_per_node=8 train.py",
+        "torchrun --nnodes=2 --nproc_per_node=4 t.py", "data parallel size: 8", "num_gpus: 8", "gpus=8",
+        "number of GPUs: 8", "8xA100", "Building 1-D device mesh with ['dp_shard'], [8]",
+        "Building 2-D device mesh with ['pp', 'dp'], [2, 4]"})
     EXPECT_EQ(devices_of(eight), 8) << eight;
-  for (const char* unknown : {"8 GPUs available", "rank 3 NVIDIA H100", "GPU 7: NVIDIA H100 80GB HBM3",
-                              "1024x1024 on H100", "NVIDIA H100 80GB HBM3", "gpus: 0,1", "8 workers"})
+  for (const char* unknown :
+       {"8 GPUs available", "rank 3 NVIDIA H100", "GPU 7: NVIDIA H100 80GB HBM3", "1024x1024 on H100",
+        "NVIDIA H100 80GB HBM3", "gpus: 0,1", "8 workers", "8X faster than A100"})
     EXPECT_LE(devices_of(unknown), 1) << unknown;
 }
 

@@ -117,6 +117,13 @@ void BlockOutline::heading(std::string_view words) {
   heading_ = words;
   paragraph_.clear();
   strong_ = weak_ = true;
+  heads_assignment_ = assigns_;
+}
+
+void BlockOutline::assignment(bool is_commented_out) {
+  if (std::exchange(heads_assignment_, false)) ++comments_;
+  if (comments_ > 1 || is_commented_out) heading_.clear();
+  assigns_ = true;
 }
 
 void BlockOutline::code(std::string_view text) {
@@ -152,7 +159,8 @@ void BlockOutline::begin_run() {
 }
 
 void BlockOutline::step() {
-  strong_ = weak_ = resumes_ = fenced_ = false;
+  strong_ = weak_ = resumes_ = fenced_ = assigns_ = heads_assignment_ = false;
+  comments_ = 0;
   forget_texts();
 }
 

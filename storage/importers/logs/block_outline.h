@@ -36,6 +36,9 @@ class BlockOutline {
   void table_header() { strong_ = true; }
   void any_words() { weak_ = true; }
   void heading(std::string_view words);
+  // A configuration as source code sets it: headings between its lines are comments, if there are several.
+  void assignment(bool is_commented_out);
+  bool assigns() const { return assigns_; }
   void code(std::string_view text);
   // Reads a rule or source code, which names nothing and may end the words before it. False if the text is neither.
   bool separate(std::string_view text, LogLine::Place place);
@@ -68,10 +71,13 @@ class BlockOutline {
   std::string heading_;
   std::string paragraph_;
   std::string code_;
-  bool fenced_ = false;   // a fence was opened since the last step
-  bool strong_ = false;   // a heading, a fence: a new block
-  bool weak_ = false;     // any words
-  bool resumes_ = false;  // words about resuming
+  bool fenced_ = false;            // a fence was opened since the last step
+  bool strong_ = false;            // a heading, a fence: a new block
+  bool weak_ = false;              // any words
+  bool resumes_ = false;           // words about resuming
+  bool assigns_ = false;           // a setting was assigned since the last step
+  bool heads_assignment_ = false;  // ... and behind it was a heading
+  int comments_ = 0;               // such headings in front of another assignment
   struct ListItem {
     std::string text;
     std::string child;

@@ -132,9 +132,9 @@ std::string hardware_named_in(std::string_view line) {
   return named;
 }
 
-// N of "8x H100", "8 x NVIDIA A100"; 0 if the line has no such count.
+// N of "8x H100", "8 x NVIDIA A100", "8X A100"; 0 if the line has no such count.
 std::int64_t cards_in(std::string_view line) {
-  for (std::size_t at = line.find('x'); at != std::string_view::npos; at = line.find('x', at + 1)) {
+  for (std::size_t at = line.find_first_of("xX"); at != std::string_view::npos; at = line.find_first_of("xX", at + 1)) {
     std::size_t end = at;
     if (end > 0 && line[end - 1] == ' ') --end;
     std::size_t begin = end;
@@ -142,7 +142,8 @@ std::int64_t cards_in(std::string_view line) {
     std::string_view behind = line.substr(at + 1, 24);
     if (behind.starts_with(' ')) behind.remove_prefix(1);
     const bool is_count = begin < end && end - begin <= 6 && (begin == 0 || !is_word(line[begin - 1]));
-    if (is_count && !behind.empty() && !is_digit(behind.front()) && !hardware_named_in(behind).empty())
+    const bool may_be_speed = line[at] == 'X' && !behind.empty() && lower(behind.front()) == behind.front();
+    if (is_count && !behind.empty() && !is_digit(behind.front()) && !may_be_speed && !hardware_named_in(behind).empty())
       return std::stoll(std::string(line.substr(begin, end - begin)));
   }
   return 0;
@@ -172,6 +173,13 @@ std::string setting_in_row(std::string_view line) {
          std::string(trimmed(text.substr(bar + 1, text.size() - bar - 2)));
 }
 
+// Whether a number with this behind it is a factor of the value, as in "= 5 * 8".
+bool is_factor(std::string_view behind) {
+  behind = trimmed(behind);
+  const std::string_view next = behind.starts_with('*') ? trimmed(behind.substr(1)) : std::string_view();
+  return !next.empty() && is_word(next.front());
+}
+
 // The value as JSON.
 Json json_of(const PrintedSetting& setting) {
   if (setting.is_text) return setting.value;
@@ -198,6 +206,7 @@ struct LogFacts::Number {
 
 bool LogFacts::read(std::string_view line) {
   if (line.size() > 400) return false;
+  line = without_comment(line);
   const std::string row = setting_in_row(line);
   if (!row.empty()) line = row;
   bool said = read_hardware(line);
@@ -283,6 +292,7 @@ bool LogFacts::read_numbers(std::string_view line) {
   bool said = false;
   for_numbers(line, [&](const Number& number) {
     const Pair& pair = number.pair;
+    if (pair.separated && is_factor(number.behind)) return;
     std::int64_t* fact = shape_fact(number);
     if (!fact) fact = batch_fact(number);
     if (!fact) fact = data_fact(number);
@@ -447,11 +457,15 @@ bool LogFacts::read_params(const Number& number) {
   if (pair.unit == "M" || pair.unit == "m") count *= 1e6;
   if (pair.unit == "B" || pair.unit == "b") count *= 1e9;
   if (pair.unit == "K" || pair.unit == "k") count *= 1e3;
+  const std::string_view word = trimmed(number.behind);
+  if (equal_in_lower(word.substr(0, 7), "million")) count *= 1e6;
+  if (equal_in_lower(word.substr(0, 7), "billion")) count *= 1e9;
   if (!(count >= 1000 && count < 1e14)) return false;
-  // "Trainable parameters = 41,943,040 of 8,072,204,288"
+  // "Trainable parameters = 41,943,040 of 8,072,204,288", "41,943,040/8,072,204,288"
   Pair all;
   if (number.behind.starts_with(" of ") && PairScanner(number.behind).number_at(4, all) && all.value > count)
     count = all.value;
+  count = std::max(count, static_cast<double>(pair.total));
   params = static_cast<std::int64_t>(std::llround(count));
   return true;
 }

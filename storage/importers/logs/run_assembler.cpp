@@ -4,6 +4,7 @@
 #include "storage/importers/logs/run_assembler.h"
 
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "storage/importers/text.h"
 #include "storage/wording.h"
@@ -42,9 +43,15 @@ void RunAssembler::add(const StepLine& line, PrintedStep&& printed) {
   labels_.read(line);
   labels_.convert(line, progress(), printed);
   printed.tested = line.tested;
+  weigh_loss(line);
   if (line.from_perplexity && !std::exchange(perplexity_noted_, true))
     sink_->note(printed.line, "the log prints no loss, so the logarithm of the perplexity is the loss");
   add(printed);
+}
+
+void RunAssembler::weigh_loss(const StepLine& line) {
+  says_bits_ |= line.in_bits;
+  says_nats_ |= line.in_nats;
 }
 
 void RunAssembler::log(std::string_view name, std::string_view unit, const MetricPoint& point) {
@@ -123,6 +130,9 @@ void RunAssembler::renumber_first(std::int64_t step) {
 }
 
 void RunAssembler::infer_units() {
+  in_bits_ = says_bits_ && !says_nats_;
+  if (in_bits_)
+    sink_->note(0, "the perplexities are 2 to the power of the losses, so these are in bits; they are kept in nats");
   if (steps_.held().empty()) {
     clock_.emplace(InferredUnits{}, *sink_);
     return;
@@ -149,7 +159,9 @@ void RunAssembler::pass_on(std::size_t keep) {
   if (held.size() <= keep) return;
   begin_run();
   const std::size_t count = held.size() - keep;
-  for (const PrintedStep& step : held.first(count)) {
+  for (PrintedStep& step : held.first(count)) {
+    for (double* loss : {&step.loss, &step.val_loss})
+      if (in_bits_ && !is_missing(*loss)) *loss *= std::numbers::ln2;
     clock_->take(step);
     keep_rate(step);
   }

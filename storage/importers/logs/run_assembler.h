@@ -41,6 +41,8 @@ class RunAssembler {
   // Labels that apply to all lines, as in a table's header.
   void label(const StepLine& labels) { labels_.read(labels); }
 
+  // What the perplexity beside a loss says about its unit.
+  void weigh_loss(const StepLine& line);
   // A number of the log that no step has a field for.
   void log(std::string_view name, std::string_view unit, const MetricPoint& point);
   // The steps' own lines show that the batch size or sequence length changes: neither is that of the run.
@@ -107,6 +109,8 @@ class RunAssembler {
   bool is_rate_kept_ = false;
   bool begun_ = false;  // the sink knows of the run
   bool perplexity_noted_ = false;
+  bool says_bits_ = false, says_nats_ = false;  // some line (weigh_loss)
+  bool in_bits_ = false;                        // the losses are
   std::string unread_times_;
   std::int64_t unread_line_ = 0;
   CappedNotes late_;

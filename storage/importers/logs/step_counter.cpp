@@ -147,7 +147,7 @@ void StepCounter::hold_unfinished(const StepLine& line, Counted& counted) {
   const HeldBar next{counted.step, line};
   counted = held_ && held_->step.step > next.step.step ? release_held() : Counted{};
   held_ = next;
-  held_->line.rate_text = {};
+  held_->line.rate_text = held_->line.val_set = {};
 }
 
 Counted StepCounter::release_held() {

@@ -9,6 +9,7 @@
 #include "storage/importers/logs/lines/line_doubt.h"
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
+#include "storage/importers/logs/lines/setting_lines.h"
 #include "storage/importers/logs/lines/text_pairs.h"
 #include "storage/importers/text.h"
 
@@ -111,8 +112,11 @@ void StepLog::take(const LogLine& line) {
 void StepLog::read_parts() {
   const std::vector<std::string> parts = std::exchange(parts_, {});
   const bool is_step = std::ranges::any_of(parts, [](const std::string& part) {
-    return contains_word(part, "loss") || part.find("step\":") != std::string::npos ||
-           part.find("epoch\":") != std::string::npos || part.find("iter\":") != std::string::npos;
+    const auto names = [&](const char* name) {
+      return part.find(name + std::string("\":")) != std::string::npos ||
+             part.find(name + std::string("':")) != std::string::npos;
+    };
+    return contains_word(part, "loss") || names("step") || names("epoch") || names("iter");
   });
   for (const std::string& part : parts)
     if (!is_step) facts_.read_configuration(part);
@@ -155,7 +159,9 @@ void StepLog::count_step(const LogLine& line) {
     return;
   }
   release_records();
-  counts_records_ |= step.record && !step.has_step() && !is_missing(step.loss) && !counter_.counts_epochs(step);
+  const bool joins_step = run_.progress().open && run_.progress().lacks_loss;
+  counts_records_ |=
+      step.record && !step.has_step() && !is_missing(step.loss) && !counter_.counts_epochs(step) && !joins_step;
   if (belongs_to_next(line)) {
     early_.push_back({std::string(line.text), line.number, line.at});
     return;
@@ -324,7 +330,10 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
              is_missing(counted.step.elapsed) && is_missing(counted.step.throughput) && is_missing(counted.step.lr);
   const std::int64_t step = counted.step.step;
   const double at = counted.step.at;
+  const double val_loss = counted.step.val_loss;
+  if (!is_main_set(*counted.line, line)) counted.step.val_loss = missing;
   run_.add(*counted.line, std::move(counted.step));
+  log_set(*counted.line, {step, val_loss, at});
   log_texts(*counted.line, text);
   if (counted.line->has_unread_times && !run_.has_unread_times()) run_.keep_unread_times(unread_times(text), line);
   log_others(*counted.line, text, step, at);
@@ -332,10 +341,31 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
 
 // A validation loss between two blocks is printed before the first step of the second.
 void StepLog::validate(const StepLine& line, std::int64_t number) {
-  if (run_.progress().open && !(outline_.new_block() && outline_.has_words()))
-    run_.validate(line.val_loss, line.tested, number);
-  else
+  if (run_.progress().open && !(outline_.new_block() && outline_.has_words())) {
+    run_.weigh_loss(line);
+    if (is_main_set(line, number)) run_.validate(line.val_loss, line.tested, number);
+    log_set(line, {run_.progress().last_step, line.val_loss, missing});
+  } else {
     early_val_loss_ = line.val_loss;
+  }
+}
+
+// Whether the validation loss is the run's: of several sets with a name the first's, and none's if one has no name.
+bool StepLog::is_main_set(const StepLine& line, std::int64_t number) {
+  if (is_missing(line.val_loss)) return true;
+  if (line.val_set.empty()) return has_plain_set_ = true;
+  if (val_set_.empty()) val_set_ = line.val_set;
+  if (line.val_set == val_set_) return !has_plain_set_;
+  if (!std::exchange(has_sets_, true))
+    sink_.note(number, "several evaluation sets are named, and the loss of each is a metric; " +
+                           (has_plain_set_ ? "val_loss is the one without a name"
+                                           : "val_loss is \"" + val_set_ + "\", which is printed first"));
+  return false;
+}
+
+void StepLog::log_set(const StepLine& line, const MetricPoint& point) {
+  if (line.val_set.empty() || is_missing(point.value) || line.rank > lowest_rank_) return;
+  run_.log(line.val_set, {}, point);
 }
 
 void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_t number) {
@@ -347,16 +377,19 @@ void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_
   step_facts_.read_step(text);
   has_step_shape_ =
       step_facts_.batch > 0 || step_facts_.global_batch > 0 || step_facts_.seq > 0 || step_facts_.tokens_printed > 0;
+  const std::string family(family_of(text, line));
+  if (family == "llama.cpp")
+    sink_.note(number, "a bar counts data and shows the mean loss of its epoch so far, so an epoch is one record here");
   Run run;
   run.stage = name.stage;
   run.title = run.changed = name.title;
   run.printed.steps_are_counted = counts_records_ && !counter_.has_bar();
-  run_.begin({.run = std::move(run),
-              .facts = facts_.take(),
-              .family = std::string(family_of(text, line)),
-              .step_is_epoch = counter_.counts_epochs(line)});
+  run_.begin(
+      {.run = std::move(run), .facts = facts_.take(), .family = family, .step_is_epoch = counter_.counts_epochs(line)});
   if (!is_missing(early_val_loss_)) run_.validate(std::exchange(early_val_loss_, missing), false, number);
   outline_.begin_run();
+  val_set_.clear();
+  has_plain_set_ = has_sets_ = false;
 }
 
 void StepLog::end_run() {
@@ -399,8 +432,15 @@ void StepLog::take_words(const LogLine& line) {
       !code && !line.joined)
     malformed_.note(line.number, "not read as a step: " + shortened(text, 80));
 
+  if (line.place == LogLine::Place::outside && !is_space(line.text.front()) && is_assignment(text))
+    outline_.assignment(false);
+  if (outline_.assigns() && text.starts_with('#') && is_assignment(trimmed(text, "# ")))
+    return outline_.assignment(true);
   bool is_fact = facts_.read(line.text);
-  if (before_first_run()) is_fact |= facts_.read_configuration(line.text);
+  if (before_first_run() && facts_.read_configuration(line.text)) {
+    is_fact = true;
+    if (outline_.assigns()) outline_.assignment(false);
+  }
   if (outline_.in_item_without_steps())
     if (const double rate = tokens_per_s_in(text); !is_missing(rate)) reported_ = rate;
   if (before_first_run()) facts_.keep_hardware();

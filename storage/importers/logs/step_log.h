@@ -56,6 +56,8 @@ class StepLog : public ImportReader {
   void check_shape(std::string_view text, std::int64_t line);
   void add(Counted counted, std::string_view text, std::int64_t line);
   void validate(const StepLine& line, std::int64_t number);
+  bool is_main_set(const StepLine& line, std::int64_t number);
+  void log_set(const StepLine& line, const MetricPoint& point);
   void begin_run(const StepLine& line, std::string_view text, std::int64_t number);
   void end_run();
   void take_early_end();
@@ -92,6 +94,9 @@ class StepLog : public ImportReader {
   bool has_prose_ = false;        // some words are
   bool is_bare_ = true;           // the last step has a loss and nothing else
   double last_epoch_ = missing;   // of a record without a number
+  std::string val_set_;           // of the run: the first evaluation set that is named
+  bool has_plain_set_ = false;    // ... and a loss of one without a name
+  bool has_sets_ = false;         // ... several
   double reported_ = missing;     // tokens/s that words under an item state
   double first_loss_ = missing;   // of the run
   std::int64_t lowest_rank_ = -1;

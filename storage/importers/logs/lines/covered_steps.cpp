@@ -37,6 +37,7 @@ bool are_all(std::string_view words, std::initializer_list<std::string_view> kno
 // Behind the count: "steps in", "iterations took".
 bool begins_with_steps(std::string_view words, std::string_view& rest) {
   words = trimmed(words);
+  if (words.starts_with("train ")) words.remove_prefix(6);
   std::size_t end = 0;
   while (end < words.size() && is_alpha(words[end])) ++end;
   rest = words.substr(end);

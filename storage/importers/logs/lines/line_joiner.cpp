@@ -7,6 +7,7 @@
 #include "storage/importers/logs/lines/line_doubt.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -34,14 +35,35 @@ std::string_view value_below(std::string_view line) {
   return open < sign && !is_of_name ? std::string_view() : text;
 }
 
-// "name": 3, "name": "text", "name": null
+Field field_of(std::string_view name) {
+  const std::string assigned = std::string(name) + " = 0";
+  PairScanner scanner(assigned);
+  Pair pair, last;
+  while (scanner.next(pair)) last = pair;
+  return meaning_of(last).field;
+}
+
+// "loss: 9.8": a name and a number, and nothing else. The name of what a step counts ends the block.
+std::string_view plain_value(std::string_view line) {
+  const std::string_view text = trimmed(line);
+  const std::size_t sign = text.find_first_of(":=");
+  if (sign == std::string_view::npos || sign == 0 || !is_alpha(text.front())) return {};
+  const std::string_view name = trimmed(text.substr(0, sign));
+  const auto is_of_name = [](char c) { return is_word(c) || c == ' ' || c == '/' || c == '.' || c == '-'; };
+  if (!std::ranges::all_of(name, is_of_name) || !parse_number<double>(trimmed(text.substr(sign + 1)))) return {};
+  return field_of(name) == Field::step ? std::string_view() : text;
+}
+
+// "name": 3, 'name': 'text', "name": null
 bool is_member(std::string_view text) {
-  if (text.size() < 5 || text.front() != '"') return false;
-  const std::size_t colon = text.find("\":");
+  if (text.size() < 5 || (text.front() != '"' && text.front() != '\'')) return false;
+  const char end[] = {text.front(), ':'};
+  const std::size_t colon = text.find(std::string_view(end, 2));
   if (colon == std::string_view::npos) return false;
   const std::string_view value = trimmed(text.substr(colon + 2), " \t,");
-  return !value.empty() && (is_digit(value.front()) || value.front() == '-' || value.front() == '"' ||
-                            one_of(value, {"null", "true", "false", "NaN", "Infinity", "{", "[]", "{}"}));
+  return !value.empty() &&
+         (is_digit(value.front()) || value.front() == '-' || value.front() == text.front() ||
+          one_of(value, {"null", "true", "false", "NaN", "Infinity", "{", "[]", "{}", "None", "True", "False", "nan"}));
 }
 
 // "| 100 | 4.9 |", as Markdown has it
@@ -79,14 +101,6 @@ bool is_value(std::string_view cell) {
   return rest.empty() || unit_of(rest).known || rest.find_first_not_of("0123456789:,.") == std::string_view::npos;
 }
 
-Field field_of(std::string_view name) {
-  const std::string assigned = std::string(name) + " = 0";
-  PairScanner scanner(assigned);
-  Pair pair, last;
-  while (scanner.next(pair)) last = pair;
-  return meaning_of(last).field;
-}
-
 }  // namespace
 
 std::string LineJoiner::take_joined() {
@@ -103,11 +117,18 @@ void LineJoiner::open_block(std::string_view line) {
   joined_ = trimmed(line);
   open_block_ = true;
   block_lines_ = 0;
+  is_plain_ = false;
+  const std::size_t sign = joined_.find_first_of(":=");
+  counts_only_ = sign != std::string::npos && joined_.find_first_not_of("0123456789/, ", sign + 1) == std::string::npos;
 }
 
 bool LineJoiner::take(std::string_view line) {
   if (open_block_) {
-    const std::string_view value = value_below(line);
+    std::string_view value = value_below(line);
+    if (value.empty() && counts_only_) {
+      value = plain_value(line);
+      is_plain_ |= !value.empty();
+    }
     if (!value.empty() && joined_.size() + value.size() < longest_joined) {
       joined_.append(" | ").append(value);
       ++block_lines_;
@@ -130,9 +151,16 @@ bool LineJoiner::take_object(std::string_view text) {
     open_object_ = true;
     return text.size() == 1;
   }
+  // "{'lr': 0.1,", as pprint prints the first line, and "'loss': 4.9}" the last.
+  const bool is_first = text.starts_with("{'") && text.ends_with(',') && is_member(text.substr(1));
+  if (is_first) joined_ = text;
+  if (is_first) return open_object_ = true;
   if (!open_object_) return false;
-  if (is_member(text) && joined_.size() + text.size() < longest_joined) {
+  const bool is_last = text.front() == '\'' && text.ends_with('}');
+  if (is_member(text.substr(0, text.size() - is_last)) && joined_.size() + text.size() < longest_joined) {
     joined_.append(joined_.empty() ? "{" : " ").append(text);
+    open_object_ = !is_last;
+    complete_ = is_last;
     return true;
   }
   open_object_ = false;

@@ -29,6 +29,8 @@ class LineJoiner {
   void end_block() { complete_ = std::exchange(open_block_, false); }
   // Whether the last block had nothing below its first line.
   bool bare_block() const { return block_lines_ == 0; }
+  // Whether some of the lines below it weren't indented: they may be anything, if none of them is a loss.
+  bool plain_block() const { return is_plain_; }
 
   // Whether the line is a table's header with a step and a loss among its names; its rows are joined from then on.
   bool open_table(std::string_view line);
@@ -42,6 +44,8 @@ class LineJoiner {
   bool open_block_ = false;
   bool open_object_ = false;
   int block_lines_ = 0;
+  bool is_plain_ = false;
+  bool counts_only_ = false;  // the block's first line is "step: 100", so the values below needn't be indented
   std::vector<std::string> columns_;
   std::vector<std::string_view> cells_;
 };

@@ -6,6 +6,8 @@
 
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/text.h"
+#include "storage/json_values.h"
+#include "storage/number_text.h"
 
 namespace stepladder {
 namespace {
@@ -177,7 +179,7 @@ void LogLines::take(std::string_view line) {
   const bool history = line.starts_with("{") && line.find("\"log_history\"") != std::string_view::npos;
   if (history || line.starts_with("[{"))
     take_list(line, history ? 2 : 1);
-  else
+  else if (!take_history(line))
     take_bars(line);
 }
 
@@ -189,6 +191,38 @@ void LogLines::take_list(std::string_view line, int wanted) {
     if (line[at] == '{' && ++depth == wanted) start = at;
     if (line[at] == '}' && depth > 0 && depth-- == wanted) take_line(line.substr(start, at + 1 - start));
   }
+}
+
+// {"loss": [3.2, 3.1], "val_loss": [3.3, 3.2]}: a list for each name, with a value for each epoch, as Keras keeps its
+// history. Behind printed epochs it repeats them.
+bool LogLines::take_history(std::string_view line) {
+  if (!line.starts_with("{\"") && !line.starts_with("{'")) return false;
+  if (line.find(": [") == std::string_view::npos || !contains_word(line, "loss")) return false;
+  std::string text(line);
+  std::ranges::replace(text, '\'', '"');  // of Python
+  const Json lists = Json::parse(text, nullptr, false);
+  if (!lists.is_object() || lists.empty()) return false;
+  const std::size_t epochs = lists.begin()->size();
+  const bool are_alike = std::ranges::all_of(lists, [&](const Json& list) {
+    return list.is_array() && list.size() == epochs &&
+           std::ranges::all_of(list, [](const Json& value) { return value.is_number(); });
+  });
+  if (!are_alike || epochs < 2) return false;
+  const auto record_of = [&](std::size_t epoch) {
+    Json record{{"epoch", epoch + 1}};
+    for (const auto& [name, list] : lists.items())
+      if (name != "epoch") record[name] = list[epoch];
+    return record.dump();
+  };
+  if (!read_step_line(record_of(0)).line.has_loss()) return false;  // "loss_weights" of a configuration
+  if (has_steps_) {
+    sink_.note(number_, "skipped: lists the values of steps or epochs again");
+    push(LogLine::Kind::words, line);
+    return true;
+  }
+  sink_.note(number_, "lists " + std::to_string(epochs) + " values for each name, so each is an epoch, counted from 1");
+  for (std::size_t i = 0; i < epochs; ++i) take_line(with_points_.emplace_back(record_of(i)));
+  return true;
 }
 
 // Cuts apart bars that were redrawn without a line end between them, and a dictionary behind one.
@@ -211,6 +245,7 @@ void LogLines::take_bars(std::string_view line) {
 // Takes a step over several lines, or words that looked like the first line of one.
 void LogLines::take_joined() {
   const bool bare = block_number_ > 0 && joiner_.bare_block();
+  const bool is_plain = block_number_ > 0 && joiner_.plain_block();
   joined_ = joiner_.take_joined();
   const std::int64_t number = std::exchange(number_, block_number_ > 0 ? block_number_ : number_);
   const StepLine line = read_step_line(joined_).line;
@@ -218,17 +253,30 @@ void LogLines::take_joined() {
     LogLine& record = push(LogLine::Kind::record, joined_);
     record.step = line;
     set_time(record);
-  } else if (bare) {
+  } else if (bare || (is_plain && !line.has_loss())) {
     push(LogLine::Kind::words, joined_).joined = true;
   } else {
-    if (line.has_step() || line.batch >= 0 || !is_missing(line.epoch)) take_step(joined_, false);
+    const bool is_record = joined_.starts_with("{'") && line.has_loss();  // perhaps of the step above
+    if (line.has_step() || line.batch >= 0 || !is_missing(line.epoch) || is_record) take_step(joined_, false);
   }
   block_number_ = 0;
   number_ = number;
 }
 
+// What W&B prints behind a run, with its name in front of each line or without.
+bool LogLines::in_summary(std::string_view line) {
+  const std::string_view text = trimmed(line);
+  if (text.starts_with("wandb:")) return true;
+  if (text == "Run summary:" || text == "Run history:") return in_summary_ = true;
+  return in_summary_ = in_summary_ && text.find_first_of(":=|{") == std::string_view::npos;
+}
+
 void LogLines::take_line(std::string_view line) {
   if (take_fence(line)) return;
+  if (in_summary(line)) {
+    push(LogLine::Kind::words, line);
+    return;
+  }
   const bool literal = in_literal(line);
   const bool code = place_ == LogLine::Place::code;
   if (!code && may_say_step(line) && take_step(line, literal)) return;
@@ -323,12 +371,27 @@ std::string_view LogLines::with_points(std::string_view line) {
   return with_points_.emplace_back(std::move(changed));
 }
 
+// "Step    100: train CrossEntropyLoss |  9.775", as Trax prints it: the line with a sign between name and number.
+std::string_view LogLines::with_sign(std::string_view line) {
+  const std::size_t bar = line.find('|'), colon = line.find(':');
+  if (bar == std::string_view::npos || colon > bar || line.find('|', bar + 1) != std::string_view::npos) return line;
+  std::size_t digits = colon;
+  while (digits > 0 && is_digit(line[digits - 1])) --digits;
+  const std::string_view name = trimmed(line.substr(colon + 1, bar - colon - 1));
+  const auto is_of_name = [](char c) { return is_word(c) || c == ' ' || c == '/'; };
+  if (digits == colon || !equal_in_lower(trimmed(line.substr(0, digits)), "step") || name.empty() ||
+      !is_alpha(name.front()) || !std::ranges::all_of(name, is_of_name) ||
+      !parse_number<double>(trimmed(line.substr(bar + 1))))
+    return line;
+  return with_points_.emplace_back(std::string(line.substr(0, bar)) + "=" + std::string(line.substr(bar + 1)));
+}
+
 // Whether the line counts or measures a step. In a script's literal only one that is alike an earlier step does.
 bool LogLines::take_step(std::string_view text, bool in_literal) {
-  text = with_points(text);
+  text = with_sign(with_points(text));
   ReadLine read = read_step_line(text);
   if (in_literal && !(read.says_step && knows_head(text.substr(0, read.first_measured)))) return false;
-  if (read.says_step && text.front() != 'I' && is_warning(text)) return false;
+  if (read.says_step && is_warning(text)) return false;
   if (read.doubtful > 0 && !(read.says_step = confirms(text, read))) {
     push(LogLine::Kind::words, text).joined = doubtful_.size() > 0 && heads_.empty();
     return true;
@@ -343,6 +406,7 @@ bool LogLines::take_step(std::string_view text, bool in_literal) {
   const auto take_as = [&](LogLine::Kind kind) {
     LogLine& line = push(kind, text);
     line.step = read.line;
+    has_steps_ |= kind == LogLine::Kind::step;
     if (kind != LogLine::Kind::step && kind != LogLine::Kind::record) return;
     set_time(line);
   };

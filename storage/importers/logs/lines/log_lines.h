@@ -65,11 +65,14 @@ class LogLines {
   void take_prefixed(std::string_view line, bool is_redrawn);
   void take(std::string_view line);
   std::string_view with_points(std::string_view line);
+  std::string_view with_sign(std::string_view line);
   void take_list(std::string_view line, int wanted);
+  bool take_history(std::string_view line);
   void take_bars(std::string_view line);
   void take_joined();
   void take_line(std::string_view line);
   bool take_fence(std::string_view line);
+  bool in_summary(std::string_view line);
   bool take_step(std::string_view text, bool in_literal);
   bool confirms(std::string_view text, const ReadLine& read);
   void take_doubtful();
@@ -101,6 +104,8 @@ class LogLines {
   LogLine::Place place_ = LogLine::Place::outside;
   int literal_left_ = 0;  // lines that may still belong to a script's data
   bool has_decimal_commas_ = false;
+  bool in_summary_ = false;
+  bool has_steps_ = false;
   std::deque<std::string> with_points_;  // lines that are being given
   std::string joined_;
   std::deque<std::string> heads_;  // of the last kinds of steps: what is in front of the first measured number

@@ -47,8 +47,8 @@ bool may_say_step(std::string_view line) {
 
 bool is_warning(std::string_view line) {
   const std::string_view text = trimmed(line);
-  if (text.size() > 8 && (text[0] == 'W' || text[0] == 'E' || text[0] == 'I') && is_digit(text[1]) &&
-      is_digit(text[2]) && is_digit(text[3]) && is_digit(text[4]) && text[5] == ' ')
+  if (text.size() > 8 && (text[0] == 'W' || text[0] == 'E') && is_digit(text[1]) && is_digit(text[2]) &&
+      is_digit(text[3]) && is_digit(text[4]) && text[5] == ' ')
     return true;
   return contains_word(text, "warning:") || contains_word(text, "warnings.warn");
 }
@@ -115,7 +115,7 @@ std::string_view family_of(std::string_view text, const StepLine& line) {
   if (has("| iter time:")) return "litgpt";
   if (start.starts_with("iter ") && has("time") && has("mfu")) return "nanogpt";
   if (start.starts_with("step ") && has("train loss") && has("val loss")) return "nanogpt";
-  if (line.keras) return "keras";
+  if (line.keras) return has("] data=") ? "llama.cpp" : "keras";
   if (line.bar) return has("v_num") ? "lightning" : "tqdm";
   if (line.record && (has("'loss'") || has("'eval_loss'"))) return "huggingface";
   if (has("num_updates")) return "fairseq";

@@ -20,7 +20,8 @@ bool any_validation(const KeyWords& key, int from = 0) {
 
 Meaning step_meaning(const KeyWords& key) {
   const std::string_view last = key.words[0];
-  if (one_of(last, {"num", "number", "idx"}) && key.count > 1 && one_of(key.words[1], {"step", "iter", "iteration"}))
+  if (one_of(last, {"num", "number", "idx", "index", "i"}) && key.count > 1 &&
+      one_of(key.words[1], {"step", "iter", "iteration"}))
     return {.field = Field::step, .rank = 1};
   const bool plain = one_of(last, {"step", "iter", "iteration", "itr"});
   const bool counted = one_of(last, {"steps", "iters", "iterations", "it", "updates", "update"}) ||

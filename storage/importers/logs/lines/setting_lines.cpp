@@ -264,16 +264,24 @@ bool read_one(std::string_view text, std::vector<PrintedSetting>& settings) {
   }
   if (sign == std::string_view::npos) return false;
   bool was_quoted = false;
-  const std::string_view name = unquoted(text.substr(0, sign), was_quoted);
+  std::string_view name = unquoted(text.substr(0, sign), was_quoted);
+  if (const std::size_t hint = name.find(" ("); may_be_words && name.ends_with(')'))  // "learning rate (LR)"
+    name = trimmed(name.substr(0, hint));
   const std::string_view value = trimmed(text.substr(behind));
   if (value.starts_with('=') || value.starts_with('{')) return false;
   // "Baseline: eager" is a title.
-  if (is_choice(value) && !is_constant(value) && !name.empty() && name[0] >= 'A' && name[0] <= 'Z') return false;
+  const bool may_be_title = !may_be_words || !speaks_of_setting(name);
+  if (may_be_title && is_choice(value) && !is_constant(value) && !name.empty() && name[0] >= 'A' && name[0] <= 'Z')
+    return false;
   return add(name, value, {}, settings, may_be_words || speaks_of_setting(name));
 }
 
 // A logger's words in front: "[2026-01-01 10:00:00] INFO - ", "2026-01-01 10:00:00,123 | INFO | ".
 std::string_view without_logger(std::string_view text) {
+  // "I0304 10:00:00.000001 140203 train.py:20] "
+  if (const std::size_t end = text.find("] "); end != std::string_view::npos && text.size() > 6 && text[0] == 'I' &&
+                                               is_digit(text[1]) && is_digit(text[4]) && text[5] == ' ')
+    text.remove_prefix(end + 2);
   for (int words = 0; words < 6; ++words) {
     text = trimmed(text);
     for (const std::string_view level : {"INFO:", "DEBUG:", "WARNING:"})  // "INFO:root:lr: 0.1"
@@ -304,16 +312,35 @@ std::string_view behind_title(std::string_view text) {
   const bool is_title = contains_word(title, "config") || contains_word(title, "arg") ||
                         contains_word(title, "param") || contains_word(title, "setting") ||
                         contains_word(title, "option") || contains_word(title, "command") ||
-                        contains_word(title, "cfg");
+                        contains_word(title, "cfg") || contains_word(title, "overrid");
   return is_title ? trimmed(text.substr(sign + 1)) : text;
 }
 
 }  // namespace
 
+bool is_assignment(std::string_view line) {
+  const std::string_view text = trimmed(line);
+  const std::size_t end = static_cast<std::size_t>(std::ranges::find_if_not(text, is_word) - text.begin());
+  const std::string_view rest = trimmed(text.substr(end));
+  return end > 0 && !is_digit(text[0]) && rest.size() > 1 && rest[0] == '=' && rest[1] != '=';
+}
+
+std::string_view without_comment(std::string_view line) {
+  if (line.find(" #") == std::string_view::npos || !is_assignment(line)) return line;
+  char quote = '\0';
+  for (std::size_t i = 1; i < line.size(); ++i) {
+    if (quote != '\0' ? line[i] == quote : line[i] == '\'' || line[i] == '"')
+      quote = quote != '\0' ? '\0' : line[i];
+    else if (quote == '\0' && line[i] == '#' && is_space(line[i - 1]))
+      return line.substr(0, i - 1);
+  }
+  return line;
+}
+
 std::vector<PrintedSetting> read_settings(std::string_view line) {
   std::vector<PrintedSetting> settings;
   if (line.size() > longest_line) return settings;
-  const std::string_view text = without_logger(line);
+  const std::string_view text = without_comment(without_logger(line));
   const std::string_view rest = behind_title(text);
   if (read_container(rest, {}, 0, settings) || read_row(rest, settings) || read_one(text, settings)) return settings;
   if (rest.size() < text.size()) read_one(rest, settings);

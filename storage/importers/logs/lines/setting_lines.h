@@ -18,4 +18,9 @@ struct PrintedSetting {
 // Without measurements, and what differs from run to run anyway: paths, dates, processes. Empty for other lines.
 std::vector<PrintedSetting> read_settings(std::string_view line);
 
+// Whether the line is an assignment, as in source code: "lr = 0.1", "device = 'cpu'  # or cuda".
+bool is_assignment(std::string_view line);
+// The same line without the comment behind an assignment; any other line as it is.
+std::string_view without_comment(std::string_view line);
+
 }  // namespace stepladder

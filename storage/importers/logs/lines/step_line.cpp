@@ -55,6 +55,51 @@ bool read_step_and_clock(std::string_view line, StepLine& found) {
   return true;
 }
 
+// "Progress on:train 1.20kit/10.0kit rate:1.7it/s", "Progress on: 50.0/600.0": a bar that was logged, not drawn.
+bool read_logged_bar(std::string_view line, StepLine& found) {
+  constexpr std::string_view title = "Progress on:";
+  const std::size_t at = line.find(title);
+  const std::size_t begin = at == std::string_view::npos ? at : line.find(' ', at + title.size());
+  if (begin == std::string_view::npos) return false;
+  TextCursor text(line.substr(begin + 1));
+  double count = 0, total = 0;
+  const std::string_view printed = text.rest();
+  if (!text.take(count) || !(count >= 0) || count > 1e12) return false;
+  const std::string_view digits = printed.substr(0, printed.size() - text.rest().size());
+  const double scale = text.take("k") ? 1e3 : text.take("M") ? 1e6 : 1;
+  const bool has_unit = text.take("it");
+  if (!text.take("/") || !text.take(total) || (!has_unit && scale > 1)) return false;
+  found.step = std::llround(count * scale);
+  // "2.90k" is a multiple of 10.
+  const std::size_t point = digits.find('.');
+  if (scale > 1)
+    found.rounded_step = scale / std::pow(10, point == std::string_view::npos ? 0 : digits.size() - point - 1);
+  const bool is_exact = scale == 1 && (text.rest().starts_with("it") || text.rest().starts_with(' '));
+  if (is_exact && total >= count && total < 1e12) found.total = std::llround(total);
+  return true;
+}
+
+// "1epoch:train:51-100batch: loss=7.6": epoch and batches, whose means follow. Behind "valid" they are of an
+// evaluation.
+bool read_epoch_and_batches(std::string_view line, StepLine& found) {
+  for (const std::string_view part : {"epoch:train:", "epoch:valid:"}) {
+    const std::size_t at = line.find(part);
+    if (at == std::string_view::npos) continue;
+    std::size_t begin = at;
+    while (begin > 0 && is_digit(line[begin - 1])) --begin;
+    TextCursor text(line.substr(begin));
+    std::int64_t epoch = 0, first = 0, last = 0;
+    if (!text.take(epoch) || !text.take(part) || !text.take(first) || !text.take("-") || !text.take(last) ||
+        !text.take("batch:"))
+      return false;
+    found.epoch = static_cast<double>(epoch);
+    found.whole_epoch = true;
+    found.step = last;
+    return true;
+  }
+  return false;
+}
+
 // The process that mpirun's "[1,3]<stdout>:" names; -1 if the line has no such prefix.
 std::int64_t rank_of_mpirun(std::string_view line) {
   TextCursor text(line);
@@ -69,6 +114,37 @@ double mean_behind(std::string_view rest) {
   if (!text.take(" (")) return missing;
   text.skip_spaces();
   return text.take(value) && text.take(")") ? value : missing;
+}
+
+// Whether a validation loss names the set that it is of: "eval_wiki_loss" does, "val_nll_loss" doesn't.
+bool names_set(std::string_view key) {
+  const KeyWords words(key);
+  return std::any_of(words.words, words.words + words.count, [](std::string_view word) {
+    return !is_validation(word) && !is_digit(word.front()) && word.size() > 1 &&
+           !one_of(word, {"loss",  "lm",   "avg",   "mean", "value",   "total", "step",    "epoch", "curr",
+                          "train", "ce",   "cross", "nll",  "entropy", "xent",  "cost",    "set",   "on",
+                          "at",    "the",  "of",    "per",  "token",   "full",  "final",   "batch", "global",
+                          "split", "data", "model", "is",   "mlm",     "main",  "metrics", "log",   "reduced"});
+  });
+}
+
+// "train: [=>      |] data=", as llama.cpp draws the bar of an epoch in front of its count.
+bool ends_with_bar(std::string_view text, std::string_view key) {
+  const std::size_t end = text.rfind("] "), begin = text.substr(0, std::min(end, text.size())).rfind('[');
+  constexpr std::size_t shortest = 4;
+  return end != std::string_view::npos && begin != std::string_view::npos && end - begin > shortest &&
+         trimmed(text.substr(end + 1), " =:") == key &&
+         std::ranges::all_of(text.substr(begin + 1, end - begin - 1), [](char c) {
+           return std::string_view(" =>|#-.").find(c) != std::string_view::npos || !is_ascii(c);
+         });
+}
+
+// Whether the perplexity beside a loss is 2, or e, to its power. Small losses don't tell.
+void read_base(double loss, double perplexity, StepLine& line) {
+  constexpr double rounding = 0.01, least_loss = 0.5;
+  if (!(perplexity > 1) || !std::isfinite(perplexity) || !(loss > least_loss)) return;
+  line.in_bits |= std::fabs(std::log2(perplexity) - loss) < rounding;
+  line.in_nats |= std::fabs(std::log(perplexity) - loss) < rounding;
 }
 
 bool is_rounded(const Pair& pair) {
@@ -88,6 +164,11 @@ class LineReading {
     if (read_epoch_and_batch(text_, line_)) {
       takes(Field::step, -9);
       takes(Field::epoch, -9);
+    } else if ((of_batches_ = read_epoch_and_batches(text_, line_))) {
+      takes(Field::step, -9);
+      takes(Field::epoch, -9);
+    } else if (read_logged_bar(text_, line_)) {
+      takes(Field::step, -9);
     } else if (read_step_and_clock(text_, line_)) {
       takes(Field::step, -9);
       takes(Field::elapsed, -9);
@@ -141,6 +222,7 @@ class LineReading {
     const bool at_start = before(pair).empty();
     const bool after_percent =
         gap_.find('|') != std::string_view::npos && text_.substr(0, pair.at).find('%') != std::string_view::npos;
+    const bool bar_before = pair.separated && ends_with_bar(before(pair), pair.key);
     const bool dash_follows = at_start && rest.starts_with("- ") && text_.find("/step") != std::string_view::npos;
     const std::string_view front = trimmed(gap_);
     const auto place = [&] {
@@ -148,6 +230,10 @@ class LineReading {
       line_.batches = pair.total;
       return true;
     };
+    if (bar_before) {
+      line_.bar = line_.keras = true;
+      return place();
+    }
     if (dash_follows || (bar_follows && (at_start || after_percent ||
                                          (gap_.find(':') != std::string_view::npos && pair.key.empty())))) {
       line_.bar = true;
@@ -173,6 +259,10 @@ class LineReading {
 
   void take(const Pair& pair) {
     Meaning meaning = meaning_of(pair);
+    if (of_batches_ && pair.key == "train_time")
+      meaning = {.field = Field::time, .unit = TimeUnit::s, .of_step = true};
+    else if (of_batches_ && pair.key == "iter_time")  // in which the next batch is loaded
+      meaning = {.unit = TimeUnit::s, .is_part = true};
     const bool is_part = meaning.is_part;
     if (take_moment(meaning, pair)) return;
     if (!validates_ && meaning.field != Field::val_loss && meaning.field != Field::val_perplexity)
@@ -375,6 +465,7 @@ class LineReading {
       case Field::val_loss:
         if (const double mean = mean_behind(behind(pair)); !is_missing(mean)) line_.val_loss = mean;
         line_.tested = contains_word(pair.key, "test");
+        line_.val_set = names_set(pair.key) ? pair.key : std::string_view();
         break;
       case Field::perplexity:
         perplexity_ = value;
@@ -472,6 +563,12 @@ class LineReading {
       line_.elapsed_unit = TimeUnit::s;
     }
     const bool has_loss = line_.has_loss();
+    // "perplexity: 24.5 eval_loss: 3.2": the former is of the evaluation too, if it is that of its loss.
+    constexpr double rounding = 0.01;
+    if (is_missing(line_.loss) && std::fabs(std::log(perplexity_) - line_.val_loss) < rounding)
+      val_perplexity_ = std::exchange(perplexity_, missing);
+    read_base(line_.loss, perplexity_, line_);
+    read_base(line_.val_loss, val_perplexity_, line_);
     from(line_.loss, perplexity_);
     if (!has_loss) from(line_.val_loss, val_perplexity_);
   }
@@ -489,6 +586,7 @@ class LineReading {
   bool is_doubtful_ = false;  // a number leads the line, and nothing says that it counts steps
   const bool skips_remarks_;
   bool in_remark_ = false;
+  bool of_batches_ = false;  // the line's numbers are means over several batches
   double short_loss_ = missing;
   double short_val_loss_ = missing;
   bool loss_follows_ = false;
@@ -562,7 +660,8 @@ static ReadLine read_line(std::string_view text, bool skips_remarks) {
   }
   read.says_step = says;
   line.has_others = has_other_pairs(text, line);
-  line.epoch_mean = line.has_loss() && text.find("| train | epoch") != std::string_view::npos;
+  line.epoch_mean = line.has_loss() && (text.find("| train | epoch") != std::string_view::npos ||
+                                        text.find("| train | {\"epoch\"") != std::string_view::npos);
   read.opens = opens;
   read.bare_loss = bare_loss && !says;
   return read;

@@ -49,6 +49,7 @@ struct StepLine : StepValues {
   TimeUnit elapsed_unit = TimeUnit::unknown;
   RateLabel rate = RateLabel::none;
   std::string_view rate_text;     // its label as printed: "tokens/sec"
+  std::string_view val_set;       // the name of val_loss if it names a set, as "eval_wiki_loss" does
   bool bar = false;               // a progress bar: redrawn, and not always at a step's end
   bool keras = false;             // its losses are means over the epoch so far
   bool record = false;            // a dictionary or JSON object
@@ -59,6 +60,8 @@ struct StepLine : StepValues {
   bool whole_epoch = false;       // the epoch was written as a whole number
   bool epoch_leads = false;       // ... in front of the place within it: "Epoch 2: 10/100"
   bool from_perplexity = false;   // a loss is the logarithm of the printed value
+  bool in_bits = false;           // the perplexity beside a loss is 2 to its power
+  bool in_nats = false;           // ... e to its power
   bool interval = false;          // the time is measured since the last line, over any number of steps
   bool time_of_step = false;      // the time is called that of a step, or of so many steps
   bool has_unread_times = false;  // it holds times that aren't a step's, or not certainly (unread_times)
