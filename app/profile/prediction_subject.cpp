@@ -15,13 +15,13 @@
 namespace stepladder {
 namespace {
 
-constexpr std::size_t most_steps = 9;            // of the kept ones, that are played again
+constexpr std::size_t most_kept_steps = 9;       // of the kept ones, that are played again
 constexpr std::int64_t most_slices = 3'000'000;  // of these together
 
 std::vector<StepSlices> load_steps(RunStore& store, TraceId trace) {
   TraceDetails details = store.traces().details();
   const std::vector<KeptStepName> kept = details.steps(trace);
-  const std::size_t every = std::max<std::size_t>(1, (kept.size() + most_steps - 1) / most_steps);
+  const std::size_t every = std::max<std::size_t>(1, (kept.size() + most_kept_steps - 1) / most_kept_steps);
   std::vector<StepSlices> steps;
   std::int64_t slices = 0;
   for (std::size_t i = 0; i < kept.size(); i += every) {
