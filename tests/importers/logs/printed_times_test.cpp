@@ -139,6 +139,33 @@ TEST(PrintedTimes, TimeStampsShowHowManyStepsATimeCovers) {
   EXPECT_FALSE(own.noted("nothing shows")) << notes_of(own);
 }
 
+// 340 ms a step, in lines that far apart that the steps between them are near the thousand of a wrong unit.
+TEST(PrintedTimes, AnIntervalsTimeIsNoWrongUnit) {
+  for (const std::int64_t between : {50, 200, 400, 500, 1000, 2000})
+    for (const char* line : {"{stamp} step {} | loss 3.9 | time {k}s", "{stamp} step {} | loss 3.9 | time: {k} sec",
+                             "{stamp} step {} | loss 3.9 | {k} seconds | 192753 tokens/sec",
+                             "{stamp} Updates {} : loss 3.9 : Time {k}s : 192753 words/s"}) {
+      const Told told = import_text(log_of(line, between, 34));
+      EXPECT_NEAR(step_ms(told), 34, 0.2) << between << line << "\n" << notes_of(told);
+      EXPECT_FALSE(told.noted("whatever its label says")) << between << line;
+      EXPECT_FALSE(told.noted("doesn't say which")) << between << line << "\n" << notes_of(told);
+    }
+  // Nothing tells a wrong unit from an interval whose time leaves out much of it.
+  const Told open = import_text(log_of("{stamp} step {} | loss 3.9 | time 24.3s", 1000, 34));
+  EXPECT_TRUE(is_missing(step_ms(open))) << notes_of(open);
+  EXPECT_TRUE(open.noted("or it covers the 1000 steps")) << notes_of(open);
+}
+
+TEST(PrintedTimes, ATimeThatCoversStepsGivesTheTokensOfOne) {
+  const Told told = import_text(log_of("[{stamp}] step {} | loss 3.9 | time {k}s | 262144 tokens/s", 100, 500));
+  EXPECT_EQ(told.runs[0].run.tokens_per_step, 131072) << notes_of(told);
+  // Marian's updates have no round number of words.
+  const Told odd = import_text(log_of(
+      "[{stamp}] Ep. 1 : Up. {} : Sen. 51,200 : Cost 9.8 * 5,000 @ 5,123 : Time 20.10s : 25617.30 words/s", 100, 201));
+  EXPECT_NEAR(step_ms(odd), 201, 0.01);
+  EXPECT_LT(odd.runs[0].run.tokens_per_step, 5200) << notes_of(odd);
+}
+
 TEST(PrintedTimes, WhereNothingShowsWhatATimeCoversThatIsSaid) {
   const Told open = import_text(log_of("step {} | loss 3.9 | time: {k}s", 10, 500));
   EXPECT_TRUE(open.noted("nothing shows whether a printed time covers one step or all 10")) << notes_of(open);
