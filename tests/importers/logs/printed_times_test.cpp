@@ -166,6 +166,17 @@ TEST(PrintedTimes, ATimeThatCoversStepsGivesTheTokensOfOne) {
   EXPECT_LT(odd.runs[0].run.tokens_per_step, 5200) << notes_of(odd);
 }
 
+TEST(PrintedTimes, ATimePerStepIsPreferredToThatOfAllSteps) {
+  for (const char* line :
+       {"Epoch [1/3], Step [{}/9000], Loss: 3.9, Time: 6.8s, 340 ms/batch", "step {} loss 3.9 time 6.8s (340 ms/step)",
+        "step {} | loss 3.9 | 340 ms/it | time 6.8s", "step {} | loss 3.9 | took 6.8 s | 0.34 s/iter"}) {
+    const Told told = import_text(log_of(line, 20));
+    EXPECT_NEAR(step_ms(told), 340, 1e-6) << line << "\n" << notes_of(told);
+    EXPECT_FALSE(told.noted("nothing shows")) << line;
+  }
+  EXPECT_NEAR(step_ms(import_text(log_of("step {} | loss 3.9 | time 0.34s (avg 0.41 s/it)"))), 340, 1e-6);
+}
+
 TEST(PrintedTimes, WhereNothingShowsWhatATimeCoversThatIsSaid) {
   const Told open = import_text(log_of("step {} | loss 3.9 | time: {k}s", 10, 500));
   EXPECT_TRUE(open.noted("nothing shows whether a printed time covers one step or all 10")) << notes_of(open);

@@ -228,6 +228,7 @@ class LineReading {
     }
     if (meaning.field == Field::throughput && meaning.rate == RateLabel::iterations && is_missing(line_.iterations))
       line_.iterations = pair.value * meaning.scale;
+    keep_time_of_step(meaning, pair);
     if (!takes(meaning.field, meaning.rank)) return;
     if (meaning.field == Field::step)
       step_at_ = pair.at;
@@ -276,6 +277,27 @@ class LineReading {
       planned_ = pair.whole;
       trace_.learnable = false;
     }
+  }
+
+  // "340 ms/batch", perhaps beside the time since the last line.
+  void keep_time_of_step(const Meaning& meaning, const Pair& pair) {
+    const bool is_per_step = meaning.field == Field::time && stepladder::unit_of(pair.unit).per_step;
+    const KeyWords key(pair.key);
+    if (!is_per_step || !is_missing(per_step_ms_) || key.has("avg") || key.has("average") || key.has("mean")) return;
+    per_step_ms_ = pair.value * meaning.scale * milliseconds_in(meaning.unit);
+  }
+
+  // A time that is much longer than the one per step covers several steps.
+  void take_time_of_step() {
+    if (is_missing(per_step_ms_) || line_.time_of_step || is_missing(line_.time)) return;
+    constexpr double least_longer = 1.5;
+    trace_.learnable = false;  // it depends on the values
+    const TimeUnit unit = line_.time_unit == TimeUnit::unknown ? TimeUnit::s : line_.time_unit;
+    if (line_.time * milliseconds_in(unit) < least_longer * per_step_ms_) return;
+    line_.time = per_step_ms_;
+    line_.time_unit = TimeUnit::ms;
+    line_.time_of_step = true;
+    line_.interval = false;
   }
 
   static TimeUnit unit_of(const Pair& pair) {
@@ -529,6 +551,7 @@ class LineReading {
 
   void finish() {
     take_total();
+    take_time_of_step();
     trace_.learnable &= !leading_rank_ || line_.has_step();
     // "Epoch 1, batch 50, loss": the place in an epoch of unknown length.
     if (bare_batch_ >= 0 && !line_.has_step() && line_.batch < 0 && !is_missing(line_.epoch)) line_.step = bare_batch_;
@@ -605,7 +628,8 @@ class LineReading {
   std::string_view key_of_count_;
   Field last_ = Field::none;  // which it was assigned to
   double runtime_ = missing;
-  bool of_epoch_ = false;  // the time
+  double per_step_ms_ = missing;  // a time that is called one "per step"
+  bool of_epoch_ = false;         // the time
   double perplexity_ = missing;
   double val_perplexity_ = missing;
   bool validates_ = false;  // the line has mentioned a validation set
