@@ -472,11 +472,12 @@ class UnitSettler {
   }
 
   // Uses time stamps if no line gives the step time. With known tokens and their rate, they also show how many devices
-  // the rate covers.
+  // the rate covers; for that, stamps that are too coarse for a step may do from the first line to the last.
   void settle_stamps(double tokens, double printed_rate) {
-    const double seconds = stamped_time(steps_);
-    if (is_missing(seconds)) return;
-    units_.stamps_are_clock = true;
+    double seconds = stamped_time(steps_);
+    units_.stamps_are_clock = !is_missing(seconds);
+    if (is_missing(seconds)) seconds = wall_ms_of(&PrintedStep::at, 1);
+    if (!(seconds > 0)) return;
     if (tokens > 0 && units_.tokens_rate_to_s > 0 && printed_rate > 0) {
       const double devices = tokens / (seconds * printed_rate * units_.tokens_rate_to_s);
       const std::int64_t count = small_count(devices, 0.05);
@@ -489,8 +490,12 @@ class UnitSettler {
       }
       if (devices < 1.25) return;
       units_.tokens_rate_to_s = 0;  // its unit is unknown
+      if (!units_.stamps_are_clock)
+        note(short_text(tokens) + " tokens in " + short_text(seconds) + " s (by the time stamps) are " +
+             short_text(devices) + " x " + short_text(printed_rate) + ": the rate isn't that of all tokens");
     }
-    if (!units_.rate_is_iterations) note("the log prints no step time; it was taken from the time stamps of the lines");
+    if (units_.stamps_are_clock && !units_.rate_is_iterations)
+      note("the log prints no step time; it was taken from the time stamps of the lines");
   }
 
   void explain(const LogFacts::Tokens& worked_out, const Units& inferred, bool timed, bool unlabelled) {

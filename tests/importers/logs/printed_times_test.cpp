@@ -166,6 +166,30 @@ TEST(PrintedTimes, ATimeThatCoversStepsGivesTheTokensOfOne) {
   EXPECT_LT(odd.runs[0].run.tokens_per_step, 5200) << notes_of(odd);
 }
 
+// torchtitan's tps is one device's; 65,536 tokens at 8 x 4,096 tokens/s take 2 s.
+TEST(PrintedTimes, TheTpsOfTorchtitanIsOneDevices) {
+  const std::string start =
+      "Training starts at step 1, with local batch size 1, global batch size 8, sequence length 8192, total steps 40\n";
+  const std::string line = "step: {}  loss: 9.8  memory: 47.02GiB(59.40%)  tps: 4,096  tflops: 237.71  mfu: 24.04%";
+  for (const std::string& log :
+       {start + log_of("[titan] {stamp} - root - INFO - " + line, 1, 2000), "world size: 8\n" + start + log_of(line),
+        "Building 1-D device mesh with ['dp_shard'], [8]\n" + start + log_of(line),
+        "Building 1-D device mesh with ['dp_shard'], [8]\n" + start + log_of("{stamp} - " + line, 1, 2000)}) {
+    const Told told = import_text(log);
+    EXPECT_NEAR(step_ms(told), 2000, 1e-6) << log << notes_of(told);
+    EXPECT_EQ(told.runs[0].run.tokens_per_step, 65536);
+  }
+  const Told open = import_text(start + log_of(line));
+  EXPECT_TRUE(is_missing(step_ms(open)));
+  EXPECT_TRUE(open.noted("doesn't say how many")) << notes_of(open);
+  // Whole seconds are too coarse for the steps, but not for all of them.
+  const std::string known = "tokens per step: 65536\n", other = "{stamp} step {} | loss 9.8 | 4096 tok/s";
+  EXPECT_NEAR(step_ms(import_text(known + log_of(other, 1, 2000))), 2000, 1e-6);
+  const Told odd = import_text(known + log_of(other, 1, 3000));
+  EXPECT_TRUE(is_missing(step_ms(odd))) << notes_of(odd);
+  EXPECT_TRUE(odd.noted("isn't that of all tokens"));
+}
+
 TEST(PrintedTimes, ATimePerStepIsPreferredToThatOfAllSteps) {
   for (const char* line :
        {"Epoch [1/3], Step [{}/9000], Loss: 3.9, Time: 6.8s, 340 ms/batch", "step {} loss 3.9 time 6.8s (340 ms/step)",

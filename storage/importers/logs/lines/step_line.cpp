@@ -96,6 +96,8 @@ class LineReading {
       trace_.learnable = false;
     }
     line_.rank = rank_of_mpirun(text_);
+    rates_are_of_one_ =
+        text_.find("tflops: ") != std::string_view::npos && text_.find("mfu: ") != std::string_view::npos;
     trace_.learnable &= !text_.starts_with('[') || text_.find("]<std") == std::string_view::npos;
     validates_ = text_.find("Saving dict for") != std::string_view::npos;  // TensorFlow's estimators
     PairScanner scanner(text_);
@@ -511,7 +513,8 @@ class LineReading {
         break;
       case Field::throughput:
         line_.rate = meaning.rate;
-        line_.per_device = meaning.per_device || is_per_device(behind(pair));
+        line_.per_device =
+            meaning.per_device || is_per_device(behind(pair)) || (rates_are_of_one_ && pair.key == "tps");
         line_.rate_text = meaning.rank >= 2 && !pair.unit.empty() ? pair.unit : pair.key;
         break;
       case Field::tokens:
@@ -632,7 +635,8 @@ class LineReading {
   bool of_epoch_ = false;         // the time
   double perplexity_ = missing;
   double val_perplexity_ = missing;
-  bool validates_ = false;  // the line has mentioned a validation set
+  bool rates_are_of_one_ = false;  // torchtitan's "tps", beside such figures, is one device's
+  bool validates_ = false;         // the line has mentioned a validation set
   bool named_batch_ = false;
   std::size_t step_at_ = 0, measured_at_ = 0;
 };
