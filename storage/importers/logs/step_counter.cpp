@@ -128,14 +128,19 @@ void StepCounter::number_bar(const StepLine& line, bool new_block, Counted& coun
   bar.last_total = line.batches;
   std::int64_t step = bar.steps_before + line.batch;
   if (line.bar && !line.keras) {
-    // A bar that shows a loss at 0/N is drawn before its count goes up: 0 is the first step.
-    if (line.batch == 0) loss_bar_.starts_with_loss = true;
-    if (loss_bar_.starts_with_loss && line.batch == line.batches) return;
-    if (loss_bar_.starts_with_loss) ++step;
+    // A bar that shows a loss at 0/N is drawn before its count goes up: 0 is the first step. One that begins an epoch
+    // with the loss of the last shows that one's values.
+    const bool is_last_ones = line.loss == std::exchange(bar.loss, line.loss) && line.batch == 0;
+    if (line.batch == 0 && !is_last_ones) bar.starts_with_loss = true;
+    if (bar.starts_with_loss && line.batch == line.batches) return;
+    if (bar.starts_with_loss) ++step;
     // Its postfix keeps showing the last validation loss.
     double& val_loss = counted.step.val_loss;
-    if (!is_missing(val_loss) && val_loss == loss_bar_.val_loss) val_loss = missing;
-    if (!is_missing(val_loss)) loss_bar_.val_loss = val_loss;
+    if (!is_missing(val_loss) && val_loss == std::exchange(bar.val_loss, val_loss)) val_loss = missing;
+    if (is_last_ones && !bar.starts_with_loss) {
+      if (!is_missing(val_loss)) counted.what = Counted::What::validation;
+      return;
+    }
   }
   take_as_step(step, counted);
   if (line.keras) hold_unfinished(line, counted);

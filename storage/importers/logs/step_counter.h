@@ -77,6 +77,7 @@ class StepCounter {
     std::int64_t last_total = 0;
     std::int64_t steps_before = 0;  // of the bars before it
     bool starts_with_loss = false;  // at 0/N
+    double loss = missing;          // as shown last
     double val_loss = missing;
   };
   struct HeldBar {
