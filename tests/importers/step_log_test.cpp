@@ -5,6 +5,7 @@
 
 #include "storage/importers/logs/lines/step_line.h"
 #include "storage/importers/logs/units.h"
+#include "storage/wording.h"
 #include "tests/importers/told.h"
 
 namespace stepladder {
@@ -302,6 +303,18 @@ TEST(StepLog, ManyStepsAreToldWhileItReads) {
   ASSERT_EQ(told.runs[0].steps.size(), 200'000u);
   EXPECT_EQ(told.runs[0].steps.back().step, 200'000);
   EXPECT_EQ(told.runs[0].steps.back().tokens, 4096);
+}
+
+TEST(StepLog, DevicesAreCountedInCapitalsAndByTheirParts) {
+  const std::string steps = "step 1/9 | loss 3.5 | dt 100.00ms\nstep 2/9 | loss 3.5 | dt 100.00ms\n";
+  const auto devices = [&](const std::string& text) {
+    const Told told = import_text(text + steps);
+    return nlohmann::json::parse(told.runs.at(0).run.recipe).value("devices", 0);
+  };
+  EXPECT_EQ(devices("1 node of 8X A100 40GB\n"), 8);
+  EXPECT_EQ(devices("Tokens / micro-batch / rank: 32 x 2048 = 65,536\nTokens / micro-batch: 524,288\n"), 8);
+  EXPECT_EQ(devices("micro batch size per GPU: 4\nmicro batch size: 32\n"), 8);
+  EXPECT_EQ(devices("batch size per GPU: 4\nbatch size: 32\n"), 0) << "it may be accumulated";
 }
 
 }  // namespace
