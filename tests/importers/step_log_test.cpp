@@ -305,6 +305,63 @@ TEST(StepLog, ManyStepsAreToldWhileItReads) {
   EXPECT_EQ(told.runs[0].steps.back().tokens, 4096);
 }
 
+// Transformers' bar at these steps, with a record at each 20th.
+std::string trained(int from, int to) {
+  std::string text;
+  for (int i = from; i <= to; ++i) {
+    text += fmt::format("  0%|          | {}/300 [00:00<02:29,  2.00it/s]\n", i);
+    if (i > 0 && i > from && i % 20 == 0)
+      text += fmt::format("{{'loss': {:.4f}, 'learning_rate': 1e-05, 'epoch': {:.2f}}}\n", 9 - 0.01 * i - 0.001 * from,
+                          i / 150.0);
+  }
+  return text;
+}
+
+std::vector<std::int64_t> step_numbers(const ToldRun& run) {
+  std::vector<std::int64_t> all;
+  for (const StepRecord& step : run.steps) all.push_back(step.step);
+  return all;
+}
+
+TEST(StepLog, ABarThatBeginsAgainBeyondItsFirstStepsResumes) {
+  const std::string bar = "  0%|          | 0/300 [00:00<?, ?it/s]\n";
+  const std::string cancelled = "slurmstepd: error: *** JOB 77 ON n1 CANCELLED AT 2026-03-04T12:00:00 ***\n";
+  for (const std::string& between :
+       {std::string("***** Running training *****\n  Continuing training from global step 100\n"), cancelled,
+        std::string("Traceback (most recent call last):\nRuntimeError: x\n"), std::string()}) {
+    const Told told = import_text(trained(0, 160) + between + bar + trained(101, 300));
+    ASSERT_EQ(told.runs.size(), 1u) << between;
+    EXPECT_EQ(step_numbers(told.runs[0]), (std::vector<std::int64_t>{20, 40, 60, 80, 100, 120, 140, 160, 120, 140, 160,
+                                                                     180, 200, 220, 240, 260, 280, 300}))
+        << between;
+    EXPECT_TRUE(told.noted("steps go back to an earlier one 1 time")) << between;
+    EXPECT_NE(told.runs[0].run.status, RunStatus::interrupted) << between;
+    EXPECT_NE(told.runs[0].run.status, RunStatus::failed) << between;
+  }
+  // Without an overlap nothing goes back.
+  EXPECT_FALSE(import_text(trained(0, 100) + bar + trained(101, 300)).noted("go back"));
+  // Another training of the same plan begins with the same steps.
+  const Told two = import_text(trained(0, 160) + cancelled + trained(0, 300));
+  ASSERT_EQ(two.runs.size(), 2u);
+  EXPECT_EQ(two.runs[0].run.status, RunStatus::interrupted);
+  EXPECT_TRUE(two.noted("so the run is interrupted"));
+  EXPECT_EQ(step_numbers(two.runs[1]).size(), 15u);
+}
+
+TEST(StepLog, AnEvaluationBeforeTheTrainingIsOfStep0) {
+  for (const char* before : {"{'eval_loss': 11.01, 'eval_runtime': 2.1, 'epoch': 0}\n", "{'eval_loss': 11.01}\n"})
+    for (const bool is_behind_bar : {false, true}) {
+      const std::string bar = "  0%|          | 0/300 [00:00<?, ?it/s]\n";
+      const Told told = import_text((is_behind_bar ? bar + before : before + bar) + trained(1, 300));
+      ASSERT_EQ(told.runs.size(), 1u);
+      EXPECT_EQ(told.runs[0].steps.at(0).step, 0) << before;
+      EXPECT_EQ(told.runs[0].steps[0].val_loss, 11.01) << before;
+      EXPECT_TRUE(is_missing(told.runs[0].steps.at(1).val_loss)) << before;
+    }
+  // Nothing says of which step it is.
+  EXPECT_EQ(import_text("val loss 11.01\nstep 20 | loss 9.8\nstep 40 | loss 9.7\n").runs.at(0).steps[0].step, 20);
+}
+
 TEST(StepLog, DevicesAreCountedInCapitalsAndByTheirParts) {
   const std::string steps = "step 1/9 | loss 3.5 | dt 100.00ms\nstep 2/9 | loss 3.5 | dt 100.00ms\n";
   const auto devices = [&](const std::string& text) {

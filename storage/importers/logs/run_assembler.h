@@ -66,6 +66,7 @@ class RunAssembler {
 
   // See StepMerger.
   void validate(double val_loss, bool tested, std::int64_t line);
+  void validates_untrained() { steps_.validates_untrained(); }
   void complete_last(double loss) { steps_.complete_last(loss); }
   void renumber_first(std::int64_t step);
 

@@ -169,11 +169,13 @@ Counted StepCounter::release_held() {
 void StepCounter::number_record(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
   if (is_missing(line.loss)) return take_as_validation(line, counted);
   const bool goes_on = run.open && !new_block;
-  const std::int64_t last = goes_on ? run.last_step : 0;
+  const std::int64_t last = last_record(run, goes_on);
+  bar_.starts_over &= goes_on && bar_.step <= run.last_step;
   if (placed_ >= 0) {
     if (placed_ > last) step_gap_ = placed_ - last;
     return take_as_step(std::exchange(placed_, -1), counted);
   }
+    bar_.last = placed_;
   if (goes_on && run.lacks_loss) return take_as_step(last, counted);
   // A record for each epoch, while they count up.
   if (!goes_on) records_are_epochs_ = line.whole_epoch && bar_.step < 0;
@@ -184,6 +186,7 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
     step_gap_ = bar_.step - last;
     return take_as_step(bar_.step, counted);
   }
+    bar_.last = bar_.step;
   take_as_step(last + (bar_.step >= 0 ? step_gap_ : 1), counted);
 }
 
@@ -193,7 +196,7 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
 std::vector<std::int64_t> StepCounter::place(std::span<const double> epochs, std::int64_t next_bar,
                                              const RunProgress& run, bool new_block, bool& is_certain) const {
   const bool goes_on = run.open && !new_block;
-  const std::int64_t last = goes_on ? run.last_step : 0, before = goes_on ? run.steps : 0;
+  const std::int64_t last = last_record(run, goes_on), before = goes_on && !bar_.starts_over ? run.steps : 0;
   const auto count = std::ssize(epochs);
   const auto spaced = [&](std::int64_t from, std::int64_t gap) {
     std::vector<std::int64_t> steps;
@@ -232,7 +235,7 @@ std::vector<std::int64_t> StepCounter::place(std::span<const double> epochs, std
 // A dictionary may be printed before or after the bar moves on. It is that step at which all steps make whole epochs,
 // whose spacing is that of the steps before, or whose number is rounder.
 std::int64_t StepCounter::place_one(double epoch, std::int64_t next_bar, const RunProgress& run, bool new_block) const {
-  const std::int64_t last = run.open && !new_block ? run.last_step : 0;
+  const std::int64_t last = last_record(run, run.open && !new_block);
   if (next_bar <= last || next_bar == bar_.step) return -1;
   if (bar_.step <= last) return next_bar;
   const auto makes_whole = [&](std::int64_t step) {
@@ -273,7 +276,17 @@ std::optional<std::int64_t> StepCounter::follow_bar(const StepLine& line, const 
   // The first bar was printed after the first dictionary, so each shows the step of the dictionary before it.
   const bool behind_first =
       bar_.step < 0 && line.batch > 0 && run.open && !new_block && run.steps == 1 && run.first_step == 1;
-  bar_ = {.step = line.batch, .total = line.batches, .rate = line.throughput, .time = line.time};
+  const bool begins_again = line.batches == bar_.total && line.batch == 0 && bar_.step > 0;
+  const bool has_begun_again = line.batches == bar_.total && bar_.starts_over && !begins_again;
+  const TrainerBar before = std::exchange(bar_, {.step = line.batch,
+                                                 .total = line.batches,
+                                                 .rate = line.throughput,
+                                                 .time = line.time,
+                                                 .starts_over = begins_again || has_begun_again});
+  if (has_begun_again) {
+    bar_.first = before.first > 0 ? before.first : line.batch;
+    bar_.last = before.first > 0 ? before.last : line.batch - 1;
+  }
   if (!behind_first) return std::nullopt;
   step_gap_ = line.batch;
   return line.batch;
@@ -284,7 +297,7 @@ void StepCounter::end_run() {
   epoch_offset_ = 0;
   raw_step_ = -1;
   step_gap_ = 1;
-  bar_.step = bar_.total = -1;
+  bar_ = {};
   loss_bar_ = {};
 }
 

@@ -50,6 +50,12 @@ class StepCounter {
   // Whether a bar of this many steps is the one that counts.
   bool is_bar(std::int64_t total) const { return bar_.total == total; }
 
+  // Whether the bar began again at 0 and went at once beyond the run's first step: the training goes on from a
+  // checkpoint.
+  bool resumes(const RunProgress& run) const { return bar_.starts_over && bar_.first > run.first_step; }
+  // Whether the training's bar has shown a step.
+  bool has_begun() const { return bar_.step > 0; }
+
   // Returns the mean that an unfinished bar showed last, which counts because no finished bar follows.
   Counted release_held();
 
@@ -68,8 +74,11 @@ class StepCounter {
   struct TrainerBar {
     std::int64_t step = -1;
     std::int64_t total = -1;
-    double rate = missing;  // "1.95it/s"
-    double time = missing;  // "1.20s/it"
+    double rate = missing;     // "1.95it/s"
+    double time = missing;     // "1.20s/it"
+    bool starts_over = false;  // it was drawn at 0 again, and no record is beyond the ones before
+    std::int64_t first = 0;    // the first step that it showed then
+    std::int64_t last = 0;     // of a record since, or the one in front of `first`
   };
   struct LossBar {
     double epoch = missing;  // of its first line
@@ -85,6 +94,10 @@ class StepCounter {
     StepLine line;
   };
 
+  // The step of the last record; 0: this one is the first.
+  std::int64_t last_record(const RunProgress& run, bool goes_on) const {
+    return !goes_on ? 0 : bar_.starts_over ? bar_.last : run.last_step;
+  }
   void number(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
   std::int64_t exact_step(const StepLine& line, const RunProgress& run, bool new_block) const;
   void number_within_epoch(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);

@@ -91,7 +91,7 @@ void StepLog::take(const LogLine& line) {
       return take_record(line);
     case LogLine::Kind::summary:
       release_records();
-      ended_ = true;
+      ended_ = is_complete_ = true;
       return summaries_.note(line.number, "skipped: sums up the whole training");
     case LogLine::Kind::part:
       if (before_first_run() && parts_.size() < most_parts) parts_.emplace_back(line.text);
@@ -162,7 +162,7 @@ void StepLog::count_step(const LogLine& line) {
     return;
   }
   if (step.record && !step.has_step() && !is_missing(step.loss) && !is_missing(step.epoch))
-    ended_ |= step.epoch < std::exchange(last_epoch_, step.epoch) && !outline_.resumes();
+    ended_ |= step.epoch < std::exchange(last_epoch_, step.epoch) && !resumes();
   add(counter_.count(line, run_.progress(), is_new_block()), line.text, line.number);
 }
 
@@ -189,7 +189,7 @@ void StepLog::release_records(std::int64_t next_bar) {
     lines.push_back(each.line());
     const StepLine& step = lines.back().step;
     if (is_missing(step.loss)) continue;
-    if (step.epoch < std::exchange(last_epoch_, step.epoch)) ended_ = !outline_.resumes();
+    if (step.epoch < std::exchange(last_epoch_, step.epoch)) ended_ = !resumes();
     epochs.push_back(step.epoch);
   }
   std::vector<std::int64_t> steps;
@@ -311,7 +311,8 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
     begin_run(*counted.line, text, line);
   else
     check_shape(text, line);
-  if (counted.step.step > run_.progress().last_step) ended_ = false;  // the training that was said to end goes on
+  if (counted.step.step > run_.progress().last_step)
+    ended_ = is_complete_ = false;  // the training that was said to end goes on
   if (!early_.empty() && !is_missing(counted.step.loss)) release_early();
   if (begins || is_missing(first_loss_)) {
     first_loss_ = counted.step.loss;
@@ -319,7 +320,7 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   }
   if (start_of_steps_.empty() && trimmed(text).size() > 6) start_of_steps_ = trimmed(text).substr(0, 4);
   outline_.step();
-  early_end_.forget();
+  if (line > early_end_.line()) early_end_.forget();  // a record may have waited for a bar behind it
   ++steps_;
   is_bare_ = !counted.line->record && !counted.line->bar && counted.line->total < 0 && is_missing(counted.step.time) &&
              is_missing(counted.step.elapsed) && is_missing(counted.step.throughput) && is_missing(counted.step.lr);
@@ -336,7 +337,7 @@ void StepLog::validate(const StepLine& line, std::int64_t number) {
   if (run_.progress().open && !(outline_.new_block() && outline_.has_words()))
     run_.validate(line.val_loss, line.tested, number);
   else
-    early_val_loss_ = line.val_loss;
+    early_val_loss_ = line.val_loss, early_epoch_ = line.epoch, is_before_bar_ = !counter_.has_begun();
 }
 
 void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_t number) {
@@ -356,7 +357,10 @@ void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_
               .facts = facts_.take(),
               .family = std::string(family_of(text, line)),
               .step_is_epoch = counter_.counts_epochs(line)});
-  if (!is_missing(early_val_loss_)) run_.validate(std::exchange(early_val_loss_, missing), false, number);
+  if (!is_missing(early_val_loss_)) {
+    if (early_epoch_ == 0 || (is_before_bar_ && counter_.has_bar() && !outline_.resumes())) run_.validates_untrained();
+    run_.validate(std::exchange(early_val_loss_, missing), false, number);
+  }
   outline_.begin_run();
 }
 
@@ -368,7 +372,7 @@ void StepLog::end_run() {
   take_early_end();
   run_.end();
   counter_.end_run();
-  ended_ = false;
+  ended_ = is_complete_ = false;
   last_epoch_ = missing;
 }
 
@@ -376,7 +380,7 @@ void StepLog::end_run() {
 void StepLog::take_early_end() {
   if (!early_end_.found()) return;
   const RunProgress run = run_.progress();
-  const bool is_complete = ended_ || (total_ > 0 && run.last_step + 1 >= total_);
+  const bool is_complete = is_complete_ || (total_ > 0 && run.last_step + 1 >= total_);
   sink_.note(early_end_.line(), "behind step " + std::to_string(run.last_step) + " the log says \"" +
                                     early_end_.reason() + "\"" +
                                     (is_complete ? "; the training was complete by then"
@@ -406,7 +410,7 @@ void StepLog::take_words(const LogLine& line) {
     if (const double rate = tokens_per_s_in(text); !is_missing(rate)) reported_ = rate;
   if (before_first_run()) facts_.keep_hardware();
   if (speaks_of_resuming(text)) outline_.resume();
-  if (run_.progress().open && speaks_of_the_end(text)) ended_ = true, early_end_.forget();
+  if (run_.progress().open && speaks_of_the_end(text)) ended_ = is_complete_ = true, early_end_.forget();
   if (code) return outline_.code(text);
   ladder_.read_order(text);
   if (item && line.place == LogLine::Place::outside) {

@@ -84,7 +84,7 @@ StepMerger::Added StepMerger::add(const PrintedStep& printed) {
   if (count_ == 0) {
     first_step_ = printed.step;
     val_losses_lead_ = printed.step == 0 && !is_missing(early_val_loss_);
-    if (printed.step == 1 && !is_missing(early_val_loss_)) {
+    if ((printed.step == 1 || (early_is_untrained_ && printed.step > 1)) && !is_missing(early_val_loss_)) {
       PrintedStep& before = held_.emplace_back();
       before.line = printed.line;
       before.val_loss = std::exchange(early_val_loss_, missing);

@@ -33,6 +33,17 @@ TEST(StepMerger, the_lowest_rank_counts) {
   EXPECT_EQ(steps.held()[0].loss, 9);
 }
 
+TEST(StepMerger, the_loss_of_the_untrained_model_is_that_of_step_0) {
+  StepMerger steps;
+  steps.validates_untrained();
+  steps.validate(11, false);
+  steps.add(printed_step(20, 8));
+  ASSERT_EQ(steps.held().size(), 2u);
+  EXPECT_EQ(steps.held()[0].step, 0);
+  EXPECT_EQ(steps.held()[0].val_loss, 11);
+  EXPECT_TRUE(is_missing(steps.held()[1].val_loss));
+}
+
 TEST(StepMerger, a_block_that_is_printed_again_adds_its_times) {
   StepMerger steps;
   for (int i = 1; i <= 100; ++i) steps.add(printed_step(i, 1.0 / i));
