@@ -362,6 +362,47 @@ TEST(StepLog, AnEvaluationBeforeTheTrainingIsOfStep0) {
   EXPECT_EQ(import_text("val loss 11.01\nstep 20 | loss 9.8\nstep 40 | loss 9.7\n").runs.at(0).steps[0].step, 20);
 }
 
+TEST(StepLog, MicroStepsAreNoAttempts) {
+  for (const char* micro : {"step {0} micro {1}/4 | loss 3.{1} | 80.0 ms\n", "step {0} micro_step {1}/4 loss 3.{1}\n",
+                            "step {0} | micro-batch {1}/4 | loss 3.{1}\n", "step {0} (accum {1}/4) loss 3.{1}\n"}) {
+    std::string alone, both;
+    for (int i = 1; i <= 5; ++i) {
+      for (int part = 1; part <= 4; ++part) {
+        alone += fmt::format(fmt::runtime(micro), i, part);
+        both += fmt::format(fmt::runtime(micro), i, part);
+      }
+      both += fmt::format("step {} done | loss 3.9 | 331.9 ms\n", i);
+    }
+    const Told told = import_text(both);
+    EXPECT_EQ(step_numbers(told.runs.at(0)), (std::vector<std::int64_t>{1, 2, 3, 4, 5})) << both;
+    EXPECT_FALSE(told.noted("go back")) << both;
+    EXPECT_EQ(told.runs[0].steps[2].loss, 3.9);
+    EXPECT_NEAR(told.runs[0].steps[2].dt_ms, 331.9, 1e-6);
+    const Told parts = import_text(alone);
+    EXPECT_EQ(parts.runs.at(0).steps.size(), 5u) << alone;
+    EXPECT_NEAR(parts.runs[0].steps[2].loss, 3.25, 1e-9);
+    EXPECT_TRUE(parts.noted("has only lines of micro-steps (4)"));
+  }
+}
+
+TEST(StepLog, ThePlaceOfSamplesIsThatOfSteps) {
+  for (const char* name : {"Train Checkpoint", "Train Epoch"})
+    for (const char* header : {"", "global_batch_size: 512\nseq_len: 2048\n"}) {
+      std::string text = header;
+      for (int i = 0; i < 40; ++i)
+        text += fmt::format(
+            "2025-03-04,10:00:00 | INFO | {}: 0 [{:>8}/1048576 ({}%)] Data (t): 0.012 Batch (t): 0.501, 1021.96/s, "
+            "127.740/s/gpu LR: 0.000300 Loss: 6.157 \n",
+            name, (20 * i + 1) * 512, 2 * i);
+      const Told told = import_text(text);
+      const ToldRun& run = told.runs.at(0);
+      EXPECT_EQ(run.steps.front().step, 1) << text;
+      EXPECT_EQ(run.steps.back().step, 781) << text;
+      EXPECT_NEAR(run.steps[5].dt_ms, 501, 1e-6) << text;
+      EXPECT_EQ(run.run.tokens_per_step, *header ? 512 * 2048 : 0);
+    }
+}
+
 TEST(StepLog, DevicesAreCountedInCapitalsAndByTheirParts) {
   const std::string steps = "step 1/9 | loss 3.5 | dt 100.00ms\nstep 2/9 | loss 3.5 | dt 100.00ms\n";
   const auto devices = [&](const std::string& text) {

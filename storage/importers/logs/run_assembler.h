@@ -108,6 +108,7 @@ class RunAssembler {
   bool is_rate_kept_ = false;
   bool begun_ = false;  // the sink knows of the run
   bool perplexity_noted_ = false;
+  bool parts_noted_ = false;
   std::string unread_times_;
   std::int64_t unread_line_ = 0;
   CappedNotes late_;

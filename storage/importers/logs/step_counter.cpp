@@ -18,6 +18,8 @@ void read_printed(const LogLine& line, PrintedStep& printed) {
   printed.line = line.number;
   printed.rank = line.step.rank;
   printed.iteration = line.step.iteration;
+  printed.micro = line.step.micro;
+  printed.parts = line.step.micro >= 0 ? 1 : 0;
   printed.redrawn = line.step.bar || printed.iteration >= 0;  // the last iteration completes a step
   printed.at = line.at;
   // "step 250: train loss 3.1, val loss 3.2": both are means of an evaluation.
@@ -173,9 +175,9 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
   bar_.starts_over &= goes_on && bar_.step <= run.last_step;
   if (placed_ >= 0) {
     if (placed_ > last) step_gap_ = placed_ - last;
+    bar_.last = placed_;
     return take_as_step(std::exchange(placed_, -1), counted);
   }
-    bar_.last = placed_;
   if (goes_on && run.lacks_loss) return take_as_step(last, counted);
   // A record for each epoch, while they count up.
   if (!goes_on) records_are_epochs_ = line.whole_epoch && bar_.step < 0;
@@ -184,9 +186,9 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
   if (records_are_epochs_) return take_as_step(static_cast<std::int64_t>(line.epoch), counted);
   if (bar_.step > last) {
     step_gap_ = bar_.step - last;
+    bar_.last = bar_.step;
     return take_as_step(bar_.step, counted);
   }
-    bar_.last = bar_.step;
   take_as_step(last + (bar_.step >= 0 ? step_gap_ : 1), counted);
 }
 

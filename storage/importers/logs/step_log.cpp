@@ -126,7 +126,7 @@ void StepLog::take_step(const LogLine& line) {
   LogLine counted = line;
   StepLine& step = counted.step;
   if (!run_.progress().open) {
-    batch_ = facts_.batch();
+    batch_ = is_missing(step.batch_size) ? facts_.batch() : std::llround(step.batch_size);
     if (batch_ == 0)
       sink_.note(line.number, "\"" + shortened(trimmed(line.text), 40) +
                                   "\" counts samples, and the log prints no batch size: the steps are samples here");
@@ -327,6 +327,7 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   const std::int64_t step = counted.step.step;
   const double at = counted.step.at;
   run_.add(*counted.line, std::move(counted.step));
+  if (counted.line->micro >= 0) return;  // the step's own line has them
   log_texts(*counted.line, text);
   if (counted.line->has_unread_times && !run_.has_unread_times()) run_.keep_unread_times(unread_times(text), line);
   log_others(*counted.line, text, step, at);

@@ -41,6 +41,24 @@ bool contradicts(const PrintedStep& there, const PrintedStep& printed) {
          !same_number(there.time, printed.time);
 }
 
+// Adds a micro-step to those before: the loss of all is the mean, the time the sum. The step's own line replaces them.
+bool merge_parts(PrintedStep& into, const PrintedStep& printed) {
+  if (printed.micro < 0) {
+    overwrite_all(into, printed);
+    into.micro = -1;
+    into.line = printed.line;
+    fill(into.at, printed.at);
+    return true;
+  }
+  if (into.micro < 0) return true;
+  if (printed.micro <= into.micro) return false;
+  const auto parts = static_cast<double>(into.parts++);
+  into.loss = (into.loss * parts + printed.loss) / (parts + 1);
+  into.time += printed.time;
+  into.micro = printed.micro;
+  return true;
+}
+
 // Adds the line's values to a known step; false if they contradict it.
 bool merge(PrintedStep& into, const PrintedStep& printed) {
   // Several processes that print the same step: the line of the lowest rank counts.
@@ -50,6 +68,7 @@ bool merge(PrintedStep& into, const PrintedStep& printed) {
     into.rank = printed.rank;
     return true;
   }
+  if (printed.micro >= 0 || into.micro >= 0) return merge_parts(into, printed);
   if (printed.redrawn && into.redrawn) {
     overwrite_all(into, printed);
     into.iteration = printed.iteration;

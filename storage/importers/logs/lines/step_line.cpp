@@ -165,6 +165,7 @@ class LineReading {
     }
     if (front.ends_with('[') || (at_start && after == ']')) {
       line_.samples = rest.starts_with('(') && text_.find("Train Epoch:") != std::string_view::npos;
+      has_percent_ = rest.starts_with('(') && rest.substr(0, rest.find(')')).ends_with('%');
       return place();
     }
     if (front.ends_with('(') && after == ')' && !is_missing(line_.epoch)) return place();  // "Epoch [1/3] (100/500)"
@@ -180,6 +181,43 @@ class LineReading {
     return (front.back() == ':' || rest.starts_with("batches")) && place();
   }
 
+  // "micro 1/4", "micro_step 0/8", "accum 2/8"
+  bool take_micro_step(const Pair& pair) {
+    if (pair.total < 2 || pair.whole < 0 || pair.whole > pair.total) return false;
+    const KeyWords key(pair.key);
+    const std::string_view first = key.count > 1 ? key.words[1] : key.last();
+    if (!first.starts_with("micro") && !first.starts_with("accum")) return false;
+    line_.micro = pair.whole;
+    trace_.learnable = false;
+    return true;
+  }
+
+  // "Batch (t): 0.501, 1021.96/s, 127.740/s/gpu": the rate of an unnamed thing, which is settled at the end.
+  bool take_bare_rate(const Meaning& meaning, const Pair& pair) {
+    const std::string_view rest = behind(pair);
+    if (meaning.field != Field::none || !pair.key.empty() || !pair.unit.empty() || !rest.starts_with("/s") ||
+        (rest.size() > 2 && (is_word(rest[2]) || rest[2] == '/')))
+      return false;
+    if (is_missing(bare_rate_)) bare_rate_ = pair.value;
+    trace_.learnable = false;
+    return true;
+  }
+
+  // A place of samples: the rate in time for a step gives no more of them than the place.
+  void take_samples() {
+    if (is_missing(bare_rate_) || line_.batch < 0 || !has_percent_ || !is_missing(line_.throughput)) return;
+    const bool is_in_ms = line_.time_unit == TimeUnit::ms;
+    const double samples = bare_rate_ * line_.time / (is_in_ms ? 1000 : 1);
+    if (!line_.time_of_step || !(samples > 1.5) || static_cast<double>(line_.batch) < 0.75 * samples) return;
+    line_.samples = true;
+    line_.throughput = bare_rate_;
+    line_.rate = RateLabel::samples;
+    line_.rate_text = "/s";
+    // The rate may be that of the last step, and the time a mean: the first place of an epoch is exact.
+    const auto place = static_cast<double>(line_.batch);
+    line_.batch_size = std::fabs(samples / place - 1) < 0.25 ? place : std::round(samples);
+  }
+
   void take(const Pair& pair) {
     Meaning meaning = meaning_of(pair);
     const bool is_part = meaning.is_part;
@@ -187,6 +225,8 @@ class LineReading {
     if (take_moment(meaning, pair)) return;
     if (!validates_ && meaning.field != Field::val_loss && meaning.field != Field::val_perplexity)
       validates_ = names_validation(gap_);
+    if (take_micro_step(pair)) return;
+    if (take_bare_rate(meaning, pair)) return;
     if (meaning.field == Field::none && take_count(pair)) return;
     // llm.c's main.log counts with one letter.
     if (pair.key == "s" && pair.separated && pair.whole >= 0 && before(pair) == "s:")
@@ -555,6 +595,7 @@ class LineReading {
   void finish() {
     take_total();
     take_time_of_step();
+    take_samples();
     trace_.learnable &= !leading_rank_ || line_.has_step();
     // "Epoch 1, batch 50, loss": the place in an epoch of unknown length.
     if (bare_batch_ >= 0 && !line_.has_step() && line_.batch < 0 && !is_missing(line_.epoch)) line_.step = bare_batch_;
@@ -631,6 +672,8 @@ class LineReading {
   std::string_view key_of_count_;
   Field last_ = Field::none;  // which it was assigned to
   double runtime_ = missing;
+  double bare_rate_ = missing;
+  bool has_percent_ = false;      // behind the place within the epoch
   double per_step_ms_ = missing;  // a time that is called one "per step"
   bool of_epoch_ = false;         // the time
   double perplexity_ = missing;

@@ -42,6 +42,7 @@ struct StepLine : StepValues {
   std::int64_t batch = -1;  // place within the epoch, if the line counts that way
   std::int64_t batches = -1;
   std::int64_t rank = -1;       // of the process that printed it
+  std::int64_t micro = -1;      // K of "micro K/N": it measures a part of a step
   std::int64_t iteration = -1;  // if it counts these beside optimiser steps: a step has one or more
   double epoch = missing;
   double at = missing;  // unix seconds, printed as a number
